@@ -28,8 +28,8 @@ use crate::network::net::EntriesMut;
 use crate::network::score::{GradientStep, Panel, Score, Selection};
 use crate::network::top::Top;
 use crate::network::weights::{Weights, check_support};
-use crate::operator::panels::panels;
-use crate::operator::sensing::{Rows, Sensing, Work, carve, head_mut, norms_at};
+use crate::operator::panels::{norms_at, panels};
+use crate::operator::sensing::{Rows, Sensing, Work, carve, head_mut};
 use strips::{Target, parts};
 
 /// How long the gradient step is.

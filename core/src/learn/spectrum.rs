@@ -8,8 +8,8 @@ use crate::network::gates::Gates;
 use crate::network::net::EntriesMut;
 use crate::network::top::Top;
 use crate::network::weights::Weights;
-use crate::operator::panels::panels;
-use crate::operator::sensing::{Rows, Sensing, Work, carve, head_mut, norms_at};
+use crate::operator::panels::{norms_at, panels};
+use crate::operator::sensing::{Rows, Sensing, Work, carve, head_mut};
 
 /// The power iterations from one random start.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,10 @@
-//! The one stream of panels: what is too large to be stored, a few blocks at a time.
+//! Panels: what is too large to be stored, a few blocks at a time.
 
 use crate::base::error::{Error, Result};
-use crate::operator::sensing::{Sensing, head_mut};
+use crate::network::gates::Gates;
+use crate::network::weights::runs;
+use crate::operator::machine::Machine;
+use crate::operator::sensing::{Rows, Sensing, Work, add_up, head_mut};
 use core::ops::Range;
 
 /// Calls `body(sensing, blocks, panel)` for all blocks in order, as many at a time as suit the
@@ -25,6 +28,37 @@ pub(crate) fn panels<S: Sensing + ?Sized>(
         let blocks = first..(first + p).min(m);
         let panel = head_mut(buffer, width * blocks.len())?;
         body(sensing, blocks, panel)?;
+    }
+    Ok(())
+}
+
+/// Calls `use_it(position, |A_j|²)` for every index j of a support in order, neuron by neuron.
+pub(crate) fn norms_at<S: Sensing>(
+    sensing: &mut S,
+    gates: Gates<'_>,
+    support: &[u32],
+    work: &mut Work<'_, Rows<S>>,
+    mut use_it: impl FnMut(usize, f32),
+) -> Result<(), S::Source> {
+    let d = sensing.inputs();
+    for (i, run) in runs(d, support) {
+        let norms = head_mut(work.panel, d)?;
+        let mut of_block = |sensing: &mut S, norms: &mut [f32]| {
+            sensing.column_norms(gates, i..i + 1, norms, work.scratch)
+        };
+        match &mut work.strips {
+            None => of_block(sensing, norms)?,
+            Some(strips) => {
+                let strip = S::Machine::len(work.residual);
+                add_up(sensing, strips, strip, norms, |sensing, _, norms| {
+                    of_block(sensing, norms)
+                })?;
+            }
+        }
+        for at in run {
+            let Some(&j) = support.get(at) else { continue };
+            use_it(at, norms.get((j as usize).wrapping_sub(i * d)).copied().unwrap_or(0.0));
+        }
     }
     Ok(())
 }

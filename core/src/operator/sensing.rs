@@ -301,37 +301,6 @@ pub(crate) fn row_head<S: Sensing + ?Sized>(
     S::Machine::head_mut(rows, len).ok_or(error::Error::Length { what: "rows", expected: len, got })
 }
 
-/// Calls `use_it(position, |A_j|²)` for every index j of a support in order, neuron by neuron.
-pub(crate) fn norms_at<S: Sensing>(
-    sensing: &mut S,
-    gates: Gates<'_>,
-    support: &[u32],
-    work: &mut Work<'_, Rows<S>>,
-    mut use_it: impl FnMut(usize, f32),
-) -> Result<(), S::Source> {
-    let d = sensing.inputs();
-    for (i, run) in runs(d, support) {
-        let norms = head_mut(work.panel, d)?;
-        let mut of_block = |sensing: &mut S, norms: &mut [f32]| {
-            sensing.column_norms(gates, i..i + 1, norms, work.scratch)
-        };
-        match &mut work.strips {
-            None => of_block(sensing, norms)?,
-            Some(strips) => {
-                let strip = S::Machine::len(work.residual);
-                add_up(sensing, strips, strip, norms, |sensing, _, norms| {
-                    of_block(sensing, norms)
-                })?;
-            }
-        }
-        for at in run {
-            let Some(&j) = support.get(at) else { continue };
-            use_it(at, norms.get((j as usize).wrapping_sub(i * d)).copied().unwrap_or(0.0));
-        }
-    }
-    Ok(())
-}
-
 /// The provided bodies of [`Sensing`], as functions, so that an override can be compared with them.
 pub mod provided {
     use super::{

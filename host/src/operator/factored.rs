@@ -38,24 +38,21 @@ impl Blocked {
         out: &mut [f32],
     ) -> Result<()> {
         let (c, tile, batch) = (net.outputs(), self.shared.tiles.tile, self.shared.batch.clone());
-        self.each_part(
-            out,
-            |k| c * start(tile, &batch, k),
-            |shared, group, k, out| {
-                with_piece!(shared, group, k, piece => {
-                    vectorise(shared.arch, #[inline(always)] || {
-                        let mut outputs = std::mem::take(&mut group.outputs);
-                        of.write(piece, gates, net, group, &mut outputs);
-                        for (k, column) in outputs[..out.len()].chunks(piece.len()).enumerate() {
-                            for (out, value) in out[k..].iter_mut().step_by(c).zip(column) {
-                                *out = *value;
-                            }
+        let begin = |k| c * start(tile, &batch, k);
+        self.each_part(out, begin, |shared, group, k, out| {
+            with_piece!(shared, group, k, piece => {
+                vectorise(shared.arch, #[inline(always)] || {
+                    let mut outputs = std::mem::take(&mut group.outputs);
+                    of.write(piece, gates, net, group, &mut outputs);
+                    for (k, column) in outputs[..out.len()].chunks(piece.len()).enumerate() {
+                        for (out, value) in out[k..].iter_mut().step_by(c).zip(column) {
+                            *out = *value;
                         }
-                        group.outputs = outputs;
-                    });
+                    }
+                    group.outputs = outputs;
                 });
-            },
-        )
+            });
+        })
     }
 
     /// The gradient of at most p blocks.
@@ -281,18 +278,19 @@ fn sum_open(open: &[u32], words: usize, outputs: &mut [f32], sum: &mut [f32]) {
     let len = open.len() / words;
     let sum = &mut sum[..len];
     sum.fill(0.0);
-    let mask = |word: u32, k: usize| 0_u32.wrapping_sub(word >> (k % 32) & 1);
+    // All ones for a row where output k is active.
+    let masks = |k: usize| {
+        let words = open[k / 32..].iter().step_by(words);
+        words.map(move |word| 0_u32.wrapping_sub(word >> (k % 32) & 1))
+    };
     for (k, column) in outputs.chunks(len).enumerate() {
-        for ((sum, x), word) in sum.iter_mut().zip(column).zip(open[k / 32..].iter().step_by(words))
-        {
-            *sum += f32::from_bits(x.to_bits() & mask(*word, k));
+        for ((sum, x), mask) in sum.iter_mut().zip(column).zip(masks(k)) {
+            *sum += f32::from_bits(x.to_bits() & mask);
         }
     }
     for (k, column) in outputs.chunks_mut(len).enumerate() {
-        for ((x, sum), word) in
-            column.iter_mut().zip(&*sum).zip(open[k / 32..].iter().step_by(words))
-        {
-            *x = f32::from_bits(sum.to_bits() & mask(*word, k));
+        for ((x, sum), mask) in column.iter_mut().zip(&*sum).zip(masks(k)) {
+            *x = f32::from_bits(sum.to_bits() & mask);
         }
     }
 }
@@ -471,15 +469,8 @@ fn add_panel<T: Element>(
             let mut cursor = gates.cursor();
             for (slot, &i) in shared.live.iter().enumerate() {
                 let i = i as usize;
-                activations(
-                    piece,
-                    cursor.at(i),
-                    net.w().block(i),
-                    net.wt().block(i),
-                    &residual,
-                    &mut image,
-                    group,
-                );
+                let (from, to) = (net.w().block(i), net.wt().block(i));
+                activations(piece, cursor.at(i), from, to, &residual, &mut image, group);
                 images[slot * len..][..len].copy_from_slice(&group.v[..len]);
                 for (product, r) in
                     group.product[padded * d + slot * c..][..c].iter_mut().zip(residual.chunks(len))
