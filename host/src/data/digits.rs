@@ -239,14 +239,14 @@ impl Stroke {
         };
         match *self {
             Line(points) => {
-                points.windows(2).for_each(|ends| steps(4, &|t| mix(ends[0], ends[1], t)))
+                points.windows(2).for_each(|ends| steps(4, &|t| mix(ends[0], ends[1], t)));
             }
             Arc(centre, radii, [from, to]) => {
                 steps((PIECES * (to - from)).max(1.0) as usize, &|t| {
                     let (sin, cos) =
                         math::sin_cos(core::f32::consts::TAU * (from + (to - from) * t));
                     [centre[0] + radii[0] * cos, centre[1] + radii[1] * sin]
-                })
+                });
             }
         }
     }

@@ -363,7 +363,7 @@ pub(crate) fn check_columns(
 ) -> Result<()> {
     let mut norms = vec![0.0; cols];
     rows(&mut |row| {
-        norms.iter_mut().zip(row).for_each(|(norm, x)| *norm += f64::from(*x).powi(2))
+        norms.iter_mut().zip(row).for_each(|(norm, x)| *norm += f64::from(*x).powi(2));
     })?;
     let Some(col) = norms.iter().position(|&norm| norm > MOST) else { return Ok(()) };
     let mut column = Vec::new();

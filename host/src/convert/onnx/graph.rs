@@ -154,7 +154,7 @@ impl<'g> Walk<'g, '_, '_> {
             "Relu" => self.relu()?,
             "Identity" => {}
             "Dropout" => {
-                self.notes.push(format!("{} left out: it does nothing in use", called(node)))
+                self.notes.push(format!("{} left out: it does nothing in use", called(node)));
             }
             "Cast" => self.cast(node)?,
             "Flatten" | "Reshape" | "Squeeze" => self.reshape(node)?,

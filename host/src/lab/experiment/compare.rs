@@ -175,7 +175,7 @@ fn joined(all: &[Neuron]) -> Vec<Neuron> {
         };
         match neurons.iter_mut().find(same) {
             Some(old) => {
-                old.entries.iter_mut().zip(&new.entries).for_each(|(old, new)| old.1 += new.1)
+                old.entries.iter_mut().zip(&new.entries).for_each(|(old, new)| old.1 += new.1);
             }
             None => neurons.push(new),
         }

@@ -311,7 +311,7 @@ pub fn run_here(
     match ending {
         Ok(Ending::Solved(solved)) => record.solved = Some(*solved),
         Ok(Ending::Skipped(reason)) => {
-            (record.status, record.reason) = (Status::Skipped, Some(reason))
+            (record.status, record.reason) = (Status::Skipped, Some(reason));
         }
         Err(error) => (record.status, record.reason) = (Status::Failed, Some(error.to_string())),
     }

@@ -132,7 +132,7 @@ impl Work<'_> {
         let mut solved = solved(&trained, course);
         match &trained.report.details {
             Details::Imp(imp) => {
-                solved.passes = 2.0 * trained.report.steps as f64 * imp.batch as f64 / rows
+                solved.passes = 2.0 * trained.report.steps as f64 * imp.batch as f64 / rows;
             }
             Details::Anneal(anneal) => {
                 let accuracy = anneal.validation_accuracy;
