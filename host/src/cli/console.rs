@@ -69,6 +69,22 @@ pub(super) fn first_given(flags: &[(bool, &'static str)]) -> Option<&'static str
     flags.iter().find_map(|&(given, flag)| given.then_some(flag))
 }
 
+/// Refuses the first flag that was given, with what is expected in its place.
+pub(super) fn refuse(
+    flags: &[(bool, &'static str)],
+    what: &str,
+    expected: &str,
+    other: &str,
+) -> Result<()> {
+    match first_given(flags) {
+        None => Ok(()),
+        Some(flag) => Err(Error::new(what)
+            .expected(expected)
+            .got(flag)
+            .help(format!("leave {flag} out{other}"))),
+    }
+}
+
 /// A block of names and values, aligned.
 pub(super) fn facts(title: &str, facts: &[(&str, String)]) -> String {
     let wide = facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);

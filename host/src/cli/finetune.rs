@@ -12,14 +12,14 @@ use super::saved::{Object, limit_fact, peak_fact, save};
 use super::source::SourceArgs;
 
 use super::common::Common;
-use super::console::{Console, first_given};
+use super::console::{Console, refuse};
 use super::interrupt;
+use crate::Result;
 use crate::base::Limits;
 use crate::base::file::{self, Kind};
 use crate::model::ModelFile;
 use crate::train;
 use crate::train::{FinetuneMethod, FinetuneOptions, FinetuneReport};
-use crate::{Error, Result};
 
 /// Fit all layers of a model together, on the weights that it has (debiasing).
 #[derive(Debug, Args)]
@@ -61,13 +61,11 @@ const STEPS: u32 = 100;
 impl Finetune {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
         let options = self.options(common)?;
-        let batches =
-            first_given(&[(self.batch.is_some(), "--batch"), (self.rate.is_some(), "--rate")]);
-        if let (FinetuneMethod::LeastSquares, Some(flag)) = (self.method, batches) {
-            return Err(Error::new("a setting does not belong to the method")
-                .expected("settings of least squares: --epochs and --time-limit")
-                .got(flag)
-                .help(format!("leave {flag} out, or pass --method adam")));
+        if self.method == FinetuneMethod::LeastSquares {
+            let flags = [(self.batch.is_some(), "--batch"), (self.rate.is_some(), "--rate")];
+            let expected = "settings of least squares: --epochs and --time-limit";
+            let what = "a setting does not belong to the method";
+            refuse(&flags, what, expected, ", or pass --method adam")?;
         }
         let inputs = self.source.inputs().chain([self.model.as_path()]);
         file::check(&self.output, Kind::MODEL, inputs)?;

@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::data::{self, Matrix, Table, Values, classes, select};
@@ -12,7 +11,7 @@ use tamis::base::rng::{Permutation, stream};
 use tamis::store::wire;
 
 /// What the output of the network stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Task {
     /// A number, or several; squared loss

@@ -2,6 +2,7 @@
 
 pub(crate) mod compare;
 pub mod cost;
+pub(crate) mod deployed;
 pub(crate) mod file;
 pub(crate) mod labelled;
 pub(crate) mod predict;
@@ -11,6 +12,7 @@ pub(crate) mod target;
 pub(crate) mod windows;
 
 pub use compare::{ComparedLayer, Comparison, Difference, TraceLog, TracedRow};
+pub use deployed::{DeployedBytes, Limit, Limited, Needs, TargetCost, WayNeeds};
 pub use file::{Bytes, IntegerScales, LayerCost, ModelCost, ModelFile};
 pub use predict::score_model;
 pub use quantise::{
@@ -18,7 +20,5 @@ pub use quantise::{
     TuneOptions, TuneReport, quantise, quantise_until,
 };
 pub use score::{MAX_PSNR_DB, Score};
-pub use target::{
-    DEVICES, DeployedBytes, Device, Limit, Limited, Needs, Target, TargetCost, WayNeeds,
-};
+pub use target::{DEVICES, Device, Target};
 pub use windows::Encodings;

@@ -21,7 +21,7 @@ fn sizes_out_of_bounds() {
     assert!(
         train("--hidden 3", "--hidden 3,0").contains("the second hidden layer is out of bounds")
     );
-    assert!(train("--hidden 3", "--hidden 18446744073709551615").contains("hidden neurons"));
+    assert!(train("--hidden 3", "--hidden 18446744073709551615").contains("--hidden 1 to"));
     for density in ["0", "-1", "1.5", "nan", "inf"] {
         assert!(train("--nnz 6", &format!("--density={density}")).contains("density"));
     }
@@ -31,7 +31,8 @@ fn sizes_out_of_bounds() {
         assert!(train("--nnz 6", &format!("--nnz 6 --validation={part}")).contains("--validation"));
     }
     assert!(
-        train("--nnz 6", "--nnz 6 --validation 0.0001").contains("too few rows to hold some out")
+        train("--nnz 6", "--nnz 6 --validation 0.0001")
+            .contains("too few rows for a validation split")
     );
     assert!(train("--nnz 6", "--nnz 6 --recipe anneal").contains("--task binary or multiclass"));
 }

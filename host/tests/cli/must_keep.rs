@@ -147,12 +147,12 @@ fn lists_that_cannot_be_kept_say_what_to_do() {
         (
             "--must-keep 1:3",
             [
-                "from a neuron that there is not",
+                "from a neuron that does not exist",
                 "got: 1:3",
                 "a neuron below 1 and an input below 20",
             ],
         ),
-        ("--must-keep 0:20", ["from an input that there is not", "got: 0:20", "counted from 0"]),
+        ("--must-keep 0:20", ["from an input that does not exist", "got: 0:20", "counted from 0"]),
         (
             "--must-keep 0:3,0:4,0:3",
             ["named twice", "0:3 more than once", "leave the second one out"],
@@ -160,7 +160,7 @@ fn lists_that_cannot_be_kept_say_what_to_do() {
         (
             "--must-keep 0:1,0:2,0:3,0:4,0:5",
             [
-                "more weights are to be kept than there may be",
+                "there are more pinned weights than nonzeros",
                 "at most 4 in --must-keep",
                 "raise --nnz",
             ],
@@ -277,9 +277,9 @@ fn files_that_name_no_weights_to_keep_say_which_line() {
         (
             b"0:3\n0:20 # none\n",
             "@k",
-            &["from an input that there is not", "0:20 in line 2 of k", "input below 20"],
+            &["from an input that does not exist", "0:20 in line 2 of k", "input below 20"],
         ),
-        (b"# one\n\n1:3\n", "@k", &["from a neuron that there is not", "1:3 in line 3 of k"]),
+        (b"# one\n\n1:3\n", "@k", &["from a neuron that does not exist", "1:3 in line 3 of k"]),
         (b"0:3\n0:4\n0:3\n", "@k", &["named twice", "0:3 in line 3 of k, and in line 1\n"]),
         (b"0:4\n0:3\n", "0:3,@k", &["named twice", "0:3 in line 2 of k, and on the command line"]),
         (b"0:4\n0:3\n", "@k,0:3", &["named twice", "0:3 in line 2 of k, and on the command line"]),
@@ -288,12 +288,12 @@ fn files_that_name_no_weights_to_keep_say_which_line() {
         (b"0:4\n0: 3\n", "@k", &["cannot be read: k", "\"0:\" in line 2"]),
         (b"0:99999999999999999999", "@k", &["cannot be read: k", "in line 1"]),
         (b"0:4\n0:\xff\n", "@k", &["is no text: k", "in line 2"]),
-        (b"", "@k", &["names no weight to keep: k", "an empty file"]),
-        (b"\n# 0:3\n", "@k", &["names no weight to keep: k", "blank lines and comments"]),
+        (b"", "@k", &["names no weight to pin: k", "an empty file"]),
+        (b"\n# 0:3\n", "@k", &["names no weight to pin: k", "blank lines and comments"]),
         (
             b"0:1 0:2 0:3 0:4 0:5",
             "@k",
-            &["more weights are to be kept than there may be", "at most 4"],
+            &["there are more pinned weights than nonzeros", "at most 4"],
         ),
         (b"", "@none.txt", &["cannot open: none.txt", "check the name"]),
         (b"", "@folder", &["cannot read: folder", "a folder"]),

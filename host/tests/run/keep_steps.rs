@@ -305,7 +305,7 @@ fn a_run_on_other_data_or_of_another_recipe_is_told_what_differs() {
     }
     refused(&Options { seed: 4, ..usual.clone() }, "expected: --seed: 0");
     refused(&pinning(&[3], usual.clone()), "expected: weights of --must-keep: 0");
-    refused(&changed(AnnealOptions { validation: 0.5, ..anneal }), "rows held out");
+    refused(&changed(AnnealOptions { validation: 0.5, ..anneal }), "rows of the validation split");
     refused(&changed(AnnealOptions { batch: Some(50), ..anneal }), "--batch");
     refused(&Options { budget: Budget::nnz(61), ..usual.clone() }, "--nnz");
     refused(&Options { memory: Memory::Panel(1), ..usual.clone() }, "panel");

@@ -7,7 +7,7 @@ mod path;
 mod summary;
 
 use super::common::Common;
-use super::console::{Console, first_given};
+use super::console::{Console, refuse};
 use super::interrupt;
 use super::parse::RecipeName;
 use super::progress::Watched;
@@ -33,21 +33,26 @@ impl Train {
 
     /// Refuses settings of several hidden layers for one, and of several sizes for one.
     fn check_counts(&self) -> Result<()> {
-        if let (0 | 1, Some(flag)) = (self.hidden.len(), self.layers_given()) {
-            return Err(Error::new("a setting is for networks of several hidden layers")
-                .expected("several numbers for --hidden, such as 64,32")
-                .got(flag)
-                .help(format!("leave {flag} out")));
+        if self.hidden.len() <= 1 {
+            let what = "a setting is for networks of several hidden layers";
+            let expected = "several numbers for --hidden, such as 64,32";
+            refuse(&self.layers_flags(), what, expected, "")?;
         }
-        let path =
-            first_given(&[(self.path.cold, "--cold"), (self.path.folds.is_some(), "--folds")]);
-        if let (0 | 1, Some(flag)) = (self.nnz.len(), path) {
-            return Err(Error::new("a setting is for several sizes")
-                .expected("several numbers for --nnz, such as 50,100,200")
-                .got(flag)
-                .help(format!("leave {flag} out")));
+        if self.nnz.len() <= 1 {
+            let flags = [(self.path.cold, "--cold"), (self.path.folds.is_some(), "--folds")];
+            let expected = "several numbers for --nnz, such as 50,100,200";
+            refuse(&flags, "a setting is for several sizes", expected, "")?;
         }
         Ok(())
+    }
+
+    /// Flags for one network of one hidden layer.
+    fn single_flags(&self) -> [(bool, &'static str); 3] {
+        [
+            (self.checkpoints.checkpoint.is_some(), "--checkpoint"),
+            (self.limits.log.is_some(), "--log"),
+            (self.limits.picture.is_some(), "--picture"),
+        ]
     }
 
     /// Trains one network.
@@ -100,20 +105,12 @@ impl Train {
         if let Recipe::Paper(_) = options.recipe {
             self.check_paper(problem)?;
         }
-        let one_layer = first_given(&[
-            (self.checkpoints.checkpoint.is_some(), "--checkpoint"),
-            (self.limits.log.is_some(), "--log"),
-            (self.limits.picture.is_some(), "--picture"),
-        ]);
-        match one_layer {
-            Some(flag) if trains_layers(problem, options)? => {
-                Err(Error::new("a setting is for networks of one hidden layer")
-                    .expected(format_args!("no {flag} with several layers"))
-                    .got(flag)
-                    .help(format!("leave {flag} out, or pass one number to --hidden")))
-            }
-            _ => Ok(()),
+        if !trains_layers(problem, options)? {
+            return Ok(());
         }
+        let what = "a setting is for networks of one hidden layer";
+        let other = ", or pass one number to --hidden";
+        refuse(&self.single_flags(), what, "settings for several layers", other)
     }
 
     /// Checks that no checkpoint would be lost, and says where there is none to resume from.

@@ -6,7 +6,7 @@ use tamis::learn::train::{OneOutput, Schedule, Trials};
 use tamis::learn::{anneal, lm};
 
 use super::super::common::Common;
-use super::super::console::{first_given, say_error};
+use super::super::console::{first_given, refuse, say_error};
 use super::super::parse::{self, OptimiserName, RecipeName, SignsName, ToPin, limit_above_zero};
 use super::args::{LimitArgs, Train};
 use crate::base::{Limits, check_setting};
@@ -194,31 +194,19 @@ impl Train {
 
     /// Refuses what the published recipe has for one output only, or for several.
     pub(super) fn check_paper(&self, problem: &Problem) -> Result<()> {
-        let (args, several) = (&self.paper, problem.has_several_outputs());
-        let foreign = if several {
-            first_given(&[
-                (
-                    args.step.is_some_and(|step| !matches!(step, Step::Fixed(_))),
-                    "--step normalised or theory",
-                ),
-                (args.refine.is_some(), "--refine"),
-                (args.empty.is_some(), "--empty"),
-                (self.signs.is_some(), "--signs"),
-            ])
-        } else {
-            first_given(&[(args.rank.is_some(), "--rank")])
-        };
-        match foreign {
-            None => Ok(()),
-            Some(flag) => Err(Error::new("a setting does not suit the number of outputs")
-                .expected(if several {
-                    "settings for several outputs"
-                } else {
-                    "settings for one output"
-                })
-                .got(flag)
-                .help(format!("leave {flag} out"))),
+        let args = &self.paper;
+        let what = "a setting does not suit the number of outputs";
+        if !problem.has_several_outputs() {
+            return refuse(&[(args.rank.is_some(), "--rank")], what, "settings for one output", "");
         }
+        let has_rule = args.step.is_some_and(|step| !matches!(step, Step::Fixed(_)));
+        let flags = [
+            (has_rule, "--step normalised or theory"),
+            (args.refine.is_some(), "--refine"),
+            (args.empty.is_some(), "--empty"),
+            (self.signs.is_some(), "--signs"),
+        ];
+        refuse(&flags, what, "settings for several outputs", "")
     }
 
     fn imp_settings(&self) -> Result<ImpSettings> {
@@ -277,13 +265,13 @@ impl Train {
         source.load(Some(task)).map(Some)
     }
 
-    /// The first flag for several hidden layers that was given, if any.
-    pub(super) fn layers_given(&self) -> Option<&'static str> {
-        first_given(&[
+    /// Flags for several hidden layers.
+    pub(super) fn layers_flags(&self) -> [(bool, &'static str); 3] {
+        [
             (self.layers.tune_epochs.is_some(), "--tune-epochs"),
             (self.layers.tune_rate.is_some(), "--tune-rate"),
             (!self.layers.grow.is_empty(), "--grow"),
-        ])
+        ]
     }
 
     /// None where no flag asks for layers one by one.
@@ -296,7 +284,7 @@ impl Train {
             let help = "leave --grow out for the default; 1 trains layers to their share of s";
             check_setting(grow.is_finite() && grow >= 1.0, "--grow 1 or more", grow, help)?;
         }
-        Ok(self.layers_given().map(|_| LayersOptions {
+        Ok(first_given(&self.layers_flags()).map(|_| LayersOptions {
             grow: args.grow.clone(),
             shrink: shrink::Params {
                 tune: tune::Params { rate, ..defaults.shrink.tune },

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::super::common::Common;
-use super::super::console::{Console, count, decibel, facts, first_given, percent};
+use super::super::console::{Console, count, decibel, facts, percent, refuse};
 use super::super::interrupt;
 use super::super::parse::RecipeName;
 use super::super::progress::Watched;
@@ -104,17 +104,8 @@ fn name(nnz: usize) -> String {
 
 /// Refuses what is for one size.
 fn check(train: &Train) -> Result<()> {
-    let flag = first_given(&[
-        (train.checkpoints.checkpoint.is_some(), "--checkpoint"),
-        (train.limits.log.is_some(), "--log"),
-        (train.limits.picture.is_some(), "--picture"),
-    ]);
-    if let Some(flag) = flag {
-        return Err(Error::new("a setting is for one size")
-            .expected(format_args!("no {flag} with several sizes"))
-            .got(flag)
-            .help(format!("leave {flag} out, or pass one number to --nnz")));
-    }
+    let (expected, other) = ("settings for several sizes", ", or pass one number to --nnz");
+    refuse(&train.single_flags(), "a setting is for one size", expected, other)?;
     if train.output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tamis"))
         && !train.output.is_dir()
     {

@@ -221,8 +221,9 @@ impl<'a> Run<'a> {
                 return Err(diverged(loss));
             }
             sum += loss * share;
-            let rates = (options.rates.at(epoch), options.rates.decay);
-            self.state.step(rates, &mut self.weights, self.engine.gradient(), &self.mask);
+            let (rate, decay) = (options.rates.at(epoch), options.rates.decay);
+            let (weights, gradient) = (&mut self.weights, self.engine.gradient());
+            self.state.step(rate, decay, weights, gradient, &self.mask);
             self.steps += 1;
         }
         Ok(sum)

@@ -125,7 +125,8 @@ impl State {
     /// One step on the weights of the mask; the others have the value 0 and keep it.
     pub(super) fn step(
         &mut self,
-        (rate, decay): (f32, f32),
+        rate: f32,
+        decay: f32,
         weights: &mut [f32],
         gradient: &[f32],
         mask: &[bool],
@@ -189,7 +190,7 @@ mod tests {
             let (mut w, mut m, mut v) = ([1.0_f64, -2.0], [0.0; 2], [0.0; 2]);
             for t in 1..=3 {
                 let gradient = [weights[0], weights[1], 9.0];
-                state.step((0.1, decay), &mut weights, &gradient, &mask);
+                state.step(0.1, decay, &mut weights, &gradient, &mask);
                 for i in 0..2 {
                     let g = w[i] + f64::from(decay) * w[i];
                     match optimiser {

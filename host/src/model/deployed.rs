@@ -1,0 +1,352 @@
+//! What a model takes on a target against dense layers in its place.
+
+use serde::Serialize;
+
+use crate::model::cost::{Estimate, Memory, Numbers, Way, float_layers, integer_layers};
+use crate::model::file::Opened;
+use crate::model::target::{Device, Target, milliseconds};
+use crate::model::{ModelCost, ModelFile};
+use crate::{Error, Result};
+
+/// Bytes of a network, deployed in one way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DeployedBytes {
+    /// Code and stack, and sums with them, are upper bounds; otherwise measured, flash within 8 %,
+    /// RAM within 8 % or 24 bytes.
+    pub is_bound: bool,
+    /// Model and code.
+    pub flash_bytes: usize,
+    /// The encoded model, or its arrays and layers; of dense f32 the weights; 0 of code without
+    /// tables.
+    pub model_bytes: usize,
+    /// Code that predicts, and of a file that reads it in place.
+    pub code_bytes: usize,
+    /// Scratch, output and stack.
+    pub ram_bytes: usize,
+    /// Activations between layers.
+    pub scratch_bytes: usize,
+    /// The prediction.
+    pub output_bytes: usize,
+    /// The deepest stack besides both.
+    pub stack_bytes: usize,
+}
+
+impl DeployedBytes {
+    fn new(memory: &Memory) -> Self {
+        Self {
+            is_bound: memory.is_bound,
+            flash_bytes: memory.flash_bytes(),
+            model_bytes: memory.model_bytes,
+            code_bytes: memory.code_bytes,
+            ram_bytes: memory.ram_bytes(),
+            scratch_bytes: memory.scratch_bytes,
+            output_bytes: memory.output_bytes,
+            stack_bytes: memory.stack_bytes,
+        }
+    }
+}
+
+/// What one network takes on a target.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Needs {
+    /// Flash and RAM.
+    #[serde(flatten)]
+    pub bytes: DeployedBytes,
+    /// Instructions are an upper bound; otherwise measured, within 20 %.
+    pub instructions_are_bound: bool,
+    /// The input row, in no sum: it may lie in flash or RAM.
+    pub row_bytes: usize,
+    /// Multiplications with addition, and additions of a sum.
+    pub macs: usize,
+    /// Instructions of one prediction.
+    pub instructions: u64,
+    /// Time of one prediction at the device's clock, from and to; none for a kind of processor.
+    pub milliseconds: Option<[f64; 2]>,
+}
+
+impl Needs {
+    fn new(estimate: &Estimate, memory: &Memory, target: &Target) -> Self {
+        Self {
+            bytes: DeployedBytes::new(memory),
+            instructions_are_bound: estimate.is_bound,
+            row_bytes: estimate.row_bytes,
+            macs: estimate.macs,
+            instructions: estimate.instructions,
+            milliseconds: target.milliseconds(estimate.instructions),
+        }
+    }
+
+    /// Where a dense network may take less or more than a model, by the names in a report.
+    #[must_use]
+    pub const fn compared(&self) -> [(&'static str, u64); 4] {
+        [
+            ("flash_bytes", self.bytes.flash_bytes as u64),
+            ("model_bytes", self.bytes.model_bytes as u64),
+            ("ram_bytes", self.bytes.ram_bytes as u64),
+            ("instructions", self.instructions),
+        ]
+    }
+
+    /// What it takes less of than `other`.
+    fn wins(&self, other: &Self) -> Vec<&'static str> {
+        let both = self.compared().into_iter().zip(other.compared());
+        both.filter(|((_, own), (_, other))| own < other).map(|((name, _), _)| name).collect()
+    }
+}
+
+/// Bytes of the model in one way of deploying it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WayNeeds {
+    /// `file`, `embedded`, `rust`, `straight` or `c`.
+    pub way: &'static str,
+    /// Flash and RAM.
+    #[serde(flatten)]
+    pub bytes: DeployedBytes,
+}
+
+/// Something that a target or the user bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Limited {
+    /// Bytes of flash of model and code.
+    Flash,
+    /// Bytes of scratch, output and stack.
+    Ram,
+    /// Bytes of stack.
+    Stack,
+    /// Instructions of one prediction.
+    Instructions,
+}
+
+impl Limited {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Flash, Self::Ram, Self::Stack, Self::Instructions];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Flash => "flash",
+            Self::Ram => "ram",
+            Self::Stack => "stack",
+            Self::Instructions => "instructions",
+        }
+    }
+
+    fn of(self, needs: &Needs) -> u64 {
+        match self {
+            Self::Flash => needs.bytes.flash_bytes as u64,
+            Self::Ram => needs.bytes.ram_bytes as u64,
+            Self::Stack => needs.bytes.stack_bytes as u64,
+            Self::Instructions => needs.instructions,
+        }
+    }
+}
+
+/// A bound and what is held to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Limit {
+    /// What is bounded.
+    pub what: Limited,
+    /// The most that it may be.
+    pub limit: u64,
+    /// What it is.
+    pub got: u64,
+    /// Whether it is more.
+    pub exceeded: bool,
+    /// `--fail-above`, or the device's name.
+    pub from: String,
+}
+
+/// What a model takes on one target.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TargetCost {
+    /// The target's name.
+    pub target: String,
+    /// The kind of processor.
+    pub core: &'static str,
+    /// Whether the processor has instructions for floats.
+    pub has_float_unit: bool,
+    /// `floats` or `integers`: what the model computes with.
+    pub numbers: &'static str,
+    /// The device; none for a kind of processor.
+    pub device: Option<Device>,
+    /// Cycles an instruction that times assume, from and to, without wait states.
+    pub assumed_cycles_per_instruction: [f64; 2],
+    /// Flash of a program that does nothing, which is in no sum.
+    pub startup_flash_bytes: usize,
+    /// Instructions of each layer.
+    pub layer_instructions: Vec<u64>,
+    /// Every way of deploying the model, the least flash first; code without tables is of models of
+    /// integers only.
+    pub ways: Vec<WayNeeds>,
+    /// The way that `model`, `fits` and the bounds are of.
+    pub deploy: &'static str,
+    /// The model; instructions are those of the crate's kernels.
+    pub model: Needs,
+    /// Dense layers of 8-bit integers of the requested shape; where there is no such
+    /// way, embedded.
+    pub dense_int8: Needs,
+    /// Dense layers of floats of that shape.
+    pub dense_f32: Needs,
+    /// Where dense layers take less than the model: `flash_bytes`, `model_bytes`, `ram_bytes`,
+    /// `instructions`.
+    pub dense_int8_wins: Vec<&'static str>,
+    /// The same for floats.
+    pub dense_f32_wins: Vec<&'static str>,
+    /// Whether the device has the flash and the RAM, start-up code included; none for a kind of
+    /// processor.
+    pub fits: Option<bool>,
+    /// Every bound.
+    pub limits: Vec<Limit>,
+}
+
+impl ModelFile {
+    /// What the model, whose costs are `cost`, takes on a target if it is deployed in one way, or
+    /// in the one with the least flash, held to bounds besides those of the device.
+    ///
+    /// # Errors
+    /// As [`cost`](Self::cost), and where the model cannot be deployed so.
+    pub fn on(
+        &self,
+        cost: &ModelCost,
+        target: &Target,
+        deploy: Option<Way>,
+        limits: &[(Limited, u64)],
+    ) -> Result<TargetCost> {
+        let core = target.core;
+        let (numbers, estimate, layers): (_, _, Vec<u64>) = match &self.open()? {
+            Opened::Floats(view) => (
+                "floats",
+                Estimate::of_floats(view, core),
+                float_layers(view.model(), core).collect(),
+            ),
+            Opened::Integers(view) => {
+                let layers = integer_layers(view.model(), core).collect();
+                ("integers", Estimate::of_integers(view, core), layers)
+            }
+        };
+        let mut ways: Vec<_> =
+            Way::ALL.into_iter().filter_map(|way| Some((way, estimate.memory(way)?))).collect();
+        ways.sort_by_key(|(_, memory)| memory.flash_bytes());
+        let deploy = deploy.or(ways.first().map(|(way, _)| *way)).unwrap_or(Way::File);
+        let dense = |numbers| {
+            let dense = Estimate::of_dense(&dense_shape(cost), numbers, core);
+            let memory =
+                dense.memory(deploy).or_else(|| dense.memory(Way::Embedded)).unwrap_or_default();
+            Needs::new(&dense, &memory, target)
+        };
+        let memory = estimate.memory(deploy).ok_or_else(|| {
+            Error::new("a model of floats cannot be deployed so")
+                .expected("a way for floats: file, embedded, rust or c")
+                .got(deploy.name())
+                .help("quantize the model first, or choose another way")
+        })?;
+        let model = Needs::new(&estimate, &memory, target);
+        let way_needs = |(way, memory): &(Way, Memory)| WayNeeds {
+            way: way.name(),
+            bytes: DeployedBytes::new(memory),
+        };
+        let (dense_int8, dense_f32) = (dense(Numbers::Integers), dense(Numbers::Floats));
+        let limits = bounds(target, limits).map(|(what, limit, from)| {
+            let got = what.of(&model) + if from == FAIL_ABOVE { 0 } else { startup(target, what) };
+            Limit { what, limit, got, exceeded: got > limit, from: from.to_owned() }
+        });
+        let limits: Vec<_> = limits.collect();
+        let own = |limit: &&Limit| limit.from != FAIL_ABOVE;
+        Ok(TargetCost {
+            target: target.name(),
+            core: core.name(),
+            has_float_unit: core.has_floats(),
+            numbers,
+            device: target.device.copied(),
+            assumed_cycles_per_instruction: target.cycles(),
+            startup_flash_bytes: core.prices().startup as usize,
+            layer_instructions: layers,
+            ways: ways.iter().map(way_needs).collect(),
+            deploy: deploy.name(),
+            dense_int8_wins: dense_int8.wins(&model),
+            dense_f32_wins: dense_f32.wins(&model),
+            fits: target.device.map(|_| limits.iter().filter(own).all(|limit| !limit.exceeded)),
+            model,
+            dense_int8,
+            dense_f32,
+            limits,
+        })
+    }
+}
+
+const FAIL_ABOVE: &str = "--fail-above";
+
+/// Those of the device, then the user's.
+fn bounds<'a>(
+    target: &'a Target,
+    limits: &'a [(Limited, u64)],
+) -> impl Iterator<Item = (Limited, u64, &'a str)> {
+    let device = target.device.into_iter().flat_map(|device| {
+        [
+            (Limited::Flash, device.flash_bytes as u64, device.name),
+            (Limited::Ram, device.ram_bytes as u64, device.name),
+        ]
+    });
+    device.chain(limits.iter().map(|&(what, limit)| (what, limit, FAIL_ABOVE)))
+}
+
+/// What every program takes of a device.
+fn startup(target: &Target, what: Limited) -> u64 {
+    if what == Limited::Flash { target.core.prices().startup.into() } else { 0 }
+}
+
+/// Inputs and outputs of the dense layers in the place of the model's, with the requested
+/// outputs.
+fn dense_shape(cost: &ModelCost) -> Vec<[usize; 2]> {
+    let layers = cost.layers.iter().scan(cost.inputs, |inputs, layer| {
+        let shape = [*inputs, layer.requested];
+        *inputs = layer.requested;
+        Some(shape)
+    });
+    layers.collect()
+}
+
+impl TargetCost {
+    /// Milliseconds of so many instructions, from and to; none for a kind of processor.
+    #[must_use]
+    pub fn milliseconds(&self, instructions: u64) -> Option<[f64; 2]> {
+        let cycles = self.assumed_cycles_per_instruction;
+        self.device.map(|device| milliseconds(instructions, cycles, &device))
+    }
+
+    /// Whether the model computes with floats.
+    #[must_use]
+    pub fn model_has_floats(&self) -> bool {
+        self.numbers == "floats"
+    }
+
+    /// Nothing where every bound is kept.
+    ///
+    /// # Errors
+    /// One that names each bound that is exceeded; [`Error::is_over_limit`] tells it from others.
+    pub fn check(&self) -> Result<()> {
+        let over: Vec<_> = self.limits.iter().filter(|limit| limit.exceeded).collect();
+        if over.is_empty() {
+            return Ok(());
+        }
+        let unit = |what| if what == Limited::Instructions { "" } else { " bytes" };
+        let list = |of: &dyn Fn(&Limit) -> String| {
+            over.iter().map(|limit| of(limit)).collect::<Vec<_>>().join(", ")
+        };
+        let most = |limit: &Limit| {
+            let name = limit.what.name();
+            format!("{name} at most {}{} ({})", limit.limit, unit(limit.what), limit.from)
+        };
+        let got =
+            |limit: &Limit| format!("{} {}{}", limit.what.name(), limit.got, unit(limit.what));
+        Err(Error::over_limit(format!("the model takes more than it may on {}", self.target))
+            .expected(list(&most))
+            .got(list(&got))
+            .help(format!(
+                "train it with fewer nonzeros or neurons, {}or take a larger device",
+                if self.model_has_floats() { "make integers of it (tamis quantize), " } else { "" }
+            )))
+    }
+}
