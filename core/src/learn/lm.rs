@@ -96,9 +96,10 @@
 //! taken, and the moves themselves, are Tamis's own.
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "a NaN must end a loop or fail a test")]
 
-mod bench;
+mod candidate;
 mod checkpoint;
 mod cover;
+mod equations;
 mod factors;
 mod fit;
 mod fold;
@@ -106,18 +107,18 @@ mod goal;
 mod info;
 mod method;
 mod mirror;
+mod model;
 mod moves;
 mod neuron;
 mod params;
-mod problem;
 mod progress;
 mod run;
 mod search;
 mod sides;
+mod signed;
 mod solver;
 mod stages;
 mod support;
-mod tidy;
 mod trial;
 
 pub use checkpoint::{Checkpoint, State};

@@ -23,7 +23,7 @@ pub struct Checkpoint<'a> {
     pub best: Network<'a>,
     /// The best network of at most s weights and m neurons so far, on the rows held out where there
     /// are such.
-    pub found: Network<'a>,
+    pub result: Network<'a>,
 }
 
 impl<'a> Checkpoint<'a> {
@@ -36,7 +36,7 @@ impl<'a> Checkpoint<'a> {
     #[must_use]
     pub fn starting(net: Network<'a>, rows: usize) -> Self {
         let none = Network::empty(net.shape());
-        Self { state: State::starting(rows), net, best: none, found: none }
+        Self { state: State::starting(rows), net, best: none, result: none }
     }
 
     /// Where a run stands that only fits the weights of `net`, of at most s weights and m neurons,
@@ -74,7 +74,7 @@ impl<'a> Checkpoint<'a> {
     pub fn fitting(net: Network<'a>) -> Self {
         Self {
             state: State { stage: Stage::Refit, ..State::starting(1) },
-            found: net,
+            result: net,
             ..Self::starting(net, 1)
         }
     }
@@ -98,7 +98,7 @@ impl<'a> Checkpoint<'a> {
     pub fn read(form: &Form, words: &'a [u32]) -> Result<Self> {
         let parts = form.read(words)?;
         let state = State::from_words(&parts.state()?)?;
-        Ok(Self { state, net: parts.net(0)?, best: parts.net(1)?, found: parts.net(2)? })
+        Ok(Self { state, net: parts.net(0)?, best: parts.net(1)?, result: parts.net(2)? })
     }
 }
 
@@ -107,7 +107,7 @@ impl Record for Checkpoint<'_> {
         &self,
         put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
     ) -> core::result::Result<(), E> {
-        record::write(&self.state.to_words(), &[self.net, self.best, self.found], &[], put)
+        record::write(&self.state.to_words(), &[self.net, self.best, self.result], &[], put)
     }
 }
 
@@ -126,7 +126,7 @@ pub struct State {
     /// Loss of the best network while searching, of the scaled labels.
     pub(super) best_loss: f32,
     /// The least loss of a network of at most s weights and m neurons.
-    pub(super) found_loss: f32,
+    pub(super) result_loss: f32,
     /// The least loss that counted as progress of this search, and the kicks since.
     pub(super) mark: f32,
     pub(super) idle: u32,
@@ -151,7 +151,7 @@ pub(super) enum Stage {
     /// Steps on all rows.
     AllRows,
     /// Outer steps on all rows, where no exact fit is in sight.
-    Settle,
+    Support,
     /// The plain method from the start, on all rows.
     Plain,
     /// Outer steps at s weights.
@@ -170,7 +170,7 @@ impl Stage {
         Self::Moves,
         Self::Kick,
         Self::AllRows,
-        Self::Settle,
+        Self::Support,
         Self::Plain,
         Self::Polish,
         Self::End,
@@ -193,7 +193,7 @@ impl State {
             turn: 0,
             lambda: LAMBDA_START,
             best_loss: loss,
-            found_loss: loss,
+            result_loss: loss,
             mark: loss,
             idle: 0,
             held: loss,
@@ -208,7 +208,7 @@ impl State {
     pub fn to_words(&self) -> [u32; Self::WORDS] {
         let Info { steps, trials, moves, flips, merges, folds, kicks, rows_read, .. } = self.info;
         let [lambda, best, found, mark, held] =
-            [self.lambda, self.best_loss, self.found_loss, self.mark, self.held].map(f32::to_bits);
+            [self.lambda, self.best_loss, self.result_loss, self.mark, self.held].map(f32::to_bits);
         let stage = self.stage as u32;
         let (low, high) = (rows_read as u32, (rows_read >> 32) as u32);
         [
@@ -278,7 +278,7 @@ impl State {
         ] = words;
         error::range("stage of the checkpoint", stage as usize, 0, Stage::ALL.len() - 1)?;
         error::range("end of the checkpoint", early as usize, 0, 1)?;
-        let [lambda, best_loss, found_loss, mark, held] =
+        let [lambda, best_loss, result_loss, mark, held] =
             [lambda, best, found, mark, held].map(f32::from_bits);
         error::finite("damping of the checkpoint", &[lambda])?;
         let rows_read = u64::from(low) | u64::from(high) << 32;
@@ -302,7 +302,7 @@ impl State {
             turn,
             lambda,
             best_loss,
-            found_loss,
+            result_loss,
             mark,
             idle,
             held,
@@ -338,7 +338,7 @@ mod tests {
                 turn: 3,
                 lambda: 0.5,
                 best_loss: 0.25,
-                found_loss: f32::INFINITY,
+                result_loss: f32::INFINITY,
                 mark: 0.125,
                 idle: 4,
                 held: 0.75,
