@@ -47,7 +47,8 @@ impl<'a> Checkpoint<'a> {
     /// ```
     /// use core::ops::ControlFlow::Continue;
     /// use tamis::base::{budget::{Recovery, gated_words}, dims::Dims, math};
-    /// use tamis::{data::samples::{NormalRows, Samples}, learn::{lm, start::Start}, operator::gated::Gated};
+    /// use tamis::data::samples::{NormalRows, Samples};
+    /// use tamis::{learn::{lm, start::Start}, operator::gated::Gated};
     /// use tamis::network::{gates::Signs, net::Network, weights::Weights};
     /// let mut x = NormalRows::new(1, 200, 5);
     /// let mut labels = [0.0; 200];
@@ -64,8 +65,8 @@ impl<'a> Checkpoint<'a> {
     /// let network = Network::signed(Weights::new(5, 1, &[0, 3], &value)?, Signs::Positive);
     /// let (goal, from) = (lm::Goal::one_output(DIMS), lm::Checkpoint::fitting(network));
     /// let params = lm::Params { final_steps: 20, ..lm::Params::DEFAULT };
-    /// let start = Start::Checkpoint(&from);
-    /// let fitted = lm::run(&mut sensing, &labels, goal, start, &params, &mut memory, |_| Continue(()))?;
+    /// let (start, observe) = (Start::Checkpoint(&from), |_: &lm::Progress<'_>| Continue(()));
+    /// let fitted = lm::run(&mut sensing, &labels, goal, start, &params, &mut memory, observe)?;
     /// let w = fitted.network.w();
     /// assert!(fitted.info.exact && w.index() == [0, 3] && (w.value()[0] - 2.0).abs() < 1e-5);
     /// # Ok::<(), tamis::Error>(())
@@ -184,7 +185,7 @@ impl State {
     pub const WORDS: usize = 21;
 
     /// Before anything was done, with a search on so many rows to come.
-    pub(super) const fn starting(rows: usize) -> Self {
+    pub(super) fn starting(rows: usize) -> Self {
         let loss = f32::INFINITY;
         Self {
             stage: Stage::Descend,
@@ -199,7 +200,7 @@ impl State {
             held: loss,
             stale: 0,
             early: false,
-            info: Info::NONE,
+            info: Info::default(),
         }
     }
 
@@ -207,32 +208,14 @@ impl State {
     #[must_use]
     pub fn to_words(&self) -> [u32; Self::WORDS] {
         let Info { steps, trials, moves, flips, merges, folds, kicks, rows_read, .. } = self.info;
-        let [lambda, best, found, mark, held] =
+        let [lambda, best, result, mark, held] =
             [self.lambda, self.best_loss, self.result_loss, self.mark, self.held].map(f32::to_bits);
-        let stage = self.stage as u32;
+        let Self { rows, kicks: here, turn, idle, stale, .. } = *self;
+        let (stage, early) = (self.stage as u32, u32::from(self.early));
         let (low, high) = (rows_read as u32, (rows_read >> 32) as u32);
         [
-            stage,
-            self.rows,
-            self.kicks,
-            self.turn,
-            lambda,
-            best,
-            found,
-            steps,
-            trials,
-            moves,
-            flips,
-            merges,
-            folds,
-            kicks,
-            low,
-            high,
-            mark,
-            self.idle,
-            held,
-            self.stale,
-            u32::from(self.early),
+            stage, rows, here, turn, lambda, best, result, steps, trials, moves, flips, merges,
+            folds, kicks, low, high, mark, idle, held, stale, early,
         ]
     }
 
@@ -253,48 +236,29 @@ impl State {
     /// [`crate::Error::Range`] for a stage that there is not, [`crate::Error::NotFinite`] for a
     /// damping that is no number.
     pub fn from_words(words: &[u32; Self::WORDS]) -> Result<Self> {
-        let &[
-            stage,
-            rows,
-            kicks,
-            turn,
-            lambda,
-            best,
-            found,
-            steps,
-            trials,
-            moves,
-            flips,
-            merges,
-            folds,
-            total,
-            low,
-            high,
-            mark,
-            idle,
-            held,
-            stale,
-            early,
-        ] = words;
-        error::range("stage of the checkpoint", stage as usize, 0, Stage::ALL.len() - 1)?;
-        error::range("end of the checkpoint", early as usize, 0, 1)?;
-        let [lambda, best_loss, result_loss, mark, held] =
-            [lambda, best, found, mark, held].map(f32::from_bits);
-        error::finite("damping of the checkpoint", &[lambda])?;
-        let rows_read = u64::from(low) | u64::from(high) << 32;
+        let mut words = words.iter().copied();
+        let mut next = || words.next().unwrap_or(0);
+        let stage = next() as usize;
+        let (rows, kicks, turn) = (next(), next(), next());
+        let [lambda, best_loss, result_loss] = [next(), next(), next()].map(f32::from_bits);
         let info = Info {
-            steps,
-            trials,
-            moves,
-            flips,
-            merges,
-            folds,
-            kicks: total,
-            rows_read,
+            steps: next(),
+            trials: next(),
+            moves: next(),
+            flips: next(),
+            merges: next(),
+            folds: next(),
+            kicks: next(),
+            rows_read: u64::from(next()) | u64::from(next()) << 32,
             ..Info::default()
         };
-        let stage = Stage::ALL.get(stage as usize).copied().unwrap_or(Stage::End);
-        let early = early == 1;
+        let (mark, idle, held, stale) =
+            (f32::from_bits(next()), next(), f32::from_bits(next()), next());
+        let early = next();
+        error::range("stage of the checkpoint", stage, 0, Stage::ALL.len() - 1)?;
+        error::range("end of the checkpoint", early as usize, 0, 1)?;
+        error::finite("damping of the checkpoint", &[lambda])?;
+        let (stage, early) = (Stage::ALL.get(stage).copied().unwrap_or(Stage::End), early == 1);
         Ok(Self {
             stage,
             rows,
@@ -329,7 +293,7 @@ mod tests {
                 folds: 13,
                 kicks: 14,
                 rows_read: 0x1234_5678_9abc_def0,
-                ..Info::NONE
+                ..Info::default()
             };
             let state = State {
                 stage,

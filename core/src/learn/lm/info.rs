@@ -59,23 +59,3 @@ pub struct Info {
     /// Whether the observer ended the run.
     pub stopped: bool,
 }
-
-impl Info {
-    /// Before anything was done.
-    pub(super) const NONE: Self = Self {
-        loss: 0.0,
-        relative: 0.0,
-        exact: false,
-        held: None,
-        early: false,
-        steps: 0,
-        trials: 0,
-        moves: 0,
-        flips: 0,
-        merges: 0,
-        folds: 0,
-        kicks: 0,
-        rows_read: 0,
-        stopped: false,
-    };
-}

@@ -236,8 +236,8 @@ impl<S: Sensing> Single<'_, S> {
         Ok(gain(fit.along(z)?))
     }
 
-    /// Forms δ, of at most so many weights, such that `w/2 ± δ` are the halves of `block`; returns what
-    /// the split could win at once. The direction is found by truncated power iterations on
+    /// Forms δ, of at most so many weights, such that `w/2 ± δ` are the halves of `block`; returns
+    /// what the split could win at once. The direction is found by truncated power iterations on
     /// `Σ v r (1 - |z|/b)₊ x xᵀ`, the curvature of the loss at the hinge, where alone two halves
     /// differ from their sum; b is a part of rms(z). Then the best length of a few. `r` is `along`,
     /// or the residual where there is none.

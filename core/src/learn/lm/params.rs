@@ -122,8 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_search_begins_with_twenty_rows_a_weight_between_a_thousand_and_the_larger_of_4000_and_ten_a_weight()
-     {
+    fn a_search_begins_with_twenty_rows_a_weight_within_bounds() {
         let params = Params::DEFAULT;
         let all = |nnz| params.search_rows(nnz, usize::MAX);
         assert_eq!(

@@ -133,7 +133,7 @@ where
         task: Task { tight, ..Task::new(dims.nnz, dims.hidden, spare) },
     };
     let result = Sides::new(shape, &mut *index, &mut *value);
-    let log = Log { observe, info: Info::NONE, cut_off: false };
+    let log = Log { observe, info: Info::default(), cut_off: false };
     let state = State::starting(0);
     let mut search = Search { model, base, trial, best, result, params: *params, state, log };
     let info = search.run(rows, start)?;

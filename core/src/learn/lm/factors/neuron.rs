@@ -15,9 +15,10 @@ use crate::operator::factored::Factored;
 use crate::operator::sensing::head_mut;
 
 impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
-    /// Forms a new neuron as neuron 0 of at most `size` and `l` weights, by alternating its sides: given w, `wt = Rᵀ a / |a|²`
-    /// truncated to the entries that win most; given wt, `Aᵀ (R wt) / c²` under the gate of w
-    /// truncated to the largest entries; and so on. Returns what it could win at once.
+    /// Forms a new neuron as neuron 0 of at most `size` and `l` weights, by alternating its sides:
+    /// given w, `wt = Rᵀ a / |a|²` truncated to the entries that win most; given wt,
+    /// `Aᵀ (R wt) / c²` under the gate of w truncated to the largest entries; and so on. Returns
+    /// what it could win at once.
     #[inline(never)]
     pub(super) fn alternate(
         &mut self,

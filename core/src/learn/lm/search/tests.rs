@@ -50,7 +50,7 @@ pub(in crate::learn::lm) fn searching_rows<R: Samples + 'static>(
         result: sides(),
         params: *params,
         state: State::starting(N),
-        log: Log { observe, info: Info::NONE, cut_off: false },
+        log: Log { observe, info: Info::default(), cut_off: false },
     };
     search.take_up(N - params.validation).unwrap();
     search
