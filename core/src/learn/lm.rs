@@ -68,9 +68,9 @@
 //! twice the labels that are not 0, e.g. in images, a label is an equation and a dark row a bound.
 //! Searches then end with a few labels that no neuron is active for, whose gradient is zero, or
 //! lose an exact fit on the way from 1.25 s weights to s. So these rows are *covered* while
-//! searching: the neuron nearest to activity counts there as if it were active. The search works at s weights;
-//! its first move is a swap, some weights more and, some steps later, as many less; a restart that
-//! leaves no neuron begins from other gates. The cover takes three numbers a row more
+//! searching: the neuron nearest to activity counts there as if it were active. The search works at
+//! s weights; its first move is a swap, some weights more and, some steps later, as many less; a
+//! restart that leaves no neuron begins from other gates. The cover takes three numbers a row more
 //! ([`crate::base::budget::Recovery::cover_words`]); results are judged without it.
 //!
 //! **Ended within a step**: an operator that fails with [`crate::Error::Stopped`] ends the run as
@@ -97,6 +97,7 @@ mod fit;
 mod fold;
 mod goal;
 mod info;
+mod memory;
 mod method;
 mod mirror;
 mod model;
@@ -104,7 +105,6 @@ mod moves;
 mod neuron;
 mod params;
 mod progress;
-mod run;
 mod search;
 mod sides;
 mod signed;

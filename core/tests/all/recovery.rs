@@ -345,7 +345,7 @@ fn bad_arguments_are_named() {
     assert!(matches!(failed(&|_, p| p.exact = f32::NAN), Error::NotFinite { .. }));
     let refused = failed(&|_, p| p.validation = 100);
     assert!(
-        matches!(refused, Error::Range { what: "rows held out", max: 99, got: 100, .. }),
+        matches!(refused, Error::Range { what: "validation rows", max: 99, got: 100, .. }),
         "{refused}"
     );
     assert!(matches!(failed(&|p, _| p.x[3] = f32::INFINITY), Error::NotFinite { .. }));

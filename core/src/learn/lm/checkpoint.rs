@@ -1,4 +1,4 @@
-//! What a run is at one of the points between its stages, and how it goes on from there.
+//! What a run is at one of the points between its stages, and how it continues from there.
 
 use super::solver::LAMBDA_START;
 use super::{Info, Phase};
@@ -9,7 +9,7 @@ use crate::learn::checkpoint::{self as record, Form};
 use crate::network::gates::Signs;
 use crate::network::net::{Network, Shape};
 
-/// Where a run stands: enough to resume from, see [`crate::learn::start::Start::Checkpoint`].
+/// The state of a run: enough to resume from, see [`crate::learn::start::Start::Checkpoint`].
 ///
 /// Weights are those of the search: they may be more than s, block 0 may be a linear term, and they
 /// are for labels scaled by a power of two.
@@ -21,13 +21,13 @@ pub struct Checkpoint<'a> {
     pub net: Network<'a>,
     /// The best network while searching: at most as many.
     pub best: Network<'a>,
-    /// The best network of at most s weights and m neurons so far, on the rows held out where there
-    /// are such.
+    /// The best network of at most s weights and m neurons so far, on the validation rows where
+    /// there are such.
     pub result: Network<'a>,
 }
 
 impl<'a> Checkpoint<'a> {
-    /// Where a run stands that starts from `net`, with a search on `rows` rows first
+    /// A run that starts from `net`, with a search on `rows` rows first
     /// ([`super::Params::search_rows`]).
     ///
     /// Its weights, at most [`crate::base::budget::Recovery::work`] of which the run leaves s, are
@@ -39,7 +39,7 @@ impl<'a> Checkpoint<'a> {
         Self { state: State::starting(rows), net, best: none, result: none }
     }
 
-    /// Where a run stands that only fits the weights of `net`, of at most s weights and m neurons,
+    /// A run that only fits the weights of `net`, of at most s weights and m neurons,
     /// to all rows (*debiasing*): least squares on its support, at most
     /// [`super::Params::final_steps`] steps, as long as each wins a millionth. A weight that
     /// becomes zero is left out of the result. Weights are scaled as for [`Self::starting`].
@@ -118,9 +118,9 @@ pub struct State {
     pub(super) stage: Stage,
     /// Rows that are fitted now.
     pub(super) rows: u32,
-    /// Kicks of this search.
+    /// Restarts of this search.
     pub(super) kicks: u32,
-    /// Rounds of moves.
+    /// Passes of moves.
     pub(super) turn: u32,
     /// Damping λ of the next step.
     pub(super) lambda: f32,
@@ -128,10 +128,10 @@ pub struct State {
     pub(super) best_loss: f32,
     /// The least loss of a network of at most s weights and m neurons.
     pub(super) result_loss: f32,
-    /// The least loss that counted as progress of this search, and the kicks since.
+    /// The least loss that counted as progress of this search, and the restarts since.
     pub(super) mark: f32,
     pub(super) idle: u32,
-    /// Loss on the rows held out of the best network on them, and the kicks since it was found.
+    /// Loss on the validation rows of the best network on them, and the restarts since.
     pub(super) held: f32,
     pub(super) stale: u32,
     /// Whether the search ended for want of progress on them.
@@ -145,9 +145,9 @@ pub struct State {
 pub(super) enum Stage {
     /// The start, or more rows.
     Descend,
-    /// A round of moves, or the way down to s weights where the fit is exact.
+    /// A pass of moves, or the way down to s weights where the fit is exact.
     Moves,
-    /// A kick, or the end of the search.
+    /// A restart, or the end of the search.
     Kick,
     /// Steps on all rows.
     AllRows,

@@ -1,5 +1,5 @@
-//! Cover: every row whose label no neuron is open for is given to the neuron that is nearest to
-//! opening there.
+//! Cover: every row whose label no neuron is active for is given to the neuron that is nearest to
+//! activity there.
 //!
 //! Such a *dark* row has no gradient, so neither steps nor growth ever see it, however bright its
 //! label is, and a search ends with it. With a cover the row counts with the activation of its
@@ -10,8 +10,8 @@
 //! It takes two more products of the neurons concerned for each product, and three numbers a row,
 //! so it is for few rows ([`crate::base::budget::Recovery::is_wide`]) and few weights for their
 //! labels, where dark rows are what stalls a search. Output weights are positive: among neurons of
-//! either sign a row is seldom dark, and a linear term is open everywhere. It looks at rows one by
-//! one, so it is for rows that can be read here ([`Machine::numbers`]).
+//! either sign a row is seldom dark, and a linear term is active everywhere. It looks at rows one
+//! by one, so it is for rows that can be read here ([`Machine::numbers`]).
 
 use crate::network::gates::Signs;
 #[cfg(doc)]
@@ -71,7 +71,7 @@ impl<'a> Cover<'a> {
     }
 }
 
-/// Whether no neuron is open for a label y whose residual is r: with neurons of either sign none
+/// Whether no neuron is active for a label y whose residual is r: with neurons of either sign none
 /// may be missing.
 pub(super) fn is_dark(signs: Signs, y: f32, r: f32) -> bool {
     !signs.both() && y > 0.0 && r >= y
@@ -93,7 +93,7 @@ mod tests {
     const W: [f32; D] = [1.0, -2.0, 0.5, 0.25];
     /// `|W · x|` has two neurons …
     const BOTH: [(f32, [f32; D]); 2] = [(1.0, W), (1.0, [-1.0, 2.0, -0.5, -0.25])];
-    /// … and both of these are closed on the rows of one.
+    /// … and both of these are inactive on the rows of one.
     const AWAY: [(u32, f32); 2 * D] = [
         (4, -0.9),
         (5, 1.8),
@@ -149,12 +149,12 @@ mod tests {
                 if owner == LIGHT {
                     assert_eq!(left, *r);
                 } else {
-                    // What is left is the label and how far the owner is from opening.
+                    // What is left is the label and how far the owner is from activity.
                     assert!(left >= *y);
                     seen |= 1 << owner;
                 }
             }
-            // Neurons 0 and 2 open on the same rows, and 2 is always nearer.
+            // Neurons 0 and 2 active on the same rows, and 2 is always nearer.
             assert_eq!(seen & 0b101, 0b100);
         });
         with(Signs::Balanced, &BOTH, &net, |model| {

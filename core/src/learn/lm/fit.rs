@@ -70,7 +70,7 @@ pub(super) struct Fit<'a, S: Sensing, H> {
     pub(super) solver: Solver<'a>,
     pub(super) scratch: &'a mut [f32],
     labels: &'a Rows<S>,
-    /// Rows that may be fitted; those behind them are held out.
+    /// Rows that may be fitted; those behind them are validation rows.
     train: usize,
     /// The first of the rows that are selected.
     first: usize,
@@ -79,7 +79,7 @@ pub(super) struct Fit<'a, S: Sensing, H> {
     power: f32,
     /// Rows read, all operations together.
     pub(super) rows_read: u64,
-    /// Who covers rows that no neuron is open on.
+    /// Who covers rows that no neuron is active on.
     pub(super) cover: Cover<'a>,
 }
 
@@ -147,7 +147,7 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         self.rows().saturating_mul(self.outputs)
     }
 
-    /// Rows that may be fitted: all but those held out.
+    /// Rows that may be fitted: all but the validation rows.
     pub(super) fn all_rows(&self) -> usize {
         self.train
     }
@@ -164,7 +164,7 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         self.measure()
     }
 
-    /// Looks at the rows held out, of which there must be some, until the next [`Self::select`].
+    /// Looks at the validation rows, of which there must be some, until the next [`Self::select`].
     pub(super) fn select_validation(&mut self) -> Result<(), S::Source> {
         self.first = self.train;
         self.sensing.select(self.train..self.sensing.rows())?;
@@ -225,7 +225,7 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         loss / self.scale / self.scale
     }
 
-    /// Turns weights for the scaled labels into those for the labels.
+    /// Converts weights for the scaled labels into those for the labels.
     pub(super) fn unscale(&self, values: &mut [f32]) {
         values.iter_mut().for_each(|w| *w /= self.scale);
     }
@@ -283,7 +283,7 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         Ok(())
     }
 
-    /// Gates that are open everywhere.
+    /// Gates that are active everywhere.
     pub(super) fn open(&self) -> Gates<'static> {
         Gates::of(
             Weights::empty(self.sensing.inputs(), self.sensing.blocks()),

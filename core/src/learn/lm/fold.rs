@@ -1,8 +1,8 @@
 //! Doing away with the linear term l at the end of a search, so that only neurons are left.
 //!
-//! A neuron may be turned round at the price of a linear function, `relu(w·x) = w·x + relu(-w·x)`.
-//! So turning those neurons i with `b_i = 1` cancels l where `l + Σ b_i w_i = 0`. Two ways are
-//! tried, and the better network of at most s weights and m neurons is kept:
+//! A neuron may be flipped at the price of a linear function, `relu(w·x) = w·x + relu(-w·x)`.
+//! So flipping those neurons i with `b_i = 1` cancels l where `l + Σ b_i w_i = 0`. Two ways are
+//! tried, and the better network of at most s weights and m neurons is taken:
 //!
 //! 1. round: b in [0, 1] that minimises `|l + Σ b_i w_i|` by coordinate descent, rounded to 0 or 1;
 //!    what is left of l is dropped;
@@ -49,7 +49,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         )
     }
 
-    /// Turns neurons round so that they cancel the linear term, and removes it; what is left of it
+    /// Flips neurons so that they cancel the linear term, and removes it; what is left of it
     /// stays in the dense row of the single neuron.
     fn cancel(&mut self) -> Result<(), S::Source> {
         let scale2 = |scales: &[f32], j: usize| scales.get(j).map_or(0.0, |c| c * c);
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn where_there_is_no_place_for_a_pair_what_is_left_is_dropped() {
-        // The linear term is a half of a neuron: turned or not, a half of it is left, and all
+        // The linear term is a half of a neuron: flipped or not, a half of it is left, and all
         // blocks are taken.
         let net: [(u32, f32); 7] =
             [(0, 0.5), (4, 1.0), (9, 1.0), (14, 1.0), (19, 1.0), (20, -1.0), (25, -1.0)];
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn neurons_are_turned_to_whole_parts_and_what_is_left_stays_in_the_row() {
-        // 0.7 of W is cancelled best by turning it, which leaves -0.3; a third of W by leaving it.
+        // 0.7 of W is cancelled best by flipping it, which leaves -0.3; a third of W by leaving it.
         for (part, turned, left) in [(0.7, true, -0.3), (0.3, false, 0.3), (1.0, true, 0.0)] {
             let net =
                 [(0, -part), (1, 2.0 * part), (2, -0.5 * part), (4, 1.0), (5, -2.0), (6, 0.5)];

@@ -1,11 +1,11 @@
-//! Undoing mirror images that hide in a neuron that is open on every row.
+//! Undoing mirror images that hide in a neuron that is active on every row.
 //!
-//! On inputs that are never negative some neurons are open on every row, which makes them linear
+//! On inputs that are never negative some neurons are active on every row, which makes them linear
 //! functions, and with one of them a neuron may point the wrong way at no cost:
 //! `relu(w·x) = w·x + relu(-w·x)`. Searches end there, with mirror images in the place of neurons,
-//! and one neuron that has all their weights. Turning a mirror image back takes its weights out of
+//! and one neuron that has all their weights. Flipping a mirror image back takes its weights out of
 //! that neuron. So the signs are those with which it has the fewest weights, which is found by
-//! turning one neuron at a time, and two where none alone helps.
+//! flipping one neuron at a time, and two where none alone helps.
 
 use super::goal::OneOutput;
 use super::model::Model;
@@ -14,23 +14,23 @@ use crate::base::error::Result;
 use crate::operator::machine::Machine;
 use crate::operator::sensing::{Sensing, row_head};
 
-/// Neurons that are open on this part of the rows are linear functions, and one is as good as
+/// Neurons that are active on this fraction of the rows are linear functions, and one is as good as
 /// several.
 const EVERYWHERE: f32 = 0.99;
-/// One that is open on this part may be taken for one.
+/// One that is active on this fraction may be taken for one.
 const OPEN: f32 = 0.9;
-/// A weight cancels another one where less than this part of it is left.
+/// A weight cancels another one where less than this fraction of it is left.
 const CANCELS: f32 = 0.2;
 /// Pairs are looked for among so many neurons at the most.
 const PAIRED: usize = 64;
-/// Sweeps over all neurons at the most; each turn makes the linear function smaller, so few are
+/// Sweeps over all neurons at the most; each flip makes the linear function smaller, so few are
 /// needed.
 const SWEEPS: u32 = 8;
 
 impl<S: Sensing> Model<'_, S, OneOutput> {
-    /// Where neuron `open` is open on nearly every row: turns neurons whose weights cancel some of
-    /// its own, which are those of all neurons that are open everywhere where it is one of them.
-    /// Returns how many were turned or went into it; nothing is fitted.
+    /// Where neuron `open` is active on nearly every row: flips neurons whose weights cancel some
+    /// of its own, which are those of all neurons that are active everywhere where it is one of
+    /// them. Returns how many were flipped or went into it; nothing is fitted.
     #[inline(never)]
     pub(super) fn flip_mirrored(&mut self, open: usize) -> Result<u32, S::Source> {
         // A linear term is folded at the end.
@@ -77,7 +77,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         Ok(turned)
     }
 
-    /// Turns two neurons, neither of which alone would make the dense row smaller, where both
+    /// Flips two neurons, neither of which alone would make the dense row smaller, where both
     /// together do; how many.
     fn flip_pair(&mut self, open: usize) -> u32 {
         let mut at = 0;
@@ -128,7 +128,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         add_dense(self.single.dense, self.net.view().w().block(i), 1.0);
     }
 
-    /// The part of the rows on which neuron `i` is open.
+    /// The fraction of the rows on which neuron `i` is active.
     fn active_share(&mut self, i: usize) -> Result<f32, S::Source> {
         let rows = self.fit.rows();
         if self.is_vacant(i) {
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn two_mirror_images_that_hide_in_the_same_weights_are_taken_out_together() {
-        // Either alone leaves both weights of the open neuron there.
+        // Either alone leaves both weights of the active neuron there.
         let net = [(0, -1.0), (1, 2.0), (4, -1.0), (5, 3.0), (8, 2.0), (9, -5.0), (11, 40.0)];
         let second = [1.0, -3.0, 0.0, 0.0];
         let planted = [(1.0, FIRST), (1.0, second), (1.0, [0.0, 0.0, 0.0, 40.0])];

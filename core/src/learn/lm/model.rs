@@ -27,7 +27,7 @@ pub(super) struct Task {
     pub(super) spare: u32,
     /// Loss at which the fit counts as exact on the rows selected.
     pub(super) goal: f32,
-    /// Neurons turned round, neurons merged, linear terms folded.
+    /// Neurons flipped, neurons merged, linear terms folded.
     pub(super) flips: u32,
     pub(super) merges: u32,
     pub(super) folds: u32,

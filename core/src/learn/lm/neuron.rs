@@ -1,5 +1,4 @@
-//! How one neuron is formed: as a birth (a new direction) or as half of a split (one that stands
-//! for two).
+//! How one neuron is formed: with a new direction, or as half of a split neuron.
 //!
 //! Both look at the current residual and leave the entries in a [`Single`]; they change no network.
 //! What they could win at once is measured as `⟨r, φ⟩² / |φ|²`, φ being the change of the output.
@@ -15,13 +14,13 @@ use crate::network::weights::{Block, Weights};
 use crate::operator::machine::{Along, Hinge, Machine};
 use crate::operator::sensing::{Rows, Sensing, row_head};
 
-/// Steps that refine the direction of a birth.
+/// Steps that refine the direction of a new neuron.
 pub(super) const FORM_STEPS: u32 = 5;
 /// Power iterations for the direction of a split.
 const SPLIT_STEPS: u32 = 4;
-/// A split looks at the rows where the activation is below this part of its root mean square.
+/// A split looks at the rows where the activation is below this fraction of its root mean square.
 const SPLIT_BAND: f32 = 0.35;
-/// Lengths of the two halves' difference that are tried, in parts of the neuron's activation.
+/// Lengths of the two halves' difference that are tried, as a fraction of the neuron's activation.
 const SPLIT_LENGTHS: [f32; 5] = [0.15, 0.3, 0.5, 0.8, 1.2];
 
 /// What a neuron is formed as.
@@ -193,7 +192,7 @@ impl<S: Sensing> Single<'_, S> {
                 entries.unit((i * d + j) as u32, if c > 0.0 { sign / c } else { 0.0 });
             }
             Origin::Random(seed) | Origin::Output(seed, _) => {
-                // A random direction across the mean of the rows, so that it parts them in halves.
+                // A random direction across the mean of the rows, so that it splits them in halves.
                 let open = Gates::of(Weights::empty(d, m), Signs::Positive, Empty::Open, 0, 0);
                 let ones = row_head::<S>(z, rows)?;
                 fit.sensing.machine().fill(ones, 1.0);
@@ -239,8 +238,8 @@ impl<S: Sensing> Single<'_, S> {
     /// Forms δ, of at most so many weights, such that `w/2 ± δ` are the halves of `block`; returns
     /// what the split could win at once. The direction is found by truncated power iterations on
     /// `Σ v r (1 - |z|/b)₊ x xᵀ`, the curvature of the loss at the hinge, where alone two halves
-    /// differ from their sum; b is a part of rms(z). Then the best length of a few. `r` is `along`,
-    /// or the residual where there is none.
+    /// differ from their sum; b is a fraction of rms(z). Then the best length of a few. `r` is
+    /// `along`, or the residual where there is none.
     #[inline(never)]
     pub(super) fn split<H: Readout<S>>(
         &mut self,

@@ -2,7 +2,7 @@
 //! use.
 //!
 //! Between two stages all that a run is are the networks and the numbers of a [`Checkpoint`]; each
-//! stage begins by computing the loss and the residual anew, so that a run that goes on from a
+//! stage begins by computing the loss and the residual anew, so that a run that continues from a
 //! checkpoint has the same bits as one that was never interrupted.
 
 use super::checkpoint::{Checkpoint, Stage, State};
@@ -14,17 +14,17 @@ use crate::base::error::{self, Error, Result};
 use crate::learn::start::Start;
 use crate::operator::sensing::Sensing;
 
-/// A descent has stalled where the loss does not fall below this part of the last one.
+/// A descent has stalled where the loss does not fall below this fraction of the last one.
 const STALL: f32 = 0.85;
 /// Outer steps of a descent at the most.
 const DESCENT: u32 = 40;
-/// Below this part of the mean square of the labels is what rounding leaves.
+/// Below this fraction of the mean square of the labels is what rounding leaves.
 const FLOOR: f32 = 1e-14;
-/// Where all rows refute an exact fit of a part of them, the search goes on with so many times the
+/// Where all rows refute an exact fit of some of them, the search continues with so many times as
 /// part.
 pub(super) const MORE_ROWS: usize = 4;
 
-/// A run: the network at hand, those that are kept, and where it stands.
+/// A run: the network at hand, those that are stored, and where it stands.
 pub(super) struct Search<'a, S: Sensing, H, F> {
     pub(super) model: Model<'a, S, H>,
     /// Where moves start from.
@@ -33,7 +33,7 @@ pub(super) struct Search<'a, S: Sensing, H, F> {
     pub(super) trial: Sides<'a>,
     /// The best while searching.
     pub(super) best: Sides<'a>,
-    /// The best of at most s weights and m neurons, without a linear term: on the rows held out
+    /// The best of at most s weights and m neurons, without a linear term: on the validation rows
     /// where there are such.
     pub(super) result: Sides<'a>,
     pub(super) params: Params,
@@ -117,7 +117,7 @@ impl<'a, S: Sensing, H: Readout<S>, F: FnMut(&Progress<'_>) -> bool> Search<'a, 
 where
     Model<'a, S, H>: Moves<S>,
 {
-    /// From where `start` says to the end, on `rows` rows first; the result is in `found`.
+    /// From where `start` says to the end, on `rows` rows first; the result is in `result`.
     pub(super) fn run(
         &mut self,
         rows: usize,
@@ -153,7 +153,7 @@ where
 
     /// One stage; the next one.
     fn advance(&mut self) -> Result<Stage, S::Source> {
-        // What is found is judged without a cover.
+        // Results are judged without a cover.
         let searches =
             matches!(self.state.stage, Stage::Descend | Stage::Fall | Stage::Moves | Stage::Kick);
         self.model.fit.cover.switch(searches);
@@ -171,7 +171,7 @@ where
         }
     }
 
-    /// The operator was asked to end within a stage. The networks that are kept are whole, so the
+    /// The operator was asked to end within a stage. The networks that are stored are whole, so the
     /// run ends as one that the observer has ended: with the best of them.
     fn cut_off(&mut self) -> Result<Stage, S::Source> {
         (self.log.info.stopped, self.log.cut_off) = (true, true);
@@ -297,7 +297,7 @@ where
         Ok(loss)
     }
 
-    /// Outer steps until the loss stalls, at most [`DESCENT`]. They go on below the goal, where
+    /// Outer steps until the loss stalls, at most [`DESCENT`]. They continue below the goal, where
     /// weights of little effect are found.
     #[inline(never)]
     pub(super) fn descend(&mut self, mut loss: f32, phase: Phase) -> Result<f32, S::Source> {
@@ -329,8 +329,8 @@ where
     }
 
     /// Makes the network, of at most s weights and m neurons, whose loss is `loss` and whose
-    /// residual is current, the result where it is better: on the rows that are fitted, or on those
-    /// held out where there are such. The search goes on in the same way either way.
+    /// residual is current, the result where it is better: on the validation rows where there are
+    /// such, else on those that are fitted. The search is the same either way.
     pub(super) fn store_result(&mut self, loss: f32) -> Result<(), S::Source> {
         let mut is_better = loss < self.state.result_loss;
         if self.params.validation > 0 {
@@ -349,7 +349,8 @@ where
         Ok(())
     }
 
-    /// The loss of the network on the rows held out. The residual is that of the fitted rows again.
+    /// The loss of the network on the validation rows. The residual is that of the fitted rows
+    /// again.
     #[inline(never)]
     pub(super) fn validation_loss(&mut self) -> Result<f32, S::Source> {
         let rows = self.model.fit.rows();
@@ -360,8 +361,7 @@ where
         Ok(held)
     }
 
-    /// The losses of the network: on all rows but those held out, and on these where there are
-    /// such.
+    /// The losses of the network on all training rows, and on the validation rows.
     fn score(&mut self) -> Result<(f32, Option<f32>), S::Source> {
         self.select(self.model.fit.all_rows())?;
         let loss = self.model.loss()?;

@@ -1,5 +1,5 @@
-//! The stages of a run: descend, try moves, kick, finish, all rows, polish. Each returns the next
-//! one.
+//! The stages of a run: descend, try moves, restart, finish, all rows, polish. Each returns the
+//! next one.
 
 use super::checkpoint::Stage;
 use super::fit::Readout;
@@ -10,7 +10,7 @@ use crate::base::error::Result;
 use crate::base::rng::{Rng, seed_of, stream};
 use crate::operator::sensing::Sensing;
 
-/// A kick empties one in so many neurons, and as many again for every so many kicks without
+/// A restart empties one in so many neurons, and as many again for every so many restarts without
 /// progress; one stays.
 const KICK: usize = 5;
 /// See [`KICK`].
@@ -21,18 +21,19 @@ const ALIKE: f32 = 0.99;
 /// The way down to s weights has spoilt an exact fit where the loss is more than so many times as
 /// large.
 const SPOILT: f32 = 4.0;
-/// All rows refute a fit of a part of them where the loss is more than so many times as large.
+/// All rows refute a fit of some of them where the loss is more than so many times as large.
 const REFUTED: f32 = 2.0;
 /// With so many weights the plain method is worth its few passes even where the run was ended.
 const FEW: usize = 2;
-/// A loss above this part of the mean square of the labels is far from exact …
+/// A loss above this fraction of the mean square of the labels is far from exact …
 const POOR: f32 = 1e-3;
-/// … and one below this part of the last is progress.
+/// … and one below this fraction of the last is progress.
 const PROGRESS: f32 = 0.98;
-/// An outer step after the end of a run is worth another one where it leaves less than this part of
-/// the loss.
+/// An outer step after the end of a run is worth another one where it leaves less than this
+/// fraction of the loss.
 const HALF: f32 = 0.5;
-/// A step on a fixed support is worth another one where it leaves less than this part of the loss.
+/// A step on a fixed support is worth another one where it leaves less than this fraction of the
+/// loss.
 const WORTH: f32 = 0.999_999;
 
 impl<'a, S: Sensing, H: Readout<S>, F: FnMut(&Progress<'_>) -> bool> Search<'a, S, H, F>
@@ -49,9 +50,9 @@ where
         Ok(Stage::Fall)
     }
 
-    /// [`Stage::Fall`]: one outer step of a descent from the start, with more rows or after a kick.
-    /// Each that leads to another leaves less than a fixed part of the loss, down to what rounding
-    /// leaves, so that there are at most 200 in a row.
+    /// [`Stage::Fall`]: one outer step of a descent from the start, with more rows or after a
+    /// restart. Each that leads to another leaves less than a fixed fraction of the loss, down to
+    /// what rounding leaves, so that there are at most 200 in a row.
     pub(super) fn fall(&mut self, loss: f32) -> Result<Stage, S::Source> {
         let (_, again) = self.down(loss, self.state.falling())?;
         Ok(if again { Stage::Fall } else { Stage::Moves })
@@ -76,7 +77,7 @@ where
     }
 
     /// Whether all rows say otherwise than those that are fitted: these are too few then, and the
-    /// search goes on with more of them.
+    /// search continues with more of them.
     fn refute(&mut self) -> Result<bool, S::Source> {
         let (rows, all) = (self.state.rows as usize, self.model.fit.all_rows());
         if rows >= all {
@@ -92,8 +93,8 @@ where
         Ok(refuted)
     }
 
-    /// Whether kicks have led nowhere for some time, and the fit is far from exact: noise, or no
-    /// such network.
+    /// Whether restarts have made no progress for some time, and the fit is far from exact: noise,
+    /// or no such network.
     fn is_idle(&mut self) -> bool {
         if self.state.best_loss < PROGRESS * self.state.mark {
             (self.state.mark, self.state.idle) = (self.state.best_loss, 0);
@@ -104,7 +105,7 @@ where
         self.state.best_loss > POOR * self.model.fit.power() && self.state.idle >= patience
     }
 
-    /// How many times the search has gone on with more rows.
+    /// How many times the search has continued with more rows.
     fn widenings(&self) -> u32 {
         let samples = self.model.fit.all_rows();
         let first = self.params.search_rows(self.model.task.nnz, samples);
@@ -116,9 +117,9 @@ where
         widenings
     }
 
-    /// With rows held out, whether kicks have brought nothing better on them for some time. Where
-    /// the best network has got better since the last kick it is brought down to s weights, which
-    /// may be the result; it is at hand before and after.
+    /// With validation rows, whether restarts have brought nothing better on them for some time.
+    /// Where the best network has got better since the last restart it is brought down to s
+    /// weights, which may be the result; it is at hand before and after.
     fn is_stale(&mut self) -> Result<bool, S::Source> {
         if self.params.validation == 0 {
             return Ok(false);
@@ -134,8 +135,8 @@ where
     }
 
     /// [`Stage::Kick`]: back to the best network without a fifth of its neurons; the end of the
-    /// search where there were enough kicks, and more rows where these are too few or kicks on them
-    /// lead nowhere.
+    /// search where there were enough restarts, and more rows where these are too few or restarts
+    /// on them lead nowhere.
     pub(super) fn restart(&mut self) -> Result<Stage, S::Source> {
         self.model.load(self.best.view())?;
         if !self.is_done() && self.refute()? {
@@ -156,7 +157,7 @@ where
         self.state.kicks = self.state.kicks.saturating_add(1);
         self.log.info.kicks = self.log.info.kicks.saturating_add(1);
         self.drop_neurons();
-        // Without births an empty network stays empty.
+        // Without new neurons an empty network stays empty.
         if self.model.live() == 0 && self.model.task.tight {
             self.model.start(seed_of(self.params.seed, stream::TRIAL, self.state.kicks))?;
         }
@@ -164,7 +165,7 @@ where
         Ok(Stage::Fall)
     }
 
-    /// Empties neurons that the seed and the number of the kick say, as many as [`emptied`].
+    /// Empties neurons that the seed and the number of the restart say, as many as [`emptied`].
     fn drop_neurons(&mut self) {
         let mut rng = Rng::new(self.params.seed, stream::KICK + u64::from(self.state.kicks));
         for _ in 0..emptied(self.model.live(), self.state.idle) {
@@ -179,10 +180,10 @@ where
         Ok(Stage::AllRows)
     }
 
-    /// Down to s weights and m neurons without a linear term; keeps the result.
+    /// Down to s weights and m neurons without a linear term; stores the result.
     #[inline(never)]
     fn finish(&mut self, loss: f32) -> Result<f32, S::Source> {
-        // Two neurons that stand for one may be further apart than those that are the same.
+        // Two neurons that are equivalent may be further apart than those that are the same.
         self.base.store(self.model.view())?;
         let before = self.merge(loss, ALIKE, loss)?;
         self.hurry();
@@ -287,7 +288,7 @@ where
             self.store_result(loss)?;
         }
         // In a hurry weights may have gone that a fit needs: one outer step brings them back, and
-        // what falls fast goes on.
+        // what falls fast continues.
         let mut before = f32::INFINITY;
         for _ in 0..if self.log.info.stopped { self.params.polish } else { 0 } {
             if self.is_exact(loss) || !(loss < HALF * before) {
@@ -339,15 +340,15 @@ where
     }
 }
 
-/// Neurons that a kick empties of so many after so many kicks without progress: a fifth, two fifths
-/// from [`PATIENT_RESTARTS`] on, and so on up to four, rounded down, but at least one.
+/// Neurons that a restart empties of so many after so many restarts without progress: a fifth, two
+/// fifths from [`PATIENT_RESTARTS`] on, and so on up to four, rounded down, but at least one.
 fn emptied(live: usize, idle: u32) -> usize {
     let strength = (1 + idle as usize / PATIENT_RESTARTS).min(KICK - 1);
     (live.saturating_mul(strength) / KICK).max(1)
 }
 
-/// Kicks without progress after which a search ends, once it has gone on with more rows so many
-/// times: a quarter of `patience` for each, but at least one.
+/// Restarts without progress after which a search ends, once it has continued with more rows so
+/// many times: a quarter of `patience` for each, but at least one.
 fn patient(patience: u32, widenings: u32) -> u32 {
     patience.checked_shr(2 * widenings).unwrap_or(0).max(1)
 }

@@ -2,9 +2,9 @@
 //!
 //! Both measures are free of the columns' scale: a gradient counts as `|g| / c`, `c_j = rms(x_j)`,
 //! what its weight could win, and a weight as `|w| |column|`, what it contributes on the rows where
-//! its neuron is open: the loss that its removal alone would bring is the square of that (Y. Le Cun
-//! et al., Optimal brain damage, 1989). Without the gates a neuron that is open on a handful of
-//! rows would keep weights that others need.
+//! its neuron is active: the loss that its removal alone would bring is the square of that (Y. Le
+//! Cun et al., Optimal brain damage, 1989). Without the gates a neuron that is active on a handful
+//! of rows would keep weights that others need.
 
 use super::fit::{Fit, Readout};
 use crate::base::error::{self, Error, Result};
@@ -21,11 +21,11 @@ use crate::operator::sensing::{Sensing, head_mut, row_head};
 /// A column of a mean square below this counts as zero: divisions by it would leave the range of
 /// floats.
 const VANISHING: f32 = 1e-30;
-/// Two columns may be one where their random projections, each in parts of the column's norm, are
-/// as close as this …
+/// Two columns may be one where their random projections, each as a fraction of the column's norm,
+/// are as close as this …
 const CLOSE: f32 = 1e-5;
-/// … and are, where the square of what is left of their difference is below this part of theirs:
-/// what rounding leaves.
+/// … and are, where the square of what is left of their difference is below this fraction of
+/// theirs: what rounding leaves.
 const REPEATED: f32 = 1e-12;
 /// Columns that may be one that are compared with a column, at the most.
 const COMPARED: usize = 8;

@@ -1,6 +1,7 @@
-//! One round of moves: tidy, list candidates, try them out one by one, and take what helps.
+//! One pass of local search: simplify, list candidates, try them out one by one, and take what
+//! helps.
 //!
-//! Every move is a trial: it is applied to the base of the round, fitted, and descended from; only
+//! Every move is a trial: it is applied to the base of the pass, fitted, and descended from; only
 //! then is it judged, by the loss it led to.
 
 use super::candidate::{BATCH, Candidate, Draw};
@@ -15,38 +16,39 @@ use crate::operator::sensing::Sensing;
 
 /// Outer steps after a trial move.
 const TRIAL: u32 = 4;
-/// A trial goes on only while a step leaves less than this part of the loss.
+/// A trial continues only while a step leaves less than this fraction of the loss.
 const TRIAL_STALL: f32 = 0.95;
-/// A trial that falls below this part of the loss is taken at once …
+/// A trial that falls below this fraction of the loss is taken at once …
 const SUCCESS: f32 = 0.7;
-/// … and one below this part if it is the best of its batch.
+/// … and one below this fraction if it is the best of its batch.
 const PROGRESS: f32 = 0.98;
-/// Tidying is undone where it raises the loss above this multiple.
+/// Simplification is undone where it raises the loss above this multiple.
 const SIMPLIFIED: f32 = 1.02;
-/// Steps that bring the loss down again after tidying, at the most, …
+/// Steps that bring the loss down again after simplifying, at the most, …
 const REPAIR: u32 = 8;
-/// … as long as one leaves less than this part of it.
+/// … as long as one leaves less than this fraction of it.
 const REPAIRED: f32 = 0.5;
-/// Neurons that were turned because they are mirror images stay so up to this multiple of the loss.
+/// Neurons that were flipped because they are mirror images stay so up to this multiple of the
+/// loss.
 const UNMIRRORED: f32 = 1.5;
-/// Weights that are swapped at once, by turns, at most half of s; then half of s …
+/// Weights that are swapped at once, in turn, at most half of s; then half of s …
 const SWAPPED: [usize; 4] = [5, 10, 20, 40];
 /// … with so many steps once they are added, …
 const SWAP_STEPS: u32 = 4;
 /// … so many once as many are dropped, …
 const DROP_STEPS: u32 = 8;
-/// … and progress is a loss below this part.
+/// … and progress is a loss below this fraction.
 const SWAP_PROGRESS: f32 = 0.99;
 /// One in so many neurons gets a candidate in the joint trial.
 const JOINT: usize = 12;
-/// Neurons with a cosine above these become one, by turns.
+/// Neurons with a cosine above these become one, in turn.
 const COSINES: [f32; 5] = [0.995, 0.98, 0.95, 0.995, 0.9];
 
 impl<'a, S: Sensing, H: Readout<S>, F: FnMut(&Progress<'_>) -> bool> Search<'a, S, H, F>
 where
     Model<'a, S, H>: Moves<S>,
 {
-    /// Tidies, then tries candidates until one helps; `None` if none does, with the network as
+    /// Simplifies, then tries candidates until one helps; `None` if none does, with the network as
     /// simplified.
     pub(super) fn try_moves(&mut self, loss: f32) -> Result<Option<f32>, S::Source> {
         let loss = self.simplify(loss)?;
@@ -108,7 +110,7 @@ where
     }
 
     /// Adds some weights to the base, fits, drops as many and fits, until that lowers the loss,
-    /// which is `loss`; the base is at hand before, and after where there is none. Every round
+    /// which is `loss`; the base is at hand before, and after where there is none. Every pass
     /// begins with another number of weights.
     #[inline(never)]
     fn swap(&mut self, loss: f32) -> Result<Option<f32>, S::Source> {
@@ -135,7 +137,7 @@ where
     }
 
     /// Flips and merges, a trial like any other: what they spoil is undone. The result is the base
-    /// of the round.
+    /// of the pass.
     fn simplify(&mut self, loss: f32) -> Result<f32, S::Source> {
         let cosine = alike(self.state.turn);
         self.state.turn = self.state.turn.wrapping_add(1);
@@ -149,7 +151,7 @@ where
         self.merge(flipped, cosine, loss)
     }
 
-    /// Turns neurons back whose mirror images stand for them, as long as the fit bears it. The base
+    /// Flips neurons back that their mirror images represent, as long as the fit bears it. The base
     /// is the network, before and after.
     #[inline(never)]
     pub(super) fn unmirror(&mut self, mut loss: f32) -> Result<f32, S::Source> {
@@ -245,12 +247,12 @@ fn joint(live: usize, listed: usize) -> usize {
     if joint >= 2 { joint } else { 0 }
 }
 
-/// Weights that are swapped at once in this turn, at most `most`, half of s.
+/// Weights that are swapped at once in this pass, at most `most`, half of s.
 fn swapped(turn: usize, most: usize) -> usize {
     SWAPPED.get(turn % (SWAPPED.len() + 1)).map_or(most, |&count| count.min(most))
 }
 
-/// The cosine above which neurons become one in this turn.
+/// The cosine above which neurons become one in this pass.
 fn alike(turn: u32) -> f32 {
     COSINES.get(turn as usize % COSINES.len()).copied().unwrap_or(1.0)
 }

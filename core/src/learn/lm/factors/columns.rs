@@ -59,8 +59,8 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         self.net.edit_wt(|wt| wt.retain(|at, _| at as usize % c != k));
     }
 
-    /// Makes one of neurons of the second layer that stand for one: those that are linear go into
-    /// output 0 where there is that, and else into one of them, those that are never open vanish,
+    /// Makes one of neurons of the second layer that are equivalent: those that are linear go into
+    /// output 0 where there is that, and else into one of them, those that are never active vanish,
     /// and those that are parallel add up. Returns how many vanished.
     pub(super) fn merge_outputs(&mut self, least: f32) -> Result<u32, S::Source> {
         let mut merged = 0;

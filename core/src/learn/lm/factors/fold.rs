@@ -13,19 +13,19 @@ use crate::operator::factored::Factored;
 
 /// Sweeps over all signs at the most.
 const SWEEPS: u32 = 16;
-/// Weights that cancel leave less than this part of the largest one.
+/// Weights that cancel leave less than this fraction of the largest one.
 const ROUNDING: f32 = 1e-5;
-/// A weight of this part of the largest one is half there.
+/// A weight of this fraction of the largest one is half there.
 const PRESENT: f32 = 1e-4;
 /// A weight below zero counts so many times.
 const BELOW: f32 = 3.0;
-/// A turn must leave less than this part of the cost.
+/// A flip must leave less than this fraction of the cost.
 const CHEAPER: f32 = 0.999;
 /// At the end neurons of the second layer with a cosine above this become one.
 const SAME: f32 = 0.9999;
-/// A weight below this part of another one of its neuron is as good as none.
+/// A weight below this fraction of another one of its neuron is as good as none.
 const IDLE: f32 = 1e-2;
-/// A weight cancels another one where less than this part of it is left.
+/// A weight cancels another one where less than this fraction of it is left.
 const CANCELS: f32 = 0.2;
 
 /// How the weights of output 0 are counted.
@@ -47,10 +47,10 @@ fn largest(net: Network<'_>, scales: &[f32]) -> f32 {
 }
 
 impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
-    /// Does away with output 0: turns neurons of the second layer so that few weights of it are
+    /// Does away with output 0: flips neurons of the second layer so that few weights of it are
     /// left, which become a neuron of the second layer; then goes down to s weights and to the
-    /// numbers of neurons. Which few is measured in two ways, of which the better one is kept.
-    /// Returns the loss; both buffers hold what a search keeps.
+    /// numbers of neurons. Which few is measured in two ways, of which the better one is taken.
+    /// Returns the loss; both buffers hold the networks of a search.
     pub(super) fn fold(
         &mut self,
         loss: f32,
@@ -115,7 +115,7 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         }
     }
 
-    /// Turns neurons of the second layer, `V_k -> -V_k` and `l -> l + V_k`, one or two at a time,
+    /// Flips neurons of the second layer, `V_k -> -V_k` and `l -> l + V_k`, one or two at a time,
     /// as long as the weights of l become fewer and smaller.
     fn choose_signs(&mut self, measure: Measure) -> Result<(), S::Source> {
         let most = sqrt(largest(self.net.view(), self.columns.scales()));
@@ -142,7 +142,7 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         Ok(())
     }
 
-    /// Turns neuron k of the second layer.
+    /// Flips neuron k of the second layer.
     fn flip_second(&mut self, k: usize) -> Result<(), S::Source> {
         if self.add_column(k, 0, 1.0)? {
             self.scale_column(k, -1.0);
@@ -150,7 +150,7 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         Ok(())
     }
 
-    /// How many or how large the weights of output 0 were with neurons k and l turned, 0 standing
+    /// How many or how large the weights of output 0 were with neurons k and l flipped, 0 standing
     /// for none, beside the largest weight there is; those below zero count more, since no neuron
     /// without a gate has such.
     fn cost(&self, k: usize, l: usize, most: f32, measure: Measure) -> f32 {
@@ -174,14 +174,14 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         cost
     }
 
-    /// Turns neuron j of the first layer round where the same function then has fewer weights,
+    /// Flips neuron j of the first layer where the same function then has fewer weights,
     ///
     /// ```text
     /// relu(u relu(z_i) - v relu(z_j)) = relu(u relu(z_i - (v/u) z_j) - v relu(-z_j)),
     /// ```
     ///
     /// which holds where both lead to this neuron of the second layer alone. Returns 1 if it was
-    /// turned.
+    /// flipped.
     pub(super) fn unfold(&mut self, j: usize) -> Result<u32, S::Source> {
         let Some((k, v)) = self.only_output(j).filter(|(_, v)| *v < 0.0) else { return Ok(0) };
         for i in 0..self.blocks() {

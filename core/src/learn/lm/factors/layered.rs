@@ -126,7 +126,7 @@ fn the_planted_network_has_no_loss_and_its_residual_is_in_the_open_places() {
         let rows = model.fit.residual().chunks(C);
         let total: f32 = rows.clone().map(|r| r[0] * r[0]).sum();
         assert!((total / N as f32 - loss).abs() < 1e-5 * loss);
-        // Output 1 is open where the first neuron is, and no other one anywhere.
+        // Output 1 is active where the first neuron is, and no other one anywhere.
         let open = rows.clone().filter(|r| r[1] != 0.0).count();
         assert!((N / 3..2 * N / 3).contains(&open), "{open}");
         let open = |r: &[f32]| if r[0] == 0.0 { f32::MIN_POSITIVE } else { r[0] };
@@ -165,7 +165,7 @@ fn the_equations_are_those_of_the_jacobian() {
         let (mut rhs, mut diagonal) = (vec![0.0; s], vec![0.0; s]);
         let mut equations = equations::Jacobian { fit, net, buffer: single.z };
         equations.set_up(&mut rhs, &mut diagonal).unwrap();
-        // Trying others, whose second layer is open elsewhere, changes no product.
+        // Trying others, whose second layer is active elsewhere, changes no product.
         let far: Vec<f32> = base.iter().map(|v| -v).collect();
         equations.try_out(&far).unwrap();
         for (e, column) in columns.iter().enumerate() {
@@ -176,7 +176,7 @@ fn the_equations_are_those_of_the_jacobian() {
                 "{e}: {} and {along}",
                 rhs[e]
             );
-            // Inputs and open outputs are taken for independent.
+            // Inputs and active outputs are taken for independent.
             assert!((diagonal[e] / norm - 1.0).abs() < 0.8, "{e}: {} and {norm}", diagonal[e]);
             let mut product = vec![0.0; s];
             let unit: Vec<f32> = (0..s).map(|k| if k == e { 1.0 } else { 0.0 }).collect();
@@ -204,7 +204,7 @@ fn a_fit_on_the_support_is_exact() {
 
 #[test]
 fn thresholds_keep_what_contributes_and_all_that_passes_through() {
-    // Output 3 is open nowhere, so its weights contribute nothing.
+    // Output 3 is active nowhere, so its weights contribute nothing.
     let net = [(0, leading(leading(FIRST, 0, 1e-6), 3, -9.0)), (1, leading(SECOND, 3, -9.0))];
     with(&[FIRST, SECOND], &net, |model| {
         model.loss().unwrap();
@@ -268,7 +268,7 @@ fn a_birth_in_the_first_layer_looks_through_the_gates_of_the_second() {
 
 #[test]
 fn neurons_of_the_second_layer_that_stand_for_one_become_one() {
-    // Outputs 1 and 3 are parallel, 2 is linear, 4 never open.
+    // Outputs 1 and 3 are parallel, 2 is linear, 4 never active.
     let wt = |v: [f32; C]| v;
     let net = [
         (0, of(FIRST.0, wt([0.5, 1.0, 1.0, 0.5, -1.0]))),

@@ -1,5 +1,5 @@
-//! How one neuron of several outputs is formed: a birth alternates its sides, a split halves the
-//! side of the inputs.
+//! How one neuron of several outputs is formed: by alternating its sides, or by
+//! splitting the side of the inputs.
 //!
 //! Both look at the current residual and leave the entries in buffers; they change no network.
 

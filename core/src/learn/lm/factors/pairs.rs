@@ -13,7 +13,7 @@ use crate::operator::sensing::head_mut;
 const RATIOS: [f32; 3] = [0.5, 1.0, 2.0];
 
 impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
-    /// Lists the best births `relu(a_i / |a_i| - t a_j / |a_j|)` in the second layer.
+    /// Lists the best new neurons `relu(a_i / |a_i| - t a_j / |a_j|)` in the second layer.
     pub(super) fn rank_pairs(&mut self, list: &mut Candidates) -> Result<(), S::Source> {
         let mut pairs = heapless::Vec::<Candidate, { 2 * BATCH }>::new();
         for i in 0..self.blocks() {
@@ -42,7 +42,7 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
     }
 
     /// Brings the activation of neuron i to unit mean square, as the first of two or as the other
-    /// one; what its root was, none where it is never open.
+    /// one; what its root was, none where it is never active.
     fn activation(&mut self, i: usize, is_other: bool) -> Result<Option<f32>, S::Source> {
         let rows = self.fit.rows();
         let Self { fit, net, single, .. } = self;

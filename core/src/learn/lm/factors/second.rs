@@ -183,7 +183,7 @@ impl<S: Factored> Moves<S> for Model<'_, S, SecondLayer<'_>> {
         let scales = columns.scales();
         let live = net.view().w().blocks().count();
         let mut rng = Rng::new(seed, stream::OUTPUTS);
-        // What is kept between steps has at most the work size.
+        // What is stored between steps has at most the work size.
         let spare =
             work_size.saturating_sub(net.nnz()).min((net.room() - net.nnz()).saturating_sub(live));
         for k in 1..=fit.head.neurons.min(c.saturating_sub(1)).min(spare / INPUTS) {

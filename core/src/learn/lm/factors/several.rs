@@ -133,8 +133,8 @@ impl<S: Factored> Moves<S> for Model<'_, S, SeveralOutputs> {
     }
 
     /// Flipped neurons get the output weights of least squares on their support. With a = relu(z)
-    /// and b = relu(-z), of which one is zero on every row, flipping changes the squared error by `2 wt · Rᵀa + |wt|² |a|² - |Rᵀb|² / |b|²`, the last norm over the support
-    /// of wt.
+    /// and b = relu(-z), of which one is zero on every row, flipping changes the squared error by
+    /// `2 wt · Rᵀa + |wt|² |a|² - |Rᵀb|² / |b|²`, the last norm over the support of wt.
     fn flip(&mut self, loss: f32) -> Result<f32, S::Source> {
         let (rows, c, d) = (self.fit.rows(), self.outputs(), self.inputs());
         let mut total = loss * self.fit.terms() as f32;

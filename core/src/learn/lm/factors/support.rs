@@ -2,7 +2,7 @@
 //! thresholding of both at once.
 //!
 //! All measures are free of how the scale is split between the sides. With
-//! `b_i = |wt_i| sqrt(part of the rows where neuron i is open)` and `a_i = rms(relu(z_i))`, a
+//! `b_i = |wt_i| sqrt(fraction of the rows where neuron i is active)` and `a_i = rms(relu(z_i))`, a
 //! weight counts as what it contributes, `|w_ij| c_j b_i` or `|wt_ik| a_i`, and a gradient as what
 //! its weight could win, `|g_ij| / (c_j b_i)` or `|g_ik| / a_i`.
 

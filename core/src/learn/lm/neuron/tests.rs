@@ -1,4 +1,4 @@
-//! How births and splits are formed, and the entries that they are formed in.
+//! How new neurons and splits are formed, and the entries that they are formed in.
 
 extern crate std;
 use super::*;

@@ -136,7 +136,7 @@ fn a_neuron_merges_with_all_that_share_its_hinge() {
 
 #[test]
 fn neurons_of_opposite_signs_that_point_one_way_are_mirror_images() {
-    // Block 1 is open above, block 2 below: both together are linear.
+    // Block 1 is active above, block 2 below: both together are linear.
     let net = [(4, 1.0), (5, -2.0), (6, 0.5), (8, 1.0), (9, -2.0), (10, 0.5)];
     let minus = W.map(|w| -w);
     with(Signs::Free, &[(1.0, W), (-1.0, minus)], &net, |model| {

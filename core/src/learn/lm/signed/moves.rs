@@ -1,4 +1,5 @@
-//! Births and splits of the network of one output: what is listed, how it is formed, where it goes.
+//! New neurons and splits of the network of one output: what is listed, how it is formed, where it
+//! goes.
 
 extern crate std;
 use super::*;
@@ -73,7 +74,7 @@ fn candidates_are_listed_best_first_with_what_they_could_win() {
         assert_eq!(count(&|kind| matches!(kind, Move::Add(_, -1.0))), 0);
         let random = |kind: &Move| matches!(kind, Move::Add(Origin::Random(_), _));
         assert_eq!(count(&random), 6);
-        // Without random births only those of atoms are left, with the same gains.
+        // Without random new neurons only those of atoms are left, with the same gains.
         let fewer = model.candidates(Draw { random: 0, ..DRAW }).unwrap();
         assert!(fewer.iter().eq(list.iter().filter(|entry| !random(&entry.kind))));
         // The gain is that of the neuron that is formed, by the factor that suits it best.

@@ -27,7 +27,7 @@ fn standing(params: &Params, planted: &[(f32, [f32; D])], net: &[(u32, f32)]) ->
     (search, loss)
 }
 
-/// Which of [`SEVEN`] a kick with this seed leaves, as the `number`th after so many without
+/// Which of [`SEVEN`] a restart with this seed leaves, as the `number`th after so many without
 /// progress.
 fn left(seed: u64, number: u32, idle: u32) -> Vec<usize> {
     let (mut search, _) = standing(&Params { seed, ..Params::DEFAULT }, &RICH, &SEVEN);
@@ -74,7 +74,7 @@ fn a_kick_starts_from_the_best_network_and_keeps_it() {
     assert!(indices(&bits(search.model.view())).iter().all(|j| indices(&best).contains(j)));
     let refitted = search.model.improve(fitted, 1, 0.0).unwrap();
     assert!(refitted > 0.9 * fitted, "{refitted} {fitted}");
-    // The same kick of another run has the same bits.
+    // The same restart of another run has the same bits.
     let (mut again, _) = standing(&Params::DEFAULT, &RICH, &SEVEN);
     again.restart().unwrap();
     let (mut other, _) = standing(&Params::DEFAULT, &RICH, &SEVEN);

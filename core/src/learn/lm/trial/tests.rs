@@ -1,4 +1,4 @@
-//! Rounds of moves on the model of one output: what is tried, what is kept, and what is given back
+//! Passes of moves on the model of one output: what is tried, what is kept, and what is given back
 //! to the bit.
 
 extern crate std;

@@ -59,7 +59,7 @@ impl<'a> Memory<'a> {
     }
 }
 
-/// The weights that a search has found, what it did, and memory that is free again.
+/// The weights of the result, what the search did, and memory that is free again.
 pub(super) struct Found<'a> {
     pub(super) index: &'a mut [u32],
     value: &'a mut [f32],
