@@ -279,6 +279,4 @@ fn quarter(x: f32) -> Option<(f32, f32)> {
 }
 
 #[cfg(test)]
-mod layered;
-#[cfg(test)]
 mod tests;

@@ -75,7 +75,7 @@ where
     /// atoms, from random gates and from the outputs of the largest residual, for every sign, and
     /// splits of all neurons. The residual must be current.
     pub(super) fn candidates(&mut self, draw: Draw) -> Result<Candidates, S::Source> {
-        let seed = |k: u32| seed_of(draw.seed, stream::BIRTH, k);
+        let seed = |k: u32| seed_of(draw.seed, stream::NEURON, k);
         let signs = if self.fit.signs.both() { 2 } else { 1 };
         let mut list = Candidates::new();
         self.list_pairs(&mut list)?;

@@ -113,7 +113,7 @@ impl<'a> Entries<'a> {
     /// Becomes a random direction across `means`, normal in the metric of the columns, as neuron
     /// `i`.
     fn across(&mut self, means: &[f32], scales: &[f32], i: usize, seed: u64) {
-        let mut rng = Rng::new(seed, stream::BIRTH);
+        let mut rng = Rng::new(seed, stream::NEURON);
         let base = i * means.len();
         let (mut along, mut norm) = (0.0, 0.0);
         self.len = 0;

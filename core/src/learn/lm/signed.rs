@@ -189,8 +189,4 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
 }
 
 #[cfg(test)]
-mod edits;
-#[cfg(test)]
-mod moves;
-#[cfg(test)]
 pub(super) mod tests;

@@ -167,7 +167,7 @@ where
 
     /// Empties neurons that the seed and the number of the restart say, as many as [`emptied`].
     fn drop_neurons(&mut self) {
-        let mut rng = Rng::new(self.params.seed, stream::KICK + u64::from(self.state.kicks));
+        let mut rng = Rng::new(self.params.seed, stream::RESTART + u64::from(self.state.kicks));
         for _ in 0..emptied(self.model.live(), self.state.idle) {
             let nth = rng.below(self.model.live() as u32) as usize;
             self.model.nth_live(nth).into_iter().for_each(|i| self.model.remove(i));

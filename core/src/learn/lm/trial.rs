@@ -62,7 +62,7 @@ where
             return Ok(Some(swapped));
         }
         let draw = Draw {
-            seed: seed_of(self.params.seed, stream::TURN, self.state.turn),
+            seed: seed_of(self.params.seed, stream::PASS, self.state.turn),
             random: self.params.random_births,
         };
         let candidates = self.model.candidates(draw)?;

@@ -1,5 +1,7 @@
 //! Every edit and move of networks of several outputs, on a model of 60 rows of four normal inputs.
 
+mod layered;
+
 extern crate std;
 use super::*;
 use crate::base::budget::gated_words;

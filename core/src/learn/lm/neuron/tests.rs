@@ -82,7 +82,7 @@ fn a_random_direction_parts_the_rows_at_their_mean() {
     assert!(directions[0] != directions[1] && directions[1] != directions[2]);
     // Without a mean it is normal in the metric of the columns.
     entries.across(&[0.0; 4], &scales, 0, 1);
-    let mut rng = Rng::new(1, stream::BIRTH);
+    let mut rng = Rng::new(1, stream::NEURON);
     let normal: [f32; 4] = core::array::from_fn(|_| rng.normal());
     assert_eq!(entries.value(), [normal[0] / 2.0, normal[1], 0.0, normal[3] / 4.0]);
 }

@@ -1,5 +1,8 @@
 //! A model of one output for tests, and its edits.
 
+mod edits;
+mod moves;
+
 extern crate std;
 use super::*;
 use crate::data::samples::{FnRows, NormalRows, Samples};

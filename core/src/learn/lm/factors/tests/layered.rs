@@ -1,7 +1,7 @@
 //! Every edit and move of networks of two layers, on a model of 200 rows of four normal inputs.
 
 extern crate std;
-use super::*;
+use super::super::*;
 use crate::base::budget::gated_words;
 use crate::base::math::unit_scale;
 use crate::data::samples::{NormalRows, Samples};

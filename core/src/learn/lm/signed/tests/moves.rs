@@ -2,7 +2,7 @@
 //! goes.
 
 extern crate std;
-use super::*;
+use super::super::*;
 use crate::base::math::{dot, norm2, sqrt};
 use crate::learn::lm::candidate::{BATCH, Draw, Move};
 use crate::learn::lm::signed::tests::{D, N, P, even, with, with_rows};
