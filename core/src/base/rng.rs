@@ -31,10 +31,10 @@ pub mod stream {
     pub const ANNEAL: u64 = 9 << 32;
     /// Seeds of the blocks of the Gaussian sensing operator, see [`super::seed_of`].
     pub const BLOCK: u64 = 10 << 32;
-    /// Seeds of the rounds of moves of a search, see [`super::seed_of`].
-    pub const TURN: u64 = 16 << 32;
-    /// Seeds of the random gates that a birth starts from, see [`super::seed_of`].
-    pub const BIRTH: u64 = 17 << 32;
+    /// Seeds of the passes of moves of a search, see [`super::seed_of`].
+    pub const PASS: u64 = 16 << 32;
+    /// Seeds of the random gates that a new neuron starts from, see [`super::seed_of`].
+    pub const NEURON: u64 = 17 << 32;
     /// First directions of splits, one per neuron.
     pub const SPLIT: u64 = 18 << 32;
     /// First output weights of the neurons that a search for several outputs starts from, one per
@@ -47,8 +47,8 @@ pub mod stream {
     /// Values that stand for empty blocks in a gradient of [`crate::learn::train::SeveralOutputs`],
     /// one per neuron and side.
     pub const STANDIN: u64 = 21 << 32;
-    /// Neurons that a kick empties, one per kick.
-    pub const KICK: u64 = 110 << 32;
+    /// Neurons that a restart empties, one per restart.
+    pub const RESTART: u64 = 110 << 32;
     /// First stream free for callers.
     pub const USER: u64 = 1 << 40;
 }

@@ -249,7 +249,7 @@ fn counters_of_any_size_overflow_nowhere() {
         words[7] = steps;
         let none = net::Network::signed(Weights::empty(8, problem.blocks), params.signs);
         let state = State::from_words(&words).unwrap();
-        let from = Checkpoint { state, net: none, best: none, found: none };
+        let from = Checkpoint { state, net: none, best: none, result: none };
         let (_, info) = problem.go(&params, Some(&from), 0, |_| true).unwrap();
         assert_eq!(
             (info.rows_read, info.kicks, info.trials),
@@ -276,7 +276,7 @@ fn checkpoints_that_do_not_fit_are_refused() {
     let none = Weights::empty(8, problem.blocks);
     let go = |state, net| {
         let [net, none] = [net, none].map(|w| net::Network::signed(w, params.signs));
-        let checkpoint = Checkpoint { state, net, best: none, found: none };
+        let checkpoint = Checkpoint { state, net, best: none, result: none };
         problem.go(&params, Some(&checkpoint), 0, |_| true).map(|_| ())
     };
     assert!(matches!(go(state(601), none), Err(Error::Range { got: 601, .. })));
@@ -345,7 +345,7 @@ fn bad_arguments_are_named() {
     assert!(matches!(failed(&|_, p| p.exact = f32::NAN), Error::NotFinite { .. }));
     let refused = failed(&|_, p| p.validation = 100);
     assert!(
-        matches!(refused, Error::Range { what: "rows held out", max: 99, got: 100, .. }),
+        matches!(refused, Error::Range { what: "validation rows", max: 99, got: 100, .. }),
         "{refused}"
     );
     assert!(matches!(failed(&|p, _| p.x[3] = f32::INFINITY), Error::NotFinite { .. }));

@@ -106,7 +106,7 @@ fn a_checkpoint_of_other_sizes_is_refused() {
     (words[0], words[1]) = (1, 10);
     let state = State::from_words(&words).unwrap();
     let go = |net| {
-        let checkpoint = Checkpoint { state, net, best: net, found: net };
+        let checkpoint = Checkpoint { state, net, best: net, result: net };
         problem.go(&params, Some(&checkpoint), 0, |_| true).map(|_| ())
     };
     assert!(matches!(

@@ -260,7 +260,7 @@ fn checkpoints_that_do_not_fit_are_refused_and_halves_are_dropped() {
     let state = State::from_words(&words).unwrap();
     let none = Network::empty(Shape::weighted(8, problem.blocks, 3));
     let go = |net| {
-        let checkpoint = Checkpoint { state, net, best: none, found: none };
+        let checkpoint = Checkpoint { state, net, best: none, result: none };
         problem.go(&params, Some(&checkpoint), 0, |_| true).map(|_| ())
     };
     let missing = Network::signed(Weights::empty(8, problem.blocks), Signs::Positive);

@@ -64,10 +64,10 @@ fn search(
     let mut sensing = operator(data.clone());
     let mut memory = memory(&sensing);
     let from = from.map(|(state, nets)| {
-        let [net, best, found] = nets.each_ref().map(|(index, value)| {
+        let [net, best, result] = nets.each_ref().map(|(index, value)| {
             Network::signed(Weights::new(DIMS.inputs, SLOTS, index, value).unwrap(), params.signs)
         });
-        Checkpoint { state: *state, net, best, found }
+        Checkpoint { state: *state, net, best, result }
     });
     let start = from.as_ref().map_or(Start::Zero, Start::Checkpoint);
     let observe = |progress: &Progress<'_>| continue_if(observe(progress));
@@ -96,7 +96,7 @@ fn a_search_that_covers_rows_goes_on_to_the_same_bits() {
         let mut kept: Option<Kept> = None;
         search(&picture, &params, None, |progress| {
             if let Some(at) = &progress.checkpoint {
-                kept = Some((at.state, [at.net, at.best, at.found].map(|net| side(net.w()))));
+                kept = Some((at.state, [at.net, at.best, at.result].map(|net| side(net.w()))));
             }
             progress.step < stop
         });

@@ -1,4 +1,4 @@
-//! What a run is at one of the points between its stages, and how it goes on from there.
+//! What a run is at one of the points between its stages, and how it continues from there.
 
 use super::solver::LAMBDA_START;
 use super::{Info, Phase};
@@ -9,7 +9,7 @@ use crate::learn::checkpoint::{self as record, Form};
 use crate::network::gates::Signs;
 use crate::network::net::{Network, Shape};
 
-/// Where a run stands: enough to resume from, see [`crate::learn::start::Start::Checkpoint`].
+/// The state of a run: enough to resume from, see [`crate::learn::start::Start::Checkpoint`].
 ///
 /// Weights are those of the search: they may be more than s, block 0 may be a linear term, and they
 /// are for labels scaled by a power of two.
@@ -21,13 +21,13 @@ pub struct Checkpoint<'a> {
     pub net: Network<'a>,
     /// The best network while searching: at most as many.
     pub best: Network<'a>,
-    /// The best network of at most s weights and m neurons so far, on the rows held out where there
-    /// are such.
-    pub found: Network<'a>,
+    /// The best network of at most s weights and m neurons so far, on the validation rows where
+    /// there are such.
+    pub result: Network<'a>,
 }
 
 impl<'a> Checkpoint<'a> {
-    /// Where a run stands that starts from `net`, with a search on `rows` rows first
+    /// A run that starts from `net`, with a search on `rows` rows first
     /// ([`super::Params::search_rows`]).
     ///
     /// Its weights, at most [`crate::base::budget::Recovery::work`] of which the run leaves s, are
@@ -36,10 +36,10 @@ impl<'a> Checkpoint<'a> {
     #[must_use]
     pub fn starting(net: Network<'a>, rows: usize) -> Self {
         let none = Network::empty(net.shape());
-        Self { state: State::starting(rows), net, best: none, found: none }
+        Self { state: State::starting(rows), net, best: none, result: none }
     }
 
-    /// Where a run stands that only fits the weights of `net`, of at most s weights and m neurons,
+    /// A run that only fits the weights of `net`, of at most s weights and m neurons,
     /// to all rows (*debiasing*): least squares on its support, at most
     /// [`super::Params::final_steps`] steps, as long as each wins a millionth. A weight that
     /// becomes zero is left out of the result. Weights are scaled as for [`Self::starting`].
@@ -47,7 +47,8 @@ impl<'a> Checkpoint<'a> {
     /// ```
     /// use core::ops::ControlFlow::Continue;
     /// use tamis::base::{budget::{Recovery, gated_words}, dims::Dims, math};
-    /// use tamis::{data::samples::{NormalRows, Samples}, learn::{lm, start::Start}, operator::gated::Gated};
+    /// use tamis::data::samples::{NormalRows, Samples};
+    /// use tamis::{learn::{lm, start::Start}, operator::gated::Gated};
     /// use tamis::network::{gates::Signs, net::Network, weights::Weights};
     /// let mut x = NormalRows::new(1, 200, 5);
     /// let mut labels = [0.0; 200];
@@ -64,8 +65,8 @@ impl<'a> Checkpoint<'a> {
     /// let network = Network::signed(Weights::new(5, 1, &[0, 3], &value)?, Signs::Positive);
     /// let (goal, from) = (lm::Goal::one_output(DIMS), lm::Checkpoint::fitting(network));
     /// let params = lm::Params { final_steps: 20, ..lm::Params::DEFAULT };
-    /// let start = Start::Checkpoint(&from);
-    /// let fitted = lm::run(&mut sensing, &labels, goal, start, &params, &mut memory, |_| Continue(()))?;
+    /// let (start, observe) = (Start::Checkpoint(&from), |_: &lm::Progress<'_>| Continue(()));
+    /// let fitted = lm::run(&mut sensing, &labels, goal, start, &params, &mut memory, observe)?;
     /// let w = fitted.network.w();
     /// assert!(fitted.info.exact && w.index() == [0, 3] && (w.value()[0] - 2.0).abs() < 1e-5);
     /// # Ok::<(), tamis::Error>(())
@@ -74,7 +75,7 @@ impl<'a> Checkpoint<'a> {
     pub fn fitting(net: Network<'a>) -> Self {
         Self {
             state: State { stage: Stage::Refit, ..State::starting(1) },
-            found: net,
+            result: net,
             ..Self::starting(net, 1)
         }
     }
@@ -98,7 +99,7 @@ impl<'a> Checkpoint<'a> {
     pub fn read(form: &Form, words: &'a [u32]) -> Result<Self> {
         let parts = form.read(words)?;
         let state = State::from_words(&parts.state()?)?;
-        Ok(Self { state, net: parts.net(0)?, best: parts.net(1)?, found: parts.net(2)? })
+        Ok(Self { state, net: parts.net(0)?, best: parts.net(1)?, result: parts.net(2)? })
     }
 }
 
@@ -107,7 +108,7 @@ impl Record for Checkpoint<'_> {
         &self,
         put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
     ) -> core::result::Result<(), E> {
-        record::write(&self.state.to_words(), &[self.net, self.best, self.found], &[], put)
+        record::write(&self.state.to_words(), &[self.net, self.best, self.result], &[], put)
     }
 }
 
@@ -117,20 +118,20 @@ pub struct State {
     pub(super) stage: Stage,
     /// Rows that are fitted now.
     pub(super) rows: u32,
-    /// Kicks of this search.
+    /// Restarts of this search.
     pub(super) kicks: u32,
-    /// Rounds of moves.
+    /// Passes of moves.
     pub(super) turn: u32,
     /// Damping λ of the next step.
     pub(super) lambda: f32,
     /// Loss of the best network while searching, of the scaled labels.
     pub(super) best_loss: f32,
     /// The least loss of a network of at most s weights and m neurons.
-    pub(super) found_loss: f32,
-    /// The least loss that counted as progress of this search, and the kicks since.
+    pub(super) result_loss: f32,
+    /// The least loss that counted as progress of this search, and the restarts since.
     pub(super) mark: f32,
     pub(super) idle: u32,
-    /// Loss on the rows held out of the best network on them, and the kicks since it was found.
+    /// Loss on the validation rows of the best network on them, and the restarts since.
     pub(super) held: f32,
     pub(super) stale: u32,
     /// Whether the search ended for want of progress on them.
@@ -144,14 +145,14 @@ pub struct State {
 pub(super) enum Stage {
     /// The start, or more rows.
     Descend,
-    /// A round of moves, or the way down to s weights where the fit is exact.
+    /// A pass of moves, or the way down to s weights where the fit is exact.
     Moves,
-    /// A kick, or the end of the search.
+    /// A restart, or the end of the search.
     Kick,
     /// Steps on all rows.
     AllRows,
     /// Outer steps on all rows, where no exact fit is in sight.
-    Settle,
+    Support,
     /// The plain method from the start, on all rows.
     Plain,
     /// Outer steps at s weights.
@@ -170,7 +171,7 @@ impl Stage {
         Self::Moves,
         Self::Kick,
         Self::AllRows,
-        Self::Settle,
+        Self::Support,
         Self::Plain,
         Self::Polish,
         Self::End,
@@ -184,7 +185,7 @@ impl State {
     pub const WORDS: usize = 21;
 
     /// Before anything was done, with a search on so many rows to come.
-    pub(super) const fn starting(rows: usize) -> Self {
+    pub(super) fn starting(rows: usize) -> Self {
         let loss = f32::INFINITY;
         Self {
             stage: Stage::Descend,
@@ -193,13 +194,13 @@ impl State {
             turn: 0,
             lambda: LAMBDA_START,
             best_loss: loss,
-            found_loss: loss,
+            result_loss: loss,
             mark: loss,
             idle: 0,
             held: loss,
             stale: 0,
             early: false,
-            info: Info::NONE,
+            info: Info::default(),
         }
     }
 
@@ -207,32 +208,14 @@ impl State {
     #[must_use]
     pub fn to_words(&self) -> [u32; Self::WORDS] {
         let Info { steps, trials, moves, flips, merges, folds, kicks, rows_read, .. } = self.info;
-        let [lambda, best, found, mark, held] =
-            [self.lambda, self.best_loss, self.found_loss, self.mark, self.held].map(f32::to_bits);
-        let stage = self.stage as u32;
+        let [lambda, best, result, mark, held] =
+            [self.lambda, self.best_loss, self.result_loss, self.mark, self.held].map(f32::to_bits);
+        let Self { rows, kicks: here, turn, idle, stale, .. } = *self;
+        let (stage, early) = (self.stage as u32, u32::from(self.early));
         let (low, high) = (rows_read as u32, (rows_read >> 32) as u32);
         [
-            stage,
-            self.rows,
-            self.kicks,
-            self.turn,
-            lambda,
-            best,
-            found,
-            steps,
-            trials,
-            moves,
-            flips,
-            merges,
-            folds,
-            kicks,
-            low,
-            high,
-            mark,
-            self.idle,
-            held,
-            self.stale,
-            u32::from(self.early),
+            stage, rows, here, turn, lambda, best, result, steps, trials, moves, flips, merges,
+            folds, kicks, low, high, mark, idle, held, stale, early,
         ]
     }
 
@@ -253,48 +236,29 @@ impl State {
     /// [`crate::Error::Range`] for a stage that there is not, [`crate::Error::NotFinite`] for a
     /// damping that is no number.
     pub fn from_words(words: &[u32; Self::WORDS]) -> Result<Self> {
-        let &[
-            stage,
-            rows,
-            kicks,
-            turn,
-            lambda,
-            best,
-            found,
-            steps,
-            trials,
-            moves,
-            flips,
-            merges,
-            folds,
-            total,
-            low,
-            high,
-            mark,
-            idle,
-            held,
-            stale,
-            early,
-        ] = words;
-        error::range("stage of the checkpoint", stage as usize, 0, Stage::ALL.len() - 1)?;
-        error::range("end of the checkpoint", early as usize, 0, 1)?;
-        let [lambda, best_loss, found_loss, mark, held] =
-            [lambda, best, found, mark, held].map(f32::from_bits);
-        error::finite("damping of the checkpoint", &[lambda])?;
-        let rows_read = u64::from(low) | u64::from(high) << 32;
+        let mut words = words.iter().copied();
+        let mut next = || words.next().unwrap_or(0);
+        let stage = next() as usize;
+        let (rows, kicks, turn) = (next(), next(), next());
+        let [lambda, best_loss, result_loss] = [next(), next(), next()].map(f32::from_bits);
         let info = Info {
-            steps,
-            trials,
-            moves,
-            flips,
-            merges,
-            folds,
-            kicks: total,
-            rows_read,
+            steps: next(),
+            trials: next(),
+            moves: next(),
+            flips: next(),
+            merges: next(),
+            folds: next(),
+            kicks: next(),
+            rows_read: u64::from(next()) | u64::from(next()) << 32,
             ..Info::default()
         };
-        let stage = Stage::ALL.get(stage as usize).copied().unwrap_or(Stage::End);
-        let early = early == 1;
+        let (mark, idle, held, stale) =
+            (f32::from_bits(next()), next(), f32::from_bits(next()), next());
+        let early = next();
+        error::range("stage of the checkpoint", stage, 0, Stage::ALL.len() - 1)?;
+        error::range("end of the checkpoint", early as usize, 0, 1)?;
+        error::finite("damping of the checkpoint", &[lambda])?;
+        let (stage, early) = (Stage::ALL.get(stage).copied().unwrap_or(Stage::End), early == 1);
         Ok(Self {
             stage,
             rows,
@@ -302,7 +266,7 @@ impl State {
             turn,
             lambda,
             best_loss,
-            found_loss,
+            result_loss,
             mark,
             idle,
             held,
@@ -329,7 +293,7 @@ mod tests {
                 folds: 13,
                 kicks: 14,
                 rows_read: 0x1234_5678_9abc_def0,
-                ..Info::NONE
+                ..Info::default()
             };
             let state = State {
                 stage,
@@ -338,7 +302,7 @@ mod tests {
                 turn: 3,
                 lambda: 0.5,
                 best_loss: 0.25,
-                found_loss: f32::INFINITY,
+                result_loss: f32::INFINITY,
                 mark: 0.125,
                 idle: 4,
                 held: 0.75,

@@ -1,5 +1,5 @@
-//! A network of several outputs, `sum_i relu(w_i · x) wt_i`, with all that a search needs to change
-//! and to fit it.
+//! Searches for networks with output weights, `sum_i relu(w_i · x) wt_i`: of several outputs, or of
+//! two layers.
 //!
 //! Both sides are sparse and share one budget. A neuron with weights on one side only gives nothing
 //! and gets no gradient, so such neurons are emptied wherever they arise: a live neuron has both
@@ -7,125 +7,106 @@
 //! of a neuron are brought to about one size by powers of two, which keeps every bit of the
 //! outputs.
 
+mod columns;
 mod equations;
 mod fold;
-mod head;
-mod moves;
 mod neuron;
 mod pairs;
 mod second;
+mod several;
 mod support;
-mod tidy;
 
-use super::fit::Fit;
-use super::neuron::{Entries, Single};
-use super::problem::{Candidate, Candidates, Draw, Problem, Task};
-use super::sides::Sides;
-use super::support::Columns;
+use super::candidate::{BATCH, Candidate, Origin, rank};
+use super::fit::{Fit, Readout};
+use super::goal::SeveralOutputs;
+use super::model::{Model, OutputBuffers, Support, cosine, square, square_in};
+use super::support::add;
 use crate::base::error::Result;
+use crate::base::math::sqrt;
+use crate::network::gates::Gates;
 use crate::network::net::Network;
 use crate::network::weights::Block;
-use crate::operator::factored::Factored;
-use moves::Kind;
+use crate::operator::factored::{Factored, GradientMut, Tangent};
+use crate::operator::sensing::head_mut;
 
-/// A network, its data, and buffers.
-pub(super) struct Factors<'a, S: Factored> {
-    pub(super) fit: Fit<'a, S>,
-    pub(super) net: Sides<'a>,
-    /// The scales of the inputs, and a panel over both sides.
-    pub(super) columns: Columns<'a>,
-    pub(super) single: Single<'a, S>,
-    /// Output weights of the single neuron.
-    pub(super) out: Entries<'a>,
-    /// Two vectors over the outputs, c each.
-    pub(super) along: &'a mut [f32],
-    pub(super) other: &'a mut [f32],
-    /// The residual along output weights, n.
-    pub(super) back: &'a mut [f32],
-    pub(super) task: Task,
-    /// Neurons of the second layer of the result, where outputs are summed up.
-    pub(super) second: usize,
+/// The neurons of a second layer, whose sum with output 0 is the prediction.
+pub(super) struct SecondLayer<'a> {
+    /// Bits of a row, at least c: which outputs are active in the equations that are held; output 0
+    /// always is.
+    pub(super) active: &'a mut [u32],
+    /// Neurons of the result.
+    pub(super) neurons: usize,
 }
 
-impl<'a, S: Factored> Problem<'a> for Factors<'a, S> {
-    type Sensing = S;
-    type Move = Kind;
+/// Output weights of a neuron, and the root mean square of its activation.
+#[derive(Clone, Copy)]
+pub(super) struct Outgoing<'w> {
+    wt: Block<'w>,
+    size: f32,
+}
 
-    fn fit(&self) -> &Fit<'a, S> {
-        &self.fit
-    }
+/// A head with output weights.
+pub(super) trait Weighted {}
 
-    fn fit_mut(&mut self) -> &mut Fit<'a, S> {
-        &mut self.fit
-    }
+impl Weighted for SeveralOutputs {}
 
-    fn task(&self) -> &Task {
-        &self.task
-    }
+impl Weighted for SecondLayer<'_> {}
 
-    fn task_mut(&mut self) -> &mut Task {
-        &mut self.task
-    }
+/// What follows the outputs: nothing, or a second layer. The residual must be current.
+pub(super) trait OutputLayer<S: Factored>: Readout<S> + Weighted {
+    /// Outputs without a gate, the first ones, whose weights do not count in s.
+    const FREE: usize;
 
-    fn view(&self) -> Network<'_> {
-        self.net.view()
-    }
+    /// Output weights that a new neuron starts with, of at most `most`.
+    fn new_outputs(most: usize) -> usize;
 
-    fn room(&self) -> usize {
-        self.net.room()
-    }
+    /// Holds the outputs that are active now for [`Self::normal`].
+    fn hold_active(fit: &mut Fit<'_, S, Self>);
 
-    fn load(&mut self, from: Network<'_>) -> Result<(), S::Source> {
-        self.net.store(from)?;
-        self.net.clear_halves();
-        Ok(())
-    }
+    /// `JᵀJ p` under `gates` and the outputs that are held active; the residual is lost.
+    fn normal(
+        fit: &mut Fit<'_, S, Self>,
+        gates: Gates<'_>,
+        at: Tangent<'_>,
+        out: GradientMut<'_>,
+    ) -> Result<(), S::Source>;
 
-    fn live(&self) -> usize {
-        let second = if self.fit.is_summed() { self.second_live() } else { 0 };
-        self.net.view().w().blocks().count() + second
-    }
+    /// The mean square, over the rows where the neuron of activation `a` is active, of what one
+    /// more of it adds to the prediction.
+    fn mean_square(fit: &Fit<'_, S, Self>, wt: Block<'_>, a: &[f32]) -> f32;
+
+    /// The squared norm of the activation `a` as output k sees it; `whole` for all rows.
+    fn norm_at(fit: &Fit<'_, S, Self>, a: &[f32], k: usize, whole: f32) -> f32;
+
+    /// The fraction of the rows where each output is active.
+    fn active_shares(fit: &Fit<'_, S, Self>, out: &mut [f32]);
+
+    /// Chooses the `l` output weights that win most, of the least squares of the residual, for the
+    /// activation `z` of root mean square `length`; returns what they win.
+    fn choose(
+        fit: &Fit<'_, S, Self>,
+        z: &[f32],
+        length: f32,
+        l: usize,
+        out: &mut OutputBuffers<'_>,
+    ) -> f32;
+
+    /// What output weights contribute; the activation is formed in `z` where it is needed.
+    fn saliences(
+        fit: &mut Fit<'_, S, Self>,
+        net: Network<'_>,
+        of: Outgoing<'_>,
+        z: &mut [f32],
+        out: &mut [f32],
+    ) -> Result<(), S::Source>;
+}
+
+impl<S: Factored, H: OutputLayer<S> + Weighted> Support<S> for Model<'_, S, H> {
+    const RANDOM: u32 = 2;
+    const GAINS: bool = true;
 
     fn counted(&self) -> usize {
         self.net.nnz() - self.passed()
-    }
-
-    fn weakest_live(&self) -> Option<usize> {
-        self.weakest(None)
-    }
-
-    fn nth_live(&self, nth: usize) -> Option<usize> {
-        let first = self.net.view().w().blocks().map(|block| block.neuron());
-        // Those of the second layer come behind those of the first.
-        let p = self.blocks();
-        let second = if self.fit.is_summed() { 1..self.outputs() } else { 0..0 };
-        first.chain(second.filter(|&k| self.fan_in(k) > 0).map(|k| p + k)).nth(nth)
-    }
-
-    fn remove(&mut self, i: usize) {
-        match i.checked_sub(self.blocks()) {
-            None => self.net.remove(i),
-            Some(k) => {
-                self.remove_output(k);
-                self.net.clear_halves();
-            }
-        }
-    }
-
-    fn measure(&mut self) -> Result<(), S::Source> {
-        self.columns.measure(&mut self.fit)
-    }
-
-    fn start(&mut self, seed: u64) -> Result<(), S::Source> {
-        if self.fit.is_summed() { self.first_layers(seed) } else { self.first_weights(seed) }
-    }
-
-    fn is_relaxed(&self) -> bool {
-        self.fit.is_summed()
-    }
-
-    fn relax(&mut self) -> Result<(), S::Source> {
-        if self.fit.is_summed() { self.pass_through() } else { Ok(()) }
     }
 
     fn loss(&mut self) -> Result<f32, S::Source> {
@@ -133,119 +114,113 @@ impl<'a, S: Factored> Problem<'a> for Factors<'a, S> {
     }
 
     fn improve(&mut self, loss: f32, steps: u32, goal: f32) -> Result<f32, S::Source> {
-        let steps = self.task.steps(steps);
-        let loss = self.fit.net_improve((&mut self.net, self.single.z), loss, steps, goal)?;
+        let Self { fit, net, single, task, .. } = self;
+        let loss = fit.net_improve(net, single.z, loss, task.steps(steps), goal)?;
         self.balance();
         Ok(loss)
     }
 
     fn grow(&mut self, count: usize) -> Result<(), S::Source> {
-        if self.is_open_ended() {
+        if self.passed() > 0 {
             self.pass_through()?;
         }
         self.add_zeros(count)
     }
 
     fn threshold(&mut self, size: usize) -> Result<(), S::Source> {
-        self.keep(size)
+        self.keep_largest(size)
     }
 
-    fn flip(&mut self, loss: f32) -> Result<f32, S::Source> {
-        if self.fit.is_summed() { self.turn_first(loss) } else { self.turn_round(loss) }
-    }
-
-    fn unmirror(&mut self, i: usize) -> Result<u32, S::Source> {
-        if self.fit.is_summed() { self.unfold(i) } else { Ok(0) }
-    }
-
-    fn merge(&mut self, least: f32) -> Result<u32, S::Source> {
-        let merged = self.join(least)?;
-        Ok(merged + if self.fit.is_summed() { self.join_outputs(least)? } else { 0 })
-    }
-
-    fn candidates(&mut self, draw: Draw) -> Result<Candidates<Kind>, S::Source> {
-        self.list(draw)
-    }
-
-    fn apply(&mut self, candidate: &Candidate<Kind>, draw: Draw) -> Result<bool, S::Source> {
-        self.add_neuron(candidate.kind, draw)
-    }
-
-    fn conclude(
-        &mut self,
-        loss: f32,
-        scratch: &mut Sides<'_>,
-        other: &mut Sides<'_>,
-    ) -> Result<f32, S::Source> {
-        if self.fit.is_summed() {
-            self.fold_layers(loss, scratch, other)
-        } else {
-            self.narrow(loss)
+    /// Neurons that share a hinge are active on the same rows, so their output weights add up.
+    fn merge_two(&mut self, i: usize, j: usize, least: f32) -> Result<Option<usize>, S::Source> {
+        let (c, net, scales) = (self.outputs(), self.net.view(), self.columns.scales());
+        if !(cosine(net.w().block(i), net.w().block(j), scales) > least) {
+            return Ok(None);
         }
+        let [w, v] = [i, j].map(|i| square_in(net.w().block(i), scales));
+        let [wt, vt] = [i, j].map(|i| square(net.wt().block(i)));
+        let (to, from, ratio) = if w * wt >= v * vt { (i, j, v / w) } else { (j, i, w / v) };
+        let entries = &mut self.out.entries;
+        entries.take(net.wt().block(from), to, c);
+        entries.scale(sqrt(ratio));
+        self.net.remove(from);
+        self.net.edit_wt(|wt| add(wt, entries.index(), entries.value()))?;
+        Ok(Some(from))
     }
 
-    fn unscale(&self, found: &mut Sides<'_>) {
-        self.fit.unscale(found.values().1);
+    fn atom_gain(&mut self, number: u32, _i: usize) -> Result<f32, S::Source> {
+        self.gain_of_atom(number)
     }
 
-    fn rescale(&self, given: &mut Sides<'_>) {
-        self.fit.rescale(given.values().1);
+    fn form(&mut self, origin: Origin, _i: usize) -> Result<f32, S::Source> {
+        self.alternate(origin, self.new_size(), self.new_outputs())
+    }
+
+    fn form_halves(&mut self, i: usize, seed: u64) -> Result<f32, S::Source> {
+        self.split(i, seed)
+    }
+
+    fn add_formed(&mut self, from: usize, to: usize) -> Result<(), S::Source> {
+        let (d, c) = (self.inputs(), self.outputs());
+        let Self { net, single, out, .. } = self;
+        single.entries.shift(from, to, d);
+        out.entries.shift(from, to, c);
+        net.edit_w(|w| add(w, single.entries.index(), single.entries.value()))?;
+        net.edit_wt(|wt| add(wt, out.entries.index(), out.entries.value()))
+    }
+
+    fn rank_outputs(&mut self) -> heapless::Vec<Candidate<u32>, BATCH> {
+        let Self { fit, out, .. } = self;
+        out.along.fill(0.0);
+        for r in fit.residual_rows() {
+            out.along.iter_mut().zip(r).for_each(|(sum, r)| *sum += r * r);
+        }
+        let mut outputs = heapless::Vec::new();
+        for (k, &gain) in out.along.iter().enumerate() {
+            rank(&mut outputs, Candidate { gain, kind: k as u32 });
+        }
+        outputs
     }
 }
 
-impl<S: Factored> Factors<'_, S> {
-    /// d.
-    fn inputs(&self) -> usize {
-        self.columns.scales().len()
-    }
-
+impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
     /// c.
     fn outputs(&self) -> usize {
         self.fit.outputs()
     }
 
-    /// p, neurons that there is room for.
-    fn blocks(&self) -> usize {
-        self.fit.sensing.blocks()
+    /// Weights of outputs without a gate.
+    fn passed(&self) -> usize {
+        let first = |wt: &Block<'_>| wt.entries().next().is_some_and(|(k, _)| k < H::FREE);
+        self.net.view().wt().blocks().filter(first).count()
     }
 
-    /// The first neuron without weights.
-    fn vacant(&self) -> Option<usize> {
-        let mut live = self.net.view().w().blocks().map(|block| block.neuron()).peekable();
-        (0..self.blocks()).find(|&i| live.next_if_eq(&i).is_none())
-    }
-
-    /// The neuron that contributes least to the outputs; never `but`.
-    fn weakest(&self, but: Option<usize>) -> Option<usize> {
-        let net = self.net.view();
-        let strength = |w: Block<'_>| {
-            let wt = net.wt().block(w.neuron());
-            square_in(w, self.columns.scales()) * wt.values().iter().map(|v| v * v).sum::<f32>()
-        };
-        let others = net.w().blocks().filter(|block| Some(block.neuron()) != but);
-        let weakest = others.map(|w| (strength(w), w.neuron())).min_by(|a, b| a.0.total_cmp(&b.0));
-        weakest.map(|(_, i)| i)
-    }
-
-    /// A neuron without weights, the weakest one being emptied if there is none; never `but`.
-    fn vacate(&mut self, but: Option<usize>) -> Option<usize> {
-        self.vacant().or_else(|| {
-            let weakest = self.weakest(but)?;
-            self.net.remove(weakest);
-            Some(weakest)
-        })
+    /// Adds to output 0 a weight of 0 from every live neuron that has none, as far as there is
+    /// room.
+    fn pass_through(&mut self) -> Result<(), S::Source> {
+        let (c, room) = (self.outputs(), self.net.room() - self.net.nnz());
+        let Self { fit, net, .. } = self;
+        let (value, index) = fit.spare();
+        let mut count = 0;
+        let view = net.view();
+        let lacking = view.w().blocks().map(|w| w.neuron());
+        let lacking =
+            lacking.filter(|&i| view.wt().block(i).entries().next().is_none_or(|(k, _)| k > 0));
+        for (i, slot) in lacking.zip(&mut *index).take(room) {
+            *slot = (i * c) as u32;
+            count += 1;
+        }
+        let (value, index) = (head_mut(value, count)?, head_mut(index, count)?);
+        value.fill(0.0);
+        net.edit_wt(|wt| add(wt, index, value))
     }
 
     /// Brings both sides of every neuron to about one size, by powers of two.
     fn balance(&mut self) {
         for i in 0..self.blocks() {
-            let net = self.net.view();
-            let (w, wt) = (net.w().block(i), net.wt().block(i));
-            let (w, wt) = (
-                square_in(w, self.columns.scales()),
-                wt.values().iter().map(|v| v * v).sum::<f32>(),
-            );
-            let Some((up, down)) = quarter(wt / w) else { continue };
+            let (w, wt) = (self.net.view().w().block(i), self.net.view().wt().block(i));
+            let ratio = square(wt) / square_in(w, self.columns.scales());
+            let Some((up, down)) = quarter(ratio) else { continue };
             let (w, wt) = self.net.values_of(i);
             w.iter_mut().for_each(|w| *w *= up);
             wt.iter_mut().for_each(|wt| *wt *= down);
@@ -253,9 +228,28 @@ impl<S: Factored> Factors<'_, S> {
     }
 }
 
-/// The squared norm of weights in the metric of the inputs.
-fn square_in(w: Block<'_>, scales: &[f32]) -> f32 {
-    super::bench::scaled(w, scales).map(|(_, x)| x * x).sum()
+impl<S: Factored, H: OutputLayer<S>> Fit<'_, S, H> {
+    /// The residuals of each row that is selected, c each.
+    fn residual_rows(&self) -> core::slice::Chunks<'_, f32> {
+        self.residual().chunks(self.outputs().max(1))
+    }
+
+    /// `out = R v`, one number a row, for one number per output.
+    fn project(&self, v: &[f32], out: &mut [f32]) {
+        for (out, r) in out.iter_mut().zip(self.residual_rows()) {
+            *out = r.iter().zip(v).map(|(r, v)| r * v).sum();
+        }
+    }
+
+    /// `out = Rᵀ a`, one number per output, for one number a row.
+    fn transpose(&self, a: &[f32], out: &mut [f32]) {
+        out.fill(0.0);
+        for (a, r) in a.iter().zip(self.residual_rows()) {
+            if *a != 0.0 {
+                out.iter_mut().zip(r).for_each(|(out, r)| *out += a * r);
+            }
+        }
+    }
 }
 
 /// The power of two nearest to the fourth root of x, and its inverse; none where that is 1, or x no
@@ -271,7 +265,5 @@ fn quarter(x: f32) -> Option<(f32, f32)> {
     (root != 0).then(|| (power(root), power(-root)))
 }
 
-#[cfg(test)]
-mod layered;
 #[cfg(test)]
 mod tests;

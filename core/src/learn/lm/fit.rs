@@ -6,40 +6,71 @@
 
 use super::Params;
 use super::cover::Cover;
-use super::solver::{Equations, Solver, Stepped, Vectors};
+use super::goal::{OneOutput, SeveralOutputs};
+use super::solver::{Solver, Vectors};
 use crate::base::error::{Error, Result};
-use crate::base::math::{Sum, unit_scale};
+use crate::base::math::unit_scale;
 use crate::network::gates::{Empty, Gates, Signs};
-use crate::network::weights::{Block, Editable, Weights};
+use crate::network::weights::{Block, Weights};
 use crate::operator::machine::{Along, Hinge, Machine};
 use crate::operator::sensing::{Rows, Sensing, head_mut, row_head};
-use crate::operator::solve::{self, Unknowns, conjugate_gradients};
 
-/// What the outputs of the networks are to the labels.
-pub(super) enum Head<'a> {
-    /// c labels a row, one for each output.
-    Each,
-    /// One label a row, the sum of output 0 and of `relu` of the others: these are neurons of a
-    /// second layer. The bits of a row, at least c, say which of them are open in the equations
-    /// that are held; output 0 always is.
-    Sum(&'a mut [u32]),
+/// What the outputs of a network are to the labels: one label for each output, if not overridden.
+pub(super) trait Readout<S: Sensing>: Sized {
+    /// Labels of a row with so many outputs.
+    fn labels(outputs: usize) -> usize {
+        outputs
+    }
+
+    /// Makes residuals of the outputs in [`Fit::residual`]; the sum of the squares.
+    fn subtract(fit: &mut Fit<'_, S, Self>) -> Result<f32, S::Source> {
+        let (entries, first, scale) = (fit.entries(), fit.first_label(), fit.scale);
+        let out = row_head::<S>(&mut *fit.residual, entries)?;
+        fit.sensing.machine().residual(fit.labels, first, scale, out).map_err(Error::widen)
+    }
+
+    /// Products that the least-squares factor of the outputs of the current residual is of.
+    fn along_labels(fit: &mut Fit<'_, S, Self>) -> Along {
+        let (first, entries) = (fit.first_label(), fit.entries());
+        let r = cut::<S>(&*fit.residual, entries);
+        fit.sensing.machine().fit(fit.labels, first, fit.scale, r)
+    }
+}
+
+impl<S: Sensing> Readout<S> for OneOutput {}
+
+impl<S: Sensing> Readout<S> for SeveralOutputs {}
+
+/// What a fit is made of: labels, n×c, and what its networks make of them.
+pub(super) struct Data<'a, S: Sensing, H> {
+    pub(super) labels: &'a Rows<S>,
+    /// c, outputs of the networks.
+    pub(super) outputs: usize,
+    pub(super) head: H,
+}
+
+/// Memory of a fit.
+pub(super) struct FitMemory<'a, S: Sensing> {
+    pub(super) residual: &'a mut Rows<S>,
+    pub(super) vectors: Vectors<'a>,
+    pub(super) scratch: &'a mut [f32],
 }
 
 /// The data, the residual of the current weights, and the solver of steps.
-pub(super) struct Fit<'a, S: Sensing> {
+pub(super) struct Fit<'a, S: Sensing, H> {
     pub(super) sensing: &'a mut S,
     pub(super) signs: Signs,
     /// c, outputs of the networks.
     outputs: usize,
-    pub(super) head: Head<'a>,
-    /// `σ y - f(x)` of the current weights, c floats per row. Where outputs are summed up, that
-    /// residual for the outputs that are open, 0 for the others: the residual times the derivative
-    /// by each output.
+    pub(super) head: H,
+    /// `σ y - f(x)` of the current weights, c floats per row. With a second layer, that residual
+    /// for the outputs that are active, 0 for the others: the residual times the derivative by
+    /// each output.
     pub(super) residual: &'a mut Rows<S>,
     pub(super) solver: Solver<'a>,
     pub(super) scratch: &'a mut [f32],
     labels: &'a Rows<S>,
-    /// Rows that may be fitted; those behind them are held out.
+    /// Rows that may be fitted; those behind them are validation rows.
     train: usize,
     /// The first of the rows that are selected.
     first: usize,
@@ -48,18 +79,20 @@ pub(super) struct Fit<'a, S: Sensing> {
     power: f32,
     /// Rows read, all operations together.
     pub(super) rows_read: u64,
-    /// Who covers rows that no neuron is open on.
+    /// Who covers rows that no neuron is active on.
     pub(super) cover: Cover<'a>,
 }
 
-impl<'a, S: Sensing> Fit<'a, S> {
+impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
     /// Nothing is read yet.
     pub(super) fn new(
         sensing: &'a mut S,
-        (labels, outputs, head): (&'a Rows<S>, usize, Head<'a>),
+        data: Data<'a, S, H>,
         params: &Params,
-        (residual, vectors, scratch): (&'a mut Rows<S>, Vectors<'a>, &'a mut [f32]),
+        memory: FitMemory<'a, S>,
     ) -> Result<Self, S::Source> {
+        let Data { labels, outputs, head } = data;
+        let FitMemory { residual, vectors, scratch } = memory;
         let scale = unit_scale(&[sensing.machine().largest(labels)]);
         let solver = Solver::new(vectors, params.products);
         let (signs, rows_read) = (params.signs, 0);
@@ -91,10 +124,7 @@ impl<'a, S: Sensing> Fit<'a, S> {
 
     /// Labels of a row.
     fn width(&self) -> usize {
-        match self.head {
-            Head::Each => self.outputs,
-            Head::Sum(_) => 1,
-        }
+        H::labels(self.outputs)
     }
 
     /// Residuals of the rows that are selected whose squares are the loss.
@@ -117,7 +147,7 @@ impl<'a, S: Sensing> Fit<'a, S> {
         self.rows().saturating_mul(self.outputs)
     }
 
-    /// Rows that may be fitted: all but those held out.
+    /// Rows that may be fitted: all but the validation rows.
     pub(super) fn all_rows(&self) -> usize {
         self.train
     }
@@ -134,8 +164,8 @@ impl<'a, S: Sensing> Fit<'a, S> {
         self.measure()
     }
 
-    /// Looks at the rows held out, of which there must be some, until the next [`Self::select`].
-    pub(super) fn select_held(&mut self) -> Result<(), S::Source> {
+    /// Looks at the validation rows, of which there must be some, until the next [`Self::select`].
+    pub(super) fn select_validation(&mut self) -> Result<(), S::Source> {
         self.first = self.train;
         self.sensing.select(self.train..self.sensing.rows())?;
         self.measure()
@@ -147,7 +177,7 @@ impl<'a, S: Sensing> Fit<'a, S> {
     }
 
     /// The scaled labels of the rows that are selected, where they can be read here.
-    pub(super) fn targets(&self) -> impl Iterator<Item = f32> + use<'a, S> {
+    pub(super) fn targets(&self) -> impl Iterator<Item = f32> + use<'a, S, H> {
         let (labels, first, scale) = (self.labels, self.first_label(), self.scale);
         let labels =
             S::Machine::numbers(labels).and_then(|labels| labels.get(first..)).unwrap_or(&[]);
@@ -157,7 +187,7 @@ impl<'a, S: Sensing> Fit<'a, S> {
     /// [`Self::targets`], and the residual beside them.
     pub(super) fn targets_and_residual(
         &mut self,
-    ) -> (impl Iterator<Item = f32> + use<'a, S>, &mut [f32]) {
+    ) -> (impl Iterator<Item = f32> + use<'a, S, H>, &mut [f32]) {
         let (targets, terms) = (self.targets(), self.terms());
         let residual = S::Machine::numbers_mut(self.residual).and_then(|r| r.get_mut(..terms));
         (targets, residual.unwrap_or_default())
@@ -184,23 +214,7 @@ impl<'a, S: Sensing> Fit<'a, S> {
 
     /// The least-squares factor of the outputs that the current residual belongs to.
     pub(super) fn factor(&mut self) -> Result<f32, S::Source> {
-        let (first, entries) = (self.first_label(), self.entries());
-        let along = match self.head {
-            Head::Each => {
-                let r = cut::<S>(&*self.residual, entries);
-                self.sensing.machine().fit(self.labels, first, self.scale, r)
-            }
-            Head::Sum(_) => {
-                // The residual is that of output 0.
-                let (mut along, mut norm) = (Sum::default(), Sum::default());
-                let residual = S::Machine::numbers(self.residual).unwrap_or(&[]);
-                for (y, r) in self.targets().zip(residual.iter().step_by(self.outputs.max(1))) {
-                    along.add(y * (y - r));
-                    norm.add((y - r) * (y - r));
-                }
-                Along { product: along.value(), norm2: norm.value() }
-            }
-        };
+        let along = H::along_labels(self);
         let [product, norm2] = self.sum([along.product, along.norm2])?;
         Ok(product / norm2)
     }
@@ -211,7 +225,7 @@ impl<'a, S: Sensing> Fit<'a, S> {
         loss / self.scale / self.scale
     }
 
-    /// Turns weights for the scaled labels into those for the labels.
+    /// Converts weights for the scaled labels into those for the labels.
     pub(super) fn unscale(&self, values: &mut [f32]) {
         values.iter_mut().for_each(|w| *w /= self.scale);
     }
@@ -252,43 +266,10 @@ impl<'a, S: Sensing> Fit<'a, S> {
 
     /// `σ y` minus the outputs in [`Self::residual`], and the mean of the squares; infinity where
     /// it is no number.
-    pub(super) fn settle(&mut self) -> Result<f32, S::Source> {
-        let (entries, first, scale) = (self.entries(), self.first_label(), self.scale);
-        let targets = self.targets();
-        let out = row_head::<S>(&mut *self.residual, entries)?;
-        let total = match self.head {
-            Head::Each => {
-                let total = self.sensing.machine().residual(self.labels, first, scale, out);
-                total.map_err(Error::widen)?
-            }
-            Head::Sum(_) => {
-                let mut total = Sum::default();
-                let out = S::Machine::numbers_mut(out).unwrap_or_default();
-                for (out, y) in out.chunks_mut(self.outputs.max(1)).zip(targets) {
-                    let r = sum_head(out, y);
-                    total.add(r * r);
-                }
-                total.value()
-            }
-        };
+    pub(super) fn mean_square(&mut self) -> Result<f32, S::Source> {
+        let total = H::subtract(self)?;
         let loss = self.sum([total])?[0] / self.all_terms();
         Ok(if loss.is_finite() { loss } else { f32::INFINITY })
-    }
-
-    /// Mean squared error of `w`, whose residual stays in [`Self::residual`]; infinity where it is
-    /// no number. Rows that are covered count as [`super::cover`] says.
-    #[inline(never)]
-    pub(super) fn loss(&mut self, w: Weights<'_>) -> Result<f32, S::Source> {
-        let (rows, gates) = (self.rows(), self.gates(w));
-        self.read();
-        let out = row_head::<S>(self.residual, rows)?;
-        if w.nnz() == 0 {
-            self.sensing.machine().fill(out, 0.0);
-        } else {
-            self.sensing.forward(gates, w, out)?;
-        }
-        let loss = self.settle()?;
-        self.cover(w, loss)
     }
 
     /// The squared norms of the columns of `w`, gates included, in the vector `diagonal`.
@@ -302,7 +283,7 @@ impl<'a, S: Sensing> Fit<'a, S> {
         Ok(())
     }
 
-    /// Gates that are open everywhere.
+    /// Gates that are active everywhere.
     pub(super) fn open(&self) -> Gates<'static> {
         Gates::of(
             Weights::empty(self.sensing.inputs(), self.sensing.blocks()),
@@ -387,125 +368,10 @@ impl<'a, S: Sensing> Fit<'a, S> {
         let [product, norm2] = self.sum([local.product, local.norm2])?;
         Ok(Along { product, norm2 })
     }
-
-    /// At most `steps` Levenberg-Marquardt steps from `net`, see [`Solver::improve`].
-    pub(super) fn improve(
-        &mut self,
-        net: &mut Editable<'_>,
-        loss: f32,
-        steps: u32,
-        goal: f32,
-    ) -> Result<f32, S::Source> {
-        let mut solver = core::mem::take(&mut self.solver);
-        let improved = solver.improve(loss, steps, goal, |solver, loss| {
-            let w = net.view();
-            let Stepped { loss, values } =
-                solver.step(&mut Support { gates: self.gates(w), fit: self, w }, loss)?;
-            if let Some(values) = values {
-                net.values().copy_from_slice(values);
-            }
-            Ok(loss)
-        });
-        self.solver = solver;
-        improved
-    }
 }
 
 /// The first `len` rows.
-fn cut<S: Sensing>(rows: &Rows<S>, len: usize) -> &Rows<S> {
+pub(super) fn cut<S: Sensing>(rows: &Rows<S>, len: usize) -> &Rows<S> {
     debug_assert!(len <= S::Machine::len(rows), "{len} of {} rows", S::Machine::len(rows));
     S::Machine::head(rows, len).unwrap_or(rows)
-}
-
-/// The residual of one row, `y` minus the sum of its outputs where they are open, in their places;
-/// the residual.
-fn sum_head(out: &mut [f32], y: f32) -> f32 {
-    let Some((first, others)) = out.split_first_mut() else { return y };
-    let mut r = y - *first;
-    for z in &*others {
-        r -= z.max(0.0);
-    }
-    *first = r;
-    // An open output is told by a residual that is not 0, so one of 0 becomes the least there is.
-    let open = if r == 0.0 { f32::MIN_POSITIVE } else { r };
-    for z in others {
-        *z = if *z > 0.0 { open } else { 0.0 };
-    }
-    r
-}
-
-/// A network of one output on its support: `J = A_S`.
-struct Support<'f, 'a, 'w, S: Sensing> {
-    fit: &'f mut Fit<'a, S>,
-    w: Weights<'w>,
-    /// Those of the weights, held once the equations are set up.
-    gates: Gates<'w>,
-}
-
-impl<'w, S: Sensing> Support<'_, '_, 'w, S> {
-    /// Other values on the support.
-    fn with<'v, E>(&self, values: &'v [f32]) -> Result<Weights<'v>, E>
-    where
-        'w: 'v,
-    {
-        Weights::new(self.w.inputs(), self.w.hidden(), self.w.index(), values).map_err(Error::widen)
-    }
-}
-
-impl<S: Sensing> Equations for Support<'_, '_, '_, S> {
-    type Source = S::Source;
-
-    fn values(&self) -> &[f32] {
-        self.w.value()
-    }
-
-    fn terms(&self) -> usize {
-        self.fit.terms()
-    }
-
-    fn set_up(&mut self, rhs: &mut [f32], diagonal: &mut [f32]) -> Result<(), S::Source> {
-        let (w, rows) = (self.w, self.fit.rows());
-        let Fit { sensing, residual, scratch, rows_read, .. } = &mut *self.fit;
-        let residual = cut::<S>(residual, rows);
-        self.gates = sensing.hold(self.gates, w.index())?;
-        sensing.gradient_at(self.gates, w.index(), residual, rhs, scratch)?;
-        sensing.diagonal_at(self.gates, w.index(), diagonal, scratch)?;
-        sensing.sum(rhs)?;
-        sensing.sum(diagonal)?;
-        *rows_read = rows_read.saturating_add(2 * rows as u64);
-        self.fit.cover_gradient(w, rhs, diagonal)
-    }
-
-    fn multiply(&mut self, p: &[f32], out: &mut [f32]) -> Result<(), S::Source> {
-        let direction = self.with(p)?;
-        self.fit.sensing.normal_at(self.gates, direction, out, self.fit.scratch)?;
-        self.fit.sensing.sum(out)?;
-        self.fit.read();
-        self.fit.cover_product(direction, out)
-    }
-
-    fn solve(
-        &mut self,
-        system: solve::Equations<'_>,
-        unknowns: Unknowns<'_>,
-    ) -> Result<f32, S::Source> {
-        if self.fit.cover.is_on() {
-            // Covered rows add to every product.
-            return Ok(conjugate_gradients(system, unknowns, |p, h| self.multiply(p, h))?.won);
-        }
-        let Fit { sensing, scratch, .. } = &mut *self.fit;
-        let solved = sensing.solve_at(self.gates, self.w.index(), system, unknowns, scratch)?;
-        let rows = (self.fit.rows() as u64).saturating_mul(solved.products.into());
-        self.fit.rows_read = self.fit.rows_read.saturating_add(rows);
-        Ok(solved.won)
-    }
-
-    fn try_out(&mut self, values: &[f32]) -> Result<f32, S::Source> {
-        let w = self.with(values)?;
-        self.fit.loss(w)
-    }
-
-    fn restore(&mut self) -> Result<(), S::Source> {
-        self.fit.loss(self.w).map(|_| ())
-    }
 }

@@ -1,16 +1,17 @@
 //! Doing away with the linear term l at the end of a search, so that only neurons are left.
 //!
-//! A neuron may be turned round at the price of a linear function, `relu(w·x) = w·x + relu(-w·x)`.
-//! So turning those neurons i with `b_i = 1` cancels l where `l + Σ b_i w_i = 0`. Two ways are
-//! tried, and the better network of at most s weights and m neurons is kept:
+//! A neuron may be flipped at the price of a linear function, `relu(w·x) = w·x + relu(-w·x)`.
+//! So flipping those neurons i with `b_i = 1` cancels l where `l + Σ b_i w_i = 0`. Two ways are
+//! tried, and the better network of at most s weights and m neurons is taken:
 //!
 //! 1. round: b in [0, 1] that minimises `|l + Σ b_i w_i|` by coordinate descent, rounded to 0 or 1;
 //!    what is left of l is dropped;
 //! 2. pair: what is left of l becomes a neuron of either sign, `l·x = relu(l·x) - relu(-l·x)`,
 //!    thresholded along with the others.
 
-use super::bench::Bench;
-use super::problem::Problem;
+use super::goal::OneOutput;
+use super::model::Model;
+use super::neuron::{Forming, add_dense};
 use super::sides::Sides;
 use crate::base::error::Result;
 use crate::operator::sensing::{Sensing, head_mut};
@@ -20,7 +21,7 @@ const SWEEPS: u32 = 300;
 /// Steps after folding.
 const STEPS: u32 = 5;
 
-impl<S: Sensing> Bench<'_, S> {
+impl<S: Sensing> Model<'_, S, OneOutput> {
     /// Folds the linear term of a network of at most s weights besides it, and goes down to m
     /// neurons; returns the loss. `scratch` and `other` must have room for s weights.
     pub(super) fn fold(
@@ -30,46 +31,40 @@ impl<S: Sensing> Bench<'_, S> {
     ) -> Result<f32, S::Source> {
         self.task.folds = self.task.folds.saturating_add(1);
         self.cancel()?;
-        scratch.store(self.view())?;
-        let loss = self.refit(STEPS)?;
-        let round = self.narrow(loss)?;
-        if round <= self.task.goal {
-            return Ok(round);
-        }
-        other.store(self.view())?;
-        self.load(scratch.view())?;
-        if self.add_pair()? {
-            let loss = self.refit(STEPS)?;
-            let loss = self.thin(loss, |_, _| true)?;
-            let pair = self.narrow(loss)?;
-            if pair < round {
-                return Ok(pair);
-            }
-        }
-        self.load(other.view())?;
-        self.loss()
+        self.better_of(
+            scratch,
+            other,
+            |model| {
+                let loss = model.refit(STEPS)?;
+                model.narrow(loss)
+            },
+            |model| {
+                if !model.add_pair_of_left()? {
+                    return Ok(None);
+                }
+                let loss = model.refit(STEPS)?;
+                let loss = model.thin(loss, |_, _| true)?;
+                model.narrow(loss).map(Some)
+            },
+        )
     }
 
-    /// Turns neurons round so that they cancel the linear term, and removes it; what is left of it
+    /// Flips neurons so that they cancel the linear term, and removes it; what is left of it
     /// stays in the dense row of the single neuron.
     fn cancel(&mut self) -> Result<(), S::Source> {
         let scale2 = |scales: &[f32], j: usize| scales.get(j).map_or(0.0, |c| c * c);
         let numbers = self.first()..self.blocks();
         let left = &mut *self.single.dense;
         left.fill(0.0);
-        for (j, w) in self.net.view().block(0).entries() {
-            if let Some(left) = left.get_mut(j) {
-                *left = w;
-            }
-        }
+        add_dense(left, self.net.view().w().block(0), 1.0);
         self.net.remove(0);
-        let live = self.net.view().blocks().count();
+        let live = self.net.view().w().blocks().count();
         let (parts, _) = self.fit.spare();
         let parts = head_mut(parts, live)?;
         parts.fill(0.0);
         let scales = self.columns.scales();
         for _ in 0..SWEEPS {
-            for (part, block) in parts.iter_mut().zip(self.net.view().blocks()) {
+            for (part, block) in parts.iter_mut().zip(self.net.view().w().blocks()) {
                 let (mut along, mut norm) = (0.0, 0.0);
                 for (j, w) in block.entries() {
                     along += scale2(scales, j) * w * left.get(j).copied().unwrap_or(0.0);
@@ -77,27 +72,21 @@ impl<S: Sensing> Bench<'_, S> {
                 }
                 let new = (*part - along / norm).clamp(0.0, 1.0);
                 if new.is_finite() {
-                    add_dense(left, block.entries(), new - *part);
+                    add_dense(left, block, new - *part);
                     *part = new;
                 }
             }
         }
         let mut parts = parts.iter();
         for i in numbers {
-            let range = self.net.range(i);
-            if range.is_empty() {
+            if self.net.view().w().block(i).is_empty() {
                 continue;
             }
             let part = parts.next().copied().unwrap_or(0.0);
             let turned = if part > 0.5 { 1.0 } else { 0.0 };
-            add_dense(self.single.dense, self.net.view().block(i).entries(), turned - part);
+            add_dense(self.single.dense, self.net.view().w().block(i), turned - part);
             if turned > 0.0 {
-                self.net
-                    .values()
-                    .get_mut(range)
-                    .unwrap_or_default()
-                    .iter_mut()
-                    .for_each(|w| *w = -*w);
+                self.net.values_of(i).0.iter_mut().for_each(|w| *w = -*w);
             }
         }
         Ok(())
@@ -105,16 +94,14 @@ impl<S: Sensing> Bench<'_, S> {
 
     /// Adds the largest entries of the dense row as a neuron of either sign; false if there is no
     /// room for one.
-    fn add_pair(&mut self) -> Result<bool, S::Source> {
+    fn add_pair_of_left(&mut self) -> Result<bool, S::Source> {
         let (Some(up), Some(down)) = (self.vacant(1.0), self.vacant(-1.0)) else {
             return Ok(false);
         };
         let (d, room) = (self.inputs(), self.net.room() - self.net.nnz());
-        self.single.entries.sift(
-            self.single.dense,
-            self.columns.scales(),
-            (up, (room / 2).min(self.task.nnz)),
-        );
+        let size = (room / 2).min(self.task.nnz);
+        let of = Forming { scales: self.columns.scales(), neuron: up, size };
+        self.single.entries.sift(self.single.dense, of);
         if self.single.entries.index().is_empty() {
             return Ok(false);
         }
@@ -125,21 +112,12 @@ impl<S: Sensing> Bench<'_, S> {
     }
 }
 
-/// `dense += a w`.
-fn add_dense(dense: &mut [f32], w: impl Iterator<Item = (usize, f32)>, a: f32) {
-    for (j, w) in w {
-        if let Some(x) = dense.get_mut(j) {
-            *x += a * w;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     extern crate std;
-    use crate::learn::lm::bench::tests::{D, P, with};
-    use crate::learn::lm::problem::Problem;
+    use crate::learn::lm::model::Support;
     use crate::learn::lm::sides::Sides;
+    use crate::learn::lm::signed::tests::{D, P, with};
     use crate::network::gates::Signs;
     use crate::network::net::Shape;
 
@@ -148,17 +126,17 @@ mod tests {
     /// Folds and returns the loss and how many neurons are left.
     fn folded(planted: &[(f32, [f32; D])], net: &[(u32, f32)]) -> (f32, usize) {
         let mut result = (0.0, 0);
-        with(Signs::Free, planted, net, |bench| {
+        with(Signs::Free, planted, net, |model| {
             let (mut a, mut b) =
                 ((std::vec![0; 16], std::vec![0.0; 16]), (std::vec![0; 16], std::vec![0.0; 16]));
             let mut scratch = Sides::new(Shape::signed(D, P, Signs::Positive), &mut a.0, &mut a.1);
             let mut other = Sides::new(Shape::signed(D, P, Signs::Positive), &mut b.0, &mut b.1);
-            assert!(bench.loss().unwrap() < 1e-10);
-            let loss = bench.fold(&mut scratch, &mut other).unwrap();
-            assert_eq!((bench.linear(), bench.task.folds), (0, 1));
-            assert!(bench.counted() <= bench.task.nnz && bench.live() <= bench.task.hidden);
-            assert_eq!(bench.loss().unwrap(), loss);
-            result = (loss, bench.live());
+            assert!(model.loss().unwrap() < 1e-10);
+            let loss = model.fold(&mut scratch, &mut other).unwrap();
+            assert_eq!((model.linear(), model.task.folds), (0, 1));
+            assert!(model.counted() <= model.task.nnz && model.live() <= model.task.hidden);
+            assert_eq!(model.loss().unwrap(), loss);
+            result = (loss, model.live());
         });
         result
     }
@@ -180,20 +158,20 @@ mod tests {
 
     #[test]
     fn where_there_is_no_place_for_a_pair_what_is_left_is_dropped() {
-        // The linear term is a half of a neuron: turned or not, a half of it is left, and all
+        // The linear term is a half of a neuron: flipped or not, a half of it is left, and all
         // blocks are taken.
         let net: [(u32, f32); 7] =
             [(0, 0.5), (4, 1.0), (9, 1.0), (14, 1.0), (19, 1.0), (20, -1.0), (25, -1.0)];
         let mut reference = 0.0;
-        with(Signs::Free, &[(1.0, W)], &net, |bench| {
+        with(Signs::Free, &[(1.0, W)], &net, |model| {
             let (mut a, mut b) =
                 ((std::vec![0; 16], std::vec![0.0; 16]), (std::vec![0; 16], std::vec![0.0; 16]));
             let mut scratch = Sides::new(Shape::signed(D, P, Signs::Positive), &mut a.0, &mut a.1);
             let mut other = Sides::new(Shape::signed(D, P, Signs::Positive), &mut b.0, &mut b.1);
-            bench.task.hidden = 6;
-            let loss = bench.fold(&mut scratch, &mut other).unwrap();
-            assert_eq!((bench.live(), bench.linear(), bench.counted()), (6, 0, 6));
-            assert_eq!(bench.loss().unwrap(), loss);
+            model.task.hidden = 6;
+            let loss = model.fold(&mut scratch, &mut other).unwrap();
+            assert_eq!((model.live(), model.linear(), model.counted()), (6, 0, 6));
+            assert_eq!(model.loss().unwrap(), loss);
             reference = loss;
         });
         assert!(reference > 1e-3);
@@ -201,24 +179,24 @@ mod tests {
 
     #[test]
     fn neurons_are_turned_to_whole_parts_and_what_is_left_stays_in_the_row() {
-        // 0.7 of W is cancelled best by turning it, which leaves -0.3; a third of W by leaving it.
+        // 0.7 of W is cancelled best by flipping it, which leaves -0.3; a third of W by leaving it.
         for (part, turned, left) in [(0.7, true, -0.3), (0.3, false, 0.3), (1.0, true, 0.0)] {
             let net =
                 [(0, -part), (1, 2.0 * part), (2, -0.5 * part), (4, 1.0), (5, -2.0), (6, 0.5)];
-            with(Signs::Free, &[(1.0, W)], &net, |bench| {
-                bench.cancel().unwrap();
-                let w = bench.net.view();
-                assert_eq!(w.index(), [4, 5, 6]);
-                let scale = w.value()[0].abs();
-                assert_eq!(w.value()[0] < 0.0, turned);
+            with(Signs::Free, &[(1.0, W)], &net, |model| {
+                model.cancel().unwrap();
+                let w = model.net.view();
+                assert_eq!(w.w().index(), [4, 5, 6]);
+                let scale = w.w().value()[0].abs();
+                assert_eq!(w.w().value()[0] < 0.0, turned);
                 let expected = W.map(|w| -left * scale * w);
-                let close = bench
+                let close = model
                     .single
                     .dense
                     .iter()
                     .zip(&expected)
                     .all(|(a, b)| (a - b).abs() < 1e-5 * scale);
-                assert!(close, "{part}: {:?} {expected:?}", bench.single.dense);
+                assert!(close, "{part}: {:?} {expected:?}", model.single.dense);
             });
         }
     }

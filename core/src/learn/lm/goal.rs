@@ -70,8 +70,11 @@ impl Goal<SeveralOutputs> {
     /// const DIMS: Dims = Dims::new(300, 6, 2, 6);
     /// let mut memory = [0; Recovery::factored(DIMS, 2, 1, 606).words()];
     /// let (goal, params) = (lm::Goal::several_outputs(DIMS), lm::Params::DEFAULT);
-    /// let found = lm::run(&mut sensing, &labels, goal, Start::Zero, &params, &mut memory, |_| Continue(()))?;
-    /// assert!(found.info.exact && (found.network.w().nnz(), found.network.wt().nnz()) == (3, 3));
+    /// let observe = |_: &lm::Progress<'_>| Continue(());
+    /// let start = Start::Zero;
+    /// let trained = lm::run(&mut sensing, &labels, goal, start, &params, &mut memory, observe)?;
+    /// let network = trained.network;
+    /// assert!(trained.info.exact && (network.w().nnz(), network.wt().nnz()) == (3, 3));
     /// # Ok::<(), tamis::Error>(())
     /// ```
     #[must_use]
@@ -110,9 +113,11 @@ impl Goal<TwoLayers> {
     /// const DIMS: Dims = Dims::new(400, 6, 2, 6);
     /// let mut memory = [0; Recovery::deep(DIMS, SLOTS, lm::second_slots(2), 1, 806).words()];
     /// let (goal, params) = (lm::Goal::two_layers(DIMS, 2), lm::Params::DEFAULT);
-    /// let found = lm::run(&mut sensing, &labels, goal, Start::Zero, &params, &mut memory, |_| Continue(()))?;
-    /// let network = found.network;
-    /// assert!(found.info.exact && (network.w().nnz(), network.wt().nnz(), network.outputs()) == (3, 3, 2));
+    /// let observe = |_: &lm::Progress<'_>| Continue(());
+    /// let start = Start::Zero;
+    /// let trained = lm::run(&mut sensing, &labels, goal, start, &params, &mut memory, observe)?;
+    /// let network = trained.network;
+    /// assert!(trained.info.exact && (network.w().nnz(), network.wt().nnz()) == (3, 3));
     /// # Ok::<(), tamis::Error>(())
     /// ```
     #[must_use]

@@ -10,7 +10,7 @@ pub enum Phase {
     Trial,
     /// A move was taken.
     Move,
-    /// Outer steps after a kick.
+    /// Outer steps after a restart.
     Kick,
     /// Down to s weights.
     Finish,
@@ -25,18 +25,19 @@ pub enum Phase {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Info {
-    /// Mean squared error of the result on all rows but those held out, in squares of the labels'
+    /// Mean squared error of the result on all training rows, in squares of the labels'
     /// unit; infinite, or 0, where that is beyond the range of floats.
     pub loss: f32,
-    /// The same in parts of the mean square of the labels: within range for labels of any size.
+    /// The same as a fraction of the mean square of the labels: within range for labels of any
+    /// size.
     pub relative: f32,
-    /// Whether the result fits all rows but those held out exactly, see [`super::Params::exact`],
+    /// Whether the result fits all training rows exactly, see [`super::Params::exact`],
     /// with weights that are all normal floats.
     pub exact: bool,
-    /// Mean squared error on the rows held out, where there are such, in squares of the labels'
+    /// Mean squared error on the validation rows, where there are such, in squares of the labels'
     /// unit.
     pub held: Option<f32>,
-    /// Whether a search ended for want of progress on the rows held out, see
+    /// Whether a search ended for want of progress on the validation rows, see
     /// [`super::Params::validation_patience`].
     pub early: bool,
     /// Outer steps.
@@ -45,37 +46,17 @@ pub struct Info {
     pub trials: u32,
     /// Moves taken.
     pub moves: u32,
-    /// Neurons turned round.
+    /// Neurons flipped.
     pub flips: u32,
     /// Neurons merged into others.
     pub merges: u32,
     /// Times that the linear term was folded.
     pub folds: u32,
-    /// Kicks.
+    /// Restarts.
     pub kicks: u32,
     /// Rows that all operations go through together; a product counts where an operator has
     /// prepared for it and reads nothing, too.
     pub rows_read: u64,
     /// Whether the observer ended the run.
     pub stopped: bool,
-}
-
-impl Info {
-    /// Before anything was done.
-    pub(super) const NONE: Self = Self {
-        loss: 0.0,
-        relative: 0.0,
-        exact: false,
-        held: None,
-        early: false,
-        steps: 0,
-        trials: 0,
-        moves: 0,
-        flips: 0,
-        merges: 0,
-        folds: 0,
-        kicks: 0,
-        rows_read: 0,
-        stopped: false,
-    };
 }

@@ -1,41 +1,43 @@
-//! Undoing mirror images that hide in a neuron that is open on every row.
+//! Undoing mirror images that hide in a neuron that is active on every row.
 //!
-//! On inputs that are never negative some neurons are open on every row, which makes them linear
+//! On inputs that are never negative some neurons are active on every row, which makes them linear
 //! functions, and with one of them a neuron may point the wrong way at no cost:
 //! `relu(w·x) = w·x + relu(-w·x)`. Searches end there, with mirror images in the place of neurons,
-//! and one neuron that has all their weights. Turning a mirror image back takes its weights out of
+//! and one neuron that has all their weights. Flipping a mirror image back takes its weights out of
 //! that neuron. So the signs are those with which it has the fewest weights, which is found by
-//! turning one neuron at a time, and two where none alone helps.
+//! flipping one neuron at a time, and two where none alone helps.
 
-use super::bench::Bench;
+use super::goal::OneOutput;
+use super::model::Model;
+use super::neuron::{Forming, add_dense};
 use crate::base::error::Result;
 use crate::operator::machine::Machine;
 use crate::operator::sensing::{Sensing, row_head};
 
-/// Neurons that are open on this part of the rows are linear functions, and one is as good as
+/// Neurons that are active on this fraction of the rows are linear functions, and one is as good as
 /// several.
 const EVERYWHERE: f32 = 0.99;
-/// One that is open on this part may be taken for one.
+/// One that is active on this fraction may be taken for one.
 const OPEN: f32 = 0.9;
-/// A weight cancels another one where less than this part of it is left.
+/// A weight cancels another one where less than this fraction of it is left.
 const CANCELS: f32 = 0.2;
 /// Pairs are looked for among so many neurons at the most.
 const PAIRED: usize = 64;
-/// Sweeps over all neurons at the most; each turn makes the linear function smaller, so few are
+/// Sweeps over all neurons at the most; each flip makes the linear function smaller, so few are
 /// needed.
 const SWEEPS: u32 = 8;
 
-impl<S: Sensing> Bench<'_, S> {
-    /// Where neuron `open` is open on nearly every row: turns neurons whose weights cancel some of
-    /// its own, which are those of all neurons that are open everywhere where it is one of them.
-    /// Returns how many were turned or went into it; nothing is fitted.
+impl<S: Sensing> Model<'_, S, OneOutput> {
+    /// Where neuron `open` is active on nearly every row: flips neurons whose weights cancel some
+    /// of its own, which are those of all neurons that are active everywhere where it is one of
+    /// them. Returns how many were flipped or went into it; nothing is fitted.
     #[inline(never)]
-    pub(super) fn turn_mirrored(&mut self, open: usize) -> Result<u32, S::Source> {
+    pub(super) fn flip_mirrored(&mut self, open: usize) -> Result<u32, S::Source> {
         // A linear term is folded at the end.
         if self.first() > 0 {
             return Ok(0);
         }
-        let part = self.open_part(open)?;
+        let part = self.active_share(open)?;
         if part < OPEN {
             return Ok(0);
         }
@@ -43,7 +45,7 @@ impl<S: Sensing> Bench<'_, S> {
         self.add_to_dense(open);
         let mut turned = 0;
         for i in 0..self.blocks() {
-            if part >= EVERYWHERE && i != open && self.open_part(i)? >= EVERYWHERE {
+            if part >= EVERYWHERE && i != open && self.active_share(i)? >= EVERYWHERE {
                 self.add_to_dense(i);
                 self.net.remove(i);
                 turned += 1;
@@ -53,12 +55,12 @@ impl<S: Sensing> Bench<'_, S> {
             let before = turned;
             for i in 0..self.blocks() {
                 if i != open && self.change(i) < 0 {
-                    self.turn(i);
+                    self.flip_into(i);
                     turned += 1;
                 }
             }
             if turned == before {
-                turned += self.turn_pair(open);
+                turned += self.flip_pair(open);
             }
             if turned == before {
                 break;
@@ -67,56 +69,53 @@ impl<S: Sensing> Bench<'_, S> {
         if turned > 0 {
             self.net.remove(open);
             let k = self.net.room() - self.net.nnz();
-            self.single.entries.sift(
-                self.single.dense,
-                self.columns.scales(),
-                (open, k.min(self.inputs())),
-            );
+            let of =
+                Forming { scales: self.columns.scales(), neuron: open, size: k.min(self.inputs()) };
+            self.single.entries.sift(self.single.dense, of);
             self.add_single(1.0)?;
         }
         Ok(turned)
     }
 
-    /// Turns two neurons, neither of which alone would make the dense row smaller, where both
+    /// Flips two neurons, neither of which alone would make the dense row smaller, where both
     /// together do; how many.
-    fn turn_pair(&mut self, open: usize) -> u32 {
+    fn flip_pair(&mut self, open: usize) -> u32 {
         let mut at = 0;
         for _ in 0..PAIRED {
             let Some(i) = self.next_live(at, open) else { break };
             at = i + 1;
             let first = self.change(i);
-            self.turn(i);
+            self.flip_into(i);
             let mut behind = at;
             for _ in 0..PAIRED {
                 let Some(j) = self.next_live(behind, open) else { break };
                 behind = j + 1;
                 if first + self.change(j) < 0 {
-                    self.turn(j);
+                    self.flip_into(j);
                     return 2;
                 }
             }
-            self.turn(i);
+            self.flip_into(i);
         }
         0
     }
 
     /// The first neuron from `at` on that has weights and is not `open`.
     fn next_live(&self, at: usize, open: usize) -> Option<usize> {
-        (at..self.blocks()).find(|&i| i != open && !self.net.range(i).is_empty())
+        (at..self.blocks()).find(|&i| i != open && !self.is_vacant(i))
     }
 
     /// Adds the weights of neuron `i` to the dense row, and changes their sign: twice is not at
     /// all, to rounding.
-    fn turn(&mut self, i: usize) {
+    fn flip_into(&mut self, i: usize) {
         self.add_to_dense(i);
-        let range = self.net.range(i);
-        self.net.values().get_mut(range).unwrap_or_default().iter_mut().for_each(|w| *w = -*w);
+        self.negate(i);
     }
 
     /// By how many weights the dense row grows when those of neuron `i` are added.
     fn change(&self, i: usize) -> i32 {
         let mut change = 0;
-        for (j, w) in self.net.view().block(i).entries() {
+        for (j, w) in self.net.view().w().block(i).entries() {
             let l = self.single.dense.get(j).copied().unwrap_or(0.0);
             let is_there = |sum: f32| i32::from(sum.abs() > CANCELS * w.abs());
             change += is_there(l + w) - is_there(l);
@@ -126,22 +125,18 @@ impl<S: Sensing> Bench<'_, S> {
 
     /// Adds the weights of neuron `i` to the dense row.
     fn add_to_dense(&mut self, i: usize) {
-        for (j, w) in self.net.view().block(i).entries() {
-            if let Some(sum) = self.single.dense.get_mut(j) {
-                *sum += w;
-            }
-        }
+        add_dense(self.single.dense, self.net.view().w().block(i), 1.0);
     }
 
-    /// The part of the rows on which neuron `i` is open.
-    fn open_part(&mut self, i: usize) -> Result<f32, S::Source> {
+    /// The fraction of the rows on which neuron `i` is active.
+    fn active_share(&mut self, i: usize) -> Result<f32, S::Source> {
         let rows = self.fit.rows();
-        if self.net.range(i).is_empty() {
+        if self.is_vacant(i) {
             return Ok(0.0);
         }
         let z = row_head::<S>(&mut *self.single.z, rows)?;
         let (sign, gates) = (self.fit.signs.sign(i), self.fit.open());
-        self.fit.image(gates, self.net.view().block(i), z)?;
+        self.fit.image(gates, self.net.view().w().block(i), z)?;
         let mut active = [self.fit.sensing.machine().count_active(z, sign) as f32];
         self.fit.sensing.sum(&mut active)?;
         Ok(active[0] / self.fit.batch_rows())
@@ -152,8 +147,8 @@ impl<S: Sensing> Bench<'_, S> {
 mod tests {
     use crate::base::rng::Rng;
     use crate::data::samples::FnRows;
-    use crate::learn::lm::bench::tests::{D, N, with, with_rows};
-    use crate::learn::lm::problem::Problem;
+    use crate::learn::lm::model::Support;
+    use crate::learn::lm::signed::tests::{D, N, with, with_rows};
     use crate::network::gates::Signs;
     use core::convert::Infallible;
 
@@ -188,28 +183,28 @@ mod tests {
             Signs::Positive,
             &[(1.0, FIRST), (1.0, SECOND), (1.0, open)],
             &net,
-            |bench| {
-                assert_eq!([0, 1, 5].map(|i| bench.turn_mirrored(i).unwrap()), [0; 3]);
-                assert_eq!(bench.turn_mirrored(2).unwrap(), 2);
-                bench.threshold(5).unwrap();
-                assert!(bench.loss().unwrap() < 1e-12);
-                assert_eq!(bench.net.view().index(), [0, 1, 11, 22, 23]);
-                assert!(bench.net.view().value()[0] > 0.0);
+            |model| {
+                assert_eq!([0, 1, 5].map(|i| model.flip_mirrored(i).unwrap()), [0; 3]);
+                assert_eq!(model.flip_mirrored(2).unwrap(), 2);
+                model.threshold(5).unwrap();
+                assert!(model.loss().unwrap() < 1e-12);
+                assert_eq!(model.net.view().w().index(), [0, 1, 11, 22, 23]);
+                assert!(model.net.view().w().value()[0] > 0.0);
             },
         );
     }
 
     #[test]
     fn two_mirror_images_that_hide_in_the_same_weights_are_taken_out_together() {
-        // Either alone leaves both weights of the open neuron there.
+        // Either alone leaves both weights of the active neuron there.
         let net = [(0, -1.0), (1, 2.0), (4, -1.0), (5, 3.0), (8, 2.0), (9, -5.0), (11, 40.0)];
         let second = [1.0, -3.0, 0.0, 0.0];
         let planted = [(1.0, FIRST), (1.0, second), (1.0, [0.0, 0.0, 0.0, 40.0])];
-        with_rows(uniform(), Signs::Positive, &planted, &net, |bench| {
-            assert_eq!(bench.turn_mirrored(2).unwrap(), 2);
-            bench.threshold(5).unwrap();
-            assert!(bench.loss().unwrap() < 1e-10);
-            assert_eq!(bench.net.view().index(), [0, 1, 4, 5, 11]);
+        with_rows(uniform(), Signs::Positive, &planted, &net, |model| {
+            assert_eq!(model.flip_mirrored(2).unwrap(), 2);
+            model.threshold(5).unwrap();
+            assert!(model.loss().unwrap() < 1e-10);
+            assert_eq!(model.net.view().w().index(), [0, 1, 4, 5, 11]);
         });
     }
 
@@ -217,20 +212,27 @@ mod tests {
     fn neurons_that_are_open_everywhere_become_one() {
         let net = [(0, 1.0), (5, 3.0), (8, 1.0), (9, -2.0)];
         let planted = [(1.0, FIRST), (1.0, [1.0, 3.0, 0.0, 0.0])];
-        with_rows(uniform(), Signs::Positive, &planted, &net, |bench| {
-            assert_eq!(bench.turn_mirrored(1).unwrap(), 1);
-            assert_eq!(bench.net.view().index(), [4, 5, 8, 9]);
-            assert!(bench.loss().unwrap() < 1e-12);
+        with_rows(uniform(), Signs::Positive, &planted, &net, |model| {
+            assert_eq!(model.flip_mirrored(1).unwrap(), 1);
+            assert_eq!(model.net.view().w().index(), [4, 5, 8, 9]);
+            assert!(model.loss().unwrap() < 1e-12);
         });
     }
 
     #[test]
     fn on_centred_rows_nothing_is_turned() {
         let net = [(0, -1.0), (1, 2.0), (4, 1.0), (5, -2.0)];
-        with(Signs::Positive, &[(1.0, FIRST)], &net, |bench| {
-            assert_eq!([0, 1, 2].map(|i| bench.turn_mirrored(i).unwrap()), [0; 3]);
+        with(Signs::Positive, &[(1.0, FIRST)], &net, |model| {
+            assert_eq!([0, 1, 2].map(|i| model.flip_mirrored(i).unwrap()), [0; 3]);
             assert!(
-                bench.net.view().value().iter().map(|w| *w > 0.0).eq([false, true, true, false])
+                model
+                    .net
+                    .view()
+                    .w()
+                    .value()
+                    .iter()
+                    .map(|w| *w > 0.0)
+                    .eq([false, true, true, false])
             );
         });
     }
@@ -238,9 +240,9 @@ mod tests {
     #[test]
     fn with_a_linear_term_nothing_is_turned() {
         let net = [(4, -1.0), (5, 2.0), (12, 1.0), (13, -2.0), (15, 40.5)];
-        with_rows(uniform(), Signs::Free, &[(1.0, FIRST)], &net, |bench| {
-            assert!(bench.open_part(3).unwrap() > 0.99);
-            assert_eq!(bench.turn_mirrored(3).unwrap(), 0);
+        with_rows(uniform(), Signs::Free, &[(1.0, FIRST)], &net, |model| {
+            assert!(model.active_share(3).unwrap() > 0.99);
+            assert_eq!(model.flip_mirrored(3).unwrap(), 0);
         });
     }
 
@@ -255,9 +257,9 @@ mod tests {
                 Ok(())
             });
             let net = [(0, -1.0), (2, 1.0), (8, 1.0), (9, 9.0), (10, -1.0)];
-            with_rows(rows, Signs::Positive, &[(1.0, FIRST)], &net, |bench| {
-                assert_eq!(bench.open_part(2).unwrap(), (N - closed) as f32 / N as f32);
-                assert_eq!(bench.turn_mirrored(2).unwrap(), turned);
+            with_rows(rows, Signs::Positive, &[(1.0, FIRST)], &net, |model| {
+                assert_eq!(model.active_share(2).unwrap(), (N - closed) as f32 / N as f32);
+                assert_eq!(model.flip_mirrored(2).unwrap(), turned);
             });
         }
     }
@@ -265,11 +267,11 @@ mod tests {
     #[test]
     fn a_turn_counts_the_weights_that_it_frees_less_those_that_it_takes() {
         let net = [(0, -1.0), (1, 2.0), (5, 2.0), (6, 1.0)];
-        with_rows(uniform(), Signs::Positive, &[(1.0, FIRST)], &net, |bench| {
-            let scale = bench.net.view().value()[1] / 2.0;
+        with_rows(uniform(), Signs::Positive, &[(1.0, FIRST)], &net, |model| {
+            let scale = model.net.view().w().value()[1] / 2.0;
             let mut change = |dense: [f32; D], i: usize| {
-                bench.single.dense.copy_from_slice(&dense.map(|l| l * scale));
-                bench.change(i)
+                model.single.dense.copy_from_slice(&dense.map(|l| l * scale));
+                model.change(i)
             };
             assert_eq!(change([1.0, -2.0, 0.0, 0.0], 0), -2);
             assert_eq!(change([0.0; D], 0), 2);

@@ -1,126 +1,405 @@
-//! Moves out of a stall: candidates for a new neuron, and how one is tried out.
+//! What a search does with a network of any kind: local search moves, outer steps, and the way down
+//! to s weights and m neurons.
 
-use super::bench::Bench;
-use super::neuron::Seedling;
-use super::problem::{BATCH, Candidate, Candidates, Draw, Problem, rank};
+use super::candidate::{BATCH, Candidate, Candidates, Draw, Move, Origin, rank};
+use super::fit::Readout;
+use super::model::{Model, Moves, Support};
+use super::sides::Sides;
+use crate::base::budget::Recovery;
 use crate::base::error::Result;
 use crate::base::rng::{seed_of, stream};
+use crate::network::net::Network;
 use crate::operator::sensing::Sensing;
 
-/// A neuron that may be added.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Kind {
-    /// A new neuron of this output sign.
-    Birth(Seedling, f32),
-    /// Two halves of this neuron.
-    Split(usize),
-}
+/// Steps between two cuts on the way down.
+pub(super) const SLIM_STEPS: u32 = 5;
+/// Before the last threshold neurons with a cosine above this become one.
+const SAME: f32 = 0.9999;
 
-impl<S: Sensing> Bench<'_, S> {
-    /// The most promising candidates at the current network, best first: births from the best atoms
-    /// and from random gates for every sign, and splits of all neurons. The residual must be
-    /// current.
-    pub(super) fn list(&mut self, draw: Draw) -> Result<Candidates<Kind>, S::Source> {
-        let (d, k, half) = (self.inputs(), self.birth_size(), self.split_size());
-        let signs = if self.fit.signs.both() { 2 } else { 1 };
-        let measured = [1.0, -1.0].map(|sign| (sign, self.of_sign(sign))).into_iter().take(signs);
-        let neurons = self.first()..self.blocks();
-        let Self { fit, single, columns, .. } = self;
-        let scales = columns.scales();
-        let mut list = Candidates::new();
-        for (sign, i) in measured {
-            let Some(i) = i else { continue };
-            let mut atoms = heapless::Vec::<Candidate<Kind>, BATCH>::new();
-            for number in 0..2 * d as u32 {
-                let gain = single.atom(fit, d, (number, i))?;
-                rank(
-                    &mut atoms,
-                    Candidate { gain, kind: Kind::Birth(Seedling::Atom(number), sign) },
-                );
-            }
-            let random =
-                (1..=draw.random).map(|k| Seedling::Random(seed_of(draw.seed, stream::BIRTH, k)));
-            let atoms = atoms.iter().map(|atom| atom.kind);
-            for kind in atoms.chain(random.map(|seedling| Kind::Birth(seedling, sign))) {
-                let Kind::Birth(seedling, _) = kind else { continue };
-                let gain = single.birth(fit, scales, seedling, (i, k))?;
-                rank(&mut list, Candidate { gain, kind });
+impl<S: Sensing, H: Readout<S>> Model<'_, S, H>
+where
+    Self: Moves<S>,
+{
+    /// Live neurons of all layers.
+    pub(super) fn live(&self) -> usize {
+        self.neurons().count() + self.second_live()
+    }
+
+    /// The number of the nth live neuron; those of the second layer follow the p of the first.
+    pub(super) fn nth_live(&self, nth: usize) -> Option<usize> {
+        let first = self.neurons().nth(nth).map(|block| block.neuron());
+        first.or_else(|| {
+            let k = self.nth_second(nth.saturating_sub(self.neurons().count()))?;
+            Some(self.blocks() + k)
+        })
+    }
+
+    /// Empties neuron `i`, numbered as by [`Self::nth_live`].
+    pub(super) fn remove(&mut self, i: usize) {
+        match i.checked_sub(self.blocks()) {
+            None => self.net.remove(i),
+            Some(k) => self.remove_second(k),
+        }
+    }
+
+    /// Scales the weights to those of least loss along them.
+    pub(super) fn fit_scale(&mut self) -> Result<(), S::Source> {
+        self.loss()?;
+        let factor = self.fit.factor()?;
+        if factor.is_finite() && factor > 0.0 {
+            self.net.last_values().iter_mut().for_each(|w| *w *= factor);
+        }
+        Ok(())
+    }
+
+    /// Merges neurons whose cosine, in the metric of the inputs, is above `least`. Returns how many
+    /// vanished; nothing is fitted.
+    #[inline(never)]
+    pub(super) fn merge(&mut self, least: f32) -> Result<u32, S::Source> {
+        let mut merged = 0;
+        for i in self.first()..self.blocks() {
+            for j in i + 1..self.blocks() {
+                if self.is_vacant(i) {
+                    break;
+                }
+                if !self.is_vacant(j) && self.merge_two(i, j, least)?.is_some() {
+                    merged += 1;
+                }
             }
         }
-        for i in neurons {
-            let block = self.net.view().block(i);
-            if !block.is_empty() {
-                let gain = single.split(fit, scales, (block, half), (draw.seed, None))?;
-                rank(&mut list, Candidate { gain, kind: Kind::Split(i) });
+        self.task.merges = self.task.merges.saturating_add(merged);
+        Ok(merged + self.merge_second(least)?)
+    }
+
+    /// The most promising moves at the current network, best first: new neurons from the best
+    /// atoms, from random gates and from the outputs of the largest residual, for every sign, and
+    /// splits of all neurons. The residual must be current.
+    pub(super) fn candidates(&mut self, draw: Draw) -> Result<Candidates, S::Source> {
+        let seed = |k: u32| seed_of(draw.seed, stream::NEURON, k);
+        let signs = if self.fit.signs.both() { 2 } else { 1 };
+        let mut list = Candidates::new();
+        self.list_pairs(&mut list)?;
+        for sign in [1.0, -1.0].into_iter().take(signs) {
+            let Some(i) = self.of_sign(sign) else { continue };
+            let mut atoms = heapless::Vec::<Candidate<u32>, BATCH>::new();
+            for number in 0..2 * self.inputs() as u32 {
+                let gain = self.atom_gain(number, i)?;
+                rank(&mut atoms, Candidate { gain, kind: number });
+            }
+            let outputs = self.rank_outputs();
+            let outputs = outputs.iter().flat_map(|output| [2 * output.kind, 2 * output.kind + 1]);
+            let origins = atoms.iter().map(|atom| Origin::Atom(atom.kind));
+            let origins = origins
+                .chain((1..=Self::RANDOM * draw.random).map(|k| Origin::Random(seed(k))))
+                .chain(outputs.map(|number| Origin::Output(seed(u32::MAX - number), number)));
+            for origin in origins {
+                let gain = self.form(origin, i)?;
+                rank(&mut list, Candidate { gain, kind: Move::Add(origin, sign) });
+            }
+        }
+        for i in self.first()..self.blocks() {
+            if !self.is_vacant(i) {
+                let gain = self.form_halves(i, draw.seed)?;
+                rank(&mut list, Candidate { gain, kind: Move::Split(i) });
             }
         }
         Ok(list)
     }
 
-    /// Forms a neuron from the current residual and adds it; false, and no change, if there is no
-    /// place for it.
-    pub(super) fn add_neuron(&mut self, kind: Kind, draw: Draw) -> Result<bool, S::Source> {
-        let d = self.inputs();
+    /// Forms the neuron of a move from the current residual and adds it, into an empty neuron or in
+    /// place of the weakest one; false, and no change, if there is none to take its place.
+    pub(super) fn apply(&mut self, kind: Move, draw: Draw) -> Result<bool, S::Source> {
         match kind {
-            Kind::Birth(seedling, sign) => {
+            Move::Pair(pair) => self.add_pair(pair),
+            Move::Add(origin, sign) => {
                 let Some(i) = self.of_sign(sign) else { return Ok(false) };
-                let k = self.birth_size();
-                self.single.birth(&mut self.fit, self.columns.scales(), seedling, (i, k))?;
-                let Some(to) = self.vacate(sign, None) else { return Ok(false) };
-                self.single.entries.shift(i, to, d);
-                // As long as the residual asks for: the least-squares factor comes with the next
-                // steps.
-                self.add_single(1.0)?;
-                Ok(true)
-            }
-            Kind::Split(i) => {
-                let (block, k) = (self.net.view().block(i), self.split_size());
-                if block.is_empty() {
+                let gain = self.form(origin, i)?;
+                if Self::GAINS && !(gain > 0.0) {
                     return Ok(false);
                 }
-                self.single.split(
-                    &mut self.fit,
-                    self.columns.scales(),
-                    (block, k),
-                    (draw.seed, None),
-                )?;
+                let Some(to) = self.vacate(sign, None) else { return Ok(false) };
+                self.add_formed(i, to)?;
+                Ok(true)
+            }
+            Move::Split(i) => {
+                if self.is_vacant(i) {
+                    return Ok(false);
+                }
+                let gain = self.form_halves(i, draw.seed)?;
+                if Self::GAINS && !(gain > 0.0) {
+                    return Ok(false);
+                }
                 let Some(to) = self.vacate(self.fit.signs.sign(i), Some(i)) else {
                     return Ok(false);
                 };
                 self.make_room(i, 2 * self.single.entries.index().len())?;
-                let range = self.net.range(i);
-                self.net
-                    .values()
-                    .get_mut(range)
-                    .unwrap_or_default()
-                    .iter_mut()
-                    .for_each(|v| *v *= 0.5);
+                if Self::GAINS && self.is_vacant(i) {
+                    return Ok(true);
+                }
+                self.net.values_of(i).0.iter_mut().for_each(|w| *w *= 0.5);
                 // There is room, and `to` is empty.
                 self.net.copy(i, to);
                 self.add_single(1.0)?;
-                self.single.entries.shift(i, to, d);
+                self.single.entries.shift(i, to, self.columns.scales().len());
                 self.add_single(-1.0)?;
                 Ok(true)
             }
         }
     }
 
-    /// Any neuron of this sign, to measure births with.
-    fn of_sign(&self, sign: f32) -> Option<usize> {
-        (self.first()..self.blocks()).find(|&i| self.fit.signs.sign(i) == sign)
+    /// The better one of two ways to conclude, each from the network at hand, returning its loss;
+    /// the second is taken only where the first is not exact, and none where there is no such way.
+    pub(super) fn better_of(
+        &mut self,
+        scratch: &mut Sides<'_>,
+        other: &mut Sides<'_>,
+        first: impl FnOnce(&mut Self) -> Result<f32, S::Source>,
+        second: impl FnOnce(&mut Self) -> Result<Option<f32>, S::Source>,
+    ) -> Result<f32, S::Source> {
+        scratch.store(self.view())?;
+        let loss = first(self)?;
+        if loss <= self.task.goal {
+            return Ok(loss);
+        }
+        other.store(self.view())?;
+        self.load(scratch.view())?;
+        if let Some(better) = second(self)?.filter(|second| *second < loss) {
+            return Ok(better);
+        }
+        self.load(other.view())?;
+        self.loss()
     }
 
-    /// Weights that a new neuron starts with: its share of s, as far as there is room.
-    fn birth_size(&self) -> usize {
-        let share = self.task.nnz.div_ceil(self.task.hidden.max(1)).max(2);
-        share.min(self.inputs()).min(self.spare_room())
+    /// Thresholds the network until a copy of neuron `i` and `more` weights fit beside it. A weight
+    /// less makes room for at least one, and for two if it is one of the neuron's: the excess is
+    /// halved each time.
+    pub(super) fn make_room(&mut self, i: usize, more: usize) -> Result<(), S::Source> {
+        let copied =
+            |net: Network<'_>| net.w().block(i).values().len() + net.wt().block(i).values().len();
+        while let excess @ 1.. =
+            (self.view().nnz() + copied(self.view()) + more).saturating_sub(self.net.room())
+        {
+            let size = self.counted().saturating_sub(excess.div_ceil(2));
+            self.threshold(size)?;
+            if size == 0 {
+                break;
+            }
+        }
+        Ok(())
     }
 
-    /// Weights that tell the halves of a split apart: as many, if there is room for them twice.
-    fn split_size(&self) -> usize {
-        self.birth_size().min(self.spare_room() / 2)
+    /// After an edit that the equations do not see: damps, and fits with at most `steps` steps.
+    #[inline(never)]
+    pub(super) fn refit(&mut self, steps: u32) -> Result<f32, S::Source> {
+        self.fit.solver.damp();
+        let (loss, goal) = (self.loss()?, self.task.goal);
+        self.improve(loss, steps, goal)
+    }
+
+    /// Thresholds to `size` weights and fits them with at most `steps` steps.
+    #[inline(never)]
+    pub(super) fn cut(&mut self, size: usize, steps: u32) -> Result<f32, S::Source> {
+        self.threshold(size)?;
+        let loss = self.loss()?;
+        self.improve(loss, steps, 0.0)
+    }
+
+    /// An outer step: grow by 0.5 s, fit, threshold to `size`, fit.
+    #[inline(never)]
+    pub(super) fn outer(&mut self, loss: f32, size: usize) -> Result<f32, S::Source> {
+        self.grow(Recovery::growth(self.task.nnz))?;
+        self.improve(loss, 2, 0.0)?;
+        self.cut(size, 2)
+    }
+
+    /// Merges what is the same and goes down to s weights, fitting between the cuts. Each cut takes
+    /// a third of the excess, so there are at most `log_1.5(s) + 2`. Calls `report` with the loss
+    /// after each; once that returns `false`, or the run was ended before, a cut takes all that is
+    /// left.
+    #[inline(never)]
+    pub(super) fn thin(
+        &mut self,
+        mut loss: f32,
+        mut report: impl FnMut(&Self, f32) -> bool,
+    ) -> Result<f32, S::Source> {
+        if self.merge(SAME)? > 0 {
+            loss = self.loss()?;
+            loss = self.improve(loss, 3, self.task.goal)?;
+        }
+        while let excess @ 1.. = self.counted().saturating_sub(self.task.nnz) {
+            loss = self.cut(self.counted() - self.task.share(excess), SLIM_STEPS)?;
+            self.task.hurried |= !report(self, loss);
+        }
+        Ok(loss)
+    }
+
+    /// Empties the weakest neurons, a third of the excess at a time, until m are left, fitting in
+    /// between.
+    #[inline(never)]
+    pub(super) fn narrow(&mut self, mut loss: f32) -> Result<f32, S::Source> {
+        while let excess @ 1.. = self.live().saturating_sub(self.task.hidden) {
+            for _ in 0..excess.div_ceil(3) {
+                self.weakest(|_| true).into_iter().for_each(|i| self.remove(i));
+            }
+            loss = self.refit(SLIM_STEPS)?;
+        }
+        Ok(loss)
     }
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::learn::lm::model::Task;
+    use crate::learn::lm::signed::tests::{D, with};
+    use crate::network::gates::Signs;
+    use std::vec::Vec;
+
+    const FIRST: [f32; D] = [1.0, -2.0, 0.5, 0.0];
+    const SECOND: [f32; D] = [0.0, 1.0, 0.0, 1.0];
+    const PLANTED: [(f32, [f32; D]); 2] = [(1.0, FIRST), (1.0, SECOND)];
+
+    #[test]
+    fn a_list_holds_the_best_candidates_best_first() {
+        let mut list = heapless::Vec::<Candidate<()>, 3>::new();
+        for gain in [2.0, 0.0, 5.0, f32::NAN, 1.0, 0.5, 3.0, 5.0] {
+            rank(&mut list, Candidate { gain, kind: () });
+        }
+        assert!(list.iter().map(|entry| entry.gain).eq([5.0, 5.0, 3.0]));
+    }
+
+    #[test]
+    fn a_search_works_at_up_to_a_quarter_more_weights() {
+        let size = |nnz, spare| Task::new(nnz, 3, spare).work_size();
+        assert_eq!([0, 10, 25, 26, 1000].map(|spare| size(100, spare)), [100, 110, 125, 125, 125]);
+        // Rounded up.
+        assert_eq!(
+            [(6, 25), (6, 10), (1, 1), (1, 0)].map(|(nnz, spare)| size(nnz, spare)),
+            [8, 7, 2, 1]
+        );
+        assert_eq!(size(usize::MAX, 25), usize::MAX);
+    }
+
+    #[test]
+    fn a_third_of_the_excess_goes_at_once_and_all_where_the_run_was_ended() {
+        let mut task = Task::new(6, 3, 25);
+        assert_eq!([1, 2, 3, 4, 9, 10].map(|excess| task.share(excess)), [1, 1, 1, 2, 3, 4]);
+        assert_eq!((task.steps(1), task.steps(9)), (1, 9));
+        task.hurried = true;
+        assert_eq!((task.share(9), task.steps(1), task.steps(9)), (9, 1, 2));
+    }
+
+    #[test]
+    fn the_way_down_goes_by_thirds_of_what_is_too_much() {
+        let net: [(u32, f32); 28] = core::array::from_fn(|j| (j as u32, 1.0 + (j * j % 11) as f32));
+        for ended in [false, true] {
+            with(Signs::Positive, &PLANTED, &net, |model| {
+                let (mut sizes, loss) = (Vec::new(), model.loss().unwrap());
+                let report = |model: &_, loss: f32| {
+                    sizes.push(Support::counted(model));
+                    assert!(loss.is_finite());
+                    !(ended && sizes.len() == 2)
+                };
+                model.thin(loss, report).unwrap();
+                assert_eq!(
+                    sizes,
+                    if ended { &[20, 15, 6][..] } else { &[20, 15, 12, 10, 8, 7, 6] }
+                );
+                assert_eq!(model.task.hurried, ended);
+            });
+        }
+    }
+
+    #[test]
+    fn before_the_last_cuts_what_is_the_same_becomes_one() {
+        // The first neuron in two halves: eight weights for six, and no cut is needed.
+        let net =
+            [(0, 0.5), (1, -1.0), (2, 0.25), (4, 0.5), (5, -1.0), (6, 0.25), (13, 1.0), (15, 1.0)];
+        with(Signs::Positive, &PLANTED, &net, |model| {
+            let loss = model.loss().unwrap();
+            let mut cuts = 0;
+            let loss = model.thin(loss, |_, _| {
+                cuts += 1;
+                true
+            });
+            assert!(loss.unwrap() < 1e-12 && cuts == 0 && model.counted() == 5);
+        });
+    }
+
+    #[test]
+    fn the_weakest_neurons_go_until_m_are_left() {
+        // Neurons 1, 3 and 6 make the labels, and the others are nothing beside them.
+        let third = [0.0, 0.0, 1.0, -1.0];
+        let planted = [PLANTED[0], PLANTED[1], (1.0, third)];
+        let net = [
+            (0, 1e-3),
+            (4, 1.0),
+            (5, -2.0),
+            (6, 0.5),
+            (9, 2e-3),
+            (13, 1.0),
+            (15, 1.0),
+            (16, 3e-3),
+            (23, 1e-3),
+            (26, 1.0),
+            (27, -1.0),
+        ];
+        with(Signs::Positive, &planted, &net, |model| {
+            let loss = model.loss().unwrap();
+            let narrowed = model.narrow(loss).unwrap();
+            assert!(model.neurons().map(|block| block.neuron()).eq([1, 3, 6]));
+            assert!(narrowed < 1e-11 && loss > narrowed, "{narrowed}");
+            assert_eq!(model.narrow(narrowed).unwrap(), narrowed);
+        });
+    }
+
+    #[test]
+    fn an_outer_step_adds_half_of_s_and_ends_at_its_size() {
+        with(Signs::Positive, &PLANTED, &[(4, 1.0), (5, -1.5), (12, 0.3), (13, 1.0)], |model| {
+            let loss = model.loss().unwrap();
+            let after = model.outer(loss, 5).unwrap();
+            assert!(after < 0.1 * loss && model.counted() == 5, "{after} {loss}");
+            assert_eq!(model.loss().unwrap(), after);
+            model.outer(after, 99).unwrap();
+            assert_eq!(model.counted(), 8);
+        });
+    }
+
+    #[test]
+    fn after_an_edit_a_fit_starts_with_the_damping_of_a_start() {
+        with(Signs::Positive, &PLANTED, &[(4, 1.0), (5, -1.5), (13, 1.0)], |model| {
+            model.fit.solver.set_lambda(1e-6);
+            model.refit(0).unwrap();
+            assert_eq!(model.fit.solver.lambda(), 1e-2);
+            // A cut leaves it, and makes no more steps than it may.
+            model.fit.solver.set_lambda(1e-6);
+            let read = model.fit.rows_read;
+            model.cut(2, 0).unwrap();
+            assert_eq!((model.fit.solver.lambda(), model.counted()), (1e-6, 2));
+            // The norms of the columns and the loss.
+            assert_eq!(model.fit.rows_read - read, 2 * model.fit.rows() as u64);
+        });
+    }
+
+    #[test]
+    fn room_is_made_for_a_copy_of_a_neuron_and_some_weights_more() {
+        let net: [(u32, f32); 28] = core::array::from_fn(|j| (j as u32, 1.0 + (j % 5) as f32));
+        for more in [0, 32, 33, 34, 40, 55, 64] {
+            with(Signs::Positive, &PLANTED, &net, |model| {
+                // Room is for 64 weights.
+                model.make_room(2, more).unwrap();
+                let copied = model.net.view().w().block(2).values().len();
+                let needed = model.net.nnz() + copied + more;
+                assert!(needed <= 64, "{more}: {needed}");
+                // No more goes than must: a weight less makes room for one or two.
+                assert!(more < 33 || needed >= 63 || model.net.nnz() == 0, "{more}: {needed}");
+                assert!(more > 32 || model.net.nnz() == 28);
+            });
+        }
+        with(Signs::Positive, &PLANTED, &net, |model| {
+            model.make_room(2, 1000).unwrap();
+            assert_eq!(model.net.nnz(), 0);
+        });
+    }
+}

@@ -1,10 +1,10 @@
-//! How one neuron is formed: as a birth (a new direction) or as half of a split (one that stands
-//! for two).
+//! How one neuron is formed: with a new direction, or as half of a split neuron.
 //!
 //! Both look at the current residual and leave the entries in a [`Single`]; they change no network.
 //! What they could win at once is measured as `⟨r, φ⟩² / |φ|²`, φ being the change of the output.
 
-use super::fit::Fit;
+use super::candidate::{Origin, atom};
+use super::fit::{Fit, Readout};
 use crate::base::error::Result;
 use crate::base::math::sqrt;
 use crate::base::rng::{Rng, stream};
@@ -14,22 +14,24 @@ use crate::network::weights::{Block, Weights};
 use crate::operator::machine::{Along, Hinge, Machine};
 use crate::operator::sensing::{Rows, Sensing, row_head};
 
-/// Steps that refine the direction of a birth.
-pub(super) const BIRTH_STEPS: u32 = 5;
+/// Steps that refine the direction of a new neuron.
+pub(super) const FORM_STEPS: u32 = 5;
 /// Power iterations for the direction of a split.
 const SPLIT_STEPS: u32 = 4;
-/// A split looks at the rows where the activation is below this part of its root mean square.
+/// A split looks at the rows where the activation is below this fraction of its root mean square.
 const SPLIT_BAND: f32 = 0.35;
-/// Lengths of the two halves' difference that are tried, in parts of the neuron's activation.
+/// Lengths of the two halves' difference that are tried, as a fraction of the neuron's activation.
 const SPLIT_LENGTHS: [f32; 5] = [0.15, 0.3, 0.5, 0.8, 1.2];
 
-/// What a birth starts from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seedling {
-    /// `relu(x_j)` for the even number `2 j`, `relu(-x_j)` for the odd one after it.
-    Atom(u32),
-    /// A random gate of this seed.
-    Random(u64),
+/// What a neuron is formed as.
+#[derive(Clone, Copy)]
+pub(super) struct Forming<'a> {
+    /// The scales of the columns, d.
+    pub(super) scales: &'a [f32],
+    /// Its number.
+    pub(super) neuron: usize,
+    /// Weights at most.
+    pub(super) size: usize,
 }
 
 /// Entries of one neuron, at most d.
@@ -88,7 +90,8 @@ impl<'a> Entries<'a> {
     pub(super) fn choose(
         &mut self,
         dense: &[f32],
-        (i, k): (usize, usize),
+        i: usize,
+        k: usize,
         key: impl Fn(usize, f32) -> f32,
         value: impl Fn(usize, f32) -> f32,
     ) {
@@ -110,7 +113,7 @@ impl<'a> Entries<'a> {
     /// Becomes a random direction across `means`, normal in the metric of the columns, as neuron
     /// `i`.
     fn across(&mut self, means: &[f32], scales: &[f32], i: usize, seed: u64) {
-        let mut rng = Rng::new(seed, stream::BIRTH);
+        let mut rng = Rng::new(seed, stream::NEURON);
         let base = i * means.len();
         let (mut along, mut norm) = (0.0, 0.0);
         self.len = 0;
@@ -130,19 +133,19 @@ impl<'a> Entries<'a> {
     }
 
     /// Becomes the `k` largest `|g| / c` of a gradient, with value `g / c²`, as neuron `i`.
-    pub(super) fn climb(&mut self, g: &[f32], scales: &[f32], (i, k): (usize, usize)) {
-        let over = |j: usize, g: f32| match scales.get(j) {
+    pub(super) fn climb(&mut self, g: &[f32], of: Forming<'_>) {
+        let over = |j: usize, g: f32| match of.scales.get(j) {
             Some(&c) if c > 0.0 => g / c,
             _ => 0.0,
         };
-        self.choose(g, (i, k), over, over);
+        self.choose(g, of.neuron, of.size, over, over);
     }
 
     /// Becomes the `k` weights of largest `|w| c` of a dense row, as neuron `i`.
-    pub(super) fn sift(&mut self, w: &[f32], scales: &[f32], (i, k): (usize, usize)) {
-        let times = |j: usize, w: f32| scales.get(j).map_or(0.0, |c| w * c);
-        let over = |j: usize, u: f32| scales.get(j).map_or(0.0, |c| u / c);
-        self.choose(w, (i, k), times, over);
+    pub(super) fn sift(&mut self, w: &[f32], of: Forming<'_>) {
+        let times = |j: usize, w: f32| of.scales.get(j).map_or(0.0, |c| w * c);
+        let over = |j: usize, u: f32| of.scales.get(j).map_or(0.0, |c| u / c);
+        self.choose(w, of.neuron, of.size, times, over);
     }
 
     /// Multiplies all values by `factor`.
@@ -170,26 +173,26 @@ pub(super) struct Single<'a, S: Sensing> {
 }
 
 impl<S: Sensing> Single<'_, S> {
-    /// Forms a birth as neuron `i` of at most `k` weights: from its start it climbs `A_iᵀ r / c²`
-    /// under its own gate, truncated to k entries. Returns what it could win at once.
+    /// Forms a new neuron: from its origin it climbs `A_iᵀ r / c²` under its own gate, truncated to
+    /// the largest entries. Returns what it could win at once.
     #[inline(never)]
-    pub(super) fn birth(
+    pub(super) fn form<H: Readout<S>>(
         &mut self,
-        fit: &mut Fit<'_, S>,
-        scales: &[f32],
-        seedling: Seedling,
-        (i, k): (usize, usize),
+        fit: &mut Fit<'_, S, H>,
+        of: Forming<'_>,
+        origin: Origin,
     ) -> Result<f32, S::Source> {
+        let Forming { scales, neuron: i, .. } = of;
         let (d, m, rows) = (scales.len(), fit.sensing.blocks(), fit.rows());
         let Self { entries, dense, z, .. } = self;
-        match seedling {
-            Seedling::Atom(number) => {
+        match origin {
+            Origin::Atom(number) => {
                 let (j, sign) = atom(number);
                 let c = scales.get(j).copied().unwrap_or(0.0);
                 entries.unit((i * d + j) as u32, if c > 0.0 { sign / c } else { 0.0 });
             }
-            Seedling::Random(seed) => {
-                // A random direction across the mean of the rows, so that it parts them in halves.
+            Origin::Random(seed) | Origin::Output(seed, _) => {
+                // A random direction across the mean of the rows, so that it splits them in halves.
                 let open = Gates::of(Weights::empty(d, m), Signs::Positive, Empty::Open, 0, 0);
                 let ones = row_head::<S>(z, rows)?;
                 fit.sensing.machine().fill(ones, 1.0);
@@ -197,13 +200,13 @@ impl<S: Sensing> Single<'_, S> {
                 entries.across(dense, scales, i, seed);
                 let gates = fit.gates(entries.view(d, m));
                 fit.correlate(gates, i, None, dense)?;
-                entries.climb(dense, scales, (i, k));
+                entries.climb(dense, of);
             }
         }
-        for _ in 0..BIRTH_STEPS {
+        for _ in 0..FORM_STEPS {
             let gates = fit.gates(entries.view(d, m));
             fit.correlate(gates, i, None, dense)?;
-            entries.climb(dense, scales, (i, k));
+            entries.climb(dense, of);
         }
         let z = row_head::<S>(z, rows)?;
         let w = entries.view(d, m);
@@ -213,11 +216,12 @@ impl<S: Sensing> Single<'_, S> {
     }
 
     /// What the atom of this number could win as neuron `i`, unrefined.
-    pub(super) fn atom(
+    pub(super) fn atom_gain<H: Readout<S>>(
         &mut self,
-        fit: &mut Fit<'_, S>,
+        fit: &mut Fit<'_, S, H>,
         d: usize,
-        (number, i): (u32, usize),
+        number: u32,
+        i: usize,
     ) -> Result<f32, S::Source> {
         let (m, rows) = (fit.sensing.blocks(), fit.rows());
         let (j, sign) = atom(number);
@@ -231,20 +235,22 @@ impl<S: Sensing> Single<'_, S> {
         Ok(gain(fit.along(z)?))
     }
 
-    /// Forms δ of at most `k` weights such that `w/2 ± δ` are the halves of `block`; returns what
-    /// the split could win at once. The direction is found by truncated power iterations on
+    /// Forms δ, of at most so many weights, such that `w/2 ± δ` are the halves of `block`; returns
+    /// what the split could win at once. The direction is found by truncated power iterations on
     /// `Σ v r (1 - |z|/b)₊ x xᵀ`, the curvature of the loss at the hinge, where alone two halves
-    /// differ from their sum; b is a part of rms(z). Then the best length of a few. `r` is `along`,
-    /// or the residual where there is none.
+    /// differ from their sum; b is a fraction of rms(z). Then the best length of a few. `r` is
+    /// `along`, or the residual where there is none.
     #[inline(never)]
-    pub(super) fn split(
+    pub(super) fn split<H: Readout<S>>(
         &mut self,
-        fit: &mut Fit<'_, S>,
-        scales: &[f32],
-        (block, k): (Block<'_>, usize),
-        (seed, along): (u64, Option<&Rows<S>>),
+        fit: &mut Fit<'_, S, H>,
+        of: Forming<'_>,
+        block: Block<'_>,
+        seed: u64,
+        along: Option<&Rows<S>>,
     ) -> Result<f32, S::Source> {
-        let (d, m, rows, i) = (scales.len(), fit.sensing.blocks(), fit.rows(), block.neuron());
+        let Forming { scales, neuron: i, .. } = of;
+        let (d, m, rows) = (scales.len(), fit.sensing.blocks(), fit.rows());
         let v = fit.signs.sign(i);
         let open = Gates::of(Weights::empty(d, m), Signs::Positive, Empty::Open, 0, 0);
         let Self { entries, dense, z, t } = self;
@@ -261,7 +267,7 @@ impl<S: Sensing> Single<'_, S> {
             *g = c * rng.normal();
         }
         for _ in 0..=SPLIT_STEPS {
-            entries.climb(dense, scales, (i, k));
+            entries.climb(dense, of);
             fit.image(open, entries.view(d, m).block(i), t)?;
             // Unit activation, so that the numbers stay in range.
             let length = sqrt(fit.norm2(t)? / all);
@@ -286,9 +292,13 @@ impl<S: Sensing> Single<'_, S> {
     }
 }
 
-/// Input and sign of the atom of this number.
-pub(super) fn atom(number: u32) -> (usize, f32) {
-    (number as usize / 2, if number.is_multiple_of(2) { 1.0 } else { -1.0 })
+/// `dense += a w`.
+pub(super) fn add_dense(dense: &mut [f32], w: Block<'_>, a: f32) {
+    for (j, w) in w.entries() {
+        if let Some(x) = dense.get_mut(j) {
+            *x += a * w;
+        }
+    }
 }
 
 /// `⟨r, φ⟩² / |φ|²` where the two agree, else 0.

@@ -6,18 +6,19 @@ use crate::network::gates::Signs;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Params {
-    /// Seed of the first gates, of births, splits and kicks.
+    /// Seed of the first gates, of new neurons, splits and restarts.
     pub seed: u64,
     /// Output signs.
     pub signs: Signs,
     /// Rows that the search looks at first, n0, the first of the data, which must come in random
     /// order; 0 for a number that suits s, see [`Self::search_rows`].
     pub rows: usize,
-    /// Mean squared error at which the fit is exact, in parts of the mean square of the labels.
+    /// Mean squared error at which the fit is exact, as a fraction of the mean square of the
+    /// labels.
     pub exact: f32,
-    /// Births from random gates in each list of candidates, for either sign.
+    /// New neurons from random gates in each list of candidates, for either sign.
     pub random_births: u32,
-    /// Kicks before a search ends.
+    /// Restarts before a search ends.
     pub kicks: u32,
     /// Outer steps before the run ends; those that bring it to s weights come on top.
     pub steps: u32,
@@ -25,15 +26,16 @@ pub struct Params {
     pub final_steps: u32,
     /// Outer steps at exactly s weights at the end, where the fit is not exact.
     pub polish: u32,
-    /// Kicks without progress after which a search on the first rows ends whose loss is above a
+    /// Restarts without progress after which a search on the first rows ends whose loss is above a
     /// thousandth of the mean square of the labels; a quarter of that with every change to more
-    /// rows, where kicks cost four times as much, but at least one.
+    /// rows, where restarts cost four times as much, but at least one.
     pub patience: u32,
-    /// Rows held out, the last of the data, which must come in random order; fewer than there are.
-    /// Where there are some, no step looks at them, and of the networks of at most s weights that
-    /// the run comes to, the one of least loss on them is the result.
+    /// Validation rows, the last of the data, which must come in random order; fewer than there
+    /// are. Where there are some, no step looks at them, and of the networks of at most s weights
+    /// that the run comes to, the one of least loss on them is the result.
     pub validation: usize,
-    /// Kicks without a better loss on the rows held out after which a search ends; 0 for never.
+    /// Restarts without a better loss on the validation rows after which a search ends; 0 for
+    /// never.
     pub validation_patience: u32,
     /// Weights above s while searching, in percent of s; more than 25 count as 25, which the memory
     /// is for. None where weights are few for the labels.
@@ -66,7 +68,7 @@ impl Params {
         tidy: true,
     };
 
-    /// n0 for s = `nnz` and `samples` rows that are not held out: [`Self::rows`], or 20 s between
+    /// n0 for s = `nnz` and `samples` rows for training: [`Self::rows`], or 20 s between
     /// 1000 and the larger of 4000 and 10 s; never more than there are.
     #[must_use]
     pub const fn search_rows(&self, nnz: usize, samples: usize) -> usize {
@@ -122,8 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_search_begins_with_twenty_rows_a_weight_between_a_thousand_and_the_larger_of_4000_and_ten_a_weight()
-     {
+    fn a_search_begins_with_twenty_rows_a_weight_within_bounds() {
         let params = Params::DEFAULT;
         let all = |nnz| params.search_rows(nnz, usize::MAX);
         assert_eq!(

@@ -4,7 +4,7 @@ use super::checkpoint::Checkpoint;
 use super::info::{Info, Phase};
 use crate::network::net::Network;
 
-/// Where a run stands: after each outer step, and at each checkpoint.
+/// The state of a run: after each outer step, and at each checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Progress<'a> {
@@ -27,7 +27,7 @@ pub struct Progress<'a> {
     pub live: usize,
     /// Moves taken.
     pub moves: u32,
-    /// Kicks.
+    /// Restarts.
     pub kicks: u32,
     /// Rows that all operations go through together; a product counts where an operator has
     /// prepared for it and reads nothing, too.

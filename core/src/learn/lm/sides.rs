@@ -67,6 +67,19 @@ impl<'a> Sides<'a> {
         }
     }
 
+    /// Whether output weights are signs, so that there is no second side.
+    pub(super) fn is_signed(&self) -> bool {
+        self.shape.output_weights() == 0
+    }
+
+    /// The values that the outputs are proportional to: those of Wt, or of W where output weights
+    /// are signs.
+    pub(super) fn last_values(&mut self) -> &mut [f32] {
+        let is_signed = self.is_signed();
+        let (w, wt) = self.values();
+        if is_signed { w } else { wt }
+    }
+
     /// The values of neuron `i`.
     pub(super) fn values_of(&mut self, i: usize) -> (&mut [f32], &mut [f32]) {
         let (first, second) = self.ranges(i);
@@ -157,7 +170,7 @@ impl<'a> Sides<'a> {
 
     /// Removes neurons that have one side of two. Without a second side nothing changes.
     pub(super) fn clear_halves(&mut self) {
-        if self.shape.output_weights() == 0 {
+        if self.is_signed() {
             return;
         }
         for i in 0..self.shape.hidden {

@@ -1,9 +1,9 @@
 //! Levenberg-Marquardt steps whose equations are solved by conjugate gradients, for any model.
 //!
 //! With the gates of the current weights a network is linear in small changes of its weights,
-//! `δ -> J δ`. One step solves `(JᵀJ + λ diag(JᵀJ)) δ = Jᵀ r` to a relative residual, matrix-free,
-//! and is kept only if the loss of the true network falls; λ is the only length there is. Scaling
-//! by the diagonal (Marquardt 1963) makes the result independent of the scale of the columns.
+//! `δ -> J δ`. One step solves `(JᵀJ + λ diag(JᵀJ)) δ = Jᵀ r` to a relative residual, matrix-free, and is
+//! accepted only if the loss of the true network falls; λ is the only length there is. Scaling by
+//! the diagonal (Marquardt 1963) makes the result independent of the scale of the columns.
 
 use crate::base::error::{self, Result};
 use crate::operator::sensing::head_mut;
@@ -27,7 +27,8 @@ const HURRIED_PRODUCTS: u32 = 8;
 /// Conjugate gradients end at this relative residual, in the norm of the preconditioner, if not
 /// before.
 const TOLERANCE: f32 = 1e-2;
-/// A step that is to win less than this part of the loss is not worth a try in single precision.
+/// A step that is to win less than this fraction of the loss is not worth a try in single
+/// precision.
 const WORTHLESS: f32 = 1e-6;
 
 /// A network around its current weights, which stay the same: one step's equations.

@@ -1,60 +1,67 @@
-//! The stages of a run: descend, try moves, kick, finish, all rows, polish. Each returns the next
-//! one.
+//! The stages of a run: descend, try moves, restart, finish, all rows, polish. Each returns the
+//! next one.
 
 use super::checkpoint::Stage;
-use super::problem::{Outcome, Problem};
+use super::fit::Readout;
+use super::model::{Model, Moves, Support};
 use super::search::{Losses, MORE_ROWS, Search};
 use super::{Phase, Progress};
+use crate::base::error::Result;
 use crate::base::rng::{Rng, seed_of, stream};
+use crate::operator::sensing::Sensing;
 
-/// A kick empties one in so many neurons, and as many again for every so many kicks without
+/// A restart empties one in so many neurons, and as many again for every so many restarts without
 /// progress; one stays.
 const KICK: usize = 5;
 /// See [`KICK`].
-const KICKS: usize = 3;
+const PATIENT_RESTARTS: usize = 3;
 /// Before the way down to s weights neurons with a cosine above this are merged, where that does
 /// not raise the loss.
 const ALIKE: f32 = 0.99;
 /// The way down to s weights has spoilt an exact fit where the loss is more than so many times as
 /// large.
 const SPOILT: f32 = 4.0;
-/// All rows refute a fit of a part of them where the loss is more than so many times as large.
+/// All rows refute a fit of some of them where the loss is more than so many times as large.
 const REFUTED: f32 = 2.0;
 /// With so many weights the plain method is worth its few passes even where the run was ended.
 const FEW: usize = 2;
-/// A loss above this part of the mean square of the labels is far from exact …
+/// A loss above this fraction of the mean square of the labels is far from exact …
 const POOR: f32 = 1e-3;
-/// … and one below this part of the last is progress.
+/// … and one below this fraction of the last is progress.
 const PROGRESS: f32 = 0.98;
-/// An outer step after the end of a run is worth another one where it leaves less than this part of
-/// the loss.
+/// An outer step after the end of a run is worth another one where it leaves less than this
+/// fraction of the loss.
 const HALF: f32 = 0.5;
-/// A step on a fixed support is worth another one where it leaves less than this part of the loss.
+/// A step on a fixed support is worth another one where it leaves less than this fraction of the
+/// loss.
 const WORTH: f32 = 0.999_999;
 
-impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
+impl<'a, S: Sensing, H: Readout<S>, F: FnMut(&Progress<'_>) -> bool> Search<'a, S, H, F>
+where
+    Model<'a, S, H>: Moves<S>,
+{
     /// [`Stage::Descend`].
-    pub(super) fn begin(&mut self, loss: f32) -> Outcome<'a, P, Stage> {
-        (self.state.best_loss, self.state.found_loss, self.state.kicks) =
+    pub(super) fn begin(&mut self, loss: f32) -> Result<Stage, S::Source> {
+        (self.state.best_loss, self.state.result_loss, self.state.kicks) =
             (f32::INFINITY, f32::INFINITY, 0);
         (self.state.mark, self.state.idle, self.state.stale) = (f32::INFINITY, 0, 0);
-        self.bench.relax()?;
-        self.keep_best(loss)?;
+        self.model.relax()?;
+        self.store_best(loss)?;
         Ok(Stage::Fall)
     }
 
-    /// [`Stage::Fall`]: one outer step of a descent from the start, with more rows or after a kick.
-    /// Each that leads to another leaves less than a fixed part of the loss, down to what rounding
-    /// leaves, so that there are at most 200 in a row.
-    pub(super) fn fall(&mut self, loss: f32) -> Outcome<'a, P, Stage> {
+    /// [`Stage::Fall`]: one outer step of a descent from the start, with more rows or after a
+    /// restart. Each that leads to another leaves less than a fixed fraction of the loss, down to
+    /// what rounding leaves, so that there are at most 200 in a row.
+    pub(super) fn fall(&mut self, loss: f32) -> Result<Stage, S::Source> {
         let (_, again) = self.down(loss, self.state.falling())?;
         Ok(if again { Stage::Fall } else { Stage::Moves })
     }
 
     /// [`Stage::Moves`].
-    pub(super) fn moves(&mut self, mut loss: f32) -> Outcome<'a, P, Stage> {
+    pub(super) fn moves(&mut self, mut loss: f32) -> Result<Stage, S::Source> {
         if !self.is_exact(loss) && !self.is_done() {
-            match self.round(loss)? {
+            match self.try_moves(loss)? {
                 Some(better) => loss = better,
                 None => return Ok(Stage::Kick),
             }
@@ -66,18 +73,18 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
             return Ok(Stage::Kick);
         }
         let loss = self.finish(loss)?;
-        Ok(if self.is_exact(loss) { self.leave()? } else { Stage::Kick })
+        Ok(if self.is_exact(loss) { self.take_result()? } else { Stage::Kick })
     }
 
     /// Whether all rows say otherwise than those that are fitted: these are too few then, and the
-    /// search goes on with more of them.
-    fn refute(&mut self) -> Outcome<'a, P, bool> {
-        let (rows, all) = (self.state.rows as usize, self.bench.fit().all_rows());
+    /// search continues with more of them.
+    fn refute(&mut self) -> Result<bool, S::Source> {
+        let (rows, all) = (self.state.rows as usize, self.model.fit.all_rows());
         if rows >= all {
             return Ok(false);
         }
         self.select(all)?;
-        let loss = self.bench.loss();
+        let loss = self.model.loss();
         self.select(rows)?;
         let refuted = loss? > REFUTED * self.state.best_loss;
         if refuted {
@@ -86,8 +93,8 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(refuted)
     }
 
-    /// Whether kicks have led nowhere for some time, and the fit is far from exact: noise, or no
-    /// such network.
+    /// Whether restarts have made no progress for some time, and the fit is far from exact: noise,
+    /// or no such network.
     fn is_idle(&mut self) -> bool {
         if self.state.best_loss < PROGRESS * self.state.mark {
             (self.state.mark, self.state.idle) = (self.state.best_loss, 0);
@@ -95,13 +102,13 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
             self.state.idle = self.state.idle.saturating_add(1);
         }
         let patience = patient(self.params.patience, self.widenings());
-        self.state.best_loss > POOR * self.bench.fit().power() && self.state.idle >= patience
+        self.state.best_loss > POOR * self.model.fit.power() && self.state.idle >= patience
     }
 
-    /// How many times the search has gone on with more rows.
+    /// How many times the search has continued with more rows.
     fn widenings(&self) -> u32 {
-        let samples = self.bench.fit().all_rows();
-        let first = self.params.search_rows(self.bench.task().nnz, samples);
+        let samples = self.model.fit.all_rows();
+        let first = self.params.search_rows(self.model.task.nnz, samples);
         let (mut rows, mut widenings) = (first, 0);
         while rows < self.state.rows as usize && rows > 0 {
             rows = rows.saturating_mul(MORE_ROWS);
@@ -110,74 +117,74 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         widenings
     }
 
-    /// With rows held out, whether kicks have brought nothing better on them for some time. Where
-    /// the best network has got better since the last kick it is brought down to s weights, which
-    /// may be the result; it is at hand before and after.
-    fn is_stale(&mut self) -> Outcome<'a, P, bool> {
+    /// With validation rows, whether restarts have brought nothing better on them for some time.
+    /// Where the best network has got better since the last restart it is brought down to s
+    /// weights, which may be the result; it is at hand before and after.
+    fn is_stale(&mut self) -> Result<bool, S::Source> {
         if self.params.validation == 0 {
             return Ok(false);
         }
         self.state.stale = self.state.stale.saturating_add(1);
         if self.state.idle == 0 {
-            let loss = self.bench.loss()?;
+            let loss = self.model.loss()?;
             self.finish(loss)?;
-            self.bench.load(self.best.view())?;
+            self.model.load(self.best.view())?;
         }
         let patience = self.params.validation_patience;
         Ok(patience > 0 && self.state.stale >= patience)
     }
 
     /// [`Stage::Kick`]: back to the best network without a fifth of its neurons; the end of the
-    /// search where there were enough kicks, and more rows where these are too few or kicks on them
-    /// lead nowhere.
-    pub(super) fn kick(&mut self) -> Outcome<'a, P, Stage> {
-        self.bench.load(self.best.view())?;
+    /// search where there were enough restarts, and more rows where these are too few or restarts
+    /// on them lead nowhere.
+    pub(super) fn restart(&mut self) -> Result<Stage, S::Source> {
+        self.model.load(self.best.view())?;
         if !self.is_done() && self.refute()? {
             return Ok(Stage::Descend);
         }
         let (idle, rows, all) =
-            (self.is_idle(), self.state.rows as usize, self.bench.fit().all_rows());
+            (self.is_idle(), self.state.rows as usize, self.model.fit.all_rows());
         self.state.early = !self.is_done() && self.is_stale()?;
         if idle && !self.state.early && !self.is_done() && rows < all {
             self.widen(rows)?;
             return Ok(Stage::Descend);
         }
         if idle || self.state.early || self.is_done() || self.state.kicks >= self.params.kicks {
-            let loss = self.bench.loss()?;
+            let loss = self.model.loss()?;
             self.finish(loss)?;
-            return self.leave();
+            return self.take_result();
         }
         self.state.kicks = self.state.kicks.saturating_add(1);
         self.log.info.kicks = self.log.info.kicks.saturating_add(1);
-        self.empty_some();
-        // Without births an empty network stays empty.
-        if self.bench.live() == 0 && self.bench.task().tight {
-            self.bench.start(seed_of(self.params.seed, stream::TRIAL, self.state.kicks))?;
+        self.drop_neurons();
+        // Without new neurons an empty network stays empty.
+        if self.model.live() == 0 && self.model.task.tight {
+            self.model.start(seed_of(self.params.seed, stream::TRIAL, self.state.kicks))?;
         }
-        self.bench.refit(2)?;
+        self.model.refit(2)?;
         Ok(Stage::Fall)
     }
 
-    /// Empties neurons that the seed and the number of the kick say, as many as [`emptied`].
-    fn empty_some(&mut self) {
-        let mut rng = Rng::new(self.params.seed, stream::KICK + u64::from(self.state.kicks));
-        for _ in 0..emptied(self.bench.live(), self.state.idle) {
-            let nth = rng.below(self.bench.live() as u32) as usize;
-            self.bench.nth_live(nth).into_iter().for_each(|i| self.bench.remove(i));
+    /// Empties neurons that the seed and the number of the restart say, as many as [`emptied`].
+    fn drop_neurons(&mut self) {
+        let mut rng = Rng::new(self.params.seed, stream::RESTART + u64::from(self.state.kicks));
+        for _ in 0..emptied(self.model.live(), self.state.idle) {
+            let nth = rng.below(self.model.live() as u32) as usize;
+            self.model.nth_live(nth).into_iter().for_each(|i| self.model.remove(i));
         }
     }
 
     /// Ends the search with the best network of at most s weights.
-    fn leave(&mut self) -> Outcome<'a, P, Stage> {
-        self.bench.load(self.found.view())?;
+    fn take_result(&mut self) -> Result<Stage, S::Source> {
+        self.model.load(self.result.view())?;
         Ok(Stage::AllRows)
     }
 
-    /// Down to s weights and m neurons without a linear term; keeps the result.
+    /// Down to s weights and m neurons without a linear term; stores the result.
     #[inline(never)]
-    fn finish(&mut self, loss: f32) -> Outcome<'a, P, f32> {
-        // Two neurons that stand for one may be further apart than those that are the same.
-        self.base.store(self.bench.view())?;
+    fn finish(&mut self, loss: f32) -> Result<f32, S::Source> {
+        // Two neurons that are equivalent may be further apart than those that are the same.
+        self.base.store(self.model.view())?;
         let before = self.merge(loss, ALIKE, loss)?;
         self.hurry();
         // Mirror images take more weights than there will be.
@@ -187,56 +194,56 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         if !ended && self.log.info.stopped && loss > SPOILT * before {
             loss = self.thin_again(loss)?;
         }
-        let Self { bench, base, kept, .. } = self;
-        let loss = bench.conclude(loss, base, kept)?;
-        self.keep_found(loss)?;
+        let Self { model, base, trial, .. } = self;
+        let loss = model.conclude(loss, base, trial)?;
+        self.store_result(loss)?;
         // An exact fit that the way down has spoilt: a weight too many went, and comes back.
         if self.is_exact(before) && loss > SPOILT * before {
             self.descend_at_s(loss, before, Phase::Finish)?;
         }
-        Ok(self.state.found_loss)
+        Ok(self.state.result_loss)
     }
 
     /// Down to s weights; the observer sees it.
-    fn thin(&mut self, loss: f32) -> Outcome<'a, P, f32> {
-        let Self { bench, log, state, .. } = self;
-        bench.thin(loss, |bench, loss| {
-            log.step(Phase::Finish, bench, state.losses(loss));
+    fn thin(&mut self, loss: f32) -> Result<f32, S::Source> {
+        let Self { model, log, state, .. } = self;
+        model.thin(loss, |model, loss| {
+            log.step(Phase::Finish, model, state.losses(loss));
             !log.info.stopped
         })
     }
 
     /// The way down was begun with time and ended in a hurry, which suits neither: from the base
     /// once more, in a hurry from the start, and the better of both.
-    fn thin_again(&mut self, loss: f32) -> Outcome<'a, P, f32> {
-        self.kept.store(self.bench.view())?;
-        self.bench.load(self.base.view())?;
+    fn thin_again(&mut self, loss: f32) -> Result<f32, S::Source> {
+        self.trial.store(self.model.view())?;
+        self.model.load(self.base.view())?;
         self.hurry();
-        let before = self.bench.loss()?;
+        let before = self.model.loss()?;
         let again = self.thin(before)?;
         if again < loss {
             return Ok(again);
         }
-        self.bench.load(self.kept.view())?;
-        self.bench.loss()
+        self.model.load(self.trial.view())?;
+        self.model.loss()
     }
 
     /// [`Stage::AllRows`].
-    pub(super) fn all_rows(&mut self, loss: f32) -> Outcome<'a, P, Stage> {
+    pub(super) fn all_rows(&mut self, loss: f32) -> Result<Stage, S::Source> {
         let (all, rows, claimed) =
-            (self.bench.fit().all_rows(), self.state.rows as usize, self.is_exact(loss));
+            (self.model.fit.all_rows(), self.state.rows as usize, self.is_exact(loss));
         self.take_up(all)?;
-        let loss = self.bench.loss()?;
-        let loss = self.bench.improve(loss, self.params.final_steps, 0.0)?;
-        self.state.found_loss = f32::INFINITY;
-        self.keep_found(loss)?;
+        let loss = self.model.loss()?;
+        let loss = self.model.improve(loss, self.params.final_steps, 0.0)?;
+        self.state.result_loss = f32::INFINITY;
+        self.store_result(loss)?;
         let losses = Losses { search: loss, ..self.state.losses(loss) };
-        self.log.step(Phase::AllRows, &self.bench, losses);
+        self.log.step(Phase::AllRows, &self.model, losses);
         if self.is_exact(loss) || self.is_done() || rows == all {
             return Ok(Stage::Polish);
         }
         if !claimed {
-            return Ok(Stage::Settle);
+            return Ok(Stage::Support);
         }
         self.widen(rows)?;
         Ok(Stage::Descend)
@@ -244,16 +251,16 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
 
     /// [`Stage::Refit`]: steps on all rows as long as each wins enough, on the support that is
     /// there.
-    pub(super) fn refit(&mut self) -> Outcome<'a, P, Stage> {
-        self.take_up(self.bench.fit().all_rows())?;
-        let mut loss = self.bench.loss()?;
-        self.keep_found(loss)?;
+    pub(super) fn refit(&mut self) -> Result<Stage, S::Source> {
+        self.take_up(self.model.fit.all_rows())?;
+        let mut loss = self.model.loss()?;
+        self.store_result(loss)?;
         for _ in 0..self.params.final_steps {
             let before = loss;
-            loss = self.bench.improve(loss, 1, 0.0)?;
-            self.keep_found(loss)?;
+            loss = self.model.improve(loss, 1, 0.0)?;
+            self.store_result(loss)?;
             let losses = Losses { search: loss, ..self.state.losses(loss) };
-            self.log.step(Phase::AllRows, &self.bench, losses);
+            self.log.step(Phase::AllRows, &self.model, losses);
             if self.log.info.stopped || !(loss < WORTH * before) {
                 break;
             }
@@ -261,27 +268,27 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
         Ok(Stage::End)
     }
 
-    /// [`Stage::Settle`]: no exact fit is in sight, so a better support for all rows is what is
+    /// [`Stage::Support`]: no exact fit is in sight, so a better support for all rows is what is
     /// left to find.
-    pub(super) fn settle(&mut self, loss: f32) -> Outcome<'a, P, Stage> {
+    pub(super) fn improve_support(&mut self, loss: f32) -> Result<Stage, S::Source> {
         self.state.best_loss = f32::INFINITY;
         let loss = self.descend(loss, Phase::AllRows)?;
         self.finish(loss)?;
-        self.bench.load(self.found.view())?;
+        self.model.load(self.result.view())?;
         Ok(Stage::Polish)
     }
 
     /// [`Stage::Polish`]: outer steps at exactly s weights as long as they lower the loss; weights
     /// that are missing are added first.
-    pub(super) fn polish(&mut self, mut loss: f32) -> Outcome<'a, P, Stage> {
-        let missing = self.bench.task().nnz.saturating_sub(self.bench.view().nnz());
+    pub(super) fn polish(&mut self, mut loss: f32) -> Result<Stage, S::Source> {
+        let missing = self.model.task.nnz.saturating_sub(self.model.view().nnz());
         if missing > 0 {
-            self.bench.grow(missing)?;
-            loss = self.bench.improve(loss, 3, 0.0)?;
-            self.keep_found(loss)?;
+            self.model.grow(missing)?;
+            loss = self.model.improve(loss, 3, 0.0)?;
+            self.store_result(loss)?;
         }
         // In a hurry weights may have gone that a fit needs: one outer step brings them back, and
-        // what falls fast goes on.
+        // what falls fast continues.
         let mut before = f32::INFINITY;
         for _ in 0..if self.log.info.stopped { self.params.polish } else { 0 } {
             if self.is_exact(loss) || !(loss < HALF * before) {
@@ -290,14 +297,18 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
             before = loss;
             loss = self.outer_at_s(loss, Phase::Polish)?;
         }
-        self.descend_at_s(loss, self.bench.task().goal, Phase::Polish)?;
-        let is_hasty = self.is_done() && self.bench.task().nnz > FEW;
-        Ok(if self.is_exact(self.state.found_loss) || is_hasty { Stage::End } else { Stage::Plain })
+        self.descend_at_s(loss, self.model.task.goal, Phase::Polish)?;
+        let is_hasty = self.is_done() && self.model.task.nnz > FEW;
+        Ok(if self.is_exact(self.state.result_loss) || is_hasty {
+            Stage::End
+        } else {
+            Stage::Plain
+        })
     }
 
     /// Outer steps at exactly s weights as long as they lower the loss and it is above `goal`, at
     /// most [`Params::polish`].
-    fn descend_at_s(&mut self, mut loss: f32, goal: f32, phase: Phase) -> Outcome<'a, P, ()> {
+    fn descend_at_s(&mut self, mut loss: f32, goal: f32, phase: Phase) -> Result<(), S::Source> {
         for _ in 0..self.params.polish {
             if loss <= goal || self.is_done() {
                 break;
@@ -313,31 +324,31 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
 
     /// [`Stage::Plain`]: where no exact fit was found, the plain method at s weights from the first
     /// weights of all rows; with one or two weights there is nothing to search, and this is better.
-    pub(super) fn plain(&mut self) -> Outcome<'a, P, Stage> {
-        if self.bench.is_relaxed() {
+    pub(super) fn plain(&mut self) -> Result<Stage, S::Source> {
+        if self.model.is_relaxed() {
             return Ok(Stage::End);
         }
-        self.bench.start(self.params.seed)?;
-        let (loss, goal) = (self.bench.loss()?, self.bench.task().goal);
-        let loss = self.bench.improve(loss, 3, goal)?;
-        let loss = self.bench.narrow(loss)?;
-        self.keep_found(loss)?;
-        if self.bench.live() <= self.bench.task().hidden {
+        self.model.start(self.params.seed)?;
+        let (loss, goal) = (self.model.loss()?, self.model.task.goal);
+        let loss = self.model.improve(loss, 3, goal)?;
+        let loss = self.model.narrow(loss)?;
+        self.store_result(loss)?;
+        if self.model.live() <= self.model.task.hidden {
             self.descend_at_s(loss, goal, Phase::Polish)?;
         }
         Ok(Stage::End)
     }
 }
 
-/// Neurons that a kick empties of so many after so many kicks without progress: a fifth, two fifths
-/// from [`KICKS`] on, and so on up to four, rounded down, but at least one.
+/// Neurons that a restart empties of so many after so many restarts without progress: a fifth, two
+/// fifths from [`PATIENT_RESTARTS`] on, and so on up to four, rounded down, but at least one.
 fn emptied(live: usize, idle: u32) -> usize {
-    let strength = (1 + idle as usize / KICKS).min(KICK - 1);
+    let strength = (1 + idle as usize / PATIENT_RESTARTS).min(KICK - 1);
     (live.saturating_mul(strength) / KICK).max(1)
 }
 
-/// Kicks without progress after which a search ends, once it has gone on with more rows so many
-/// times: a quarter of `patience` for each, but at least one.
+/// Restarts without progress after which a search ends, once it has continued with more rows so
+/// many times: a quarter of `patience` for each, but at least one.
 fn patient(patience: u32, widenings: u32) -> u32 {
     patience.checked_shr(2 * widenings).unwrap_or(0).max(1)
 }

@@ -2,11 +2,11 @@
 //!
 //! Both measures are free of the columns' scale: a gradient counts as `|g| / c`, `c_j = rms(x_j)`,
 //! what its weight could win, and a weight as `|w| |column|`, what it contributes on the rows where
-//! its neuron is open: the loss that its removal alone would bring is the square of that (Y. Le Cun
-//! et al., Optimal brain damage, 1989). Without the gates a neuron that is open on a handful of
-//! rows would keep weights that others need.
+//! its neuron is active: the loss that its removal alone would bring is the square of that (Y. Le
+//! Cun et al., Optimal brain damage, 1989). Without the gates a neuron that is active on a handful
+//! of rows would keep weights that others need.
 
-use super::fit::Fit;
+use super::fit::{Fit, Readout};
 use crate::base::error::{self, Error, Result};
 use crate::base::math::sqrt;
 use crate::base::rng::{Rng, stream};
@@ -21,11 +21,11 @@ use crate::operator::sensing::{Sensing, head_mut, row_head};
 /// A column of a mean square below this counts as zero: divisions by it would leave the range of
 /// floats.
 const VANISHING: f32 = 1e-30;
-/// Two columns may be one where their random projections, each in parts of the column's norm, are
-/// as close as this …
+/// Two columns may be one where their random projections, each as a fraction of the column's norm,
+/// are as close as this …
 const CLOSE: f32 = 1e-5;
-/// … and are, where the square of what is left of their difference is below this part of theirs:
-/// what rounding leaves.
+/// … and are, where the square of what is left of their difference is below this fraction of
+/// theirs: what rounding leaves.
 const REPEATED: f32 = 1e-12;
 /// Columns that may be one that are compared with a column, at the most.
 const COMPARED: usize = 8;
@@ -54,7 +54,10 @@ impl<'a> Columns<'a> {
     }
 
     /// Takes the scales from the rows that are selected.
-    pub(super) fn measure<S: Sensing>(&mut self, fit: &mut Fit<'_, S>) -> Result<(), S::Source> {
+    pub(super) fn measure<S: Sensing, H: Readout<S>>(
+        &mut self,
+        fit: &mut Fit<'_, S, H>,
+    ) -> Result<(), S::Source> {
         let open = fit.open();
         fit.sensing.column_norms(open, 0..1, self.scales, fit.scratch)?;
         fit.sensing.sum(self.scales)?;
@@ -64,7 +67,7 @@ impl<'a> Columns<'a> {
         for c in &mut *self.scales {
             *c = if *c / rows > VANISHING { sqrt(*c / rows) } else { 0.0 };
         }
-        self.leave_out_repeated(fit)
+        self.drop_repeated(fit)
     }
 
     /// Sets the scale of a column that is a multiple of an earlier one to 0: the earlier one stands
@@ -74,7 +77,10 @@ impl<'a> Columns<'a> {
     /// Columns that may be one are found by their products with one random vector, and then
     /// compared in full.
     #[inline(never)]
-    fn leave_out_repeated<S: Sensing>(&mut self, fit: &mut Fit<'_, S>) -> Result<(), S::Source> {
+    fn drop_repeated<S: Sensing, H: Readout<S>>(
+        &mut self,
+        fit: &mut Fit<'_, S, H>,
+    ) -> Result<(), S::Source> {
         let (d, rows) = (self.scales.len(), fit.rows());
         let open = fit.open();
         let random = row_head::<S>(fit.residual, rows)?;
@@ -112,16 +118,15 @@ impl<'a> Columns<'a> {
         Ok(())
     }
 
-    /// The first weights: under random gates the `count` largest `|g| / c`, `w = g / c²` on them,
-    /// one scale for all.
-    pub(super) fn start<S: Sensing>(
+    /// Adds the first weights: under random gates the `count` largest `|g| / c`, `w = g / c²` on
+    /// them.
+    pub(super) fn start<S: Sensing, H: Readout<S>>(
         &mut self,
-        fit: &mut Fit<'_, S>,
+        fit: &mut Fit<'_, S, H>,
         net: &mut Editable<'_>,
         count: usize,
         seed: u64,
     ) -> Result<(), S::Source> {
-        net.clear();
         fit.loss(net.view())?;
         let picked = self.pick(fit, Gates::seeded(seed), net, count)?;
         let (value, index) = fit.spare();
@@ -130,20 +135,14 @@ impl<'a> Columns<'a> {
         for (v, &j) in value.iter_mut().zip(&*index) {
             *v /= self.scales.get(j as usize % d).copied().unwrap_or(1.0);
         }
-        add(net, index, value)?;
-        fit.loss(net.view())?;
-        let factor = fit.factor()?;
-        if factor.is_finite() && factor > 0.0 {
-            net.values().iter_mut().for_each(|w| *w *= factor);
-        }
-        Ok(())
+        add(net, index, value)
     }
 
     /// Adds up to `count` weights of value 0 where `|g| / c` is largest, off the support and under
     /// the current gates, as many as there is room for. The residual must be current.
-    pub(super) fn grow<S: Sensing>(
+    pub(super) fn grow<S: Sensing, H: Readout<S>>(
         &mut self,
-        fit: &mut Fit<'_, S>,
+        fit: &mut Fit<'_, S, H>,
         net: &mut Editable<'_>,
         count: usize,
     ) -> Result<(), S::Source> {
@@ -159,9 +158,9 @@ impl<'a> Columns<'a> {
     /// The `count` largest `g / c` off the support, in the spare vectors of `fit`; how many there
     /// are.
     #[inline(never)]
-    fn pick<S: Sensing>(
+    fn pick<S: Sensing, H: Readout<S>>(
         &mut self,
-        fit: &mut Fit<'_, S>,
+        fit: &mut Fit<'_, S, H>,
         gates: Gates<'_>,
         net: &Editable<'_>,
         count: usize,
@@ -198,8 +197,10 @@ impl<'a> Columns<'a> {
 #[inline(never)]
 pub(super) fn threshold(
     net: &mut Editable<'_>,
-    (norms, buffer): (&[f32], &mut [f32]),
-    (free, count): (usize, usize),
+    norms: &[f32],
+    buffer: &mut [f32],
+    free: usize,
+    count: usize,
 ) -> Result<()> {
     let len = net.nnz();
     let exempt = net.view().index().partition_point(|&j| (j as usize) < free);
@@ -259,12 +260,6 @@ impl Edge {
 #[inline(never)]
 pub(super) fn add<S>(net: &mut Editable<'_>, index: &[u32], value: &[f32]) -> Result<(), S> {
     if net.add(index, value) { Ok(()) } else { Err(full(net.nnz() + index.len(), net.room())) }
-}
-
-/// Copies a network that must fit.
-#[inline(never)]
-pub(super) fn store<S>(to: &mut Editable<'_>, from: Weights<'_>) -> Result<(), S> {
-    if to.set(from) { Ok(()) } else { Err(full(from.nnz(), to.room())) }
 }
 
 fn full<S>(needed: usize, got: usize) -> Error<S> {

@@ -1,64 +1,73 @@
-//! One round of moves: tidy, list candidates, try them out one by one, and take what helps.
+//! One pass of local search: simplify, list candidates, try them out one by one, and take what
+//! helps.
 //!
-//! Every move is a trial: it is applied to the base of the round, fitted, and descended from; only
+//! Every move is a trial: it is applied to the base of the pass, fitted, and descended from; only
 //! then is it judged, by the loss it led to.
 
-use super::problem::{BATCH, Candidate, Draw, Outcome, Problem};
+use super::candidate::{BATCH, Candidate, Draw};
+use super::fit::Readout;
+use super::model::{Model, Moves, Support};
 use super::search::Search;
 use super::{Phase, Progress};
 use crate::base::budget::Recovery;
+use crate::base::error::Result;
 use crate::base::rng::{seed_of, stream};
+use crate::operator::sensing::Sensing;
 
 /// Outer steps after a trial move.
 const TRIAL: u32 = 4;
-/// A trial goes on only while a step leaves less than this part of the loss.
+/// A trial continues only while a step leaves less than this fraction of the loss.
 const TRIAL_STALL: f32 = 0.95;
-/// A trial that falls below this part of the loss is taken at once …
+/// A trial that falls below this fraction of the loss is taken at once …
 const SUCCESS: f32 = 0.7;
-/// … and one below this part if it is the best of its batch.
+/// … and one below this fraction if it is the best of its batch.
 const PROGRESS: f32 = 0.98;
-/// Tidying is undone where it raises the loss above this multiple.
-const TIDY: f32 = 1.02;
-/// Steps that bring the loss down again after tidying, at the most, …
-const SETTLE: u32 = 8;
-/// … as long as one leaves less than this part of it.
-const SETTLES: f32 = 0.5;
-/// Neurons that were turned because they are mirror images stay so up to this multiple of the loss.
+/// Simplification is undone where it raises the loss above this multiple.
+const SIMPLIFIED: f32 = 1.02;
+/// Steps that bring the loss down again after simplifying, at the most, …
+const REPAIR: u32 = 8;
+/// … as long as one leaves less than this fraction of it.
+const REPAIRED: f32 = 0.5;
+/// Neurons that were flipped because they are mirror images stay so up to this multiple of the
+/// loss.
 const UNMIRRORED: f32 = 1.5;
-/// Weights that are swapped at once, by turns, at most half of s; then half of s …
+/// Weights that are swapped at once, in turn, at most half of s; then half of s …
 const SWAPPED: [usize; 4] = [5, 10, 20, 40];
 /// … with so many steps once they are added, …
 const SWAP_STEPS: u32 = 4;
 /// … so many once as many are dropped, …
-const SETTLE_SWAP: u32 = 8;
-/// … and progress is a loss below this part.
+const DROP_STEPS: u32 = 8;
+/// … and progress is a loss below this fraction.
 const SWAP_PROGRESS: f32 = 0.99;
 /// One in so many neurons gets a candidate in the joint trial.
 const JOINT: usize = 12;
-/// Neurons with a cosine above these become one, by turns.
+/// Neurons with a cosine above these become one, in turn.
 const COSINES: [f32; 5] = [0.995, 0.98, 0.95, 0.995, 0.9];
 
-impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
-    /// Tidies, then tries candidates until one helps; `None` if none does, with the network as
-    /// tidied.
-    pub(super) fn round(&mut self, loss: f32) -> Outcome<'a, P, Option<f32>> {
-        let loss = self.tidy(loss)?;
+impl<'a, S: Sensing, H: Readout<S>, F: FnMut(&Progress<'_>) -> bool> Search<'a, S, H, F>
+where
+    Model<'a, S, H>: Moves<S>,
+{
+    /// Simplifies, then tries candidates until one helps; `None` if none does, with the network as
+    /// simplified.
+    pub(super) fn try_moves(&mut self, loss: f32) -> Result<Option<f32>, S::Source> {
+        let loss = self.simplify(loss)?;
         if self.is_exact(loss) {
             return Ok(Some(loss));
         }
-        if self.bench.task().tight
+        if self.model.task.tight
             && let Some(swapped) = self.swap(loss)?
         {
             self.log.info.moves = self.log.info.moves.saturating_add(1);
             return Ok(Some(swapped));
         }
         let draw = Draw {
-            seed: seed_of(self.params.seed, stream::TURN, self.state.turn),
+            seed: seed_of(self.params.seed, stream::PASS, self.state.turn),
             random: self.params.random_births,
         };
-        let candidates = self.bench.candidates(draw)?;
+        let candidates = self.model.candidates(draw)?;
         if let Some(several) =
-            candidates.get(..joint(self.bench.live(), candidates.len())).filter(|c| !c.is_empty())
+            candidates.get(..joint(self.model.live(), candidates.len())).filter(|c| !c.is_empty())
         {
             let tried = self.try_out(several, draw, loss)?;
             if tried < SUCCESS * loss {
@@ -70,33 +79,28 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
             let least = self.try_batch(batch, draw, loss)?;
             if least < PROGRESS * loss {
                 self.log.info.moves = self.log.info.moves.saturating_add(1);
-                self.bench.load(self.kept.view())?;
-                let least = self.bench.loss()?;
-                self.keep_best(least)?;
+                self.model.load(self.trial.view())?;
+                let least = self.model.loss()?;
+                self.store_best(least)?;
                 return self.descend(least, Phase::Move).map(Some);
             }
             if self.is_done() {
                 break;
             }
         }
-        self.bench.load(self.base.view())?;
+        self.model.load(self.base.view())?;
         Ok(None)
     }
 
     /// Tries candidates one by one, until one is a success; the least loss that one led to, whose
     /// network is kept.
-    fn try_batch(
-        &mut self,
-        batch: &[Candidate<P::Move>],
-        draw: Draw,
-        loss: f32,
-    ) -> Outcome<'a, P, f32> {
+    fn try_batch(&mut self, batch: &[Candidate], draw: Draw, loss: f32) -> Result<f32, S::Source> {
         let mut least = f32::INFINITY;
         for candidate in batch {
             let tried = self.try_out(core::slice::from_ref(candidate), draw, loss)?;
             if tried < least {
                 least = tried;
-                self.kept.store(self.bench.view())?;
+                self.trial.store(self.model.view())?;
             }
             if least < SUCCESS * loss || self.is_done() {
                 break;
@@ -106,56 +110,56 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
     }
 
     /// Adds some weights to the base, fits, drops as many and fits, until that lowers the loss,
-    /// which is `loss`; the base is at hand before, and after where there is none. Every round
+    /// which is `loss`; the base is at hand before, and after where there is none. Every pass
     /// begins with another number of weights.
     #[inline(never)]
-    fn swap(&mut self, loss: f32) -> Outcome<'a, P, Option<f32>> {
-        let (size, most) = (self.bench.task().work_size(), Recovery::growth(self.bench.task().nnz));
+    fn swap(&mut self, loss: f32) -> Result<Option<f32>, S::Source> {
+        let (size, most) = (self.model.task.work_size(), Recovery::growth(self.model.task.nnz));
         for turn in 0..=SWAPPED.len() {
             if self.is_done() {
                 break;
             }
             let count = swapped((self.state.turn as usize).wrapping_add(turn), most);
             self.log.info.trials = self.log.info.trials.saturating_add(1);
-            self.bench.grow(count)?;
-            self.bench.fit_mut().solver.damp();
-            self.bench.improve(loss, SWAP_STEPS, 0.0)?;
-            let swapped = self.bench.cut(size, SETTLE_SWAP)?;
-            self.log.step(Phase::Trial, &self.bench, self.state.losses(swapped));
+            self.model.grow(count)?;
+            self.model.fit.solver.damp();
+            self.model.improve(loss, SWAP_STEPS, 0.0)?;
+            let swapped = self.model.cut(size, DROP_STEPS)?;
+            self.log.step(Phase::Trial, &self.model, self.state.losses(swapped));
             if swapped < SWAP_PROGRESS * loss {
-                self.keep_best(swapped)?;
+                self.store_best(swapped)?;
                 return Ok(Some(swapped));
             }
-            self.bench.load(self.base.view())?;
-            self.bench.loss()?;
+            self.model.load(self.base.view())?;
+            self.model.loss()?;
         }
         Ok(None)
     }
 
     /// Flips and merges, a trial like any other: what they spoil is undone. The result is the base
-    /// of the round.
-    fn tidy(&mut self, loss: f32) -> Outcome<'a, P, f32> {
+    /// of the pass.
+    fn simplify(&mut self, loss: f32) -> Result<f32, S::Source> {
         let cosine = alike(self.state.turn);
         self.state.turn = self.state.turn.wrapping_add(1);
-        self.base.store(self.bench.view())?;
+        self.base.store(self.model.view())?;
         #[cfg(test)]
         if !self.params.tidy {
             return Ok(loss);
         }
         let loss = self.unmirror(loss)?;
-        let flipped = self.bench.flip(loss)?;
+        let flipped = self.model.flip(loss)?;
         self.merge(flipped, cosine, loss)
     }
 
-    /// Turns neurons back whose mirror images stand for them, as long as the fit bears it. The base
+    /// Flips neurons back that their mirror images represent, as long as the fit bears it. The base
     /// is the network, before and after.
     #[inline(never)]
-    pub(super) fn unmirror(&mut self, mut loss: f32) -> Outcome<'a, P, f32> {
-        for i in 0..self.bench.view().w().hidden() {
-            if self.bench.unmirror(i)? > 0 {
-                self.bench.fit_mut().solver.damp();
-                let turned = self.bench.cut(self.bench.task().work_size(), 3)?;
-                loss = self.keep_base(turned, UNMIRRORED * loss)?;
+    pub(super) fn unmirror(&mut self, mut loss: f32) -> Result<f32, S::Source> {
+        for i in 0..self.model.view().w().hidden() {
+            if self.model.unmirror(i)? > 0 {
+                self.model.fit.solver.damp();
+                let turned = self.model.cut(self.model.task.work_size(), 3)?;
+                loss = self.accept(turned, UNMIRRORED * loss)?;
             }
         }
         Ok(loss)
@@ -163,33 +167,38 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
 
     /// Merges and fits, and goes back to the base where that raises the loss above `loss`; what
     /// stays is the base.
-    pub(super) fn merge(&mut self, mut tidied: f32, cosine: f32, loss: f32) -> Outcome<'a, P, f32> {
-        if self.bench.merge(cosine)? > 0 {
-            tidied = self.bench.refit(2)?;
+    pub(super) fn merge(
+        &mut self,
+        mut simplified: f32,
+        cosine: f32,
+        loss: f32,
+    ) -> Result<f32, S::Source> {
+        if self.model.merge(cosine)? > 0 {
+            simplified = self.model.refit(2)?;
         }
-        self.keep_base(tidied, TIDY * loss)
+        self.accept(simplified, SIMPLIFIED * loss)
     }
 
     /// Makes the network, whose loss is `loss`, the base where that is at most `most`, perhaps
     /// after some steps, and goes back to the base else.
-    fn keep_base(&mut self, loss: f32, most: f32) -> Outcome<'a, P, f32> {
+    fn accept(&mut self, loss: f32, most: f32) -> Result<f32, S::Source> {
         let mut loss = loss;
-        for _ in 0..SETTLE {
+        for _ in 0..REPAIR {
             let before = loss;
             if loss <= most {
                 break;
             }
-            loss = self.bench.improve(loss, 1, self.bench.task().goal)?;
-            if !(loss < SETTLES * before) {
+            loss = self.model.improve(loss, 1, self.model.task.goal)?;
+            if !(loss < REPAIRED * before) {
                 break;
             }
         }
         if loss <= most {
-            self.base.store(self.bench.view())?;
+            self.base.store(self.model.view())?;
             return Ok(loss);
         }
-        self.bench.load(self.base.view())?;
-        self.bench.loss()
+        self.model.load(self.base.view())?;
+        self.model.loss()
     }
 
     /// The base with these candidates applied, fitted and descended from; its loss, infinite if
@@ -197,36 +206,36 @@ impl<'a, P: Problem<'a>, F: FnMut(&Progress<'_>) -> bool> Search<'a, P, F> {
     #[inline(never)]
     fn try_out(
         &mut self,
-        candidates: &[Candidate<P::Move>],
+        candidates: &[Candidate],
         draw: Draw,
         loss: f32,
-    ) -> Outcome<'a, P, f32> {
-        self.bench.load(self.base.view())?;
+    ) -> Result<f32, S::Source> {
+        self.model.load(self.base.view())?;
         // Candidates are formed from the residual of the base.
-        self.bench.loss()?;
+        self.model.loss()?;
         self.log.info.trials = self.log.info.trials.saturating_add(1);
         let mut applied = false;
         for candidate in candidates {
-            applied |= self.bench.apply(candidate, draw)?;
+            applied |= self.model.apply(candidate.kind, draw)?;
         }
         if !applied {
             return Ok(f32::INFINITY);
         }
-        let mut tried = self.bench.refit(2)?;
+        let mut tried = self.model.refit(2)?;
         for _ in 0..TRIAL {
             if self.is_exact(tried) || self.is_done() {
                 break;
             }
             let before = tried;
-            tried = self.outer(tried, self.bench.task().work_size(), Phase::Trial)?;
+            tried = self.outer(tried, self.model.task.work_size(), Phase::Trial)?;
             if tried < SUCCESS * loss || !(tried < TRIAL_STALL * before) {
                 break;
             }
         }
-        if self.bench.counted() > self.bench.task().work_size() {
-            tried = self.bench.cut(self.bench.task().work_size(), 2)?;
+        if self.model.counted() > self.model.task.work_size() {
+            tried = self.model.cut(self.model.task.work_size(), 2)?;
         }
-        self.keep_best(tried)?;
+        self.store_best(tried)?;
         Ok(tried)
     }
 }
@@ -238,12 +247,12 @@ fn joint(live: usize, listed: usize) -> usize {
     if joint >= 2 { joint } else { 0 }
 }
 
-/// Weights that are swapped at once in this turn, at most `most`, half of s.
+/// Weights that are swapped at once in this pass, at most `most`, half of s.
 fn swapped(turn: usize, most: usize) -> usize {
     SWAPPED.get(turn % (SWAPPED.len() + 1)).map_or(most, |&count| count.min(most))
 }
 
-/// The cosine above which neurons become one in this turn.
+/// The cosine above which neurons become one in this pass.
 fn alike(turn: u32) -> f32 {
     COSINES.get(turn as usize % COSINES.len()).copied().unwrap_or(1.0)
 }

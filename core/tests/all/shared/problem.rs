@@ -211,8 +211,8 @@ impl Problem {
         let mut kept = Vec::new();
         let whole = self
             .go(params, None, 0, |p| {
-                if let Some(Checkpoint { state, net, best, found, .. }) = p.checkpoint {
-                    kept.push((state.to_words(), [net, best, found].map(owned)));
+                if let Some(Checkpoint { state, net, best, result, .. }) = p.checkpoint {
+                    kept.push((state.to_words(), [net, best, result].map(owned)));
                 }
                 true
             })
@@ -221,9 +221,9 @@ impl Problem {
         for (number, (state, nets)) in kept.iter().enumerate() {
             let outputs =
                 if self.second > 0 { lm::second_slots(self.second) } else { self.outputs };
-            let [net, best, found] =
+            let [net, best, result] =
                 nets.each_ref().map(|net| self.net_to(net, outputs, params.signs));
-            let from = Checkpoint { state: State::from_words(state).unwrap(), net, best, found };
+            let from = Checkpoint { state: State::from_words(state).unwrap(), net, best, result };
             let rest = self.go(params, Some(&from), 0, |_| true).unwrap();
             assert_eq!(rest, whole, "checkpoint {number} of {}", kept.len());
         }

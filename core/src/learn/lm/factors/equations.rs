@@ -7,7 +7,9 @@
 //! Columns of J: `x_j 1[z_i > 0] ⊗ wt_i` for the weight from input j, `relu(z_i) ⊗ e_k` for the one
 //! to output k, so that the diagonal of `JᵀJ` is `|A_ij|² |wt_i|²` and `|relu(z_i)|²`.
 
+use super::OutputLayer;
 use crate::base::error::Result;
+use crate::base::math::norm2;
 use crate::learn::lm::fit::Fit;
 use crate::learn::lm::sides::Sides;
 use crate::learn::lm::solver::{Equations, Stepped};
@@ -16,7 +18,7 @@ use crate::network::weights::runs;
 use crate::operator::factored::{Factored, GradientMut, Tangent};
 use crate::operator::sensing::head_mut;
 
-impl<S: Factored> Fit<'_, S> {
+impl<S: Factored, H: OutputLayer<S>> Fit<'_, S, H> {
     /// Mean squared error of `net` over all entries, whose residual stays in [`Self::residual`];
     /// infinity where it is no number.
     #[inline(never)]
@@ -29,22 +31,23 @@ impl<S: Factored> Fit<'_, S> {
         } else {
             self.sensing.net_forward(gates, net, out, self.scratch)?;
         }
-        self.settle()
+        self.mean_square()
     }
 
     /// At most `steps` Levenberg-Marquardt steps from `net`, see
     /// [`crate::learn::lm::solver::Solver::improve`]; the buffer is for one number a row.
     pub(super) fn net_improve(
         &mut self,
-        (net, buffer): (&mut Sides<'_>, &mut [f32]),
+        net: &mut Sides<'_>,
+        buffer: &mut [f32],
         loss: f32,
         steps: u32,
         goal: f32,
     ) -> Result<f32, S::Source> {
         let mut solver = core::mem::take(&mut self.solver);
         let improved = solver.improve(loss, steps, goal, |solver, loss| {
-            let mut support = Support { fit: &mut *self, net, buffer: &mut *buffer };
-            let Stepped { loss, values } = solver.step(&mut support, loss)?;
+            let mut jacobian = Jacobian { fit: &mut *self, net, buffer: &mut *buffer };
+            let Stepped { loss, values } = solver.step(&mut jacobian, loss)?;
             if let Some(values) = values {
                 net.set_values(values);
             }
@@ -56,14 +59,14 @@ impl<S: Factored> Fit<'_, S> {
 }
 
 /// A network on its support.
-struct Support<'f, 'a, 'n, S: Factored> {
-    fit: &'f mut Fit<'a, S>,
-    net: &'f Sides<'n>,
+pub(super) struct Jacobian<'f, 'a, 'n, S: Factored, H> {
+    pub(super) fit: &'f mut Fit<'a, S, H>,
+    pub(super) net: &'f Sides<'n>,
     /// n numbers.
-    buffer: &'f mut [f32],
+    pub(super) buffer: &'f mut [f32],
 }
 
-impl<S: Factored> Equations for Support<'_, '_, '_, S> {
+impl<S: Factored, H: OutputLayer<S>> Equations for Jacobian<'_, '_, '_, S, H> {
     type Source = S::Source;
 
     fn values(&self) -> &[f32] {
@@ -78,7 +81,7 @@ impl<S: Factored> Equations for Support<'_, '_, '_, S> {
         let net = self.net.view();
         let (w, wt, rows) = (net.w(), net.wt(), self.fit.rows());
         let gates = self.fit.gates(w);
-        self.fit.hold_open();
+        H::hold_active(self.fit);
         let entries = self.fit.entries();
         let residual = self.fit.residual.get(..entries).unwrap_or(&[]);
         let sides = GradientMut::split(rhs, w.nnz());
@@ -95,20 +98,23 @@ impl<S: Factored> Equations for Support<'_, '_, '_, S> {
             self.fit.image(gates, from, image)?;
             while runs.next_if(|(i, _)| *i < to.neuron()).is_some() {}
             if let Some((_, run)) = runs.next_if(|(i, _)| *i == to.neuron()) {
-                let (norm, _) = self.fit.reach(to, image);
+                let norm = H::mean_square(self.fit, to, image);
                 of_w.get_mut(run).unwrap_or_default().iter_mut().for_each(|d| *d *= norm);
             }
-            self.fit.norms_at(image, to, &mut of_wt);
+            let whole = norm2(image);
+            for ((k, _), out) in to.entries().zip(&mut of_wt) {
+                *out = H::norm_at(self.fit, image, k, whole);
+            }
         }
         Ok(())
     }
 
     fn multiply(&mut self, p: &[f32], out: &mut [f32]) -> Result<(), S::Source> {
-        let tangent = Tangent { net: self.net.view(), p: self.net.with(p) };
-        let gates = self.fit.gates(tangent.net.w());
-        let sides = GradientMut::split(out, tangent.net.w().nnz());
+        let (net, along) = (self.net.view(), self.net.with(p));
+        let gates = self.fit.gates(net.w());
+        let (w, wt) = out.split_at_mut_checked(net.w().nnz()).unwrap_or_default();
         // Between two trials the residual is free: it is that of no weights.
-        self.fit.net_normal(gates, tangent, sides)?;
+        H::normal(self.fit, gates, Tangent { net, p: along }, GradientMut { w, wt })?;
         self.fit.read();
         Ok(())
     }
@@ -119,19 +125,5 @@ impl<S: Factored> Equations for Support<'_, '_, '_, S> {
 
     fn restore(&mut self) -> Result<(), S::Source> {
         self.fit.net_loss(self.net.view()).map(|_| ())
-    }
-}
-
-#[cfg(test)]
-pub(super) mod tests {
-    use super::*;
-
-    /// The equations of a network, with a buffer of one number a row.
-    pub(in crate::learn::lm::factors) fn support<'f, 'a, 'n, S: Factored>(
-        fit: &'f mut Fit<'a, S>,
-        net: &'f Sides<'n>,
-        buffer: &'f mut [f32],
-    ) -> impl Equations<Source = S::Source> + use<'f, 'a, 'n, S> {
-        Support { fit, net, buffer }
     }
 }

@@ -1,31 +1,31 @@
 //! What takes a network of two layers to an equivalent one of fewer weights: the end of output 0,
 //! and neurons of the first layer that are folded over.
 
-use super::{Factors, square_in};
+use super::SecondLayer;
 use crate::base::error::Result;
 use crate::base::math::sqrt;
-use crate::learn::lm::problem::{Problem, SLIM_STEPS};
+use crate::learn::lm::model::{Model, square_in};
+use crate::learn::lm::moves::SLIM_STEPS;
 use crate::learn::lm::sides::Sides;
 use crate::learn::lm::support::add;
-use crate::learn::lm::tidy::negate;
 use crate::network::net::Network;
 use crate::operator::factored::Factored;
 
 /// Sweeps over all signs at the most.
 const SWEEPS: u32 = 16;
-/// Weights that cancel leave less than this part of the largest one.
+/// Weights that cancel leave less than this fraction of the largest one.
 const ROUNDING: f32 = 1e-5;
-/// A weight of this part of the largest one is half there.
+/// A weight of this fraction of the largest one is half there.
 const PRESENT: f32 = 1e-4;
 /// A weight below zero counts so many times.
 const BELOW: f32 = 3.0;
-/// A turn must leave less than this part of the cost.
+/// A flip must leave less than this fraction of the cost.
 const CHEAPER: f32 = 0.999;
 /// At the end neurons of the second layer with a cosine above this become one.
 const SAME: f32 = 0.9999;
-/// A weight below this part of another one of its neuron is as good as none.
+/// A weight below this fraction of another one of its neuron is as good as none.
 const IDLE: f32 = 1e-2;
-/// A weight cancels another one where less than this part of it is left.
+/// A weight cancels another one where less than this fraction of it is left.
 const CANCELS: f32 = 0.2;
 
 /// How the weights of output 0 are counted.
@@ -46,37 +46,30 @@ fn largest(net: Network<'_>, scales: &[f32]) -> f32 {
     largest.fold(0.0, f32::max)
 }
 
-impl<S: Factored> Factors<'_, S> {
-    /// Does away with output 0: turns neurons of the second layer so that few weights of it are
+impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
+    /// Does away with output 0: flips neurons of the second layer so that few weights of it are
     /// left, which become a neuron of the second layer; then goes down to s weights and to the
-    /// numbers of neurons. Which few is measured in two ways, of which the better one is kept.
-    /// Returns the loss; both buffers hold what a search keeps.
-    pub(super) fn fold_layers(
+    /// numbers of neurons. Which few is measured in two ways, of which the better one is taken.
+    /// Returns the loss; both buffers hold the networks of a search.
+    pub(super) fn fold(
         &mut self,
         loss: f32,
         scratch: &mut Sides<'_>,
         other: &mut Sides<'_>,
     ) -> Result<f32, S::Source> {
-        if !self.is_open_ended() {
+        if self.passed() == 0 {
             return self.narrow_layers(loss);
         }
         self.task.folds = self.task.folds.saturating_add(1);
-        scratch.store(self.view())?;
-        let counted = self.fold_by(Measure::Count)?;
-        if counted <= self.task.goal {
-            return Ok(counted);
-        }
-        other.store(self.view())?;
-        self.load(scratch.view())?;
-        let sized = self.fold_by(Measure::Root)?;
-        if sized < counted {
-            return Ok(sized);
-        }
-        self.load(other.view())?;
-        self.loss()
+        self.better_of(
+            scratch,
+            other,
+            |model| model.fold_by(Measure::Count),
+            |model| model.fold_by(Measure::Root).map(Some),
+        )
     }
 
-    /// One of the two ways of [`Self::fold_layers`].
+    /// One of the two ways of [`Self::fold`].
     fn fold_by(&mut self, measure: Measure) -> Result<f32, S::Source> {
         self.choose_signs(measure)?;
         self.drop_rounding();
@@ -85,7 +78,7 @@ impl<S: Factored> Factors<'_, S> {
         }
         self.remove_output(0);
         self.net.clear_halves();
-        self.join_outputs(SAME)?;
+        self.merge_outputs(SAME)?;
         let loss = self.refit(SLIM_STEPS)?;
         self.narrow_layers(loss)
     }
@@ -95,12 +88,12 @@ impl<S: Factored> Factors<'_, S> {
         loss = self.thin(loss, |_, _| true)?;
         loop {
             let first = self.net.view().w().blocks().count().saturating_sub(self.task.hidden);
-            let second = self.second_live().saturating_sub(self.second);
+            let second = self.live_outputs().saturating_sub(self.fit.head.neurons);
             if first + second == 0 {
                 return Ok(loss);
             }
             for _ in 0..first.div_ceil(3) {
-                self.weakest(None).into_iter().for_each(|i| self.net.remove(i));
+                self.weakest(|_| true).into_iter().for_each(|i| self.net.remove(i));
             }
             for _ in 0..second.div_ceil(3) {
                 self.weakest_output().into_iter().for_each(|k| self.remove_output(k));
@@ -122,7 +115,7 @@ impl<S: Factored> Factors<'_, S> {
         }
     }
 
-    /// Turns neurons of the second layer, `V_k -> -V_k` and `l -> l + V_k`, one or two at a time,
+    /// Flips neurons of the second layer, `V_k -> -V_k` and `l -> l + V_k`, one or two at a time,
     /// as long as the weights of l become fewer and smaller.
     fn choose_signs(&mut self, measure: Measure) -> Result<(), S::Source> {
         let most = sqrt(largest(self.net.view(), self.columns.scales()));
@@ -133,11 +126,10 @@ impl<S: Factored> Factors<'_, S> {
                     if self.fan_in(k) == 0 || self.fan_in(l) == 0 {
                         continue;
                     }
-                    if self.cost((k, l), most, measure) < CHEAPER * self.cost((0, 0), most, measure)
-                    {
-                        self.turn_second(k)?;
+                    if self.cost(k, l, most, measure) < CHEAPER * self.cost(0, 0, most, measure) {
+                        self.flip_second(k)?;
                         if l > k {
-                            self.turn_second(l)?;
+                            self.flip_second(l)?;
                         }
                         turned = true;
                     }
@@ -150,18 +142,18 @@ impl<S: Factored> Factors<'_, S> {
         Ok(())
     }
 
-    /// Turns neuron k of the second layer.
-    fn turn_second(&mut self, k: usize) -> Result<(), S::Source> {
-        if self.add_column((k, 0), 1.0)? {
+    /// Flips neuron k of the second layer.
+    fn flip_second(&mut self, k: usize) -> Result<(), S::Source> {
+        if self.add_column(k, 0, 1.0)? {
             self.scale_column(k, -1.0);
         }
         Ok(())
     }
 
-    /// How many or how large the weights of output 0 were with neurons k and l turned, 0 standing
+    /// How many or how large the weights of output 0 were with neurons k and l flipped, 0 standing
     /// for none, beside the largest weight there is; those below zero count more, since no neuron
     /// without a gate has such.
-    fn cost(&self, (k, l): (usize, usize), most: f32, measure: Measure) -> f32 {
+    fn cost(&self, k: usize, l: usize, most: f32, measure: Measure) -> f32 {
         let net = self.net.view();
         let mut cost = 0.0;
         for wt in net.wt().blocks() {
@@ -182,14 +174,14 @@ impl<S: Factored> Factors<'_, S> {
         cost
     }
 
-    /// Turns neuron j of the first layer round where the same function then has fewer weights,
+    /// Flips neuron j of the first layer where the same function then has fewer weights,
     ///
     /// ```text
     /// relu(u relu(z_i) - v relu(z_j)) = relu(u relu(z_i - (v/u) z_j) - v relu(-z_j)),
     /// ```
     ///
     /// which holds where both lead to this neuron of the second layer alone. Returns 1 if it was
-    /// turned.
+    /// flipped.
     pub(super) fn unfold(&mut self, j: usize) -> Result<u32, S::Source> {
         let Some((k, v)) = self.only_output(j).filter(|(_, v)| *v < 0.0) else { return Ok(0) };
         for i in 0..self.blocks() {
@@ -212,7 +204,7 @@ impl<S: Factored> Factors<'_, S> {
             single.entries.take(net.view().w().block(j), i, d);
             single.entries.scale(ratio);
             net.edit_w(|w| add(w, single.entries.index(), single.entries.value()))?;
-            negate(Some(net.values_of(j).0));
+            self.negate(j);
             return Ok(1);
         }
         Ok(0)

@@ -1,10 +1,10 @@
 //! New neurons in a second layer, `relu(a_i - t a_j)` of two activations of the first.
 
-use super::Factors;
-use super::moves::Kind;
+use super::SecondLayer;
 use crate::base::error::Result;
 use crate::base::math::{norm2, sqrt};
-use crate::learn::lm::problem::{BATCH, Candidate, Candidates, Problem, rank};
+use crate::learn::lm::candidate::{BATCH, Candidate, Candidates, Move, Pair, rank};
+use crate::learn::lm::model::{Model, Support};
 use crate::learn::lm::support::add;
 use crate::operator::factored::Factored;
 use crate::operator::sensing::head_mut;
@@ -12,10 +12,10 @@ use crate::operator::sensing::head_mut;
 /// t, for activations of unit mean square.
 const RATIOS: [f32; 3] = [0.5, 1.0, 2.0];
 
-impl<S: Factored> Factors<'_, S> {
-    /// Lists the best births `relu(a_i / |a_i| - t a_j / |a_j|)` in the second layer.
-    pub(super) fn list_pairs(&mut self, list: &mut Candidates<Kind>) -> Result<(), S::Source> {
-        let mut pairs = heapless::Vec::<Candidate<Kind>, { 2 * BATCH }>::new();
+impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
+    /// Lists the best new neurons `relu(a_i / |a_i| - t a_j / |a_j|)` in the second layer.
+    pub(super) fn rank_pairs(&mut self, list: &mut Candidates) -> Result<(), S::Source> {
+        let mut pairs = heapless::Vec::<Candidate, { 2 * BATCH }>::new();
         for i in 0..self.blocks() {
             if self.activation(i, false)?.is_none() {
                 continue;
@@ -24,11 +24,12 @@ impl<S: Factored> Factors<'_, S> {
                 if i == j || self.activation(j, true)?.is_none() {
                     continue;
                 }
-                let mut best = Candidate { gain: 0.0, kind: Kind::Pair(i, j, 0) };
+                let pair = |ratio| Move::Pair(Pair { first: i, other: j, ratio });
+                let mut best = Candidate { gain: 0.0, kind: pair(0) };
                 for ratio in 0..RATIOS.len() {
                     let (gain, _) = self.pair(ratio);
                     if gain > best.gain {
-                        best = Candidate { gain, kind: Kind::Pair(i, j, ratio) };
+                        best = Candidate { gain, kind: pair(ratio) };
                     }
                 }
                 rank(&mut pairs, best);
@@ -41,7 +42,7 @@ impl<S: Factored> Factors<'_, S> {
     }
 
     /// Brings the activation of neuron i to unit mean square, as the first of two or as the other
-    /// one; what its root was, none where it is never open.
+    /// one; what its root was, none where it is never active.
     fn activation(&mut self, i: usize, is_other: bool) -> Result<Option<f32>, S::Source> {
         let rows = self.fit.rows();
         let Self { fit, net, single, .. } = self;
@@ -65,7 +66,7 @@ impl<S: Factored> Factors<'_, S> {
     fn pair(&self, ratio: usize) -> (f32, f32) {
         let t = RATIOS.get(ratio).copied().unwrap_or(1.0);
         let (mut along, mut norm) = (0.0, 0.0);
-        let rows = self.fit.residual().chunks(self.outputs().max(1));
+        let rows = self.fit.residual_rows();
         for ((a, b), r) in self.single.z.iter().zip(&*self.single.t).zip(rows) {
             let phi = (a - t * b).max(0.0);
             along += r.first().copied().unwrap_or(0.0) * phi;
@@ -77,10 +78,8 @@ impl<S: Factored> Factors<'_, S> {
 
     /// Adds a pair, in place of the weakest neuron of the second layer where there is no room;
     /// false, and no change, if the pair wins nothing.
-    pub(super) fn add_pair(
-        &mut self,
-        (i, j, ratio): (usize, usize, usize),
-    ) -> Result<bool, S::Source> {
+    pub(super) fn form_pair(&mut self, pair: Pair) -> Result<bool, S::Source> {
+        let Pair { first: i, other: j, ratio } = pair;
         let (Some(first), Some(other)) = (self.activation(i, false)?, self.activation(j, true)?)
         else {
             return Ok(false);

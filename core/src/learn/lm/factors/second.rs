@@ -1,152 +1,192 @@
-//! The neurons of a second layer: their weights, those of output 0, their start, and those that are
-//! one.
+//! The second layer: outputs that are summed up where they are active.
 //!
-//! While searching, output 0 is a linear function of the first layer's activations, `z_0 = l · a`,
-//! whose weights do not count in s. With it a neuron of the second layer may have either sign at no
-//! cost, since `relu(u) = u + relu(-u)`, and neurons whose weights are all positive, which are
-//! linear, need no place of their own. At the end [`super::fold`] does away with it.
+//! `f(x) = z_0 + sum_(k>0) relu(z_k)`, z being the outputs of the network, so that the derivative
+//! of f is that of the outputs, of those that are active. With a residual r, descending the loss
+//! means what it means for several outputs with the residual r in the places of a row that are
+//! active, and 0 in the others; a normal product sums up the outputs along the direction where they
+//! are active, and puts that sum in their places.
 
-use super::{Factors, square_in};
-use crate::base::error::{Error, Result};
-use crate::base::math::sqrt;
+use super::{Outgoing, OutputLayer, SecondLayer};
+use crate::base::error::Result;
+use crate::base::math::{Sum, norm2, sqrt};
 use crate::base::rng::{Rng, stream};
-use crate::learn::lm::problem::Problem;
-use crate::learn::lm::solver::Vectors;
+use crate::learn::lm::candidate::{Candidates, Pair};
+use crate::learn::lm::fit::{Fit, Readout};
+use crate::learn::lm::model::{Model, Moves, OutputBuffers, Support, square_in};
+use crate::learn::lm::sides::Sides;
+use crate::learn::lm::signed::FLIP;
 use crate::learn::lm::support::add;
-use crate::learn::lm::tidy::{FLIP, negate};
 use crate::network::gates::Gates;
-use crate::network::top::Top;
-use crate::operator::factored::Factored;
+use crate::network::net::Network;
+use crate::network::weights::Block;
+use crate::operator::factored::{Factored, GradientMut, Tangent, open_words};
+use crate::operator::machine::Along;
 use crate::operator::sensing::head_mut;
 
+/// Bits of a word.
+const BITS: usize = u32::BITS as usize;
 /// Weights that a neuron of the second layer starts with.
 const INPUTS: usize = 3;
 
-impl<S: Factored> Factors<'_, S> {
-    /// Weights of output 0, where outputs are summed up.
-    pub(super) fn passed(&self) -> usize {
-        if !self.fit.is_summed() {
-            return 0;
+impl<S: Factored> Readout<S> for SecondLayer<'_> {
+    fn labels(_outputs: usize) -> usize {
+        1
+    }
+
+    fn subtract(fit: &mut Fit<'_, S, Self>) -> Result<f32, S::Source> {
+        let (entries, c, targets) = (fit.entries(), fit.outputs().max(1), fit.targets());
+        let mut total = Sum::default();
+        for (out, y) in head_mut(&mut *fit.residual, entries)?.chunks_mut(c).zip(targets) {
+            let r = subtract(out, y);
+            total.add(r * r);
         }
-        self.net
-            .view()
-            .wt()
-            .blocks()
-            .filter(|wt| wt.entries().next().is_some_and(|(k, _)| k == 0))
-            .count()
+        Ok(total.value())
     }
 
-    /// Whether output 0 has weights.
-    pub(super) fn is_open_ended(&self) -> bool {
-        self.passed() > 0
-    }
-
-    /// Weights of output k.
-    pub(super) fn fan_in(&self, k: usize) -> usize {
-        self.net.view().wt().blocks().flat_map(|wt| wt.entries()).filter(|(j, _)| *j == k).count()
-    }
-
-    /// Neurons of the second layer that have weights, but output 0.
-    pub(super) fn second_live(&self) -> usize {
-        (1..self.outputs()).filter(|&k| self.fan_in(k) > 0).count()
-    }
-
-    /// The first neuron of the second layer without weights.
-    fn vacant_output(&self) -> Option<usize> {
-        (1..self.outputs()).find(|&k| self.fan_in(k) == 0)
-    }
-
-    /// The neuron of the second layer that contributes least.
-    pub(super) fn weakest_output(&self) -> Option<usize> {
-        let net = self.net.view();
-        let strength = |k: usize| {
-            let of = |i: usize| {
-                let v = net.wt().block(i).entries().find(|(j, _)| *j == k).map_or(0.0, |(_, v)| v);
-                v * v * square_in(net.w().block(i), self.columns.scales())
-            };
-            net.wt().blocks().map(|wt| of(wt.neuron())).sum::<f32>()
-        };
-        let live = (1..self.outputs()).filter(|&k| self.fan_in(k) > 0).map(|k| (strength(k), k));
-        live.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, k)| k)
-    }
-
-    /// A neuron of the second layer without weights, the weakest one being emptied if there is
-    /// none.
-    pub(super) fn vacate_output(&mut self) -> Option<usize> {
-        self.vacant_output().or_else(|| {
-            let weakest = self.weakest_output()?;
-            self.remove_output(weakest);
-            Some(weakest)
-        })
-    }
-
-    /// Removes the weights of output k.
-    pub(super) fn remove_output(&mut self, k: usize) {
-        let c = self.outputs().max(1);
-        self.net.edit_wt(|wt| wt.retain(|at, _| at as usize % c != k));
-    }
-
-    /// Adds to output 0 a weight of 0 from every live neuron that has none, as far as there is
-    /// room.
-    pub(super) fn pass_through(&mut self) -> Result<(), S::Source> {
-        let (c, room) = (self.outputs(), self.net.room() - self.net.nnz());
-        let Self { fit, net, .. } = self;
-        let (value, index) = fit.spare();
-        let mut count = 0;
-        let view = net.view();
-        let lacking = view.w().blocks().map(|w| w.neuron());
-        let lacking =
-            lacking.filter(|&i| view.wt().block(i).entries().next().is_none_or(|(k, _)| k > 0));
-        for (i, slot) in lacking.zip(&mut *index).take(room) {
-            *slot = (i * c) as u32;
-            count += 1;
+    /// The residual is that of output 0.
+    fn along_labels(fit: &mut Fit<'_, S, Self>) -> Along {
+        let (mut product, mut norm2) = (Sum::default(), Sum::default());
+        for (y, r) in fit.targets().zip(fit.residual.iter().step_by(fit.outputs().max(1))) {
+            product.add(y * (y - r));
+            norm2.add((y - r) * (y - r));
         }
-        let value = head_mut(value, count)?;
-        value.fill(0.0);
-        let index = head_mut(index, count)?;
-        net.edit_wt(|wt| add(wt, index, value))
+        Along { product: product.value(), norm2: norm2.value() }
+    }
+}
+
+impl<S: Factored> OutputLayer<S> for SecondLayer<'_> {
+    const FREE: usize = 1;
+
+    fn new_outputs(_most: usize) -> usize {
+        1
     }
 
-    /// The first weights: under random gates 0.6 s where `|g| / c` is largest, `w = g / c²` on
-    /// them; all of them passed through; and three random ones of them to every neuron of the
-    /// second layer; one scale for all.
-    pub(super) fn first_layers(&mut self, seed: u64) -> Result<(), S::Source> {
-        self.net.clear();
-        self.loss()?;
-        let (count, work_size) =
-            (self.task.nnz.saturating_mul(3).div_ceil(5), self.task.work_size());
-        let (d, c, m) = (self.inputs(), self.outputs(), self.blocks());
-        let rows = self.fit.rows();
-        let Self { fit, net, columns, single, back, second, .. } = self;
-        let mut vectors = core::mem::take(fit.solver.free());
-        let Vectors { g, p, .. } = &mut vectors;
-        let index: &mut [u32] = bytemuck::cast_slice_mut(g);
-        let scales = columns.scales();
-        let mut top = Top::new(head_mut(&mut *index, count)?, head_mut(p, count)?);
-        let back = head_mut(back, rows)?;
-        for (back, r) in back.iter_mut().zip(fit.residual().chunks(c.max(1))) {
-            *back = r.first().copied().unwrap_or(0.0);
+    fn hold_active(fit: &mut Fit<'_, S, Self>) {
+        let (rows, c) = (fit.rows(), fit.outputs().max(1));
+        let active = fit.head.active.chunks_mut(open_words(c));
+        for (active, r) in active.zip(fit.residual.chunks(c)).take(rows) {
+            for (word, r) in active.iter_mut().zip(r.chunks(BITS)) {
+                *word = r.iter().rev().fold(0, |word, r| word << 1 | u32::from(*r != 0.0));
+            }
+            active.iter_mut().take(1).for_each(|word| *word |= 1);
         }
-        for i in 0..m {
-            fit.correlate(Gates::seeded(seed), i, Some(back), single.dense)?;
-            for ((g, s), at) in single.dense.iter().zip(scales).zip((i * d) as u32..) {
-                if *s > 0.0 {
-                    top.push(at, g / (s * rows as f32));
-                }
+    }
+
+    fn normal(
+        fit: &mut Fit<'_, S, Self>,
+        gates: Gates<'_>,
+        at: Tangent<'_>,
+        out: GradientMut<'_>,
+    ) -> Result<(), S::Source> {
+        let words = fit.rows().saturating_mul(open_words(fit.outputs()));
+        let entries = fit.entries();
+        let image = head_mut(&mut *fit.residual, entries)?;
+        let active = fit.head.active.get(..words).unwrap_or(&[]);
+        fit.sensing.net_sum_normal_at(gates, at, active, out, image, fit.scratch)
+    }
+
+    fn mean_square(fit: &Fit<'_, S, Self>, wt: Block<'_>, a: &[f32]) -> f32 {
+        let (mut total, mut rows) = (0.0, 0_usize);
+        for (_, r) in a.iter().zip(fit.residual_rows()).filter(|(a, _)| **a > 0.0) {
+            let sum: f32 = wt.entries().filter(|&(k, _)| is_active(r, k)).map(|(_, v)| v).sum();
+            total += sum * sum;
+            rows += 1;
+        }
+        total / rows.max(1) as f32
+    }
+
+    fn norm_at(fit: &Fit<'_, S, Self>, a: &[f32], k: usize, whole: f32) -> f32 {
+        if k == 0 {
+            return whole;
+        }
+        let rows = a.iter().zip(fit.residual_rows()).filter(|(_, r)| is_active(r, k));
+        rows.map(|(a, _)| a * a).sum()
+    }
+
+    fn active_shares(fit: &Fit<'_, S, Self>, out: &mut [f32]) {
+        out.fill(0.0);
+        let row = 1.0 / fit.rows().max(1) as f32;
+        for r in fit.residual_rows() {
+            for (k, out) in out.iter_mut().enumerate() {
+                *out += if is_active(r, k) { row } else { 0.0 };
             }
         }
-        let picked = top.finish().ok_or(Error::Diverged { step: 0 })?;
-        let (flat, values) = (head_mut(&mut *index, picked)?, head_mut(p, picked)?);
-        for (v, &j) in values.iter_mut().zip(&*flat) {
-            *v /= scales.get(j as usize % d.max(1)).copied().unwrap_or(1.0);
+    }
+
+    fn choose(
+        fit: &Fit<'_, S, Self>,
+        z: &[f32],
+        length: f32,
+        l: usize,
+        out: &mut OutputBuffers<'_>,
+    ) -> f32 {
+        let OutputBuffers { entries, along, other: norms, .. } = out;
+        products(fit, z, along, norms);
+        // What a handful of rows say is not to be trusted.
+        let least = 0.01 * length * length * fit.rows() as f32;
+        let norm = |k: usize| norms.get(k).copied().filter(|norm| *norm > least);
+        let key = |k: usize, g: f32| norm(k).map_or(0.0, |norm| g / sqrt(norm));
+        let value = |k: usize, won: f32| norm(k).map_or(0.0, |norm| won * length / sqrt(norm));
+        entries.choose(along, 0, l, key, value);
+        let view = entries.view(fit.outputs(), fit.sensing.blocks());
+        let won = view.block(0).entries().map(|(k, v)| v * v * norm(k).unwrap_or(0.0));
+        won.sum::<f32>() / (length * length)
+    }
+
+    fn saliences(
+        fit: &mut Fit<'_, S, Self>,
+        net: Network<'_>,
+        Outgoing { wt, .. }: Outgoing<'_>,
+        z: &mut [f32],
+        out: &mut [f32],
+    ) -> Result<(), S::Source> {
+        let rows = fit.rows() as f32;
+        fit.image(fit.gates(net.w()), net.w().block(wt.neuron()), z)?;
+        let whole = norm2(z);
+        for ((k, v), out) in wt.entries().zip(out) {
+            let norm = Self::norm_at(fit, z, k, whole);
+            // Weights without a gate stay, and do not count.
+            *out = if k == 0 { f32::INFINITY } else { v.abs() * sqrt(norm / rows) };
         }
-        net.edit_w(|w| add(w, flat, values))?;
+        Ok(())
+    }
+}
+
+impl<S: Factored> Moves<S> for Model<'_, S, SecondLayer<'_>> {
+    fn second_live(&self) -> usize {
+        self.live_outputs()
+    }
+
+    fn nth_second(&self, nth: usize) -> Option<usize> {
+        (1..self.outputs()).filter(|&k| self.fan_in(k) > 0).nth(nth)
+    }
+
+    fn remove_second(&mut self, k: usize) {
+        self.remove_output(k);
+        self.net.clear_halves();
+    }
+
+    /// Under random gates 0.6 s where `|g| / c` is largest, `w = g / c²` on them; all of them
+    /// passed through; and three random ones of them to every neuron of the second layer; one scale
+    /// for all.
+    fn start(&mut self, seed: u64) -> Result<(), S::Source> {
+        self.net.clear();
+        self.loss()?;
+        let count = self.task.nnz.saturating_mul(3).div_ceil(5);
+        self.start_inputs(seed, count, self.fit.rows() as f32, |fit, _, out| {
+            for (back, r) in out.back.iter_mut().zip(fit.residual_rows()) {
+                *back = r.first().copied().unwrap_or(0.0);
+            }
+        })?;
+        let (c, work_size) = (self.outputs(), self.task.work_size());
+        let Self { fit, net, columns, .. } = self;
+        let scales = columns.scales();
         let live = net.view().w().blocks().count();
         let mut rng = Rng::new(seed, stream::OUTPUTS);
-        // What is kept between steps has at most the work size.
+        // What is stored between steps has at most the work size.
         let spare =
             work_size.saturating_sub(net.nnz()).min((net.room() - net.nnz()).saturating_sub(live));
-        for k in 1..=(*second).min(c.saturating_sub(1)).min(spare / INPUTS) {
+        for k in 1..=fit.head.neurons.min(c.saturating_sub(1)).min(spare / INPUTS) {
             for _ in 0..INPUTS.min(live) {
                 let nth = rng.below(live as u32) as usize;
                 let i = net.view().w().blocks().nth(nth).map_or(0, |w| w.neuron());
@@ -156,168 +196,106 @@ impl<S: Factored> Factors<'_, S> {
                 }
             }
         }
-        *fit.solver.free() = vectors;
         self.pass_through()?;
-        for i in 0..m {
+        for i in 0..self.blocks() {
             let (w, wt) = self.net.values_of(i);
             if let (false, Some(first)) = (w.is_empty(), wt.first_mut()) {
                 *first = 1.0;
             }
         }
-        self.loss()?;
-        let factor = self.fit.factor()?;
-        if factor.is_finite() && factor > 0.0 {
-            self.net.values().1.iter_mut().for_each(|wt| *wt *= factor);
-        }
+        self.fit_scale()?;
         self.balance();
         Ok(())
     }
 
-    /// Turns neurons of the first layer round where that alone lowers the loss, and fits if any was
-    /// turned.
-    pub(super) fn turn_first(&mut self, loss: f32) -> Result<f32, S::Source> {
+    fn is_relaxed(&self) -> bool {
+        true
+    }
+
+    fn relax(&mut self) -> Result<(), S::Source> {
+        self.pass_through()
+    }
+
+    fn flip(&mut self, loss: f32) -> Result<f32, S::Source> {
         let (mut least, mut flipped) = (loss, 0);
         for i in 0..self.blocks() {
-            if self.net.view().w().block(i).is_empty() {
+            if self.is_vacant(i) {
                 continue;
             }
-            negate(Some(self.net.values_of(i).0));
+            self.negate(i);
             let turned = self.loss()?;
             if turned < FLIP * least {
                 least = turned;
                 flipped += 1;
             } else {
-                negate(Some(self.net.values_of(i).0));
+                self.negate(i);
             }
         }
         self.task.flips = self.task.flips.saturating_add(flipped);
         if flipped > 0 { self.refit(2) } else { self.loss() }
     }
 
-    /// Makes one of neurons of the second layer that stand for one: those that are linear go into
-    /// output 0 where there is that, and else into one of them, those that are never open vanish,
-    /// and those that are parallel add up. Returns how many vanished.
-    pub(super) fn join_outputs(&mut self, least: f32) -> Result<u32, S::Source> {
-        let mut merged = 0;
-        let mut linear = if self.is_open_ended() { Some(0) } else { None };
-        for k in 1..self.outputs() {
-            let (up, down) = self.column_signs(k);
-            if up + down == 0 {
-                continue;
-            }
-            if up == 0 {
-                self.remove_output(k);
-                merged += 1;
-            } else if down == 0 {
-                match linear {
-                    Some(to) if self.add_column((k, to), 1.0)? => {
-                        self.remove_output(k);
-                        merged += 1;
-                    }
-                    Some(_) => {}
-                    None => linear = Some(k),
-                }
-            }
-        }
-        for k in 1..self.outputs() {
-            for l in k + 1..self.outputs() {
-                let Some((cosine, ratio)) = self.compare_columns(k, l) else { continue };
-                if cosine > least {
-                    self.scale_column(k, 1.0 + ratio);
-                } else if -cosine > least
-                    && self.is_open_ended()
-                    && self.add_column((k, 0), -ratio)?
-                {
-                    // relu(u) + r relu(-u) = (1 + r) relu(u) - r u.
-                    self.scale_column(k, 1.0 + ratio);
-                } else {
-                    continue;
-                }
-                self.remove_output(l);
-                merged += 1;
-            }
-        }
-        if merged > 0 {
-            self.net.clear_halves();
-        }
-        Ok(merged)
+    fn unmirror(&mut self, i: usize) -> Result<u32, S::Source> {
+        self.unfold(i)
     }
 
-    /// Weights above and below zero of output k.
-    fn column_signs(&self, k: usize) -> (usize, usize) {
-        let (mut up, mut down) = (0, 0);
-        for (_, v) in
-            self.net.view().wt().blocks().flat_map(|wt| wt.entries()).filter(|(j, _)| *j == k)
-        {
-            if v >= 0.0 { up += 1 } else { down += 1 }
-        }
-        (up, down)
+    fn merge_second(&mut self, least: f32) -> Result<u32, S::Source> {
+        self.merge_outputs(least)
     }
 
-    /// Cosine and ratio of lengths of outputs k and l; none where one has no weights.
-    fn compare_columns(&self, k: usize, l: usize) -> Option<(f32, f32)> {
-        let net = self.net.view();
-        let (mut product, mut of_k, mut of_l) = (0.0, 0.0, 0.0);
-        for wt in net.wt().blocks() {
-            let value = |k: usize| wt.entries().find(|(j, _)| *j == k).map_or(0.0, |(_, v)| v);
-            let (a, b) = (value(k), value(l));
-            if a != 0.0 || b != 0.0 {
-                let size = square_in(net.w().block(wt.neuron()), self.columns.scales());
-                product += a * b * size;
-                of_k += a * a * size;
-                of_l += b * b * size;
-            }
-        }
-        (of_k > 0.0 && of_l > 0.0).then(|| (product / sqrt(of_k * of_l), sqrt(of_l / of_k)))
+    fn list_pairs(&mut self, list: &mut Candidates) -> Result<(), S::Source> {
+        self.rank_pairs(list)
     }
 
-    pub(super) fn scale_column(&mut self, k: usize, factor: f32) {
-        let c = self.outputs().max(1);
-        self.net.edit_wt(|wt| {
-            for at in 0..wt.nnz() {
-                let is_here = wt.view().index().get(at).is_some_and(|j| *j as usize % c == k);
-                if let (true, Some(v)) = (is_here, wt.values().get_mut(at)) {
-                    *v *= factor;
-                }
-            }
-        });
+    fn add_pair(&mut self, pair: Pair) -> Result<bool, S::Source> {
+        self.form_pair(pair)
     }
 
-    /// Gives output `to`, which must have no weights, those of output `from`.
-    pub(super) fn move_column(&mut self, from: usize, to: usize) -> Result<(), S::Source> {
-        let c = self.outputs();
-        for i in 0..self.blocks() {
-            let wt = self.net.view().wt().block(i);
-            let Some((_, v)) = wt.entries().find(|(k, _)| *k == from) else { continue };
-            // One by one, since there may be no room for two of them.
-            self.net.edit_wt(|wt| {
-                wt.retain(|at, _| at as usize != i * c + from);
-                add(wt, &[(i * c + to) as u32], &[v])
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Adds `factor` times the weights of one output to another one, as far as there is room; false
-    /// if there was not.
-    pub(super) fn add_column(
+    fn conclude(
         &mut self,
-        (from, to): (usize, usize),
-        factor: f32,
-    ) -> Result<bool, S::Source> {
-        let c = self.outputs();
-        let Self { fit, net, .. } = self;
-        let (value, index) = fit.spare();
-        let mut count = 0;
-        let wt = net.view().wt();
-        let column = wt.blocks().flat_map(|wt| wt.entries().map(move |(k, v)| (wt.neuron(), k, v)));
-        for ((i, _, v), (value, index)) in
-            column.filter(|(_, k, _)| *k == from).zip(value.iter_mut().zip(&mut *index))
-        {
-            (*value, *index) = (factor * v, (i * c + to) as u32);
-            count += 1;
-        }
-        let (value, index) = (head_mut(value, count)?, head_mut(index, count)?);
-        Ok(net.edit_wt(|wt| wt.add(index, value)))
+        loss: f32,
+        scratch: &mut Sides<'_>,
+        other: &mut Sides<'_>,
+    ) -> Result<f32, S::Source> {
+        self.fold(loss, scratch, other)
     }
+}
+
+/// The residual of one row, `y` minus the sum of its outputs where they are active, in their
+/// places; the residual.
+fn subtract(out: &mut [f32], y: f32) -> f32 {
+    let Some((first, others)) = out.split_first_mut() else { return y };
+    let mut r = y - *first;
+    for z in &*others {
+        r -= z.max(0.0);
+    }
+    *first = r;
+    // An active output is told by a residual that is not 0, so one of 0 becomes the least there is.
+    let active = if r == 0.0 { f32::MIN_POSITIVE } else { r };
+    for z in others {
+        *z = if *z > 0.0 { active } else { 0.0 };
+    }
+    r
+}
+
+/// `out = Rᵀ a`, and the squared norms of `a` where the outputs are active.
+fn products<S: Factored>(
+    fit: &Fit<'_, S, SecondLayer<'_>>,
+    a: &[f32],
+    out: &mut [f32],
+    norms: &mut [f32],
+) {
+    out.fill(0.0);
+    norms.fill(0.0);
+    for (a, r) in a.iter().zip(fit.residual_rows()).filter(|(a, _)| **a != 0.0) {
+        for (k, ((out, norm), r)) in out.iter_mut().zip(&mut *norms).zip(r).enumerate() {
+            *out += a * r;
+            *norm += if k == 0 || *r != 0.0 { a * a } else { 0.0 };
+        }
+    }
+}
+
+/// Whether output k is active in a row of residuals.
+fn is_active(r: &[f32], k: usize) -> bool {
+    k == 0 || r.get(k).is_some_and(|r| *r != 0.0)
 }

@@ -2,16 +2,15 @@
 //! thresholding of both at once.
 //!
 //! All measures are free of how the scale is split between the sides. With
-//! `b_i = |wt_i| sqrt(part of the rows where neuron i is open)` and `a_i = rms(relu(z_i))`, a
+//! `b_i = |wt_i| sqrt(fraction of the rows where neuron i is active)` and `a_i = rms(relu(z_i))`, a
 //! weight counts as what it contributes, `|w_ij| c_j b_i` or `|wt_ik| a_i`, and a gradient as what
 //! its weight could win, `|g_ij| / (c_j b_i)` or `|g_ik| / a_i`.
 
-use super::Factors;
+use super::{Outgoing, OutputLayer};
 use crate::base::error::{Error, Result};
 use crate::base::math::{norm2, sqrt};
-use crate::base::rng::{Rng, stream};
 use crate::learn::lm::fit::Fit;
-use crate::learn::lm::problem::Problem;
+use crate::learn::lm::model::{Model, OutputBuffers, Support};
 use crate::learn::lm::solver::Vectors;
 use crate::learn::lm::support::{Edge, add};
 use crate::network::gates::Gates;
@@ -20,7 +19,7 @@ use crate::operator::factored::{Factored, GradientMut};
 use crate::operator::panels::panels;
 use crate::operator::sensing::head_mut;
 
-impl<S: Factored> Factors<'_, S> {
+impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
     /// `(b_i, a_i)` of the live neurons, in order, two numbers each, at the front of a vector of
     /// the solver.
     fn weigh(&mut self) -> Result<(), S::Source> {
@@ -33,9 +32,9 @@ impl<S: Factored> Factors<'_, S> {
             let image = head_mut(&mut *self.single.z, rows);
             done = image.and_then(|image| {
                 self.fit.image(gates, block, image)?;
-                let (wt, open) = self.fit.reach(net.wt().block(block.neuron()), image);
-                let open = open as f32 / rows as f32;
-                pair.copy_from_slice(&[sqrt(open * wt), sqrt(norm2(image) / rows as f32)]);
+                let wt = H::mean_square(&self.fit, net.wt().block(block.neuron()), image);
+                let active = image.iter().filter(|&&a| a > 0.0).count() as f32 / rows as f32;
+                pair.copy_from_slice(&[sqrt(active * wt), sqrt(norm2(image) / rows as f32)]);
                 Ok(())
             });
             if done.is_err() {
@@ -63,12 +62,13 @@ impl<S: Factored> Factors<'_, S> {
     #[inline(never)]
     fn pick(&mut self, count: usize) -> Result<usize, S::Source> {
         let (d, c, rows) = (self.inputs(), self.outputs(), self.fit.terms() as f32);
-        let Self { fit, net, columns, along: parts, .. } = self;
+        let Self { fit, net, columns, out, .. } = self;
+        let shares = &mut *out.along;
         let view = net.view();
         let gates = fit.gates(view.w());
         fit.read();
-        fit.open_parts(parts);
-        let (entries, first_output) = (fit.entries(), u32::from(fit.is_summed()));
+        H::active_shares(fit, shares);
+        let entries = fit.entries();
         let Fit { sensing, residual, solver, scratch, .. } = fit;
         let residual = residual.get(..entries).unwrap_or(&[]);
         let Vectors { g, p, h, .. } = solver.free();
@@ -97,10 +97,9 @@ impl<S: Factored> Factors<'_, S> {
                     }
                 }
                 let outputs =
-                    g_out.iter().zip(parts.iter()).zip((i * c) as u32..).zip(base + d as u32..);
-                // What is summed up without a gate is no weight of its own.
-                for (((g, part), k), at) in outputs.skip(first_output as usize) {
-                    let size = a * sqrt(*part) * rows;
+                    g_out.iter().zip(shares.iter()).zip((i * c) as u32..).zip(base + d as u32..);
+                for (((g, share), k), at) in outputs.skip(H::FREE) {
+                    let size = a * sqrt(*share) * rows;
                     while old_out.next_if(|&&other| other < k).is_some() {}
                     if old_out.next_if_eq(&&k).is_none() && *g != 0.0 && size > 0.0 {
                         top.push(at, g / size);
@@ -145,7 +144,7 @@ impl<S: Factored> Factors<'_, S> {
 
     /// Keeps the `size` weights that contribute most, of equal ones those of W and the first;
     /// neurons that lose one side lose the other too.
-    pub(super) fn keep(&mut self, size: usize) -> Result<(), S::Source> {
+    pub(super) fn keep_largest(&mut self, size: usize) -> Result<(), S::Source> {
         let (len, counted) = (self.net.nnz(), self.counted());
         let Some(drop) = counted.checked_sub(size).filter(|&drop| drop > 0) else { return Ok(()) };
         if drop == counted {
@@ -186,54 +185,42 @@ impl<S: Factored> Factors<'_, S> {
         let pairs = view.w().blocks().map(|block| block.neuron()).zip(h.chunks_exact(2));
         let mut pairs = pairs.peekable();
         let mut done = Ok(());
-        for block in view.wt().blocks() {
-            while pairs.next_if(|(i, _)| *i < block.neuron()).is_some() {}
-            let a = pairs.next_if(|(i, _)| *i == block.neuron());
-            let a = a.and_then(|(_, pair)| pair.last().copied()).unwrap_or(0.0);
-            if !fit.is_summed() {
-                for (v, out) in block.values().iter().zip(&mut out) {
-                    *out = v.abs() * a;
-                }
-                continue;
-            }
-            let gates = fit.gates(view.w());
-            let image = head_mut(&mut *single.z, rows)?;
-            done = fit.image(gates, view.w().block(block.neuron()), image);
+        for wt in view.wt().blocks() {
+            while pairs.next_if(|(i, _)| *i < wt.neuron()).is_some() {}
+            let size = pairs.next_if(|(i, _)| *i == wt.neuron());
+            let size = size.and_then(|(_, pair)| pair.last().copied()).unwrap_or(0.0);
+            let (now, later) =
+                core::mem::take(&mut out).into_slice().split_at_mut(wt.values().len());
+            out = later.iter_mut();
+            let z = head_mut(&mut *single.z, rows)?;
+            done = H::saliences(fit, view, Outgoing { wt, size }, z, now);
             if done.is_err() {
                 break;
-            }
-            let (now, rest) =
-                core::mem::take(&mut out).into_slice().split_at_mut(block.values().len());
-            out = rest.iter_mut();
-            fit.norms_at(image, block, &mut now.iter_mut());
-            for ((k, v), out) in block.entries().zip(now) {
-                // What is summed up without a gate stays, and does not count.
-                *out = if k == 0 { f32::INFINITY } else { v.abs() * sqrt(*out / rows as f32) };
             }
         }
         *fit.solver.free() = vectors;
         done
     }
 
-    /// The first weights: under random gates and for random output weights, half of s where
-    /// `|g| / c` is largest, `w = g / c²` on them; then for these neurons the other half where
-    /// output weights win most, of the least squares of each; one scale for all.
-    pub(super) fn first_weights(&mut self, seed: u64) -> Result<(), S::Source> {
-        self.net.clear();
-        self.loss()?;
-        let half = self.task.nnz / 2;
-        let (d, c, m) = (self.inputs(), self.outputs(), self.blocks());
-        let (rows, terms) = (self.fit.rows(), self.fit.terms() as f32);
-        let Self { fit, net, columns, single, along, back, .. } = self;
+    /// Adds the first weights of W: under random gates the `count` where `|g| / c` is largest, for
+    /// a mean over `terms`, `w = g / c²` on them. `along` gives the residual of each neuron, one
+    /// number a row.
+    pub(super) fn start_inputs(
+        &mut self,
+        seed: u64,
+        count: usize,
+        terms: f32,
+        mut along: impl FnMut(&Fit<'_, S, H>, usize, &mut OutputBuffers<'_>),
+    ) -> Result<(), S::Source> {
+        let (d, m, rows) = (self.inputs(), self.blocks(), self.fit.rows());
+        let Self { fit, net, columns, single, out, .. } = self;
         let mut vectors = core::mem::take(fit.solver.free());
-        let Vectors { g, p, h, .. } = &mut vectors;
-        let index: &mut [u32] = bytemuck::cast_slice_mut(g);
+        let (values, index) = vectors.spare();
         let scales = columns.scales();
-        let mut top = Top::new(head_mut(&mut *index, half)?, head_mut(p, half)?);
-        let (z, back) = (head_mut(&mut *single.z, rows)?, head_mut(back, rows)?);
+        let mut top = Top::new(head_mut(index, count)?, head_mut(values, count)?);
         for i in 0..m {
-            Rng::new(seed, stream::OUTPUTS + i as u64).fill_normal(along);
-            fit.project(along, back);
+            along(fit, i, out);
+            let back = head_mut(out.back, rows)?;
             fit.correlate(Gates::seeded(seed), i, Some(back), single.dense)?;
             for ((g, s), at) in single.dense.iter().zip(scales).zip((i * d) as u32..) {
                 if *s > 0.0 {
@@ -242,59 +229,12 @@ impl<S: Factored> Factors<'_, S> {
             }
         }
         let picked = top.finish().ok_or(Error::Diverged { step: 0 })?;
-        let (flat, values) = (head_mut(&mut *index, picked)?, head_mut(p, picked)?);
+        let (flat, values) = (head_mut(index, picked)?, head_mut(values, picked)?);
         for (v, &j) in values.iter_mut().zip(&*flat) {
             *v /= scales.get(j as usize % d.max(1)).copied().unwrap_or(1.0);
         }
         net.edit_w(|w| add(w, flat, values))?;
-        let mut top = Top::new(head_mut(&mut *index, half)?, head_mut(p, half)?);
-        let view = net.view();
-        for (block, norm) in view.w().blocks().zip(h.iter_mut()) {
-            let gates = fit.gates(view.w());
-            fit.image(gates, block, z)?;
-            *norm = sqrt(norm2(z));
-            fit.transpose(z, along);
-            for (g, at) in along.iter().zip((block.neuron() * c) as u32..) {
-                if *norm > 0.0 {
-                    top.push(at, g / *norm);
-                }
-            }
-        }
-        let picked = top.finish().ok_or(Error::Diverged { step: 0 })?;
-        let (flat, values) = (head_mut(&mut *index, picked)?, head_mut(p, picked)?);
-        for (v, &k) in values.iter_mut().zip(&*flat) {
-            let neuron = k as usize / c.max(1);
-            let norm = view.w().blocks().zip(&**h).find(|(block, _)| block.neuron() == neuron);
-            *v /= norm.map_or(1.0, |(_, norm)| *norm);
-        }
-        net.edit_wt(|wt| add(wt, flat, values))?;
         *fit.solver.free() = vectors;
-        self.net.clear_halves();
-        self.loss()?;
-        let factor = self.fit.factor()?;
-        if factor.is_finite() && factor > 0.0 {
-            self.net.values().1.iter_mut().for_each(|wt| *wt *= factor);
-        }
-        self.balance();
         Ok(())
-    }
-}
-
-impl<S: Factored> Fit<'_, S> {
-    /// `out = R v`, one number a row, for one number per output.
-    pub(super) fn project(&self, v: &[f32], out: &mut [f32]) {
-        for (out, r) in out.iter_mut().zip(self.residual().chunks(self.outputs().max(1))) {
-            *out = r.iter().zip(v).map(|(r, v)| r * v).sum();
-        }
-    }
-
-    /// `out = Rᵀ a`, one number per output, for one number a row.
-    pub(super) fn transpose(&self, a: &[f32], out: &mut [f32]) {
-        out.fill(0.0);
-        for (a, r) in a.iter().zip(self.residual().chunks(self.outputs().max(1))) {
-            if *a != 0.0 {
-                out.iter_mut().zip(r).for_each(|(out, r)| *out += a * r);
-            }
-        }
     }
 }

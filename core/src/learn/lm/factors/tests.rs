@@ -1,4 +1,6 @@
-//! Every edit and move of networks of several outputs, on a bench of 60 rows of four normal inputs.
+//! Every edit and move of networks of several outputs, on a model of 60 rows of four normal inputs.
+
+mod layered;
 
 extern crate std;
 use super::*;
@@ -6,8 +8,13 @@ use crate::base::budget::gated_words;
 use crate::base::math::unit_scale;
 use crate::data::samples::{NormalRows, Samples};
 use crate::learn::lm::Params;
-use crate::learn::lm::factors::neuron::Seedling;
+use crate::learn::lm::candidate::{Draw, Move};
+use crate::learn::lm::fit::{Data, FitMemory};
+use crate::learn::lm::model::{Moves, Task};
+use crate::learn::lm::neuron::{Entries, Single};
+use crate::learn::lm::sides::Sides;
 use crate::learn::lm::solver::{Equations, Vectors};
+use crate::learn::lm::support::Columns;
 use crate::network::net::Shape;
 use crate::network::weights::Weights;
 use crate::operator::gated::Gated;
@@ -28,12 +35,12 @@ type Neuron = ([f32; D], [f32; C]);
 const FIRST: Neuron = ([1.0, -2.0, 0.5, 0.0], [0.0, 1.5, -1.0]);
 const SECOND: Neuron = ([0.0, 1.0, 0.0, 1.0], [2.0, 0.0, 0.0]);
 
-/// Calls `body` with a bench on which labels are the outputs of `planted` and the network is `net`,
+/// Calls `body` with a model on which labels are the outputs of `planted` and the network is `net`,
 /// (its number, the neuron), brought to their scale; s = 10, m = 3.
 fn with(
     planted: &[Neuron],
     net: &[(usize, Neuron)],
-    body: impl FnOnce(&mut Factors<'_, Gated<'static, NormalRows>>),
+    body: impl FnOnce(&mut Model<'_, Gated<'static, NormalRows>, SeveralOutputs>),
 ) {
     let mut rows = NormalRows::new(5, N, D);
     let mut labels = vec![0.0; N * C];
@@ -54,14 +61,14 @@ fn with(
     let (mut index, mut entry, mut out) = ([0; ROOM], [0; D], [0; C]);
     let mut fit = Fit::new(
         &mut sensing,
-        (&labels, C, crate::learn::lm::fit::Head::Each),
+        Data { labels: &labels[..], outputs: C, head: SeveralOutputs },
         &Params::DEFAULT,
-        (take(N * C), vectors, take(2 * N + D)),
+        FitMemory { residual: take(N * C), vectors, scratch: take(2 * N + D) },
     )
     .unwrap();
     let mut columns = Columns::new(take(D), take(D + C));
     columns.measure(&mut fit).unwrap();
-    let mut factors = Factors {
+    let mut factors = Model {
         fit,
         net: Sides::new(Shape::weighted(D, P, C), &mut index, take(ROOM)),
         columns,
@@ -71,12 +78,13 @@ fn with(
             z: take(N),
             t: take(N),
         },
-        out: Entries::new(&mut out, take(C)),
-        along: take(C),
-        other: take(C),
-        back: take(N),
+        out: OutputBuffers {
+            entries: Entries::new(&mut out, take(C)),
+            along: take(C),
+            other: take(C),
+            back: take(N),
+        },
         task: Task { goal: 1e-12, ..Task::new(10, 3, 25) },
-        second: 0,
     };
     let entries = |i: usize, values: &[f32], scale: f32| -> Vec<(u32, f32)> {
         let all = values.iter().zip((i * values.len()) as u32..);
@@ -98,21 +106,21 @@ fn scaled_by(neuron: Neuron, a: f32, b: f32) -> Neuron {
 
 #[test]
 fn the_planted_network_has_no_loss_and_another_one_what_it_misses() {
-    with(&[FIRST, SECOND], &[(1, FIRST), (4, SECOND)], |bench| {
-        assert!(bench.loss().unwrap() < 1e-13);
-        assert_eq!((bench.live(), bench.counted(), bench.nth_live(1)), (2, 8, Some(4)));
+    with(&[FIRST, SECOND], &[(1, FIRST), (4, SECOND)], |model| {
+        assert!(model.loss().unwrap() < 1e-13);
+        assert_eq!((model.live(), model.counted(), model.nth_live(1)), (2, 8, Some(4)));
     });
-    with(&[FIRST, SECOND], &[], |bench| {
-        assert_eq!(bench.loss().unwrap(), bench.fit.power());
+    with(&[FIRST, SECOND], &[], |model| {
+        assert_eq!(model.loss().unwrap(), model.fit.power());
     });
 }
 
 #[test]
 fn the_equations_are_those_of_the_jacobian() {
-    with(&[FIRST], &[(0, SECOND), (3, scaled_by(FIRST, 0.5, 0.5))], |bench| {
-        bench.loss().unwrap();
-        let residual = bench.fit.residual().to_vec();
-        let base = bench.net.all_values().to_vec();
+    with(&[FIRST], &[(0, SECOND), (3, scaled_by(FIRST, 0.5, 0.5))], |model| {
+        model.loss().unwrap();
+        let residual = model.fit.residual().to_vec();
+        let base = model.net.all_values().to_vec();
         let s = base.len();
         // Columns of J by central differences: the outputs are bilinear between two hinges.
         let mut columns = Vec::new();
@@ -121,19 +129,19 @@ fn the_equations_are_those_of_the_jacobian() {
             for step in [1.0 / 1024.0, -1.0 / 1024.0] {
                 let mut values = base.clone();
                 values[e] += step;
-                bench.net.set_values(&values);
-                bench.loss().unwrap();
-                ends.push(bench.fit.residual().to_vec());
+                model.net.set_values(&values);
+                model.loss().unwrap();
+                ends.push(model.fit.residual().to_vec());
             }
             let column: Vec<f32> =
                 ends[1].iter().zip(&ends[0]).map(|(a, b)| (a - b) * 512.0).collect();
             columns.push(column);
         }
-        bench.net.set_values(&base);
-        bench.loss().unwrap();
-        let Factors { fit, net, single, .. } = bench;
+        model.net.set_values(&base);
+        model.loss().unwrap();
+        let Model { fit, net, single, .. } = model;
         let (mut rhs, mut diagonal) = (vec![0.0; s], vec![0.0; s]);
-        let mut equations = equations::tests::support(fit, net, single.z);
+        let mut equations = equations::Jacobian { fit, net, buffer: single.z };
         equations.set_up(&mut rhs, &mut diagonal).unwrap();
         for (e, column) in columns.iter().enumerate() {
             let along: f32 = column.iter().zip(&residual).map(|(a, b)| a * b).sum();
@@ -161,14 +169,14 @@ fn the_equations_are_those_of_the_jacobian() {
 #[test]
 fn a_fit_on_the_support_is_exact_and_balanced_however_the_scale_is_split() {
     let start = scaled_by(([0.5, -1.0, 1.0, 0.0], [0.0, 1.0, -0.5]), 100.0, 0.01);
-    with(&[FIRST, SECOND], &[(2, start), (0, scaled_by(SECOND, 0.01, 20.0))], |bench| {
-        let loss = bench.loss().unwrap();
-        let loss = bench.improve(loss, 30, 0.0).unwrap();
+    with(&[FIRST, SECOND], &[(2, start), (0, scaled_by(SECOND, 0.01, 20.0))], |model| {
+        let loss = model.loss().unwrap();
+        let loss = model.improve(loss, 30, 0.0).unwrap();
         assert!(loss < 1e-12, "{loss}");
-        assert_eq!(bench.loss().unwrap(), loss);
+        assert_eq!(model.loss().unwrap(), loss);
         for i in [0, 2] {
-            let w = square_in(bench.net.view().w().block(i), bench.columns.scales());
-            let wt: f32 = bench.net.view().wt().block(i).values().iter().map(|v| v * v).sum();
+            let w = square_in(model.net.view().w().block(i), model.columns.scales());
+            let wt: f32 = model.net.view().wt().block(i).values().iter().map(|v| v * v).sum();
             assert!((0.24..4.2).contains(&(w / wt)), "{w} {wt}");
         }
     });
@@ -177,12 +185,12 @@ fn a_fit_on_the_support_is_exact_and_balanced_however_the_scale_is_split() {
 #[test]
 fn balancing_keeps_every_bit_of_the_outputs() {
     let net = [(0, scaled_by(FIRST, 3e-9, 7e8)), (3, scaled_by(SECOND, 5e5, 1e-6))];
-    with(&[FIRST, SECOND], &net, |bench| {
-        bench.loss().unwrap();
-        let before = bench.fit.residual().to_vec();
-        bench.balance();
-        bench.loss().unwrap();
-        assert_eq!(bench.fit.residual(), before);
+    with(&[FIRST, SECOND], &net, |model| {
+        model.loss().unwrap();
+        let before = model.fit.residual().to_vec();
+        model.balance();
+        model.loss().unwrap();
+        assert_eq!(model.fit.residual(), before);
     });
     assert_eq!(quarter(1.0), None);
     assert_eq!(quarter(16.0), Some((2.0, 0.5)));
@@ -196,25 +204,25 @@ fn balancing_keeps_every_bit_of_the_outputs() {
 #[test]
 fn growth_finds_the_missing_weights_on_either_side() {
     let missing: Neuron = ([1.0, -2.0, 0.0, 0.0], [0.0, 1.5, 0.0]);
-    with(&[FIRST], &[(2, missing)], |bench| {
-        bench.loss().unwrap();
-        bench.grow(2).unwrap();
-        let net = bench.net.view();
+    with(&[FIRST], &[(2, missing)], |model| {
+        model.loss().unwrap();
+        model.grow(2).unwrap();
+        let net = model.net.view();
         assert_eq!((net.w().index(), net.wt().index()), (&[8, 9, 10][..], &[7, 8][..]));
         // Zeros change nothing.
-        let loss = bench.loss().unwrap();
-        assert!(bench.improve(loss, 20, 0.0).unwrap() < 1e-12);
+        let loss = model.loss().unwrap();
+        assert!(model.improve(loss, 20, 0.0).unwrap() < 1e-12);
     });
     // No more than a neuron has, and none for neurons without weights.
-    with(&[FIRST, SECOND], &[(2, missing)], |bench| {
-        bench.loss().unwrap();
-        bench.grow(100).unwrap();
-        assert_eq!((bench.live(), bench.counted()), (1, D + C));
+    with(&[FIRST, SECOND], &[(2, missing)], |model| {
+        model.loss().unwrap();
+        model.grow(100).unwrap();
+        assert_eq!((model.live(), model.counted()), (1, D + C));
     });
-    with(&[FIRST], &[], |bench| {
-        bench.loss().unwrap();
-        bench.grow(5).unwrap();
-        assert_eq!(bench.counted(), 0);
+    with(&[FIRST], &[], |model| {
+        model.loss().unwrap();
+        model.grow(5).unwrap();
+        assert_eq!(model.counted(), 0);
     });
 }
 
@@ -222,12 +230,12 @@ fn growth_finds_the_missing_weights_on_either_side() {
 fn thresholding_weighs_both_sides_whatever_their_scale() {
     let small: Neuron = ([1.0, -2.0, 0.5, 0.01], [0.01, 1.5, -1.0]);
     for split in [1.0, 1024.0, 1.0 / 1024.0] {
-        with(&[FIRST], &[(1, scaled_by(small, split, 1.0 / split))], |bench| {
-            bench.threshold(5).unwrap();
-            let net = bench.net.view();
+        with(&[FIRST], &[(1, scaled_by(small, split, 1.0 / split))], |model| {
+            model.threshold(5).unwrap();
+            let net = model.net.view();
             assert_eq!((net.w().index(), net.wt().index()), (&[4, 5, 6][..], &[4, 5][..]));
-            bench.threshold(0).unwrap();
-            assert_eq!(bench.counted(), 0);
+            model.threshold(0).unwrap();
+            assert_eq!(model.counted(), 0);
         });
     }
 }
@@ -235,21 +243,21 @@ fn thresholding_weighs_both_sides_whatever_their_scale() {
 #[test]
 fn a_neuron_that_loses_one_side_loses_the_other() {
     let weak = scaled_by(([0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0]), 0.01, 0.01);
-    with(&[FIRST], &[(0, FIRST), (1, weak)], |bench| {
-        bench.threshold(6).unwrap();
-        assert_eq!((bench.live(), bench.counted()), (1, 5));
+    with(&[FIRST], &[(0, FIRST), (1, weak)], |model| {
+        model.threshold(6).unwrap();
+        assert_eq!((model.live(), model.counted()), (1, 5));
     });
 }
 
 #[test]
 fn a_neuron_that_points_the_wrong_way_is_turned_round() {
     let wrong = (FIRST.0.map(|w| -w), [0.0, 0.5, 0.5]);
-    with(&[FIRST, SECOND], &[(1, wrong), (3, SECOND)], |bench| {
-        let loss = bench.loss().unwrap();
-        let turned = bench.flip(loss).unwrap();
+    with(&[FIRST, SECOND], &[(1, wrong), (3, SECOND)], |model| {
+        let loss = model.loss().unwrap();
+        let turned = model.flip(loss).unwrap();
         assert!(turned < 1e-10 && loss > 1e-2, "{loss} {turned}");
-        assert_eq!(bench.task.flips, 1);
-        assert_eq!(bench.flip(turned).unwrap(), turned);
+        assert_eq!(model.task.flips, 1);
+        assert_eq!(model.flip(turned).unwrap(), turned);
     });
 }
 
@@ -261,49 +269,49 @@ fn neurons_of_one_hinge_become_one_whose_output_weights_are_the_sum() {
         (3, (FIRST.0.map(|w| -w), [1.0, 0.0, 0.0])),
     ];
     let mirrored = (FIRST.0.map(|w| -w), [1.0, 0.0, 0.0]);
-    with(&[FIRST, mirrored], &parts, |bench| {
-        assert_eq!(bench.merge(0.999).unwrap(), 1);
-        assert!(bench.loss().unwrap() < 1e-12);
-        assert_eq!((bench.live(), bench.counted(), bench.task.merges), (2, 5 + 4, 1));
+    with(&[FIRST, mirrored], &parts, |model| {
+        assert_eq!(model.merge(0.999).unwrap(), 1);
+        assert!(model.loss().unwrap() < 1e-12);
+        assert_eq!((model.live(), model.counted(), model.task.merges), (2, 5 + 4, 1));
     });
 }
 
 /// The loss after some outer steps.
-fn settled(bench: &mut Factors<'_, Gated<'static, NormalRows>>) -> f32 {
-    let mut loss = bench.refit(5).unwrap();
+fn settled(model: &mut Model<'_, Gated<'static, NormalRows>, SeveralOutputs>) -> f32 {
+    let mut loss = model.refit(5).unwrap();
     for _ in 0..6 {
-        loss = bench.outer(loss, 12).unwrap();
+        loss = model.outer(loss, 12).unwrap();
     }
     loss
 }
 
 #[test]
 fn a_birth_is_the_neuron_that_is_missing() {
-    for seedling in [Seedling::Atom(3), Seedling::Random(9), Seedling::Output(4, 2)] {
-        with(&[FIRST, SECOND], &[(3, SECOND)], |bench| {
-            let before = bench.loss().unwrap();
-            let gain = bench.birth(seedling, (3, 2)).unwrap();
+    for seedling in [Origin::Atom(3), Origin::Random(9), Origin::Output(4, 2)] {
+        with(&[FIRST, SECOND], &[(3, SECOND)], |model| {
+            let before = model.loss().unwrap();
+            let gain = model.alternate(seedling, 3, 2).unwrap();
             // What it says to win it wins.
-            bench.add_formed(1).unwrap();
-            let after = bench.loss().unwrap();
+            model.add_formed(0, 1).unwrap();
+            let after = model.loss().unwrap();
             let won = (before - after) * (N * C) as f32;
             assert!((won - gain).abs() < 1e-3 * gain && gain > 0.0, "{seedling:?}: {won} {gain}");
-            assert!(settled(bench) < 1e-8, "{seedling:?}");
+            assert!(settled(model) < 1e-8, "{seedling:?}");
         });
     }
 }
 
 #[test]
 fn candidates_are_tried_best_first_and_the_best_one_helps() {
-    with(&[FIRST, SECOND], &[(3, SECOND)], |bench| {
-        let before = bench.loss().unwrap();
+    with(&[FIRST, SECOND], &[(3, SECOND)], |model| {
+        let before = model.loss().unwrap();
         let draw = Draw { seed: 3, random: 2 };
-        let list = bench.candidates(draw).unwrap();
+        let list = model.candidates(draw).unwrap();
         assert!(list.len() > 8 && list.windows(2).all(|pair| pair[0].gain >= pair[1].gain));
-        bench.loss().unwrap();
-        assert!(bench.apply(&list[0], draw).unwrap());
-        assert!(settled(bench) < 1e-8 && before > 1e-2);
-        assert_eq!(bench.live(), 2);
+        model.loss().unwrap();
+        assert!(model.apply(list[0].kind, draw).unwrap());
+        assert!(settled(model) < 1e-8 && before > 1e-2);
+        assert_eq!(model.live(), 2);
     });
 }
 
@@ -312,11 +320,11 @@ fn one_neuron_that_stands_for_two_is_split() {
     let up = ([1.0, 1.0, 0.0, 0.0], [1.0, 0.0, -1.0]);
     let down = ([1.0, -1.0, 0.0, 0.0], [1.0, 0.0, -1.0]);
     let both = ([2.0, 0.0, 0.0, 0.0], [1.0, 0.0, -1.0]);
-    with(&[up, down], &[(2, both)], |bench| {
-        let before = bench.loss().unwrap();
-        assert!(bench.add_neuron(Kind::Split(2), Draw { seed: 1, random: 0 }).unwrap());
-        assert_eq!(bench.live(), 2);
-        assert!(bench.refit(30).unwrap() < 1e-3 * before);
+    with(&[up, down], &[(2, both)], |model| {
+        let before = model.loss().unwrap();
+        assert!(model.apply(Move::Split(2), Draw { seed: 1, random: 0 }).unwrap());
+        assert_eq!(model.live(), 2);
+        assert!(model.refit(30).unwrap() < 1e-3 * before);
     });
 }
 
@@ -324,13 +332,13 @@ fn one_neuron_that_stands_for_two_is_split() {
 fn the_weakest_neuron_makes_room_where_there_is_none() {
     let net: Vec<(usize, Neuron)> =
         (0..P).map(|i| (i, scaled_by(SECOND, 1.0 + (i as f32 - 2.0).abs(), 1.0))).collect();
-    with(&[SECOND], &net, |bench| {
+    with(&[SECOND], &net, |model| {
         assert_eq!(
-            (bench.vacant(), bench.weakest_live(), bench.weakest(Some(2))),
+            (model.vacant(1.0), model.weakest(|_| true), model.weakest(|i| i != 2)),
             (None, Some(2), Some(1))
         );
         assert_eq!(
-            (bench.vacate(Some(2)), bench.vacate(None), bench.live()),
+            (model.vacate(1.0, Some(2)), model.vacate(1.0, None), model.live()),
             (Some(1), Some(1), P - 1)
         );
     });
@@ -338,14 +346,14 @@ fn the_weakest_neuron_makes_room_where_there_is_none() {
 
 #[test]
 fn the_first_weights_are_at_most_s_on_neurons_with_both_sides() {
-    with(&[FIRST, SECOND], &[], |bench| {
-        bench.start(1).unwrap();
-        assert!((2..=10).contains(&bench.counted()), "{}", bench.counted());
-        let net = bench.net.view();
+    with(&[FIRST, SECOND], &[], |model| {
+        model.start(1).unwrap();
+        assert!((2..=10).contains(&model.counted()), "{}", model.counted());
+        let net = model.net.view();
         let neurons = |w: Weights<'_>| w.blocks().map(|block| block.neuron()).collect::<Vec<_>>();
         assert_eq!(neurons(net.w()), neurons(net.wt()));
         // One factor for all: the outputs are no longer than they should be.
-        assert!(bench.loss().unwrap() <= bench.fit.power());
+        assert!(model.loss().unwrap() <= model.fit.power());
     });
 }
 
@@ -355,16 +363,16 @@ fn the_way_down_ends_at_s_weights_and_m_neurons() {
         .map(|i| (i, scaled_by(FIRST, 1.0 + i as f32, 1.0)))
         .chain([(4, SECOND)])
         .collect();
-    with(&[FIRST], &net, |bench| {
-        let loss = bench.loss().unwrap();
+    with(&[FIRST], &net, |model| {
+        let loss = model.loss().unwrap();
         let mut reports = 0;
         let report = |_: &_, _| {
             reports += 1;
             true
         };
-        let loss = bench.thin(loss, report).unwrap();
-        assert!(bench.counted() <= 10, "{}", bench.counted());
-        let loss = bench.narrow(loss).unwrap();
-        assert!(bench.live() <= 3 && loss.is_finite());
+        let loss = model.thin(loss, report).unwrap();
+        assert!(model.counted() <= 10, "{}", model.counted());
+        let loss = model.narrow(loss).unwrap();
+        assert!(model.live() <= 3 && loss.is_finite());
     });
 }

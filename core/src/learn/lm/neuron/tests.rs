@@ -1,11 +1,11 @@
-//! How births and splits are formed, and the entries that they are formed in.
+//! How new neurons and splits are formed, and the entries that they are formed in.
 
 extern crate std;
 use super::*;
 use crate::base::math::{dot, norm2};
-use crate::learn::lm::bench::Bench;
-use crate::learn::lm::bench::tests::{D, N, even, rows_of, with, with_rows};
-use crate::learn::lm::problem::Problem;
+use crate::learn::lm::model::Model;
+use crate::learn::lm::model::Support;
+use crate::learn::lm::signed::tests::{D, N, even, rows_of, with, with_rows};
 use crate::operator::machine::Host;
 
 /// What two halves could win.
@@ -37,13 +37,13 @@ fn entries_are_chosen_in_the_metric_of_the_columns() {
     let (mut index, mut value) = ([0; 4], [0.0; 4]);
     let mut entries = Entries::new(&mut index, &mut value);
     let scales = [1.0, 10.0, 0.0, 2.0];
-    entries.climb(&[3.0, 40.0, 99.0, -2.0], &scales, (2, 2));
+    entries.climb(&[3.0, 40.0, 99.0, -2.0], Forming { scales: &scales, neuron: 2, size: 2 });
     assert_eq!((entries.index(), entries.value()), (&[8, 9][..], &[3.0, 0.4][..]));
-    entries.sift(&[3.0, 0.5, 99.0, -2.0], &scales, (0, 2));
+    entries.sift(&[3.0, 0.5, 99.0, -2.0], Forming { scales: &scales, neuron: 0, size: 2 });
     assert_eq!((entries.index(), entries.value()), (&[1, 3][..], &[0.5, -2.0][..]));
     entries.shift(0, 3, 4);
     assert_eq!(entries.index(), [13, 15]);
-    entries.climb(&[0.0; 4], &scales, (0, 4));
+    entries.climb(&[0.0; 4], Forming { scales: &scales, neuron: 0, size: 4 });
     assert!(entries.index().is_empty());
 }
 
@@ -82,50 +82,52 @@ fn a_random_direction_parts_the_rows_at_their_mean() {
     assert!(directions[0] != directions[1] && directions[1] != directions[2]);
     // Without a mean it is normal in the metric of the columns.
     entries.across(&[0.0; 4], &scales, 0, 1);
-    let mut rng = Rng::new(1, stream::BIRTH);
+    let mut rng = Rng::new(1, stream::NEURON);
     let normal: [f32; 4] = core::array::from_fn(|_| rng.normal());
     assert_eq!(entries.value(), [normal[0] / 2.0, normal[1], 0.0, normal[3] / 4.0]);
 }
 
 #[test]
 fn an_atom_wins_what_its_input_alone_explains() {
-    with(Signs::Positive, &[(1.0, W)], &[(8, 0.5)], |bench| {
-        bench.loss().unwrap();
-        let residual = bench.fit.residual().to_vec();
-        let rows = rows_of(bench.fit.sensing);
-        let read = bench.fit.rows_read;
+    with(Signs::Positive, &[(1.0, W)], &[(8, 0.5)], |model| {
+        model.loss().unwrap();
+        let residual = model.fit.residual().to_vec();
+        let rows = rows_of(model.fit.sensing);
+        let read = model.fit.rows_read;
         for number in 0..2 * D as u32 {
             let (j, sign) = (number as usize / 2, if number % 2 == 0 { 1.0 } else { -1.0 });
             let image: std::vec::Vec<f32> = rows.iter().map(|x| (sign * x[j]).max(0.0)).collect();
             let along = dot(&image, &residual);
             let expected = if along > 0.0 { along * along / norm2(&image) } else { 0.0 };
-            let gain = bench.single.atom(&mut bench.fit, D, (number, 3)).unwrap();
+            let gain = model.single.atom_gain(&mut model.fit, D, number, 3).unwrap();
             assert!((gain - expected).abs() <= 1e-4 * expected, "{number}: {gain} {expected}");
         }
         // It reads one column of four.
-        assert_eq!(bench.fit.rows_read - read, 2 * N as u64);
+        assert_eq!(model.fit.rows_read - read, 2 * N as u64);
     });
 }
 
 #[test]
 fn a_birth_wins_what_it_says_once_it_is_as_long_as_the_residual_asks_for() {
     for (seedling, signs, i) in [
-        (Seedling::Atom(3), Signs::Positive, 0),
-        (Seedling::Random(5), Signs::Positive, 4),
-        (Seedling::Random(5), Signs::Balanced, 3),
+        (Origin::Atom(3), Signs::Positive, 0),
+        (Origin::Random(5), Signs::Positive, 4),
+        (Origin::Random(5), Signs::Balanced, 3),
     ] {
         let v = signs.sign(i);
-        with(signs, &[(v, W), (v, [0.0, 1.0, 0.0, 1.0])], &[], |bench| {
-            let before = bench.loss().unwrap() * N as f32;
-            let residual = bench.fit.residual().to_vec();
-            let Bench { fit, single, columns, .. } = &mut *bench;
-            let gain = single.birth(fit, columns.scales(), seedling, (i, 3)).unwrap();
+        with(signs, &[(v, W), (v, [0.0, 1.0, 0.0, 1.0])], &[], |model| {
+            let before = model.loss().unwrap() * N as f32;
+            let residual = model.fit.residual().to_vec();
+            let Model { fit, single, columns, .. } = &mut *model;
+            let gain = single
+                .form(fit, Forming { scales: columns.scales(), neuron: i, size: 3 }, seedling)
+                .unwrap();
             assert!(gain > 0.3 * before && single.entries.index().len() == 3);
             // The image that it was measured by is that of the neuron.
             let factor = dot(&residual, &*single.z) / norm2(&*single.z);
             single.entries.scale(factor);
-            bench.add_single(1.0).unwrap();
-            let won = before - bench.loss().unwrap() * N as f32;
+            model.add_single(1.0).unwrap();
+            let won = before - model.loss().unwrap() * N as f32;
             assert!((won - gain).abs() < 1e-4 * gain, "{seedling:?}: {won} {gain}");
         });
     }
@@ -133,12 +135,13 @@ fn a_birth_wins_what_it_says_once_it_is_as_long_as_the_residual_asks_for() {
 
 #[test]
 fn a_birth_of_all_inputs_points_along_the_one_neuron_that_is_missing() {
-    for seedling in [Seedling::Atom(0), Seedling::Atom(3), Seedling::Random(1), Seedling::Random(2)]
-    {
-        with_rows(even(), Signs::Positive, &[(1.0, W)], &[], |bench| {
-            bench.loss().unwrap();
-            let Bench { fit, single, columns, .. } = &mut *bench;
-            single.birth(fit, columns.scales(), seedling, (0, D)).unwrap();
+    for seedling in [Origin::Atom(0), Origin::Atom(3), Origin::Random(1), Origin::Random(2)] {
+        with_rows(even(), Signs::Positive, &[(1.0, W)], &[], |model| {
+            model.loss().unwrap();
+            let Model { fit, single, columns, .. } = &mut *model;
+            single
+                .form(fit, Forming { scales: columns.scales(), neuron: 0, size: D }, seedling)
+                .unwrap();
             let scales = columns.scales();
             let (mut own, mut other) = ([0.0; D], W);
             other.iter_mut().zip(scales).for_each(|(w, c)| *w *= c);
@@ -154,11 +157,18 @@ fn a_birth_of_all_inputs_points_along_the_one_neuron_that_is_missing() {
 #[test]
 fn a_split_is_the_best_of_its_lengths_and_nothing_for_a_neuron_that_is_never_active() {
     let (up, down) = ([1.0, 1.0, 0.0, 0.0], [1.0, -1.0, 0.0, 0.0]);
-    with(Signs::Positive, &[(1.0, up), (1.0, down)], &[(8, 2.0), (12, 0.0)], |bench| {
-        let before = bench.loss().unwrap() * N as f32;
-        let Bench { fit, single, columns, net, .. } = &mut *bench;
-        let gain =
-            single.split(fit, columns.scales(), (net.view().block(2), 2), (1, None)).unwrap();
+    with(Signs::Positive, &[(1.0, up), (1.0, down)], &[(8, 2.0), (12, 0.0)], |model| {
+        let before = model.loss().unwrap() * N as f32;
+        let Model { fit, single, columns, net, .. } = &mut *model;
+        let gain = single
+            .split(
+                fit,
+                Forming { scales: columns.scales(), neuron: 2, size: 2 },
+                net.view().w().block(2),
+                1,
+                None,
+            )
+            .unwrap();
         assert!(gain > 0.5 * before && gain <= before * 1.001, "{gain} {before}");
         // No other of the lengths wins more.
         let (z, t) = (&*single.z, &mut *single.t);
@@ -170,12 +180,25 @@ fn a_split_is_the_best_of_its_lengths_and_nothing_for_a_neuron_that_is_never_act
         // Along labels that ask for the opposite there is nothing to win, and it has no length.
         let opposite: std::vec::Vec<f32> = fit.residual().iter().map(|r| -r.abs()).collect();
         let lost = single
-            .split(fit, columns.scales(), (net.view().block(2), 2), (1, Some(&opposite)))
+            .split(
+                fit,
+                Forming { scales: columns.scales(), neuron: 2, size: 2 },
+                net.view().w().block(2),
+                1,
+                Some(&opposite),
+            )
             .unwrap();
         assert_eq!(lost, 0.0);
         assert!(single.entries.value().iter().all(|w| *w == 0.0));
-        let none =
-            single.split(fit, columns.scales(), (net.view().block(3), 2), (1, None)).unwrap();
+        let none = single
+            .split(
+                fit,
+                Forming { scales: columns.scales(), neuron: 3, size: 2 },
+                net.view().w().block(3),
+                1,
+                None,
+            )
+            .unwrap();
         assert_eq!(none, 0.0);
     });
 }

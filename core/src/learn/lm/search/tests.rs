@@ -1,10 +1,10 @@
-//! What all stages of a search use, on the bench of one output.
+//! What all stages of a search use, on the model of one output.
 
 extern crate std;
 use super::*;
 use crate::data::samples::{NormalRows, Samples};
-use crate::learn::lm::bench::Bench;
-use crate::learn::lm::bench::tests::{D, N, P, bench, operator};
+use crate::learn::lm::goal::OneOutput;
+use crate::learn::lm::signed::tests::{D, N, P, at, operator};
 use crate::network::gates::Signs;
 use crate::network::net::Shape;
 use crate::operator::gated::Gated;
@@ -13,7 +13,7 @@ use std::{vec, vec::Vec};
 type Observer = fn(&Progress<'_>) -> bool;
 /// A search for networks of one output whose buffers are never given back.
 pub(in crate::learn::lm) type Searching<R = NormalRows> =
-    Search<'static, Bench<'static, Gated<'static, R>>, Observer>;
+    Search<'static, Gated<'static, R>, OneOutput, Observer>;
 
 pub(in crate::learn::lm) const FIRST: [f32; D] = [1.0, -2.0, 0.5, 0.0];
 pub(in crate::learn::lm) const SECOND: [f32; D] = [0.0, 1.0, 0.0, 1.0];
@@ -21,7 +21,7 @@ pub(in crate::learn::lm) const SECOND: [f32; D] = [0.0, 1.0, 0.0, 1.0];
 pub(in crate::learn::lm) const BOTH: [(u32, f32); 5] =
     [(4, 1.0), (5, -2.0), (6, 0.5), (13, 1.0), (15, 1.0)];
 
-/// A search that stands at `net`, on the bench of [`crate::learn::lm::bench::tests::with`], where
+/// A search that stands at `net`, on the model of [`crate::learn::lm::signed::tests::with`], where
 /// the labels are those of `planted`.
 pub(in crate::learn::lm) fn searching(
     params: &Params,
@@ -43,14 +43,14 @@ pub(in crate::learn::lm) fn searching_rows<R: Samples + 'static>(
         || Sides::new(Shape::signed(D, P, params.signs), vec![0; 64].leak(), vec![0.0; 64].leak());
     let observe: Observer = |_| true;
     let mut search = Search {
-        bench: bench(sensing, params, planted, net),
+        model: at(sensing, params, planted, net),
         base: sides(),
-        kept: sides(),
+        trial: sides(),
         best: sides(),
-        found: sides(),
+        result: sides(),
         params: *params,
         state: State::starting(N),
-        log: Log { observe, info: Info::NONE, cut_off: false },
+        log: Log { observe, info: Info::default(), cut_off: false },
     };
     search.take_up(N - params.validation).unwrap();
     search
@@ -74,13 +74,13 @@ fn a_descent_ends_where_a_step_leaves_more_than_85_percent() {
     for count in 1..=BOTH.len() {
         let new = || searching(&Params::DEFAULT, &planted, &BOTH[..count]);
         let mut search = new();
-        let loss = search.bench.loss().unwrap();
+        let loss = search.model.loss().unwrap();
         let (mut last, mut steps) = (loss, 0);
         loop {
             let (least, again) = search.down(last, Phase::Descend).unwrap();
             steps += 1;
             assert_eq!((again, search.log.info.steps), (least < 0.85 * last, steps));
-            assert!(search.state.best_loss <= least && search.bench.counted() <= 8);
+            assert!(search.state.best_loss <= least && search.model.counted() <= 8);
             slow += u32::from(again && least > 0.7 * last);
             last = least;
             if !again {
@@ -90,11 +90,11 @@ fn a_descent_ends_where_a_step_leaves_more_than_85_percent() {
         assert!(steps > 1 && last < loss);
         // A descent is these steps.
         let mut whole = new();
-        let loss = whole.bench.loss().unwrap();
+        let loss = whole.model.loss().unwrap();
         assert_eq!(whole.descend(loss, Phase::Descend).unwrap(), last);
         assert_eq!(
-            (bits(whole.bench.view()), whole.log.info.steps),
-            (bits(search.bench.view()), steps)
+            (bits(whole.model.view()), whole.log.info.steps),
+            (bits(search.model.view()), steps)
         );
     }
     assert!(slow > 0);
@@ -103,8 +103,8 @@ fn a_descent_ends_where_a_step_leaves_more_than_85_percent() {
 #[test]
 fn no_step_is_made_from_what_rounding_leaves_or_once_the_run_is_done() {
     let mut search = half();
-    let loss = search.bench.loss().unwrap();
-    let floor = 1e-14 * search.bench.fit().power();
+    let loss = search.model.loss().unwrap();
+    let floor = 1e-14 * search.model.fit.power();
     assert_eq!(search.down(floor, Phase::Move).unwrap(), (floor, false));
     search.log.info.stopped = true;
     assert_eq!(search.down(loss, Phase::Move).unwrap(), (loss, false));
@@ -112,7 +112,7 @@ fn no_step_is_made_from_what_rounding_leaves_or_once_the_run_is_done() {
     search.log.info.steps = search.params.steps;
     assert_eq!(search.down(loss, Phase::Move).unwrap(), (loss, false));
     assert_eq!(search.descend(loss, Phase::Move).unwrap(), loss);
-    assert_eq!((bits(search.bench.view()).len(), search.best.nnz()), (3, 0));
+    assert_eq!((bits(search.model.view()).len(), search.best.nnz()), (3, 0));
     search.log.info.steps -= 1;
     assert!(search.down(loss, Phase::Move).unwrap().0 < loss);
     assert!(search.is_done());
@@ -121,13 +121,13 @@ fn no_step_is_made_from_what_rounding_leaves_or_once_the_run_is_done() {
 #[test]
 fn the_best_network_is_the_one_of_least_loss_and_the_first_of_equals() {
     let mut search = half();
-    search.keep_best(2.0).unwrap();
-    let first = bits(search.bench.view());
-    search.bench.remove(1);
-    search.keep_best(2.0).unwrap();
-    search.keep_best(f32::NAN).unwrap();
+    search.store_best(2.0).unwrap();
+    let first = bits(search.model.view());
+    search.model.remove(1);
+    search.store_best(2.0).unwrap();
+    search.store_best(f32::NAN).unwrap();
     assert_eq!((bits(search.best.view()), search.state.best_loss), (first, 2.0));
-    search.keep_best(1.0).unwrap();
+    search.store_best(1.0).unwrap();
     assert_eq!((search.best.nnz(), search.state.best_loss), (0, 1.0));
 }
 
@@ -137,20 +137,20 @@ fn the_result_is_the_network_of_least_loss_on_the_rows_held_out_where_there_are_
     for (params, chosen) in [(Params::DEFAULT, 1), (params, 2)] {
         let mut search = searching(&params, &[(1.0, FIRST), (1.0, SECOND)], &BOTH);
         // First a poor network that claims much, then a good one that claims less.
-        let good = bits(search.bench.view());
-        search.bench.remove(3);
-        let poor = bits(search.bench.view());
+        let good = bits(search.model.view());
+        search.model.remove(3);
+        let poor = bits(search.model.view());
         search.state.stale = 5;
-        search.keep_found(0.5).unwrap();
-        assert_eq!((bits(search.found.view()), search.state.found_loss), (poor.clone(), 0.5));
+        search.store_result(0.5).unwrap();
+        assert_eq!((bits(search.result.view()), search.state.result_loss), (poor.clone(), 0.5));
         search
-            .bench
-            .load(searching(&params, &[(1.0, FIRST), (1.0, SECOND)], &BOTH).bench.view())
+            .model
+            .load(searching(&params, &[(1.0, FIRST), (1.0, SECOND)], &BOTH).model.view())
             .unwrap();
-        search.keep_found(0.75).unwrap();
-        assert_eq!(bits(search.found.view()), if chosen == 1 { poor } else { good });
+        search.store_result(0.75).unwrap();
+        assert_eq!(bits(search.result.view()), if chosen == 1 { poor } else { good });
         // The search itself goes by the rows that are fitted.
-        assert_eq!(search.state.found_loss, 0.5);
+        assert_eq!(search.state.result_loss, 0.5);
         assert_eq!(
             (search.state.held < 1e-12, search.state.stale),
             if chosen == 1 { (false, 5) } else { (true, 0) }
@@ -162,14 +162,14 @@ fn the_result_is_the_network_of_least_loss_on_the_rows_held_out_where_there_are_
 fn a_look_at_the_rows_held_out_leaves_rows_residual_and_goal_as_they_were() {
     let params = Params { validation: 20, ..Params::DEFAULT };
     let mut search = searching(&params, &[(1.0, FIRST), (1.0, SECOND)], &BOTH[..3]);
-    let loss = search.bench.loss().unwrap();
-    let (residual, goal) = (search.bench.fit().residual().to_vec(), search.bench.task().goal);
-    let held = search.held_loss().unwrap();
+    let loss = search.model.loss().unwrap();
+    let (residual, goal) = (search.model.fit.residual().to_vec(), search.model.task.goal);
+    let held = search.validation_loss().unwrap();
     assert_eq!(residual.len(), N - 20);
-    assert_eq!((search.bench.fit().residual(), search.bench.task().goal), (&residual[..], goal));
+    assert_eq!((search.model.fit.residual(), search.model.task.goal), (&residual[..], goal));
     // It is the mean over the last 20 rows.
     let mut all = searching(&Params::DEFAULT, &[(1.0, FIRST), (1.0, SECOND)], &BOTH[..3]);
-    let both = all.bench.loss().unwrap();
+    let both = all.model.loss().unwrap();
     assert!(
         (held * 20.0 + loss * 40.0 - both * 60.0).abs() < 1e-4 * both * 60.0,
         "{held} {loss} {both}"
@@ -181,26 +181,26 @@ fn fits_are_exact_in_parts_of_the_labels_on_the_rows_that_are_fitted() {
     let mut search = half();
     for rows in [7, N] {
         search.select(rows).unwrap();
-        let goal = search.params.exact * search.bench.fit().power();
-        assert_eq!((search.bench.task().goal, search.state.rows as usize), (goal, rows));
+        let goal = search.params.exact * search.model.fit.power();
+        assert_eq!((search.model.task.goal, search.state.rows as usize), (goal, rows));
         assert!(
             search.is_exact(goal) && !search.is_exact(goal * 1.001) && !search.is_exact(f32::NAN)
         );
     }
     // Four times the rows, as far as there are any.
     search.widen(7).unwrap();
-    assert_eq!((search.bench.fit().rows(), search.state.rows), (28, 28));
+    assert_eq!((search.model.fit.rows(), search.state.rows), (28, 28));
     search.widen(28).unwrap();
-    assert_eq!(search.bench.fit().rows(), N);
+    assert_eq!(search.model.fit.rows(), N);
 }
 
 #[test]
 fn an_observer_that_ends_the_run_is_told_the_rest_which_is_hurried_but_no_checkpoint() {
     let mut search = half();
     search.hurry();
-    assert!(!search.bench.task().hurried);
+    assert!(!search.model.task.hurried);
     search.log.observe = |_| false;
-    let loss = search.bench.loss().unwrap();
+    let loss = search.model.loss().unwrap();
     search.outer(loss, 6, Phase::Trial).unwrap();
     assert!(search.log.info.stopped && search.is_done());
     // A step is told, and what the observer says changes nothing; a checkpoint would not be that of
@@ -214,7 +214,7 @@ fn an_observer_that_ends_the_run_is_told_the_rest_which_is_hurried_but_no_checkp
     search.tell_checkpoint();
     assert!(search.log.info.stopped && search.log.info.steps == 2);
     search.hurry();
-    assert!(search.bench.task().hurried && search.bench.task().steps(9) == 2);
+    assert!(search.model.task.hurried && search.model.task.steps(9) == 2);
 }
 
 #[test]
@@ -222,9 +222,9 @@ fn an_operator_that_ends_the_search_leaves_what_is_at_hand_as_the_best_where_the
     let mut search = half();
     search.state.stage = Stage::Fall;
     assert_eq!(search.cut_off().unwrap(), Stage::Kick);
-    assert_eq!(bits(search.best.view()), bits(search.bench.view()));
+    assert_eq!(bits(search.best.view()), bits(search.model.view()));
     let best = bits(search.best.view());
-    search.bench.remove(1);
+    search.model.remove(1);
     assert_eq!(search.cut_off().unwrap(), Stage::Kick);
     assert_eq!(bits(search.best.view()), best);
     search.state.stage = Stage::Polish;
@@ -236,26 +236,26 @@ fn an_operator_that_ends_the_search_leaves_what_is_at_hand_as_the_best_where_the
 fn a_checkpoint_gives_networks_damping_and_counters_back() {
     let (mut from, mut to) =
         (half(), searching(&Params::DEFAULT, &[(1.0, FIRST), (1.0, SECOND)], &[]));
-    let loss = from.bench.loss().unwrap();
+    let loss = from.model.loss().unwrap();
     from.descend(loss, Phase::Descend).unwrap();
-    from.keep_found(0.5).unwrap();
+    from.store_result(0.5).unwrap();
     from.state.turn = 7;
-    from.bench.task_mut().merges = 3;
+    from.model.task.merges = 3;
     from.tell_checkpoint();
-    let (state, net) = (from.state, from.bench.view());
-    let checkpoint = Checkpoint { state, net, best: from.best.view(), found: from.found.view() };
+    let (state, net) = (from.state, from.model.view());
+    let checkpoint = Checkpoint { state, net, best: from.best.view(), result: from.result.view() };
     to.restore(&checkpoint).unwrap();
     assert_eq!(to.state, state);
     for (a, b) in [
-        (to.bench.view(), net),
+        (to.model.view(), net),
         (to.best.view(), from.best.view()),
-        (to.found.view(), from.found.view()),
+        (to.result.view(), from.result.view()),
     ] {
         assert_eq!(bits(a), bits(b));
         assert!(a.nnz() > 0);
     }
-    assert_eq!(to.bench.fit().solver.lambda(), from.bench.fit().solver.lambda());
-    assert_eq!((to.bench.task().merges, to.log.info.steps), (3, from.log.info.steps));
+    assert_eq!(to.model.fit.solver.lambda(), from.model.fit.solver.lambda());
+    assert_eq!((to.model.task.merges, to.log.info.steps), (3, from.log.info.steps));
     // Of another number of blocks it is refused.
     let other = crate::network::net::Network::empty(Shape::signed(D, P + 1, Signs::Positive));
     assert!(to.restore(&Checkpoint { net: other, ..checkpoint }).is_err());

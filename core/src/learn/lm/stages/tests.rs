@@ -1,14 +1,14 @@
-//! The stages of a search, one by one, on the bench of one output.
+//! The stages of a search, one by one, on the model of one output.
 
 extern crate std;
 use super::*;
 use crate::base::rng::Rng;
 use crate::data::samples::FnRows;
 use crate::learn::lm::Params;
-use crate::learn::lm::bench::tests::{D, N};
 use crate::learn::lm::search::tests::{
     BOTH, FIRST, SECOND, Searching, bits, searching, searching_rows,
 };
+use crate::learn::lm::signed::tests::{D, N};
 use std::vec::Vec;
 
 const PLANTED: [(f32, [f32; D]); 2] = [(1.0, FIRST), (1.0, SECOND)];
@@ -22,18 +22,18 @@ const SEVEN: [(u32, f32); 7] =
 /// A search at `net`, which is its best network too, and its loss.
 fn standing(params: &Params, planted: &[(f32, [f32; D])], net: &[(u32, f32)]) -> (Searching, f32) {
     let mut search = searching(params, planted, net);
-    let loss = search.bench.loss().unwrap();
-    search.keep_best(loss).unwrap();
+    let loss = search.model.loss().unwrap();
+    search.store_best(loss).unwrap();
     (search, loss)
 }
 
-/// Which of [`SEVEN`] a kick with this seed leaves, as the `number`th after so many without
+/// Which of [`SEVEN`] a restart with this seed leaves, as the `number`th after so many without
 /// progress.
 fn left(seed: u64, number: u32, idle: u32) -> Vec<usize> {
     let (mut search, _) = standing(&Params { seed, ..Params::DEFAULT }, &RICH, &SEVEN);
     (search.state.kicks, search.state.idle) = (number, idle);
-    search.empty_some();
-    search.bench.neurons().map(|block| block.neuron()).collect()
+    search.drop_neurons();
+    search.model.neurons().map(|block| block.neuron()).collect()
 }
 
 #[test]
@@ -63,33 +63,33 @@ fn a_kick_is_that_of_its_seed_and_its_number() {
 fn a_kick_starts_from_the_best_network_and_keeps_it() {
     let (mut search, _) = standing(&Params::DEFAULT, &RICH, &SEVEN);
     let best = bits(search.best.view());
-    search.bench.net.clear();
-    assert_eq!(search.kick().unwrap(), Stage::Fall);
-    assert_eq!(search.bench.live(), 6);
+    search.model.net.clear();
+    assert_eq!(search.restart().unwrap(), Stage::Fall);
+    assert_eq!(search.model.live(), 6);
     assert_eq!((search.state.kicks, search.log.info.kicks), (1, 1));
     assert_eq!(bits(search.best.view()), best);
     // What is left is fitted.
-    let fitted = search.bench.loss().unwrap();
+    let fitted = search.model.loss().unwrap();
     let indices = |bits: &[(u32, u32)]| bits.iter().map(|(j, _)| *j).collect::<Vec<_>>();
-    assert!(indices(&bits(search.bench.view())).iter().all(|j| indices(&best).contains(j)));
-    let refitted = search.bench.improve(fitted, 1, 0.0).unwrap();
+    assert!(indices(&bits(search.model.view())).iter().all(|j| indices(&best).contains(j)));
+    let refitted = search.model.improve(fitted, 1, 0.0).unwrap();
     assert!(refitted > 0.9 * fitted, "{refitted} {fitted}");
-    // The same kick of another run has the same bits.
+    // The same restart of another run has the same bits.
     let (mut again, _) = standing(&Params::DEFAULT, &RICH, &SEVEN);
-    again.kick().unwrap();
+    again.restart().unwrap();
     let (mut other, _) = standing(&Params::DEFAULT, &RICH, &SEVEN);
-    other.bench.net.clear();
-    other.kick().unwrap();
-    assert_eq!(bits(again.bench.view()), bits(other.bench.view()));
+    other.model.net.clear();
+    other.restart().unwrap();
+    assert_eq!(bits(again.model.view()), bits(other.model.view()));
 }
 
 #[test]
 fn a_kick_that_leaves_no_neuron_starts_anew_only_where_weights_are_few_for_the_labels() {
     for tight in [false, true] {
         let (mut search, _) = standing(&Params::DEFAULT, &PLANTED, &BOTH[..3]);
-        search.bench.task_mut().tight = tight;
-        assert_eq!(search.kick().unwrap(), Stage::Fall);
-        assert_eq!(search.bench.live() > 0, tight);
+        search.model.task.tight = tight;
+        assert_eq!(search.restart().unwrap(), Stage::Fall);
+        assert_eq!(search.model.live() > 0, tight);
     }
 }
 
@@ -98,10 +98,10 @@ fn without_a_kick_left_the_search_ends_with_the_best_network_of_s_weights() {
     for (kicks, stopped) in [(0, false), (9, true)] {
         let (mut search, _) = standing(&Params { kicks, ..Params::DEFAULT }, &RICH, &SEVEN);
         search.log.info.stopped = stopped;
-        assert_eq!(search.kick().unwrap(), Stage::AllRows);
+        assert_eq!(search.restart().unwrap(), Stage::AllRows);
         assert_eq!((search.state.kicks, search.log.info.kicks), (0, 0));
-        assert!((1..=6).contains(&search.found.nnz()) && search.bench.live() <= 3);
-        assert_eq!(bits(search.bench.view()), bits(search.found.view()));
+        assert!((1..=6).contains(&search.result.nnz()) && search.model.live() <= 3);
+        assert_eq!(bits(search.model.view()), bits(search.result.view()));
     }
 }
 
@@ -110,7 +110,7 @@ fn kicks_lead_nowhere_where_the_best_loss_has_not_fallen_by_two_percent_for_some
     let params = Params { patience: 3, ..Params::DEFAULT };
     let mut search = searching(&params, &RICH, &[]);
     let mut idle = |part: f32| {
-        search.state.best_loss = part * search.bench.fit().power();
+        search.state.best_loss = part * search.model.fit.power();
         (search.is_idle(), search.state.idle)
     };
     let seen = [0.5, 0.495, 0.495, 0.48, 0.48, 0.48, 0.479].map(&mut idle);
@@ -151,18 +151,18 @@ fn all_rows_refute_a_fit_of_too_few_and_the_search_goes_on_with_four_times_as_ma
     let with = (1.0, [1.0, -2.0, 0.5, 1.0]);
     let mut search = searching_rows(late(), &Params::DEFAULT, &[with], &BOTH[..3]);
     search.take_up(10).unwrap();
-    let loss = search.bench.loss().unwrap();
-    search.keep_best(loss).unwrap();
+    let loss = search.model.loss().unwrap();
+    search.store_best(loss).unwrap();
     assert!(loss < 1e-12);
-    assert_eq!(search.kick().unwrap(), Stage::Descend);
-    assert_eq!((search.state.rows, search.bench.fit().rows(), search.state.kicks), (40, 40, 0));
+    assert_eq!(search.restart().unwrap(), Stage::Descend);
+    assert_eq!((search.state.rows, search.model.fit.rows(), search.state.kicks), (40, 40, 0));
     // A fit that all rows bear out is not refuted, and one of all rows cannot be.
     for rows in [10, N] {
         let mut search = searching_rows(late(), &Params::DEFAULT, &[(1.0, FIRST)], &BOTH[..3]);
         search.take_up(rows).unwrap();
         search.state.best_loss = 1e-3;
         assert!(!search.refute().unwrap());
-        assert_eq!(search.bench.fit().rows(), rows);
+        assert_eq!(search.model.fit.rows(), rows);
     }
 }
 
@@ -172,11 +172,11 @@ fn a_search_that_leads_nowhere_goes_on_with_more_rows_and_ends_on_all() {
         let params = Params { patience: 1, ..Params::DEFAULT };
         let (mut search, _) = standing(&params, &RICH, &SEVEN);
         search.take_up(rows).unwrap();
-        search.state.best_loss = 0.5 * search.bench.fit().power();
+        search.state.best_loss = 0.5 * search.model.fit.power();
         search.state.mark = search.state.best_loss;
         // All rows do not refute a loss as large as that.
-        assert_eq!(search.kick().unwrap(), next);
-        assert_eq!((search.bench.fit().rows(), search.state.kicks), (N, 0));
+        assert_eq!(search.restart().unwrap(), next);
+        assert_eq!((search.model.fit.rows(), search.state.kicks), (N, 0));
     }
 }
 
@@ -187,8 +187,8 @@ fn a_search_without_progress_on_the_rows_held_out_ends_early() {
     let (mut search, _) = standing(&params, &RICH, &SEVEN);
     // The best network so far is brought to s weights and counts where it is better on them.
     assert!(!search.is_stale().unwrap());
-    assert!((1..=6).contains(&search.found.nnz()) && search.state.stale == 0);
-    assert_eq!(bits(search.bench.view()), bits(search.best.view()));
+    assert!((1..=6).contains(&search.result.nnz()) && search.state.stale == 0);
+    assert_eq!(bits(search.model.view()), bits(search.best.view()));
     search.state.idle = 1;
     let steps = search.log.info.steps;
     assert!(!search.is_stale().unwrap() && search.is_stale().unwrap());
@@ -200,7 +200,7 @@ fn a_search_without_progress_on_the_rows_held_out_ends_early() {
     assert!(!search.is_stale().unwrap());
     assert_eq!(search.state.stale, 3);
     (search.params.validation, search.state.stale) = (20, 9);
-    assert_eq!(search.kick().unwrap(), Stage::AllRows);
+    assert_eq!(search.restart().unwrap(), Stage::AllRows);
     assert!(search.state.early);
 }
 
@@ -208,17 +208,17 @@ fn a_search_without_progress_on_the_rows_held_out_ends_early() {
 fn a_search_begins_with_no_best_network_but_that_at_hand() {
     let (mut search, loss) = standing(&Params::DEFAULT, &RICH, &SEVEN);
     let state = &mut search.state;
-    (state.best_loss, state.found_loss, state.mark) = (0.0, 0.0, 0.0);
+    (state.best_loss, state.result_loss, state.mark) = (0.0, 0.0, 0.0);
     (state.kicks, state.idle, state.stale) = (9, 9, 9);
-    search.bench.remove(0);
+    search.model.remove(0);
     assert_eq!(search.begin(loss).unwrap(), Stage::Fall);
     let state = &search.state;
     assert_eq!(
-        (state.best_loss, state.found_loss, state.mark),
+        (state.best_loss, state.result_loss, state.mark),
         (loss, f32::INFINITY, f32::INFINITY)
     );
     assert_eq!((state.kicks, state.idle, state.stale), (0, 0, 0));
-    assert_eq!(bits(search.best.view()), bits(search.bench.view()));
+    assert_eq!(bits(search.best.view()), bits(search.model.view()));
 }
 
 #[test]
@@ -226,24 +226,24 @@ fn steps_lead_to_steps_until_they_stall_and_moves_to_moves_until_none_helps() {
     let (mut search, mut loss) = standing(&Params::DEFAULT, &RICH, &BOTH);
     let mut steps = 1;
     while search.fall(loss).unwrap() == Stage::Fall {
-        loss = search.bench.loss().unwrap();
+        loss = search.model.loss().unwrap();
         steps += 1;
     }
     assert_eq!(search.log.info.steps, steps);
-    loss = search.bench.loss().unwrap();
+    loss = search.model.loss().unwrap();
     for _ in 0..50 {
         let moves = search.log.info.moves;
         match search.moves(loss).unwrap() {
             Stage::Moves => assert_eq!(search.log.info.moves, moves + 1),
             next => {
                 assert_eq!(
-                    (next, search.log.info.moves, search.found.nnz()),
+                    (next, search.log.info.moves, search.result.nnz()),
                     (Stage::Kick, moves, 0)
                 );
                 return;
             }
         }
-        loss = search.bench.loss().unwrap();
+        loss = search.model.loss().unwrap();
     }
     panic!("moves without an end");
 }
@@ -254,10 +254,10 @@ fn an_exact_fit_of_too_many_weights_is_brought_down_to_those_that_were_planted()
         [(4, 1.0), (5, -2.0), (6, 0.5), (7, 1e-7), (12, 1e-7), (13, 1.0), (14, 1e-7), (15, 1.0)];
     let (mut search, loss) = standing(&Params::DEFAULT, &PLANTED, &spread);
     assert!(search.is_exact(loss));
-    search.bench.task_mut().nnz = 5;
+    search.model.task.nnz = 5;
     assert_eq!(search.moves(loss).unwrap(), Stage::AllRows);
-    assert_eq!(search.found.view().w().index(), [4, 5, 6, 13, 15]);
-    assert!(search.is_exact(search.state.found_loss) && search.log.info.trials == 0);
+    assert_eq!(search.result.view().w().index(), [4, 5, 6, 13, 15]);
+    assert!(search.is_exact(search.state.result_loss) && search.log.info.trials == 0);
     // Where the run was ended a fit that is not exact is brought down all the same.
     let (mut search, loss) = standing(&Params::DEFAULT, &RICH, &SEVEN);
     search.log.info.stopped = true;
@@ -278,10 +278,10 @@ fn the_way_down_keeps_the_weights_of_largest_salience() {
         })
         .collect();
     let (mut search, loss) = standing(&Params::DEFAULT, &planted, &net);
-    (search.bench.task_mut().hidden, search.bench.task_mut().nnz) = (7, 3);
+    (search.model.task.hidden, search.model.task.nnz) = (7, 3);
     search.finish(loss).unwrap();
-    assert_eq!(search.found.view().w().index(), [16, 21, 26]);
-    assert_eq!(search.state.found_loss, search.bench.loss().unwrap());
+    assert_eq!(search.result.view().w().index(), [16, 21, 26]);
+    assert_eq!(search.state.result_loss, search.model.loss().unwrap());
 }
 
 #[test]
@@ -292,10 +292,10 @@ fn an_exact_fit_that_the_way_down_has_spoilt_gets_outer_steps_at_s_weights() {
     // Seven weights on the way down to five or, where that is what there is, to seven.
     let found = |polish: u32, goal: f32, nnz: usize| {
         let (mut search, loss) = standing(&Params { polish, ..Params::DEFAULT }, &planted, &net);
-        let task = search.bench.task_mut();
+        let task = &mut search.model.task;
         (task.goal, task.nnz) = (goal, nnz);
         let found = search.finish(loss).unwrap();
-        assert!(found == search.state.found_loss && search.found.nnz() <= nnz);
+        assert!(found == search.state.result_loss && search.result.nnz() <= nnz);
         (found, search.log.info.steps)
     };
     let (spoilt, cuts) = found(0, 1e-12, 5);
@@ -319,7 +319,7 @@ fn a_way_down_that_is_ended_half_way_is_as_good_as_one_in_a_hurry_from_its_start
         net.chunks(D).map(|row| (1.0, core::array::from_fn(|j| row[j].1))).collect();
     let down = |ended_at: u32, nnz: usize| {
         let (mut search, loss) = standing(&Params::DEFAULT, &planted, &net);
-        let task = search.bench.task_mut();
+        let task = &mut search.model.task;
         (task.goal, task.hidden, task.nnz) = (1e-12, 7, nnz);
         search.log.info.stopped = ended_at == 0;
         search.hurry();
@@ -331,7 +331,7 @@ fn a_way_down_that_is_ended_half_way_is_as_good_as_one_in_a_hurry_from_its_start
         };
         search.finish(loss).unwrap();
         assert_eq!(search.log.info.stopped, ended_at < 4);
-        search.state.found_loss
+        search.state.result_loss
     };
     let mut worse = 0;
     for nnz in [6, 10, 14, 20] {
@@ -352,14 +352,14 @@ fn a_fit_of_all_rows_ends_the_search_and_one_of_a_part_only_does_not() {
     let (mut search, loss) = standing(&Params::DEFAULT, &PLANTED, &BOTH);
     search.take_up(20).unwrap();
     assert_eq!(search.all_rows(loss).unwrap(), Stage::Polish);
-    assert_eq!((search.state.rows as usize, search.found.nnz()), (N, 5));
+    assert_eq!((search.state.rows as usize, search.result.nnz()), (N, 5));
     // Exact on a part: on with four times the part.
     let mut search =
         searching_rows(late(), &Params::DEFAULT, &[(1.0, [1.0, -2.0, 0.5, 1.0])], &BOTH[..3]);
     search.take_up(10).unwrap();
-    let loss = search.bench.loss().unwrap();
+    let loss = search.model.loss().unwrap();
     assert_eq!(search.all_rows(loss).unwrap(), Stage::Descend);
-    assert_eq!(search.bench.fit().rows(), 40);
+    assert_eq!(search.model.fit.rows(), 40);
     // Not exact on all rows, which are all there are.
     let (mut search, loss) = standing(&Params::DEFAULT, &RICH, &SEVEN);
     assert_eq!(search.all_rows(loss).unwrap(), Stage::Polish);
@@ -367,15 +367,15 @@ fn a_fit_of_all_rows_ends_the_search_and_one_of_a_part_only_does_not() {
     // looked for.
     let (mut search, _) = standing(&Params::DEFAULT, &RICH, &SEVEN);
     search.take_up(20).unwrap();
-    let loss = search.bench.loss().unwrap();
-    assert_eq!(search.all_rows(loss).unwrap(), Stage::Settle);
-    assert_eq!(search.bench.fit().rows(), N);
-    let (before, loss) = (search.state.found_loss, search.bench.loss().unwrap());
-    assert_eq!(search.settle(loss).unwrap(), Stage::Polish);
-    assert!(search.state.found_loss < before && search.found.nnz() <= 6);
+    let loss = search.model.loss().unwrap();
+    assert_eq!(search.all_rows(loss).unwrap(), Stage::Support);
+    assert_eq!(search.model.fit.rows(), N);
+    let (before, loss) = (search.state.result_loss, search.model.loss().unwrap());
+    assert_eq!(search.improve_support(loss).unwrap(), Stage::Polish);
+    assert!(search.state.result_loss < before && search.result.nnz() <= 6);
     // The best network while searching was that of fewer rows.
     assert!(search.state.best_loss > 0.0 && search.best.nnz() > 0);
-    assert_eq!(bits(search.bench.view()), bits(search.found.view()));
+    assert_eq!(bits(search.model.view()), bits(search.result.view()));
 }
 
 #[test]
@@ -384,24 +384,24 @@ fn polishing_adds_the_weights_that_are_missing_and_stays_at_s() {
     let (mut search, loss) =
         standing(&Params { polish: 0, ..Params::DEFAULT }, &PLANTED, &BOTH[..4]);
     search.polish(loss).unwrap();
-    assert!(search.found.nnz() == 6 && search.state.found_loss < loss);
+    assert!(search.result.nnz() == 6 && search.state.result_loss < loss);
     let (mut search, _) = standing(&Params::DEFAULT, &PLANTED, &BOTH[..4]);
-    search.bench.task_mut().nnz = 5;
-    search.state.found_loss = f32::INFINITY;
-    let loss = search.bench.loss().unwrap();
+    search.model.task.nnz = 5;
+    search.state.result_loss = f32::INFINITY;
+    let loss = search.model.loss().unwrap();
     assert_eq!(search.polish(loss).unwrap(), Stage::End);
-    assert_eq!(search.found.view().w().index(), [4, 5, 6, 13, 15]);
-    assert!(search.is_exact(search.state.found_loss));
+    assert_eq!(search.result.view().w().index(), [4, 5, 6, 13, 15]);
+    assert!(search.is_exact(search.state.result_loss));
     // Where no exact fit is in reach the plain method has a try.
     let (mut search, _) = standing(&Params::DEFAULT, &RICH, &SEVEN[..6]);
-    let loss = search.bench.loss().unwrap();
+    let loss = search.model.loss().unwrap();
     assert_eq!(search.polish(loss).unwrap(), Stage::Plain);
-    assert!(search.found.nnz() <= 6 && search.state.found_loss < loss);
+    assert!(search.result.nnz() <= 6 && search.state.result_loss < loss);
     // In a run that was ended only with one or two weights.
     for (nnz, next) in [(2, Stage::Plain), (3, Stage::End)] {
-        search.bench.task_mut().nnz = nnz;
+        search.model.task.nnz = nnz;
         search.log.info.stopped = true;
-        search.state.found_loss = f32::INFINITY;
+        search.state.result_loss = f32::INFINITY;
         assert_eq!(search.polish(loss).unwrap(), next);
     }
 }
@@ -409,16 +409,16 @@ fn polishing_adds_the_weights_that_are_missing_and_stays_at_s() {
 #[test]
 fn the_plain_method_finds_one_neuron_and_its_result_counts_where_it_is_better() {
     let (mut search, _) = standing(&Params::DEFAULT, &[(1.0, FIRST)], &SEVEN[..1]);
-    search.bench.task_mut().nnz = 3;
-    (search.state.found_loss, search.bench.task_mut().hidden) = (f32::INFINITY, 1);
+    search.model.task.nnz = 3;
+    (search.state.result_loss, search.model.task.hidden) = (f32::INFINITY, 1);
     assert_eq!(search.plain().unwrap(), Stage::End);
-    let plain = search.state.found_loss;
-    assert!(plain < 0.5 * search.bench.fit().power() && search.found.nnz() <= 3, "{plain}");
-    search.state.found_loss = 0.0;
-    let found = bits(search.found.view());
+    let plain = search.state.result_loss;
+    assert!(plain < 0.5 * search.model.fit.power() && search.result.nnz() <= 3, "{plain}");
+    search.state.result_loss = 0.0;
+    let found = bits(search.result.view());
     search.params.seed = 8;
     assert_eq!(search.plain().unwrap(), Stage::End);
-    assert_eq!((bits(search.found.view()), search.state.found_loss), (found, 0.0));
+    assert_eq!((bits(search.result.view()), search.state.result_loss), (found, 0.0));
 }
 
 #[test]
@@ -430,11 +430,11 @@ fn debiasing_changes_values_only_and_ends_where_nothing_is_won() {
         search.take_up(20).unwrap();
         assert_eq!(search.refit().unwrap(), Stage::End);
         assert_eq!(
-            (search.bench.fit().rows(), search.is_exact(search.state.found_loss)),
+            (search.model.fit.rows(), search.is_exact(search.state.result_loss)),
             (N, exact)
         );
-        assert!(search.state.found_loss < loss);
-        assert_eq!(search.found.view().w().index(), BOTH.map(|(j, _)| j));
+        assert!(search.state.result_loss < loss);
+        assert_eq!(search.result.view().w().index(), BOTH.map(|(j, _)| j));
         assert!(search.log.info.steps <= 10);
     }
 }

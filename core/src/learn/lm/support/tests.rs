@@ -4,8 +4,8 @@
 extern crate std;
 use super::*;
 use crate::data::samples::FnRows;
-use crate::learn::lm::bench::tests::{D, N, P, along, rows_of, with, with_rows};
-use crate::learn::lm::problem::Problem;
+use crate::learn::lm::model::{Moves, Support};
+use crate::learn::lm::signed::tests::{D, N, P, along, rows_of, with, with_rows};
 use crate::network::gates::Signs;
 
 /// Thresholds `value` on flat indices 0, 1, … of neurons of three inputs.
@@ -17,7 +17,7 @@ fn kept(value: &[f32], free: usize, count: usize) -> std::vec::Vec<u32> {
     let mut net = Editable::new(3, 4, &mut i, &mut v);
     assert!(net.add(&index, value));
     let mut buffer = [0.0; 12];
-    threshold(&mut net, (&norms, &mut buffer), (free, count)).unwrap();
+    threshold(&mut net, &norms, &mut buffer, free, count).unwrap();
     net.view().index().to_vec()
 }
 
@@ -42,7 +42,7 @@ fn a_buffer_that_is_too_short_is_an_error() {
     let mut net = Editable::new(1, 4, &mut i, &mut v);
     assert!(net.add(&[0, 1, 2], &[1.0, 2.0, 3.0]));
     for (norms, buffer) in [(2, 3), (3, 2)] {
-        let refused = threshold(&mut net, (&[1.0; 3][..norms], &mut [0.0; 3][..buffer]), (0, 1));
+        let refused = threshold(&mut net, &[1.0; 3][..norms], &mut [0.0; 3][..buffer], 0, 1);
         assert!(matches!(refused, Err(Error::Length { expected: 3, got: 2, .. })));
     }
 }
@@ -61,10 +61,10 @@ fn made(
 
 #[test]
 fn a_column_counts_by_its_root_mean_square_and_one_that_vanishes_not_at_all() {
-    with_rows(made(|_, a, b| [a, 1e-16 * b, 1e3 * b, 0.0]), Signs::Positive, &[], &[], |bench| {
-        let rows = rows_of(bench.fit.sensing);
+    with_rows(made(|_, a, b| [a, 1e-16 * b, 1e3 * b, 0.0]), Signs::Positive, &[], &[], |model| {
+        let rows = rows_of(model.fit.sensing);
         let rms = |j: usize| sqrt(rows.iter().map(|x| x[j] * x[j]).sum::<f32>() / N as f32);
-        let scales = bench.columns.scales();
+        let scales = model.columns.scales();
         for j in [0, 2] {
             assert!((scales[j] / rms(j) - 1.0).abs() < 1e-5, "{j}");
         }
@@ -83,8 +83,8 @@ fn of_columns_that_are_multiples_the_first_one_counts() {
             })
             .collect();
         let mut counts = [false; D];
-        with_rows(made(move |k, _, _| table[k]), Signs::Positive, &[], &[], |bench| {
-            counts = core::array::from_fn(|j| bench.columns.scales()[j] > 0.0);
+        with_rows(made(move |k, _, _| table[k]), Signs::Positive, &[], &[], |model| {
+            counts = core::array::from_fn(|j| model.columns.scales()[j] > 0.0);
         });
         counts
     };
@@ -97,26 +97,27 @@ fn of_columns_that_are_multiples_the_first_one_counts() {
 #[test]
 fn the_first_weights_are_the_largest_gradients_under_random_gates_as_long_as_the_labels_ask_for() {
     let planted = [(1.0, [1.0, -2.0, 0.5, 0.0]), (1.0, [0.0, 1.0, 0.0, 1.0])];
-    with(Signs::Positive, &planted, &[(0, 9.0)], |bench| {
+    with(Signs::Positive, &planted, &[(0, 9.0)], |model| {
         let seed = 5;
-        bench.start(seed).unwrap();
-        let loss = bench.loss().unwrap();
+        model.start(seed).unwrap();
+        let loss = model.loss().unwrap();
         // g = A^T y under the gates of the seed.
-        let labels: std::vec::Vec<f32> = bench.fit.targets().collect();
-        let scales = bench.columns.scales().to_vec();
+        let labels: std::vec::Vec<f32> = model.fit.targets().collect();
+        let scales = model.columns.scales().to_vec();
         let mut all: std::vec::Vec<(f32, u32, f32)> = std::vec::Vec::new();
         for i in 0..P {
             let mut g = [0.0; D];
-            bench.fit.sensing.adjoint(Gates::seeded(seed), i, &labels, &mut g).unwrap();
+            model.fit.sensing.adjoint(Gates::seeded(seed), i, &labels, &mut g).unwrap();
             all.extend((0..D).map(|j| (g[j].abs() / scales[j], (i * D + j) as u32, g[j])));
         }
         all.sort_by(|a, b| b.0.total_cmp(&a.0));
         all.truncate(6);
         all.sort_by_key(|entry| entry.1);
-        let net = bench.net.view();
-        assert!(net.index().iter().eq(all.iter().map(|(_, j, _)| j)), "{:?}", net.index());
+        let net = model.net.view();
+        assert!(net.w().index().iter().eq(all.iter().map(|(_, j, _)| j)), "{:?}", net.w().index());
         // w = g / c², times one factor for all …
         let factors = net
+            .w()
             .value()
             .iter()
             .zip(&all)
@@ -128,8 +129,8 @@ fn the_first_weights_are_the_largest_gradients_under_random_gates_as_long_as_the
         );
         // … of which none is better.
         for factor in [0.99, 1.0 / 0.99 / 0.99] {
-            bench.net.values().iter_mut().for_each(|w| *w *= factor);
-            assert!(bench.loss().unwrap() > loss, "{factor}");
+            model.net.values().0.iter_mut().for_each(|w| *w *= factor);
+            assert!(model.loss().unwrap() > loss, "{factor}");
         }
     });
 }
@@ -138,14 +139,14 @@ fn the_first_weights_are_the_largest_gradients_under_random_gates_as_long_as_the
 fn growth_adds_zeros_where_the_gradient_asks_for_weights_most() {
     let planted = [(1.0, [1.0, -2.0, 0.5, 0.3]), (1.0, [0.0, 1.0, 0.0, 1.0])];
     let net = [(4, 1.0), (5, -1.0), (13, 1.0)];
-    with(Signs::Positive, &planted, &net, |bench| {
-        let loss = bench.loss().unwrap();
-        let residual = bench.fit.residual().to_vec();
-        let scales = bench.columns.scales().to_vec();
-        let rows = rows_of(bench.fit.sensing);
+    with(Signs::Positive, &planted, &net, |model| {
+        let loss = model.loss().unwrap();
+        let residual = model.fit.residual().to_vec();
+        let scales = model.columns.scales().to_vec();
+        let rows = rows_of(model.fit.sensing);
         let w = |i: usize| -> [f32; D] {
             let mut w = [0.0; D];
-            bench.net.view().block(i).entries().for_each(|(j, v)| w[j] = v);
+            model.net.view().w().block(i).entries().for_each(|(j, v)| w[j] = v);
             w
         };
         let mut missing: std::vec::Vec<(f32, u32)> = std::vec::Vec::new();
@@ -158,16 +159,16 @@ fn growth_adds_zeros_where_the_gradient_asks_for_weights_most() {
             }
         }
         missing.sort_by(|a, b| b.0.total_cmp(&a.0));
-        bench.grow(3).unwrap();
+        model.grow(3).unwrap();
         let mut expected: std::vec::Vec<u32> = missing.iter().take(3).map(|(_, j)| *j).collect();
         expected.extend([4, 5, 13]);
         expected.sort_unstable();
-        assert_eq!(bench.net.view().index(), expected);
-        assert_eq!(bench.net.view().value().iter().filter(|w| **w == 0.0).count(), 3);
-        assert_eq!(bench.loss().unwrap(), loss);
+        assert_eq!(model.net.view().w().index(), expected);
+        assert_eq!(model.net.view().w().value().iter().filter(|w| **w == 0.0).count(), 3);
+        assert_eq!(model.loss().unwrap(), loss);
         // Neurons without weights get none, and no neuron more than it has inputs.
-        bench.grow(99).unwrap();
-        assert_eq!((bench.net.nnz(), bench.live()), (8, 2));
+        model.grow(99).unwrap();
+        assert_eq!((model.net.nnz(), model.live()), (8, 2));
     });
 }
 
@@ -193,8 +194,8 @@ fn thresholding_keeps_exactly_so_many_weights_and_those_that_contribute_most() {
             Signs::Positive,
             &[],
             &net,
-            |bench| {
-                let rows = rows_of(bench.fit.sensing);
+            |model| {
+                let rows = rows_of(model.fit.sensing);
                 // What the loss would rise by if a weight alone were removed, at fixed gates.
                 let mut saliences: std::vec::Vec<(f32, u32)> = std::vec::Vec::new();
                 for &(at, w) in &net {
@@ -209,8 +210,8 @@ fn thresholding_keeps_exactly_so_many_weights_and_those_that_contribute_most() {
                 let mut expected: std::vec::Vec<u32> =
                     saliences.iter().take(size).map(|(_, at)| *at).collect();
                 expected.sort_unstable();
-                bench.threshold(size).unwrap();
-                assert_eq!(bench.net.view().index(), expected, "{size}");
+                model.threshold(size).unwrap();
+                assert_eq!(model.net.view().w().index(), expected, "{size}");
             },
         );
     }

@@ -1,15 +1,14 @@
-//! Rounds of moves on the bench of one output: what is tried, what is kept, and what is given back
+//! Passes of moves on the model of one output: what is tried, what is kept, and what is given back
 //! to the bit.
 
 extern crate std;
 use super::*;
 use crate::learn::lm::Params;
-use crate::learn::lm::bench::tests::{D, even, rows_of};
-use crate::learn::lm::moves::Kind;
-use crate::learn::lm::neuron::Seedling;
+use crate::learn::lm::candidate::{Move, Origin};
 use crate::learn::lm::search::tests::{
     BOTH, FIRST, SECOND, Searching, bits, searching, searching_rows,
 };
+use crate::learn::lm::signed::tests::{D, even, rows_of};
 use std::vec::Vec;
 
 const PLANTED: [(f32, [f32; D]); 2] = [(1.0, FIRST), (1.0, SECOND)];
@@ -20,31 +19,31 @@ const RICH: [(f32, [f32; D]); 3] =
 const DRAW: Draw = Draw { seed: 3, random: 6 };
 
 /// A birth from this atom.
-fn birth(number: u32) -> Candidate<Kind> {
-    Candidate { gain: 1.0, kind: Kind::Birth(Seedling::Atom(number), 1.0) }
+fn birth(number: u32) -> Candidate {
+    Candidate { gain: 1.0, kind: Move::Add(Origin::Atom(number), 1.0) }
 }
 
 /// A search at a base, and its loss.
 fn at_base(planted: &[(f32, [f32; D])], net: &[(u32, f32)]) -> (Searching, f32) {
     let mut search = searching(&Params::DEFAULT, planted, net);
-    let loss = search.bench.loss().unwrap();
-    search.base.store::<core::convert::Infallible>(search.bench.view()).unwrap();
+    let loss = search.model.loss().unwrap();
+    search.base.store::<core::convert::Infallible>(search.model.view()).unwrap();
     (search, loss)
 }
 
 /// The loss of a trial of one candidate, and the network it leads to, from the damping of a start.
-fn tried(search: &mut Searching, candidate: Candidate<Kind>, loss: f32) -> (f32, Vec<(u32, u32)>) {
-    search.bench.fit_mut().solver.set_lambda(0.01);
+fn tried(search: &mut Searching, candidate: Candidate, loss: f32) -> (f32, Vec<(u32, u32)>) {
+    search.model.fit.solver.set_lambda(0.01);
     let tried = search.try_out(&[candidate], DRAW, loss).unwrap();
-    (tried, bits(search.bench.view()))
+    (tried, bits(search.model.view()))
 }
 
 #[test]
 fn a_move_that_helps_is_taken_and_descended_from() {
     let (mut search, loss) = at_base(&PLANTED, &BOTH[..3]);
-    let better = search.round(loss).unwrap().unwrap();
+    let better = search.try_moves(loss).unwrap().unwrap();
     assert!(better < SUCCESS * loss, "{better} {loss}");
-    assert_eq!(search.bench.loss().unwrap(), better);
+    assert_eq!(search.model.loss().unwrap(), better);
     assert_eq!((search.log.info.moves, search.state.turn), (1, 1));
     assert!(search.log.info.trials >= 1 && search.state.best_loss <= better);
 }
@@ -55,11 +54,11 @@ fn a_round_in_which_nothing_helps_gives_the_network_back_to_the_bit() {
     let mut search = searching(&params, &RICH, &BOTH);
     let mut refused = 0;
     for _ in 0..40 {
-        let loss = search.bench.loss().unwrap();
+        let loss = search.model.loss().unwrap();
         let loss = search.descend(loss, Phase::Descend).unwrap();
-        let (before, info) = (bits(search.bench.view()), search.log.info);
+        let (before, info) = (bits(search.model.view()), search.log.info);
         let (best, best_loss) = (bits(search.best.view()), search.state.best_loss);
-        let helped = search.round(loss).unwrap();
+        let helped = search.try_moves(loss).unwrap();
         let trials = search.log.info.trials - info.trials;
         assert!(trials > 0);
         if helped.is_some() {
@@ -67,8 +66,8 @@ fn a_round_in_which_nothing_helps_gives_the_network_back_to_the_bit() {
             continue;
         }
         refused += 1;
-        assert_eq!(bits(search.bench.view()), before);
-        assert_eq!(search.bench.loss().unwrap().to_bits(), loss.to_bits());
+        assert_eq!(bits(search.model.view()), before);
+        assert_eq!(search.model.loss().unwrap().to_bits(), loss.to_bits());
         assert_eq!((search.log.info.moves, search.log.info.kicks), (info.moves, info.kicks));
         assert!(trials <= 24, "{trials}");
         // What a trial has found is not lost where it is the best so far, and nothing else takes
@@ -84,23 +83,24 @@ fn gates_and_residual_of_a_refused_move_are_those_of_the_base_again() {
     let params = Params { tidy: false, ..Params::DEFAULT };
     let mut search = searching(&params, &RICH, &BOTH);
     let open = |search: &mut Searching| -> Vec<bool> {
-        let rows = rows_of(search.bench.fit.sensing);
-        let net = search.bench.net.view();
-        let z = |i: usize, x: &[f32; D]| net.block(i).entries().map(|(j, w)| w * x[j]).sum::<f32>();
+        let rows = rows_of(search.model.fit.sensing);
+        let net = search.model.net.view();
+        let z =
+            |i: usize, x: &[f32; D]| net.w().block(i).entries().map(|(j, w)| w * x[j]).sum::<f32>();
         rows.iter().flat_map(|x| (0..7).map(|i| z(i, x) > 0.0).collect::<Vec<_>>()).collect()
     };
-    let mut loss = search.bench.loss().unwrap();
+    let mut loss = search.model.loss().unwrap();
     for _ in 0..40 {
         loss = search.descend(loss, Phase::Descend).unwrap();
-        search.bench.loss().unwrap();
-        let (gates, residual) = (open(&mut search), search.bench.fit.residual().to_vec());
-        if let Some(better) = search.round(loss).unwrap() {
+        search.model.loss().unwrap();
+        let (gates, residual) = (open(&mut search), search.model.fit.residual().to_vec());
+        if let Some(better) = search.try_moves(loss).unwrap() {
             loss = better;
             continue;
         }
         assert_eq!(open(&mut search), gates);
-        search.bench.loss().unwrap();
-        assert_eq!(search.bench.fit.residual(), residual);
+        search.model.loss().unwrap();
+        assert_eq!(search.model.fit.residual(), residual);
         return;
     }
     panic!("every move helped");
@@ -112,10 +112,10 @@ fn every_trial_starts_from_the_base_and_leaves_it_alone() {
     let base = bits(search.base.view());
     let (first, other) = (tried(&mut search, birth(2), loss), tried(&mut search, birth(5), loss));
     assert_ne!(first.1, other.1);
-    search.bench.remove(1);
+    search.model.remove(1);
     assert_eq!(tried(&mut search, birth(2), loss), first);
     assert_eq!((bits(search.base.view()), search.log.info.trials), (base, 3));
-    assert!(search.bench.counted() <= search.bench.task().work_size());
+    assert!(search.model.counted() <= search.model.task.work_size());
     // The best of the trials is the best network so far.
     let best = if first.0 <= other.0 { first } else { other };
     assert_eq!((search.state.best_loss, bits(search.best.view())), best);
@@ -146,22 +146,22 @@ fn a_trial_that_is_exact_at_once_is_cut_to_the_size_of_the_search() {
     let net = [(12, 1e-6), (13, 1.0), (14, 1e-6), (15, 1.0), (17, 1e-6)];
     let planted = [(1.0, missing), (1.0, SECOND)];
     let mut search = searching_rows(even(), &Params::DEFAULT, &planted, &net);
-    (search.bench.task_mut().nnz, search.bench.task_mut().hidden) = (4, 2);
-    search.base.store::<core::convert::Infallible>(search.bench.view()).unwrap();
-    let loss = search.bench.loss().unwrap();
-    search.bench.task_mut().goal = 1e-4;
+    (search.model.task.nnz, search.model.task.hidden) = (4, 2);
+    search.base.store::<core::convert::Infallible>(search.model.view()).unwrap();
+    let loss = search.model.loss().unwrap();
+    search.model.task.goal = 1e-4;
     let tried = search.try_out(&[birth(3)], DRAW, loss).unwrap();
-    assert_eq!((search.log.info.steps, search.bench.counted()), (0, 5));
+    assert_eq!((search.log.info.steps, search.model.counted()), (0, 5));
     assert!(tried < 1e-4 && loss > 1e-2);
 }
 
 #[test]
 fn a_trial_without_a_candidate_that_can_be_applied_is_worth_nothing() {
     let (mut search, loss) = at_base(&PLANTED, &BOTH[..3]);
-    let empty = Candidate { gain: 1.0, kind: Kind::Split(5) };
-    let before = bits(search.bench.view());
+    let empty = Candidate { gain: 1.0, kind: Move::Split(5) };
+    let before = bits(search.model.view());
     assert_eq!(search.try_out(&[empty], DRAW, loss).unwrap(), f32::INFINITY);
-    assert_eq!((bits(search.bench.view()), search.log.info.steps), (before, 0));
+    assert_eq!((bits(search.model.view()), search.log.info.steps), (before, 0));
     // Beside one that can it does no harm.
     assert!(search.try_out(&[empty, birth(2)], DRAW, loss).unwrap() < loss);
 }
@@ -169,24 +169,24 @@ fn a_trial_without_a_candidate_that_can_be_applied_is_worth_nothing() {
 #[test]
 fn of_a_batch_the_best_network_is_kept_and_a_success_ends_it() {
     let (mut search, loss) = at_base(&PLANTED, &BOTH[..3]);
-    let batch: Vec<Candidate<Kind>> = [7, 2, 3, 0].map(birth).to_vec();
+    let batch: Vec<Candidate> = [7, 2, 3, 0].map(birth).to_vec();
     let alone: Vec<_> =
         batch.iter().map(|&candidate| tried(&mut search, candidate, loss)).collect();
     let success = alone.iter().position(|(tried, _)| *tried < SUCCESS * loss).unwrap();
     assert!(success < batch.len() - 1, "{success}");
     let before = search.log.info.trials;
-    search.bench.fit_mut().solver.set_lambda(0.01);
+    search.model.fit.solver.set_lambda(0.01);
     let least = search.try_batch(&batch, DRAW, loss).unwrap();
     assert!(least < SUCCESS * loss);
     assert_eq!(search.log.info.trials - before, success as u32 + 1);
-    assert_eq!(bits(search.kept.view()), bits(search.bench.view()));
+    assert_eq!(bits(search.trial.view()), bits(search.model.view()));
     // Without a success all are tried, and the best of them is kept, not the last.
     let (mut search, _) = at_base(&RICH, &BOTH);
     let least = search.try_batch(&batch, DRAW, 0.0).unwrap();
     assert_eq!(search.log.info.trials, 4);
     let loss_of_kept = |search: &mut Searching| {
-        search.bench.load(search.kept.view()).unwrap();
-        search.bench.loss().unwrap()
+        search.model.load(search.trial.view()).unwrap();
+        search.model.loss().unwrap()
     };
     assert_eq!(loss_of_kept(&mut search), least);
     assert_eq!(search.state.best_loss, least);
@@ -199,14 +199,14 @@ fn tidying_alone_may_do() {
     let net =
         [(4, minus[0]), (5, minus[1]), (6, minus[2]), (13, 0.5), (15, 0.5), (17, 0.5), (19, 0.5)];
     let (mut search, loss) = at_base(&PLANTED, &net);
-    let tidied = search.round(loss).unwrap().unwrap();
-    assert!(search.is_exact(tidied) && loss > 1e-2);
-    let task = search.bench.task();
+    let simplified = search.try_moves(loss).unwrap().unwrap();
+    assert!(search.is_exact(simplified) && loss > 1e-2);
+    let task = search.model.task;
     assert_eq!(
         (task.flips, task.merges, search.log.info.trials, search.log.info.moves),
         (1, 1, 0, 0)
     );
-    assert_eq!((search.bench.live(), bits(search.base.view())), (2, bits(search.bench.view())));
+    assert_eq!((search.model.live(), bits(search.base.view())), (2, bits(search.model.view())));
 }
 
 #[test]
@@ -215,18 +215,18 @@ fn a_merge_that_spoils_the_fit_is_undone_to_the_bit() {
     let planted = [(1.0, FIRST), (1.0, near)];
     let net = [(4, 1.0), (5, -2.0), (6, 0.5), (12, 1.0), (13, -2.0), (14, 1.2)];
     let (mut search, loss) = at_base(&planted, &net);
-    let before = bits(search.bench.view());
+    let before = bits(search.model.view());
     assert!(loss < 1e-12);
     // Their cosine is above 0.9: they become one, which does not fit.
     let kept = search.merge(loss, 0.9, loss).unwrap();
     assert_eq!(
-        (bits(search.bench.view()), kept.to_bits(), search.bench.live()),
+        (bits(search.model.view()), kept.to_bits(), search.model.live()),
         (before, loss.to_bits(), 2)
     );
     // Where the fit is poor anyway the same merge stays.
     let (mut search, loss) = at_base(&planted, &net);
     search.merge(loss, 0.9, 1.0).unwrap();
-    assert_eq!((search.bench.live(), search.base.nnz()), (1, 3));
+    assert_eq!((search.model.live(), search.base.nnz()), (1, 3));
 }
 
 #[test]
@@ -235,55 +235,55 @@ fn what_raises_the_loss_gets_some_steps_before_it_is_undone() {
     let base = bits(search.base.view());
     let near: Vec<(u32, f32)> = BOTH.iter().map(|&(j, w)| (j, 1.2 * w)).collect();
     let start = |search: &mut Searching| {
-        search.bench.load(searching(&Params::DEFAULT, &PLANTED, &near).bench.view()).unwrap();
-        search.bench.loss().unwrap()
+        search.model.load(searching(&Params::DEFAULT, &PLANTED, &near).model.view()).unwrap();
+        search.model.loss().unwrap()
     };
     let loss = start(&mut search);
-    let settled = search.keep_base(loss, 1e-9).unwrap();
+    let settled = search.accept(loss, 1e-9).unwrap();
     assert!(settled <= 1e-9 && loss > 1e-3);
-    assert_eq!(bits(search.base.view()), bits(search.bench.view()));
+    assert_eq!(bits(search.base.view()), bits(search.model.view()));
     assert_ne!(bits(search.base.view()), base);
     // Within the bound it stays as it is, without a step.
     let loss = start(&mut search);
-    let before = bits(search.bench.view());
-    assert_eq!(search.keep_base(loss, loss).unwrap(), loss);
-    assert_eq!(bits(search.bench.view()), before);
+    let before = bits(search.model.view());
+    assert_eq!(search.accept(loss, loss).unwrap(), loss);
+    assert_eq!(bits(search.model.view()), before);
     // Below what steps can reach it goes back.
     let (mut search, least) = at_base(&PLANTED, &BOTH[..3]);
-    search.bench.remove(1);
-    let loss = search.bench.loss().unwrap();
-    assert_eq!(search.keep_base(loss, 0.9 * loss).unwrap(), least);
-    assert_eq!(bits(search.bench.view()), base);
+    search.model.remove(1);
+    let loss = search.model.loss().unwrap();
+    assert_eq!(search.accept(loss, 0.9 * loss).unwrap(), least);
+    assert_eq!(bits(search.model.view()), base);
 }
 
 #[test]
 fn a_swap_ends_at_s_weights_and_one_that_does_not_help_is_undone_to_the_bit() {
     let mut search = searching(&Params { spare: 0, ..Params::DEFAULT }, &RICH, &BOTH);
-    search.bench.task_mut().tight = true;
-    let loss = search.bench.loss().unwrap();
-    let mut loss = search.bench.improve(loss, 20, 0.0).unwrap();
+    search.model.task.tight = true;
+    let loss = search.model.loss().unwrap();
+    let mut loss = search.model.improve(loss, 20, 0.0).unwrap();
     let (mut swapped, mut refused) = (0, false);
     for turn in 0..40 {
         search.state.turn = turn;
-        search.base.store::<core::convert::Infallible>(search.bench.view()).unwrap();
-        let (before, info) = (bits(search.bench.view()), search.log.info);
+        search.base.store::<core::convert::Infallible>(search.model.view()).unwrap();
+        let (before, info) = (bits(search.model.view()), search.log.info);
         match search.swap(loss).unwrap() {
             Some(better) => {
-                assert!(better < 0.99 * loss && search.bench.counted() <= 6);
-                assert_eq!(search.bench.loss().unwrap(), better);
+                assert!(better < 0.99 * loss && search.model.counted() <= 6);
+                assert_eq!(search.model.loss().unwrap(), better);
                 assert!(search.state.best_loss <= better);
                 (loss, swapped) = (better, swapped + 1);
             }
             None => {
-                assert_eq!(bits(search.bench.view()), before);
-                assert_eq!(search.bench.loss().unwrap(), loss);
+                assert_eq!(bits(search.model.view()), before);
+                assert_eq!(search.model.loss().unwrap(), loss);
                 // All sizes were tried.
                 assert_eq!(search.log.info.trials - info.trials, 5);
                 // It is the base that comes back, not the best network.
                 (search.state.best_loss, refused) = (0.0, true);
                 search.best.clear();
                 assert_eq!(search.swap(loss).unwrap(), None);
-                assert_eq!(bits(search.bench.view()), before);
+                assert_eq!(bits(search.model.view()), before);
                 break;
             }
         }
@@ -312,6 +312,6 @@ fn a_round_tries_nothing_more_once_the_run_is_done() {
     // The first trial ends with its first step, and no other one follows, though it was no success.
     search.try_batch(&[7, 2, 3, 0].map(birth), DRAW, 0.0).unwrap();
     assert_eq!((search.log.info.trials, search.log.info.steps), (1, 1));
-    search.round(loss).unwrap();
+    search.try_moves(loss).unwrap();
     assert_eq!((search.log.info.trials, search.log.info.steps), (2, 1));
 }

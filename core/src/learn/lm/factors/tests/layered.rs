@@ -1,13 +1,18 @@
-//! Every edit and move of networks of two layers, on a bench of 200 rows of four normal inputs.
+//! Every edit and move of networks of two layers, on a model of 200 rows of four normal inputs.
 
 extern crate std;
-use super::*;
+use super::super::*;
 use crate::base::budget::gated_words;
 use crate::base::math::unit_scale;
 use crate::data::samples::{NormalRows, Samples};
 use crate::learn::lm::Params;
-use crate::learn::lm::fit::Head;
+use crate::learn::lm::candidate::{Candidates, Draw, Move, Pair};
+use crate::learn::lm::fit::{Data, FitMemory};
+use crate::learn::lm::model::{Moves, Task};
+use crate::learn::lm::neuron::{Entries, Single};
+use crate::learn::lm::sides::Sides;
 use crate::learn::lm::solver::{Equations, Vectors};
+use crate::learn::lm::support::Columns;
 use crate::network::net::Shape;
 use crate::operator::gated::Gated;
 use std::vec;
@@ -38,12 +43,12 @@ fn answer(net: &[Neuron], x: &[f32]) -> f32 {
     z[0] + z[1..].iter().map(|z| z.max(0.0)).sum::<f32>()
 }
 
-/// Calls `body` with a bench on which labels are those of `planted` and the network is `net`, (its
+/// Calls `body` with a model on which labels are those of `planted` and the network is `net`, (its
 /// number, the neuron), brought to their scale; s = 10, three neurons in either layer.
 fn with(
     planted: &[Neuron],
     net: &[(usize, Neuron)],
-    body: impl FnOnce(&mut Factors<'_, Gated<'static, NormalRows>>),
+    body: impl FnOnce(&mut Model<'_, Gated<'static, NormalRows>, SecondLayer<'_>>),
 ) {
     let mut rows = NormalRows::new(5, N, D);
     let mut labels = vec![0.0; N];
@@ -59,12 +64,13 @@ fn with(
     let mut take = |len: usize| next.next().and_then(|floats| floats.get_mut(..len)).unwrap();
     let vectors = Vectors::new(core::array::from_fn(|_| take(ROOM)));
     let (mut index, mut entry, mut out, mut open) = ([0; ROOM], [0; D], [0; C], [0; N]);
-    let head = Head::Sum(&mut open);
-    let rows = (take(N * C), vectors, take(2 * N + D));
-    let mut fit = Fit::new(&mut sensing, (&labels, C, head), &Params::DEFAULT, rows).unwrap();
+    let head = SecondLayer { active: &mut open, neurons: 3 };
+    let data = Data { labels: &labels[..], outputs: C, head };
+    let memory = FitMemory { residual: take(N * C), vectors, scratch: take(2 * N + D) };
+    let mut fit = Fit::new(&mut sensing, data, &Params::DEFAULT, memory).unwrap();
     let mut columns = Columns::new(take(D), take(D + C));
     columns.measure(&mut fit).unwrap();
-    let mut factors = Factors {
+    let mut factors = Model {
         fit,
         net: Sides::new(Shape::weighted(D, P, C), &mut index, take(ROOM)),
         columns,
@@ -74,12 +80,13 @@ fn with(
             z: take(N),
             t: take(N),
         },
-        out: Entries::new(&mut out, take(C)),
-        along: take(C),
-        other: take(C),
-        back: take(N),
+        out: OutputBuffers {
+            entries: Entries::new(&mut out, take(C)),
+            along: take(C),
+            other: take(C),
+            back: take(N),
+        },
         task: Task { goal: 1e-12, ..Task::new(10, 3, 25) },
-        second: 3,
     };
     let scale = unit_scale(&labels);
     for (i, (w, wt)) in net {
@@ -109,17 +116,17 @@ fn of(w: [f32; D], wt: [f32; C]) -> Neuron {
 
 #[test]
 fn the_planted_network_has_no_loss_and_its_residual_is_in_the_open_places() {
-    with(&[FIRST, SECOND], &[(1, FIRST), (4, SECOND)], |bench| {
-        assert!(bench.loss().unwrap() < 1e-13);
-        assert_eq!((bench.live(), bench.counted(), bench.nth_live(1)), (4, 8, Some(4)));
-        assert_eq!([2, 3, 4].map(|nth| bench.nth_live(nth)), [Some(P + 1), Some(P + 2), None]);
+    with(&[FIRST, SECOND], &[(1, FIRST), (4, SECOND)], |model| {
+        assert!(model.loss().unwrap() < 1e-13);
+        assert_eq!((model.live(), model.counted(), model.nth_live(1)), (4, 8, Some(4)));
+        assert_eq!([2, 3, 4].map(|nth| model.nth_live(nth)), [Some(P + 1), Some(P + 2), None]);
     });
-    with(&[FIRST, SECOND], &[(1, FIRST)], |bench| {
-        let loss = bench.loss().unwrap();
-        let rows = bench.fit.residual().chunks(C);
+    with(&[FIRST, SECOND], &[(1, FIRST)], |model| {
+        let loss = model.loss().unwrap();
+        let rows = model.fit.residual().chunks(C);
         let total: f32 = rows.clone().map(|r| r[0] * r[0]).sum();
         assert!((total / N as f32 - loss).abs() < 1e-5 * loss);
-        // Output 1 is open where the first neuron is, and no other one anywhere.
+        // Output 1 is active where the first neuron is, and no other one anywhere.
         let open = rows.clone().filter(|r| r[1] != 0.0).count();
         assert!((N / 3..2 * N / 3).contains(&open), "{open}");
         let open = |r: &[f32]| if r[0] == 0.0 { f32::MIN_POSITIVE } else { r[0] };
@@ -133,10 +140,10 @@ fn the_equations_are_those_of_the_jacobian() {
         (0, leading(SECOND, 0, 0.25)),
         (3, of([0.5, -1.0, 0.25, 0.0], [-0.5, 0.75, 0.0, 0.0, 0.0])),
     ];
-    with(&[FIRST], &net, |bench| {
-        bench.loss().unwrap();
-        let residual: Vec<f32> = bench.fit.residual().iter().step_by(C).copied().collect();
-        let base = bench.net.all_values().to_vec();
+    with(&[FIRST], &net, |model| {
+        model.loss().unwrap();
+        let residual: Vec<f32> = model.fit.residual().iter().step_by(C).copied().collect();
+        let base = model.net.all_values().to_vec();
         let s = base.len();
         let mut columns = Vec::new();
         for e in 0..s {
@@ -144,21 +151,21 @@ fn the_equations_are_those_of_the_jacobian() {
             for step in [1.0 / 4096.0, -1.0 / 4096.0] {
                 let mut values = base.clone();
                 values[e] += step;
-                bench.net.set_values(&values);
-                bench.loss().unwrap();
-                ends.push(bench.fit.residual().iter().step_by(C).copied().collect::<Vec<f32>>());
+                model.net.set_values(&values);
+                model.loss().unwrap();
+                ends.push(model.fit.residual().iter().step_by(C).copied().collect::<Vec<f32>>());
             }
             let column: Vec<f32> =
                 ends[1].iter().zip(&ends[0]).map(|(a, b)| (a - b) * 2048.0).collect();
             columns.push(column);
         }
-        bench.net.set_values(&base);
-        bench.loss().unwrap();
-        let Factors { fit, net, single, .. } = bench;
+        model.net.set_values(&base);
+        model.loss().unwrap();
+        let Model { fit, net, single, .. } = model;
         let (mut rhs, mut diagonal) = (vec![0.0; s], vec![0.0; s]);
-        let mut equations = equations::tests::support(fit, net, single.z);
+        let mut equations = equations::Jacobian { fit, net, buffer: single.z };
         equations.set_up(&mut rhs, &mut diagonal).unwrap();
-        // Trying others, whose second layer is open elsewhere, changes no product.
+        // Trying others, whose second layer is active elsewhere, changes no product.
         let far: Vec<f32> = base.iter().map(|v| -v).collect();
         equations.try_out(&far).unwrap();
         for (e, column) in columns.iter().enumerate() {
@@ -169,7 +176,7 @@ fn the_equations_are_those_of_the_jacobian() {
                 "{e}: {} and {along}",
                 rhs[e]
             );
-            // Inputs and open outputs are taken for independent.
+            // Inputs and active outputs are taken for independent.
             assert!((diagonal[e] / norm - 1.0).abs() < 0.8, "{e}: {} and {norm}", diagonal[e]);
             let mut product = vec![0.0; s];
             let unit: Vec<f32> = (0..s).map(|k| if k == e { 1.0 } else { 0.0 }).collect();
@@ -189,41 +196,41 @@ fn the_equations_are_those_of_the_jacobian() {
 #[test]
 fn a_fit_on_the_support_is_exact() {
     let start = of([0.5, -1.5, 0.0, 0.0], [0.0, 1.5, -0.4, 0.0, 0.0]);
-    with(&[FIRST, SECOND], &[(2, start), (0, SECOND)], |bench| {
-        let loss = bench.loss().unwrap();
-        assert!(bench.improve(loss, 30, 0.0).unwrap() < 1e-12 && loss > 1e-4);
+    with(&[FIRST, SECOND], &[(2, start), (0, SECOND)], |model| {
+        let loss = model.loss().unwrap();
+        assert!(model.improve(loss, 30, 0.0).unwrap() < 1e-12 && loss > 1e-4);
     });
 }
 
 #[test]
 fn thresholds_keep_what_contributes_and_all_that_passes_through() {
-    // Output 3 is open nowhere, so its weights contribute nothing.
+    // Output 3 is active nowhere, so its weights contribute nothing.
     let net = [(0, leading(leading(FIRST, 0, 1e-6), 3, -9.0)), (1, leading(SECOND, 3, -9.0))];
-    with(&[FIRST, SECOND], &net, |bench| {
-        bench.loss().unwrap();
-        assert_eq!((bench.counted(), bench.view().nnz()), (10, 11));
-        bench.threshold(8).unwrap();
-        assert_eq!((bench.counted(), bench.view().nnz(), bench.second_live()), (8, 9, 2));
-        assert!(bench.loss().unwrap() < 1e-10);
+    with(&[FIRST, SECOND], &net, |model| {
+        model.loss().unwrap();
+        assert_eq!((model.counted(), model.view().nnz()), (10, 11));
+        model.threshold(8).unwrap();
+        assert_eq!((model.counted(), model.view().nnz(), model.second_live()), (8, 9, 2));
+        assert!(model.loss().unwrap() < 1e-10);
     });
 }
 
 #[test]
 fn growth_finds_the_missing_weight_of_either_layer() {
     let net = [(0, of([1.0, 0.0, 0.0, 0.0], FIRST.1)), (3, SECOND)];
-    with(&[FIRST, SECOND], &net, |bench| {
-        bench.loss().unwrap();
-        bench.grow(1).unwrap();
-        assert_eq!(bench.net.view().w().index(), [0, 1, 14, 15]);
+    with(&[FIRST, SECOND], &net, |model| {
+        model.loss().unwrap();
+        model.grow(1).unwrap();
+        assert_eq!(model.net.view().w().index(), [0, 1, 14, 15]);
     });
     let net = [(0, FIRST), (3, of(SECOND.0, [0.0, 0.0, 2.0, 0.0, 0.0]))];
-    with(&[FIRST, SECOND], &net, |bench| {
-        bench.loss().unwrap();
-        bench.grow(1).unwrap();
-        assert_eq!(bench.net.view().wt().index(), [1, 2, 16, 17]);
+    with(&[FIRST, SECOND], &net, |model| {
+        model.loss().unwrap();
+        model.grow(1).unwrap();
+        assert_eq!(model.net.view().wt().index(), [1, 2, 16, 17]);
         // Where activations pass through, every neuron does, beyond what is asked for.
-        bench.relax().unwrap();
-        assert_eq!((bench.passed(), bench.counted()), (2, 8));
+        model.relax().unwrap();
+        assert_eq!((model.passed(), model.counted()), (2, 8));
     });
 }
 
@@ -233,45 +240,45 @@ fn a_pair_is_born_as_a_neuron_of_the_second_layer() {
         (0, of(FIRST.0, [0.0, 0.0, -0.5, 0.0, 0.0])),
         (3, of(SECOND.0, [0.0, 0.0, 2.0, 0.0, 0.0])),
     ];
-    with(&[FIRST, SECOND], &net, |bench| {
-        bench.loss().unwrap();
+    with(&[FIRST, SECOND], &net, |model| {
+        model.loss().unwrap();
         let mut list = Candidates::new();
-        bench.list_pairs(&mut list).unwrap();
+        model.list_pairs(&mut list).unwrap();
         let best = list.first().unwrap();
-        let Kind::Pair(first, other, ratio) = best.kind else { panic!("a pair") };
+        let Move::Pair(Pair { first, other, ratio }) = best.kind else { panic!("a pair") };
         assert_eq!((first, other), (0, 3));
-        assert!(best.gain > 0.2 * bench.fit.power() * N as f32);
-        assert!(bench.add_pair((first, other, ratio)).unwrap());
-        assert_eq!(bench.net.view().wt().index(), [1, 2, 16, 17]);
-        assert!(bench.refit(30).unwrap() < 1e-12);
+        assert!(best.gain > 0.2 * model.fit.power() * N as f32);
+        assert!(model.add_pair(Pair { first, other, ratio }).unwrap());
+        assert_eq!(model.net.view().wt().index(), [1, 2, 16, 17]);
+        assert!(model.refit(30).unwrap() < 1e-12);
     });
 }
 
 #[test]
 fn a_birth_in_the_first_layer_looks_through_the_gates_of_the_second() {
-    with(&[FIRST, SECOND], &[(0, FIRST)], |bench| {
-        bench.loss().unwrap();
-        let list = bench.candidates(Draw { seed: 1, random: 6 }).unwrap();
-        let birth = list.iter().find(|c| matches!(c.kind, Kind::Birth(_))).unwrap();
-        let before = bench.loss().unwrap();
-        assert!(bench.apply(birth, Draw { seed: 1, random: 6 }).unwrap());
-        assert!(bench.refit(5).unwrap() < 0.7 * before && bench.live() == 4);
+    with(&[FIRST, SECOND], &[(0, FIRST)], |model| {
+        model.loss().unwrap();
+        let list = model.candidates(Draw { seed: 1, random: 6 }).unwrap();
+        let birth = list.iter().find(|c| matches!(c.kind, Move::Add(..))).unwrap();
+        let before = model.loss().unwrap();
+        assert!(model.apply(birth.kind, Draw { seed: 1, random: 6 }).unwrap());
+        assert!(model.refit(5).unwrap() < 0.7 * before && model.live() == 4);
     });
 }
 
 #[test]
 fn neurons_of_the_second_layer_that_stand_for_one_become_one() {
-    // Outputs 1 and 3 are parallel, 2 is linear, 4 never open.
+    // Outputs 1 and 3 are parallel, 2 is linear, 4 never active.
     let wt = |v: [f32; C]| v;
     let net = [
         (0, of(FIRST.0, wt([0.5, 1.0, 1.0, 0.5, -1.0]))),
         (1, of(SECOND.0, wt([0.0, -1.0, 2.0, -0.5, -2.0]))),
     ];
     let planted = [net[0].1, net[1].1];
-    with(&planted, &net, |bench| {
-        assert_eq!(bench.merge(0.999).unwrap(), 3);
-        assert!(bench.loss().unwrap() < 1e-12);
-        assert_eq!((bench.second_live(), bench.counted(), bench.passed()), (1, 6, 2));
+    with(&planted, &net, |model| {
+        assert_eq!(model.merge(0.999).unwrap(), 3);
+        assert!(model.loss().unwrap() < 1e-12);
+        assert_eq!((model.second_live(), model.counted(), model.passed()), (1, 6, 2));
     });
     // A mirror image is what the other one is, and linear.
     let net = [
@@ -279,9 +286,9 @@ fn neurons_of_the_second_layer_that_stand_for_one_become_one() {
         (1, of(SECOND.0, wt([0.0, -1.0, 0.0, 0.5, 0.0]))),
     ];
     let planted = [net[0].1, net[1].1];
-    with(&planted, &net, |bench| {
-        assert_eq!(bench.merge(0.999).unwrap(), 1);
-        assert!(bench.loss().unwrap() < 1e-12 && bench.second_live() == 1);
+    with(&planted, &net, |model| {
+        assert_eq!(model.merge(0.999).unwrap(), 1);
+        assert!(model.loss().unwrap() < 1e-12 && model.second_live() == 1);
     });
 }
 
@@ -291,20 +298,20 @@ fn what_passes_through_is_folded_into_signs_and_one_neuron() {
     let planted = [leading(FIRST, 3, 0.75), SECOND];
     let mirrored =
         |n: Neuron, own: f32| of(n.0, [n.1[1] + n.1[2] + own, -n.1[1], -n.1[2], 0.0, 0.0]);
-    with(&planted, &[(0, mirrored(FIRST, 0.75)), (2, mirrored(SECOND, 0.0))], |bench| {
-        let loss = bench.loss().unwrap();
-        assert!(loss < 1e-12 && bench.is_open_ended());
+    with(&planted, &[(0, mirrored(FIRST, 0.75)), (2, mirrored(SECOND, 0.0))], |model| {
+        let loss = model.loss().unwrap();
+        assert!(loss < 1e-12 && model.passed() > 0);
         let (mut index, mut value) = ([[0; ROOM]; 2], [[0.0; ROOM]; 2]);
         let [mut scratch, mut other] = {
             let ([i, j], [v, w]) = (&mut index, &mut value);
             [Sides::new(Shape::weighted(D, P, C), i, v), Sides::new(Shape::weighted(D, P, C), j, w)]
         };
-        assert!(bench.fold_layers(loss, &mut scratch, &mut other).unwrap() < 1e-12);
+        assert!(model.fold(loss, &mut scratch, &mut other).unwrap() < 1e-12);
         assert_eq!(
-            (bench.passed(), bench.counted(), bench.second_live(), bench.task.folds),
+            (model.passed(), model.counted(), model.second_live(), model.task.folds),
             (0, 9, 3, 1)
         );
-        let up = bench.net.view().wt().block(0).entries().find(|(k, _)| *k == 1).unwrap().1;
+        let up = model.net.view().wt().block(0).entries().find(|(k, _)| *k == 1).unwrap().1;
         assert!(up > 0.0);
     });
 }
@@ -321,24 +328,24 @@ fn a_neuron_that_is_folded_over_is_turned_back() {
         (1, of([1.0, -2.0, -1.0, -0.5], [0.0, 1.0, 0.0, 0.0, 0.0])),
         (3, of([0.0, 0.0, -1.0, -0.5], [0.0, -1.0, 0.0, 0.0, 0.0])),
     ];
-    with(&planted, &net, |bench| {
-        assert!(bench.loss().unwrap() < 1e-12);
-        assert_eq!([0, 1, 3].map(|i| bench.unmirror(i).unwrap()), [0, 0, 1]);
-        bench.loss().unwrap();
-        bench.threshold(6).unwrap();
-        assert!(bench.loss().unwrap() < 1e-12);
-        assert_eq!(bench.net.view().w().index(), [4, 5, 14, 15]);
+    with(&planted, &net, |model| {
+        assert!(model.loss().unwrap() < 1e-12);
+        assert_eq!([0, 1, 3].map(|i| model.unmirror(i).unwrap()), [0, 0, 1]);
+        model.loss().unwrap();
+        model.threshold(6).unwrap();
+        assert!(model.loss().unwrap() < 1e-12);
+        assert_eq!(model.net.view().w().index(), [4, 5, 14, 15]);
     });
 }
 
 #[test]
 fn the_first_layers_are_within_the_sizes_and_better_than_none() {
-    with(&[FIRST, SECOND], &[], |bench| {
-        bench.start(3).unwrap();
-        let loss = bench.loss().unwrap();
-        assert!(loss < 0.9 * bench.fit.power(), "{loss}");
+    with(&[FIRST, SECOND], &[], |model| {
+        model.start(3).unwrap();
+        let loss = model.loss().unwrap();
+        assert!(loss < 0.9 * model.fit.power(), "{loss}");
         assert!(
-            bench.net.view().w().nnz() <= 6 && bench.is_open_ended() && bench.view().nnz() <= ROOM
+            model.net.view().w().nnz() <= 6 && model.passed() > 0 && model.view().nnz() <= ROOM
         );
     });
 }

@@ -1,0 +1,244 @@
+//! The loss of a network of one output, and the equations of its steps, with the rows that are
+//! [covered](super::cover).
+
+use super::cover::{Cover, LIGHT, NOBODY, is_dark};
+use super::fit::{Fit, Readout, cut};
+use super::solver::{Equations, Stepped};
+use crate::base::error::{Error, Result};
+use crate::base::math::norm2;
+use crate::network::gates::Gates;
+use crate::network::weights::{Editable, Weights, runs};
+use crate::operator::machine::Machine;
+use crate::operator::sensing::{Rows, Sensing, head_mut, row_head};
+use crate::operator::solve::{self, Unknowns, conjugate_gradients};
+
+impl<S: Sensing, H: Readout<S>> Fit<'_, S, H> {
+    /// Mean squared error of `w`, whose residual stays in [`Self::residual`]; infinity where it is
+    /// no number. Rows that are covered count as [`super::cover`] says.
+    #[inline(never)]
+    pub(super) fn loss(&mut self, w: Weights<'_>) -> Result<f32, S::Source> {
+        let (rows, gates) = (self.rows(), self.gates(w));
+        self.read();
+        let out = row_head::<S>(self.residual, rows)?;
+        if w.nnz() == 0 {
+            self.sensing.machine().fill(out, 0.0);
+        } else {
+            self.sensing.forward(gates, w, out)?;
+        }
+        let loss = self.mean_square()?;
+        self.cover(w, loss)
+    }
+
+    /// At most `steps` Levenberg-Marquardt steps from `net`, see [`Solver::improve`].
+    pub(super) fn improve(
+        &mut self,
+        net: &mut Editable<'_>,
+        loss: f32,
+        steps: u32,
+        goal: f32,
+    ) -> Result<f32, S::Source> {
+        let mut solver = core::mem::take(&mut self.solver);
+        let improved = solver.improve(loss, steps, goal, |solver, loss| {
+            let w = net.view();
+            let Stepped { loss, values } =
+                solver.step(&mut Jacobian { gates: self.gates(w), fit: self, w }, loss)?;
+            if let Some(values) = values {
+                net.values().copy_from_slice(values);
+            }
+            Ok(loss)
+        });
+        self.solver = solver;
+        improved
+    }
+
+    /// Finds the owners of dark rows, and makes what they leave of the labels the residual there.
+    /// `loss` is the mean square without a cover, and the residual that of `w`; returns the mean
+    /// square with it.
+    #[inline(never)]
+    pub(super) fn cover(&mut self, w: Weights<'_>, loss: f32) -> Result<f32, S::Source> {
+        if !self.cover.is_on || !loss.is_finite() {
+            return Ok(loss);
+        }
+        let (rows, signs, open) = (self.rows(), self.signs, self.open());
+        let cover = core::mem::take(&mut self.cover);
+        let owners = head_mut(&mut *cover.owners, rows)?;
+        let image = head_mut(&mut *cover.image, rows)?;
+        let mut any = false;
+        for ((owner, y), r) in
+            owners.iter_mut().zip(self.targets()).zip(numbers::<S>(self.residual()))
+        {
+            *owner = if is_dark(signs, y, *r) { NOBODY } else { LIGHT };
+            any |= *owner == NOBODY;
+        }
+        let mut loss = loss;
+        if any {
+            for block in w.blocks() {
+                let i = block.neuron() as u32;
+                let z = self.sensing.machine().rows_in(image);
+                self.image(open, block, z)?;
+                let (targets, residual) = self.targets_and_residual();
+                for (((owner, z), y), r) in
+                    owners.iter_mut().zip(&*image).zip(targets).zip(residual)
+                {
+                    let left = y - z;
+                    if *owner != LIGHT && (*owner == NOBODY || left < *r) {
+                        (*owner, *r) = (i, left);
+                    }
+                }
+            }
+            loss = norm2(numbers::<S>(self.residual())) / rows as f32;
+        }
+        self.cover = cover;
+        Ok(if loss.is_finite() { loss } else { f32::INFINITY })
+    }
+
+    /// What covered rows add to `Jᵀ r` and, about, to `diag(JᵀJ)`: the mean square of a column for
+    /// each row. The owners stay those of the equations.
+    pub(super) fn cover_gradient(
+        &mut self,
+        w: Weights<'_>,
+        rhs: &mut [f32],
+        diagonal: &mut [f32],
+    ) -> Result<(), S::Source> {
+        if !self.cover.is_on {
+            return Ok(());
+        }
+        let (rows, open, scratch) = (self.rows(), self.open(), &mut *self.scratch);
+        let cover = &mut self.cover;
+        cover.of_equations.copy_from_slice(cover.owners);
+        let residual = numbers::<S>(self.residual).get(..rows).unwrap_or(&[]);
+        for (i, run) in runs(w.inputs(), w.index()) {
+            let support = w.index().get(run.clone()).unwrap_or(&[]);
+            let count = cover.of_equations.iter().filter(|owner| **owner as usize == i).count();
+            let Some(owned) = cover.owned(i, residual).map(|owned| owned.len()) else { continue };
+            let part = head_mut(&mut *cover.buffer, support.len())?;
+            let owned = self.sensing.machine().rows_in(head_mut(cover.image, owned)?);
+            self.sensing.gradient_at(open, support, owned, part, scratch)?;
+            add(rhs.get_mut(run.clone()), part, 1.0);
+            self.sensing.diagonal_at(open, support, part, scratch)?;
+            add(diagonal.get_mut(run), part, count as f32 / rows as f32);
+            self.rows_read = self.rows_read.saturating_add(2 * rows as u64);
+        }
+        Ok(())
+    }
+
+    /// What covered rows add to `JᵀJ p`.
+    pub(super) fn cover_product(
+        &mut self,
+        p: Weights<'_>,
+        out: &mut [f32],
+    ) -> Result<(), S::Source> {
+        if !self.cover.is_on || self.cover.of_equations.iter().all(|owner| *owner == LIGHT) {
+            return Ok(());
+        }
+        let (rows, open, scratch) = (self.rows(), self.open(), &mut *self.scratch);
+        let Cover { of_equations, image, buffer, .. } = &mut self.cover;
+        let image = head_mut(image, rows)?;
+        for (i, run) in runs(p.inputs(), p.index()) {
+            if !of_equations.iter().any(|owner| *owner as usize == i) {
+                continue;
+            }
+            image.fill(0.0);
+            let z = self.sensing.machine().rows_in(image);
+            self.sensing.apply(open, p.block(i), z)?;
+            for (z, owner) in image.iter_mut().zip(&**of_equations) {
+                if *owner as usize != i {
+                    *z = 0.0;
+                }
+            }
+            let support = p.index().get(run.clone()).unwrap_or(&[]);
+            let part = head_mut(buffer, support.len())?;
+            let z = self.sensing.machine().rows_in(image);
+            self.sensing.gradient_at(open, support, z, part, scratch)?;
+            add(out.get_mut(run), part, 1.0);
+            self.rows_read = self.rows_read.saturating_add(rows as u64);
+        }
+        Ok(())
+    }
+}
+
+/// A network of one output on its support: `J = A_S`.
+struct Jacobian<'f, 'a, 'w, S: Sensing, H> {
+    fit: &'f mut Fit<'a, S, H>,
+    w: Weights<'w>,
+    /// Those of the weights, held once the equations are set up.
+    gates: Gates<'w>,
+}
+
+impl<'w, S: Sensing, H: Readout<S>> Jacobian<'_, '_, 'w, S, H> {
+    /// Other values on the support.
+    fn with<'v, E>(&self, values: &'v [f32]) -> Result<Weights<'v>, E>
+    where
+        'w: 'v,
+    {
+        Weights::new(self.w.inputs(), self.w.hidden(), self.w.index(), values).map_err(Error::widen)
+    }
+}
+
+impl<S: Sensing, H: Readout<S>> Equations for Jacobian<'_, '_, '_, S, H> {
+    type Source = S::Source;
+
+    fn values(&self) -> &[f32] {
+        self.w.value()
+    }
+
+    fn terms(&self) -> usize {
+        self.fit.terms()
+    }
+
+    fn set_up(&mut self, rhs: &mut [f32], diagonal: &mut [f32]) -> Result<(), S::Source> {
+        let (w, rows) = (self.w, self.fit.rows());
+        let Fit { sensing, residual, scratch, rows_read, .. } = &mut *self.fit;
+        let residual = cut::<S>(residual, rows);
+        self.gates = sensing.hold(self.gates, w.index())?;
+        sensing.gradient_at(self.gates, w.index(), residual, rhs, scratch)?;
+        sensing.diagonal_at(self.gates, w.index(), diagonal, scratch)?;
+        sensing.sum(rhs)?;
+        sensing.sum(diagonal)?;
+        *rows_read = rows_read.saturating_add(2 * rows as u64);
+        self.fit.cover_gradient(w, rhs, diagonal)
+    }
+
+    fn multiply(&mut self, p: &[f32], out: &mut [f32]) -> Result<(), S::Source> {
+        let direction = self.with(p)?;
+        self.fit.sensing.normal_at(self.gates, direction, out, self.fit.scratch)?;
+        self.fit.sensing.sum(out)?;
+        self.fit.read();
+        self.fit.cover_product(direction, out)
+    }
+
+    fn solve(
+        &mut self,
+        system: solve::Equations<'_>,
+        unknowns: Unknowns<'_>,
+    ) -> Result<f32, S::Source> {
+        if self.fit.cover.is_on {
+            // Covered rows add to every product.
+            return Ok(conjugate_gradients(system, unknowns, |p, h| self.multiply(p, h))?.won);
+        }
+        let Fit { sensing, scratch, .. } = &mut *self.fit;
+        let solved = sensing.solve_at(self.gates, self.w.index(), system, unknowns, scratch)?;
+        let rows = (self.fit.rows() as u64).saturating_mul(solved.products.into());
+        self.fit.rows_read = self.fit.rows_read.saturating_add(rows);
+        Ok(solved.won)
+    }
+
+    fn try_out(&mut self, values: &[f32]) -> Result<f32, S::Source> {
+        let w = self.with(values)?;
+        self.fit.loss(w)
+    }
+
+    fn restore(&mut self) -> Result<(), S::Source> {
+        self.fit.loss(self.w).map(|_| ())
+    }
+}
+
+/// The numbers of rows that can be read here.
+pub(super) fn numbers<S: Sensing>(rows: &Rows<S>) -> &[f32] {
+    S::Machine::numbers(rows).unwrap_or(&[])
+}
+
+/// `out += factor part`.
+fn add(out: Option<&mut [f32]>, part: &[f32], factor: f32) {
+    out.unwrap_or_default().iter_mut().zip(part).for_each(|(out, x)| *out += factor * x);
+}

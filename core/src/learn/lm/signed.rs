@@ -1,0 +1,192 @@
+//! Searches for networks of one output whose output weights are signs.
+
+use super::candidate::Origin;
+use super::goal::OneOutput;
+use super::model::{Model, Moves, Support, cosine, square_in};
+use super::neuron::Forming;
+use super::sides::Sides;
+use super::support::{add, threshold};
+use crate::base::error::{Error, Result};
+use crate::operator::machine::Machine;
+use crate::operator::sensing::{Sensing, head_mut, row_head};
+
+/// A neuron is flipped where that leaves less than this fraction of the loss.
+pub(super) const FLIP: f32 = 0.999;
+
+impl<S: Sensing> Support<S> for Model<'_, S, OneOutput> {
+    fn counted(&self) -> usize {
+        self.net.nnz() - self.linear()
+    }
+
+    fn loss(&mut self) -> Result<f32, S::Source> {
+        self.fit.loss(self.net.view().w())
+    }
+
+    fn improve(&mut self, loss: f32, steps: u32, goal: f32) -> Result<f32, S::Source> {
+        let Self { fit, net, task, .. } = self;
+        net.edit_w(|w| fit.improve(w, loss, task.steps(steps), goal))
+    }
+
+    fn grow(&mut self, count: usize) -> Result<(), S::Source> {
+        let Self { fit, net, columns, .. } = self;
+        net.edit_w(|w| columns.grow(fit, w, count))
+    }
+
+    fn threshold(&mut self, size: usize) -> Result<(), S::Source> {
+        let free = self.first() * self.inputs();
+        self.fit.column_norms_of(self.net.view().w())?;
+        let vectors = self.fit.solver.free();
+        self.net
+            .edit_w(|w| threshold(w, vectors.diagonal, vectors.p, free, size))
+            .map_err(Error::widen)
+    }
+
+    /// Neurons that share a hinge and are active on the same rows add up. Of those that are active
+    /// on opposite rows the weaker one is its own mirror image and a linear function,
+    /// `relu(z) = z + relu(-z)`, so they merge where there is a linear term.
+    fn merge_two(&mut self, i: usize, j: usize, least: f32) -> Result<Option<usize>, S::Source> {
+        let (d, scales) = (self.inputs(), self.columns.scales());
+        let (a, b) = (self.net.view().w().block(i), self.net.view().w().block(j));
+        let cosine = cosine(a, b, scales);
+        let is_mirrored = (cosine > 0.0) != (self.fit.signs.sign(i) == self.fit.signs.sign(j));
+        if !(cosine.abs() > least) || (is_mirrored && self.linear() == 0) {
+            return Ok(None);
+        }
+        let first_is_stronger = square_in(a, scales) >= square_in(b, scales);
+        let (to, from) = if first_is_stronger { (i, j) } else { (j, i) };
+        self.single.entries.take(self.net.view().w().block(from), to, d);
+        self.net.remove(from);
+        self.add_single(if is_mirrored { -1.0 } else { 1.0 })?;
+        if is_mirrored {
+            self.single.entries.shift(to, 0, d);
+            self.add_single(1.0)?;
+        }
+        Ok(Some(from))
+    }
+
+    fn atom_gain(&mut self, number: u32, i: usize) -> Result<f32, S::Source> {
+        let d = self.inputs();
+        self.single.atom_gain(&mut self.fit, d, number, i)
+    }
+
+    fn form(&mut self, origin: Origin, i: usize) -> Result<f32, S::Source> {
+        let of = Forming { scales: self.columns.scales(), neuron: i, size: self.new_size() };
+        self.single.form(&mut self.fit, of, origin)
+    }
+
+    fn form_halves(&mut self, i: usize, seed: u64) -> Result<f32, S::Source> {
+        let size = self.new_size().min(self.spare_room() / 2);
+        let of = Forming { scales: self.columns.scales(), neuron: i, size };
+        self.single.split(&mut self.fit, of, self.net.view().w().block(i), seed, None)
+    }
+
+    /// As long as the residual asks for: the least-squares factor comes with the next steps.
+    fn add_formed(&mut self, from: usize, to: usize) -> Result<(), S::Source> {
+        self.single.entries.shift(from, to, self.columns.scales().len());
+        self.add_single(1.0)
+    }
+}
+
+impl<S: Sensing> Moves<S> for Model<'_, S, OneOutput> {
+    fn start(&mut self, seed: u64) -> Result<(), S::Source> {
+        let Self { fit, net, columns, task, .. } = self;
+        net.clear();
+        net.edit_w(|w| columns.start(fit, w, task.nnz, seed))?;
+        self.fit_scale()
+    }
+
+    fn is_relaxed(&self) -> bool {
+        self.fit.signs.linear(0)
+    }
+
+    /// Adds to the linear term in block 0, where signs are free, the inputs that it lacks: all that
+    /// have a scale.
+    fn relax(&mut self) -> Result<(), S::Source> {
+        if self.first() == 0 {
+            return Ok(());
+        }
+        let (value, index) = self.fit.spare();
+        let mut count = 0;
+        {
+            let mut old = self.net.view().w().block(0).entries().map(|(j, _)| j).peekable();
+            let lacking = self.columns.scales().iter().enumerate();
+            let lacking = lacking.filter(|(j, c)| old.next_if_eq(j).is_none() && **c > 0.0);
+            for ((j, _), slot) in lacking.zip(&mut *index) {
+                *slot = j as u32;
+                count += 1;
+            }
+        }
+        let (value, index) = (head_mut(value, count)?, head_mut(index, count)?);
+        value.fill(0.0);
+        self.net.edit_w(|w| add(w, index, value))
+    }
+
+    fn flip(&mut self, loss: f32) -> Result<f32, S::Source> {
+        let rows = self.fit.rows();
+        let mut total = loss * self.fit.batch_rows();
+        let mut flipped = 0;
+        for i in self.first()..self.blocks() {
+            if self.is_vacant(i) {
+                continue;
+            }
+            let z = row_head::<S>(&mut *self.single.z, rows)?;
+            let w = self.net.view().w();
+            self.fit.image(self.fit.gates(w), w.block(i), z)?;
+            self.negate(i);
+            let z = row_head::<S>(&mut *self.single.z, rows)?;
+            let t = row_head::<S>(&mut *self.single.t, rows)?;
+            let w = self.net.view().w();
+            self.fit.image(self.fit.gates(w), w.block(i), t)?;
+            let residual = row_head::<S>(&mut *self.fit.residual, rows)?;
+            let mut after = [self.fit.sensing.machine().exchange(z, t, residual)];
+            self.fit.sensing.sum(&mut after)?;
+            let [after] = after;
+            if after < FLIP * total {
+                total = after;
+                self.fit.sensing.machine().copy(z, residual);
+                flipped += 1;
+            } else {
+                self.negate(i);
+            }
+        }
+        if flipped == 0 {
+            return Ok(loss);
+        }
+        self.task.flips = self.task.flips.saturating_add(flipped);
+        self.refit(2)
+    }
+
+    fn unmirror(&mut self, i: usize) -> Result<u32, S::Source> {
+        self.flip_mirrored(i)
+    }
+
+    fn conclude(
+        &mut self,
+        loss: f32,
+        scratch: &mut Sides<'_>,
+        other: &mut Sides<'_>,
+    ) -> Result<f32, S::Source> {
+        if self.linear() > 0 { self.fold(scratch, other) } else { self.narrow(loss) }
+    }
+}
+
+impl<S: Sensing> Model<'_, S, OneOutput> {
+    /// Weights of the linear term: they do not count in s.
+    pub(super) fn linear(&self) -> usize {
+        if self.first() > 0 { self.net.view().w().block(0).values().len() } else { 0 }
+    }
+
+    /// Weights that there is room for beyond the work size and the linear term.
+    fn spare_room(&self) -> usize {
+        self.net.room().saturating_sub(self.task.work_size() + self.first() * self.inputs())
+    }
+
+    /// Weights that a new neuron starts with: its share of s, as far as there is room.
+    fn new_size(&self) -> usize {
+        let share = self.task.nnz.div_ceil(self.task.hidden.max(1)).max(2);
+        share.min(self.inputs()).min(self.spare_room())
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;
