@@ -295,7 +295,7 @@ impl Checkpoint {
 
     /// What the best network of s weights of a search is in addition.
     fn check_lm(&self, hidden: usize, linear: bool) -> Result<()> {
-        let found = self.lm()?.found;
+        let found = self.lm()?.result;
         let live = found.w().blocks().count();
         if live > hidden || (linear && !found.w().block(0).is_empty()) {
             return Err(damaged()
