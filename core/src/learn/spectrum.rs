@@ -153,12 +153,12 @@ fn random_support<S: Sensing>(
     sensing: &mut S,
     gates: Gates<'_>,
     power: PowerIteration,
-    support: EntriesMut<'_>,
+    EntriesMut { index, value }: EntriesMut<'_>,
     work: &mut Work<'_, Rows<S>>,
 ) -> Result<usize, S::Source> {
     let mut rng = Rng::new(power.seed, stream::SUPPORT + u64::from(power.draw));
     let d = sensing.inputs();
-    let mut top = Top::new(support.index, support.value);
+    let mut top = Top::new(index, value);
     panels(sensing, work.panel, d, |sensing, blocks, norms| {
         sensing.column_norms(gates, blocks.clone(), norms, work.scratch)?;
         for (j, &norm) in (blocks.start * d..).zip(&*norms) {

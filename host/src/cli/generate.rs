@@ -177,14 +177,12 @@ impl Drawn {
 
     fn layers(planted: PlantedDeep) -> Self {
         let PlantedDeep { data, labels, layers, widths } = planted;
-        let layer = |((at, (index, value)), width): ((usize, (Vec<u32>, Vec<f32>)), &[usize])| {
-            [
-                (format!("index{at}"), Stored::Indices(index)),
-                (format!("value{at}"), Stored::Values(value)),
-                (format!("shape{at}"), Stored::shape([width[1], width[0]])),
-            ]
-        };
-        let weights = (1..).zip(layers).zip(widths.windows(2)).flat_map(layer).collect();
+        let mut weights = Vec::new();
+        for ((at, (index, value)), width) in (1..).zip(layers).zip(widths.windows(2)) {
+            weights.push((format!("index{at}"), Stored::Indices(index)));
+            weights.push((format!("value{at}"), Stored::Values(value)));
+            weights.push((format!("shape{at}"), Stored::shape([width[1], width[0]])));
+        }
         Self { data, labels, weights }
     }
 }

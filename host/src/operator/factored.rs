@@ -104,6 +104,7 @@ impl Blocked {
         out: GradientMut<'_>,
     ) -> Result<()> {
         out.check_support(net)?;
+        let GradientMut { w, wt } = out;
         let groups = self.each_group(net.nnz(), |shared, group, k| {
             with_piece!(shared, group, k, piece => {
                 vectorise(shared.arch, #[inline(always)] || {
@@ -114,10 +115,10 @@ impl Blocked {
                 });
             });
         })?;
-        out.w.fill(0.0);
-        out.wt.fill(0.0);
+        w.fill(0.0);
+        wt.fill(0.0);
         for group in &self.groups[..groups] {
-            for (out, part) in out.w.iter_mut().chain(&mut *out.wt).zip(&group.product) {
+            for (out, part) in w.iter_mut().chain(&mut *wt).zip(&group.product) {
                 *out += part;
             }
         }

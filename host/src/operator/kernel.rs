@@ -177,16 +177,16 @@ impl<V: std::ops::Deref<Target = [f32]>> Columns<V> {
 /// packing does: it allocates nothing and keeps no buffers.
 #[inline]
 pub(super) fn add_product(
-    size: Size,
-    c: Columns<&mut [f32]>,
+    Size { rows, depth, cols }: Size,
+    Columns { values: c, stride }: Columns<&mut [f32]>,
     a: Columns<&[f32]>,
     b: Columns<&[f32]>,
 ) {
-    let Size { rows, depth, cols } = size;
     if rows == 0 || cols == 0 || depth == 0 {
         return;
     }
-    assert!(rows <= c.stride && c.holds(rows, cols), "the product does not fit its buffer");
+    let holds = Columns { values: &*c, stride }.holds(rows, cols);
+    assert!(rows <= stride && holds, "the product does not fit its buffer");
     assert!(a.holds(rows, depth), "the left factor is too short");
     assert!(b.holds(depth, cols), "the right factor is too short");
     let plan = nano_gemm::Plan::new_colmajor_lhs_and_dst_f32(rows, cols, depth);
@@ -198,9 +198,9 @@ pub(super) fn add_product(
             rows,
             cols,
             depth,
-            c.values.as_mut_ptr(),
+            c.as_mut_ptr(),
             1,
-            c.stride as isize,
+            stride as isize,
             a.values.as_ptr(),
             1,
             a.stride as isize,

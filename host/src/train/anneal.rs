@@ -20,7 +20,7 @@ use crate::train::encode::encode;
 use crate::train::network::SparseNetwork;
 use crate::train::options::AnnealOptions;
 use crate::train::pinned;
-use crate::train::plan::{self, Plan, checkpoint_bytes, choose};
+use crate::train::plan::{LESS, Plan, checkpoint_bytes, choose};
 use crate::train::progress::Observer;
 use crate::train::report::{AnnealDetails, Details, Neurons, Report};
 use crate::train::returned::shuffle;
@@ -204,7 +204,7 @@ fn fit<'a>(
     loop {
         let params = Params { start_factor: factor, ..params };
         let with = |layout| plan_of(sizes, bytes, &params, layout, job.checkpoints);
-        match choose(memory, default, dims.hidden, plan::LESS, with) {
+        match choose(memory, default, dims.hidden, LESS, with) {
             Err(_) if factor > 1.0 && matches!(memory, Memory::Ram(_)) => {
                 factor = (factor * SHRINK).max(1.0);
             }

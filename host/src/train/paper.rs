@@ -22,7 +22,7 @@ use crate::train::frozen::FrozenLayers;
 use crate::train::network::{Scored, SparseNetwork};
 use crate::train::options::PaperOptions;
 use crate::train::pinned;
-use crate::train::plan::{self, Plan, checkpoint_bytes};
+use crate::train::plan::{Plan, budget, checkpoint_bytes, stripped};
 use crate::train::progress::Observer;
 use crate::train::report::{Details, Neurons, PaperDetails, Report};
 use crate::train::returned::{ReturnedData, shuffle};
@@ -72,8 +72,8 @@ impl<'a> PaperSetup<'a> {
         let Problem { mut data, mut labels, task } = problem;
         let Self { sizes, plan, job, .. } = self;
         let (dims, layout) = (sizes.dims, plan.layout);
-        let mut schedule = plan::stripped(&self.schedule, layout);
-        let budget = plan::budget(dims, &schedule, layout);
+        let mut schedule = stripped(&self.schedule, layout);
+        let budget = budget(dims, &schedule, layout);
         // Batches and trials are runs of rows.
         let is_random = budget.batch < dims.samples || schedule.trials.count > 1;
         let order = is_random.then_some(schedule.seed);

@@ -19,7 +19,7 @@ use crate::train::network::{Scored, SparseNetwork};
 use crate::train::options::OutputsOptions;
 use crate::train::paper::nothing_found;
 use crate::train::pinned;
-use crate::train::plan::{self, Plan, checkpoint_bytes, choose};
+use crate::train::plan::{LESS, Plan, checkpoint_bytes, choose};
 use crate::train::progress::Observer;
 use crate::train::report::{Details, Neurons, OutputsDetails, Report};
 use crate::train::returned::{ReturnedData, shuffle};
@@ -199,7 +199,7 @@ pub(crate) fn plan_for(
 ) -> Result<Plan> {
     let Sizes { dims, outputs } = sizes;
     let default = Layout { hold: false, ..Layout::new(dims.hidden, dims.inputs) };
-    let plan = choose(job.memory, default, dims.hidden, plan::LESS, |layout| {
+    let plan = choose(job.memory, default, dims.hidden, LESS, |layout| {
         let schedule = Schedule { strip: layout.strip(), ..*schedule };
         let mut budget = schedule.budget(dims, outputs, layout.panel, 0);
         budget.scratch = tamis::operator::factored::provided::scratch(budget.strip, dims.inputs);

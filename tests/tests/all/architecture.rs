@@ -101,25 +101,11 @@ fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// A crate, and what is left to be mended in it: these numbers only ever fall, and a crate that has
-/// fallen below one fails, too.
-struct House {
-    folder: &'static str,
-    circles: usize,
-    tuples: usize,
-    long_files: usize,
-}
+/// The folders of source that the rules hold for.
+const CRATES: [&str; 3] = ["core/src", "host/src", "tests/src"];
 
-const HOUSES: [House; 3] = [
-    House { folder: "core/src", circles: 3, tuples: 17, long_files: 1 },
-    House { folder: "host/src", circles: 2, tuples: 1, long_files: 4 },
-    House { folder: "tests/src", circles: 0, tuples: 0, long_files: 0 },
-];
-
-impl House {
-    fn path(&self) -> PathBuf {
-        workspace().join(self.folder)
-    }
+fn crates() -> impl Iterator<Item = PathBuf> {
+    CRATES.into_iter().map(|folder| workspace().join(folder))
 }
 
 /// Functions with a parameter that is a tuple, as `file: function`.
@@ -145,36 +131,35 @@ fn tuple_parameters(folder: &Path) -> Vec<String> {
 
 #[test]
 fn rooms_use_only_rooms_before_them() {
-    for house in HOUSES {
-        assert_eq!(violations(&house.path()), [], "{}", house.folder);
+    for folder in crates() {
+        assert_eq!(violations(&folder), [], "{}", folder.display());
     }
 }
 
 #[test]
 fn no_files_use_each_other_in_a_circle() {
-    for house in HOUSES {
-        let circles = circles(&Source::read(&house.path()));
-        assert_eq!(circles.len(), house.circles, "{}\n{}", house.folder, shown(&circles));
+    for folder in crates() {
+        let circles = circles(&Source::read(&folder));
+        assert!(circles.is_empty(), "{}\n{}", folder.display(), shown(&circles));
     }
 }
 
 #[test]
 fn no_function_takes_a_tuple() {
-    for house in HOUSES {
-        let found = tuple_parameters(&house.path());
-        assert_eq!(found.len(), house.tuples, "{}\n{}", house.folder, found.join("\n"));
+    for folder in crates() {
+        assert_eq!(tuple_parameters(&folder), [""; 0], "{}", folder.display());
     }
 }
 
 #[test]
 fn no_file_is_long() {
     let lines = |path: &Path| std::fs::read_to_string(path).unwrap().lines().count();
-    for house in HOUSES {
-        let files = Source::read(&house.path()).files;
+    for folder in crates() {
+        let files = Source::read(&folder).files;
         let is_long =
-            |file: &&String| !file.ends_with("table.rs") && lines(&house.path().join(file)) > LINES;
+            |file: &&String| !file.ends_with("table.rs") && lines(&folder.join(file)) > LINES;
         let long: Vec<_> = files.iter().filter(is_long).collect();
-        assert_eq!(long.len(), house.long_files, "{}: {long:#?}", house.folder);
+        assert!(long.is_empty(), "{}: {long:#?}", folder.display());
     }
 }
 

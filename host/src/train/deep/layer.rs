@@ -14,10 +14,10 @@ use crate::train::check::Sizes;
 use crate::train::frozen::FrozenLayers;
 use crate::train::layer::LayerSetup;
 use crate::train::options::{PaperOptions, Recipe};
-use crate::train::plan::Plan;
+use crate::train::plan::{Plan, pool};
 use crate::train::progress::Observer;
 use crate::train::trained::{Job, Trained};
-use crate::train::{paper, paper_outputs, plan};
+use crate::train::{paper, paper_outputs};
 use crate::{Error, Result};
 
 /// Rows that go through the layers at a time.
@@ -193,7 +193,7 @@ impl DeepRun<'_> {
     fn map(&self, data: &Matrix, stack: &Stack<'_>) -> Result<Matrix> {
         let m = stack.width();
         let mut out = vec![0.0; data.rows * m];
-        plan::pool(self.job.options.threads)?.install(|| {
+        pool(self.job.options.threads)?.install(|| {
             out.par_chunks_mut(CHUNK * m).enumerate().try_for_each(|(chunk, out)| {
                 let mut scratch = vec![0.0; stack.activations()];
                 let mut row = vec![0.0; data.cols];

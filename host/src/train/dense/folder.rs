@@ -28,7 +28,7 @@ pub struct LevelFolder {
     pub folder: PathBuf,
     /// Resume the run that the folder holds, if it holds one; else that is an error.
     pub resume: bool,
-    /// LevelFolder mask and weights of every level as well, each in a file of its own.
+    /// `LevelFolder` mask and weights of every level as well, each in a file of its own.
     pub levels: bool,
 }
 

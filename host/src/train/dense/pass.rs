@@ -178,7 +178,7 @@ mod tests {
         });
         let labels = labels.collect();
         let data = Matrix::new(rows, shape.inputs(), Values::F32(values)).unwrap();
-        Problem { data, labels, task: task }
+        Problem { data, labels, task }
     }
 
     fn weights(shape: &Shape) -> Vec<f64> {
