@@ -14,7 +14,7 @@ pub(super) struct SourceArgs {
     /// Samples: idx, NPY, NPZ (FILE.npz#NAME) or CSV, also gzipped; F,F2 appends rows
     #[arg(long, value_name = "F[,F2…]")]
     data: PathBuf,
-    /// Labels, one per sample, in these formats; for regression also several columns
+    /// Labels in these formats; several columns for regression
     #[arg(
         long,
         value_name = "F[,F2…]",
@@ -22,10 +22,10 @@ pub(super) struct SourceArgs {
         conflicts_with = "target"
     )]
     labels: Option<PathBuf>,
-    /// The column of the data with the labels: its name, or its number from 1
+    /// The labels' column of the data: its name, or its number from 1
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
-    /// Keep only rows with these labels; for classes A becomes 0, B 1, and so on
+    /// Keep only rows with these labels; for classes A becomes 0, B 1, …
     #[arg(long, value_name = "A,B", value_delimiter = ',', allow_hyphen_values = true)]
     keep_labels: Option<Vec<f32>>,
     /// Keep only the occurrences A to B-1 of each label, from 0, ordered by label

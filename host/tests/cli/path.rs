@@ -23,7 +23,7 @@ fn several_sizes_make_a_folder_of_models_and_folds_choose_one() {
     let eval = json(folder.path(), "eval sizes/chosen.tamis --data d/X.npy --labels d/y.npy");
     assert!(number(&eval, "psnr_db") > 120.0, "{eval}");
     let picture = String::from_utf8(read("path.svg")).unwrap();
-    assert!(picture.contains("9 nonzeros chosen") && picture.contains("left-out folds"));
+    assert!(picture.contains("9 nonzeros chosen") && picture.contains("validation folds"));
     let again = fails(folder.path(), &format!("{TRAIN} --nnz 3,9 -o sizes"));
     assert!(again.contains("not empty"), "{again}");
     let cold = json(folder.path(), &format!("{TRAIN} --nnz 3,9 --cold -o cold"));

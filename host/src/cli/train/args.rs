@@ -26,7 +26,7 @@ pub(crate) struct Train {
     /// regression; binary (two classes, 0 and 1); multiclass (0, 1, …)
     #[arg(long, value_name = "TASK", value_enum, hide_possible_values = true)]
     pub(super) task: Task,
-    /// Hidden neurons; M1,M2,… for several layers [default: one layer of about √S]
+    /// Hidden neurons; M1,M2,… for several layers [default: about √S]
     #[arg(long, value_name = "M", value_delimiter = ',', value_parser = parse::whole::<usize>)]
     pub(super) hidden: Vec<usize>,
     /// Nonzero weights of the model; S1,S2,… rising, for a model each
