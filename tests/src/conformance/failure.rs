@@ -20,7 +20,7 @@ pub struct Failure {
     pub check: &'static str,
     /// The quantity or call.
     pub what: &'static str,
-    /// The situation's number, see [`Situation::number`].
+    /// The situation's number, see [`super::Situation::number`].
     pub situation: usize,
     /// Position of the first wrong element.
     pub at: usize,
