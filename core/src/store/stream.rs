@@ -69,8 +69,8 @@ impl Layer {
     /// Where array `k` is, and its bytes.
     fn array(&self, k: usize) -> Place {
         Place {
-            at: self.at + self.head.start(Head::WEIGHTS + k),
-            len: self.head.len(Head::WEIGHTS + k),
+            at: self.at + self.head.start(k),
+            len: self.head.arrays.get(k).copied().unwrap_or(0),
         }
     }
 

@@ -58,7 +58,7 @@ impl<'a> Layers<'a> {
 
 const fn arrays<'a>(raw: &RawLayer<'a>) -> Arrays<'a> {
     const NONE: (Kind, &[u8]) = (Kind::Byte, &[]);
-    let [a, b, c] = raw.weights();
+    let [a, b, c] = raw.arrays;
     let [a, b, c] = match raw.head.tag {
         TAG_CSR => [(Kind::Column, a), (Kind::Column, b), (Kind::Float, c)],
         TAG_WINDOWS => [(Kind::Byte, a), (Kind::Byte, b), (Kind::Float, c)],
@@ -67,8 +67,7 @@ const fn arrays<'a>(raw: &RawLayer<'a>) -> Arrays<'a> {
         TAG_MASK => [(Kind::Word, a), (Kind::Weight, b), NONE],
         _ => [(Kind::Byte, a), (Kind::Pair, b), NONE],
     };
-    let (rescale, bias) = (raw.array(Head::FACTORS), raw.array(Head::BIASES));
-    [(Kind::Word, rescale), (Kind::Bias, bias), a, b, c]
+    [(Kind::Word, raw.rescale), (Kind::Bias, raw.bias), a, b, c]
 }
 
 /// How many layers a file has, without the sum of one of integers, and numbers of each kind.
@@ -238,7 +237,7 @@ pub const fn model<'a, const N: usize>(
 
 const fn float_layer<'a>(raw: &RawLayer<'_>, pools: &mut Pools<'a>) -> Result<model::Layer<'a>> {
     let Head { inputs, outputs, activation, requested, .. } = raw.head;
-    let [a, b, c] = raw.weights();
+    let [a, b, c] = raw.arrays;
     match raw.head.tag {
         TAG_CSR => {
             let (counts, columns) = (take!(pools.columns, a, 2), take!(pools.columns, b, 2));
@@ -276,7 +275,7 @@ pub const fn quantised<'a, const N: usize>(
     let mut left = tri!(Layers::new(file, true));
     while let Some(layer) = tri!(left.next()) {
         if layer.head.tag == TAG_SUM {
-            let signs = take!(pools.words, layer.array(Head::WEIGHTS), 4);
+            let signs = take!(pools.words, layer.arrays[0], 4);
             sum = Some(tri!(Sum::new(layer.head.inputs, signs)));
             continue;
         }
@@ -298,9 +297,8 @@ const fn integer_layer<'a>(
     pools: &mut Pools<'a>,
 ) -> Result<quantised::Layer<'a>> {
     let Head { inputs, outputs, nonzeros, activation, requested, .. } = raw.head;
-    let [a, b, _] = raw.weights();
-    let rescale = take!(pools.words, raw.array(Head::FACTORS), 4);
-    let bias = take!(pools.biases, raw.array(Head::BIASES), 4);
+    let [a, b, _] = raw.arrays;
+    let (rescale, bias) = (take!(pools.words, raw.rescale, 4), take!(pools.biases, raw.bias, 4));
     let weights = match raw.head.tag {
         TAG_DENSE => {
             Weights::Dense(tri!(quantised::Dense::new(inputs, outputs, take!(pools.weights, a, 1))))

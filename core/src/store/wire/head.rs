@@ -1,7 +1,7 @@
 //! The fields of a layer before its arrays, and how long those are.
 
 use super::reader::{Reader, activation, expect, removed};
-use super::{TAG_BLOCKS, TAG_DENSE, TAG_MASK, TAG_SUM, TAG_WINDOWS, padding};
+use super::{TAG_BLOCKS, TAG_DENSE, TAG_MASK, TAG_SUM, TAG_WINDOWS};
 use crate::base::error::{range, tri};
 use crate::infer::model::{Activation, MAX_INPUTS, MAX_OUTPUTS, windows};
 use crate::{Error, Result};
@@ -84,37 +84,6 @@ impl Head {
         let [first, second] = integer_arrays(tag, inputs, outputs, nonzeros);
         let arrays = [first, second, 0];
         Ok(Self { tag, inputs, outputs, nonzeros, requested, activation, factors, biases, arrays })
-    }
-}
-
-impl Head {
-    /// Arrays: factors, biases, and those of the weights.
-    pub(super) const ARRAYS: usize = 5;
-    pub(super) const FACTORS: usize = 0;
-    pub(super) const BIASES: usize = 1;
-    pub(crate) const WEIGHTS: usize = 2;
-
-    /// Bytes of array `k` without padding.
-    pub(crate) const fn len(&self, k: usize) -> usize {
-        match k {
-            Self::FACTORS => self.factors.saturating_mul(4),
-            Self::BIASES => self.biases.saturating_mul(4),
-            2 => self.arrays[0],
-            3 => self.arrays[1],
-            _ => self.arrays[2],
-        }
-    }
-
-    /// Where array `k` starts, from the start of the first one; for [`Self::ARRAYS`] where the last
-    /// one ends.
-    pub(crate) const fn start(&self, k: usize) -> usize {
-        let (mut at, mut before) = (0_usize, 0);
-        while before < k {
-            let len = self.len(before);
-            at = at.saturating_add(len).saturating_add(padding(len));
-            before += 1;
-        }
-        at
     }
 }
 

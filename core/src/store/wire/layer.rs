@@ -59,7 +59,6 @@ impl<'a> Walk<'a> {
     }
 
     /// The next layer of floats, or the sum behind them.
-    #[inline(never)]
     pub(super) const fn floats(&mut self) -> Result<Option<RawLayer<'a>>> {
         let Some((at, tag, mut payload)) = tri!(self.next()) else { return Ok(None) };
         let head = match tag {
@@ -107,49 +106,29 @@ pub(super) const fn read_task(mut payload: Reader<'_>) -> Result<Task> {
 }
 
 /// A layer of floats or integers, or a sum; what its arrays hold is not looked at.
-///
-/// It is small, since it lies on the stack of what reads a model.
 pub(super) struct RawLayer<'a> {
     pub(super) head: Head,
-    /// All arrays with their padding.
-    body: &'a [u8],
+    pub(super) rescale: &'a [u8],
+    pub(super) bias: &'a [u8],
+    /// Those of [`Head::arrays`].
+    pub(super) arrays: [&'a [u8]; 3],
 }
 
 impl<'a> RawLayer<'a> {
     /// What follows the fields, to the end of the section.
     const fn read(head: Head, mut payload: Reader<'a>) -> Result<Self> {
-        let body = payload.rest();
-        let mut k = 0;
-        while k < Head::ARRAYS {
-            tri!(payload.array(head.len(k)));
-            k += 1;
-        }
+        let p = &mut payload;
+        let (rescale, bias) = (tri!(p.array(4 * head.factors)), tri!(p.array(4 * head.biases)));
+        let [a, b, c] = head.arrays;
+        let arrays = [tri!(p.array(a)), tri!(p.array(b)), tri!(p.array(c))];
         tri!(payload.end("end of a layer"));
-        Ok(Self { head, body })
-    }
-
-    /// The bytes of array `k`, see [`Head::len`].
-    pub(super) const fn array(&self, k: usize) -> &'a [u8] {
-        if let Some((_, behind)) = self.body.split_at_checked(self.head.start(k))
-            && let Some((array, _)) = behind.split_at_checked(self.head.len(k))
-        {
-            return array;
-        }
-        debug_assert!(false, "the arrays were read");
-        &[]
-    }
-
-    /// The arrays of the weights, or of a sum its signs.
-    pub(super) const fn weights(&self) -> [&'a [u8]; 3] {
-        let first = Head::WEIGHTS;
-        [self.array(first), self.array(first + 1), self.array(first + 2)]
+        Ok(Self { head, rescale, bias, arrays })
     }
 
     /// A layer of floats, or the sum behind them, on the bytes where they lie.
-    #[inline(never)]
     pub(super) fn floats(&self) -> Result<model::Layer<'a>> {
         let Head { inputs, outputs, activation, requested, .. } = self.head;
-        let [counts, columns, values] = self.weights();
+        let [counts, columns, values] = self.arrays;
         Ok(match self.head.tag {
             TAG_CSR => {
                 let (counts, columns) = (cast(counts)?, cast(columns)?);
@@ -168,20 +147,20 @@ impl<'a> RawLayer<'a> {
 
     /// A sum.
     pub(super) fn sum(&self) -> Result<Sum<'a>> {
-        Sum::new(self.head.inputs, cast(self.array(Head::WEIGHTS))?)
+        Sum::new(self.head.inputs, cast(self.arrays[0])?)
     }
 
     /// A layer of integers on the bytes where they lie.
     pub(super) fn integers(&self) -> Result<quantised::Layer<'a>> {
         let Head { inputs, outputs, nonzeros, activation, requested, .. } = self.head;
-        let [a, b, _] = self.weights();
+        let [a, b, _] = self.arrays;
         let weights = match self.head.tag {
             TAG_DENSE => Weights::Dense(Dense::new(inputs, outputs, cast(a)?)?),
             TAG_MASK => Weights::Mask(Mask::new(inputs, outputs, cast(a)?, cast(b)?)?),
             _ => Weights::Blocks(quantised::Blocks::new(inputs, outputs, a, cast(b)?)?),
         };
         length("weights of a layer", weights.nonzeros(), nonzeros)?;
-        let (rescale, bias) = (cast(self.array(Head::FACTORS))?, cast(self.array(Head::BIASES))?);
+        let (rescale, bias) = (cast(self.rescale)?, cast(self.bias)?);
         quantised::Layer::new(weights, rescale, bias, activation)?.with_requested(requested)
     }
 }

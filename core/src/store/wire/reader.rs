@@ -19,14 +19,6 @@ impl<'a> Reader<'a> {
         self.at >= self.bytes.len()
     }
 
-    /// What was not read yet.
-    pub(super) const fn rest(&self) -> &'a [u8] {
-        match self.bytes.split_at_checked(self.at) {
-            Some((_, rest)) => rest,
-            None => &[],
-        }
-    }
-
     /// Checks that everything was read.
     pub(super) const fn end(&self, what: &'static str) -> Result<()> {
         expect(what, self.at, self.at as u32, self.bytes.len() as u32)
