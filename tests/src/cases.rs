@@ -70,7 +70,7 @@ impl<P: Probe + 'static> Case<P> {
         Self {
             name: "float-file",
             pinned: 0x1225_82a8,
-            ram: 2304,
+            ram: 2368,
             run: deployed::file_of_floats::<P>,
         },
         Self { name: "learn", pinned: 0xb8e6_4e51, ram: 12_288, run: learn::learn::<P> },
