@@ -2,11 +2,12 @@
 //! and in a flash chip, and held to what flash and RAM that may take. `cargo ci qemu` runs what
 //! they share, as the case `monitor`.
 
-use crate::command::{Cmd, root};
+use crate::command::{Cmd, each, root};
 use crate::part::{Context, Outcome, Report, Skipped, Stop};
 use crate::{cross, elf, images, install};
 
 const WORKSPACE: &str = "examples/firmware/chips/Cargo.toml";
+/// A folder for each target, so that chips are built at the same time.
 const TARGETS: &str = "examples/firmware/chips/target";
 /// The compiler with clippy's lints.
 const CLIPPY: &str = "clippy-driver";
@@ -24,8 +25,14 @@ struct Chip {
     ram: u64,
 }
 
-/// To add a chip, add an entry.
+/// To add a chip, add an entry. The one of most drivers is first, since the others are built beside it.
 const CHIPS: &[Chip] = &[
+    Chip {
+        package: "tamis-esp32c3",
+        target: "riscv32imc-unknown-none-elf",
+        flash: [50_000, 68_000],
+        ram: 7168,
+    },
     Chip {
         package: "tamis-rp2040",
         target: "thumbv6m-none-eabi",
@@ -43,12 +50,6 @@ const CHIPS: &[Chip] = &[
         target: "thumbv7em-none-eabihf",
         flash: [14_500, 27_900],
         ram: 1_152,
-    },
-    Chip {
-        package: "tamis-esp32c3",
-        target: "riscv32imc-unknown-none-elf",
-        flash: [50_000, 68_000],
-        ram: 7168,
     },
 ];
 
@@ -71,19 +72,8 @@ pub(crate) fn run(_: &Context) -> Outcome {
         .map_err(|_| Stop::Excused("the crates of the chips' drivers cannot be fetched".into()))?;
     println!("{:<16} {:<10} {:>7} {:>7}", "program", "weights", "flash", "RAM");
     let mut problems = Vec::new();
-    for chip in &here {
-        for (features, place, most) in
-            [("", "embedded", chip.flash[0]), (STREAMED, "streamed", chip.flash[1])]
-        {
-            lint(chip, features)?;
-            let sizes = build(chip, features)?;
-            println!("{:<16} {place:<10} {:>7} {:>7}", chip.package, sizes[0], sizes[1]);
-            problems.extend(too_large(
-                &format!("{}, {place}", chip.package),
-                sizes,
-                [most, chip.ram],
-            ));
-        }
+    for found in each(&here, |chip| check(chip)) {
+        problems.extend(found?);
     }
     if let [first, ..] = &problems[..] {
         problems.iter().for_each(|problem| println!("{problem}"));
@@ -96,6 +86,20 @@ pub(crate) fn run(_: &Context) -> Outcome {
         installable: false,
     });
     Ok(Report { note, skipped: skipped.collect() })
+}
+
+/// Lints and builds both programs of a chip; in what they are too large.
+fn check(chip: &Chip) -> Result<Vec<String>, Stop> {
+    let programs = [("", "embedded", chip.flash[0]), (STREAMED, "streamed", chip.flash[1])];
+    let mut problems = Vec::new();
+    for (features, place, most) in programs {
+        lint(chip, features)?;
+        let sizes = build(chip, features)?;
+        println!("{:<16} {place:<10} {:>7} {:>7}", chip.package, sizes[0], sizes[1]);
+        let program = format!("{}, {place}", chip.package);
+        problems.extend(too_large(&program, sizes, [most, chip.ram]));
+    }
+    Ok(problems)
 }
 
 /// Lints a program, with warnings denied.
@@ -114,26 +118,22 @@ fn lint(chip: &Chip, features: &str) -> Result<(), Stop> {
 /// Builds a program; its bytes in flash and in RAM.
 fn build(chip: &Chip, features: &str) -> Result<[u64; 2], Stop> {
     cargo("build", chip, features).run()?;
-    let image = root().join(TARGETS).join(chip.target).join("release").join(chip.package);
+    let image = root().join(targets(chip)).join(chip.target).join("release").join(chip.package);
     let bytes = images::read(&image)?;
     let ram = IN_RAM.iter().filter_map(|name| elf::section_bytes(&bytes, name)).sum();
     Ok([images::flash(&image)?, ram])
+}
+
+fn targets(chip: &Chip) -> String {
+    format!("{TARGETS}/{}", chip.target)
 }
 
 fn cargo(verb: &str, chip: &Chip, features: &str) -> Cmd {
     Cmd::new("cargo")
         .words(verb)
         .words("--locked --release --manifest-path")
-        .args([
-            WORKSPACE,
-            "--target-dir",
-            TARGETS,
-            "--target",
-            chip.target,
-            "--package",
-            chip.package,
-        ])
-        .args(["--features", features])
+        .args([WORKSPACE, "--target-dir", &targets(chip), "--target", chip.target])
+        .args(["--package", chip.package, "--features", features])
         // Cargo reads the folder's own settings only from within.
         .env("DEFMT_LOG", "info")
 }
