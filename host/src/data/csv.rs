@@ -51,7 +51,7 @@ pub(super) fn append<R: Read>(
         if lines.cols == 0 {
             lines.cols = cells.len();
             rows.announce(0, cells.len(), false)?;
-            if is_header(&cells, lines.decimal_comma()) {
+            if is_header(&cells, lines.decimal_comma) {
                 let found = column_names(&cells);
                 lines.check_distinct(&found)?;
                 names = Some(found);
@@ -84,7 +84,8 @@ const HEAD: u64 = 1 << 16;
 struct Lines<R> {
     input: std::io::Chain<std::io::Cursor<Vec<u8>>, BufReader<R>>,
     parser: Reader,
-    delimiter: u8,
+    /// Where commas do not separate cells.
+    decimal_comma: bool,
     /// Cells of the first row; 0 before it.
     cols: usize,
     buffer: Vec<u8>,
@@ -111,16 +112,12 @@ impl<R: Read> Lines<Source<R>> {
         Ok(Self {
             input: std::io::Cursor::new(head).chain(BufReader::new(source)),
             parser: ReaderBuilder::new().delimiter(delimiter).build(),
-            delimiter,
+            decimal_comma: delimiter != b',',
             cols: 0,
             buffer: vec![0; CELL_LIMIT],
             skipped: 0,
             line: 0,
         })
-    }
-
-    fn decimal_comma(&self) -> bool {
-        self.delimiter != b','
     }
 
     /// The cells of the next row that is not blank; false at the end.
@@ -154,18 +151,23 @@ impl<R: Read> Lines<Source<R>> {
 
     fn cells(&mut self, cells: &mut Vec<String>) -> Result<()> {
         let (mut len, mut count) = (0, 0);
-        let mut quotes = Quotes::default();
+        // Quotes of a cell that starts with one, which the parser takes for closed at the end of
+        // the file: one within quotes is written twice, so those of a whole cell are even.
+        let (mut quoted, mut quotes) = (None, 0);
         loop {
             let input = self.input.fill_buf().map_err(unreadable)?;
             let at_end = input.is_empty();
             let (result, read, written) = self.parser.read_field(input, &mut self.buffer[len..]);
-            quotes.see(&input[..read]);
+            quoted = quoted.or(input[..read].first().map(|first| *first == b'"'));
+            if quoted == Some(true) {
+                quotes += input[..read].iter().filter(|&&byte| byte == b'"').count();
+            }
             self.input.consume(read);
             len += written;
             let record_end = match result {
                 ReadFieldResult::InputEmpty => continue,
                 ReadFieldResult::OutputFull => return Err(self.too_long(count)),
-                _ if at_end && quotes.open() => return Err(self.open_quote(count)),
+                _ if at_end && quotes % 2 == 1 => return Err(self.open_quote(count)),
                 ReadFieldResult::Field { record_end } => record_end,
                 ReadFieldResult::End => true,
             };
@@ -176,7 +178,7 @@ impl<R: Read> Lines<Source<R>> {
                 str::from_utf8(&self.buffer[..len]).map_err(|_| self.not_utf8(len, count))?;
             cells[count].clear();
             cells[count].push_str(text);
-            (len, count, quotes) = (0, count + 1, Quotes::default());
+            (len, count, quoted, quotes) = (0, count + 1, None, 0);
             if record_end {
                 cells.truncate(count);
                 return Ok(());
@@ -201,10 +203,9 @@ impl<R: Read> Lines<Source<R>> {
                     false => "every line must have the same number of cells",
                 }));
         }
-        let decimal_comma = self.decimal_comma();
         values.clear();
         for (column, cell) in cells.iter().enumerate() {
-            let value = number(cell, decimal_comma)
+            let value = number(cell, self.decimal_comma)
                 .ok_or_else(|| self.not_a_number(cell, column, names))?;
             if !value.is_finite() {
                 return Err(not_finite(cell.trim(), self.place(column)));
@@ -272,55 +273,22 @@ impl<R: Read> Lines<Source<R>> {
     }
 }
 
-/// Quotes in the bytes of one cell, which the parser takes for closed at the end of the file.
-#[derive(Default)]
-struct Quotes {
-    started: bool,
-    quoted: bool,
-    count: usize,
-}
-
-impl Quotes {
-    fn see(&mut self, bytes: &[u8]) {
-        if let (false, Some(first)) = (self.started, bytes.first()) {
-            (self.started, self.quoted) = (true, *first == b'"');
-        }
-        if self.quoted {
-            self.count += bytes.iter().filter(|&&byte| byte == b'"').count();
-        }
-    }
-
-    /// A quote within quotes is written twice, so those of a whole cell are even in number.
-    fn open(&self) -> bool {
-        !self.count.is_multiple_of(2)
-    }
-}
-
 /// What separates the cells of the first line that is not blank.
 fn delimiter(head: &[u8]) -> u8 {
     let head = head.trim_ascii_start();
     let mut quoted = false;
-    let mut seen = [false; DELIMITERS.len()];
-    let mut end = head.len();
-    for (i, byte) in head.iter().enumerate() {
-        match byte {
-            b'"' => quoted = !quoted,
-            _ if quoted => {}
-            b'\n' | b'\r' => {
-                end = i;
-                break;
-            }
-            _ => DELIMITERS.iter().zip(&mut seen).for_each(|(own, seen)| *seen |= own == byte),
-        }
-    }
-    match DELIMITERS.iter().zip(seen).find(|(_, seen)| *seen) {
-        Some((&delimiter, _)) => delimiter,
-        None if are_numbers(&head[..end]) => b' ',
+    let is_end = |byte: &u8| {
+        quoted ^= *byte == b'"';
+        !quoted && matches!(byte, b'\n' | b'\r')
+    };
+    let line = &head[..head.iter().position(is_end).unwrap_or(head.len())];
+    let outside = line.split(|byte| *byte == b'"').step_by(2);
+    match b"\t;,".iter().find(|own| outside.clone().flatten().any(|byte| byte == *own)) {
+        Some(&delimiter) => delimiter,
+        None if are_numbers(line) => b' ',
         None => b',',
     }
 }
-
-const DELIMITERS: [u8; 3] = *b"\t;,";
 
 /// Whether a line is several numbers with single spaces between, as numpy writes text.
 fn are_numbers(line: &[u8]) -> bool {
@@ -341,10 +309,8 @@ fn is_header(cells: &[String], decimal_comma: bool) -> bool {
 /// The names in a header; numpy marks its headers with `#`.
 fn column_names(cells: &[String]) -> Vec<String> {
     let mut names: Vec<_> = cells.iter().map(|cell| cell.trim().to_owned()).collect();
-    if let Some(first) = names.first_mut()
-        && let Some(unmarked) = first.strip_prefix("# ")
-    {
-        *first = unmarked.to_owned();
+    if let Some(unmarked) = names.first().and_then(|first| first.strip_prefix("# ")) {
+        names[0] = unmarked.to_owned();
     }
     names
 }

@@ -130,10 +130,15 @@ impl Layout {
         decode: impl Fn(&[u8], &mut Vec<T>),
     ) -> Result<()> {
         let (size, total) = (self.element.size(), rows * cols);
-        let scatter =
-            if self.fortran && cols > 1 { Some(Scatter::new(into, rows, out.len())) } else { None };
-        if scatter.is_some() {
-            out.resize(out.len() + into.kept(rows) * cols, T::default());
+        let (start, by_column) = (out.len(), self.fortran && cols > 1);
+        let mut chosen = 0..;
+        // Number of each row among the chosen ones, where not all are.
+        let ranks = (by_column && into.chooses()).then(|| {
+            let rank = |row| if into.keeps(row) { chosen.next() } else { None };
+            (0..rows).map(rank).collect::<Vec<_>>()
+        });
+        if by_column {
+            out.resize(start + into.kept(rows) * cols, T::default());
         }
         let mut buffer = vec![0; 1 << 16];
         let mut piece = Vec::new();
@@ -149,17 +154,17 @@ impl Layout {
             piece.clear();
             decode(chunk, &mut piece);
             self.finite(&piece, chunk, done, Shape { rows, cols })?;
-            match &scatter {
-                Some(scatter) => {
-                    for (k, &value) in piece.iter().enumerate() {
-                        let (row, column) = self.place(done + k, rows, cols);
-                        if let Some(at) = scatter.row(row) {
-                            out[at * cols + column + scatter.start] = value;
-                        }
+            if by_column {
+                for (k, &value) in piece.iter().enumerate() {
+                    let (row, column) = self.place(done + k, rows, cols);
+                    if let Some(at) = ranks.as_ref().map_or(Some(row), |ranks| ranks[row]) {
+                        out[start + at * cols + column] = value;
                     }
                 }
-                None if into.chooses() => append_chosen(&piece, done, cols, into, out),
-                None => out.extend_from_slice(&piece),
+            } else if into.chooses() {
+                append_chosen(&piece, done, cols, into, out);
+            } else {
+                out.extend_from_slice(&piece);
             }
             done += want;
         }
@@ -206,27 +211,6 @@ impl Layout {
     fn double(&self, chunk: &[u8], at: usize) -> Option<f64> {
         let word = *chunk.as_chunks::<8>().0.get(at).filter(|_| self.element == Element::F64)?;
         Some(if self.big_endian { f64::from_be_bytes(word) } else { f64::from_le_bytes(word) })
-    }
-}
-
-/// Where the rows of an array in Fortran order go: its values come column by column.
-struct Scatter {
-    /// Values that were there before.
-    start: usize,
-    /// Number of each row among the chosen ones, where not all are.
-    ranks: Option<Vec<Option<usize>>>,
-}
-
-impl Scatter {
-    fn new(into: &Incoming<'_>, rows: usize, start: usize) -> Self {
-        let mut kept = 0..;
-        let ranks =
-            || (0..rows).map(|row| if into.keeps(row) { kept.next() } else { None }).collect();
-        Self { start, ranks: into.chooses().then(ranks) }
-    }
-
-    fn row(&self, row: usize) -> Option<usize> {
-        self.ranks.as_ref().map_or(Some(row), |ranks| ranks[row])
     }
 }
 

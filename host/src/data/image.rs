@@ -62,16 +62,11 @@ impl Picture {
     /// The file cannot be read, is no PNG, is damaged, or larger than [`MAX_SIDE`] pixels a side.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let (mut source, len) = file::open(path)?;
-        if len > MAX_FILE {
-            return Err(Error::new("the picture is too large")
-                .at(path)
-                .expected(format_args!("at most {MAX_FILE} bytes"))
-                .got(format_args!("{len} bytes"))
-                .help("scale the picture down"));
-        }
+        let (source, len) = file::open(path)?;
+        let checked = file::check_len("picture", len, MAX_FILE, "scale the picture down");
+        checked.map_err(|error| error.at(path))?;
         let mut bytes = Vec::new();
-        let read = source.by_ref().take(MAX_FILE).read_to_end(&mut bytes);
+        let read = source.take(MAX_FILE).read_to_end(&mut bytes);
         read.map_err(|e| Error::io("cannot read", path, e))?;
         Self::read(&bytes).map_err(|error| error.at(path))
     }

@@ -49,17 +49,6 @@ pub fn load_labels(path: impl AsRef<Path>) -> Result<Vec<f32>> {
     load(path)?.into_column().map_err(|e| e.at(path))
 }
 
-/// Loads samples and their labels, from two files.
-///
-/// # Errors
-/// As for [`load`] and [`load_labels`]; or the numbers of samples and labels differ.
-pub fn load_labelled(
-    data: impl AsRef<Path>,
-    labels: impl AsRef<Path>,
-) -> Result<(Matrix, Vec<f32>)> {
-    load_chosen(data, labels, |_| Ok(None))
-}
-
 /// Loads those samples that `choose` names by their labels, and these labels, from two files.
 /// `choose` gives different row numbers, counted from 0, or `None` for all rows; samples and labels
 /// come in its order.
@@ -68,7 +57,8 @@ pub fn load_labelled(
 /// checked.
 ///
 /// # Errors
-/// As for [`load_labelled`] and [`select::gather`]; or `choose` fails.
+/// As for [`load`] and [`select::gather`]; the numbers of samples and labels differ; or `choose`
+/// fails.
 ///
 /// ```
 /// use tamis_host::data::{self, Values, select};
@@ -100,17 +90,6 @@ pub fn load_chosen(
 ///
 /// # Errors
 /// As for [`load_chosen`].
-///
-/// ```
-/// use tamis_host::data;
-/// let folder = tempfile::tempdir().unwrap();
-/// let (x, y) = (folder.path().join("x.csv"), folder.path().join("y.csv"));
-/// std::fs::write(&x, "10\n20\n").unwrap();
-/// std::fs::write(&y, "1,2,3\n4,5,6\n").unwrap();
-/// let labels = data::load(&y).unwrap();
-/// let (x, labels) = data::load_beside(&x, &y, labels, Some(vec![1])).unwrap();
-/// assert_eq!((x.rows, &labels[..]), (1, &[4.0, 5.0, 6.0][..]));
-/// ```
 pub fn load_beside(
     data: impl AsRef<Path>,
     path: impl AsRef<Path>,
@@ -130,21 +109,17 @@ pub fn load_beside(
             .got(all)
             .help("pass the labels that belong to the data, in the same order"));
     }
-    let (Some(chosen), Some(keep)) = (chosen, keep) else { return Ok((matrix, values)) };
+    let Some(chosen) = chosen else { return Ok((matrix, values)) };
     let mut kept = Vec::with_capacity(chosen.len() * cols);
     chosen.iter().for_each(|&row| kept.extend_from_slice(&values[row * cols..][..cols]));
-    let values = kept;
     if chosen.is_sorted() {
-        return Ok((matrix, values));
+        return Ok((matrix, kept));
     }
     // The rows read are in the order of the files.
-    let ranks = keep.iter().scan(0, |kept, &keep| {
-        let rank = *kept;
-        *kept += usize::from(keep);
-        Some(rank)
-    });
-    let ranks: Vec<usize> = ranks.collect();
-    Ok((select::gather(matrix, chosen.into_iter().map(|row| ranks[row]).collect())?, values))
+    let mut sorted = chosen.clone();
+    sorted.sort_unstable();
+    let ranks = chosen.iter().map(|row| sorted.partition_point(|other| other < row)).collect();
+    Ok((select::gather(matrix, ranks)?, kept))
 }
 
 /// Appends the rows of all files that `path` names: the column names.
@@ -202,7 +177,7 @@ fn append(name: &Path, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>>> {
     if head.starts_with(&[0x1f, 0x8b]) {
         return append_compressed(&path, file, len, rows);
     }
-    append_plain(&path, &head, Source::new(file, Size::Exact(len)), rows)
+    append_plain(&path, &head, Source::new(file, Size::exact(len)), rows)
 }
 
 fn append_compressed(
@@ -266,6 +241,6 @@ fn empty() -> Error {
 
 fn head(reader: &mut impl Read) -> Result<Vec<u8>> {
     let mut head = [0; HEAD];
-    let n = Source::new(reader, Size::AtMost(HEAD as u64)).fill(&mut head)?;
+    let n = Source::new(reader, Size::at_most(HEAD as u64)).fill(&mut head)?;
     Ok(head[..n].to_vec())
 }

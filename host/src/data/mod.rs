@@ -37,7 +37,7 @@ mod source;
 mod table;
 
 pub use array::{Array, Numbers};
-pub use load::{load, load_beside, load_chosen, load_labelled, load_labels, load_table};
+pub use load::{load, load_beside, load_chosen, load_labels, load_table};
 pub(crate) use matrix::{LINE, shrink, spare};
 pub use matrix::{Matrix, Values};
 pub use problem::{DataFiles, Labels, Problem, Task};

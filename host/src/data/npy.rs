@@ -54,7 +54,7 @@ pub(super) fn matches(head: &[u8]) -> bool {
 
 /// Reads an NPY file whose values take at most `most` bytes of memory, and its axes.
 pub(super) fn read_shaped<R: Read>(mut source: Source<R>, most: u64) -> Result<(Vec<u64>, Matrix)> {
-    let layout = Header::parse(&header_text(&mut source)?)?.layout()?;
+    let layout = layout(&header_text(&mut source)?)?;
     let values = layout.dims.iter().try_fold(4_u64, |bytes, &dim| bytes.checked_mul(dim));
     if values.is_none_or(|bytes| bytes > most) {
         return Err(Error::new("the array is too large")
@@ -69,8 +69,7 @@ pub(super) fn read_shaped<R: Read>(mut source: Source<R>, most: u64) -> Result<(
 
 /// Reads the rows of an NPY file to the end of `rows`.
 pub(super) fn append<R: Read>(mut source: Source<R>, rows: &mut Incoming<'_>) -> Result<()> {
-    let text = header_text(&mut source)?;
-    Header::parse(&text)?.layout()?.append(source, rows)
+    layout(&header_text(&mut source)?)?.append(source, rows)
 }
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
@@ -116,52 +115,40 @@ fn header_text<R: Read>(source: &mut Source<R>) -> Result<String> {
 }
 
 /// What a header says, such as `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Header {
-    descr: Option<String>,
-    fortran: Option<bool>,
-    dims: Option<Vec<u64>>,
-}
-
-impl Header {
-    fn parse(text: &str) -> Result<Self> {
-        let mut header = Self::default();
-        let mut cursor = Cursor { rest: text };
-        cursor.expect('{')?;
-        while !cursor.take('}') {
-            header.entry(&mut cursor)?;
-            if !cursor.take(',') {
-                cursor.expect('}')?;
-                break;
-            }
-        }
-        match cursor.rest.trim() {
-            "" => Ok(header),
-            rest => Err(malformed("the end of the header", rest)),
-        }
-    }
-
-    fn entry(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
+fn layout(text: &str) -> Result<Layout> {
+    let (mut descr, mut fortran, mut dims) = (None, None, None);
+    let mut cursor = Cursor { rest: text };
+    cursor.list('{', '}', |cursor| {
         let key = cursor.string()?;
         cursor.expect(':')?;
         match key {
             "descr" if cursor.at('[') => return Err(unsupported("a structured array")),
-            "descr" => self.descr = Some(cursor.string()?.to_owned()),
-            "fortran_order" => self.fortran = Some(cursor.boolean()?),
-            "shape" => self.dims = Some(cursor.tuple()?),
+            "descr" => descr = Some(cursor.string()?),
+            "fortran_order" => match cursor.word(char::is_alphabetic) {
+                word @ ("True" | "False") => fortran = Some(word == "True"),
+                other => return Err(malformed("True or False", other)),
+            },
+            "shape" => {
+                let dims = dims.insert(Vec::new());
+                cursor.list('(', ')', |cursor| {
+                    let digits = cursor.word(|c| c.is_ascii_digit());
+                    cursor.take('L'); // Python 2 marked long integers
+                    dims.push(digits.parse().map_err(|_| malformed("an axis length", digits))?);
+                    Ok(())
+                })?;
+            }
             other => return Err(malformed("descr, fortran_order and shape", other)),
         }
         Ok(())
+    })?;
+    if !cursor.rest.trim().is_empty() {
+        return Err(malformed("the end of the header", cursor.rest.trim()));
     }
-
-    fn layout(self) -> Result<Layout> {
-        let missing = |key: &str| malformed(key, "a header without it");
-        let descr = self.descr.ok_or_else(|| missing("descr"))?;
-        let (element, big_endian) = element(&descr).ok_or_else(|| unsupported(&descr))?;
-        let fortran = self.fortran.ok_or_else(|| missing("fortran_order"))?;
-        let dims = self.dims.ok_or_else(|| missing("shape"))?;
-        Ok(Layout { element, big_endian, fortran, dims })
-    }
+    let missing = |key: &str| malformed(key, "a header without it");
+    let descr = descr.ok_or_else(|| missing("descr"))?;
+    let (element, big_endian) = element(descr).ok_or_else(|| unsupported(descr))?;
+    let fortran = fortran.ok_or_else(|| missing("fortran_order"))?;
+    Ok(Layout { element, big_endian, fortran, dims: dims.ok_or_else(|| missing("shape"))? })
 }
 
 /// The type and byte order that a description such as `<f4` names.
@@ -228,27 +215,21 @@ impl<'a> Cursor<'a> {
         Ok(string)
     }
 
-    fn boolean(&mut self) -> Result<bool> {
-        match self.word(char::is_alphabetic) {
-            "True" => Ok(true),
-            "False" => Ok(false),
-            other => Err(malformed("True or False", other)),
-        }
-    }
-
-    fn tuple(&mut self) -> Result<Vec<u64>> {
-        let mut dims = Vec::new();
-        self.expect('(')?;
-        while !self.take(')') {
-            let digits = self.word(|c| c.is_ascii_digit());
-            self.take('L'); // Python 2 marked long integers
-            dims.push(digits.parse().map_err(|_| malformed("an axis length", digits))?);
+    /// What stands between two brackets, parted by commas.
+    fn list(
+        &mut self,
+        open: char,
+        close: char,
+        mut item: impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        self.expect(open)?;
+        while !self.take(close) {
+            item(self)?;
             if !self.take(',') {
-                self.expect(')')?;
-                break;
+                return self.expect(close);
             }
         }
-        Ok(dims)
+        Ok(())
     }
 }
 

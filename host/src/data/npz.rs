@@ -45,8 +45,7 @@ pub(crate) fn read_all<R: Read + Seek>(
     len: u64,
     most: usize,
     mut bytes: u64,
-    mut each: impl FnMut(&str, &[u64], Matrix) -> Result<()>,
-) -> Result<()> {
+) -> Result<Vec<(String, Vec<u64>, Matrix)>> {
     let mut archive = ZipArchive::new(reader).map_err(|e| damaged(e, "open the archive"))?;
     let names =
         archive.file_names().filter_map(|name| name.ok()).filter(|name| name.ends_with(SUFFIX));
@@ -54,13 +53,13 @@ pub(crate) fn read_all<R: Read + Seek>(
     if names.is_empty() || names.len() > most {
         return Err(Error::new("the archive holds no arrays, or too many")
             .expected(format_args!("1 to {most} files that end in {SUFFIX}"))
-            .got(if names.is_empty() {
-                format!("{} other files", archive.len())
-            } else {
-                "more".into()
+            .got(match names.len() {
+                0 => format!("{} other files", archive.len()),
+                _ => "more".into(),
             })
             .help("save the arrays with numpy.savez"));
     }
+    let mut arrays = Vec::new();
     for name in names {
         let file = archive.by_name(&name).map_err(|e| damaged(e, "open the array"))?;
         let size = size(&file, len, Size::expanded);
@@ -68,9 +67,9 @@ pub(crate) fn read_all<R: Read + Seek>(
         let read = npy::read_shaped(Source::new(file, size), bytes);
         let (dims, matrix) = read.map_err(|error| error.of(list(&[Cow::Borrowed(name)])))?;
         bytes = bytes.saturating_sub(matrix.values.len() as u64 * 4);
-        each(name, &dims, matrix)?;
+        arrays.push((name.to_owned(), dims, matrix));
     }
-    Ok(())
+    Ok(arrays)
 }
 
 /// Writes arrays under their names, uncompressed; the same arrays always give the same bytes.
@@ -158,7 +157,7 @@ fn list(names: &[Cow<'_, str>]) -> String {
 fn size<R: Read>(file: &ZipFile<'_, R>, len: u64, expanded: impl Fn(u64) -> Size) -> Size {
     let stored = file.compressed_size().min(len);
     match file.compression() {
-        CompressionMethod::Stored => Size::AtMost(stored),
+        CompressionMethod::Stored => Size::at_most(stored),
         _ => expanded(stored),
     }
 }

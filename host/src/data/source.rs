@@ -7,18 +7,12 @@ use crate::{Error, Result};
 
 /// How many bytes a source holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Size {
-    /// This many.
-    Exact(u64),
-    /// No more than this: what a compressed file can expand to.
-    AtMost(u64),
-    /// The same, and no more than `limit` of them are taken.
-    Limited {
-        /// What there can be.
-        most: u64,
-        /// What is taken.
-        limit: u64,
-    },
+pub struct Size {
+    most: u64,
+    /// Whether it holds as many, not fewer.
+    exact: bool,
+    /// The most that is taken.
+    limit: u64,
 }
 
 /// Compressed data may expand to this many times their size, or to [`FLOOR`] bytes if that is more:
@@ -33,47 +27,36 @@ pub(super) fn expansion_limit(compressed: u64) -> u64 {
 }
 
 impl Size {
+    /// This many.
+    #[must_use]
+    pub const fn exact(bytes: u64) -> Self {
+        Self { most: bytes, exact: true, limit: u64::MAX }
+    }
+
+    /// No more than this.
+    #[must_use]
+    pub const fn at_most(bytes: u64) -> Self {
+        Self { exact: false, ..Self::exact(bytes) }
+    }
+
     /// The most that `compressed` bytes of gzip or deflate can expand to: 258 bytes per two bits,
     /// at best.
     #[must_use]
-    pub fn expanded(compressed: u64) -> Self {
-        Self::AtMost(compressed.saturating_mul(1032))
+    pub const fn expanded(compressed: u64) -> Self {
+        Self::at_most(compressed.saturating_mul(1032))
     }
 
-    /// The same for data, which may expand to 100 times their compressed size, or to 64 MiB if that
-    /// is more.
+    /// The same for data, of which no more is taken than 100 times their compressed size, or
+    /// 64 MiB if that is more.
     #[must_use]
     pub fn limited(compressed: u64) -> Self {
-        Self::Limited {
-            most: Self::expanded(compressed).most(),
-            limit: expansion_limit(compressed),
-        }
-    }
-
-    fn most(self) -> u64 {
-        match self {
-            Self::Exact(n) | Self::AtMost(n) | Self::Limited { most: n, .. } => n,
-        }
-    }
-
-    fn less(self, taken: u64) -> Self {
-        match self {
-            Self::Exact(n) => Self::Exact(n.saturating_sub(taken)),
-            Self::AtMost(n) => Self::AtMost(n.saturating_sub(taken)),
-            Self::Limited { most, limit } => Self::Limited {
-                most: most.saturating_sub(taken),
-                limit: limit.saturating_sub(taken),
-            },
-        }
+        Self { limit: expansion_limit(compressed), ..Self::expanded(compressed) }
     }
 }
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exact(n) => write!(f, "{n} bytes"),
-            Self::AtMost(n) | Self::Limited { most: n, .. } => write!(f, "at most {n} bytes"),
-        }
+        write!(f, "{}{} bytes", if self.exact { "" } else { "at most " }, self.most)
     }
 }
 
@@ -97,7 +80,7 @@ impl<'a> Source<&'a [u8]> {
     /// A source of the bytes given.
     #[must_use]
     pub fn bytes(bytes: &'a [u8]) -> Self {
-        Self::new(bytes, Size::Exact(bytes.len() as u64))
+        Self::new(bytes, Size::exact(bytes.len() as u64))
     }
 }
 
@@ -137,15 +120,16 @@ impl<R: Read> Source<R> {
 
     /// Checks that `bytes` more bytes of values, and no others, can follow.
     pub(super) fn expect(&self, bytes: u64) -> Result<()> {
-        let left = self.size.less(self.taken);
-        match left {
-            Size::Exact(n) if n > bytes => Err(oversized(bytes, left)),
-            _ if left.most() < bytes => Err(truncated(bytes, left)),
-            Size::Limited { limit, .. } if limit < bytes => {
-                Err(TooFar { limit: limit + self.taken, bytes: bytes + self.taken }.into())
-            }
-            _ => Ok(()),
+        let most = self.size.most.saturating_sub(self.taken);
+        let left = Size { most, ..self.size };
+        if left.exact && most > bytes {
+            return Err(oversized(bytes, left));
         }
+        if most < bytes {
+            return Err(truncated(bytes, left));
+        }
+        let (limit, bytes) = (self.size.limit, bytes.saturating_add(self.taken));
+        if bytes > limit { Err(TooFar { limit, bytes }.into()) } else { Ok(()) }
     }
 
     /// Checks that the source is at its end; a compressed one then also checks its sum.

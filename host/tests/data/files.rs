@@ -202,7 +202,7 @@ fn rows_that_are_not_chosen_are_passed_over_in_every_format() {
         (0..rows).collect(),
     ];
     for path in files {
-        let (all, _) = data::load_labelled(&path, &y).unwrap();
+        let (all, _) = data::load_chosen(&path, &y, |_| Ok(None)).unwrap();
         assert_eq!(all.values.clone().into_f32(), numbers, "{path:?}");
         for order in &orders {
             let (x, found) = data::load_chosen(&path, &y, |_| Ok(Some(order.clone()))).unwrap();
@@ -328,10 +328,10 @@ fn labels_are_one_column_and_as_many_as_the_rows() {
     let images = folder.put("images", IDX);
     let labels = folder.put("labels", [0, 0, 8, 1, 0, 0, 0, 2, 7, 9]);
     let few = folder.put("few.csv", "label\n1\n");
-    assert_eq!(data::load_labelled(&images, &labels).unwrap().1, [7.0, 9.0]);
+    assert_eq!(data::load_chosen(&images, &labels, |_| Ok(None)).unwrap().1, [7.0, 9.0]);
     assert_error(data::load_labels(&images), &["one column", "images", "2 columns", "--target"]);
     assert_error(
-        data::load_labelled(&images, few),
+        data::load_chosen(&images, few, |_| Ok(None)),
         &["number of labels", "few.csv", "2 labels", "got: 1"],
     );
 }
@@ -387,7 +387,8 @@ fn mnist_is_split_as_in_the_paper() {
             |part: &str| folder.join(format!("{part}-{what}-ubyte.gz")).display().to_string();
         format!("{},{}", path("train"), path("t10k"))
     };
-    let (images, labels) = data::load_labelled(both("images-idx3"), both("labels-idx1")).unwrap();
+    let (images, labels) =
+        data::load_chosen(both("images-idx3"), both("labels-idx1"), |_| Ok(None)).unwrap();
     assert_eq!((images.rows, images.cols, labels.len()), (70_000, 784, 70_000));
     assert_eq!(images.values.bytes(), 70_000 * 784);
     let pair = |range| {

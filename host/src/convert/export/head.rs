@@ -3,6 +3,7 @@
 use tamis::infer::{model, quantised};
 
 use crate::Error;
+use crate::model::ModelCost;
 
 /// Endings and contents of files.
 pub(super) type Files = Vec<(&'static str, Vec<u8>)>;
@@ -25,13 +26,10 @@ pub(super) enum Classes {
     Largest,
 }
 
-/// Sizes of a model, and what its outputs mean.
+/// A model, and what its outputs mean.
 #[derive(Debug)]
 pub(super) struct Head {
-    pub(super) inputs: usize,
-    pub(super) outputs: usize,
-    pub(super) nnz: usize,
-    pub(super) checksum: String,
+    pub(super) cost: ModelCost,
     pub(super) classes: Classes,
 }
 
@@ -42,10 +40,11 @@ impl Head {
             Network::Integers(_) => "8-bit integers",
             Network::Floats(_) => "floats",
         };
-        let s = if self.outputs == 1 { "" } else { "s" };
+        let ModelCost { inputs, outputs, total, crc32, .. } = &self.cost;
+        let s = if *outputs == 1 { "" } else { "s" };
         format!(
-            "A model of {of}: {} inputs, {} output{s}, {} weights, checksum {}.",
-            self.inputs, self.outputs, self.nnz, self.checksum
+            "A model of {of}: {inputs} inputs, {outputs} output{s}, {} weights, checksum {crc32}.",
+            total.nnz
         )
     }
 }

@@ -113,7 +113,7 @@ impl Module {
 
     fn integer_layer(&mut self, number: usize, layer: &quantised::Layer<'_>) {
         let (inputs, outputs) = (layer.inputs(), layer.outputs());
-        let table::WeightTables { kind, tables } = table::weights(layer.weights());
+        let (kind, tables) = table::weights(layer.weights());
         let tables: Vec<_> =
             tables.into_iter().map(|(name, own)| self.table(name, number, own)).collect();
         let arguments = format!("{inputs}, {outputs}, {}", tables.join(", "));
@@ -211,7 +211,7 @@ fn constants(head: &Head) -> String {
     format!(
         "/// Numbers in one input row.\npub const INPUTS: usize = {};\n\
          /// Numbers in one prediction.\npub const OUTPUTS: usize = {};\n",
-        head.inputs, head.outputs
+        head.cost.inputs, head.cost.outputs
     )
 }
 
