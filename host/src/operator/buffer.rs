@@ -1,8 +1,6 @@
 //! Floats that start at a line of the cache, so that no vector load of a kernel touches two lines.
 //!
-//! A load of 64 bytes that begins within a line costs as much as two. A plain `Vec<f32>` is aligned
-//! to 16 bytes or so, by chance to more: restricted products took 1.2 times as long with unlucky
-//! buffers.
+//! Restricted products took 1.2 times as long with `Vec<f32>`, which is aligned to 16 bytes or so.
 
 use crate::data::spare;
 use bytemuck::{Pod, Zeroable, cast_slice, cast_slice_mut};
@@ -30,13 +28,8 @@ impl Buffer {
 }
 
 /// Floats that buffers of these lengths take in memory.
-pub(super) const fn floats(lengths: &[usize]) -> usize {
-    let (mut sum, mut at) = (0, 0);
-    while at < lengths.len() {
-        sum += lengths[at].next_multiple_of(FLOATS);
-        at += 1;
-    }
-    sum
+pub(super) fn floats(lengths: &[usize]) -> usize {
+    lengths.iter().map(|len| len.next_multiple_of(FLOATS)).sum()
 }
 
 impl Deref for Buffer {

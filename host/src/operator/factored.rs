@@ -39,7 +39,7 @@ impl Blocked {
     ) -> Result<()> {
         let (c, tile, batch) = (net.outputs(), self.shared.tiles.tile, self.shared.batch.clone());
         let begin = |k| c * start(tile, &batch, k);
-        self.each_part(out, begin, |shared, group, k, out| {
+        self.each_piece(0, out, begin, |shared, group, k, out| {
             with_piece!(shared, group, k, piece => {
                 vectorise(shared.arch, #[inline(always)] || {
                     let mut outputs = std::mem::take(&mut group.outputs);
@@ -53,6 +53,7 @@ impl Blocked {
                 });
             });
         })
+        .map(drop)
     }
 
     /// The gradient of at most p blocks.

@@ -114,7 +114,7 @@ impl Gram {
         let padded = s.next_multiple_of(PAD);
         // No matrix is kept where rows go through layers.
         let none = Mapped::default();
-        fork(&mut self.parts[..groups], 0, &|g, part: &mut Part| {
+        fork(&mut self.parts[..groups], 0, &mut [(); 0], &|_| 0, &|g, part: &mut Part, _| {
             part.matrix[..padded * padded].fill(0.0);
             for k in (Pieces { shared, left: pieces * g / groups..pieces * (g + 1) / groups }) {
                 match shared.tiles.view(&none, &shared.batch, k) {
@@ -170,7 +170,7 @@ impl Part {
                 #[inline(always)]
                 || {
                     let inputs = shared.tiles.cols;
-                    for ((i, run), bits) in runs(inputs, support).zip(held.neurons()) {
+                    for ((i, run), bits) in runs(inputs, support).zip(held.clone()) {
                         for e in run {
                             let x = &piece.column(support[e] as usize - i * inputs)[t..t + depth];
                             unpack(&bits[t / 32..], x, &mut columns[e * depth..][..depth]);

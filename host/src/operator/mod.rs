@@ -32,7 +32,7 @@ pub use through::Through;
 use crate::data::{Matrix, Values};
 use activations::Activations;
 use buffer::Buffer;
-use fork::{fork, fork_parts};
+use fork::fork;
 use gram::Gram;
 use group::{Group, Pieces, Shared};
 use held::Held;
@@ -44,7 +44,6 @@ use tamis::base::error::{self, Result};
 use tamis::network::gates::Gates;
 use tamis::network::weights::check_support;
 use tamis::operator::machine::Host;
-use through::Mapped;
 use tiles::Tiles;
 
 /// The gated network over data in memory, blocked and parallel; runs on the current rayon pool.
@@ -95,12 +94,16 @@ impl Blocked {
         layout: Layout,
     ) -> Result<Self> {
         let (n, d) = (data.rows, through.as_ref().map_or(data.cols, Through::width));
-        error::range("samples", n, 1, usize::MAX)?;
-        error::range("inputs", d, 1, usize::MAX)?;
-        error::range("hidden neurons", hidden, 1, usize::MAX)?;
-        error::range("rows of a tile", layout.tile, 1, usize::MAX)?;
+        for (name, size) in [
+            ("samples", n),
+            ("inputs", d),
+            ("hidden neurons", hidden),
+            ("rows of a tile", layout.tile),
+            ("groups of tiles", layout.groups),
+        ] {
+            error::range(name, size, 1, usize::MAX)?;
+        }
         error::range("panel", layout.panel, 1, hidden)?;
-        error::range("groups of tiles", layout.groups, 1, usize::MAX)?;
         let bytes = data.is_bytes() && through.is_none();
         let padded = layout.panel.next_multiple_of(PAD);
         let (tiles, words) = (n.div_ceil(layout.tile), layout.tile.div_ceil(32));
@@ -117,9 +120,7 @@ impl Blocked {
             back: Buffer::default(),
             kept: Buffer::zeros(layout.activations),
             from: 0,
-            mapped: through
-                .as_ref()
-                .map_or_else(Mapped::default, |layers| layers.room(layout.tile)),
+            mapped: through.as_ref().map(|layers| layers.room(layout.tile)).unwrap_or_default(),
         };
         let groups = (0..tiles.min(layout.groups)).map(|_| group()).collect();
         let shared = Shared {
@@ -203,26 +204,13 @@ impl Blocked {
         check_support(self.shared.tiles.cols, self.hidden, support)
     }
 
-    /// Clears the first `len` numbers of every group's product and calls `body(group, k)` for every
-    /// piece k of the group, in parallel; the number of groups that took part.
+    /// [`Self::each_piece`] for what goes to the groups' products alone.
     fn each_group(
         &mut self,
         len: usize,
         body: impl Fn(&Shared, &mut Group, usize) + Sync,
     ) -> Result<usize> {
-        let pieces = self.shared.tiles.pieces(&self.shared.batch);
-        let groups = self.groups.len().min(pieces);
-        let shared = &self.shared;
-        fork(&mut self.groups[..groups], 0, &|g, group| {
-            group.product[..len].fill(0.0);
-            let left = pieces * g / groups..pieces * (g + 1) / groups;
-            group.from = shared.row_of(left.start);
-            for k in (Pieces { shared, left }) {
-                body(shared, group, k);
-            }
-        });
-        self.go_on()?;
-        Ok(groups)
+        self.each_piece(len, &mut [(); 0], |_| 0, |shared, group, k, _| body(shared, group, k))
     }
 
     /// Adds the groups' products, `len` numbers each, in order.
@@ -235,29 +223,32 @@ impl Blocked {
         }
     }
 
-    /// Calls `body(group, k, part)` for every piece k, in parallel, with
-    /// `out[start(k)..start(k + 1)]`.
-    fn each_part<T: Send>(
+    /// Clears the first `len` numbers of every group's product and calls `body(group, k, part)` for
+    /// every piece k, in parallel, with `out[start(k)..start(k + 1)]`; the number of groups that
+    /// took part.
+    fn each_piece<T: Send>(
         &mut self,
+        len: usize,
         out: &mut [T],
         start: impl Fn(usize) -> usize + Sync,
         body: impl Fn(&Shared, &mut Group, usize, &mut [T]) + Sync,
-    ) -> Result<()> {
-        let pieces = self.shared.tiles.pieces(&self.shared.batch);
-        let groups = self.groups.len().min(pieces);
+    ) -> Result<usize> {
         let shared = &self.shared;
-        let work = |g: usize, group: &mut Group, out: &mut [T]| {
-            let mut rest = out;
-            let left = pieces * g / groups..pieces * (g + 1) / groups;
-            group.from = shared.row_of(left.start);
-            for k in (Pieces { shared, left }) {
+        let pieces = shared.tiles.pieces(&shared.batch);
+        let groups = self.groups.len().min(pieces);
+        let first = |g: usize| pieces * g / groups;
+        let work = |g: usize, group: &mut Group, mut rest: &mut [T]| {
+            group.product[..len].fill(0.0);
+            group.from = shared.row_of(first(g));
+            for k in (Pieces { shared, left: first(g)..first(g + 1) }) {
                 let (part, tail) = rest.split_at_mut(start(k + 1) - start(k));
                 body(shared, group, k, part);
                 rest = tail;
             }
         };
-        fork_parts(&mut self.groups[..groups], 0, out, &|g| start(pieces * g / groups), &work);
-        self.go_on()
+        fork(&mut self.groups[..groups], 0, out, &|g| start(first(g)), &work);
+        self.go_on()?;
+        Ok(groups)
     }
 
     /// The most rows of a group.
@@ -267,13 +258,13 @@ impl Blocked {
         most.min(self.shared.batch.len())
     }
 
-    /// [`Self::each_part`] where the parts are the rows of the pieces.
+    /// [`Self::each_piece`] where the parts are the rows of the pieces.
     fn each_row(
         &mut self,
         out: &mut [f32],
         body: impl Fn(&Shared, &mut Group, usize, &mut [f32]) + Sync,
     ) -> Result<()> {
         let (tile, batch) = (self.shared.tiles.tile, self.shared.batch.clone());
-        self.each_part(out, |k| tiles::start(tile, &batch, k), body)
+        self.each_piece(0, out, |k| tiles::start(tile, &batch, k), body).map(drop)
     }
 }
