@@ -50,14 +50,12 @@ impl Error {
         Self(Box::new(Report { what, place, expected, got, help, end: End::Failed, source }))
     }
 
-    /// The work was ended on request before it had a result.
     pub(crate) fn interrupted() -> Self {
         Self::interrupted_in(
             "before the first step was done: nothing was reached, nothing is saved",
         )
     }
 
-    /// The same, and where it was ended.
     pub(crate) fn interrupted_in(place: impl fmt::Display) -> Self {
         Self::new(format!("ended {place}"))
             .help("give it more time, or ask for smaller --hidden, --nnz or --batch")
@@ -80,7 +78,6 @@ impl Error {
         Self::new(what).ending(End::OverLimit)
     }
 
-    /// Settings that do not go together.
     pub(crate) fn usage(what: impl Into<String>) -> Self {
         Self::new(what).ending(End::Usage)
     }

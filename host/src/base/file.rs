@@ -336,7 +336,6 @@ fn sync_folder(folder: &Path) {
     }
 }
 
-/// A write that the system refused, with what to do about it.
 fn refused(path: &Path, e: io::Error) -> Error {
     let help = match e.kind() {
         ErrorKind::NotFound if folder_of(path).is_dir() => {

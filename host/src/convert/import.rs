@@ -115,7 +115,6 @@ pub fn import(path: &Path, options: &ImportOptions) -> Result<ImportOutcome> {
     convert(format, network, options).map_err(|error| error.at(path))
 }
 
-/// Bytes that a file may have.
 const LIMIT: u64 = 1 << 30;
 const TOO_LARGE: &str = "save the layers of the MLP alone";
 
@@ -208,7 +207,6 @@ fn stranger(head: &[u8], path: &Path) -> Option<(&'static str, &'static str)> {
 
 const KERAS: &str = "export it as ONNX: model.export(\"m.onnx\", format=\"onnx\")";
 
-/// The model of a network.
 fn convert(
     format: &'static str,
     network: Network,
@@ -282,7 +280,6 @@ fn convert(
     Ok(ImportOutcome { model, report })
 }
 
-/// Whether metadata are of these layers.
 fn fits(meta: &Meta, layers: &[Dense]) -> bool {
     let body = layers.len().saturating_sub(usize::from(meta.sum));
     let wide = |&n: &usize| u32::try_from(n).is_ok();

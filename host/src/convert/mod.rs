@@ -189,7 +189,6 @@ fn shown(name: &str) -> String {
     name.chars().take(80).flat_map(char::escape_debug).chain(more.chars()).collect()
 }
 
-/// Axes as errors show them.
 fn shape(dims: &[usize]) -> String {
     let shown: Vec<_> = dims.iter().take(8).map(ToString::to_string).collect();
     format!("[{}{}]", shown.join(", "), if dims.len() > 8 { ", …" } else { "" })

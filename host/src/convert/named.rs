@@ -25,7 +25,6 @@ pub enum Layout {
     InOut,
 }
 
-/// What an array is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     /// Weights, `outputs × inputs` by their name.
@@ -38,7 +37,6 @@ enum Role {
     Unknown,
 }
 
-/// The arrays of a layer.
 struct Pair {
     name: String,
     weights: Tensor,
@@ -64,7 +62,6 @@ pub fn network(tensors: Vec<Tensor>, chosen: Option<&[String]>, layout: Layout) 
     Ok(network)
 }
 
-/// Weights and biases, layer by layer.
 fn pairs(tensors: Vec<Tensor>, chosen: Option<&[String]>) -> Result<Vec<Pair>> {
     let mut by_layer: BTreeMap<String, Vec<(Role, Tensor)>> = BTreeMap::new();
     let nameless =
@@ -120,7 +117,6 @@ fn in_order(mut tensors: Vec<Tensor>) -> Result<Vec<Pair>> {
     Ok(pairs.collect())
 }
 
-/// The pair of one layer.
 fn pair(layer: &str, arrays: Vec<(Role, Tensor)>) -> Result<Pair> {
     let (mut biases, mut weights): (Vec<_>, Vec<_>) =
         arrays.into_iter().partition(|(role, _)| *role == Role::Biases);
@@ -140,7 +136,6 @@ fn pair(layer: &str, arrays: Vec<(Role, Tensor)>) -> Result<Pair> {
 }
 
 impl Pair {
-    /// Axes of the weights, checked.
     fn axes(&self) -> Result<[usize; 2]> {
         match self.weights.dims[..] {
             [a, b] if self.weights.values.is_some() && elements(&[a, b]).is_some() => Ok([a, b]),

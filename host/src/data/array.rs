@@ -60,8 +60,8 @@ numbers_from!(F32 f32, U32 u32, U8 u8, I8 i8);
 /// Numbers and their shape, row-major.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Array<'a> {
-    shape: Vec<usize>,
-    values: Numbers<'a>,
+    pub(super) shape: Vec<usize>,
+    pub(super) values: Numbers<'a>,
 }
 
 impl<'a> Array<'a> {
@@ -86,19 +86,6 @@ impl<'a> Array<'a> {
         Ok(Self { shape: shape.to_vec(), values })
     }
 
-    /// Length of every axis.
-    #[must_use]
-    pub fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    /// The values, row-major.
-    #[must_use]
-    pub fn values(&self) -> Numbers<'a> {
-        self.values
-    }
-
-    /// Bytes that the values take.
     pub(super) fn bytes(&self) -> u64 {
         let size = match self.values {
             Numbers::F32(_) | Numbers::U32(_) => 4,

@@ -74,10 +74,8 @@ pub(super) fn append<R: Read>(
 /// Longest cell, in bytes: what is longer is not a number but a quote that nothing closes.
 const CELL_LIMIT: usize = 1 << 12;
 
-/// What to do about a cell that runs over lines.
 const OPEN_QUOTE: &str = "look for a quote that is not closed";
 
-/// How much of the start is looked at to find the separator.
 const HEAD: u64 = 1 << 16;
 
 /// Rows of cells, and the line that each starts on.
@@ -186,7 +184,6 @@ impl<R: Read> Lines<Source<R>> {
         }
     }
 
-    /// The numbers in the cells of the last row.
     fn numbers(
         &self,
         cells: &[String],
@@ -306,7 +303,6 @@ fn is_header(cells: &[String], decimal_comma: bool) -> bool {
         && cells().all(|cell| !is_number(cell) || is_count(cell))
 }
 
-/// The names in a header; numpy marks its headers with `#`.
 fn column_names(cells: &[String]) -> Vec<String> {
     let mut names: Vec<_> = cells.iter().map(|cell| cell.trim().to_owned()).collect();
     if let Some(unmarked) = names.first().and_then(|first| first.strip_prefix("# ")) {

@@ -137,7 +137,6 @@ static GLYPHS: [&[&[Stroke]]; CLASSES] = [
     ],
 ];
 
-/// Pieces that an arc of a full turn is cut into.
 const PIECES: f32 = 24.0;
 
 /// How one image differs from the plain glyph.
@@ -147,7 +146,6 @@ struct Hand {
     slant: f32,
     /// Width and height of the unit box, in pixels.
     size: Point,
-    /// Centre of the glyph, in pixels.
     centre: Point,
     /// Half the width of the pen, in pixels.
     pen: f32,
@@ -213,7 +211,6 @@ fn label_of(seed: u64, index: u64) -> u8 {
     order[(index % CLASSES as u64) as usize]
 }
 
-/// Draws one digit into `image`, `side²` bytes.
 fn draw(digit: u8, rng: &mut Rng, side: usize, image: &mut [u8]) {
     let shapes = GLYPHS[usize::from(digit)];
     let shape = shapes[rng.below(shapes.len() as u32) as usize];
@@ -273,7 +270,6 @@ fn ink(cover: &mut [f32], side: usize, a: Point, b: Point, pen: f32) {
     }
 }
 
-/// Distance from `p` to the segment `a b`.
 fn distance(p: Point, a: Point, b: Point) -> f32 {
     let (along, to) = ([b[0] - a[0], b[1] - a[1]], [p[0] - a[0], p[1] - a[1]]);
     let length2 = along[0] * along[0] + along[1] * along[1];

@@ -10,7 +10,6 @@ use super::matrix::Incoming;
 use super::source::{Source, truncated};
 use crate::{Error, Result};
 
-/// The type of a number in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Element {
     Bool,
@@ -26,7 +25,6 @@ pub(super) enum Element {
     F64,
 }
 
-/// How the values of an array lie in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) element: Element,
@@ -52,7 +50,6 @@ impl Element {
     }
 }
 
-/// Rows, and numbers of each.
 #[derive(Clone, Copy)]
 struct Shape {
     rows: usize,
@@ -171,7 +168,6 @@ impl Layout {
         Ok(())
     }
 
-    /// Row and column of value `k` of the file.
     fn place(&self, k: usize, rows: usize, cols: usize) -> (usize, usize) {
         if !self.fortran {
             return (k / cols, k % cols);
@@ -240,7 +236,6 @@ pub(super) fn not_finite(value: impl std::fmt::Display, place: impl std::fmt::Di
         .help("remove NaN and infinite values; scale those that are beyond 32-bit floats")
 }
 
-/// What a matrix holds: bytes or floats.
 trait Number: Copy + Default + Into<f64> + std::fmt::Display {}
 
 impl Number for f32 {}

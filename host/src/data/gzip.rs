@@ -58,7 +58,6 @@ impl<R: BufRead> Read for Members<R> {
     }
 }
 
-/// Counts the bytes that are taken from a reader.
 struct Counted<R> {
     reader: R,
     taken: u64,

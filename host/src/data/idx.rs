@@ -28,12 +28,10 @@ pub fn read<R: Read>(source: Source<R>) -> Result<Matrix> {
     Ok(rows.matrix)
 }
 
-/// Whether a file that starts with `head` is meant to be idx.
 pub(super) fn matches(head: &[u8]) -> bool {
     matches!(head, [0, 0, kind, 1..=4, ..] if element(*kind).is_some())
 }
 
-/// Reads the rows of an idx file to the end of `rows`.
 pub(super) fn append<R: Read>(mut source: Source<R>, rows: &mut Incoming<'_>) -> Result<()> {
     let magic: [u8; 4] = source.array("the idx header")?;
     let [0, 0, kind, rank] = magic else { return Err(not_idx(magic)) };

@@ -21,11 +21,9 @@ use super::matrix::zeros;
 use super::{Matrix, Values};
 use crate::{Error, Result, base::file};
 
-/// Stream of the frequencies.
 const FREQUENCIES: u64 = stream::USER + (0xd4 << 32);
 /// The largest side of a picture, in pixels.
 pub const MAX_SIDE: usize = 4096;
-/// The largest file of a picture, in bytes.
 const MAX_FILE: u64 = 256 << 20;
 
 /// A picture in memory.
@@ -155,7 +153,6 @@ impl Picture {
 }
 
 impl Fourier {
-    /// Checks that features can be made so.
     pub(crate) fn check(&self) -> Result<()> {
         if self.features == 0 || !self.features.is_multiple_of(2) {
             return Err(Error::new("the number of Fourier features is out of bounds")

@@ -132,7 +132,6 @@ fn append_all(path: &Path, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>
     Ok(names)
 }
 
-/// The files that a list with commas names, in order.
 fn files(path: &Path) -> Result<Vec<PathBuf>> {
     let text = path.to_str().filter(|text| text.contains(',') && !path.exists());
     let Some(text) = text else { return Ok(vec![path.to_owned()]) };
@@ -154,10 +153,8 @@ fn member(name: &Path) -> (PathBuf, Option<String>) {
     }
 }
 
-/// The most that is looked at to tell formats apart.
 const HEAD: usize = 8;
 
-/// Appends the rows of one file: the column names.
 fn append(name: &Path, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>>> {
     let (path, member) = member(name);
     let (mut file, len) = file::open(&path)?;

@@ -39,7 +39,7 @@ pub fn read<R: Read>(source: Source<R>) -> Result<Matrix> {
 /// Those of `out`.
 pub fn write(out: &mut dyn Write, array: &Array<'_>) -> io::Result<()> {
     out.write_all(&header(array))?;
-    match array.values() {
+    match array.values {
         Numbers::F32(v) => write_numbers(out, v, |x| x.to_le_bytes()),
         Numbers::U32(v) => write_numbers(out, v, |x| x.to_le_bytes()),
         Numbers::I8(v) => write_numbers(out, v, |x| x.to_le_bytes()),
@@ -47,7 +47,6 @@ pub fn write(out: &mut dyn Write, array: &Array<'_>) -> io::Result<()> {
     }
 }
 
-/// Whether a file that starts with `head` is meant to be NPY.
 pub(super) fn matches(head: &[u8]) -> bool {
     head.starts_with(MAGIC)
 }
@@ -67,7 +66,6 @@ pub(super) fn read_shaped<R: Read>(mut source: Source<R>, most: u64) -> Result<(
     Ok((layout.dims, rows.matrix))
 }
 
-/// Reads the rows of an NPY file to the end of `rows`.
 pub(super) fn append<R: Read>(mut source: Source<R>, rows: &mut Incoming<'_>) -> Result<()> {
     layout(&header_text(&mut source)?)?.append(source, rows)
 }
@@ -251,15 +249,14 @@ fn unsupported(descr: &str) -> Error {
 
 /// Everything before the values, padded to a multiple of 64 bytes.
 fn header(array: &Array<'_>) -> Vec<u8> {
-    let descr = match array.values() {
+    let descr = match array.values {
         Numbers::F32(_) => "<f4",
         Numbers::U32(_) => "<u4",
         Numbers::U8(_) => "|u1",
         Numbers::I8(_) => "|i1",
     };
-    let dims: String = array.shape().iter().map(|dim| format!("{dim}, ")).collect();
-    let shape =
-        if array.shape().len() == 1 { dims.trim_end() } else { dims.trim_end_matches(", ") };
+    let dims: String = array.shape.iter().map(|dim| format!("{dim}, ")).collect();
+    let shape = if array.shape.len() == 1 { dims.trim_end() } else { dims.trim_end_matches(", ") };
     let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
     let unpadded = MAGIC.len() + 2 + 2 + text.len() + 1;
     text.extend(std::iter::repeat_n(' ', unpadded.next_multiple_of(64) - unpadded));

@@ -91,12 +91,10 @@ pub fn write<W: Write + Seek>(out: W, arrays: &[(&str, Array<'_>)]) -> io::Resul
     archive.finish().map_err(io::Error::from)?.flush()
 }
 
-/// Whether a file that starts with `head` is meant to be a ZIP archive.
 pub(super) fn matches(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06")
 }
 
-/// Reads the rows of an array to the end of `rows`.
 pub(super) fn append<R: Read + Seek>(
     reader: R,
     len: u64,
@@ -112,7 +110,6 @@ pub(super) fn append<R: Read + Seek>(
 
 const SUFFIX: &str = ".npy";
 
-/// The name in the archive of the array that is asked for.
 fn choose<R: Read + Seek>(archive: &ZipArchive<R>, member: Option<&str>) -> Result<String> {
     let readable = archive.file_names().filter_map(|name| name.ok());
     let names: Vec<_> = readable.filter(|name| name.ends_with(SUFFIX)).collect();
@@ -139,7 +136,6 @@ fn choose<R: Read + Seek>(archive: &ZipArchive<R>, member: Option<&str>) -> Resu
     }
 }
 
-/// The first array names, as errors show them.
 fn list(names: &[Cow<'_, str>]) -> String {
     let shown = names.iter().take(20).map(|name| {
         let name = name.strip_suffix(SUFFIX).unwrap_or(name);

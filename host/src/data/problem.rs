@@ -152,7 +152,6 @@ impl DataFiles {
         }
     }
 
-    /// Checks that rows of several labels can be taken as asked.
     fn check_several(&self, columns: usize) -> Result<()> {
         if self.labels_file() == self.data {
             return Err(Error::new("the samples are given as their own labels")
@@ -188,7 +187,6 @@ impl DataFiles {
     }
 }
 
-/// Checks that labels are 0 and 1.
 fn check_binary(labels: &[f32]) -> Result<()> {
     match labels.iter().position(|label| !is_class(label)) {
         None => Ok(()),

@@ -142,7 +142,6 @@ pub(crate) fn restore(matrix: &mut Matrix, labels: &mut [f32], from: impl Fn(usi
     restore_labels(labels, matrix.rows, &from);
 }
 
-/// [`restore`] for the labels of so many rows alone.
 pub(crate) fn restore_labels(labels: &mut [f32], rows: usize, from: impl Fn(usize) -> usize) {
     permute(labels, labels.len() / rows.max(1), rows, Way::Back, &from);
 }
@@ -154,7 +153,6 @@ fn permute_rows(matrix: &mut Matrix, way: Way, from: impl Fn(usize) -> usize) {
     }
 }
 
-/// Which of `n` rows are among `rows`.
 pub(super) fn mask(rows: &[usize], n: usize) -> Result<Vec<bool>> {
     let mut seen = vec![false; n];
     for &row in rows {
@@ -169,7 +167,6 @@ pub(super) fn mask(rows: &[usize], n: usize) -> Result<Vec<bool>> {
     Ok(seen)
 }
 
-/// Which way rows are permuted.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     /// Row `from(i)` goes to place `i`.

@@ -21,7 +21,6 @@ pub struct Size {
 const EXPANSION: u64 = 100;
 const FLOOR: u64 = 64 << 20;
 
-/// The most bytes that `compressed` bytes may expand to.
 pub(super) fn expansion_limit(compressed: u64) -> u64 {
     compressed.saturating_mul(EXPANSION).max(FLOOR)
 }
@@ -90,7 +89,6 @@ impl<R: Read> Source<R> {
         Self { reader, size, taken: 0 }
     }
 
-    /// The next `N` bytes, of what is called `name`.
     pub(super) fn array<const N: usize>(&mut self, name: &str) -> Result<[u8; N]> {
         let mut bytes = [0; N];
         match self.fill(&mut bytes)? {

@@ -28,7 +28,6 @@ pub(super) const fn bytes(floats: usize, neurons: usize, nnz: usize) -> usize {
     if floats == 0 { 0 } else { 8 * nnz + neurons * (2 * size_of::<Place>() + size_of::<bool>()) }
 }
 
-/// Whose activations the groups hold.
 #[derive(Debug, Default)]
 pub(super) struct Activations {
     /// The weights that they are of: inputs and values.
@@ -37,18 +36,15 @@ pub(super) struct Activations {
     pub(super) places: Vec<Place>,
     /// The same for the network that is to take the place of that one.
     next: Vec<Place>,
-    /// Whether a slot is some neuron's.
     taken: Vec<bool>,
     /// Slots of a piece.
     pub(super) slots: usize,
 }
 
-/// Where the activations of one neuron are.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     neuron: u32,
     pub(super) slot: u32,
-    /// Where its weights begin and end.
     start: u32,
     end: u32,
     /// Whether the activations are still to be computed.
@@ -56,7 +52,6 @@ pub(super) struct Place {
 }
 
 impl Activations {
-    /// For networks of at most `nnz` weights in at most `neurons` neurons.
     pub(super) fn new(neurons: usize, nnz: usize) -> Self {
         Self {
             entries: Vec::with_capacity(nnz),
@@ -107,7 +102,6 @@ impl Activations {
         true
     }
 
-    /// The activations are all computed.
     pub(super) fn settle(&mut self) {
         self.places.iter_mut().for_each(|place| place.stale = false);
     }

@@ -6,7 +6,6 @@ use crate::data::spare;
 use bytemuck::{Pod, Zeroable, cast_slice, cast_slice_mut};
 use std::ops::{Deref, DerefMut};
 
-/// Floats of a line.
 const FLOATS: usize = spare::<f32>();
 
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -21,7 +20,6 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// So many zeros.
     pub(super) fn zeros(len: usize) -> Self {
         Self { lines: vec![Line::zeroed(); len.div_ceil(FLOATS)], len }
     }

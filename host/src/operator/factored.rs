@@ -29,7 +29,6 @@ impl Blocked {
         error::length("residual", r.len(), self.shared.batch.len().saturating_mul(net.outputs()))
     }
 
-    /// Outputs of all rows, row by row.
     fn by_row(
         &mut self,
         gates: Gates<'_>,
@@ -247,7 +246,6 @@ enum Outputs<'a> {
 }
 
 impl Outputs<'_> {
-    /// Those of the rows of a piece, output by output.
     #[inline(always)]
     fn write<T: Element>(
         self,
@@ -369,7 +367,6 @@ fn along<T: Element>(
     (group.image, group.back) = (image, back);
 }
 
-/// `out += value * x`.
 #[inline(always)]
 fn add_scaled(value: f32, x: &[f32], out: &mut [f32]) {
     for (out, x) in out.iter_mut().zip(x) {

@@ -46,7 +46,6 @@ struct Part {
     matrix: Vec<f32>,
     /// Gated columns on a strip of rows, column by column.
     columns: Vec<f32>,
-    /// The same row by row.
     rows: Vec<f32>,
 }
 
@@ -101,7 +100,6 @@ impl Gram {
         !self.made && self.products * ENTRIES_A_PRODUCT > support.len()
     }
 
-    /// Whether the matrix is made and of this support.
     pub(super) fn is_of(&self, support: &[u32]) -> bool {
         self.made && self.support == support
     }

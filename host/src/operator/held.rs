@@ -13,7 +13,6 @@ pub(super) struct Held {
     pub(super) neurons: Vec<u32>,
     /// By piece of the batch, then neuron, then word of 32 rows.
     pub(super) bits: Vec<u32>,
-    /// Words of a tile.
     pub(super) words: usize,
 }
 

@@ -24,7 +24,6 @@ pub(super) fn vectorise<R, F: FnOnce() -> R>(arch: pulp::Arch, work: F) -> R {
     arch.dispatch(work)
 }
 
-/// A value of a data column.
 pub(super) trait Element: Copy + Default + Send + Sync + 'static {
     fn widen(self) -> f32;
 
@@ -150,7 +149,6 @@ pub(super) fn unpack<T: Element>(bits: &[u32], r: &[T], out: &mut [f32]) {
     }
 }
 
-/// The sizes of a product of matrices.
 pub(super) struct Size {
     pub(super) rows: usize,
     pub(super) depth: usize,

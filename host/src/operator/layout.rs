@@ -61,7 +61,6 @@ impl Layout {
         if self.strips { self.tile.saturating_mul(self.groups) } else { 0 }
     }
 
-    /// Groups that have tiles.
     pub(super) const fn used(&self, samples: usize) -> usize {
         let tiles = samples.div_ceil(self.tile);
         if tiles < self.groups { tiles } else { self.groups }

@@ -251,7 +251,6 @@ impl Blocked {
         Ok(groups)
     }
 
-    /// The most rows of a group.
     fn group_rows(&self) -> usize {
         let pieces = self.shared.tiles.pieces(&self.shared.batch);
         let most = pieces.div_ceil(self.groups.len().min(pieces).max(1)) * self.layout.tile;

@@ -290,7 +290,6 @@ impl Blocked {
         Ok(self.shared.held.fits(gates, neurons))
     }
 
-    /// The outputs by activations that are kept.
     fn forward_kept(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut [f32]) -> Result<()> {
         let done = self.each_row(out, |shared, group, k, out| {
             with_piece!(shared, group, k, piece => {

@@ -33,7 +33,6 @@ struct Finished {
 /// neuron by neuron.
 #[derive(Debug, Default)]
 pub(super) struct Mapped {
-    /// Which tile it is.
     pub(super) tile: Option<usize>,
     pub(super) values: Buffer,
 }
@@ -98,7 +97,6 @@ impl Through {
         Mapped { tile: None, values: Buffer::zeros(tile * self.activations()) }
     }
 
-    /// Makes the activations of a whole tile.
     pub(super) fn fill<T: Element>(&self, arch: Arch, rows: Piece<'_, T>, out: &mut [f32]) {
         let stride = rows.stride;
         let Some((first, behind)) = self.layers.split_first() else { return };

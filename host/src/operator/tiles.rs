@@ -9,7 +9,6 @@ use super::through::{Mapped, Through};
 use crate::data::{LINE, Matrix, Values};
 use std::ops::Range;
 
-/// Rows in tiles.
 #[derive(Debug)]
 pub(super) struct Tiles {
     pub(super) values: Values,
@@ -22,7 +21,6 @@ pub(super) struct Tiles {
     pub(super) through: Option<Through>,
 }
 
-/// A piece of inputs of either element.
 #[derive(Clone, Copy)]
 pub(super) enum View<'a> {
     F32(Piece<'a, f32>),
@@ -113,7 +111,6 @@ impl Tiles {
         (first, self.tile.min(self.rows - first))
     }
 
-    /// The values of tile t.
     fn tile<'a, T>(&self, values: &'a [T], t: usize) -> &'a [T] {
         let ((first, stride), cols) = (self.extent(t), self.source());
         &values[self.skip..][first * cols..(first + stride) * cols]
@@ -146,7 +143,6 @@ fn lay_out<T: Element>(values: &mut Vec<T>, cols: usize, tile: usize) -> usize {
     skip
 }
 
-/// The way back.
 fn restore<T: Element>(values: &mut Vec<T>, skip: usize, cols: usize, tile: usize) {
     values.drain(..skip);
     let mut buffer = Vec::with_capacity(tile * cols);

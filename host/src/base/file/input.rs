@@ -118,7 +118,6 @@ pub(crate) fn open_in(folder: &Path, name: &str) -> Result<(File, u64)> {
     open(&place)
 }
 
-/// Reads a whole text.
 pub(crate) fn read_text(path: &Path) -> Result<String> {
     let (file, _) = open(path)?;
     io::read_to_string(file.take(ALIGNED_LIMIT)).map_err(|e| Error::io("cannot read", path, e))

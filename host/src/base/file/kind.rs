@@ -67,7 +67,6 @@ impl Kind {
     }
 }
 
-/// The most of a file that is looked at.
 const HEAD: u64 = 32;
 
 #[cfg(test)]

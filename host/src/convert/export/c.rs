@@ -25,14 +25,12 @@ fn kernels() -> impl Iterator<Item = (&'static str, &'static str)> {
     })
 }
 
-/// The file being written.
 #[derive(Default)]
 struct Source {
     /// Names of the kernels that the body calls.
     kernels: Vec<&'static str>,
     tables: String,
     bytes: usize,
-    /// Statements of the prediction.
     body: String,
 }
 
@@ -44,7 +42,6 @@ struct Names<'a> {
     of: &'static str,
 }
 
-/// The texts of `.c` and `.h`, and the bytes of the tables.
 pub(super) fn files(
     network: Network<'_>,
     head: &Head,
@@ -165,14 +162,12 @@ fn classify(head: &Head, Names { name, upper, number, of }: &Names<'_>) -> Strin
 }
 
 impl Source {
-    /// Adds a statement, which calls a kernel.
     fn call(&mut self, kernel: &'static str, statement: &str) {
         debug_assert!(kernels().any(|(name, _)| name == kernel), "no kernel {kernel}");
         self.kernels.push(kernel);
         self.body += &format!("    {statement};\n");
     }
 
-    /// Adds a table; its name.
     fn table(&mut self, name: &str, layer: usize, table: Table<'_>) -> String {
         let name = format!("{name}_{layer}");
         self.tables += &table.c(&name);

@@ -5,10 +5,8 @@ use tamis::infer::{model, quantised};
 use crate::Error;
 use crate::model::ModelCost;
 
-/// Endings and contents of files.
 pub(super) type Files = Vec<(&'static str, Vec<u8>)>;
 
-/// Numbers of a model.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Network<'a> {
     Integers(&'a quantised::Model<'a>),
@@ -26,7 +24,6 @@ pub(super) enum Classes {
     Largest,
 }
 
-/// A model, and what its outputs mean.
 #[derive(Debug)]
 pub(super) struct Head {
     pub(super) cost: ModelCost,
@@ -34,7 +31,6 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// The model in one line.
     pub(super) fn title(&self, network: Network<'_>) -> String {
         let of = match network {
             Network::Integers(_) => "8-bit integers",
@@ -49,7 +45,6 @@ impl Head {
     }
 }
 
-/// A layer of a later version.
 pub(super) fn unknown_layer() -> Error {
     Error::new("the model has a layer that this program cannot export").help("update tamis")
 }

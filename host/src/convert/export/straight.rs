@@ -46,7 +46,6 @@ fn add(sum: i32, x: u8, weight: i32) -> i32 {
 }
 ";
 
-/// The text.
 pub(super) fn module(network: Network<'_>, head: &Head) -> Files {
     let Network::Integers(model) = network else { return Vec::new() };
     let mut out = format!("//! {}\n", head.title(network));
@@ -119,7 +118,6 @@ fn predict(model: &Model<'_>) -> String {
     out + "}\n"
 }
 
-/// A layer and its rows.
 fn whole(number: usize, layer: &Layer<'_>, hidden: bool) -> String {
     let mut rows = vec![Vec::new(); layer.outputs()];
     layer.weights().entries(&mut |row, column, weight| rows[row].push((column, weight)));

@@ -3,10 +3,8 @@
 use tamis::infer::model;
 use tamis::infer::quantised::Weights;
 
-/// Columns of a line.
 const WIDE: usize = 100;
 
-/// Numbers of one type.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Table<'a> {
     U8(&'a [u8]),
@@ -19,7 +17,6 @@ pub(super) enum Table<'a> {
     Pairs(&'a [[u8; 2]]),
 }
 
-/// Calls the same of each.
 macro_rules! each {
     ($table:expr, $values:ident => $call:expr) => {
         match $table {
@@ -87,7 +84,6 @@ impl Table<'_> {
     }
 }
 
-/// The fewest digits that give the same bits back.
 pub(super) fn float(value: f32) -> String {
     format!("{value:?}")
 }
@@ -101,7 +97,6 @@ pub(super) fn c_integer(value: i32) -> String {
     if value == i32::MIN { "(-2147483647 - 1)".into() } else { value.to_string() }
 }
 
-/// As many as fit on each line.
 fn lines(texts: &[String]) -> String {
     let (mut out, mut line) = (String::new(), String::from("   "));
     for text in texts {
@@ -130,7 +125,6 @@ pub(super) fn weights<'a>(weights: &Weights<'a>) -> (&'static str, Vec<(&'static
     }
 }
 
-/// The tables of a layer of floats.
 pub(super) fn rows<'a>(csr: &model::Csr<'a>) -> [(&'static str, Table<'a>); 3] {
     [
         ("counts", Table::U16(csr.counts())),
@@ -139,7 +133,6 @@ pub(super) fn rows<'a>(csr: &model::Csr<'a>) -> [(&'static str, Table<'a>); 3] {
     ]
 }
 
-/// The tables of a layer of floats in windows.
 pub(super) fn windows<'a>(blocks: &model::Blocks<'a>) -> [(&'static str, Table<'a>); 3] {
     [
         ("counts", Table::U8(blocks.counts())),

@@ -25,7 +25,6 @@ pub(super) struct Sums {
     pub(super) name: String,
 }
 
-/// What a node does to numbers with a constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
     Add,
@@ -73,7 +72,6 @@ impl Affine {
         Self { scale: vec![1.0], shift: vec![0.0], nodes: Vec::new() }
     }
 
-    /// Numbers that it holds for each x.
     pub(super) fn len(&self) -> usize {
         self.scale.len()
     }
@@ -148,7 +146,6 @@ impl Sums {
         Ok(())
     }
 
-    /// The layer.
     pub(super) fn layer(self, relu: bool) -> Dense {
         let Self { weights, inputs, outputs, bias, name } = self;
         let zero = bias.iter().all(|&b| b == 0.0);
@@ -157,7 +154,6 @@ impl Sums {
     }
 }
 
-/// A constant that should be a vector, as errors have it.
 pub(super) fn no_vector(node: &str, array: &Array) -> Error {
     Error::new(format!("{node} has a constant that differs from row to row"))
         .expected("one number, or one for each column")

@@ -22,10 +22,8 @@ enum Value {
     Class,
 }
 
-/// Notes about the labels at the most.
 const MOST_NOTES: usize = 8;
 
-/// The end of a network.
 #[derive(Debug)]
 pub(super) struct End {
     op: String,
@@ -134,7 +132,6 @@ impl End {
         }
     }
 
-    /// What is decided.
     pub(super) fn decision(&self) -> Result<Decision> {
         let classes = self.values.values().any(|value| *value == Value::Class);
         match (self.op.as_str(), self.outputs) {
@@ -149,7 +146,6 @@ impl End {
         }
     }
 
-    /// The notes so far.
     pub(super) fn notes(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notes)
     }

@@ -13,7 +13,6 @@ use super::tensor::{Array, Beside, Constant, define, is_float, is_single, transp
 use crate::convert::{Dense, Network, elements, shape, shown};
 use crate::{Error, Result};
 
-/// What the numbers of a row are at the moment.
 enum Stage {
     /// Inputs of the network, or outputs of a relu, perhaps scaled and shifted.
     Numbers(Affine),
@@ -23,7 +22,6 @@ enum Stage {
     Ended(End),
 }
 
-/// Where the walk is.
 struct Walk<'g, 'b, 'f> {
     constants: HashMap<&'g str, Constant<'g>>,
     beside: &'b mut Beside<'f>,
@@ -46,7 +44,6 @@ const WORK_PER_BYTE: usize = 4;
 /// The largest array that may be the weights of several layers.
 const SHARED: usize = 1 << 16;
 
-/// What the graph says of its input.
 struct Input {
     name: String,
     /// Numbers of a row: of all axes behind the first; none where one is not said.
@@ -55,7 +52,6 @@ struct Input {
     rows: Option<i64>,
     /// Axes; none where they are not said.
     rank: Option<usize>,
-    /// Whether a node has made rows of it.
     flat: bool,
 }
 
@@ -114,7 +110,6 @@ fn rows_of<'g>(
     Ok((&only.name, Input { name: shown(&only.name), width, rows, rank, flat: false }))
 }
 
-/// A node as errors call it.
 fn called(node: &Node) -> String {
     let op = shown(&node.op_type);
     match (node.name.as_str(), node.output.first()) {
@@ -175,7 +170,6 @@ impl<'g> Walk<'g, '_, '_> {
         Ok(())
     }
 
-    /// A node of constants alone.
     fn constant(&mut self, node: &'g Node) -> Result<()> {
         let Some(output) = node.output.first() else { return Ok(()) };
         let of = self.constants.get(input(node, 0)).copied();
@@ -385,7 +379,6 @@ impl<'g> Walk<'g, '_, '_> {
         require(keeps, expected, "another shape")
     }
 
-    /// The last layer: no relu follows.
     fn finish(&mut self) -> Result<usize> {
         match std::mem::replace(&mut self.stage, Stage::Numbers(Affine::new())) {
             Stage::Sums(sums) => {

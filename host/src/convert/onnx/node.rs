@@ -3,7 +3,6 @@
 use super::proto::{Attribute, Node};
 use crate::{Error, Result};
 
-/// The attribute of a name.
 pub(super) fn attribute<'g>(node: &'g Node, name: &str) -> Option<&'g Attribute> {
     node.attribute.iter().find(|attribute| attribute.name == name)
 }
@@ -18,7 +17,6 @@ pub(super) fn input(node: &Node, at: usize) -> &str {
     node.input.get(at).map_or("", String::as_str)
 }
 
-/// Refuses what is not supported.
 pub(super) fn require(is_fine: bool, expected: &str, got: impl std::fmt::Display) -> Result<()> {
     if is_fine { Ok(()) } else { Err(unsupported(expected, got)) }
 }

@@ -9,11 +9,8 @@ use super::proto::{
 use crate::convert::{Dense, Meta};
 use crate::{Error, Result};
 
-/// The format of the file, that of ONNX 1.6.
 const IR_VERSION: i64 = 6;
-/// The operators, those of ONNX 1.6.
 const OPSET: i64 = 11;
-/// Element type and attribute type.
 const FLOAT: i32 = 1;
 const INT: i32 = 2;
 /// Bytes of a message of protobuf at the most, with room for all but the weights.
