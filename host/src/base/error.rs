@@ -1,5 +1,4 @@
-//! One error for everything a user can meet: what failed, where, what was expected, what was there,
-//! what to do.
+//! One error for everything a user can meet.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// `Result` with the host's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong, in the words the user needs.
+/// What failed, where, what was expected, what was there, and what to do.
 ///
 /// ```
 /// use tamis_host::Error;

@@ -1,8 +1,7 @@
 //! Whole files or nothing: a file is written beside its final place, synced to disk, then renamed.
 //!
-//! Character devices (`/dev/null`) and the process's own output streams (`/dev/stdout`) are written
-//! to directly, since renaming over them would replace them. All else that is no plain file is
-//! refused: a pipe that nobody reads would keep the program waiting for ever.
+//! Character devices (`/dev/null`) and the process's own streams (`/dev/stdout`) are written to
+//! directly. Pipes and the like are refused: without a reader they would wait for ever.
 
 mod input;
 mod kind;
@@ -54,25 +53,14 @@ pub fn write(
 ///
 /// # Errors
 /// As for [`write()`]; or `fill` failed. Then existing files are untouched and no others are left.
-///
-/// ```
-/// use std::io::Write;
-/// let folder = tempfile::tempdir().unwrap();
-/// let (a, b) = (folder.path().join("a"), folder.path().join("missing/b"));
-/// let both = tamis_host::base::file::write_files(|files| {
-///     files.write(&a, |w| w.write_all(b"a"))?;
-///     files.write(&b, |w| w.write_all(b"b"))
-/// });
-/// assert!(both.is_err() && !a.exists());
-/// ```
 pub fn write_files(fill: impl FnOnce(&mut Files) -> Result<()>) -> Result<()> {
     let mut files = Files::default();
     fill(&mut files)?;
     files.publish()
 }
 
-/// Whether [`write()`] can and may write a file of this kind to `path`, found out before the work
-/// that makes its content; nothing is left behind. For `inputs` see [`check_distinct`].
+/// Whether [`write()`] can and may write a file of this kind to `path`; nothing is left behind. For
+/// `inputs` see [`check_distinct`].
 ///
 /// # Errors
 /// The folder is missing or may not be written to; or `path` is a folder, a pipe, one of the
@@ -328,8 +316,7 @@ fn open_device(path: &Path) -> Result<File> {
     File::options().write(true).open(path).map_err(|e| refused(path, e))
 }
 
-/// The rename is done and cannot be taken back, and not every file system can sync a folder: a best
-/// effort.
+/// As far as it can: not every file system syncs folders, and the rename is done.
 fn sync_folder(folder: &Path) {
     if cfg!(unix) {
         let _ = File::open(folder).and_then(|folder| folder.sync_all());

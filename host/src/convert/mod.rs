@@ -6,9 +6,8 @@
 //! | safetensors | [`safetensors`] | floats of 16 to 64 bits, by name | `F32`, named as PyTorch's `Sequential` does |
 //! | NPZ | [`npz`] | arrays by name, also scikit-learn's `coefs_` and `intercepts_` | |
 //!
-//! A reader gives a [`Network`]: each layer's weights as `outputs × inputs` floats, its biases, and
-//! whether relu follows. Formats that hold arrays alone give [`Tensor`]s, which [`named::network`]
-//! makes layers of by their names and shapes.
+//! A reader gives a [`Network`]. Formats that hold arrays alone give [`Tensor`]s, which
+//! [`named::network`] makes layers of by their names and shapes.
 //!
 //! Files are not believed: a reader, and `convert::import` with it, takes no more memory than
 //! [`MEMORY_FACTOR`] times the bytes that it is given, and [`MEMORY_ROOM`] beside that. Compressed

@@ -1,7 +1,4 @@
 //! safetensors: a header of JSON with names, types, shapes and places, then the values.
-//!
-//! The crate of the format's authors reads it: it checks that the places cover the file without
-//! gaps and overlaps.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,4 @@
-//! Rendered digits: the labelled pictures that ship with the crate, drawn from a seed instead of
-//! stored.
+//! Rendered digits: labelled pictures drawn from a seed.
 //!
 //! A digit is a few strokes (polylines and elliptic arcs) in a box one unit high. Every image bends
 //! the box by a random 3×3 lattice of control points, then scales, slants, turns and shifts it,
@@ -11,9 +10,7 @@
 //!
 //! and its ink is the share of a pixel that the pen covers at the distance from the nearest stroke.
 //!
-//! Image `i` is a function of (seed, i) alone: a longer data set starts with the shorter one, and
-//! threads change nothing. Maths comes from [`tamis::base::math`], so the bytes are the same on
-//! every machine.
+//! Image `i` is a function of (seed, i) alone, the same on every machine and with any threads.
 
 use crate::{Error, Result};
 use rayon::prelude::*;

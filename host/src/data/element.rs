@@ -1,7 +1,5 @@
-//! The numbers of binary files, streamed into a matrix.
-//!
-//! Values are read through one buffer of 64 KiB, decoded and put at their final place: there is
-//! never a second copy. Rows that are not chosen are decoded and checked, but take no room.
+//! The numbers of binary files, streamed into a matrix through one buffer of 64 KiB. Rows that are
+//! not chosen are decoded and checked, but take no room.
 
 use std::io::Read;
 

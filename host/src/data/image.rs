@@ -6,8 +6,7 @@
 //!
 //! `x = [sin 2π v·b_1, …, sin 2π v·b_k, cos 2π v·b_1, …, cos 2π v·b_k]`, `y = brightness / 255`.
 //!
-//! The turns `v·b` are computed and reduced to one turn in double precision, sine and cosine by
-//! [`tamis::base::math`].
+//! The turns `v·b` are computed and reduced to one turn in double precision.
 
 use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
@@ -53,8 +52,7 @@ pub struct Fourier {
 }
 
 impl Picture {
-    /// Reads a PNG file, grey or in colours, of 8 bits a number; what is transparent is taken as it
-    /// is without that.
+    /// Reads a PNG file, grey or in colours, of 8 bits a number; transparency is ignored.
     ///
     /// # Errors
     /// The file cannot be read, is no PNG, is damaged, or larger than [`MAX_SIDE`] pixels a side.

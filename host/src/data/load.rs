@@ -53,8 +53,7 @@ pub fn load_labels(path: impl AsRef<Path>) -> Result<Vec<f32>> {
 /// `choose` gives different row numbers, counted from 0, or `None` for all rows; samples and labels
 /// come in its order.
 ///
-/// The labels are read first, so that samples that are not chosen never take memory: they are only
-/// checked.
+/// Samples that are not chosen never take memory: they are only checked.
 ///
 /// # Errors
 /// As for [`load`] and [`select::gather`]; the numbers of samples and labels differ; or `choose`

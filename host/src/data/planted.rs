@@ -1,5 +1,4 @@
-//! Planted problems: labels from a network, or a linear measurement, whose sparse weights are
-//! known.
+//! Planted problems: labels from a network or linear measurement of known sparse weights.
 
 use super::{Matrix, Values, spare};
 use rayon::prelude::*;
@@ -95,7 +94,7 @@ pub struct PlantedNet {
     pub data: Matrix,
     /// n×c labels, row by row, rounded once from double precision.
     pub labels: Vec<f32>,
-    /// Flat indices of the weights from the inputs, rising, and their values.
+    /// Flat indices of the weights from the inputs, rising.
     pub index: Vec<u32>,
     /// Their values.
     pub value: Vec<f32>,
@@ -178,10 +177,9 @@ pub struct PlantedDeep {
 }
 
 /// `y = sum relu(W_k … relu(W_1 x))` for one output, `y = W_(k+1) relu(W_k … relu(W_1 x))` for
-/// several (paper IHT, 5.1): s weights N(0, 1), split evenly over the layers that have weights, the
-/// first ones taking what is left over, each at random places of its layer; x standard normal.
-/// Where weights of one layer lead to neurons without weights in the next, they give nothing; a
-/// network of many neurons and few weights may give 0 for every row.
+/// several (paper IHT, 5.1): s weights N(0, 1), split by [`share`] over the layers that have
+/// weights, at random places of each; x standard normal. Weights that lead to neurons without
+/// weights in the next layer give nothing: few weights may give 0 for every row.
 ///
 /// # Errors
 /// [`tamis::Error::Range`] if a size is out of bounds.

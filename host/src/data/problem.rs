@@ -83,10 +83,9 @@ impl DataFiles {
     /// Reads the rows. Without a task, it is binary where two labels are kept or all are 0 or 1,
     /// else regression.
     ///
-    /// For a binary task, two kept labels become 0 and 1 in the order given; without kept labels
-    /// they must be 0 and 1. For a multiclass task, kept labels become 0, 1, … in the order given;
-    /// without, they must be such numbers. A file of several columns of labels is for regression,
-    /// of all rows.
+    /// For a binary or multiclass task, kept labels become 0, 1, … in the order given; without,
+    /// they must be such numbers. A file of several columns of labels is for regression, of all
+    /// rows.
     ///
     /// # Errors
     /// A file cannot be read or is damaged, the numbers of samples and labels differ, a label is
@@ -105,13 +104,10 @@ impl DataFiles {
         let is_binary = labels.len() == data.rows && (two || labels.iter().all(is_class));
         let task = task.unwrap_or(if is_binary { Task::Binary } else { Task::Regression });
         let keep = self.keep.as_deref();
-        let labels = match task {
-            Task::Regression => Ok(labels),
-            Task::Binary => match keep {
-                Some(keep) => select::class_indices(&labels, keep),
-                None => check_binary(&labels).map(|()| labels),
-            },
-            Task::Multiclass => classes::labels(labels, keep),
+        let labels = match (task, keep) {
+            (Task::Regression, _) => Ok(labels),
+            (Task::Binary, None) => check_binary(&labels).map(|()| labels),
+            _ => classes::labels(labels, keep),
         };
         let labels = labels.map_err(|error| error.at(self.labels_file()))?;
         Ok(Problem { data, labels, task })
@@ -296,9 +292,8 @@ impl Problem {
     /// squares stay within the range of 32-bit floats.
     ///
     /// # Errors
-    /// All labels of a binary task are the same, a class of a multiclass task has no rows, or there
-    /// are several labels a row for another task than regression, or not as many for every row; a
-    /// column or the labels are too large.
+    /// All labels of a binary task are the same, a class has no rows, the number of labels does not
+    /// fit rows and task, or a column or the labels are too large.
     pub fn check(&self) -> Result<()> {
         self.check_inputs()?;
         self.check_labels()

@@ -35,8 +35,8 @@ pub fn save_npz(path: impl AsRef<Path>, arrays: &[(&str, Array<'_>)]) -> Result<
     file::write(path, |w| npz::write(w, arrays))
 }
 
-/// Saves rows of numbers as CSV: one line with the column names if there are any, then one line per
-/// row. The shortest decimals that give the same `f32` back.
+/// Saves rows of numbers as CSV, below a line with the column names if there are any; the shortest
+/// decimals that give the same `f32` back.
 ///
 /// # Errors
 /// The values do not fill rows of `cols`, the names are not `cols`, or the file cannot be written.
@@ -49,10 +49,8 @@ pub fn save_csv(path: impl AsRef<Path>, names: &[&str], values: &[f32], cols: us
     file::write(path, |w| write_csv(w, names, values, cols))
 }
 
-/// Saves rows of `cols` numbers in the format that the name ends in: `.csv` or `.npy` (also for any
-/// other ending).
-///
-/// One column is saved as an NPY array of a single axis.
+/// Saves rows of `cols` numbers as CSV where the name ends in `.csv`, else as NPY; one column as an
+/// array of a single axis.
 ///
 /// # Errors
 /// As for [`save_npy`] and [`save_csv`].
@@ -61,10 +59,8 @@ pub fn save(path: impl AsRef<Path>, values: &[f32], cols: usize) -> Result<()> {
     if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv")) {
         return save_csv(path, &[], values, cols);
     }
-    match cols {
-        1 => save_npy(path, values, &[values.len()]),
-        _ => save_npy(path, values, &[values.len() / cols.max(1), cols]),
-    }
+    let shape = [values.len() / cols.max(1), cols];
+    save_npy(path, values, if cols == 1 { &shape[..1] } else { &shape })
 }
 
 fn write_csv(w: &mut dyn Write, names: &[&str], values: &[f32], cols: usize) -> io::Result<()> {

@@ -1,7 +1,5 @@
-//! Some of the rows: by label, and by how often a label has come before.
-//!
-//! Rows move within their own memory, which is then cut to size: there is no second copy of the
-//! values.
+//! Some of the rows: by label, and by how often a label has come before. They move within their own
+//! memory, which is then cut to size.
 
 use std::ops::Range;
 
@@ -63,10 +61,8 @@ pub fn class_indices(labels: &[f32], classes: &[f32]) -> Result<Vec<f32>> {
 }
 
 /// Of every label, keeps its occurrences `range` (the first is 0), ordered by label and then as in
-/// the file; of a label that occurs less often, those there are.
-///
-/// The split of the IHT paper over MNIST's 60000 + 10000 images is `0..5000` to train and
-/// `5000..6000` to test.
+/// the file; of a label that occurs less often, those there are. The IHT paper trains on `0..5000`
+/// of MNIST's 60000 + 10000 images and tests on `5000..6000`.
 ///
 /// # Errors
 /// A label has no occurrence in the range; labels and rows differ in number.
@@ -175,8 +171,7 @@ enum Way {
     Back,
 }
 
-/// Permutes rows of `cols` values in place, cycle by cycle; `from` is a permutation. Takes a bit
-/// per row.
+/// Permutes rows of `cols` values in place, cycle by cycle. Takes a bit per row.
 fn permute<T>(values: &mut [T], cols: usize, rows: usize, way: Way, from: impl Fn(usize) -> usize) {
     let mut done = vec![0_u64; rows.div_ceil(64)];
     for start in 0..rows {

@@ -16,8 +16,7 @@ pub struct Size {
 }
 
 /// Compressed data may expand to this many times their size, or to [`FLOOR`] bytes if that is more:
-/// tables and pictures stay far below, a file that is made to fill the memory goes up to 1032
-/// times.
+/// tables and pictures stay far below.
 const EXPANSION: u64 = 100;
 const FLOOR: u64 = 64 << 20;
 
@@ -61,13 +60,6 @@ impl fmt::Display for Size {
 
 /// A reader and a bound on what it can give, so that a header is checked before memory is asked
 /// for.
-///
-/// ```
-/// use tamis_host::data::{Source, idx};
-/// let file = [0, 0, 8, 1, 0, 0, 0, 2, 7, 9]; // two bytes: 7 and 9
-/// let matrix = idx::read(Source::bytes(&file)).unwrap();
-/// assert_eq!((matrix.rows, matrix.cols), (2, 1));
-/// ```
 #[derive(Debug)]
 pub struct Source<R> {
     reader: R,
@@ -127,7 +119,7 @@ impl<R: Read> Source<R> {
             return Err(truncated(bytes, left));
         }
         let (limit, bytes) = (self.size.limit, bytes.saturating_add(self.taken));
-        if bytes > limit { Err(TooFar { limit, bytes }.into()) } else { Ok(()) }
+        if bytes > limit { Err(too_far(limit, bytes)) } else { Ok(()) }
     }
 
     /// Checks that the source is at its end; a compressed one then also checks its sum.
@@ -168,61 +160,31 @@ fn oversized(bytes: u64, got: impl fmt::Display) -> Error {
         .help("the file is damaged, or its header was edited: write it again")
 }
 
-/// Bytes behind the end of a compressed file that are no compressed data: the first of them.
-#[derive(Debug)]
-pub(super) struct Trailing(pub(super) Vec<u8>);
-
-impl fmt::Display for Trailing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "trailing bytes that start with \"{}\"", self.0.escape_ascii())
-    }
+/// Bytes behind the end of a compressed file that are no compressed data.
+pub(super) fn trailing(bytes: &[u8]) -> Error {
+    let first = &bytes[..bytes.len().min(8)];
+    Error::new("bytes follow the end of the compressed data")
+        .expected("the end of the file, or more data in gzip format")
+        .got(format_args!("trailing bytes that start with \"{}\"", first.escape_ascii()))
+        .help("something was appended to the file: copy or download it again, or compress it again")
 }
 
-impl std::error::Error for Trailing {}
-
-/// Compressed data that expand to more than they may: at least to `bytes`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct TooFar {
-    pub(super) limit: u64,
-    pub(super) bytes: u64,
-}
-
-impl fmt::Display for TooFar {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the compressed data expand too far")
-    }
-}
-
-impl std::error::Error for TooFar {}
-
-impl From<TooFar> for Error {
-    fn from(too_far: TooFar) -> Self {
-        let TooFar { limit, bytes } = too_far;
-        Self::new(too_far.to_string())
-            .expected(format_args!(
-                "at most {limit} bytes: {EXPANSION} times what is compressed, \
-                or 64 MiB"
-            ))
-            .got(format_args!("{bytes} bytes or more"))
-            .help(
-                "if you trust the file, decompress it first: gzip -d, or numpy.savez in place of \
-                savez_compressed",
-            )
-    }
+/// Compressed data that expand to at least `bytes`, more than they may.
+pub(super) fn too_far(limit: u64, bytes: u64) -> Error {
+    Error::new("the compressed data expand too far")
+        .expected(format_args!(
+            "at most {limit} bytes: {EXPANSION} times what is compressed, or 64 MiB"
+        ))
+        .got(format_args!("{bytes} bytes or more"))
+        .help(
+            "if you trust the file, decompress it first: gzip -d, or numpy.savez in place of \
+            savez_compressed",
+        )
 }
 
 pub(super) fn unreadable(e: io::Error) -> Error {
-    if let Some(too_far) = e.get_ref().and_then(|inner| inner.downcast_ref::<TooFar>()) {
-        return (*too_far).into();
+    match e.downcast::<Error>() {
+        Ok(error) => error,
+        Err(e) => Error::new("cannot read the bytes").source(e).help(COPY_AGAIN),
     }
-    if let Some(trailing) = e.get_ref().and_then(|inner| inner.downcast_ref::<Trailing>()) {
-        return Error::new("bytes follow the end of the compressed data")
-            .expected("the end of the file, or more data in gzip format")
-            .got(trailing)
-            .help(
-                "something was appended to the file: copy or download it again, or compress it \
-                again",
-            );
-    }
-    Error::new("cannot read the bytes").source(e).help(COPY_AGAIN)
 }

@@ -1,12 +1,8 @@
 //! Activations kept from one evaluation of the network to the next.
 //!
-//! A search changes a few neurons, looks at the outputs, asks for gates, and often goes back. What
-//! a neuron does on the rows depends on its own weights alone: the activations of the network that
-//! was evaluated last are kept, and only those of neurons whose weights are others are computed
-//! again. The bits are those of computing them all.
-//!
-//! The activations lie with the groups whose rows they are of, piece by piece, slot by slot; here
-//! stands whose they are.
+//! A search changes a few neurons at a time: only the activations of those are computed again. They
+//! lie with the groups whose rows they are of, piece by piece, slot by slot; here stands whose they
+//! are.
 
 use tamis::network::gates::{Gate, Gates};
 use tamis::network::weights::{Block, Weights, runs};
@@ -15,11 +11,9 @@ use tamis::network::weights::{Block, Weights, runs};
 const USUAL_BYTES: usize = 4 << 20;
 
 /// Floats for each of so many groups: `neurons` activations on each of `rows` rows, or as many as a
-/// few megabytes hold, which fewer neurons or rows make use of.
-pub(super) const fn usual(groups: usize, rows: usize, neurons: usize) -> usize {
-    let most = USUAL_BYTES / 4 / if groups == 0 { 1 } else { groups };
-    let all = rows.saturating_mul(neurons);
-    if all < most { all } else { most }
+/// few megabytes hold.
+pub(super) fn usual(groups: usize, rows: usize, neurons: usize) -> usize {
+    rows.saturating_mul(neurons).min(USUAL_BYTES / 4 / groups.max(1))
 }
 
 /// Bytes beside the activations themselves, `floats` a group, for at most `neurons` neurons with
@@ -67,9 +61,8 @@ impl Activations {
         self.places.clear();
     }
 
-    /// Turns to the network `w`, with room for `slots` activations a row, and says whether they are
-    /// enough. If so, the stale ones are to be computed ([`super::piece::add_forward_kept`]), and then
-    /// [`Self::settle`] is to be called.
+    /// Turns to the network `w`; whether `slots` activations a row are enough. If so, the stale ones
+    /// are to be computed ([`super::piece::add_forward_kept`]), then [`Self::settle`] called.
     pub(super) fn turn_to(&mut self, w: Weights<'_>, slots: usize) -> bool {
         let inputs = w.inputs();
         let slots = slots.min(self.taken.len());

@@ -1,9 +1,7 @@
 //! Networks with several outputs on the blocked operator.
 //!
 //! Within a piece, outputs and residuals lie output by output, so that every loop runs along rows.
-//! An activation is computed once a call for both sides of its neuron; the full gradient of W is
-//! the same matrix product as in [`super::piece`], with `gate ∘ (R wt_i)` in the place of
-//! `gate ∘ r`.
+//! The full gradient of W is that of [`super::piece`], with `gate ∘ (R wt_i)` for `gate ∘ r`.
 
 use super::Blocked;
 use super::group::{Group, Shared, with_piece};
@@ -271,8 +269,7 @@ impl Outputs<'_> {
 }
 
 /// Puts the sum of the outputs that are open in the place of each of them, and 0 in that of the
-/// others; the outputs lie one by one, `words` words of bits belong to a row, and `sum` has room
-/// for a number a row.
+/// others; `words` words of bits belong to a row, and `sum` has room for a number a row.
 #[inline(always)]
 fn sum_open(open: &[u32], words: usize, outputs: &mut [f32], sum: &mut [f32]) {
     let len = open.len() / words;

@@ -1,13 +1,10 @@
 //! The Gram matrix of a support: products that need the data no more.
 //!
-//! Under held gates the columns of a support do not change, and conjugate gradients multiply by
-//! `A_S^T A_S` dozens of times. Each product reads the rows twice along every column; the matrix
-//! costs as much as a few of them, since it is one matrix product a strip of rows, and takes s²
-//! floats. It is made once about as many products were asked for as it costs, so that few products
-//! never pay for it and many pay at most twice the least.
+//! Under held gates conjugate gradients multiply by `A_S^T A_S` dozens of times. The matrix takes s²
+//! floats and costs as much as a few products, and is made once about as many were asked for.
 
 use super::fork::fork;
-use super::group::{Pieces, Shared};
+use super::group::Shared;
 use super::kernel::{Columns, Element, PAD, Piece, Size, add_product, unpack, vectorise};
 use super::piece::interleave;
 use super::through::Mapped;
@@ -18,11 +15,10 @@ use tamis::network::weights::runs;
 const GROUPS: usize = 4;
 /// Rows of one matrix product, a whole number of words of gates.
 const DEPTH: usize = 128;
-/// Columns of one matrix product: above the diagonal little more than their square is computed for
-/// nothing.
+/// Columns of one matrix product: about their square is computed above the diagonal for nothing.
 const COLUMNS: usize = 64;
-/// So many more entries of a support make its matrix worth waiting for one more product. By the
-/// flops it would be a quarter; measured, matrix products have four times the rate of sparse ones.
+/// So many more entries of a support make its matrix worth waiting for one more product: matrix
+/// products have four times the rate of sparse ones, as measured.
 const ENTRIES_A_PRODUCT: usize = 96;
 /// All of it takes at most so many bytes, unless a layout says otherwise.
 const USUAL_BYTES: usize = 4 << 20;
@@ -114,7 +110,8 @@ impl Gram {
         let none = Mapped::default();
         fork(&mut self.parts[..groups], 0, &mut [(); 0], &|_| 0, &|g, part: &mut Part, _| {
             part.matrix[..padded * padded].fill(0.0);
-            for k in (Pieces { shared, left: pieces * g / groups..pieces * (g + 1) / groups }) {
+            let all = pieces * g / groups..pieces * (g + 1) / groups;
+            for k in all.take_while(|_| !shared.stopped()) {
                 match shared.tiles.view(&none, &shared.batch, k) {
                     View::F32(piece) => part.add(shared, piece, k, support),
                     View::U8(piece) => part.add(shared, piece, k, support),

@@ -71,20 +71,6 @@ impl Group {
     }
 }
 
-/// Pieces of one group, until the work is to end.
-pub(super) struct Pieces<'a> {
-    pub(super) shared: &'a Shared,
-    pub(super) left: Range<usize>,
-}
-
-impl Iterator for Pieces<'_> {
-    type Item = usize;
-
-    fn next(&mut self) -> Option<usize> {
-        if self.shared.stopped() { None } else { self.left.next() }
-    }
-}
-
 impl Shared {
     pub(super) fn stopped(&self) -> bool {
         self.stop.as_ref().is_some_and(Stop::asked)

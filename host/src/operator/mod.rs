@@ -1,14 +1,10 @@
 //! The blocked parallel operator: the core's [`Sensing`](tamis::operator::sensing::Sensing) at the
 //! speed of the machine.
 //!
-//! The data lies in tiles of rows that stay in cache while all neurons of a panel pass over them
-//! ([`tiles`](self)). Sparse products run along the columns of a tile; the dense gradient of a
-//! panel, `X^T [gate_1 ∘ r, …, gate_p ∘ r]`, is one matrix product a tile, by the `nano-gemm`
-//! crate. Neurons whose gates are closed on every row take no part.
-//!
-//! Tiles belong to a fixed number of groups, each with accumulators of its own, added in a fixed
-//! order: the result does not depend on the number of threads. Nothing is allocated after
-//! construction.
+//! Sparse products run along the columns of tiles of rows; the dense gradient of a panel,
+//! `X^T [gate_1 ∘ r, …, gate_p ∘ r]`, is one matrix product a tile. Tiles belong to a fixed number
+//! of groups, each with accumulators of its own, added in a fixed order: the result does not depend
+//! on the number of threads. Nothing is allocated after construction.
 
 mod activations;
 mod buffer;
@@ -34,7 +30,7 @@ use activations::Activations;
 use buffer::Buffer;
 use fork::fork;
 use gram::Gram;
-use group::{Group, Pieces, Shared};
+use group::{Group, Shared};
 use held::Held;
 use kernel::PAD;
 use pulp::Arch;
@@ -69,9 +65,8 @@ impl Blocked {
         Self::build(data, None, hidden, nnz, layout)
     }
 
-    /// The same, for what finished layers make of the data: they are gone through tile by tile,
-    /// again for every product that comes to another tile, and never stored. No Gram matrix is
-    /// kept.
+    /// The same, for what finished layers make of the data, tile by tile and never stored. No Gram
+    /// matrix is kept.
     ///
     /// # Errors
     /// As [`Self::new`]; [`error::Error::Length`] for data of another width than the first layer's.
@@ -240,7 +235,7 @@ impl Blocked {
         let work = |g: usize, group: &mut Group, mut rest: &mut [T]| {
             group.product[..len].fill(0.0);
             group.from = shared.row_of(first(g));
-            for k in (Pieces { shared, left: first(g)..first(g + 1) }) {
+            for k in (first(g)..first(g + 1)).take_while(|_| !shared.stopped()) {
                 let (part, tail) = rest.split_at_mut(start(k + 1) - start(k));
                 body(shared, group, k, part);
                 rest = tail;

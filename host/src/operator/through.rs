@@ -1,9 +1,6 @@
 //! Finished layers before those that are trained: what they make of the rows, a tile at a time.
 //!
-//! Their sparse products run along the columns of a tile, as all products of the operator do, and
-//! have the bits of [`tamis::learn::deep::Stack`]. A group holds what the layers make of one tile,
-//! and makes that of another one when it comes to it: in strips of a tile to each group, once a
-//! strip.
+//! A group holds what the layers make of one tile, with the bits of [`tamis::learn::deep::Stack`].
 
 use super::buffer::{self, Buffer};
 use super::kernel::{Element, Piece, activate, vectorise};

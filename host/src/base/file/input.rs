@@ -1,5 +1,4 @@
-//! Reading whole files: plain ones alone, since a pipe or device could keep a program waiting for
-//! ever.
+//! Reading whole files: plain ones alone, since a pipe or device could wait for ever.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
@@ -101,8 +100,7 @@ pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
     Ok((File::open(path).map_err(|e| cannot_open(path, e))?, kind.len()))
 }
 
-/// Opens the plain file `name` of a folder, which is nowhere else: links are followed within the
-/// folder only.
+/// Opens the plain file `name` of a folder; links are followed within the folder only.
 pub(crate) fn open_in(folder: &Path, name: &str) -> Result<(File, u64)> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let path = folder.join(name);

@@ -8,8 +8,7 @@
 //! | `Identity`, `Dropout`, `Cast` to floats, `Flatten`, `Reshape` and `Squeeze` that keep rows | nothing |
 //! | `Softmax`, `LogSoftmax`, `ArgMax`, `Sigmoid` of one output, and what makes labels of them | the task |
 //!
-//! Every other operator is an error that names it and its node. Nodes are read in the order of the
-//! file, which is one in which they can run.
+//! Every other operator is an error that names it and its node.
 
 mod affine;
 mod decide;

@@ -42,39 +42,19 @@ pub fn write(layers: &[Dense], meta: Option<&Meta>) -> Result<Vec<u8>> {
     for (l, layer) in layers.iter().enumerate() {
         let is_last = l + 1 == layers.len();
         let name = |what: &str| format!("{}.{what}", 2 * l);
-        let mut node = Node {
-            input: vec![value, name("weight")],
-            output: vec![if is_last && !layer.relu { "output".into() } else { name("sums") }],
-            name: format!("gemm_{l}"),
-            op_type: "Gemm".into(),
-            attribute: vec![Attribute {
-                name: "transB".into(),
-                i: 1,
-                kind: INT,
-                ..Attribute::default()
-            }],
-            ..Node::default()
-        };
-        graph.initializer.push(tensor(
-            name("weight"),
-            &[layer.outputs, layer.inputs],
-            &layer.weights,
-        ));
+        let (mut input, dims) = (vec![value, name("weight")], [layer.outputs, layer.inputs]);
+        graph.initializer.push(tensor(name("weight"), &dims, &layer.weights));
         if !layer.bias.is_empty() {
-            node.input.push(name("bias"));
-            graph.initializer.push(tensor(name("bias"), &[layer.outputs], &layer.bias));
+            input.push(name("bias"));
+            graph.initializer.push(tensor(name("bias"), &dims[..1], &layer.bias));
         }
-        value = node.output.first().cloned().unwrap_or_default();
-        graph.node.push(node);
+        value = if is_last && !layer.relu { "output".into() } else { name("sums") };
+        let rows = Attribute { name: "transB".into(), i: 1, kind: INT, ..Attribute::default() };
+        let gemm = node("Gemm", format!("gemm_{l}"), input, &value);
+        graph.node.push(Node { attribute: vec![rows], ..gemm });
         if layer.relu {
             let output = if is_last { "output".into() } else { name("relu") };
-            graph.node.push(Node {
-                input: vec![value],
-                output: vec![output.clone()],
-                name: format!("relu_{l}"),
-                op_type: "Relu".into(),
-                ..Node::default()
-            });
+            graph.node.push(node("Relu", format!("relu_{l}"), vec![value], &output));
             value = output;
         }
     }
@@ -88,6 +68,10 @@ pub fn write(layers: &[Dense], meta: Option<&Meta>) -> Result<Vec<u8>> {
         metadata_props: entry.transpose()?.into_iter().collect(),
     };
     Ok(model.encode_to_vec())
+}
+
+fn node(op: &str, name: String, input: Vec<String>, output: &str) -> Node {
+    Node { input, output: vec![output.into()], name, op_type: op.into(), ..Node::default() }
 }
 
 fn info(name: &str, width: usize) -> ValueInfo {
