@@ -127,6 +127,12 @@ impl Error {
         self
     }
 
+    /// What should have been there, and what was.
+    #[must_use]
+    pub fn mismatch(self, expected: impl fmt::Display, got: impl fmt::Display) -> Self {
+        self.expected(expected).got(got)
+    }
+
     /// What the user can do.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {

@@ -206,8 +206,7 @@ impl Files {
             ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
                 Error::new("cannot make the folder")
                     .at(path)
-                    .expected("a folder, or a name that is free")
-                    .got("a file of that name")
+                    .mismatch("a folder, or a name that is free", "a file of that name")
                     .help("choose another folder, or move the file away")
             }
             _ => refused(path, e),
@@ -295,8 +294,7 @@ impl Target {
 fn no_plain_file(path: &Path, got: &str) -> Error {
     Error::new("cannot write")
         .at(path)
-        .expected("the name of a plain file, or one that is free")
-        .got(got)
+        .mismatch("the name of a plain file, or one that is free", got)
         .help("name a file; to hand an output on, write it to /dev/stdout")
 }
 

@@ -42,8 +42,7 @@ impl HeapPeak {
 pub(crate) fn room_for(what: &str, bytes: u64, help: &str) -> Result<()> {
     let refused = |got: String| {
         Err(Error::new(format!("not enough memory for {what}"))
-            .expected(format_args!("{bytes} bytes"))
-            .got(got)
+            .mismatch(format_args!("{bytes} bytes"), got)
             .help(format!("{help}, or use a machine with more memory")))
     };
     if let Some(free) = kilobytes("/proc/meminfo", "MemAvailable:").filter(|free| bytes > *free) {

@@ -183,8 +183,7 @@ fn check(network: Network<'_>, head: &Head, form: &ExportForm) -> Result<()> {
     let (inputs, outputs, nnz) = (head.cost.inputs, head.cost.outputs, head.cost.total.nnz);
     if inputs == 0 || outputs == 0 {
         return Err(Error::new("the model computes nothing")
-            .expected("inputs and outputs")
-            .got(format_args!("{inputs} inputs, {outputs} outputs"))
+            .mismatch("inputs and outputs", format_args!("{inputs} inputs, {outputs} outputs"))
             .help("train the model again"));
     }
     if let (Network::Integers(_), ExportForm::Onnx | ExportForm::Safetensors) = (network, form) {
@@ -200,14 +199,12 @@ fn check(network: Network<'_>, head: &Head, form: &ExportForm) -> Result<()> {
     }
     if let Network::Floats(_) = network {
         return Err(Error::new("code without tables is for models of integers")
-            .expected("a model that tamis quantize has made")
-            .got("a model of floats")
+            .mismatch("a model that tamis quantize has made", "a model of floats")
             .help("quantize the model first, or leave --straight-line out"));
     }
     if nnz > MOST_LINES {
         return Err(Error::new("the model is too large for code without tables")
-            .expected(format_args!("at most {MOST_LINES} weights"))
-            .got(format_args!("{nnz} weights"))
+            .mismatch(format_args!("at most {MOST_LINES} weights"), format_args!("{nnz} weights"))
             .help("leave --straight-line out"));
     }
     Ok(())

@@ -126,8 +126,7 @@ fn read(path: &Path, options: &ImportOptions) -> Result<(&'static str, Network)>
     file.by_ref().take(16).read_to_end(&mut head).map_err(unreadable)?;
     if let Some((what, help)) = stranger(&head, path) {
         return Err(Error::new("the file is of another format")
-            .expected("ONNX, safetensors or NPZ")
-            .got(what)
+            .mismatch("ONNX, safetensors or NPZ", what)
             .help(help));
     }
     std::io::Seek::rewind(&mut file).map_err(unreadable)?;
@@ -368,8 +367,7 @@ fn cut(layers: &mut [Dense], cut: Cut, handed_on: usize, dense: usize) -> Result
         }
         Cut::Threshold(least) => {
             return Err(Error::new("a setting is out of bounds")
-                .expected("--threshold of 0 or more")
-                .got(least)
+                .mismatch("--threshold of 0 or more", least)
                 .help("weights of a smaller absolute value are left out"));
         }
         Cut::Size(size) => size.count(dense, 1)?,

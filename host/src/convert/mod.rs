@@ -129,8 +129,7 @@ impl Network {
     pub fn check(&self) -> Result<()> {
         if self.layers.is_empty() || self.layers.len() > MAX_LAYERS {
             return Err(Error::new("the network has too few or too many layers")
-                .expected(format_args!("1 to {MAX_LAYERS} layers with weights"))
-                .got(self.layers.len())
+                .mismatch(format_args!("1 to {MAX_LAYERS} layers with weights"), self.layers.len())
                 .help("choose layers with --layers, or make a smaller network"));
         }
         let mut pairs = self.layers.iter().zip(self.layers.iter().skip(1));
@@ -151,8 +150,7 @@ impl Dense {
         if !self.relu {
             let (own, next) = (&self.name, &after.name);
             return Err(Error::new(format!("there is no Relu between layers {own} and {next}"))
-                .expected("Relu behind every layer but the last")
-                .got("two linear layers in a row")
+                .mismatch("Relu behind every layer but the last", "two linear layers in a row")
                 .help("multiply their weights into one layer before the export"));
         }
         Ok(())

@@ -81,8 +81,7 @@ fn check_header(bytes: &[u8]) -> Result<()> {
     match bytes.first_chunk::<8>().map(|size| u64::from_le_bytes(*size)) {
         Some(len) if len > HEADER_LIMIT => {
             Err(Error::new("the header of the safetensors file is too long")
-                .expected(format_args!("at most {HEADER_LIMIT} bytes"))
-                .got(format_args!("{len} bytes"))
+                .mismatch(format_args!("at most {HEADER_LIMIT} bytes"), format_args!("{len} bytes"))
                 .help(
                     "save only the layers that are wanted, or the file is damaged: copy it again",
                 ))

@@ -80,8 +80,7 @@ impl<'a> Array<'a> {
         let len = shape.iter().try_fold(1usize, |product, &dim| product.checked_mul(dim));
         if len != Some(values.len()) || shape.len() > 32 {
             return Err(Error::new("the number of values does not fit the shape")
-                .expected(format_args!("{shape:?}"))
-                .got(format_args!("{} values", values.len())));
+                .mismatch(format_args!("{shape:?}"), format_args!("{} values", values.len())));
         }
         Ok(Self { shape: shape.to_vec(), values })
     }

@@ -102,8 +102,7 @@ impl<R: Read> Lines<Source<R>> {
         }
         if head.contains(&0) {
             return Err(Error::new("not a text file")
-                .expected("CSV in UTF-8")
-                .got("bytes of zero")
+                .mismatch("CSV in UTF-8", "bytes of zero")
                 .help("pass a file in idx, NPY, NPZ or CSV format; save text as UTF-8"));
         }
         let delimiter = delimiter(&head);
@@ -224,8 +223,7 @@ impl<R: Read> Lines<Source<R>> {
         let what =
             if cell.trim().is_empty() { "a cell is empty" } else { "a cell is not a number" };
         Error::new(what)
-            .expected("a number")
-            .got(format_args!("{shown:?} in {}{name}", self.place(column)))
+            .mismatch("a number", format_args!("{shown:?} in {}{name}", self.place(column)))
             .help(match cell.contains('\n') {
                 true => OPEN_QUOTE,
                 false => "fill or remove the row, or remove the column; classes must be numbers",

@@ -68,8 +68,7 @@ pub(crate) fn check_side(side: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::new("digits cannot be drawn at this size")
-        .expected(format!("a side (--side) of {MIN_SIDE} to {MAX_SIDE} pixels"))
-        .got(side)
+        .mismatch(format!("a side (--side) of {MIN_SIDE} to {MAX_SIDE} pixels"), side)
         .help("8 and 28 are common sides"))
 }
 

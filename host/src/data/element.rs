@@ -87,14 +87,12 @@ impl Layout {
     fn shape(&self) -> Result<Shape> {
         let Some((&rows, rest)) = self.dims.split_first() else {
             return Err(Error::new("the array is a single number")
-                .expected("at least one axis, of rows")
-                .got("shape []")
+                .mismatch("at least one axis, of rows", "shape []")
                 .help("save an array, in numpy: array.reshape(1, -1) is one row"));
         };
         if self.dims.contains(&0) {
             return Err(Error::new("the array holds no values")
-                .expected("every axis to be 1 or longer")
-                .got(format_args!("shape {:?}", self.dims))
+                .mismatch("every axis to be 1 or longer", format_args!("shape {:?}", self.dims))
                 .help("check what wrote the file, or pass another"));
         }
         let cols = rest.iter().try_fold(1u64, |product, &dim| product.checked_mul(dim));
@@ -110,8 +108,7 @@ impl Layout {
 
     fn too_large(&self) -> Error {
         Error::new("the shape in the header is larger than any file")
-            .expected("a shape whose values fill the file")
-            .got(format_args!("shape {:?}", self.dims))
+            .mismatch("a shape whose values fill the file", format_args!("shape {:?}", self.dims))
             .help("the header is damaged or was edited: write the file again")
     }
 
@@ -229,8 +226,7 @@ fn append_chosen<T: Copy>(
 /// The error for a value that is not finite, or not as a 32-bit float.
 pub(super) fn not_finite(value: impl std::fmt::Display, place: impl std::fmt::Display) -> Error {
     Error::new("a value is not a finite 32-bit float")
-        .expected("numbers between -3.4e38 and 3.4e38")
-        .got(format_args!("{value} in {place}"))
+        .mismatch("numbers between -3.4e38 and 3.4e38", format_args!("{value} in {place}"))
         .help("remove NaN and infinite values; scale those that are beyond 32-bit floats")
 }
 

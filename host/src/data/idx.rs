@@ -38,8 +38,7 @@ pub(super) fn append<R: Read>(mut source: Source<R>, rows: &mut Incoming<'_>) ->
     let element = element(kind).ok_or_else(|| not_idx(magic))?;
     if !(1..=4).contains(&rank) {
         return Err(Error::new("the rank of the idx file is not supported")
-            .expected("1 to 4 axes")
-            .got(format_args!("{rank} axes"))
+            .mismatch("1 to 4 axes", format_args!("{rank} axes"))
             .help("flatten the samples, one row each, and write the file again"));
     }
     let mut dims = Vec::new();

@@ -163,8 +163,7 @@ impl Fourier {
             .find(|v| !(*v >= 0.0 && v.is_finite()));
         wrong.map_or(Ok(()), |value| {
             Err(Error::new("the deviation of the frequencies is out of bounds")
-                .expected("a number of 0 or more")
-                .got(value)
+                .mismatch("a number of 0 or more", value)
                 .help("2 was published for 28×28 pixels, 5 for 32×32"))
         })
     }

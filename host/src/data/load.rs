@@ -104,8 +104,7 @@ pub fn load_beside(
     if seen != all {
         return Err(Error::new("the number of labels is not the number of samples")
             .at(path)
-            .expected(format_args!("{seen} labels"))
-            .got(all)
+            .mismatch(format_args!("{seen} labels"), all)
             .help("pass the labels that belong to the data, in the same order"));
     }
     let Some(chosen) = chosen else { return Ok((matrix, values)) };
@@ -137,8 +136,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>> {
     let files: Vec<_> = text.split(',').map(|file| PathBuf::from(file.trim())).collect();
     if files.iter().any(|file| file.as_os_str().is_empty()) {
         return Err(Error::new("a file name is empty")
-            .expected("file names separated by commas")
-            .got(text)
+            .mismatch("file names separated by commas", text)
             .help("take out the comma that has no name beside it"));
     }
     Ok(files)
@@ -214,8 +212,7 @@ fn append_plain<R: Read>(
     }
     if name.ends_with(".npz") {
         return Err(Error::new("not an NPZ archive")
-            .expected("magic PK")
-            .got(head.escape_ascii())
+            .mismatch("magic PK", head.escape_ascii())
             .help("give the file the ending of its format, or save it again with numpy.savez"));
     }
     if head.contains(&0) {
@@ -230,8 +227,7 @@ fn append_plain<R: Read>(
 
 fn empty() -> Error {
     Error::new("the file is empty")
-        .expected("idx, NPY, NPZ or CSV")
-        .got("0 bytes")
+        .mismatch("idx, NPY, NPZ or CSV", "0 bytes")
         .help("check what wrote the file, or pass another")
 }
 

@@ -79,8 +79,7 @@ impl Matrix {
     pub fn new(rows: usize, cols: usize, values: Values) -> Result<Self> {
         if rows.checked_mul(cols) != Some(values.len()) {
             return Err(Error::new("the number of values does not fit the shape")
-                .expected(format_args!("{rows} × {cols}"))
-                .got(values.len()));
+                .mismatch(format_args!("{rows} × {cols}"), values.len()));
         }
         Ok(Self { rows, cols, values })
     }
@@ -98,8 +97,7 @@ impl Matrix {
     pub fn into_column(self) -> Result<Vec<f32>> {
         if self.cols != 1 {
             return Err(Error::new("labels must be one column")
-                .expected("1 column")
-                .got(format_args!("{} columns", self.cols))
+                .mismatch("1 column", format_args!("{} columns", self.cols))
                 .help(
                     "pass the file of labels, or name the column of the data that holds them with \
                     --target",
@@ -113,8 +111,7 @@ impl Matrix {
         let cols = self.cols;
         if cols == 1 {
             return Err(Error::new("no inputs are left beside the target column")
-                .expected("at least 2 columns")
-                .got("1 column")
+                .mismatch("at least 2 columns", "1 column")
                 .help("pass a table that also holds the inputs"));
         }
         self.cols -= 1;

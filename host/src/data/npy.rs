@@ -80,8 +80,7 @@ fn header_text<R: Read>(source: &mut Source<R>) -> Result<String> {
     let magic: [u8; 6] = source.array(NAME)?;
     if &magic != MAGIC {
         return Err(Error::new("not an NPY file")
-            .expected("magic \\x93NUMPY")
-            .got(magic.escape_ascii())
+            .mismatch("magic \\x93NUMPY", magic.escape_ascii())
             .help("pass a file in idx, NPY, NPZ or CSV format"));
     }
     let [major, minor] = source.array(NAME)?;
@@ -90,23 +89,20 @@ fn header_text<R: Read>(source: &mut Source<R>) -> Result<String> {
         2 | 3 => u32::from_le_bytes(source.array(NAME)?),
         _ => {
             return Err(Error::new("the NPY version is not supported")
-                .expected("1.0, 2.0 or 3.0")
-                .got(format_args!("{major}.{minor}"))
+                .mismatch("1.0, 2.0 or 3.0", format_args!("{major}.{minor}"))
                 .help("save the array again with numpy.save"));
         }
     };
     if len > HEADER_LIMIT {
         return Err(Error::new("the NPY header is too long")
-            .expected(format_args!("at most {HEADER_LIMIT} bytes"))
-            .got(format_args!("{len} bytes"))
+            .mismatch(format_args!("at most {HEADER_LIMIT} bytes"), format_args!("{len} bytes"))
             .help("the header is damaged: save the array again with numpy.save"));
     }
     let mut text = vec![0; len as usize];
     let got = source.fill(&mut text)?;
     if got < text.len() {
         return Err(Error::new("the file ends inside the NPY header")
-            .expected(format_args!("{len} bytes"))
-            .got(format_args!("{got} bytes"))
+            .mismatch(format_args!("{len} bytes"), format_args!("{got} bytes"))
             .help("the file is cut off or damaged: copy or download it again"));
     }
     String::from_utf8(text).map_err(|_| malformed("text in UTF-8", "other bytes"))
@@ -234,16 +230,14 @@ impl<'a> Cursor<'a> {
 fn malformed(expected: impl std::fmt::Display, got: impl std::fmt::Display) -> Error {
     let got: String = got.to_string().chars().take(40).collect();
     Error::new("the NPY header is malformed")
-        .expected(expected)
-        .got(format_args!("{got:?}"))
+        .mismatch(expected, format_args!("{got:?}"))
         .help("save the array again with numpy.save")
 }
 
 fn unsupported(descr: &str) -> Error {
     let descr: String = descr.chars().take(40).collect();
     Error::new("the values of the array are not of a supported type")
-        .expected("f4, f8, u1 to u8, i1 to i8 or b1")
-        .got(descr.escape_debug())
+        .mismatch("f4, f8, u1 to u8, i1 to i8 or b1", descr.escape_debug())
         .help("convert it in numpy: array.astype('float32')")
 }
 

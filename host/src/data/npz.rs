@@ -116,12 +116,10 @@ fn choose<R: Read + Seek>(archive: &ZipArchive<R>, member: Option<&str>) -> Resu
     match (member, &names[..]) {
         (None, [name]) => Ok(name.to_string()),
         (None, []) => Err(Error::new("the archive holds no array")
-            .expected("a file that ends in .npy")
-            .got(format_args!("{} other files", archive.len()))
+            .mismatch("a file that ends in .npy", format_args!("{} other files", archive.len()))
             .help("save the arrays with numpy.savez")),
         (None, _) => Err(Error::new("the archive holds several arrays")
-            .expected("the name of one")
-            .got(list(&names))
+            .mismatch("the name of one", list(&names))
             .help("name it after a #, as in file.npz#X")),
         (Some(member), _) => names
             .iter()
@@ -129,8 +127,7 @@ fn choose<R: Read + Seek>(archive: &ZipArchive<R>, member: Option<&str>) -> Resu
             .map(|name| name.to_string())
             .ok_or_else(|| {
                 Error::new(format!("the archive holds no array {member:?}"))
-                    .expected("one of these")
-                    .got(list(&names))
+                    .mismatch("one of these", list(&names))
                     .help("name one of them after the #")
             }),
     }

@@ -95,8 +95,7 @@ impl DataFiles {
             && keep.len() != 2
         {
             return Err(Error::new("a binary task has two classes")
-                .expected("two labels to keep, such as 0,1")
-                .got(format_args!("{} labels", keep.len()))
+                .mismatch("two labels to keep, such as 0,1", format_args!("{} labels", keep.len()))
                 .help("name two labels, or use --task regression"));
         }
         let (data, labels) = self.read(task)?;
@@ -151,15 +150,13 @@ impl DataFiles {
     fn check_several(&self, columns: usize) -> Result<()> {
         if self.labels_file() == self.data {
             return Err(Error::new("the samples are given as their own labels")
-                .expected("labels of one column")
-                .got(format_args!("the samples, {columns} columns"))
+                .mismatch("labels of one column", format_args!("the samples, {columns} columns"))
                 .help("pass the file of labels"));
         }
         if self.keep.is_some() || self.rows_per_label.is_some() {
             let flag = if self.keep.is_some() { "--keep-labels" } else { "--rows-per-label" };
             return Err(Error::new("rows cannot be chosen by several labels")
-                .expected("labels of one column")
-                .got(format_args!("{columns} columns"))
+                .mismatch("labels of one column", format_args!("{columns} columns"))
                 .help(format!("leave {flag} out: rows are chosen by one label each")));
         }
         Ok(())
@@ -187,8 +184,7 @@ fn check_binary(labels: &[f32]) -> Result<()> {
     match labels.iter().position(|label| !is_class(label)) {
         None => Ok(()),
         Some(row) => Err(Error::new("a label is outside the binary task")
-            .expected("0 or 1")
-            .got(format_args!("{} in row {row} (counted from 0)", labels[row]))
+            .mismatch("0 or 1", format_args!("{} in row {row} (counted from 0)", labels[row]))
             .help("name the two classes with --keep-labels A,B, or use --task regression")),
     }
 }

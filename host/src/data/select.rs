@@ -36,8 +36,7 @@ pub fn rows_with(labels: &[f32], keep: &[f32]) -> Result<Vec<usize>> {
     check_distinct(keep)?;
     if let Some(missing) = keep.iter().find(|label| !labels.contains(label)) {
         return Err(Error::new(format!("no sample has the label {missing}"))
-            .expected(format_args!("labels among {}", list(labels)))
-            .got(missing)
+            .mismatch(format_args!("labels among {}", list(labels)), missing)
             .help("keep labels that are there"));
     }
     Ok((0..labels.len()).filter(|&row| keep.contains(&labels[row])).collect())
@@ -52,8 +51,7 @@ pub fn class_indices(labels: &[f32], classes: &[f32]) -> Result<Vec<f32>> {
     let index = |(row, label): (usize, &f32)| {
         classes.iter().position(|class| class == label).map(|index| index as f32).ok_or_else(|| {
             Error::new("a label is none of the classes")
-                .expected(list(classes))
-                .got(format_args!("{label} in row {row} (counted from 0)"))
+                .mismatch(list(classes), format_args!("{label} in row {row} (counted from 0)"))
                 .help("name every class that the labels hold")
         })
     };
@@ -196,16 +194,14 @@ fn check_counts(matrix: &Matrix, labels: &[f32]) -> Result<()> {
         return Ok(());
     }
     Err(Error::new("the number of labels is not the number of samples")
-        .expected(format_args!("{} labels", matrix.rows))
-        .got(labels.len())
+        .mismatch(format_args!("{} labels", matrix.rows), labels.len())
         .help("pass the labels that belong to the data, in the same order"))
 }
 
 fn check_distinct(labels: &[f32]) -> Result<()> {
     if labels.is_empty() {
         return Err(Error::new("the list of labels is empty")
-            .expected("at least one label, such as 0,1")
-            .got("none")
+            .mismatch("at least one label, such as 0,1", "none")
             .help("name the labels to keep"));
     }
     match (0..labels.len()).find(|&i| labels[..i].contains(&labels[i])) {

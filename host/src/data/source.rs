@@ -86,8 +86,7 @@ impl<R: Read> Source<R> {
         match self.fill(&mut bytes)? {
             n if n == N => Ok(bytes),
             n => Err(Error::new(format!("the file ends inside {name}"))
-                .expected(format_args!("{N} bytes"))
-                .got(format_args!("{n} bytes"))
+                .mismatch(format_args!("{N} bytes"), format_args!("{n} bytes"))
                 .help(COPY_AGAIN)),
         }
     }
@@ -148,15 +147,13 @@ const COPY_AGAIN: &str = "the file is cut off or damaged: copy or download it ag
 
 pub(super) fn truncated(bytes: u64, got: impl fmt::Display) -> Error {
     Error::new("the file is truncated")
-        .expected(format_args!("{bytes} bytes of values"))
-        .got(got)
+        .mismatch(format_args!("{bytes} bytes of values"), got)
         .help(COPY_AGAIN)
 }
 
 fn oversized(bytes: u64, got: impl fmt::Display) -> Error {
     Error::new("the file is oversized: bytes follow the values that its header declares")
-        .expected(format_args!("{bytes} bytes of values"))
-        .got(got)
+        .mismatch(format_args!("{bytes} bytes of values"), got)
         .help("the file is damaged, or its header was edited: write it again")
 }
 

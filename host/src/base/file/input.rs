@@ -79,8 +79,7 @@ pub(crate) fn check_len(what: &str, len: u64, most: u64, help: &str) -> Result<(
         return Ok(());
     }
     Err(Error::new(format!("the {what} is too large"))
-        .expected(format_args!("at most {most} bytes"))
-        .got(format_args!("{len} bytes"))
+        .mismatch(format_args!("at most {most} bytes"), format_args!("{len} bytes"))
         .help(help))
 }
 
@@ -109,8 +108,7 @@ pub(crate) fn open_in(folder: &Path, name: &str) -> Result<(File, u64)> {
     if !place.starts_with(&home) {
         return Err(Error::new("a link leads out of the folder")
             .at(&path)
-            .expected(format_args!("a file in {}", home.display()))
-            .got(place.display())
+            .mismatch(format_args!("a file in {}", home.display()), place.display())
             .help("copy the file into the folder"));
     }
     open(&place)

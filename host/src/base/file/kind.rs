@@ -61,8 +61,7 @@ impl Kind {
         }
         Err(Error::new("a file of another kind would be overwritten")
             .at(path)
-            .expected(format_args!("{}, or a name that is free", self.name))
-            .got("something else")
+            .mismatch(format_args!("{}, or a name that is free", self.name), "something else")
             .help("choose another name, or remove the file first if it is not needed"))
     }
 }

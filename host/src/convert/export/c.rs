@@ -50,8 +50,7 @@ pub(super) fn files(
 ) -> Result<(Files, usize)> {
     if !header.chars().all(|c: char| c.is_ascii_alphanumeric() || "_-.+".contains(c)) {
         return Err(Error::new("the header would have a name that C cannot include everywhere")
-            .expected("letters, digits and _ - . +")
-            .got(format_args!("{header:?}"))
+            .mismatch("letters, digits and _ - . +", format_args!("{header:?}"))
             .help("choose another name for the output"));
     }
     let mut source = Source::default();

@@ -77,7 +77,6 @@ fn chain(layers: &[Layer<'_>]) -> Result<()> {
         return Ok(());
     }
     Err(Error::new("the model cannot be written as safetensors, which does not say where relu is")
-        .expected("relu behind every layer but the last")
-        .got("a model that has it elsewhere")
+        .mismatch("relu behind every layer but the last", "a model that has it elsewhere")
         .help("export it as onnx"))
 }

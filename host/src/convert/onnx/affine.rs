@@ -86,8 +86,7 @@ impl Affine {
         let fits = |len: usize| len == 1 || len == width;
         if !fits(self.scale.len()) || !fits(constant.len()) {
             return Err(Error::new(format!("{node} does not fit the numbers before it"))
-                .expected(format_args!("1 or {} numbers", self.scale.len()))
-                .got(constant.len()));
+                .mismatch(format_args!("1 or {} numbers", self.scale.len()), constant.len()));
         }
         let wide = |list: &[f64]| (0..width).map(|j| at(list, j)).collect::<Vec<f64>>();
         let (mut scale, mut shift) = (wide(&self.scale), wide(&self.shift));
@@ -110,8 +109,7 @@ impl Affine {
         if self.scale.len() != 1 && self.scale.len() != sums.inputs {
             let (name, nodes) = (&sums.name, self.nodes.join(", "));
             return Err(Error::new(format!("layer {name} does not fit {nodes}"))
-                .expected(format_args!("{} inputs", self.scale.len()))
-                .got(sums.inputs));
+                .mismatch(format_args!("{} inputs", self.scale.len()), sums.inputs));
         }
         for (row, bias) in sums.weights.chunks_exact_mut(sums.inputs.max(1)).zip(&mut sums.bias) {
             for (j, weight) in row.iter_mut().enumerate() {
@@ -156,7 +154,6 @@ impl Sums {
 
 pub(super) fn no_vector(node: &str, array: &Array) -> Error {
     Error::new(format!("{node} has a constant that differs from row to row"))
-        .expected("one number, or one for each column")
-        .got(format_args!("axes {}", shape(&array.dims)))
+        .mismatch("one number, or one for each column", format_args!("axes {}", shape(&array.dims)))
         .help("export the network for any number of rows")
 }

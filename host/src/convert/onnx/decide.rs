@@ -139,8 +139,7 @@ impl End {
             ("Sigmoid", outputs) if !classes => Err(Error::new(
                 "Sigmoid of several outputs is several answers at once",
             )
-            .expected("Sigmoid of one output, or Softmax")
-            .got(format_args!("{outputs} outputs"))
+            .mismatch("Sigmoid of one output, or Softmax", format_args!("{outputs} outputs"))
             .help("a model decides between classes: export one output, or leave the Sigmoid out")),
             _ => Ok(Decision::Largest),
         }

@@ -50,8 +50,7 @@ pub fn read(bytes: impl Into<Bytes>, beside: &mut Beside<'_>) -> Result<Network>
     let graph =
         model.graph.as_ref().ok_or_else(|| {
             Error::new("the ONNX file holds no graph")
-            .expected("a ModelProto message with a graph")
-            .got("none")
+            .mismatch("a ModelProto message with a graph", "none")
             .help("this may be another file of protobuf, or one that is empty: export the network \
                 again")
         })?;

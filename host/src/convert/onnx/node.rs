@@ -24,7 +24,6 @@ pub(super) fn require(is_fine: bool, expected: &str, got: impl std::fmt::Display
 /// An operator, or a use of one, that no MLP of Tamis has.
 pub(super) fn unsupported(expected: &str, got: impl std::fmt::Display) -> Error {
     Error::new("not supported")
-        .expected(expected)
-        .got(got)
+        .mismatch(expected, got)
         .help("export the layers of the MLP alone, or save its weights as safetensors or NPZ")
 }

@@ -236,8 +236,7 @@ fn charge(left: &mut usize, by: usize) -> Result<()> {
 
 fn malformed() -> Error {
     Error::new("the ONNX file is malformed")
-        .expected("a ModelProto message of ONNX, whole")
-        .got("bytes that are none, or a piece of one")
+        .mismatch("a ModelProto message of ONNX, whole", "bytes that are none, or a piece of one")
         .help(
             "the file is cut off, damaged or of another format: copy it again, or export the \
             network again",

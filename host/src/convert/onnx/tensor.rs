@@ -132,8 +132,7 @@ impl Constant<'_> {
         let is_raw = !tensor.raw_data.is_empty();
         if self.len() > MOST_INTEGERS {
             return Err(Error::new(format!("the constant {} is too long", self.name()))
-                .expected(format_args!("at most {MOST_INTEGERS} integers"))
-                .got(self.len()));
+                .mismatch(format_args!("at most {MOST_INTEGERS} integers"), self.len()));
         }
         let raw = &tensor.raw_data;
         let values = match tensor.data_type {
@@ -161,8 +160,7 @@ impl Constant<'_> {
         }
         let name = self.name();
         Err(Error::new(format!("the constant {name} has more or fewer values than its axes say"))
-            .expected(shape(dims))
-            .got(format_args!("{len} values"))
+            .mismatch(shape(dims), format_args!("{len} values"))
             .help("the file is damaged: export the network again"))
     }
 
@@ -199,8 +197,7 @@ impl Constant<'_> {
 
     fn misplaced(&self, got: &str) -> Error {
         Error::new(format!("the values of {} are not where the model says", self.name()))
-            .expected("a place within the file of weights")
-            .got(shown(got))
+            .mismatch("a place within the file of weights", shown(got))
             .help("the file of weights is cut off or of another model: export the network again")
     }
 }

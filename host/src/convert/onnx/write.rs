@@ -26,8 +26,7 @@ pub fn write(layers: &[Dense], meta: Option<&Meta>) -> Result<Vec<u8>> {
     });
     if numbers > LIMIT / 4 {
         return Err(Error::new("the model is too large for ONNX, whose weights are dense")
-            .expected(format_args!("at most {} weights with zeros", LIMIT / 4))
-            .got(numbers)
+            .mismatch(format_args!("at most {} weights with zeros", LIMIT / 4), numbers)
             .help("export it as Rust or C, or train on fewer columns"));
     }
     let ends = layers.first().zip(layers.last());
