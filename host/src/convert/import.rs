@@ -13,12 +13,13 @@ use serde::Serialize;
 use tamis::infer::model::MAX_INPUTS;
 use tamis::store::wire;
 
+use crate::base::{check_setting, file};
 use crate::convert::named::{self, Layout};
 use crate::convert::{Decision, Dense, Meta, Network, npz, onnx, safetensors};
 use crate::data::Task;
 use crate::train::Budget;
 use crate::train::encode::{End, SparseLayer, encode_layers};
-use crate::{Error, Result, base::file};
+use crate::{Error, Result};
 
 /// Which weights the model has.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -360,15 +361,13 @@ fn cut(layers: &mut [Dense], cut: Cut, handed_on: usize, dense: usize) -> Result
     let fixed = biases + handed_on;
     let size = match cut {
         Cut::None => return Ok(None),
-        Cut::Threshold(least) if least.is_finite() && least >= 0.0 => {
+        Cut::Threshold(least) => {
+            let help = "weights of a smaller absolute value are left out";
+            let is_fine = least.is_finite() && least >= 0.0;
+            check_setting(is_fine, "--threshold of 0 or more", least, help)?;
             let weights = layers.iter_mut().flat_map(|layer| &mut layer.weights);
             weights.filter(|w| w.abs() < least).for_each(|w| *w = 0.0);
             return Ok(None);
-        }
-        Cut::Threshold(least) => {
-            return Err(Error::new("a setting is out of bounds")
-                .mismatch("--threshold of 0 or more", least)
-                .help("weights of a smaller absolute value are left out"));
         }
         Cut::Size(size) => size.count(dense, 1)?,
     };

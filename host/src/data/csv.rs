@@ -45,7 +45,6 @@ pub(super) fn append<R: Read>(
     let mut lines = Lines::new(source)?;
     let mut cells = Vec::new();
     let mut row = Vec::new();
-    let mut names = None;
     let before = rows.seen;
     while lines.row(&mut cells)? {
         if lines.cols == 0 {
@@ -54,21 +53,21 @@ pub(super) fn append<R: Read>(
             if is_header(&cells, lines.decimal_comma) {
                 let found = column_names(&cells);
                 lines.check_distinct(&found)?;
-                names = Some(found);
+                lines.names = Some(found);
                 continue;
             }
         }
-        lines.numbers(&cells, names.as_deref(), &mut row)?;
+        lines.numbers(&cells, &mut row)?;
         rows.push(&row)?;
     }
     if rows.seen == before {
         return Err(Error::new("the file holds no rows of numbers")
             .expected("at least one line of numbers")
-            .got(if names.is_some() { "a line of names" } else { "blank lines" })
+            .got(if lines.names.is_some() { "a line of names" } else { "blank lines" })
             .help("check what wrote the file, or pass another"));
     }
     rows.shrink();
-    Ok(names)
+    Ok(lines.names)
 }
 
 /// Longest cell, in bytes: what is longer is not a number but a quote that nothing closes.
@@ -86,6 +85,7 @@ struct Lines<R> {
     decimal_comma: bool,
     /// Cells of the first row; 0 before it.
     cols: usize,
+    names: Option<Vec<String>>,
     buffer: Vec<u8>,
     /// Ends of lines passed outside of rows.
     skipped: u64,
@@ -111,6 +111,7 @@ impl<R: Read> Lines<Source<R>> {
             parser: ReaderBuilder::new().delimiter(delimiter).build(),
             decimal_comma: delimiter != b',',
             cols: 0,
+            names: None,
             buffer: vec![0; CELL_LIMIT],
             skipped: 0,
             line: 0,
@@ -183,12 +184,7 @@ impl<R: Read> Lines<Source<R>> {
         }
     }
 
-    fn numbers(
-        &self,
-        cells: &[String],
-        names: Option<&[String]>,
-        values: &mut Vec<f32>,
-    ) -> Result<()> {
+    fn numbers(&self, cells: &[String], values: &mut Vec<f32>) -> Result<()> {
         let cols = self.cols;
         if cells.len() != cols {
             return Err(Error::new("the rows have different lengths")
@@ -201,8 +197,8 @@ impl<R: Read> Lines<Source<R>> {
         }
         values.clear();
         for (column, cell) in cells.iter().enumerate() {
-            let value = number(cell, self.decimal_comma)
-                .ok_or_else(|| self.not_a_number(cell, column, names))?;
+            let value =
+                number(cell, self.decimal_comma).ok_or_else(|| self.not_a_number(cell, column))?;
             if !value.is_finite() {
                 return Err(not_finite(cell.trim(), self.place(column)));
             }
@@ -216,9 +212,9 @@ impl<R: Read> Lines<Source<R>> {
         format!("line {}, column {}", self.line, column + 1)
     }
 
-    fn not_a_number(&self, cell: &str, column: usize, names: Option<&[String]>) -> Error {
+    fn not_a_number(&self, cell: &str, column: usize) -> Error {
         let shown: String = cell.chars().take(40).collect();
-        let name = names.and_then(|names| names.get(column));
+        let name = self.names.as_ref().and_then(|names| names.get(column));
         let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
         let what =
             if cell.trim().is_empty() { "a cell is empty" } else { "a cell is not a number" };

@@ -8,44 +8,18 @@ use super::matrix::Incoming;
 use super::source::{Source, truncated};
 use crate::{Error, Result};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Element {
-    Bool,
-    U8,
-    I8,
-    U16,
-    I16,
-    U32,
-    I32,
-    U64,
-    I64,
-    F32,
-    F64,
-}
+/// The types of numbers in files, as NPY calls them.
+pub(super) const ELEMENTS: [&str; 11] =
+    ["b1", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f4", "f8"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
-    pub(super) element: Element,
+    /// One of [`ELEMENTS`].
+    pub(super) element: &'static str,
     pub(super) big_endian: bool,
     /// The first axis runs fastest.
     pub(super) fortran: bool,
     pub(super) dims: Vec<u64>,
-}
-
-impl Element {
-    fn size(self) -> usize {
-        match self {
-            Self::Bool | Self::U8 | Self::I8 => 1,
-            Self::U16 | Self::I16 => 2,
-            Self::U32 | Self::I32 | Self::F32 => 4,
-            Self::U64 | Self::I64 | Self::F64 => 8,
-        }
-    }
-
-    /// Whether the values stay bytes in memory.
-    fn is_byte(self) -> bool {
-        matches!(self, Self::Bool | Self::U8)
-    }
 }
 
 #[derive(Clone, Copy)]
@@ -65,7 +39,7 @@ impl Layout {
         let shape @ Shape { rows, cols } = self.shape()?;
         let bytes = self.bytes(rows, cols)?;
         source.expect(bytes)?;
-        into.announce(rows, cols, self.element.is_byte())?;
+        into.announce(rows, cols, ["b1", "u1"].contains(&self.element))?;
         // Taken out for the loop, so that `into` can say which rows are chosen.
         let mut values = std::mem::replace(&mut into.matrix.values, Values::U8(Vec::new()));
         match &mut values {
@@ -101,8 +75,13 @@ impl Layout {
         shape.ok_or_else(|| self.too_large())
     }
 
+    /// Bytes of a number.
+    fn size(&self) -> usize {
+        usize::from(self.element.as_bytes()[1] - b'0')
+    }
+
     fn bytes(&self, rows: usize, cols: usize) -> Result<u64> {
-        let bytes = rows.checked_mul(cols).and_then(|n| n.checked_mul(self.element.size()));
+        let bytes = rows.checked_mul(cols).and_then(|n| n.checked_mul(self.size()));
         bytes.map(|n| n as u64).ok_or_else(|| self.too_large())
     }
 
@@ -121,7 +100,7 @@ impl Layout {
         Shape { rows, cols }: Shape,
         decode: impl Fn(&[u8], &mut Vec<T>),
     ) -> Result<()> {
-        let (size, total) = (self.element.size(), rows * cols);
+        let (size, total) = (self.size(), rows * cols);
         let (start, by_column) = (out.len(), self.fortran && cols > 1);
         let mut chosen = 0..;
         // Number of each row among the chosen ones, where not all are.
@@ -200,7 +179,7 @@ impl Layout {
 
     /// Number `at` of `chunk` as the file has it, where that is more than an `f32` can hold.
     fn double(&self, chunk: &[u8], at: usize) -> Option<f64> {
-        let word = *chunk.as_chunks::<8>().0.get(at).filter(|_| self.element == Element::F64)?;
+        let word = *chunk.as_chunks::<8>().0.get(at).filter(|_| self.element == "f8")?;
         Some(if self.big_endian { f64::from_be_bytes(word) } else { f64::from_le_bytes(word) })
     }
 }
@@ -235,14 +214,14 @@ trait Number: Copy + Default + Into<f64> + std::fmt::Display {}
 impl Number for f32 {}
 impl Number for u8 {}
 
-fn decode_bytes(element: Element, chunk: &[u8], out: &mut Vec<u8>) {
+fn decode_bytes(element: &str, chunk: &[u8], out: &mut Vec<u8>) {
     match element {
-        Element::Bool => out.extend(chunk.iter().map(|&byte| u8::from(byte != 0))),
+        "b1" => out.extend(chunk.iter().map(|&byte| u8::from(byte != 0))),
         _ => out.extend_from_slice(chunk),
     }
 }
 
-fn decode_floats(element: Element, big_endian: bool, chunk: &[u8], out: &mut Vec<f32>) {
+fn decode_floats(element: &str, big_endian: bool, chunk: &[u8], out: &mut Vec<f32>) {
     macro_rules! decode {
         ($number:ty) => {{
             let (words, _) = chunk.as_chunks::<{ size_of::<$number>() }>();
@@ -254,16 +233,16 @@ fn decode_floats(element: Element, big_endian: bool, chunk: &[u8], out: &mut Vec
         }};
     }
     match element {
-        Element::Bool => out.extend(chunk.iter().map(|&byte| f32::from(u8::from(byte != 0)))),
-        Element::U8 => decode!(u8),
-        Element::I8 => decode!(i8),
-        Element::U16 => decode!(u16),
-        Element::I16 => decode!(i16),
-        Element::U32 => decode!(u32),
-        Element::I32 => decode!(i32),
-        Element::U64 => decode!(u64),
-        Element::I64 => decode!(i64),
-        Element::F32 => decode!(f32),
-        Element::F64 => decode!(f64),
+        "b1" => out.extend(chunk.iter().map(|&byte| f32::from(u8::from(byte != 0)))),
+        "u1" => decode!(u8),
+        "i1" => decode!(i8),
+        "u2" => decode!(u16),
+        "i2" => decode!(i16),
+        "u4" => decode!(u32),
+        "i4" => decode!(i32),
+        "u8" => decode!(u64),
+        "i8" => decode!(i64),
+        "f4" => decode!(f32),
+        _ => decode!(f64),
     }
 }

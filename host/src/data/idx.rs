@@ -5,7 +5,7 @@
 
 use std::io::Read;
 
-use super::element::{Element, Layout};
+use super::element::Layout;
 use super::matrix::Incoming;
 use super::{Matrix, Source};
 use crate::{Error, Result};
@@ -48,14 +48,14 @@ pub(super) fn append<R: Read>(mut source: Source<R>, rows: &mut Incoming<'_>) ->
     Layout { element, big_endian: true, fortran: false, dims }.append(source, rows)
 }
 
-fn element(kind: u8) -> Option<Element> {
+fn element(kind: u8) -> Option<&'static str> {
     Some(match kind {
-        0x08 => Element::U8,
-        0x09 => Element::I8,
-        0x0B => Element::I16,
-        0x0C => Element::I32,
-        0x0D => Element::F32,
-        0x0E => Element::F64,
+        0x08 => "u1",
+        0x09 => "i1",
+        0x0B => "i2",
+        0x0C => "i4",
+        0x0D => "f4",
+        0x0E => "f8",
         _ => return None,
     })
 }

@@ -27,17 +27,19 @@ use crate::{Error, Result, base::file};
 /// assert_eq!((matrix.rows, matrix.cols), (2, 2));
 /// ```
 pub fn load(path: impl AsRef<Path>) -> Result<Matrix> {
-    load_table(path).map(|table| table.matrix)
+    Table::read(path).map(|table| table.matrix)
 }
 
-/// Loads samples and, where there are any, the names of their columns.
-///
-/// # Errors
-/// As for [`load`].
-pub fn load_table(path: impl AsRef<Path>) -> Result<Table> {
-    let mut rows = Incoming::new(None);
-    let names = append_all(path.as_ref(), &mut rows)?;
-    Ok(Table { matrix: rows.matrix, names })
+impl Table {
+    /// Reads samples and, where there are any, the names of their columns.
+    ///
+    /// # Errors
+    /// As for [`load`].
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        let mut rows = Incoming::new(None);
+        let names = append_all(path.as_ref(), &mut rows)?;
+        Ok(Self { matrix: rows.matrix, names })
+    }
 }
 
 /// Loads labels: one number per sample.

@@ -7,9 +7,9 @@
 
 use std::io::{self, Read, Write};
 
-use super::element::{Element, Layout};
+use super::element::{ELEMENTS, Layout};
 use super::matrix::Incoming;
-use super::{Array, Matrix, Numbers, Source};
+use super::{Array, Matrix, Source};
 use crate::{Error, Result};
 
 /// Reads an NPY file: one row per index of the first axis, the others flattened; a single axis is
@@ -32,19 +32,13 @@ pub fn read<R: Read>(source: Source<R>) -> Result<Matrix> {
     Ok(rows.matrix)
 }
 
-/// Writes an array as NPY version 1.0, little-endian, C order; the same array always gives the same
-/// bytes.
+/// Writes an array as NPY version 1.0, C order; the same array always gives the same bytes.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write(out: &mut dyn Write, array: &Array<'_>) -> io::Result<()> {
     out.write_all(&header(array))?;
-    match array.values {
-        Numbers::F32(v) => write_numbers(out, v, |x| x.to_le_bytes()),
-        Numbers::U32(v) => write_numbers(out, v, |x| x.to_le_bytes()),
-        Numbers::I8(v) => write_numbers(out, v, |x| x.to_le_bytes()),
-        Numbers::U8(v) => out.write_all(v),
-    }
+    out.write_all(array.bytes)
 }
 
 pub(super) fn matches(head: &[u8]) -> bool {
@@ -146,25 +140,10 @@ fn layout(text: &str) -> Result<Layout> {
 }
 
 /// The type and byte order that a description such as `<f4` names.
-fn element(descr: &str) -> Option<(Element, bool)> {
+fn element(descr: &str) -> Option<(&'static str, bool)> {
     let (order, kind) = descr.split_at_checked(1)?;
-    if !["<", ">", "|", "="].contains(&order) {
-        return None;
-    }
-    let element = match kind {
-        "b1" => Element::Bool,
-        "u1" => Element::U8,
-        "i1" => Element::I8,
-        "u2" => Element::U16,
-        "i2" => Element::I16,
-        "u4" => Element::U32,
-        "i4" => Element::I32,
-        "u8" => Element::U64,
-        "i8" => Element::I64,
-        "f4" => Element::F32,
-        "f8" => Element::F64,
-        _ => return None,
-    };
+    let is_order = ["<", ">", "|", "="].contains(&order);
+    let element = ELEMENTS.into_iter().find(|own| is_order && *own == kind)?;
     Some((element, order == ">"))
 }
 
@@ -243,15 +222,17 @@ fn unsupported(descr: &str) -> Error {
 
 /// Everything before the values, padded to a multiple of 64 bytes.
 fn header(array: &Array<'_>) -> Vec<u8> {
-    let descr = match array.values {
-        Numbers::F32(_) => "<f4",
-        Numbers::U32(_) => "<u4",
-        Numbers::U8(_) => "|u1",
-        Numbers::I8(_) => "|i1",
+    let order = match array.name {
+        "u1" | "i1" => '|',
+        _ if cfg!(target_endian = "big") => '>',
+        _ => '<',
     };
     let dims: String = array.shape.iter().map(|dim| format!("{dim}, ")).collect();
     let shape = if array.shape.len() == 1 { dims.trim_end() } else { dims.trim_end_matches(", ") };
-    let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
+    let mut text = format!(
+        "{{'descr': '{order}{}', 'fortran_order': False, 'shape': ({shape}), }}",
+        array.name
+    );
     let unpadded = MAGIC.len() + 2 + 2 + text.len() + 1;
     text.extend(std::iter::repeat_n(' ', unpadded.next_multiple_of(64) - unpadded));
     text.push('\n');
@@ -260,18 +241,4 @@ fn header(array: &Array<'_>) -> Vec<u8> {
     bytes.extend((text.len() as u16).to_le_bytes()); // `Array` has at most 32 axes
     bytes.extend(text.into_bytes());
     bytes
-}
-
-fn write_numbers<T: Copy, const N: usize>(
-    out: &mut dyn Write,
-    values: &[T],
-    encode: impl Fn(T) -> [u8; N],
-) -> io::Result<()> {
-    let mut buffer = Vec::with_capacity(4096 * N);
-    for chunk in values.chunks(4096) {
-        buffer.clear();
-        buffer.extend(chunk.iter().flat_map(|&value| encode(value)));
-        out.write_all(&buffer)?;
-    }
-    Ok(())
 }

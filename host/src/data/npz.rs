@@ -84,7 +84,7 @@ pub fn write<W: Write + Seek>(out: W, arrays: &[(&str, Array<'_>)]) -> io::Resul
             .compression_method(CompressionMethod::Stored)
             .last_modified_time(DateTime::default()) // 1980, always
             .unix_permissions(0o644)
-            .large_file(array.bytes() >= u64::from(u32::MAX) / 2);
+            .large_file(array.bytes.len() as u64 >= u64::from(u32::MAX) / 2);
         archive.start_file(format!("{name}{SUFFIX}"), options).map_err(io::Error::from)?;
         npy::write(&mut archive, array)?;
     }

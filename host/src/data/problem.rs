@@ -138,7 +138,7 @@ impl DataFiles {
                 data::load_beside(&self.data, path, labels, chosen)
             }
             Labels::Column(name) => {
-                let table = data::load_table(&self.data)?;
+                let table = Table::read(&self.data)?;
                 let (data, labels) = table.split(name).map_err(|error| error.at(&self.data))?;
                 let Some(rows) = self.choose(&labels)? else { return Ok((data, labels)) };
                 let labels = rows.iter().map(|&row| labels[row]).collect();
@@ -190,14 +190,6 @@ fn check_binary(labels: &[f32]) -> Result<()> {
 }
 
 impl Table {
-    /// Reads a table of any format that [`data::load`] reads.
-    ///
-    /// # Errors
-    /// As for [`data::load`].
-    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
-        data::load_table(path)
-    }
-
     /// Samples and labels, which are the column `name`, or its number counted from 1. The task is
     /// binary where all labels are 0 or 1, else regression; [`Problem::with_task`] says otherwise.
     ///

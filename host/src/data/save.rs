@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::array::{Array, Numbers};
+use super::array::{Array, Number};
 use super::{npy, npz};
 use crate::{Error, Result, base::file};
 
@@ -18,11 +18,7 @@ use crate::{Error, Result, base::file};
 /// tamis_host::data::save_npy(&path, &[1.0f32, 2.0, 3.0, 4.0], &[2, 2]).unwrap();
 /// assert_eq!(tamis_host::data::load(&path).unwrap().cols, 2);
 /// ```
-pub fn save_npy<'a>(
-    path: impl AsRef<Path>,
-    values: impl Into<Numbers<'a>>,
-    shape: &[usize],
-) -> Result<()> {
+pub fn save_npy<T: Number>(path: impl AsRef<Path>, values: &[T], shape: &[usize]) -> Result<()> {
     let array = Array::new(shape, values)?;
     file::write(path, |w| npy::write(w, &array))
 }

@@ -45,16 +45,6 @@ struct Part {
     rows: Vec<f32>,
 }
 
-impl Part {
-    fn new(padded: usize) -> Self {
-        Self {
-            matrix: vec![0.0; padded * padded],
-            columns: vec![0.0; padded * DEPTH],
-            rows: vec![0.0; padded * DEPTH],
-        }
-    }
-}
-
 /// Bytes of the matrices and buffers for supports of at most `most` entries.
 pub(super) const fn bytes(most: usize) -> usize {
     if most == 0 {
@@ -72,8 +62,10 @@ pub(super) const fn usual(entries: usize) -> usize {
 
 impl Gram {
     pub(super) fn new(most: usize) -> Self {
-        let parts = if most == 0 { 0 } else { GROUPS };
-        let parts = (0..parts).map(|_| Part::new(most.next_multiple_of(PAD))).collect();
+        let (groups, padded) = (if most == 0 { 0 } else { GROUPS }, most.next_multiple_of(PAD));
+        let zeros = |columns| vec![0.0; padded * columns];
+        let part = |_| Part { matrix: zeros(padded), columns: zeros(DEPTH), rows: zeros(DEPTH) };
+        let parts = (0..groups).map(part).collect();
         Self { most, support: Vec::with_capacity(most), products: 0, made: false, parts }
     }
 

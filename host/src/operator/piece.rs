@@ -78,10 +78,10 @@ pub(super) fn add_gated<T: Element>(
     gate: Gate<'_>,
     h: &[f32],
     w: Block<'_>,
-    group: &mut Group,
+    z: &mut [f32],
+    v: &mut [f32],
     out: &mut [f32],
 ) {
-    let Group { z, v, .. } = group;
     activate(piece, w, v);
     // A neuron under its own gate, the usual case: no second activation.
     if let Gate::Weights { sign, .. } = gate
@@ -224,14 +224,14 @@ pub(super) fn forward<T: Element>(
     out: &mut [f32],
 ) {
     out.fill(0.0);
+    let Group { z, v, .. } = group;
     let Some(bits) = held else {
         let mut cursor = gates.cursor();
         for block in w.blocks() {
-            add_gated(piece, cursor.at(block.neuron()), &[], block, group, out);
+            add_gated(piece, cursor.at(block.neuron()), &[], block, z, v, out);
         }
         return;
     };
-    let Group { z, v, .. } = group;
     let v = &mut v[..piece.len()];
     for (block, bits) in w.blocks().zip(bits) {
         activate(piece, block, v);

@@ -64,7 +64,9 @@ impl Sensing for Blocked {
         gate.generator(&mut self.shared.generators[..self.shared.tiles.cols]);
         self.each_row(out, |shared, group, k, out| {
             with_piece!(shared, group, k, piece => {
-                vectorise(shared.arch, #[inline(always)] || piece::add_gated(piece, gate, shared.generator(), w, group, out));
+                vectorise(shared.arch, #[inline(always)] || {
+                    piece::add_gated(piece, gate, shared.generator(), w, &mut group.z, &mut group.v, out);
+                });
             });
         })
     }

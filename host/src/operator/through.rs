@@ -58,7 +58,13 @@ impl Through {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn new(stack: &Stack<'_>) -> Result<Self> {
-        let layers: Vec<_> = stack.layers().map(Finished::new).collect();
+        let finished = |w: Weights<'_>| Finished {
+            inputs: w.inputs(),
+            neurons: w.hidden(),
+            index: w.index().to_vec(),
+            value: w.value().to_vec(),
+        };
+        let layers: Vec<_> = stack.layers().map(finished).collect();
         let most = if stack.head() == Head::Open { layers.len() } else { 0 };
         error::range("layers before the end", layers.len(), 1, most)?;
         Ok(Self { inputs: stack.inputs(), layers })
@@ -114,11 +120,6 @@ impl Through {
 }
 
 impl Finished {
-    fn new(w: Weights<'_>) -> Self {
-        let (index, value) = (w.index().to_vec(), w.value().to_vec());
-        Self { inputs: w.inputs(), neurons: w.hidden(), index, value }
-    }
-
     fn weights(&self) -> Weights<'_> {
         // Checked in the stack that they come from.
         let weights = Weights::new(self.inputs, self.neurons, &self.index, &self.value);

@@ -272,7 +272,7 @@ fn several_files_are_one_data_set() {
     folder.put("d.csv", "1,2,3\n");
     let bytes_only = data::load(folder.both("a", "b.gz")).unwrap();
     assert_eq!(bytes_only, bytes(4, 2, &[1, 2, 3, 4, 1, 2, 3, 4]));
-    let mixed = data::load_table(folder.both("a", "c.csv")).unwrap();
+    let mixed = data::Table::read(folder.both("a", "c.csv")).unwrap();
     assert_eq!(mixed.matrix, floats(3, 2, &[1.0, 2.0, 3.0, 4.0, 0.5, 1.0]));
     assert_eq!(mixed.names.unwrap(), ["x", "y"]);
     let mixed = data::load(folder.both("c.csv", "a")).unwrap();
@@ -340,7 +340,7 @@ fn labels_are_one_column_and_as_many_as_the_rows() {
 fn a_column_of_a_table_can_be_the_target() {
     let folder = Folder::new();
     let path = folder.put("t.csv", "width,class,2,x\n1,0,5,6\n2,1,7,8\n");
-    let load = || data::load_table(&path).unwrap();
+    let load = || data::Table::read(&path).unwrap();
     let (inputs, target) = load().split("class").unwrap();
     assert_eq!((inputs, target), (floats(2, 3, &[1.0, 5.0, 6.0, 2.0, 7.0, 8.0]), vec![0.0, 1.0]));
     assert_eq!(load().split("4").unwrap().1, [6.0, 8.0]);
@@ -354,7 +354,7 @@ fn a_column_of_a_table_can_be_the_target() {
     let bytes = data::Table { matrix: data::load(folder.put("a", IDX)).unwrap(), names: None };
     assert_eq!(bytes.clone().split("2").unwrap().0.values, Values::U8(vec![1, 3]));
     assert_error(bytes.split("x"), &["no such column", "expected: a number from 1 to 2"]);
-    let single = data::load_table(folder.put("s.csv", "y\n1\n")).unwrap();
+    let single = data::Table::read(folder.put("s.csv", "y\n1\n")).unwrap();
     assert_error(single.split("y"), &["no inputs are left"]);
 }
 

@@ -7,7 +7,7 @@ use crate::{Error, Result};
 /// `scale_j x_j + shift_j`; lists of one number are of all j.
 #[derive(Debug, Clone)]
 pub(super) struct Affine {
-    scale: Vec<f64>,
+    pub(super) scale: Vec<f64>,
     shift: Vec<f64>,
     /// The nodes that it is of.
     pub(super) nodes: Vec<String>,
@@ -72,14 +72,6 @@ impl Affine {
         Self { scale: vec![1.0], shift: vec![0.0], nodes: Vec::new() }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.scale.len()
-    }
-
-    pub(super) fn is_none(&self) -> bool {
-        self.nodes.is_empty()
-    }
-
     /// Goes on by `op` with one number or one for each x.
     pub(super) fn then(&mut self, op: Op, constant: &[f32], node: &str) -> Result<()> {
         let width = self.scale.len().max(constant.len());
@@ -103,7 +95,7 @@ impl Affine {
 
     /// Folds the map into the layer behind it: `W (scale x + shift) + b`.
     pub(super) fn fold(&self, sums: &mut Sums) -> Result<()> {
-        if self.is_none() {
+        if self.nodes.is_empty() {
             return Ok(());
         }
         if self.scale.len() != 1 && self.scale.len() != sums.inputs {

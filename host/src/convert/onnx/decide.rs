@@ -3,8 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::node::{attribute, input, integer, require, unsupported};
-use super::proto::Node;
+use super::proto::{Node, attribute, input, integer, require, unsupported};
 use super::tensor::{Constant, is_float};
 use crate::convert::{Decision, shown};
 use crate::{Error, Result};
@@ -29,7 +28,7 @@ pub(super) struct End {
     op: String,
     outputs: usize,
     values: HashMap<String, Value>,
-    notes: Vec<String>,
+    pub(super) notes: Vec<String>,
 }
 
 impl End {
@@ -44,13 +43,11 @@ impl End {
         let mut end =
             Self { op: node.op_type.clone(), outputs, values: HashMap::new(), notes: Vec::new() };
         let value = if node.op_type == "ArgMax" { argmax(node)? } else { Value::Scores };
-        notes.push(match node.op_type.as_str() {
-            "Sigmoid" => {
-                "Sigmoid left out: the output is the log-odds of class 1, which is the class from \
-                    0 on"
-                    .into()
-            }
-            op => format!("{op} left out: the class is that of the largest output"),
+        notes.push(if is_sigmoid {
+            "Sigmoid left out: the output is the log-odds of class 1, which is the class from 0 on"
+                .into()
+        } else {
+            format!("{} left out: the class is that of the largest output", node.op_type)
         });
         end.give(node, value);
         Ok(end)
@@ -143,10 +140,6 @@ impl End {
             .help("a model decides between classes: export one output, or leave the Sigmoid out")),
             _ => Ok(Decision::Largest),
         }
-    }
-
-    pub(super) fn notes(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.notes)
     }
 }
 

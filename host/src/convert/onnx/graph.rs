@@ -7,8 +7,7 @@ use tamis::infer::model::MAX_LAYERS;
 
 use super::affine::{Affine, Op, Sums, no_vector, vector};
 use super::decide::End;
-use super::node::{attribute, input, integer, require, unsupported};
-use super::proto::{Graph, Node};
+use super::proto::{Graph, Node, attribute, input, integer, require, unsupported};
 use super::tensor::{Array, Beside, Constant, define, is_float, is_single, transposed};
 use crate::convert::{Dense, Network, elements, shape, shown};
 use crate::{Error, Result};
@@ -247,7 +246,7 @@ impl<'g> Walk<'g, '_, '_> {
         let (bias, name) = (vec![0.0; outputs], shown(name));
         let mut sums = Sums { weights, inputs, outputs, bias, name };
         affine.fold(&mut sums)?;
-        if !affine.is_none() {
+        if !affine.nodes.is_empty() {
             let (nodes, name) = (affine.nodes.join(", "), &sums.name);
             self.notes.push(format!("{nodes} folded into layer {name}, each weight rounded once"));
         }
@@ -318,7 +317,7 @@ impl<'g> Walk<'g, '_, '_> {
 
     fn affine(&mut self, op: Op, constant: &[f32], node: &Node) -> Result<()> {
         self.charge(match &self.stage {
-            Stage::Numbers(affine) => affine.len(),
+            Stage::Numbers(affine) => affine.scale.len(),
             Stage::Sums(sums) => sums.weights.len(),
             Stage::Ended(_) => 0,
         })?;
@@ -338,7 +337,7 @@ impl<'g> Walk<'g, '_, '_> {
                 Ok(())
             }
             // A second relu changes nothing, and numbers are above 0 then.
-            Stage::Numbers(affine) if affine.is_none() && !self.layers.is_empty() => Ok(()),
+            Stage::Numbers(affine) if affine.nodes.is_empty() && !self.layers.is_empty() => Ok(()),
             _ => {
                 let got = "Relu of the inputs, of scaled numbers or behind the end";
                 Err(unsupported("Relu behind a layer", got))
@@ -386,7 +385,7 @@ impl<'g> Walk<'g, '_, '_> {
                 self.layers.push(sums.layer(false));
                 Ok(outputs)
             }
-            Stage::Numbers(affine) if !affine.is_none() => {
+            Stage::Numbers(affine) if !affine.nodes.is_empty() => {
                 Err(unsupported("a layer behind it", "the end of the network")
                     .of(affine.nodes.join(", ")))
             }
@@ -420,7 +419,7 @@ impl<'g> Walk<'g, '_, '_> {
             }
         }
         if let Stage::Ended(end) = &mut self.stage {
-            self.notes.append(&mut end.notes());
+            self.notes.append(&mut end.notes);
         }
         Ok(Network { layers: self.layers, decision, notes: self.notes, meta: None })
     }

@@ -13,7 +13,6 @@
 mod affine;
 mod decide;
 mod graph;
-mod node;
 mod proto;
 mod tensor;
 mod write;

@@ -6,7 +6,7 @@ use prost::Message;
 use super::proto::{
     Attribute, Dim, Entry, Graph, Model, Node, Opset, Shape, Tensor, TensorType, Type, ValueInfo,
 };
-use crate::convert::{Dense, Meta};
+use crate::convert::{Dense, Meta, le_bytes};
 use crate::{Error, Result};
 
 const IR_VERSION: i64 = 6;
@@ -57,14 +57,13 @@ pub fn write(layers: &[Dense], meta: Option<&Meta>) -> Result<Vec<u8>> {
             value = output;
         }
     }
-    let entry =
-        meta.map(|meta| Ok::<_, Error>(Entry { key: Meta::KEY.into(), value: meta.to_text()? }));
+    let entry = meta.map(|meta| Entry { key: Meta::KEY.into(), value: meta.to_text() });
     let model = Model {
         ir_version: IR_VERSION,
         producer_name: "tamis".into(),
         graph: Some(graph),
         opset_import: vec![Opset { domain: String::new(), version: OPSET }],
-        metadata_props: entry.transpose()?.into_iter().collect(),
+        metadata_props: entry.into_iter().collect(),
     };
     Ok(model.encode_to_vec())
 }
@@ -83,12 +82,11 @@ fn info(name: &str, width: usize) -> ValueInfo {
 }
 
 fn tensor(name: String, dims: &[usize], values: &[f32]) -> Tensor {
-    let raw: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     Tensor {
         dims: dims.iter().map(|&dim| i64::try_from(dim).unwrap_or(i64::MAX)).collect(),
         data_type: FLOAT,
         name,
-        raw_data: raw.into(),
+        raw_data: le_bytes(values).into(),
         ..Tensor::default()
     }
 }
