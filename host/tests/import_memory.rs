@@ -6,9 +6,13 @@ use std::path::Path;
 use peak_alloc::PeakAlloc;
 use prost::encoding::encode_varint;
 use tamis_host::base::HeapPeak;
-use tamis_host::convert::{Dense, MEMORY_FACTOR, MEMORY_ROOM, onnx, safetensors};
+use tamis_host::convert::{Dense, onnx, safetensors};
 use tamis_host::convert::{ImportOptions, import};
 use tamis_host::data::{Array, npz};
+
+/// Bytes of memory that an import may take for each byte of the file, and beside that.
+const MEMORY_FACTOR: u64 = 32;
+const MEMORY_ROOM: u64 = 32 << 20;
 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;

@@ -1,5 +1,4 @@
-//! One error for everything a user can meet: what failed, where, what was expected, what was there,
-//! what to do.
+//! One error for everything a user can meet.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// `Result` with the host's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong, in the words the user needs.
+/// What failed, where, what was expected, what was there, and what to do.
 ///
 /// ```
 /// use tamis_host::Error;
@@ -50,14 +49,12 @@ impl Error {
         Self(Box::new(Report { what, place, expected, got, help, end: End::Failed, source }))
     }
 
-    /// The work was ended on request before it had a result.
     pub(crate) fn interrupted() -> Self {
         Self::interrupted_in(
             "before the first step was done: nothing was reached, nothing is saved",
         )
     }
 
-    /// The same, and where it was ended.
     pub(crate) fn interrupted_in(place: impl fmt::Display) -> Self {
         Self::new(format!("ended {place}"))
             .help("give it more time, or ask for smaller --hidden, --nnz or --batch")
@@ -80,7 +77,6 @@ impl Error {
         Self::new(what).ending(End::OverLimit)
     }
 
-    /// Settings that do not go together.
     pub(crate) fn usage(what: impl Into<String>) -> Self {
         Self::new(what).ending(End::Usage)
     }
@@ -129,6 +125,12 @@ impl Error {
     pub fn got(mut self, got: impl fmt::Display) -> Self {
         self.0.got = Some(got.to_string());
         self
+    }
+
+    /// What should have been there, and what was.
+    #[must_use]
+    pub fn mismatch(self, expected: impl fmt::Display, got: impl fmt::Display) -> Self {
+        self.expected(expected).got(got)
     }
 
     /// What the user can do.

@@ -1,10 +1,7 @@
-//! Whole files or nothing: what is written appears under its name only when it is complete.
+//! Whole files or nothing: a file is written beside its final place, synced to disk, then renamed.
 //!
-//! A file is written beside its final place, flushed and synced to disk, then renamed over it;
-//! whatever goes wrong before the rename leaves an existing file as it was and nothing else behind.
-//! Character devices (`/dev/null`) and the process's own output streams (`/dev/stdout`) are written
-//! to directly, since renaming over them would replace them. All else that is no plain file is
-//! refused: a pipe that nobody reads would keep the program waiting for ever.
+//! Character devices (`/dev/null`) and the process's own streams (`/dev/stdout`) are written to
+//! directly. Pipes and the like are refused: without a reader they would wait for ever.
 
 mod input;
 mod kind;
@@ -17,7 +14,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 pub use input::{ALIGNED_LIMIT, Aligned, read_aligned};
-pub(crate) use input::{exists, open, open_in, read_text};
+pub(crate) use input::{check_len, exists, open, open_in, read_text};
 pub use kind::Kind;
 use partial::temporary_beside;
 pub(crate) use partial::{folder_of, is_partial, sweep};
@@ -56,58 +53,14 @@ pub fn write(
 ///
 /// # Errors
 /// As for [`write()`]; or `fill` failed. Then existing files are untouched and no others are left.
-///
-/// ```
-/// use std::io::Write;
-/// let folder = tempfile::tempdir().unwrap();
-/// let (a, b) = (folder.path().join("a"), folder.path().join("missing/b"));
-/// let both = tamis_host::base::file::write_files(|files| {
-///     files.write(&a, |w| w.write_all(b"a"))?;
-///     files.write(&b, |w| w.write_all(b"b"))
-/// });
-/// assert!(both.is_err() && !a.exists());
-/// ```
 pub fn write_files(fill: impl FnOnce(&mut Files) -> Result<()>) -> Result<()> {
     let mut files = Files::default();
     fill(&mut files)?;
     files.publish()
 }
 
-/// Files being written by [`write_files`].
-#[derive(Debug, Default)]
-pub struct Files {
-    staged: Vec<Staged>,
-}
-
-impl Files {
-    /// Writes the file at `path` with `fill`.
-    ///
-    /// # Errors
-    /// As for [`write()`].
-    pub fn write(
-        &mut self,
-        path: impl AsRef<Path>,
-        fill: impl FnOnce(&mut Writer<'_>) -> io::Result<()>,
-    ) -> Result<()> {
-        let path = path.as_ref();
-        match Target::of(path)? {
-            Target::Direct(mut file) => {
-                fill_file(&mut file, fill, false).map_err(|e| refused(path, e))
-            }
-            Target::Plain(place) => {
-                self.staged.push(Staged::new(&place, path, fill)?);
-                Ok(())
-            }
-        }
-    }
-
-    fn publish(self) -> Result<()> {
-        self.staged.into_iter().try_for_each(Staged::publish)
-    }
-}
-
-/// Whether [`write()`] can and may write a file of this kind to `path`, found out before the work
-/// that makes its content; nothing is left behind. For `inputs` see [`check_distinct`].
+/// Whether [`write()`] can and may write a file of this kind to `path`; nothing is left behind. For
+/// `inputs` see [`check_distinct`].
 ///
 /// # Errors
 /// The folder is missing or may not be written to; or `path` is a folder, a pipe, one of the
@@ -172,19 +125,15 @@ pub fn check_distinct<'a>(output: &Path, inputs: impl IntoIterator<Item = &'a Pa
 /// # Errors
 /// The folder cannot be made or may not be written to.
 pub fn check_folder(path: impl AsRef<Path>) -> Result<()> {
-    let path = path.as_ref();
-    let folder = Folder::new(path)?;
-    temporary_beside(&folder.path.join("file")).map(drop).map_err(|e| refused(path, e))
+    let files = Files::in_folder(path.as_ref())?;
+    temporary_beside(&files.folder.join("file")).map(drop).map_err(|e| refused(path.as_ref(), e))
 }
 
-/// Writes several files into the folder `path`, made if missing: all of them or none of them.
-///
-/// Every [`Folder::write`] has a temporary name until `fill` returns `Ok`; files of the
-/// folder that are not written again stay.
+/// Writes several files into the folder `path`, made if missing, as [`write_files`] does; files of
+/// the folder that are not written again stay.
 ///
 /// # Errors
-/// As for [`write()`]; or `fill` failed. Then the files written so far are removed, and so is the
-/// folder if it was made here.
+/// As for [`write_files`]; or the folder cannot be made. One that was made here is removed again.
 ///
 /// ```
 /// use std::io::Write;
@@ -198,73 +147,86 @@ pub fn check_folder(path: impl AsRef<Path>) -> Result<()> {
 /// ```
 pub fn write_folder(
     path: impl AsRef<Path>,
-    fill: impl FnOnce(&mut Folder) -> Result<()>,
+    fill: impl FnOnce(&mut Files) -> Result<()>,
 ) -> Result<()> {
-    let mut folder = Folder::new(path.as_ref())?;
-    fill(&mut folder)?;
-    folder.publish()
+    let mut files = Files::in_folder(path.as_ref())?;
+    fill(&mut files)?;
+    files.publish()
 }
 
-/// A folder being written by [`write_folder`].
-#[derive(Debug)]
-pub struct Folder {
-    path: PathBuf,
-    files: Files,
-    /// Folders made here, outermost first; removed again unless the work is published.
+/// Files being written by [`write_files`] or [`write_folder`].
+#[derive(Debug, Default)]
+pub struct Files {
+    /// Empty for [`write_files`].
+    folder: PathBuf,
+    /// Complete files under temporary names, and their places.
+    staged: Vec<(NamedTempFile, PathBuf)>,
+    /// Folders made here, outermost first; removed again unless the files are published.
     made: Vec<PathBuf>,
 }
 
-impl Folder {
-    /// Writes the file `name` of this folder with `fill`.
+impl Files {
+    /// Writes the file at `path`, within the folder if there is one, with `fill`.
     ///
     /// # Errors
     /// As for [`write()`].
     pub fn write(
         &mut self,
-        name: &str,
+        path: impl AsRef<Path>,
         fill: impl FnOnce(&mut Writer<'_>) -> io::Result<()>,
     ) -> Result<()> {
-        let path = self.path.join(name);
+        let path = self.folder.join(path);
+        let refused = |e| refused(&path, e);
         match Target::of(&path)? {
+            Target::Direct(mut file) if self.folder.as_os_str().is_empty() => {
+                fill_file(&mut file, fill, false).map_err(refused)
+            }
             Target::Direct(_) => Err(no_plain_file(&path, "a device or stream")),
-            Target::Plain(_) => self.files.write(path, fill),
+            Target::Plain(place) => {
+                let mut file = temporary_beside(&place).map_err(refused)?;
+                fill_file(file.as_file_mut(), fill, true).map_err(refused)?;
+                self.staged.push((file, place));
+                Ok(())
+            }
         }
     }
 
     /// Where the files will be.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.folder
     }
 
-    fn new(path: &Path) -> Result<Self> {
-        let mut folder = Self { path: path.to_owned(), files: Files::default(), made: Vec::new() };
-        if !path.exists() {
-            folder.made = missing_ancestors(path);
-        }
+    fn in_folder(path: &Path) -> Result<Self> {
+        let missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+        let mut made: Vec<_> = path.ancestors().take_while(missing).map(Path::to_owned).collect();
+        made.reverse();
+        let files = Self { folder: path.to_owned(), staged: Vec::new(), made };
         fs::create_dir_all(path).map_err(|e| match e.kind() {
             ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
                 Error::new("cannot make the folder")
                     .at(path)
-                    .expected("a folder, or a name that is free")
-                    .got("a file of that name")
+                    .mismatch("a folder, or a name that is free", "a file of that name")
                     .help("choose another folder, or move the file away")
             }
             _ => refused(path, e),
         })?;
-        Ok(folder)
+        Ok(files)
     }
 
     fn publish(mut self) -> Result<()> {
-        std::mem::take(&mut self.files).publish()?;
+        for (file, place) in std::mem::take(&mut self.staged) {
+            file.persist(&place).map_err(|e| refused(&place, e.error))?;
+            sync_folder(folder_of(&place));
+        }
         self.made.clear();
         Ok(())
     }
 }
 
-impl Drop for Folder {
+impl Drop for Files {
     fn drop(&mut self) {
-        self.files.staged.clear();
+        self.staged.clear();
         for folder in self.made.iter().rev() {
             // A folder that something else has filled meanwhile stays.
             let _ = fs::remove_dir(folder);
@@ -282,21 +244,19 @@ enum Target {
 
 impl Target {
     fn of(path: &Path) -> Result<Self> {
+        let refused = |got: &str, help: &str| {
+            let error = Error::new("cannot write").at(path).expected("the name of a file");
+            Err(error.got(got).help(help))
+        };
         match fs::metadata(path) {
-            Ok(there) if there.is_dir() => Err(Error::new("cannot write")
-                .at(path)
-                .expected("the name of a file")
-                .got("a folder")
-                .help("name a file in that folder")),
+            Ok(there) if there.is_dir() => refused("a folder", "name a file in that folder"),
             Ok(there) if there.is_file() => {
-                Ok(Self::Plain(fs::canonicalize(path).map_err(|e| refused(path, e))?))
+                Ok(Self::Plain(fs::canonicalize(path).map_err(|e| self::refused(path, e))?))
             }
             Ok(there) => Self::direct(path, &there),
-            Err(_) if path.file_name().is_none() => Err(Error::new("cannot write")
-                .at(path)
-                .expected("the name of a file")
-                .got("a path without one")
-                .help("add a name, such as model.tamis")),
+            Err(_) if path.file_name().is_none() => {
+                refused("a path without one", "add a name, such as model.tamis")
+            }
             Err(_) => Ok(Self::Plain(path.to_owned())),
         }
     }
@@ -334,36 +294,8 @@ impl Target {
 fn no_plain_file(path: &Path, got: &str) -> Error {
     Error::new("cannot write")
         .at(path)
-        .expected("the name of a plain file, or one that is free")
-        .got(got)
+        .mismatch("the name of a plain file, or one that is free", got)
         .help("name a file; to hand an output on, write it to /dev/stdout")
-}
-
-/// A complete file under a temporary name, in the folder of its final place; removed if dropped.
-#[derive(Debug)]
-struct Staged {
-    file: NamedTempFile,
-    place: PathBuf,
-}
-
-impl Staged {
-    /// `place` is where the file goes, `path` what the user calls it.
-    fn new(
-        place: &Path,
-        path: &Path,
-        fill: impl FnOnce(&mut Writer<'_>) -> io::Result<()>,
-    ) -> Result<Self> {
-        let mut file = temporary_beside(place).map_err(|e| refused(path, e))?;
-        fill_file(file.as_file_mut(), fill, true).map_err(|e| refused(path, e))?;
-        Ok(Self { file, place: place.to_owned() })
-    }
-
-    fn publish(self) -> Result<()> {
-        let Self { file, place } = self;
-        file.persist(&place).map_err(|e| refused(&place, e.error))?;
-        sync_folder(folder_of(&place));
-        Ok(())
-    }
 }
 
 fn fill_file(
@@ -382,23 +314,13 @@ fn open_device(path: &Path) -> Result<File> {
     File::options().write(true).open(path).map_err(|e| refused(path, e))
 }
 
-/// The rename is done and cannot be taken back, and not every file system can sync a folder: a best
-/// effort.
+/// As far as it can: not every file system syncs folders, and the rename is done.
 fn sync_folder(folder: &Path) {
     if cfg!(unix) {
         let _ = File::open(folder).and_then(|folder| folder.sync_all());
     }
 }
 
-/// The folders that making `path` will make, outermost first.
-fn missing_ancestors(path: &Path) -> Vec<PathBuf> {
-    let missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
-    let mut made: Vec<_> = path.ancestors().take_while(missing).map(Path::to_owned).collect();
-    made.reverse();
-    made
-}
-
-/// A write that the system refused, with what to do about it.
 fn refused(path: &Path, e: io::Error) -> Error {
     let help = match e.kind() {
         ErrorKind::NotFound if folder_of(path).is_dir() => {

@@ -6,14 +6,12 @@ use std::time::{Duration, Instant};
 
 use crate::base::Stop;
 
-/// Time and pass limits: the steps until then give the result, as if there were no
-/// more.
+/// Time and pass limits: the steps until then give the result.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
     /// After so much time of this run.
     pub time: Option<Duration>,
-    /// After so many passes over all rows, the work of products on fewer rows counted as fractions, and
-    /// that of the runs that a search was resumed from counted too.
+    /// After so many passes over all rows, fractions of them and those before a resume included.
     pub passes: Option<f64>,
 }
 
@@ -45,8 +43,7 @@ impl<'s> Watch<'s> {
         Self { limits, began, stop, begun, limit: None, interrupted: false, resumed: false }
     }
 
-    /// The same for a run resumed from a checkpoint, if it is one: its first step was shown
-    /// before, and is not again.
+    /// The same for a run resumed from a checkpoint, if it is one: its first step was shown before.
     pub(crate) fn resumed(self, resumed: bool) -> Self {
         Self { resumed, ..self }
     }
@@ -61,10 +58,7 @@ impl<'s> Watch<'s> {
     /// step on.
     pub(crate) fn stop(&self) -> Stop {
         let deadline = self.limits.time.and_then(|time| self.began.checked_add(time));
-        deadline.map_or_else(
-            || self.stop.clone(),
-            |deadline| self.stop.until(deadline).once(&self.begun),
-        )
+        deadline.map_or(self.stop.clone(), |deadline| self.stop.within(deadline, &self.begun))
     }
 
     /// Whether the run continues after so many passes and what the observer wishes.

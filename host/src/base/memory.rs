@@ -4,18 +4,14 @@ use peak_alloc::PeakAlloc;
 
 use crate::{Error, Result};
 
-/// The most memory that this process has had in RAM so far, in bytes; `None` where the system does
-/// not say (other systems than Linux).
+/// The most memory that this process has had in RAM so far, in bytes; `None` but on Linux.
 #[must_use]
 pub fn peak_rss_bytes() -> Option<u64> {
     kilobytes("/proc/self/status", "VmHWM:")
 }
 
 /// The most bytes of the heap that were allocated at once since a moment, above what was allocated
-/// then.
-///
-/// Only a program whose global allocator is [`PeakAlloc`] counts, as `tamis` does; elsewhere there
-/// is nothing to tell.
+/// then; in programs whose global allocator is [`PeakAlloc`], such as `tamis`.
 ///
 /// ```
 /// let heap = tamis_host::base::HeapPeak::start();
@@ -42,24 +38,20 @@ impl HeapPeak {
     }
 }
 
-/// Checks that `bytes` can be had, before anything that cannot fail asks for them; `help` says how
-/// to need less.
+/// Checks that `bytes` can be had before they are asked for; `help` says how to need less.
 pub(crate) fn room_for(what: &str, bytes: u64, help: &str) -> Result<()> {
     let refused = |got: String| {
         Err(Error::new(format!("not enough memory for {what}"))
-            .expected(format_args!("{bytes} bytes"))
-            .got(got)
+            .mismatch(format_args!("{bytes} bytes"), got)
             .help(format!("{help}, or use a machine with more memory")))
     };
-    match kilobytes("/proc/meminfo", "MemAvailable:") {
-        Some(free) if bytes > free => return refused(format!("{free} bytes free")),
-        _ => {}
+    if let Some(free) = kilobytes("/proc/meminfo", "MemAvailable:").filter(|free| bytes > *free) {
+        return refused(format!("{free} bytes free"));
     }
     let reserved = usize::try_from(bytes).map(|len| Vec::<u8>::new().try_reserve_exact(len));
-    if matches!(reserved, Ok(Ok(()))) {
-        Ok(())
-    } else {
-        refused("an allocation that the system refused".into())
+    match reserved {
+        Ok(Ok(())) => Ok(()),
+        _ => refused("an allocation that the system refused".into()),
     }
 }
 

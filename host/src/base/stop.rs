@@ -7,19 +7,16 @@ use std::time::Instant;
 /// Asks long work to end: from anywhere, or when a time has come. Copies are one and the same wish.
 ///
 /// ```
-/// use std::time::{Duration, Instant};
 /// use tamis_host::base::Stop;
 /// let stop = Stop::new();
-/// let limited = stop.until(Instant::now() + Duration::from_secs(3600));
-/// assert!(!stop.asked() && !limited.asked());
+/// let copy = stop.clone();
 /// stop.ask();
-/// assert!(stop.asked() && limited.asked());
+/// assert!(copy.asked());
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
     asked: Arc<AtomicBool>,
-    deadline: Option<Instant>,
-    begun: Option<Arc<AtomicBool>>,
+    limit: Option<(Instant, Arc<AtomicBool>)>,
 }
 
 impl Stop {
@@ -29,17 +26,10 @@ impl Stop {
         Self::default()
     }
 
-    /// The same wish, which `deadline` also expresses once it has come.
-    #[must_use]
-    pub fn until(&self, deadline: Instant) -> Self {
-        Self { deadline: Some(deadline), ..self.clone() }
-    }
-
-    /// The same wish, whose deadline counts only once `begun` is true: for work that should not be
-    /// cut off before there is something to show.
-    #[must_use]
-    pub fn once(&self, begun: &Arc<AtomicBool>) -> Self {
-        Self { begun: Some(Arc::clone(begun)), ..self.clone() }
+    /// The same wish, which `deadline` also expresses once it has come and `begun` is true: work is
+    /// not cut off before there is something to show.
+    pub(crate) fn within(&self, deadline: Instant, begun: &Arc<AtomicBool>) -> Self {
+        Self { limit: Some((deadline, Arc::clone(begun))), ..self.clone() }
     }
 
     /// Asks for the end, for good.
@@ -50,8 +40,9 @@ impl Stop {
     /// Whether the work should end.
     #[must_use]
     pub fn asked(&self) -> bool {
-        let begun = || self.begun.as_ref().is_none_or(|begun| begun.load(Ordering::Relaxed));
-        let late = || self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        self.asked.load(Ordering::Relaxed) || begun() && late()
+        let late = |(deadline, begun): &(Instant, Arc<AtomicBool>)| {
+            begun.load(Ordering::Relaxed) && Instant::now() >= *deadline
+        };
+        self.asked.load(Ordering::Relaxed) || self.limit.as_ref().is_some_and(late)
     }
 }

@@ -75,7 +75,7 @@ impl Compare {
             file::check(path, Kind::TRACE, [self.model.as_path(), self.data.as_path()])?;
         }
         let model = ModelFile::load(&self.model)?;
-        let table = data::load_table(&self.data)?;
+        let table = data::Table::read(&self.data)?;
         let samples = match &self.target {
             Some(target) => table.split(target).map_err(|error| error.at(&self.data))?.0,
             None => table.matrix,

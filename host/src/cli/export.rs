@@ -134,7 +134,7 @@ impl Export {
             Some(folder) => file::write_folder(folder, |folder| {
                 files.try_for_each(|(path, text)| {
                     let name = path.file_name().unwrap_or_default().to_string_lossy();
-                    folder.write(&name, |w| w.write_all(text))
+                    folder.write(&*name, |w| w.write_all(text))
                 })
             }),
             None => file::write_files(|out| {

@@ -11,7 +11,7 @@ use super::console::Console;
 use super::console::count;
 use super::interrupt;
 use super::parse::{self, SignsName};
-use crate::base::file::{self, Folder};
+use crate::base::file::{self, Files};
 use crate::base::{check_setting, room_for};
 use crate::data::planted::{self, Planted, PlantedDeep, PlantedNet};
 use crate::data::{Array, Matrix, Values, digits, npy, npz};
@@ -367,7 +367,7 @@ pub(super) fn save(
     output: &Path,
     data: &Matrix,
     labels: &Array<'_>,
-    more: impl FnOnce(&mut Folder) -> Result<()>,
+    more: impl FnOnce(&mut Files) -> Result<()>,
 ) -> Result<()> {
     let shape = [data.rows, data.cols];
     let samples = match &data.values {

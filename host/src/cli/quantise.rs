@@ -204,7 +204,7 @@ impl Quantise {
                     .got("--keep-labels alone")
                     .help("pass the labels, or leave --keep-labels out"));
             }
-            (None, None) => return Ok((Some(data::load_table(&self.data)?.matrix), None)),
+            (None, None) => return Ok((Some(data::Table::read(&self.data)?.matrix), None)),
         };
         let source = DataFiles {
             data: self.data.clone(),

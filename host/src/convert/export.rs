@@ -1,5 +1,4 @@
-//! A model as source code (a Rust module or C99, tables in the model's own encoding or code without
-//! tables), or as the dense layers of other programs: ONNX and safetensors.
+//! A model as source code (a Rust module or C99) or as dense layers (ONNX, safetensors).
 //!
 //! Source code needs no parsing on the device, and its predictions are bit-identical to those of the
 //! model file: the same sums and factors of integers, the same additions of floats in the same
@@ -8,13 +7,11 @@
 mod c;
 mod dense;
 mod head;
-mod kernels;
 mod rust;
 mod straight;
 mod table;
 
 use serde::Serialize;
-use tamis::infer::model;
 use tamis::store::wire;
 
 use crate::data::Task;
@@ -102,34 +99,30 @@ pub fn export(model: &ModelFile, form: &ExportForm) -> Result<Exported> {
         }
         _ => model.clone(),
     };
-    let opened = model.open()?;
+    let (opened, cost) = (model.open()?, model.cost()?);
     let network = match &opened {
         Opened::Integers(view) => Network::Integers(view.model()),
         Opened::Floats(view) => Network::Floats(view.model()),
     };
-    let head = Head {
-        inputs: opened.inputs(),
-        outputs: opened.outputs(),
-        nnz: match network {
-            Network::Integers(model) => {
-                model.layers().iter().map(|layer| layer.weights().nonzeros()).sum()
-            }
-            Network::Floats(model) => model.cost().nonzeros,
-        },
-        checksum: model.checksum(),
-        classes: classes(model.task()?, opened.task()),
+    let classes = match (cost.task, opened.task()) {
+        (Some(Task::Multiclass), _) => Classes::Largest,
+        (Some(Task::Binary), Some(wire::Task::Binary { threshold })) => Classes::From(threshold),
+        (Some(Task::Binary), _) => Classes::From(Score::THRESHOLD),
+        _ => Classes::None,
     };
+    let head = Head { cost, classes };
     check(network, &head, form).map_err(|error| error.at(model.path()))?;
     let (files, table_bytes) = match form {
         ExportForm::Rust => rust::module(network, &head)?,
         ExportForm::StraightLine => (straight::module(network, &head), 0),
         ExportForm::C { name, header } => c::files(network, &head, name, header)?,
         ExportForm::Onnx | ExportForm::Safetensors => {
-            dense::files(network, model, *form == ExportForm::Onnx)?
+            dense::files(network, &head, model, *form == ExportForm::Onnx)?
         }
         ExportForm::Tamis(_) => (vec![("tamis", model.bytes().to_vec())], model.bytes().len()),
     };
     let is_dense = matches!(form, ExportForm::Onnx | ExportForm::Safetensors);
+    let layers = head.cost.layers.iter().filter(|layer| is_dense || layer.kind != "sum");
     let report = ExportReport {
         format: match form {
             ExportForm::Rust | ExportForm::StraightLine => "rust",
@@ -143,30 +136,22 @@ pub fn export(model: &ModelFile, form: &ExportForm) -> Result<Exported> {
             Network::Integers(_) => "integers",
             Network::Floats(_) => "floats",
         },
-        inputs: head.inputs,
-        outputs: head.outputs,
-        nnz: head.nnz,
-        encodings: match network {
-            Network::Integers(model) => {
-                model.layers().iter().map(|layer| layer.weights().encoding().name()).collect()
-            }
-            Network::Floats(model) if is_dense => model.layers().iter().map(|_| "dense").collect(),
-            Network::Floats(model) => {
-                let name = |layer: &model::Layer<'_>| match layer {
-                    model::Layer::Csr(_) => Some("rows"),
-                    model::Layer::Blocks(_) => Some("blocks"),
-                    _ => None,
-                };
-                model.layers().iter().filter_map(name).collect()
-            }
-        },
+        inputs: head.cost.inputs,
+        outputs: head.cost.outputs,
+        nnz: head.cost.total.nnz,
+        encodings: layers
+            .map(|layer| match layer.kind {
+                _ if is_dense => "dense",
+                "sparse" => "rows",
+                kind => kind,
+            })
+            .collect(),
         table_bytes,
         scratch_bytes: match (network, form) {
             _ if is_dense => 0,
             (Network::Integers(model), ExportForm::StraightLine) => straight::scratch_bytes(model),
-            (Network::Integers(model), _) => 4 * model.scratch_len(),
             (Network::Floats(model), ExportForm::C { .. }) => c::scratch_bytes(model),
-            (Network::Floats(model), _) => 4 * model.scratch_len(),
+            _ => head.cost.total.ram_bytes,
         },
     };
     Ok(Exported { files, report })
@@ -195,10 +180,10 @@ pub fn check_name(name: &str) -> Result<()> {
 }
 
 fn check(network: Network<'_>, head: &Head, form: &ExportForm) -> Result<()> {
-    if head.inputs == 0 || head.outputs == 0 {
+    let (inputs, outputs, nnz) = (head.cost.inputs, head.cost.outputs, head.cost.total.nnz);
+    if inputs == 0 || outputs == 0 {
         return Err(Error::new("the model computes nothing")
-            .expected("inputs and outputs")
-            .got(format_args!("{} inputs, {} outputs", head.inputs, head.outputs))
+            .mismatch("inputs and outputs", format_args!("{inputs} inputs, {outputs} outputs"))
             .help("train the model again"));
     }
     if let (Network::Integers(_), ExportForm::Onnx | ExportForm::Safetensors) = (network, form) {
@@ -214,24 +199,13 @@ fn check(network: Network<'_>, head: &Head, form: &ExportForm) -> Result<()> {
     }
     if let Network::Floats(_) = network {
         return Err(Error::new("code without tables is for models of integers")
-            .expected("a model that tamis quantize has made")
-            .got("a model of floats")
+            .mismatch("a model that tamis quantize has made", "a model of floats")
             .help("quantize the model first, or leave --straight-line out"));
     }
-    if head.nnz > MOST_LINES {
+    if nnz > MOST_LINES {
         return Err(Error::new("the model is too large for code without tables")
-            .expected(format_args!("at most {MOST_LINES} weights"))
-            .got(format_args!("{} weights", head.nnz))
+            .mismatch(format_args!("at most {MOST_LINES} weights"), format_args!("{nnz} weights"))
             .help("leave --straight-line out"));
     }
     Ok(())
-}
-
-fn classes(task: Option<Task>, stored: Option<wire::Task>) -> Classes {
-    match (task, stored) {
-        (Some(Task::Multiclass), _) => Classes::Largest,
-        (Some(Task::Binary), Some(wire::Task::Binary { threshold })) => Classes::From(threshold),
-        (Some(Task::Binary), _) => Classes::From(Score::THRESHOLD),
-        _ => Classes::None,
-    }
 }

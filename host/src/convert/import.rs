@@ -4,21 +4,22 @@
 //! input, the last, which is 1 in every row; a hidden neuron with the weight 1 to it hands it on,
 //! since `relu(1) = 1`. Sums add up in the order of the inputs, so a bias is added last.
 
-use std::fs::File;
 use std::io::{BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bytes::Bytes;
+use clap::ValueEnum;
 use serde::Serialize;
 use tamis::infer::model::MAX_INPUTS;
 use tamis::store::wire;
 
+use crate::base::{check_setting, file};
 use crate::convert::named::{self, Layout};
 use crate::convert::{Decision, Dense, Meta, Network, npz, onnx, safetensors};
 use crate::data::Task;
 use crate::train::Budget;
 use crate::train::encode::{End, SparseLayer, encode_layers};
-use crate::{Error, Result, base::file};
+use crate::{Error, Result};
 
 /// Which weights the model has.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -115,21 +116,18 @@ pub fn import(path: &Path, options: &ImportOptions) -> Result<ImportOutcome> {
     convert(format, network, options).map_err(|error| error.at(path))
 }
 
-/// Bytes that a file may have.
 const LIMIT: u64 = 1 << 30;
+const TOO_LARGE: &str = "save the layers of the MLP alone";
 
 fn read(path: &Path, options: &ImportOptions) -> Result<(&'static str, Network)> {
     let (mut file, len) = file::open(path)?;
-    if len > LIMIT {
-        return Err(too_large(len));
-    }
+    file::check_len("file", len, LIMIT, TOO_LARGE)?;
     let unreadable = |error| Error::new("cannot read").source(error);
     let mut head = Vec::with_capacity(16);
     file.by_ref().take(16).read_to_end(&mut head).map_err(unreadable)?;
     if let Some((what, help)) = stranger(&head, path) {
         return Err(Error::new("the file is of another format")
-            .expected("ONNX, safetensors or NPZ")
-            .got(what)
+            .mismatch("ONNX, safetensors or NPZ", what)
             .help(help));
     }
     std::io::Seek::rewind(&mut file).map_err(unreadable)?;
@@ -138,10 +136,7 @@ fn read(path: &Path, options: &ImportOptions) -> Result<(&'static str, Network)>
         return Ok(("npz", named(npz::read(BufReader::new(file), len)?)?));
     }
     let mut bytes = Vec::new();
-    bytes
-        .try_reserve_exact(usize::try_from(len).unwrap_or(usize::MAX))
-        .map_err(|_| too_large(len))?;
-    file.take(len).read_to_end(&mut bytes).map_err(unreadable)?;
+    file.read_to_end(&mut bytes).map_err(unreadable)?;
     if safetensors::matches(&head, len) {
         let (tensors, meta) = safetensors::read(&bytes)?;
         return Ok(("safetensors", Network { meta, ..named(tensors)? }));
@@ -152,52 +147,32 @@ fn read(path: &Path, options: &ImportOptions) -> Result<(&'static str, Network)>
             .got("a file that is neither, such as ONNX, which says its layers")
             .help("leave --layers and --layout out"));
     }
-    let mut beside =
-        Beside { folder: path.parent().map(Path::to_owned).unwrap_or_default(), last: None };
-    Ok(("onnx", onnx::read(bytes, &mut |name| beside.open(name))?))
+    let (folder, mut last) = (path.parent().unwrap_or(Path::new("")), None);
+    let mut beside = |name: &str| beside(folder, name, &mut last);
+    Ok(("onnx", onnx::read(bytes, &mut beside)?))
 }
 
-/// Files of weights in the folder of a model; the last one stays open.
-struct Beside {
-    folder: PathBuf,
-    last: Option<(String, Bytes)>,
-}
-
-impl Beside {
-    fn open(&mut self, name: &str) -> Result<Bytes> {
-        if let Some((_, bytes)) = self.last.as_ref().filter(|(last, _)| last == name) {
-            return Ok(bytes.clone());
-        }
-        self.last = None;
-        let opened = file::open_in(&self.folder, name).and_then(|(file, len)| {
-            let path = self.folder.join(name);
-            if len > LIMIT {
-                return Err(too_large(len).at(&path));
-            }
-            let mut bytes = Vec::new();
-            File::take(file, len)
-                .read_to_end(&mut bytes)
-                .map_err(|e| Error::io("cannot read", &path, e))?;
-            Ok(Bytes::from(bytes))
-        });
-        let bytes = opened.map_err(|error| {
-            Error::new("the model keeps its weights in another file, which cannot be read")
-                .source(error)
-                .help(
-                    "put the file of weights beside the model, or export it with its weights \
-                    inside",
-                )
-        })?;
-        self.last = Some((name.to_owned(), bytes.clone()));
-        Ok(bytes)
+/// The bytes of a file of weights in the folder of a model; the last one stays in memory.
+fn beside(folder: &Path, name: &str, last: &mut Option<(String, Bytes)>) -> Result<Bytes> {
+    if let Some((_, bytes)) = last.as_ref().filter(|(last, _)| last == name) {
+        return Ok(bytes.clone());
     }
-}
-
-fn too_large(len: u64) -> Error {
-    Error::new("the file is too large")
-        .expected(format_args!("at most {LIMIT} bytes"))
-        .got(format_args!("{len} bytes"))
-        .help("save the layers of the MLP alone")
+    *last = None;
+    let opened = file::open_in(folder, name).and_then(|(file, len)| {
+        let path = folder.join(name);
+        file::check_len("file", len, LIMIT, TOO_LARGE).map_err(|error| error.at(&path))?;
+        let mut bytes = Vec::new();
+        let read = file.take(len).read_to_end(&mut bytes);
+        read.map_err(|e| Error::io("cannot read", &path, e))?;
+        Ok(Bytes::from(bytes))
+    });
+    let bytes = opened.map_err(|error| {
+        Error::new("the model keeps its weights in another file, which cannot be read")
+            .source(error)
+            .help("put the file of weights beside the model, or export it with its weights inside")
+    })?;
+    *last = Some((name.to_owned(), bytes.clone()));
+    Ok(bytes)
 }
 
 /// Formats that people take for one of those that are read, and what to do about it.
@@ -232,7 +207,6 @@ fn stranger(head: &[u8], path: &Path) -> Option<(&'static str, &'static str)> {
 
 const KERAS: &str = "export it as ONNX: model.export(\"m.onnx\", format=\"onnx\")";
 
-/// The model of a network.
 fn convert(
     format: &'static str,
     network: Network,
@@ -278,12 +252,16 @@ fn convert(
         layer.requested = layer.requested.max(requested);
     }
     let end = sum.as_deref().map_or(End::Layer, End::Sum);
-    let model = encode_layers(&sparse, end, task.map(|(task, from)| stored(task, from)))?;
-    if ones {
-        let note =
-            "biases are weights of one more input, the last: pass rows with a last column of 1";
-        notes.push(note.to_owned());
-    }
+    let model = encode_layers(
+        &sparse,
+        end,
+        task.map(|(task, from)| match task {
+            Task::Binary => wire::Task::Binary { threshold: from },
+            other => other.stored(),
+        }),
+    )?;
+    let note = "biases are weights of one more input, the last: pass rows with a last column of 1";
+    notes.extend(ones.then(|| note.to_owned()));
     let report = ImportReport {
         format,
         task: task.map(|(task, _)| task),
@@ -302,7 +280,6 @@ fn convert(
     Ok(ImportOutcome { model, report })
 }
 
-/// Whether metadata are of these layers.
 fn fits(meta: &Meta, layers: &[Dense]) -> bool {
     let body = layers.len().saturating_sub(usize::from(meta.sum));
     let wide = |&n: &usize| u32::try_from(n).is_ok();
@@ -318,12 +295,7 @@ fn task(
     meta: Option<&Meta>,
     outputs: usize,
 ) -> Result<Option<(Task, f32)>> {
-    let said = match meta.and_then(|meta| meta.task.as_deref()) {
-        Some("regression") => Some(Task::Regression),
-        Some("binary") => Some(Task::Binary),
-        Some("multiclass") => Some(Task::Multiclass),
-        _ => None,
-    };
+    let said = meta.and_then(|meta| Task::from_str(meta.task.as_deref()?, false).ok());
     let decided = decision.map(|decision| match decision {
         Decision::LogOdds => Task::Binary,
         Decision::Largest => Task::Multiclass,
@@ -347,13 +319,6 @@ fn task(
         .expected(expected)
         .got(format_args!("{} with {outputs} outputs", task.map_or("no task", Task::name)))
         .help("leave --task out for what the file says, or choose another"))
-}
-
-fn stored(task: Task, from: f32) -> wire::Task {
-    match task {
-        Task::Binary => wire::Task::Binary { threshold: from },
-        other => other.stored(),
-    }
 }
 
 /// Takes the last layer off where the outputs are a sum with signs of relus, which stores no
@@ -396,16 +361,13 @@ fn cut(layers: &mut [Dense], cut: Cut, handed_on: usize, dense: usize) -> Result
     let fixed = biases + handed_on;
     let size = match cut {
         Cut::None => return Ok(None),
-        Cut::Threshold(least) if least.is_finite() && least >= 0.0 => {
+        Cut::Threshold(least) => {
+            let help = "weights of a smaller absolute value are left out";
+            let is_fine = least.is_finite() && least >= 0.0;
+            check_setting(is_fine, "--threshold of 0 or more", least, help)?;
             let weights = layers.iter_mut().flat_map(|layer| &mut layer.weights);
             weights.filter(|w| w.abs() < least).for_each(|w| *w = 0.0);
             return Ok(None);
-        }
-        Cut::Threshold(least) => {
-            return Err(Error::new("a setting is out of bounds")
-                .expected("--threshold of 0 or more")
-                .got(least)
-                .help("weights of a smaller absolute value are left out"));
         }
         Cut::Size(size) => size.count(dense, 1)?,
     };
@@ -449,9 +411,8 @@ fn sparse_layer(layer: &Dense, ones: bool, hands_on: bool) -> Result<SparseLayer
             .got(inputs)
             .help("make the network smaller"));
     }
-    let entries = |row: &[f32]| -> Vec<(usize, f32)> {
-        let kept = row.iter().filter(|&&w| w != 0.0).count();
-        let mut entries = Vec::with_capacity(kept + 1);
+    let entries = |row: &[f32]| {
+        let mut entries = Vec::with_capacity(row.iter().filter(|&&w| w != 0.0).count() + 1);
         entries.extend(row.iter().copied().enumerate().filter(|(_, w)| *w != 0.0));
         entries
     };

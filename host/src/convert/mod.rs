@@ -6,13 +6,12 @@
 //! | safetensors | [`safetensors`] | floats of 16 to 64 bits, by name | `F32`, named as PyTorch's `Sequential` does |
 //! | NPZ | [`npz`] | arrays by name, also scikit-learn's `coefs_` and `intercepts_` | |
 //!
-//! A reader gives a [`Network`]: each layer's weights as `outputs × inputs` floats, its biases, and
-//! whether relu follows. Formats that hold arrays alone give [`Tensor`]s, which [`named::network`]
-//! makes layers of by their names and shapes.
+//! A reader gives a [`Network`]. Formats that hold arrays alone give [`Tensor`]s, which
+//! [`named::network`] makes layers of by their names and shapes.
 //!
-//! Files are not believed: a reader, and `convert::import` with it, takes no more memory than
-//! [`MEMORY_FACTOR`] times the bytes that it is given, and [`MEMORY_ROOM`] beside that. Compressed
-//! archives count as what they unpack to, which is [`npz::LIMIT`] at the most.
+//! Files are not believed: a reader, and `convert::import` with it, takes no more memory than 32
+//! times the bytes that it is given, and 32 MiB. Compressed archives count as what they unpack to,
+//! which is [`npz::LIMIT`] at the most.
 
 pub(crate) mod export;
 pub(crate) mod import;
@@ -28,11 +27,6 @@ use serde::{Deserialize, Serialize};
 use tamis::infer::model::{MAX_INPUTS, MAX_LAYERS};
 
 use crate::{Error, Result};
-
-/// Bytes of memory that an import takes at the most, for each byte of the file.
-pub const MEMORY_FACTOR: u64 = 32;
-/// Bytes of memory that an import may take whatever the file's size.
-pub const MEMORY_ROOM: u64 = 32 << 20;
 
 /// An array of floats.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,12 +99,9 @@ impl Meta {
     pub const KEY: &str = "tamis";
 
     /// As the text that files hold.
-    ///
-    /// # Errors
-    /// None that is known; those of the JSON writer.
-    pub fn to_text(&self) -> Result<String> {
-        serde_json::to_string(self)
-            .map_err(|error| Error::new("cannot write the metadata").source(error))
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
     }
 
     /// Back from the text; none where it is another program's.
@@ -130,8 +121,7 @@ impl Network {
     pub fn check(&self) -> Result<()> {
         if self.layers.is_empty() || self.layers.len() > MAX_LAYERS {
             return Err(Error::new("the network has too few or too many layers")
-                .expected(format_args!("1 to {MAX_LAYERS} layers with weights"))
-                .got(self.layers.len())
+                .mismatch(format_args!("1 to {MAX_LAYERS} layers with weights"), self.layers.len())
                 .help("choose layers with --layers, or make a smaller network"));
         }
         let mut pairs = self.layers.iter().zip(self.layers.iter().skip(1));
@@ -152,8 +142,7 @@ impl Dense {
         if !self.relu {
             let (own, next) = (&self.name, &after.name);
             return Err(Error::new(format!("there is no Relu between layers {own} and {next}"))
-                .expected("Relu behind every layer but the last")
-                .got("two linear layers in a row")
+                .mismatch("Relu behind every layer but the last", "two linear layers in a row")
                 .help("multiply their weights into one layer before the export"));
         }
         Ok(())
@@ -173,13 +162,8 @@ impl Dense {
                 .expected(format_args!("{outputs} × {inputs} weights, {outputs} biases or none"))
                 .got(format_args!("{} weights, {} biases", self.weights.len(), self.bias.len())));
         }
-        match self.weights.iter().chain(&self.bias).find(|value| !value.is_finite()) {
-            Some(value) => {
-                Err(not_finite(format!("layer {name} has a weight or bias that is not finite"))
-                    .got(value))
-            }
-            None => Ok(()),
-        }
+        check_finite(&format!("layer {name}"), &self.weights)?;
+        check_finite(&format!("the bias of layer {name}"), &self.bias)
     }
 }
 
@@ -189,7 +173,6 @@ fn shown(name: &str) -> String {
     name.chars().take(80).flat_map(char::escape_debug).chain(more.chars()).collect()
 }
 
-/// Axes as errors show them.
 fn shape(dims: &[usize]) -> String {
     let shown: Vec<_> = dims.iter().take(8).map(ToString::to_string).collect();
     format!("[{}{}]", shown.join(", "), if dims.len() > 8 { ", …" } else { "" })
@@ -201,6 +184,11 @@ fn elements(dims: &[usize]) -> Option<usize> {
     dims.iter().try_fold(1_usize, |product, &dim| product.checked_mul(dim)).filter(|&n| n > 0)
 }
 
+/// Floats as little-endian bytes.
+fn le_bytes(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
 /// Little-endian numbers as floats; those of an element type that takes `N` bytes.
 fn floats<const N: usize>(bytes: &[u8], value: impl Fn([u8; N]) -> f32) -> Vec<f32> {
     bytes.as_chunks::<N>().0.iter().map(|&chunk| value(chunk)).collect()
@@ -208,20 +196,12 @@ fn floats<const N: usize>(bytes: &[u8], value: impl Fn([u8; N]) -> f32) -> Vec<f
 
 /// The first value that is not finite is an error that says where it is.
 fn check_finite(name: &str, values: &[f32]) -> Result<()> {
+    let Some(at) = values.iter().position(|value| !value.is_finite()) else { return Ok(()) };
     let name = shown(name);
-    match values.iter().enumerate().find(|(_, value)| !value.is_finite()) {
-        Some((at, value)) => {
-            Err(not_finite(format!("{name} holds a value that is not a finite 32-bit float"))
-                .got(format_args!("{value} at place {at} (counted from 0)")))
-        }
-        None => Ok(()),
-    }
-}
-
-fn not_finite(what: String) -> Error {
-    Error::new(what)
+    Err(Error::new(format!("{name} holds a value that is not a finite 32-bit float"))
         .expected("numbers within the range of 32-bit floats")
-        .help("the training of the network has diverged, or its file is damaged: save it again")
+        .got(format_args!("{} at place {at} (counted from 0)", values[at]))
+        .help("the training of the network has diverged, or its file is damaged: save it again"))
 }
 
 #[cfg(test)]
@@ -282,7 +262,7 @@ mod tests {
             sum: true,
             requested: vec![5],
         };
-        assert_eq!(Meta::from_text(&meta.to_text().unwrap()), Some(meta));
+        assert_eq!(Meta::from_text(&meta.to_text()), Some(meta));
         for other in ["", "{}", "[1]", "{\"sum\": 3}", &"[".repeat(5000)] {
             assert_eq!(Meta::from_text(other), None, "{other:.20}");
         }

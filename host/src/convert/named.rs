@@ -8,7 +8,6 @@
 //! layer 10 is behind layer 9.
 
 use clap::ValueEnum;
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::{Dense, Network, Tensor, elements, onnx, shape, shown};
@@ -26,7 +25,6 @@ pub enum Layout {
     InOut,
 }
 
-/// What an array is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     /// Weights, `outputs × inputs` by their name.
@@ -39,7 +37,6 @@ enum Role {
     Unknown,
 }
 
-/// The arrays of a layer.
 struct Pair {
     name: String,
     weights: Tensor,
@@ -65,9 +62,8 @@ pub fn network(tensors: Vec<Tensor>, chosen: Option<&[String]>, layout: Layout) 
     Ok(network)
 }
 
-/// Weights and biases, layer by layer.
 fn pairs(tensors: Vec<Tensor>, chosen: Option<&[String]>) -> Result<Vec<Pair>> {
-    let mut by_layer: BTreeMap<Natural, Vec<(Role, Tensor)>> = BTreeMap::new();
+    let mut by_layer: BTreeMap<String, Vec<(Role, Tensor)>> = BTreeMap::new();
     let nameless =
         chosen.is_none() && tensors.iter().all(|tensor| role(&tensor.name).0 == Role::Unknown);
     if nameless {
@@ -75,18 +71,18 @@ fn pairs(tensors: Vec<Tensor>, chosen: Option<&[String]>) -> Result<Vec<Pair>> {
     }
     for tensor in tensors {
         let (role, layer) = role(&tensor.name);
-        by_layer.entry(Natural(layer)).or_default().push((role, tensor));
+        by_layer.entry(layer).or_default().push((role, tensor));
     }
     let Some(chosen) = chosen else {
-        return by_layer.into_iter().map(|(layer, arrays)| pair(&layer.0, arrays)).collect();
+        let mut layers: Vec<_> = by_layer.into_iter().collect();
+        layers.sort_by(|(a, _), (b, _)| natural(a).cmp(&natural(b)));
+        return layers.into_iter().map(|(layer, arrays)| pair(&layer, arrays)).collect();
     };
     let mut pairs = Vec::new();
     for name in chosen {
         // A layer's name, or the name of its weights.
-        let layer =
-            if by_layer.contains_key(&Natural(name.clone())) { name.clone() } else { role(name).1 };
-        let Some(arrays) = by_layer.remove(&Natural(layer)) else {
-            let names: Vec<_> = by_layer.keys().take(20).map(|layer| shown(&layer.0)).collect();
+        let Some(arrays) = by_layer.remove(name).or_else(|| by_layer.remove(&role(name).1)) else {
+            let names: Vec<_> = by_layer.keys().take(20).map(|layer| shown(layer)).collect();
             let name = shown(name);
             return Err(Error::new(format!("the file has no layer {name}, or it is named twice"))
                 .expected("layers of the file, such as fc1 for fc1.weight")
@@ -100,7 +96,7 @@ fn pairs(tensors: Vec<Tensor>, chosen: Option<&[String]>) -> Result<Vec<Pair>> {
 
 /// Arrays without telling names: weights have two axes, biases one.
 fn in_order(mut tensors: Vec<Tensor>) -> Result<Vec<Pair>> {
-    tensors.sort_by(|a, b| natural(&a.name, &b.name));
+    tensors.sort_by(|a, b| natural(&a.name).cmp(&natural(&b.name)));
     let (weights, biases): (Vec<_>, Vec<_>) =
         tensors.into_iter().partition(|tensor| tensor.dims.len() == 2);
     if weights.is_empty() || ![0, weights.len()].contains(&biases.len()) {
@@ -121,7 +117,6 @@ fn in_order(mut tensors: Vec<Tensor>) -> Result<Vec<Pair>> {
     Ok(pairs.collect())
 }
 
-/// The pair of one layer.
 fn pair(layer: &str, arrays: Vec<(Role, Tensor)>) -> Result<Pair> {
     let (mut biases, mut weights): (Vec<_>, Vec<_>) =
         arrays.into_iter().partition(|(role, _)| *role == Role::Biases);
@@ -141,25 +136,20 @@ fn pair(layer: &str, arrays: Vec<(Role, Tensor)>) -> Result<Pair> {
 }
 
 impl Pair {
-    /// Axes of the weights, checked.
     fn axes(&self) -> Result<[usize; 2]> {
         match self.weights.dims[..] {
             [a, b] if self.weights.values.is_some() && elements(&[a, b]).is_some() => Ok([a, b]),
-            _ => Err(Error::new(format!(
-                "the weights of layer {} are no matrix of \
-                floats",
-                self.name
-            ))
-            .expected("two axes, and floats of 16, 32 or 64 bits")
-            .got(format_args!(
-                "axes {}{}",
-                shape(&self.weights.dims),
-                if self.weights.values.is_none() { ", of another type" } else { "" }
-            ))
-            .help(
-                "choose the layers of the MLP with --layers; convolutions and others are not \
-                    supported",
-            )),
+            _ => {
+                let what = format!("the weights of layer {} are no matrix of floats", self.name);
+                let other = if self.weights.values.is_none() { ", of another type" } else { "" };
+                Err(Error::new(what)
+                    .expected("two axes, and floats of 16, 32 or 64 bits")
+                    .got(format_args!("axes {}{other}", shape(&self.weights.dims)))
+                    .help(
+                        "choose the layers of the MLP with --layers; convolutions and others are \
+                        not supported",
+                    ))
+            }
         }
     }
 
@@ -270,46 +260,16 @@ fn role(name: &str) -> (Role, String) {
     (Role::Unknown, name.to_owned())
 }
 
-/// A name in the order in which people count.
-#[derive(Debug, PartialEq, Eq)]
-struct Natural(String);
-
-impl Ord for Natural {
-    fn cmp(&self, other: &Self) -> Ordering {
-        natural(&self.0, &other.0)
+/// A key that sorts names as people count: runs of digits as numbers, all else as bytes; equal only
+/// where the texts are.
+fn natural(name: &str) -> (Vec<(u8, usize, &[u8])>, &str) {
+    fn key(run: &[u8]) -> (u8, usize, &[u8]) {
+        let is_number = run[0].is_ascii_digit();
+        let zeros = run.iter().take_while(|c| **c == b'0' || !is_number).count();
+        (if is_number { b'0' } else { run[0] }, run.len() - zeros, &run[zeros..])
     }
-}
-
-impl PartialOrd for Natural {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// Runs of digits compare as numbers, all else as bytes; equal only where the texts are.
-fn natural(a: &str, b: &str) -> Ordering {
-    let (mut x, mut y) = (a.as_bytes(), b.as_bytes());
-    while let (Some((p, rest_x)), Some((q, rest_y))) = (x.split_first(), y.split_first()) {
-        if p.is_ascii_digit() && q.is_ascii_digit() {
-            let ((m, after_x), (n, after_y)) = (digits(x), digits(y));
-            match m.len().cmp(&n.len()).then(m.cmp(n)) {
-                Ordering::Equal => (x, y) = (after_x, after_y),
-                order => return order,
-            }
-        } else {
-            match p.cmp(q) {
-                Ordering::Equal => (x, y) = (rest_x, rest_y),
-                order => return order,
-            }
-        }
-    }
-    x.len().cmp(&y.len()).then(a.cmp(b))
-}
-
-/// The digits at the start without zeros ahead, and what follows them.
-fn digits(text: &[u8]) -> (&[u8], &[u8]) {
-    let (run, rest) = text.split_at(text.iter().take_while(|c| c.is_ascii_digit()).count());
-    (run.get(run.iter().take_while(|c| **c == b'0').count()..).unwrap_or_default(), rest)
+    let runs = name.as_bytes().chunk_by(|a, b| a.is_ascii_digit() && b.is_ascii_digit());
+    (runs.map(key).collect(), name)
 }
 
 #[cfg(test)]

@@ -1,14 +1,11 @@
 //! safetensors: a header of JSON with names, types, shapes and places, then the values.
-//!
-//! The crate of the format's authors reads it: it checks that the places cover the file without
-//! gaps and overlaps.
 
 use std::collections::HashMap;
 
 use half::{bf16, f16};
 use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorView};
 
-use super::{Dense, Meta, Tensor, check_finite, floats, shown};
+use super::{Dense, Meta, Tensor, check_finite, floats, le_bytes, shown};
 use crate::{Error, Result};
 
 /// Bytes of a header that is read; that of a model of eight layers has about a thousand.
@@ -63,10 +60,10 @@ pub fn write(layers: &[Dense], meta: Option<&Meta>) -> Result<Vec<u8>> {
         arrays.push((
             format!("{}.weight", 2 * l),
             vec![layer.outputs, layer.inputs],
-            bytes(&layer.weights),
+            le_bytes(&layer.weights),
         ));
         if !layer.bias.is_empty() {
-            arrays.push((format!("{}.bias", 2 * l), vec![layer.outputs], bytes(&layer.bias)));
+            arrays.push((format!("{}.bias", 2 * l), vec![layer.outputs], le_bytes(&layer.bias)));
         }
     }
     let views = arrays.iter().map(|(name, dims, bytes)| {
@@ -74,9 +71,8 @@ pub fn write(layers: &[Dense], meta: Option<&Meta>) -> Result<Vec<u8>> {
     });
     let views = views.collect::<std::result::Result<Vec<_>, _>>().map_err(malformed)?;
     // One key: the crate writes a hash map, whose order would change from run to run.
-    let meta =
-        meta.map(|meta| Ok::<_, Error>(HashMap::from([(Meta::KEY.to_owned(), meta.to_text()?)])));
-    safetensors::serialize(views, meta.transpose()?).map_err(malformed)
+    let meta = meta.map(|meta| HashMap::from([(Meta::KEY.to_owned(), meta.to_text())]));
+    safetensors::serialize(views, meta).map_err(malformed)
 }
 
 /// A header is JSON, which takes many times its length to hold: it is bounded before it is read.
@@ -84,8 +80,7 @@ fn check_header(bytes: &[u8]) -> Result<()> {
     match bytes.first_chunk::<8>().map(|size| u64::from_le_bytes(*size)) {
         Some(len) if len > HEADER_LIMIT => {
             Err(Error::new("the header of the safetensors file is too long")
-                .expected(format_args!("at most {HEADER_LIMIT} bytes"))
-                .got(format_args!("{len} bytes"))
+                .mismatch(format_args!("at most {HEADER_LIMIT} bytes"), format_args!("{len} bytes"))
                 .help(
                     "save only the layers that are wanted, or the file is damaged: copy it again",
                 ))
@@ -111,10 +106,6 @@ fn tensor(name: &str, view: &TensorView<'_>) -> Result<Tensor> {
     };
     values.as_deref().map_or(Ok(()), |values| check_finite(name, values))?;
     Ok(Tensor { name: name.to_owned(), dims: view.shape().to_vec(), values })
-}
-
-fn bytes(values: &[f32]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "goes to map_err")]

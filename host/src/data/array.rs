@@ -1,67 +1,39 @@
 //! Numbers and their shape, to be written.
 
+use bytemuck::{NoUninit, cast_slice};
+
 use crate::{Error, Result};
 
-/// Numbers to be written.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Numbers<'a> {
-    /// 32-bit floats.
-    F32(&'a [f32]),
-    /// 32-bit indices.
-    U32(&'a [u32]),
-    /// Bytes.
-    U8(&'a [u8]),
-    /// Signed bytes.
-    I8(&'a [i8]),
+/// Numbers that an [`Array`] holds.
+pub trait Number: NoUninit {
+    /// As NPY calls the type, without the order of its bytes.
+    const NAME: &str;
 }
 
-impl Numbers<'_> {
-    /// How many there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        match self {
-            Self::F32(v) => v.len(),
-            Self::U32(v) => v.len(),
-            Self::U8(v) => v.len(),
-            Self::I8(v) => v.len(),
-        }
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+impl Number for f32 {
+    const NAME: &str = "f4";
 }
 
-macro_rules! numbers_from {
-    ($($variant:ident $number:ty),*) => {$(
-        impl<'a> From<&'a [$number]> for Numbers<'a> {
-            fn from(values: &'a [$number]) -> Self {
-                Self::$variant(values)
-            }
-        }
-
-        impl<'a> From<&'a Vec<$number>> for Numbers<'a> {
-            fn from(values: &'a Vec<$number>) -> Self {
-                Self::$variant(values)
-            }
-        }
-
-        impl<'a, const N: usize> From<&'a [$number; N]> for Numbers<'a> {
-            fn from(values: &'a [$number; N]) -> Self {
-                Self::$variant(values)
-            }
-        }
-    )*};
+impl Number for u32 {
+    const NAME: &str = "u4";
 }
-numbers_from!(F32 f32, U32 u32, U8 u8, I8 i8);
+
+impl Number for u8 {
+    const NAME: &str = "u1";
+}
+
+impl Number for i8 {
+    const NAME: &str = "i1";
+}
 
 /// Numbers and their shape, row-major.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Array<'a> {
-    shape: Vec<usize>,
-    values: Numbers<'a>,
+    pub(super) shape: Vec<usize>,
+    /// [`Number::NAME`]
+    pub(super) name: &'static str,
+    /// The values in the order of bytes of this machine.
+    pub(super) bytes: &'a [u8],
 }
 
 impl<'a> Array<'a> {
@@ -75,35 +47,12 @@ impl<'a> Array<'a> {
     /// assert!(Array::new(&[2, 3], &[0.5f32; 6]).is_ok());
     /// assert!(Array::new(&[2, 3], &[0.5f32; 5]).is_err());
     /// ```
-    pub fn new(shape: &[usize], values: impl Into<Numbers<'a>>) -> Result<Self> {
-        let values = values.into();
+    pub fn new<T: Number>(shape: &[usize], values: &'a [T]) -> Result<Self> {
         let len = shape.iter().try_fold(1usize, |product, &dim| product.checked_mul(dim));
         if len != Some(values.len()) || shape.len() > 32 {
             return Err(Error::new("the number of values does not fit the shape")
-                .expected(format_args!("{shape:?}"))
-                .got(format_args!("{} values", values.len())));
+                .mismatch(format_args!("{shape:?}"), format_args!("{} values", values.len())));
         }
-        Ok(Self { shape: shape.to_vec(), values })
-    }
-
-    /// Length of every axis.
-    #[must_use]
-    pub fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    /// The values, row-major.
-    #[must_use]
-    pub fn values(&self) -> Numbers<'a> {
-        self.values
-    }
-
-    /// Bytes that the values take.
-    pub(super) fn bytes(&self) -> u64 {
-        let size = match self.values {
-            Numbers::F32(_) | Numbers::U32(_) => 4,
-            Numbers::U8(_) | Numbers::I8(_) => 1,
-        };
-        self.values.len() as u64 * size
+        Ok(Self { shape: shape.to_vec(), name: T::NAME, bytes: cast_slice(values) })
     }
 }

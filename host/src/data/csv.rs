@@ -45,48 +45,47 @@ pub(super) fn append<R: Read>(
     let mut lines = Lines::new(source)?;
     let mut cells = Vec::new();
     let mut row = Vec::new();
-    let mut names = None;
     let before = rows.seen;
     while lines.row(&mut cells)? {
         if lines.cols == 0 {
             lines.cols = cells.len();
             rows.announce(0, cells.len(), false)?;
-            if is_header(&cells, lines.decimal_comma()) {
+            if is_header(&cells, lines.decimal_comma) {
                 let found = column_names(&cells);
                 lines.check_distinct(&found)?;
-                names = Some(found);
+                lines.names = Some(found);
                 continue;
             }
         }
-        lines.numbers(&cells, names.as_deref(), &mut row)?;
+        lines.numbers(&cells, &mut row)?;
         rows.push(&row)?;
     }
     if rows.seen == before {
         return Err(Error::new("the file holds no rows of numbers")
             .expected("at least one line of numbers")
-            .got(if names.is_some() { "a line of names" } else { "blank lines" })
+            .got(if lines.names.is_some() { "a line of names" } else { "blank lines" })
             .help("check what wrote the file, or pass another"));
     }
     rows.shrink();
-    Ok(names)
+    Ok(lines.names)
 }
 
 /// Longest cell, in bytes: what is longer is not a number but a quote that nothing closes.
 const CELL_LIMIT: usize = 1 << 12;
 
-/// What to do about a cell that runs over lines.
 const OPEN_QUOTE: &str = "look for a quote that is not closed";
 
-/// How much of the start is looked at to find the separator.
 const HEAD: u64 = 1 << 16;
 
 /// Rows of cells, and the line that each starts on.
 struct Lines<R> {
     input: std::io::Chain<std::io::Cursor<Vec<u8>>, BufReader<R>>,
     parser: Reader,
-    delimiter: u8,
+    /// Where commas do not separate cells.
+    decimal_comma: bool,
     /// Cells of the first row; 0 before it.
     cols: usize,
+    names: Option<Vec<String>>,
     buffer: Vec<u8>,
     /// Ends of lines passed outside of rows.
     skipped: u64,
@@ -103,24 +102,20 @@ impl<R: Read> Lines<Source<R>> {
         }
         if head.contains(&0) {
             return Err(Error::new("not a text file")
-                .expected("CSV in UTF-8")
-                .got("bytes of zero")
+                .mismatch("CSV in UTF-8", "bytes of zero")
                 .help("pass a file in idx, NPY, NPZ or CSV format; save text as UTF-8"));
         }
         let delimiter = delimiter(&head);
         Ok(Self {
             input: std::io::Cursor::new(head).chain(BufReader::new(source)),
             parser: ReaderBuilder::new().delimiter(delimiter).build(),
-            delimiter,
+            decimal_comma: delimiter != b',',
             cols: 0,
+            names: None,
             buffer: vec![0; CELL_LIMIT],
             skipped: 0,
             line: 0,
         })
-    }
-
-    fn decimal_comma(&self) -> bool {
-        self.delimiter != b','
     }
 
     /// The cells of the next row that is not blank; false at the end.
@@ -154,18 +149,23 @@ impl<R: Read> Lines<Source<R>> {
 
     fn cells(&mut self, cells: &mut Vec<String>) -> Result<()> {
         let (mut len, mut count) = (0, 0);
-        let mut quotes = Quotes::default();
+        // Quotes of a cell that starts with one, which the parser takes for closed at the end of
+        // the file: one within quotes is written twice, so those of a whole cell are even.
+        let (mut quoted, mut quotes) = (None, 0);
         loop {
             let input = self.input.fill_buf().map_err(unreadable)?;
             let at_end = input.is_empty();
             let (result, read, written) = self.parser.read_field(input, &mut self.buffer[len..]);
-            quotes.see(&input[..read]);
+            quoted = quoted.or(input[..read].first().map(|first| *first == b'"'));
+            if quoted == Some(true) {
+                quotes += input[..read].iter().filter(|&&byte| byte == b'"').count();
+            }
             self.input.consume(read);
             len += written;
             let record_end = match result {
                 ReadFieldResult::InputEmpty => continue,
                 ReadFieldResult::OutputFull => return Err(self.too_long(count)),
-                _ if at_end && quotes.open() => return Err(self.open_quote(count)),
+                _ if at_end && quotes % 2 == 1 => return Err(self.open_quote(count)),
                 ReadFieldResult::Field { record_end } => record_end,
                 ReadFieldResult::End => true,
             };
@@ -176,7 +176,7 @@ impl<R: Read> Lines<Source<R>> {
                 str::from_utf8(&self.buffer[..len]).map_err(|_| self.not_utf8(len, count))?;
             cells[count].clear();
             cells[count].push_str(text);
-            (len, count, quotes) = (0, count + 1, Quotes::default());
+            (len, count, quoted, quotes) = (0, count + 1, None, 0);
             if record_end {
                 cells.truncate(count);
                 return Ok(());
@@ -184,13 +184,7 @@ impl<R: Read> Lines<Source<R>> {
         }
     }
 
-    /// The numbers in the cells of the last row.
-    fn numbers(
-        &self,
-        cells: &[String],
-        names: Option<&[String]>,
-        values: &mut Vec<f32>,
-    ) -> Result<()> {
+    fn numbers(&self, cells: &[String], values: &mut Vec<f32>) -> Result<()> {
         let cols = self.cols;
         if cells.len() != cols {
             return Err(Error::new("the rows have different lengths")
@@ -201,11 +195,10 @@ impl<R: Read> Lines<Source<R>> {
                     false => "every line must have the same number of cells",
                 }));
         }
-        let decimal_comma = self.decimal_comma();
         values.clear();
         for (column, cell) in cells.iter().enumerate() {
-            let value = number(cell, decimal_comma)
-                .ok_or_else(|| self.not_a_number(cell, column, names))?;
+            let value =
+                number(cell, self.decimal_comma).ok_or_else(|| self.not_a_number(cell, column))?;
             if !value.is_finite() {
                 return Err(not_finite(cell.trim(), self.place(column)));
             }
@@ -219,15 +212,14 @@ impl<R: Read> Lines<Source<R>> {
         format!("line {}, column {}", self.line, column + 1)
     }
 
-    fn not_a_number(&self, cell: &str, column: usize, names: Option<&[String]>) -> Error {
+    fn not_a_number(&self, cell: &str, column: usize) -> Error {
         let shown: String = cell.chars().take(40).collect();
-        let name = names.and_then(|names| names.get(column));
+        let name = self.names.as_ref().and_then(|names| names.get(column));
         let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
         let what =
             if cell.trim().is_empty() { "a cell is empty" } else { "a cell is not a number" };
         Error::new(what)
-            .expected("a number")
-            .got(format_args!("{shown:?} in {}{name}", self.place(column)))
+            .mismatch("a number", format_args!("{shown:?} in {}{name}", self.place(column)))
             .help(match cell.contains('\n') {
                 true => OPEN_QUOTE,
                 false => "fill or remove the row, or remove the column; classes must be numbers",
@@ -272,55 +264,22 @@ impl<R: Read> Lines<Source<R>> {
     }
 }
 
-/// Quotes in the bytes of one cell, which the parser takes for closed at the end of the file.
-#[derive(Default)]
-struct Quotes {
-    started: bool,
-    quoted: bool,
-    count: usize,
-}
-
-impl Quotes {
-    fn see(&mut self, bytes: &[u8]) {
-        if let (false, Some(first)) = (self.started, bytes.first()) {
-            (self.started, self.quoted) = (true, *first == b'"');
-        }
-        if self.quoted {
-            self.count += bytes.iter().filter(|&&byte| byte == b'"').count();
-        }
-    }
-
-    /// A quote within quotes is written twice, so those of a whole cell are even in number.
-    fn open(&self) -> bool {
-        !self.count.is_multiple_of(2)
-    }
-}
-
 /// What separates the cells of the first line that is not blank.
 fn delimiter(head: &[u8]) -> u8 {
     let head = head.trim_ascii_start();
     let mut quoted = false;
-    let mut seen = [false; DELIMITERS.len()];
-    let mut end = head.len();
-    for (i, byte) in head.iter().enumerate() {
-        match byte {
-            b'"' => quoted = !quoted,
-            _ if quoted => {}
-            b'\n' | b'\r' => {
-                end = i;
-                break;
-            }
-            _ => DELIMITERS.iter().zip(&mut seen).for_each(|(own, seen)| *seen |= own == byte),
-        }
-    }
-    match DELIMITERS.iter().zip(seen).find(|(_, seen)| *seen) {
-        Some((&delimiter, _)) => delimiter,
-        None if are_numbers(&head[..end]) => b' ',
+    let is_end = |byte: &u8| {
+        quoted ^= *byte == b'"';
+        !quoted && matches!(byte, b'\n' | b'\r')
+    };
+    let line = &head[..head.iter().position(is_end).unwrap_or(head.len())];
+    let outside = line.split(|byte| *byte == b'"').step_by(2);
+    match b"\t;,".iter().find(|own| outside.clone().flatten().any(|byte| byte == *own)) {
+        Some(&delimiter) => delimiter,
+        None if are_numbers(line) => b' ',
         None => b',',
     }
 }
-
-const DELIMITERS: [u8; 3] = *b"\t;,";
 
 /// Whether a line is several numbers with single spaces between, as numpy writes text.
 fn are_numbers(line: &[u8]) -> bool {
@@ -338,13 +297,10 @@ fn is_header(cells: &[String], decimal_comma: bool) -> bool {
         && cells().all(|cell| !is_number(cell) || is_count(cell))
 }
 
-/// The names in a header; numpy marks its headers with `#`.
 fn column_names(cells: &[String]) -> Vec<String> {
     let mut names: Vec<_> = cells.iter().map(|cell| cell.trim().to_owned()).collect();
-    if let Some(first) = names.first_mut()
-        && let Some(unmarked) = first.strip_prefix("# ")
-    {
-        *first = unmarked.to_owned();
+    if let Some(unmarked) = names.first().and_then(|first| first.strip_prefix("# ")) {
+        names[0] = unmarked.to_owned();
     }
     names
 }

@@ -1,5 +1,4 @@
-//! Rendered digits: the labelled pictures that ship with the crate, drawn from a seed instead of
-//! stored.
+//! Rendered digits: labelled pictures drawn from a seed.
 //!
 //! A digit is a few strokes (polylines and elliptic arcs) in a box one unit high. Every image bends
 //! the box by a random 3×3 lattice of control points, then scales, slants, turns and shifts it,
@@ -11,9 +10,7 @@
 //!
 //! and its ink is the share of a pixel that the pen covers at the distance from the nearest stroke.
 //!
-//! Image `i` is a function of (seed, i) alone: a longer data set starts with the shorter one, and
-//! threads change nothing. Maths comes from [`tamis::base::math`], so the bytes are the same on
-//! every machine.
+//! Image `i` is a function of (seed, i) alone, the same on every machine and with any threads.
 
 use crate::{Error, Result};
 use rayon::prelude::*;
@@ -71,8 +68,7 @@ pub(crate) fn check_side(side: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::new("digits cannot be drawn at this size")
-        .expected(format!("a side (--side) of {MIN_SIDE} to {MAX_SIDE} pixels"))
-        .got(side)
+        .mismatch(format!("a side (--side) of {MIN_SIDE} to {MAX_SIDE} pixels"), side)
         .help("8 and 28 are common sides"))
 }
 
@@ -137,7 +133,6 @@ static GLYPHS: [&[&[Stroke]]; CLASSES] = [
     ],
 ];
 
-/// Pieces that an arc of a full turn is cut into.
 const PIECES: f32 = 24.0;
 
 /// How one image differs from the plain glyph.
@@ -147,7 +142,6 @@ struct Hand {
     slant: f32,
     /// Width and height of the unit box, in pixels.
     size: Point,
-    /// Centre of the glyph, in pixels.
     centre: Point,
     /// Half the width of the pen, in pixels.
     pen: f32,
@@ -213,7 +207,6 @@ fn label_of(seed: u64, index: u64) -> u8 {
     order[(index % CLASSES as u64) as usize]
 }
 
-/// Draws one digit into `image`, `side²` bytes.
 fn draw(digit: u8, rng: &mut Rng, side: usize, image: &mut [u8]) {
     let shapes = GLYPHS[usize::from(digit)];
     let shape = shapes[rng.below(shapes.len() as u32) as usize];
@@ -273,7 +266,6 @@ fn ink(cover: &mut [f32], side: usize, a: Point, b: Point, pen: f32) {
     }
 }
 
-/// Distance from `p` to the segment `a b`.
 fn distance(p: Point, a: Point, b: Point) -> f32 {
     let (along, to) = ([b[0] - a[0], b[1] - a[1]], [p[0] - a[0], p[1] - a[1]]);
     let length2 = along[0] * along[0] + along[1] * along[1];

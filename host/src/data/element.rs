@@ -1,7 +1,5 @@
-//! The numbers of binary files, streamed into a matrix.
-//!
-//! Values are read through one buffer of 64 KiB, decoded and put at their final place: there is
-//! never a second copy. Rows that are not chosen are decoded and checked, but take no room.
+//! The numbers of binary files, streamed into a matrix through one buffer of 64 KiB. Rows that are
+//! not chosen are decoded and checked, but take no room.
 
 use std::io::Read;
 
@@ -10,49 +8,20 @@ use super::matrix::Incoming;
 use super::source::{Source, truncated};
 use crate::{Error, Result};
 
-/// The type of a number in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Element {
-    Bool,
-    U8,
-    I8,
-    U16,
-    I16,
-    U32,
-    I32,
-    U64,
-    I64,
-    F32,
-    F64,
-}
+/// The types of numbers in files, as NPY calls them.
+pub(super) const ELEMENTS: [&str; 11] =
+    ["b1", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f4", "f8"];
 
-/// How the values of an array lie in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
-    pub(super) element: Element,
+    /// One of [`ELEMENTS`].
+    pub(super) element: &'static str,
     pub(super) big_endian: bool,
     /// The first axis runs fastest.
     pub(super) fortran: bool,
     pub(super) dims: Vec<u64>,
 }
 
-impl Element {
-    fn size(self) -> usize {
-        match self {
-            Self::Bool | Self::U8 | Self::I8 => 1,
-            Self::U16 | Self::I16 => 2,
-            Self::U32 | Self::I32 | Self::F32 => 4,
-            Self::U64 | Self::I64 | Self::F64 => 8,
-        }
-    }
-
-    /// Whether the values stay bytes in memory.
-    fn is_byte(self) -> bool {
-        matches!(self, Self::Bool | Self::U8)
-    }
-}
-
-/// Rows, and numbers of each.
 #[derive(Clone, Copy)]
 struct Shape {
     rows: usize,
@@ -70,7 +39,7 @@ impl Layout {
         let shape @ Shape { rows, cols } = self.shape()?;
         let bytes = self.bytes(rows, cols)?;
         source.expect(bytes)?;
-        into.announce(rows, cols, self.element.is_byte())?;
+        into.announce(rows, cols, ["b1", "u1"].contains(&self.element))?;
         // Taken out for the loop, so that `into` can say which rows are chosen.
         let mut values = std::mem::replace(&mut into.matrix.values, Values::U8(Vec::new()));
         match &mut values {
@@ -92,14 +61,12 @@ impl Layout {
     fn shape(&self) -> Result<Shape> {
         let Some((&rows, rest)) = self.dims.split_first() else {
             return Err(Error::new("the array is a single number")
-                .expected("at least one axis, of rows")
-                .got("shape []")
+                .mismatch("at least one axis, of rows", "shape []")
                 .help("save an array, in numpy: array.reshape(1, -1) is one row"));
         };
         if self.dims.contains(&0) {
             return Err(Error::new("the array holds no values")
-                .expected("every axis to be 1 or longer")
-                .got(format_args!("shape {:?}", self.dims))
+                .mismatch("every axis to be 1 or longer", format_args!("shape {:?}", self.dims))
                 .help("check what wrote the file, or pass another"));
         }
         let cols = rest.iter().try_fold(1u64, |product, &dim| product.checked_mul(dim));
@@ -108,15 +75,19 @@ impl Layout {
         shape.ok_or_else(|| self.too_large())
     }
 
+    /// Bytes of a number.
+    fn size(&self) -> usize {
+        usize::from(self.element.as_bytes()[1] - b'0')
+    }
+
     fn bytes(&self, rows: usize, cols: usize) -> Result<u64> {
-        let bytes = rows.checked_mul(cols).and_then(|n| n.checked_mul(self.element.size()));
+        let bytes = rows.checked_mul(cols).and_then(|n| n.checked_mul(self.size()));
         bytes.map(|n| n as u64).ok_or_else(|| self.too_large())
     }
 
     fn too_large(&self) -> Error {
         Error::new("the shape in the header is larger than any file")
-            .expected("a shape whose values fill the file")
-            .got(format_args!("shape {:?}", self.dims))
+            .mismatch("a shape whose values fill the file", format_args!("shape {:?}", self.dims))
             .help("the header is damaged or was edited: write the file again")
     }
 
@@ -129,11 +100,16 @@ impl Layout {
         Shape { rows, cols }: Shape,
         decode: impl Fn(&[u8], &mut Vec<T>),
     ) -> Result<()> {
-        let (size, total) = (self.element.size(), rows * cols);
-        let scatter =
-            if self.fortran && cols > 1 { Some(Scatter::new(into, rows, out.len())) } else { None };
-        if scatter.is_some() {
-            out.resize(out.len() + into.kept(rows) * cols, T::default());
+        let (size, total) = (self.size(), rows * cols);
+        let (start, by_column) = (out.len(), self.fortran && cols > 1);
+        let mut chosen = 0..;
+        // Number of each row among the chosen ones, where not all are.
+        let ranks = (by_column && into.chooses()).then(|| {
+            let rank = |row| if into.keeps(row) { chosen.next() } else { None };
+            (0..rows).map(rank).collect::<Vec<_>>()
+        });
+        if by_column {
+            out.resize(start + into.kept(rows) * cols, T::default());
         }
         let mut buffer = vec![0; 1 << 16];
         let mut piece = Vec::new();
@@ -149,24 +125,23 @@ impl Layout {
             piece.clear();
             decode(chunk, &mut piece);
             self.finite(&piece, chunk, done, Shape { rows, cols })?;
-            match &scatter {
-                Some(scatter) => {
-                    for (k, &value) in piece.iter().enumerate() {
-                        let (row, column) = self.place(done + k, rows, cols);
-                        if let Some(at) = scatter.row(row) {
-                            out[at * cols + column + scatter.start] = value;
-                        }
+            if by_column {
+                for (k, &value) in piece.iter().enumerate() {
+                    let (row, column) = self.place(done + k, rows, cols);
+                    if let Some(at) = ranks.as_ref().map_or(Some(row), |ranks| ranks[row]) {
+                        out[start + at * cols + column] = value;
                     }
                 }
-                None if into.chooses() => append_chosen(&piece, done, cols, into, out),
-                None => out.extend_from_slice(&piece),
+            } else if into.chooses() {
+                append_chosen(&piece, done, cols, into, out);
+            } else {
+                out.extend_from_slice(&piece);
             }
             done += want;
         }
         Ok(())
     }
 
-    /// Row and column of value `k` of the file.
     fn place(&self, k: usize, rows: usize, cols: usize) -> (usize, usize) {
         if !self.fortran {
             return (k / cols, k % cols);
@@ -204,29 +179,8 @@ impl Layout {
 
     /// Number `at` of `chunk` as the file has it, where that is more than an `f32` can hold.
     fn double(&self, chunk: &[u8], at: usize) -> Option<f64> {
-        let word = *chunk.as_chunks::<8>().0.get(at).filter(|_| self.element == Element::F64)?;
+        let word = *chunk.as_chunks::<8>().0.get(at).filter(|_| self.element == "f8")?;
         Some(if self.big_endian { f64::from_be_bytes(word) } else { f64::from_le_bytes(word) })
-    }
-}
-
-/// Where the rows of an array in Fortran order go: its values come column by column.
-struct Scatter {
-    /// Values that were there before.
-    start: usize,
-    /// Number of each row among the chosen ones, where not all are.
-    ranks: Option<Vec<Option<usize>>>,
-}
-
-impl Scatter {
-    fn new(into: &Incoming<'_>, rows: usize, start: usize) -> Self {
-        let mut kept = 0..;
-        let ranks =
-            || (0..rows).map(|row| if into.keeps(row) { kept.next() } else { None }).collect();
-        Self { start, ranks: into.chooses().then(ranks) }
-    }
-
-    fn row(&self, row: usize) -> Option<usize> {
-        self.ranks.as_ref().map_or(Some(row), |ranks| ranks[row])
     }
 }
 
@@ -251,25 +205,23 @@ fn append_chosen<T: Copy>(
 /// The error for a value that is not finite, or not as a 32-bit float.
 pub(super) fn not_finite(value: impl std::fmt::Display, place: impl std::fmt::Display) -> Error {
     Error::new("a value is not a finite 32-bit float")
-        .expected("numbers between -3.4e38 and 3.4e38")
-        .got(format_args!("{value} in {place}"))
+        .mismatch("numbers between -3.4e38 and 3.4e38", format_args!("{value} in {place}"))
         .help("remove NaN and infinite values; scale those that are beyond 32-bit floats")
 }
 
-/// What a matrix holds: bytes or floats.
 trait Number: Copy + Default + Into<f64> + std::fmt::Display {}
 
 impl Number for f32 {}
 impl Number for u8 {}
 
-fn decode_bytes(element: Element, chunk: &[u8], out: &mut Vec<u8>) {
+fn decode_bytes(element: &str, chunk: &[u8], out: &mut Vec<u8>) {
     match element {
-        Element::Bool => out.extend(chunk.iter().map(|&byte| u8::from(byte != 0))),
+        "b1" => out.extend(chunk.iter().map(|&byte| u8::from(byte != 0))),
         _ => out.extend_from_slice(chunk),
     }
 }
 
-fn decode_floats(element: Element, big_endian: bool, chunk: &[u8], out: &mut Vec<f32>) {
+fn decode_floats(element: &str, big_endian: bool, chunk: &[u8], out: &mut Vec<f32>) {
     macro_rules! decode {
         ($number:ty) => {{
             let (words, _) = chunk.as_chunks::<{ size_of::<$number>() }>();
@@ -281,16 +233,16 @@ fn decode_floats(element: Element, big_endian: bool, chunk: &[u8], out: &mut Vec
         }};
     }
     match element {
-        Element::Bool => out.extend(chunk.iter().map(|&byte| f32::from(u8::from(byte != 0)))),
-        Element::U8 => decode!(u8),
-        Element::I8 => decode!(i8),
-        Element::U16 => decode!(u16),
-        Element::I16 => decode!(i16),
-        Element::U32 => decode!(u32),
-        Element::I32 => decode!(i32),
-        Element::U64 => decode!(u64),
-        Element::I64 => decode!(i64),
-        Element::F32 => decode!(f32),
-        Element::F64 => decode!(f64),
+        "b1" => out.extend(chunk.iter().map(|&byte| f32::from(u8::from(byte != 0)))),
+        "u1" => decode!(u8),
+        "i1" => decode!(i8),
+        "u2" => decode!(u16),
+        "i2" => decode!(i16),
+        "u4" => decode!(u32),
+        "i4" => decode!(i32),
+        "u8" => decode!(u64),
+        "i8" => decode!(i64),
+        "f4" => decode!(f32),
+        _ => decode!(f64),
     }
 }

@@ -5,7 +5,7 @@
 
 use std::io::Read;
 
-use super::element::{Element, Layout};
+use super::element::Layout;
 use super::matrix::Incoming;
 use super::{Matrix, Source};
 use crate::{Error, Result};
@@ -28,20 +28,17 @@ pub fn read<R: Read>(source: Source<R>) -> Result<Matrix> {
     Ok(rows.matrix)
 }
 
-/// Whether a file that starts with `head` is meant to be idx.
 pub(super) fn matches(head: &[u8]) -> bool {
     matches!(head, [0, 0, kind, 1..=4, ..] if element(*kind).is_some())
 }
 
-/// Reads the rows of an idx file to the end of `rows`.
 pub(super) fn append<R: Read>(mut source: Source<R>, rows: &mut Incoming<'_>) -> Result<()> {
     let magic: [u8; 4] = source.array("the idx header")?;
     let [0, 0, kind, rank] = magic else { return Err(not_idx(magic)) };
     let element = element(kind).ok_or_else(|| not_idx(magic))?;
     if !(1..=4).contains(&rank) {
         return Err(Error::new("the rank of the idx file is not supported")
-            .expected("1 to 4 axes")
-            .got(format_args!("{rank} axes"))
+            .mismatch("1 to 4 axes", format_args!("{rank} axes"))
             .help("flatten the samples, one row each, and write the file again"));
     }
     let mut dims = Vec::new();
@@ -51,14 +48,14 @@ pub(super) fn append<R: Read>(mut source: Source<R>, rows: &mut Incoming<'_>) ->
     Layout { element, big_endian: true, fortran: false, dims }.append(source, rows)
 }
 
-fn element(kind: u8) -> Option<Element> {
+fn element(kind: u8) -> Option<&'static str> {
     Some(match kind {
-        0x08 => Element::U8,
-        0x09 => Element::I8,
-        0x0B => Element::I16,
-        0x0C => Element::I32,
-        0x0D => Element::F32,
-        0x0E => Element::F64,
+        0x08 => "u1",
+        0x09 => "i1",
+        0x0B => "i2",
+        0x0C => "i4",
+        0x0D => "f4",
+        0x0E => "f8",
         _ => return None,
     })
 }

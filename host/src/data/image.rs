@@ -6,8 +6,7 @@
 //!
 //! `x = [sin 2π v·b_1, …, sin 2π v·b_k, cos 2π v·b_1, …, cos 2π v·b_k]`, `y = brightness / 255`.
 //!
-//! The turns `v·b` are computed and reduced to one turn in double precision, sine and cosine by
-//! [`tamis::base::math`].
+//! The turns `v·b` are computed and reduced to one turn in double precision.
 
 use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
@@ -21,11 +20,9 @@ use super::matrix::zeros;
 use super::{Matrix, Values};
 use crate::{Error, Result, base::file};
 
-/// Stream of the frequencies.
 const FREQUENCIES: u64 = stream::USER + (0xd4 << 32);
 /// The largest side of a picture, in pixels.
 pub const MAX_SIDE: usize = 4096;
-/// The largest file of a picture, in bytes.
 const MAX_FILE: u64 = 256 << 20;
 
 /// A picture in memory.
@@ -55,23 +52,17 @@ pub struct Fourier {
 }
 
 impl Picture {
-    /// Reads a PNG file, grey or in colours, of 8 bits a number; what is transparent is taken as it
-    /// is without that.
+    /// Reads a PNG file, grey or in colours, of 8 bits a number; transparency is ignored.
     ///
     /// # Errors
     /// The file cannot be read, is no PNG, is damaged, or larger than [`MAX_SIDE`] pixels a side.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let (mut source, len) = file::open(path)?;
-        if len > MAX_FILE {
-            return Err(Error::new("the picture is too large")
-                .at(path)
-                .expected(format_args!("at most {MAX_FILE} bytes"))
-                .got(format_args!("{len} bytes"))
-                .help("scale the picture down"));
-        }
+        let (source, len) = file::open(path)?;
+        let checked = file::check_len("picture", len, MAX_FILE, "scale the picture down");
+        checked.map_err(|error| error.at(path))?;
         let mut bytes = Vec::new();
-        let read = source.by_ref().take(MAX_FILE).read_to_end(&mut bytes);
+        let read = source.take(MAX_FILE).read_to_end(&mut bytes);
         read.map_err(|e| Error::io("cannot read", path, e))?;
         Self::read(&bytes).map_err(|error| error.at(path))
     }
@@ -160,7 +151,6 @@ impl Picture {
 }
 
 impl Fourier {
-    /// Checks that features can be made so.
     pub(crate) fn check(&self) -> Result<()> {
         if self.features == 0 || !self.features.is_multiple_of(2) {
             return Err(Error::new("the number of Fourier features is out of bounds")
@@ -173,8 +163,7 @@ impl Fourier {
             .find(|v| !(*v >= 0.0 && v.is_finite()));
         wrong.map_or(Ok(()), |value| {
             Err(Error::new("the deviation of the frequencies is out of bounds")
-                .expected("a number of 0 or more")
-                .got(value)
+                .mismatch("a number of 0 or more", value)
                 .help("2 was published for 28×28 pixels, 5 for 32×32"))
         })
     }

@@ -27,17 +27,19 @@ use crate::{Error, Result, base::file};
 /// assert_eq!((matrix.rows, matrix.cols), (2, 2));
 /// ```
 pub fn load(path: impl AsRef<Path>) -> Result<Matrix> {
-    load_table(path).map(|table| table.matrix)
+    Table::read(path).map(|table| table.matrix)
 }
 
-/// Loads samples and, where there are any, the names of their columns.
-///
-/// # Errors
-/// As for [`load`].
-pub fn load_table(path: impl AsRef<Path>) -> Result<Table> {
-    let mut rows = Incoming::new(None);
-    let names = append_all(path.as_ref(), &mut rows)?;
-    Ok(Table { matrix: rows.matrix, names })
+impl Table {
+    /// Reads samples and, where there are any, the names of their columns.
+    ///
+    /// # Errors
+    /// As for [`load`].
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        let mut rows = Incoming::new(None);
+        let names = append_all(path.as_ref(), &mut rows)?;
+        Ok(Self { matrix: rows.matrix, names })
+    }
 }
 
 /// Loads labels: one number per sample.
@@ -49,26 +51,15 @@ pub fn load_labels(path: impl AsRef<Path>) -> Result<Vec<f32>> {
     load(path)?.into_column().map_err(|e| e.at(path))
 }
 
-/// Loads samples and their labels, from two files.
-///
-/// # Errors
-/// As for [`load`] and [`load_labels`]; or the numbers of samples and labels differ.
-pub fn load_labelled(
-    data: impl AsRef<Path>,
-    labels: impl AsRef<Path>,
-) -> Result<(Matrix, Vec<f32>)> {
-    load_chosen(data, labels, |_| Ok(None))
-}
-
 /// Loads those samples that `choose` names by their labels, and these labels, from two files.
 /// `choose` gives different row numbers, counted from 0, or `None` for all rows; samples and labels
 /// come in its order.
 ///
-/// The labels are read first, so that samples that are not chosen never take memory: they are only
-/// checked.
+/// Samples that are not chosen never take memory: they are only checked.
 ///
 /// # Errors
-/// As for [`load_labelled`] and [`select::gather`]; or `choose` fails.
+/// As for [`load`] and [`select::gather`]; the numbers of samples and labels differ; or `choose`
+/// fails.
 ///
 /// ```
 /// use tamis_host::data::{self, Values, select};
@@ -100,17 +91,6 @@ pub fn load_chosen(
 ///
 /// # Errors
 /// As for [`load_chosen`].
-///
-/// ```
-/// use tamis_host::data;
-/// let folder = tempfile::tempdir().unwrap();
-/// let (x, y) = (folder.path().join("x.csv"), folder.path().join("y.csv"));
-/// std::fs::write(&x, "10\n20\n").unwrap();
-/// std::fs::write(&y, "1,2,3\n4,5,6\n").unwrap();
-/// let labels = data::load(&y).unwrap();
-/// let (x, labels) = data::load_beside(&x, &y, labels, Some(vec![1])).unwrap();
-/// assert_eq!((x.rows, &labels[..]), (1, &[4.0, 5.0, 6.0][..]));
-/// ```
 pub fn load_beside(
     data: impl AsRef<Path>,
     path: impl AsRef<Path>,
@@ -126,25 +106,20 @@ pub fn load_beside(
     if seen != all {
         return Err(Error::new("the number of labels is not the number of samples")
             .at(path)
-            .expected(format_args!("{seen} labels"))
-            .got(all)
+            .mismatch(format_args!("{seen} labels"), all)
             .help("pass the labels that belong to the data, in the same order"));
     }
-    let (Some(chosen), Some(keep)) = (chosen, keep) else { return Ok((matrix, values)) };
+    let Some(chosen) = chosen else { return Ok((matrix, values)) };
     let mut kept = Vec::with_capacity(chosen.len() * cols);
     chosen.iter().for_each(|&row| kept.extend_from_slice(&values[row * cols..][..cols]));
-    let values = kept;
     if chosen.is_sorted() {
-        return Ok((matrix, values));
+        return Ok((matrix, kept));
     }
     // The rows read are in the order of the files.
-    let ranks = keep.iter().scan(0, |kept, &keep| {
-        let rank = *kept;
-        *kept += usize::from(keep);
-        Some(rank)
-    });
-    let ranks: Vec<usize> = ranks.collect();
-    Ok((select::gather(matrix, chosen.into_iter().map(|row| ranks[row]).collect())?, values))
+    let mut sorted = chosen.clone();
+    sorted.sort_unstable();
+    let ranks = chosen.iter().map(|row| sorted.partition_point(|other| other < row)).collect();
+    Ok((select::gather(matrix, ranks)?, kept))
 }
 
 /// Appends the rows of all files that `path` names: the column names.
@@ -157,15 +132,13 @@ fn append_all(path: &Path, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>
     Ok(names)
 }
 
-/// The files that a list with commas names, in order.
 fn files(path: &Path) -> Result<Vec<PathBuf>> {
     let text = path.to_str().filter(|text| text.contains(',') && !path.exists());
     let Some(text) = text else { return Ok(vec![path.to_owned()]) };
     let files: Vec<_> = text.split(',').map(|file| PathBuf::from(file.trim())).collect();
     if files.iter().any(|file| file.as_os_str().is_empty()) {
         return Err(Error::new("a file name is empty")
-            .expected("file names separated by commas")
-            .got(text)
+            .mismatch("file names separated by commas", text)
             .help("take out the comma that has no name beside it"));
     }
     Ok(files)
@@ -179,10 +152,8 @@ fn member(name: &Path) -> (PathBuf, Option<String>) {
     }
 }
 
-/// The most that is looked at to tell formats apart.
 const HEAD: usize = 8;
 
-/// Appends the rows of one file: the column names.
 fn append(name: &Path, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>>> {
     let (path, member) = member(name);
     let (mut file, len) = file::open(&path)?;
@@ -202,7 +173,7 @@ fn append(name: &Path, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>>> {
     if head.starts_with(&[0x1f, 0x8b]) {
         return append_compressed(&path, file, len, rows);
     }
-    append_plain(&path, &head, Source::new(file, Size::Exact(len)), rows)
+    append_plain(&path, &head, Source::new(file, Size::exact(len)), rows)
 }
 
 fn append_compressed(
@@ -243,8 +214,7 @@ fn append_plain<R: Read>(
     }
     if name.ends_with(".npz") {
         return Err(Error::new("not an NPZ archive")
-            .expected("magic PK")
-            .got(head.escape_ascii())
+            .mismatch("magic PK", head.escape_ascii())
             .help("give the file the ending of its format, or save it again with numpy.savez"));
     }
     if head.contains(&0) {
@@ -259,13 +229,12 @@ fn append_plain<R: Read>(
 
 fn empty() -> Error {
     Error::new("the file is empty")
-        .expected("idx, NPY, NPZ or CSV")
-        .got("0 bytes")
+        .mismatch("idx, NPY, NPZ or CSV", "0 bytes")
         .help("check what wrote the file, or pass another")
 }
 
 fn head(reader: &mut impl Read) -> Result<Vec<u8>> {
     let mut head = [0; HEAD];
-    let n = Source::new(reader, Size::AtMost(HEAD as u64)).fill(&mut head)?;
+    let n = Source::new(reader, Size::at_most(HEAD as u64)).fill(&mut head)?;
     Ok(head[..n].to_vec())
 }

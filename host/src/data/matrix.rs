@@ -79,8 +79,7 @@ impl Matrix {
     pub fn new(rows: usize, cols: usize, values: Values) -> Result<Self> {
         if rows.checked_mul(cols) != Some(values.len()) {
             return Err(Error::new("the number of values does not fit the shape")
-                .expected(format_args!("{rows} × {cols}"))
-                .got(values.len()));
+                .mismatch(format_args!("{rows} × {cols}"), values.len()));
         }
         Ok(Self { rows, cols, values })
     }
@@ -98,8 +97,7 @@ impl Matrix {
     pub fn into_column(self) -> Result<Vec<f32>> {
         if self.cols != 1 {
             return Err(Error::new("labels must be one column")
-                .expected("1 column")
-                .got(format_args!("{} columns", self.cols))
+                .mismatch("1 column", format_args!("{} columns", self.cols))
                 .help(
                     "pass the file of labels, or name the column of the data that holds them with \
                     --target",
@@ -108,28 +106,12 @@ impl Matrix {
         Ok(self.values.into_f32())
     }
 
-    /// Takes column `column` (counted from 0) out of the matrix, in place.
-    ///
-    /// # Errors
-    /// There is no such column, or no other.
-    ///
-    /// ```
-    /// use tamis_host::data::{Matrix, Values};
-    /// let mut matrix = Matrix::new(2, 2, Values::F32(vec![1.0, 10.0, 2.0, 20.0])).unwrap();
-    /// assert_eq!(matrix.take_column(1).unwrap(), [10.0, 20.0]);
-    /// assert_eq!(matrix, Matrix::new(2, 1, Values::F32(vec![1.0, 2.0])).unwrap());
-    /// ```
-    pub fn take_column(&mut self, column: usize) -> Result<Vec<f32>> {
+    /// Takes a column, one of several, out of the matrix, in place.
+    pub(super) fn take_column(&mut self, column: usize) -> Result<Vec<f32>> {
         let cols = self.cols;
-        if column >= cols {
-            return Err(Error::new("no such column")
-                .expected(format_args!("a column below {cols}, counted from 0"))
-                .got(column));
-        }
         if cols == 1 {
             return Err(Error::new("no inputs are left beside the target column")
-                .expected("at least 2 columns")
-                .got("1 column")
+                .mismatch("at least 2 columns", "1 column")
                 .help("pass a table that also holds the inputs"));
         }
         self.cols -= 1;
@@ -180,13 +162,11 @@ pub(super) struct Incoming<'a> {
 }
 
 impl<'a> Incoming<'a> {
-    /// Takes all rows, or those that `keep` says.
     pub(super) fn new(keep: Option<&'a [bool]>) -> Self {
         let matrix = Matrix { rows: 0, cols: 0, values: Values::U8(Vec::new()) };
         Self { matrix, seen: 0, keep }
     }
 
-    /// Whether not all rows are chosen.
     pub(super) fn chooses(&self) -> bool {
         self.keep.is_some()
     }
@@ -196,7 +176,6 @@ impl<'a> Incoming<'a> {
         self.keep.is_none_or(|keep| keep.get(self.seen + ahead).copied().unwrap_or(false))
     }
 
-    /// How many of the next `rows` rows are chosen.
     pub(super) fn kept(&self, rows: usize) -> usize {
         match self.keep {
             None => rows,
@@ -204,7 +183,6 @@ impl<'a> Incoming<'a> {
         }
     }
 
-    /// Appends one row of floats, if it is chosen.
     pub(super) fn push(&mut self, row: &[f32]) -> Result<()> {
         if self.keeps(0) {
             let values = self.matrix.floats();
@@ -238,7 +216,6 @@ impl<'a> Incoming<'a> {
         reserved.map_err(|_| no_room(kept, cols))
     }
 
-    /// Gives back memory that a text had reserved beyond its end.
     pub(super) fn shrink(&mut self) {
         match &mut self.matrix.values {
             Values::F32(v) => shrink(v),
@@ -247,7 +224,6 @@ impl<'a> Incoming<'a> {
     }
 }
 
-/// Bytes of a line of the cache.
 pub(crate) const LINE: usize = 64;
 
 /// Values that are left free behind the others: the operator moves all of them to where a line

@@ -36,8 +36,8 @@ pub mod select;
 mod source;
 mod table;
 
-pub use array::{Array, Numbers};
-pub use load::{load, load_beside, load_chosen, load_labelled, load_labels, load_table};
+pub use array::{Array, Number};
+pub use load::{load, load_beside, load_chosen, load_labels};
 pub(crate) use matrix::{LINE, shrink, spare};
 pub use matrix::{Matrix, Values};
 pub use problem::{DataFiles, Labels, Problem, Task};

@@ -7,9 +7,9 @@
 
 use std::io::{self, Read, Write};
 
-use super::element::{Element, Layout};
+use super::element::{ELEMENTS, Layout};
 use super::matrix::Incoming;
-use super::{Array, Matrix, Numbers, Source};
+use super::{Array, Matrix, Source};
 use crate::{Error, Result};
 
 /// Reads an NPY file: one row per index of the first axis, the others flattened; a single axis is
@@ -32,29 +32,22 @@ pub fn read<R: Read>(source: Source<R>) -> Result<Matrix> {
     Ok(rows.matrix)
 }
 
-/// Writes an array as NPY version 1.0, little-endian, C order; the same array always gives the same
-/// bytes.
+/// Writes an array as NPY version 1.0, C order; the same array always gives the same bytes.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write(out: &mut dyn Write, array: &Array<'_>) -> io::Result<()> {
     out.write_all(&header(array))?;
-    match array.values() {
-        Numbers::F32(v) => write_numbers(out, v, |x| x.to_le_bytes()),
-        Numbers::U32(v) => write_numbers(out, v, |x| x.to_le_bytes()),
-        Numbers::I8(v) => write_numbers(out, v, |x| x.to_le_bytes()),
-        Numbers::U8(v) => out.write_all(v),
-    }
+    out.write_all(array.bytes)
 }
 
-/// Whether a file that starts with `head` is meant to be NPY.
 pub(super) fn matches(head: &[u8]) -> bool {
     head.starts_with(MAGIC)
 }
 
 /// Reads an NPY file whose values take at most `most` bytes of memory, and its axes.
 pub(super) fn read_shaped<R: Read>(mut source: Source<R>, most: u64) -> Result<(Vec<u64>, Matrix)> {
-    let layout = Header::parse(&header_text(&mut source)?)?.layout()?;
+    let layout = layout(&header_text(&mut source)?)?;
     let values = layout.dims.iter().try_fold(4_u64, |bytes, &dim| bytes.checked_mul(dim));
     if values.is_none_or(|bytes| bytes > most) {
         return Err(Error::new("the array is too large")
@@ -67,10 +60,8 @@ pub(super) fn read_shaped<R: Read>(mut source: Source<R>, most: u64) -> Result<(
     Ok((layout.dims, rows.matrix))
 }
 
-/// Reads the rows of an NPY file to the end of `rows`.
 pub(super) fn append<R: Read>(mut source: Source<R>, rows: &mut Incoming<'_>) -> Result<()> {
-    let text = header_text(&mut source)?;
-    Header::parse(&text)?.layout()?.append(source, rows)
+    layout(&header_text(&mut source)?)?.append(source, rows)
 }
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
@@ -83,8 +74,7 @@ fn header_text<R: Read>(source: &mut Source<R>) -> Result<String> {
     let magic: [u8; 6] = source.array(NAME)?;
     if &magic != MAGIC {
         return Err(Error::new("not an NPY file")
-            .expected("magic \\x93NUMPY")
-            .got(magic.escape_ascii())
+            .mismatch("magic \\x93NUMPY", magic.escape_ascii())
             .help("pass a file in idx, NPY, NPZ or CSV format"));
     }
     let [major, minor] = source.array(NAME)?;
@@ -93,97 +83,67 @@ fn header_text<R: Read>(source: &mut Source<R>) -> Result<String> {
         2 | 3 => u32::from_le_bytes(source.array(NAME)?),
         _ => {
             return Err(Error::new("the NPY version is not supported")
-                .expected("1.0, 2.0 or 3.0")
-                .got(format_args!("{major}.{minor}"))
+                .mismatch("1.0, 2.0 or 3.0", format_args!("{major}.{minor}"))
                 .help("save the array again with numpy.save"));
         }
     };
     if len > HEADER_LIMIT {
         return Err(Error::new("the NPY header is too long")
-            .expected(format_args!("at most {HEADER_LIMIT} bytes"))
-            .got(format_args!("{len} bytes"))
+            .mismatch(format_args!("at most {HEADER_LIMIT} bytes"), format_args!("{len} bytes"))
             .help("the header is damaged: save the array again with numpy.save"));
     }
     let mut text = vec![0; len as usize];
     let got = source.fill(&mut text)?;
     if got < text.len() {
         return Err(Error::new("the file ends inside the NPY header")
-            .expected(format_args!("{len} bytes"))
-            .got(format_args!("{got} bytes"))
+            .mismatch(format_args!("{len} bytes"), format_args!("{got} bytes"))
             .help("the file is cut off or damaged: copy or download it again"));
     }
     String::from_utf8(text).map_err(|_| malformed("text in UTF-8", "other bytes"))
 }
 
 /// What a header says, such as `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Header {
-    descr: Option<String>,
-    fortran: Option<bool>,
-    dims: Option<Vec<u64>>,
-}
-
-impl Header {
-    fn parse(text: &str) -> Result<Self> {
-        let mut header = Self::default();
-        let mut cursor = Cursor { rest: text };
-        cursor.expect('{')?;
-        while !cursor.take('}') {
-            header.entry(&mut cursor)?;
-            if !cursor.take(',') {
-                cursor.expect('}')?;
-                break;
-            }
-        }
-        match cursor.rest.trim() {
-            "" => Ok(header),
-            rest => Err(malformed("the end of the header", rest)),
-        }
-    }
-
-    fn entry(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
+fn layout(text: &str) -> Result<Layout> {
+    let (mut descr, mut fortran, mut dims) = (None, None, None);
+    let mut cursor = Cursor { rest: text };
+    cursor.list('{', '}', |cursor| {
         let key = cursor.string()?;
         cursor.expect(':')?;
         match key {
             "descr" if cursor.at('[') => return Err(unsupported("a structured array")),
-            "descr" => self.descr = Some(cursor.string()?.to_owned()),
-            "fortran_order" => self.fortran = Some(cursor.boolean()?),
-            "shape" => self.dims = Some(cursor.tuple()?),
+            "descr" => descr = Some(cursor.string()?),
+            "fortran_order" => match cursor.word(char::is_alphabetic) {
+                word @ ("True" | "False") => fortran = Some(word == "True"),
+                other => return Err(malformed("True or False", other)),
+            },
+            "shape" => {
+                let dims = dims.insert(Vec::new());
+                cursor.list('(', ')', |cursor| {
+                    let digits = cursor.word(|c| c.is_ascii_digit());
+                    cursor.take('L'); // Python 2 marked long integers
+                    dims.push(digits.parse().map_err(|_| malformed("an axis length", digits))?);
+                    Ok(())
+                })?;
+            }
             other => return Err(malformed("descr, fortran_order and shape", other)),
         }
         Ok(())
+    })?;
+    if !cursor.rest.trim().is_empty() {
+        return Err(malformed("the end of the header", cursor.rest.trim()));
     }
-
-    fn layout(self) -> Result<Layout> {
-        let missing = |key: &str| malformed(key, "a header without it");
-        let descr = self.descr.ok_or_else(|| missing("descr"))?;
-        let (element, big_endian) = element(&descr).ok_or_else(|| unsupported(&descr))?;
-        let fortran = self.fortran.ok_or_else(|| missing("fortran_order"))?;
-        let dims = self.dims.ok_or_else(|| missing("shape"))?;
-        Ok(Layout { element, big_endian, fortran, dims })
-    }
+    let missing = |key: &str| malformed(key, "a header without it");
+    let descr = descr.ok_or_else(|| missing("descr"))?;
+    let (element, big_endian) = element(descr).ok_or_else(|| unsupported(descr))?;
+    let fortran = fortran.ok_or_else(|| missing("fortran_order"))?;
+    Ok(Layout { element, big_endian, fortran, dims: dims.ok_or_else(|| missing("shape"))? })
 }
 
 /// The type and byte order that a description such as `<f4` names.
-fn element(descr: &str) -> Option<(Element, bool)> {
+fn element(descr: &str) -> Option<(&'static str, bool)> {
     let (order, kind) = descr.split_at_checked(1)?;
-    if !["<", ">", "|", "="].contains(&order) {
-        return None;
-    }
-    let element = match kind {
-        "b1" => Element::Bool,
-        "u1" => Element::U8,
-        "i1" => Element::I8,
-        "u2" => Element::U16,
-        "i2" => Element::I16,
-        "u4" => Element::U32,
-        "i4" => Element::I32,
-        "u8" => Element::U64,
-        "i8" => Element::I64,
-        "f4" => Element::F32,
-        "f8" => Element::F64,
-        _ => return None,
-    };
+    let is_order = ["<", ">", "|", "="].contains(&order);
+    let element = ELEMENTS.into_iter().find(|own| is_order && *own == kind)?;
     Some((element, order == ">"))
 }
 
@@ -228,58 +188,51 @@ impl<'a> Cursor<'a> {
         Ok(string)
     }
 
-    fn boolean(&mut self) -> Result<bool> {
-        match self.word(char::is_alphabetic) {
-            "True" => Ok(true),
-            "False" => Ok(false),
-            other => Err(malformed("True or False", other)),
-        }
-    }
-
-    fn tuple(&mut self) -> Result<Vec<u64>> {
-        let mut dims = Vec::new();
-        self.expect('(')?;
-        while !self.take(')') {
-            let digits = self.word(|c| c.is_ascii_digit());
-            self.take('L'); // Python 2 marked long integers
-            dims.push(digits.parse().map_err(|_| malformed("an axis length", digits))?);
+    /// What stands between two brackets, parted by commas.
+    fn list(
+        &mut self,
+        open: char,
+        close: char,
+        mut item: impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        self.expect(open)?;
+        while !self.take(close) {
+            item(self)?;
             if !self.take(',') {
-                self.expect(')')?;
-                break;
+                return self.expect(close);
             }
         }
-        Ok(dims)
+        Ok(())
     }
 }
 
 fn malformed(expected: impl std::fmt::Display, got: impl std::fmt::Display) -> Error {
     let got: String = got.to_string().chars().take(40).collect();
     Error::new("the NPY header is malformed")
-        .expected(expected)
-        .got(format_args!("{got:?}"))
+        .mismatch(expected, format_args!("{got:?}"))
         .help("save the array again with numpy.save")
 }
 
 fn unsupported(descr: &str) -> Error {
     let descr: String = descr.chars().take(40).collect();
     Error::new("the values of the array are not of a supported type")
-        .expected("f4, f8, u1 to u8, i1 to i8 or b1")
-        .got(descr.escape_debug())
+        .mismatch("f4, f8, u1 to u8, i1 to i8 or b1", descr.escape_debug())
         .help("convert it in numpy: array.astype('float32')")
 }
 
 /// Everything before the values, padded to a multiple of 64 bytes.
 fn header(array: &Array<'_>) -> Vec<u8> {
-    let descr = match array.values() {
-        Numbers::F32(_) => "<f4",
-        Numbers::U32(_) => "<u4",
-        Numbers::U8(_) => "|u1",
-        Numbers::I8(_) => "|i1",
+    let order = match array.name {
+        "u1" | "i1" => '|',
+        _ if cfg!(target_endian = "big") => '>',
+        _ => '<',
     };
-    let dims: String = array.shape().iter().map(|dim| format!("{dim}, ")).collect();
-    let shape =
-        if array.shape().len() == 1 { dims.trim_end() } else { dims.trim_end_matches(", ") };
-    let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
+    let dims: String = array.shape.iter().map(|dim| format!("{dim}, ")).collect();
+    let shape = if array.shape.len() == 1 { dims.trim_end() } else { dims.trim_end_matches(", ") };
+    let mut text = format!(
+        "{{'descr': '{order}{}', 'fortran_order': False, 'shape': ({shape}), }}",
+        array.name
+    );
     let unpadded = MAGIC.len() + 2 + 2 + text.len() + 1;
     text.extend(std::iter::repeat_n(' ', unpadded.next_multiple_of(64) - unpadded));
     text.push('\n');
@@ -288,18 +241,4 @@ fn header(array: &Array<'_>) -> Vec<u8> {
     bytes.extend((text.len() as u16).to_le_bytes()); // `Array` has at most 32 axes
     bytes.extend(text.into_bytes());
     bytes
-}
-
-fn write_numbers<T: Copy, const N: usize>(
-    out: &mut dyn Write,
-    values: &[T],
-    encode: impl Fn(T) -> [u8; N],
-) -> io::Result<()> {
-    let mut buffer = Vec::with_capacity(4096 * N);
-    for chunk in values.chunks(4096) {
-        buffer.clear();
-        buffer.extend(chunk.iter().flat_map(|&value| encode(value)));
-        out.write_all(&buffer)?;
-    }
-    Ok(())
 }

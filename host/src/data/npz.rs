@@ -45,8 +45,7 @@ pub(crate) fn read_all<R: Read + Seek>(
     len: u64,
     most: usize,
     mut bytes: u64,
-    mut each: impl FnMut(&str, &[u64], Matrix) -> Result<()>,
-) -> Result<()> {
+) -> Result<Vec<(String, Vec<u64>, Matrix)>> {
     let mut archive = ZipArchive::new(reader).map_err(|e| damaged(e, "open the archive"))?;
     let names =
         archive.file_names().filter_map(|name| name.ok()).filter(|name| name.ends_with(SUFFIX));
@@ -54,13 +53,13 @@ pub(crate) fn read_all<R: Read + Seek>(
     if names.is_empty() || names.len() > most {
         return Err(Error::new("the archive holds no arrays, or too many")
             .expected(format_args!("1 to {most} files that end in {SUFFIX}"))
-            .got(if names.is_empty() {
-                format!("{} other files", archive.len())
-            } else {
-                "more".into()
+            .got(match names.len() {
+                0 => format!("{} other files", archive.len()),
+                _ => "more".into(),
             })
             .help("save the arrays with numpy.savez"));
     }
+    let mut arrays = Vec::new();
     for name in names {
         let file = archive.by_name(&name).map_err(|e| damaged(e, "open the array"))?;
         let size = size(&file, len, Size::expanded);
@@ -68,9 +67,9 @@ pub(crate) fn read_all<R: Read + Seek>(
         let read = npy::read_shaped(Source::new(file, size), bytes);
         let (dims, matrix) = read.map_err(|error| error.of(list(&[Cow::Borrowed(name)])))?;
         bytes = bytes.saturating_sub(matrix.values.len() as u64 * 4);
-        each(name, &dims, matrix)?;
+        arrays.push((name.to_owned(), dims, matrix));
     }
-    Ok(())
+    Ok(arrays)
 }
 
 /// Writes arrays under their names, uncompressed; the same arrays always give the same bytes.
@@ -85,19 +84,17 @@ pub fn write<W: Write + Seek>(out: W, arrays: &[(&str, Array<'_>)]) -> io::Resul
             .compression_method(CompressionMethod::Stored)
             .last_modified_time(DateTime::default()) // 1980, always
             .unix_permissions(0o644)
-            .large_file(array.bytes() >= u64::from(u32::MAX) / 2);
+            .large_file(array.bytes.len() as u64 >= u64::from(u32::MAX) / 2);
         archive.start_file(format!("{name}{SUFFIX}"), options).map_err(io::Error::from)?;
         npy::write(&mut archive, array)?;
     }
     archive.finish().map_err(io::Error::from)?.flush()
 }
 
-/// Whether a file that starts with `head` is meant to be a ZIP archive.
 pub(super) fn matches(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06")
 }
 
-/// Reads the rows of an array to the end of `rows`.
 pub(super) fn append<R: Read + Seek>(
     reader: R,
     len: u64,
@@ -113,19 +110,16 @@ pub(super) fn append<R: Read + Seek>(
 
 const SUFFIX: &str = ".npy";
 
-/// The name in the archive of the array that is asked for.
 fn choose<R: Read + Seek>(archive: &ZipArchive<R>, member: Option<&str>) -> Result<String> {
     let readable = archive.file_names().filter_map(|name| name.ok());
     let names: Vec<_> = readable.filter(|name| name.ends_with(SUFFIX)).collect();
     match (member, &names[..]) {
         (None, [name]) => Ok(name.to_string()),
         (None, []) => Err(Error::new("the archive holds no array")
-            .expected("a file that ends in .npy")
-            .got(format_args!("{} other files", archive.len()))
+            .mismatch("a file that ends in .npy", format_args!("{} other files", archive.len()))
             .help("save the arrays with numpy.savez")),
         (None, _) => Err(Error::new("the archive holds several arrays")
-            .expected("the name of one")
-            .got(list(&names))
+            .mismatch("the name of one", list(&names))
             .help("name it after a #, as in file.npz#X")),
         (Some(member), _) => names
             .iter()
@@ -133,14 +127,12 @@ fn choose<R: Read + Seek>(archive: &ZipArchive<R>, member: Option<&str>) -> Resu
             .map(|name| name.to_string())
             .ok_or_else(|| {
                 Error::new(format!("the archive holds no array {member:?}"))
-                    .expected("one of these")
-                    .got(list(&names))
+                    .mismatch("one of these", list(&names))
                     .help("name one of them after the #")
             }),
     }
 }
 
-/// The first array names, as errors show them.
 fn list(names: &[Cow<'_, str>]) -> String {
     let shown = names.iter().take(20).map(|name| {
         let name = name.strip_suffix(SUFFIX).unwrap_or(name);
@@ -158,7 +150,7 @@ fn list(names: &[Cow<'_, str>]) -> String {
 fn size<R: Read>(file: &ZipFile<'_, R>, len: u64, expanded: impl Fn(u64) -> Size) -> Size {
     let stored = file.compressed_size().min(len);
     match file.compression() {
-        CompressionMethod::Stored => Size::AtMost(stored),
+        CompressionMethod::Stored => Size::at_most(stored),
         _ => expanded(stored),
     }
 }

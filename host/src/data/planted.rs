@@ -1,5 +1,4 @@
-//! Planted problems: labels from a network, or a linear measurement, whose sparse weights are
-//! known.
+//! Planted problems: labels from a network or linear measurement of known sparse weights.
 
 use super::{Matrix, Values, spare};
 use rayon::prelude::*;
@@ -11,13 +10,9 @@ use tamis::network::gates::Signs;
 use tamis::network::net::Network;
 use tamis::network::weights::{Block, Weights};
 
-/// Stream of the planted positions and values.
 const WEIGHTS: u64 = stream::USER;
-/// Stream of the planted weights to several outputs.
 const OUTPUTS: u64 = stream::USER + 1;
-/// Streams of the planted weights of deeper networks, one per layer.
 const DEEP: u64 = stream::USER + (0xd3 << 32);
-/// Noise of the labels.
 const NOISE: u64 = stream::USER + (0xd6 << 32);
 
 /// A data set and the weights that made it.
@@ -53,7 +48,6 @@ impl Planted {
 /// # Errors
 /// [`tamis::Error::Range`] if a size is out of bounds.
 pub fn network(dims: Dims, signs: Signs, seed: u64) -> Result<Planted> {
-    dims.check()?;
     label(samples(&dims, seed)?, dims, signs, seed, relu)
 }
 
@@ -63,7 +57,6 @@ pub fn network(dims: Dims, signs: Signs, seed: u64) -> Result<Planted> {
 /// [`tamis::Error::Range`] if a size is out of bounds.
 pub fn linear(samples: usize, inputs: usize, nnz: usize, seed: u64) -> Result<Planted> {
     let dims = Dims::new(samples, inputs, 1, nnz);
-    dims.check()?;
     label(self::samples(&dims, seed)?, dims, Signs::Positive, seed, |z, _| z)
 }
 
@@ -90,8 +83,7 @@ pub fn network_on(
 ) -> crate::Result<Planted> {
     let dims = Dims::new(data.rows, data.cols, hidden, nnz);
     let planted = label(data, dims, signs, seed, relu)?;
-    let finite: Result<()> = tamis::base::error::finite("labels", &planted.labels);
-    finite?;
+    tamis::base::error::finite::<std::convert::Infallible>("labels", &planted.labels)?;
     Ok(planted)
 }
 
@@ -102,7 +94,7 @@ pub struct PlantedNet {
     pub data: Matrix,
     /// n×c labels, row by row, rounded once from double precision.
     pub labels: Vec<f32>,
-    /// Flat indices of the weights from the inputs, rising, and their values.
+    /// Flat indices of the weights from the inputs, rising.
     pub index: Vec<u32>,
     /// Their values.
     pub value: Vec<f32>,
@@ -185,10 +177,9 @@ pub struct PlantedDeep {
 }
 
 /// `y = sum relu(W_k … relu(W_1 x))` for one output, `y = W_(k+1) relu(W_k … relu(W_1 x))` for
-/// several (paper IHT, 5.1): s weights N(0, 1), split evenly over the layers that have weights, the
-/// first ones taking what is left over, each at random places of its layer; x standard normal.
-/// Where weights of one layer lead to neurons without weights in the next, they give nothing; a
-/// network of many neurons and few weights may give 0 for every row.
+/// several (paper IHT, 5.1): s weights N(0, 1), split by [`share`] over the layers that have
+/// weights, at random places of each; x standard normal. Weights that lead to neurons without
+/// weights in the next layer give nothing: few weights may give 0 for every row.
 ///
 /// # Errors
 /// [`tamis::Error::Range`] if a size is out of bounds.
@@ -247,7 +238,6 @@ pub const fn share(nnz: usize, layers: usize, l: usize) -> usize {
     nnz / layers + if l < nnz % layers { 1 } else { 0 }
 }
 
-/// The outputs of the network for every row.
 fn answers(
     data: &Matrix,
     layers: &[(Vec<u32>, Vec<f32>)],
@@ -284,6 +274,7 @@ fn relu(z: f64, sign: f64) -> f64 {
 
 /// n×d standard normal samples.
 fn samples(dims: &Dims, seed: u64) -> Result<Matrix> {
+    dims.check()?;
     let rows = NormalRows::new(seed, dims.samples, dims.inputs);
     let mut values = Vec::with_capacity(dims.samples * dims.inputs + spare::<f32>());
     values.resize(dims.samples * dims.inputs, 0.0_f32);
@@ -296,7 +287,6 @@ fn activation(data: &Matrix, row: usize, block: Block<'_>) -> f64 {
     block.entries().map(|(j, v)| f64::from(v) * at(data, row, j)).sum()
 }
 
-/// One number of the samples.
 fn at(data: &Matrix, row: usize, j: usize) -> f64 {
     match &data.values {
         Values::F32(v) => f64::from(v[row * data.cols + j]),
@@ -304,7 +294,6 @@ fn at(data: &Matrix, row: usize, j: usize) -> f64 {
     }
 }
 
-/// Draws the weights and answers every row.
 fn label(
     data: Matrix,
     dims: Dims,

@@ -83,10 +83,9 @@ impl DataFiles {
     /// Reads the rows. Without a task, it is binary where two labels are kept or all are 0 or 1,
     /// else regression.
     ///
-    /// For a binary task, two kept labels become 0 and 1 in the order given; without kept labels
-    /// they must be 0 and 1. For a multiclass task, kept labels become 0, 1, … in the order given;
-    /// without, they must be such numbers. A file of several columns of labels is for regression,
-    /// of all rows.
+    /// For a binary or multiclass task, kept labels become 0, 1, … in the order given; without,
+    /// they must be such numbers. A file of several columns of labels is for regression, of all
+    /// rows.
     ///
     /// # Errors
     /// A file cannot be read or is damaged, the numbers of samples and labels differ, a label is
@@ -96,8 +95,7 @@ impl DataFiles {
             && keep.len() != 2
         {
             return Err(Error::new("a binary task has two classes")
-                .expected("two labels to keep, such as 0,1")
-                .got(format_args!("{} labels", keep.len()))
+                .mismatch("two labels to keep, such as 0,1", format_args!("{} labels", keep.len()))
                 .help("name two labels, or use --task regression"));
         }
         let (data, labels) = self.read(task)?;
@@ -105,13 +103,10 @@ impl DataFiles {
         let is_binary = labels.len() == data.rows && (two || labels.iter().all(is_class));
         let task = task.unwrap_or(if is_binary { Task::Binary } else { Task::Regression });
         let keep = self.keep.as_deref();
-        let labels = match task {
-            Task::Regression => Ok(labels),
-            Task::Binary => match keep {
-                Some(keep) => select::class_indices(&labels, keep),
-                None => check_binary(&labels).map(|()| labels),
-            },
-            Task::Multiclass => classes::labels(labels, keep),
+        let labels = match (task, keep) {
+            (Task::Regression, _) => Ok(labels),
+            (Task::Binary, None) => check_binary(&labels).map(|()| labels),
+            _ => classes::labels(labels, keep),
         };
         let labels = labels.map_err(|error| error.at(self.labels_file()))?;
         Ok(Problem { data, labels, task })
@@ -143,7 +138,7 @@ impl DataFiles {
                 data::load_beside(&self.data, path, labels, chosen)
             }
             Labels::Column(name) => {
-                let table = data::load_table(&self.data)?;
+                let table = Table::read(&self.data)?;
                 let (data, labels) = table.split(name).map_err(|error| error.at(&self.data))?;
                 let Some(rows) = self.choose(&labels)? else { return Ok((data, labels)) };
                 let labels = rows.iter().map(|&row| labels[row]).collect();
@@ -152,19 +147,16 @@ impl DataFiles {
         }
     }
 
-    /// Checks that rows of several labels can be taken as asked.
     fn check_several(&self, columns: usize) -> Result<()> {
         if self.labels_file() == self.data {
             return Err(Error::new("the samples are given as their own labels")
-                .expected("labels of one column")
-                .got(format_args!("the samples, {columns} columns"))
+                .mismatch("labels of one column", format_args!("the samples, {columns} columns"))
                 .help("pass the file of labels"));
         }
         if self.keep.is_some() || self.rows_per_label.is_some() {
             let flag = if self.keep.is_some() { "--keep-labels" } else { "--rows-per-label" };
             return Err(Error::new("rows cannot be chosen by several labels")
-                .expected("labels of one column")
-                .got(format_args!("{columns} columns"))
+                .mismatch("labels of one column", format_args!("{columns} columns"))
                 .help(format!("leave {flag} out: rows are chosen by one label each")));
         }
         Ok(())
@@ -188,26 +180,16 @@ impl DataFiles {
     }
 }
 
-/// Checks that labels are 0 and 1.
 fn check_binary(labels: &[f32]) -> Result<()> {
     match labels.iter().position(|label| !is_class(label)) {
         None => Ok(()),
         Some(row) => Err(Error::new("a label is outside the binary task")
-            .expected("0 or 1")
-            .got(format_args!("{} in row {row} (counted from 0)", labels[row]))
+            .mismatch("0 or 1", format_args!("{} in row {row} (counted from 0)", labels[row]))
             .help("name the two classes with --keep-labels A,B, or use --task regression")),
     }
 }
 
 impl Table {
-    /// Reads a table of any format that [`data::load`] reads.
-    ///
-    /// # Errors
-    /// As for [`data::load`].
-    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
-        data::load_table(path)
-    }
-
     /// Samples and labels, which are the column `name`, or its number counted from 1. The task is
     /// binary where all labels are 0 or 1, else regression; [`Problem::with_task`] says otherwise.
     ///
@@ -298,9 +280,8 @@ impl Problem {
     /// squares stay within the range of 32-bit floats.
     ///
     /// # Errors
-    /// All labels of a binary task are the same, a class of a multiclass task has no rows, or there
-    /// are several labels a row for another task than regression, or not as many for every row; a
-    /// column or the labels are too large.
+    /// All labels of a binary task are the same, a class has no rows, the number of labels does not
+    /// fit rows and task, or a column or the labels are too large.
     pub fn check(&self) -> Result<()> {
         self.check_inputs()?;
         self.check_labels()

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::array::{Array, Numbers};
+use super::array::{Array, Number};
 use super::{npy, npz};
 use crate::{Error, Result, base::file};
 
@@ -18,11 +18,7 @@ use crate::{Error, Result, base::file};
 /// tamis_host::data::save_npy(&path, &[1.0f32, 2.0, 3.0, 4.0], &[2, 2]).unwrap();
 /// assert_eq!(tamis_host::data::load(&path).unwrap().cols, 2);
 /// ```
-pub fn save_npy<'a>(
-    path: impl AsRef<Path>,
-    values: impl Into<Numbers<'a>>,
-    shape: &[usize],
-) -> Result<()> {
+pub fn save_npy<T: Number>(path: impl AsRef<Path>, values: &[T], shape: &[usize]) -> Result<()> {
     let array = Array::new(shape, values)?;
     file::write(path, |w| npy::write(w, &array))
 }
@@ -35,8 +31,8 @@ pub fn save_npz(path: impl AsRef<Path>, arrays: &[(&str, Array<'_>)]) -> Result<
     file::write(path, |w| npz::write(w, arrays))
 }
 
-/// Saves rows of numbers as CSV: one line with the column names if there are any, then one line per
-/// row. The shortest decimals that give the same `f32` back.
+/// Saves rows of numbers as CSV, below a line with the column names if there are any; the shortest
+/// decimals that give the same `f32` back.
 ///
 /// # Errors
 /// The values do not fill rows of `cols`, the names are not `cols`, or the file cannot be written.
@@ -49,10 +45,8 @@ pub fn save_csv(path: impl AsRef<Path>, names: &[&str], values: &[f32], cols: us
     file::write(path, |w| write_csv(w, names, values, cols))
 }
 
-/// Saves rows of `cols` numbers in the format that the name ends in: `.csv` or `.npy` (also for any
-/// other ending).
-///
-/// One column is saved as an NPY array of a single axis.
+/// Saves rows of `cols` numbers as CSV where the name ends in `.csv`, else as NPY; one column as an
+/// array of a single axis.
 ///
 /// # Errors
 /// As for [`save_npy`] and [`save_csv`].
@@ -61,10 +55,8 @@ pub fn save(path: impl AsRef<Path>, values: &[f32], cols: usize) -> Result<()> {
     if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv")) {
         return save_csv(path, &[], values, cols);
     }
-    match cols {
-        1 => save_npy(path, values, &[values.len()]),
-        _ => save_npy(path, values, &[values.len() / cols.max(1), cols]),
-    }
+    let shape = [values.len() / cols.max(1), cols];
+    save_npy(path, values, if cols == 1 { &shape[..1] } else { &shape })
 }
 
 fn write_csv(w: &mut dyn Write, names: &[&str], values: &[f32], cols: usize) -> io::Result<()> {

@@ -1,7 +1,5 @@
-//! Some of the rows: by label, and by how often a label has come before.
-//!
-//! Rows move within their own memory, which is then cut to size: there is no second copy of the
-//! values.
+//! Some of the rows: by label, and by how often a label has come before. They move within their own
+//! memory, which is then cut to size.
 
 use std::ops::Range;
 
@@ -38,8 +36,7 @@ pub fn rows_with(labels: &[f32], keep: &[f32]) -> Result<Vec<usize>> {
     check_distinct(keep)?;
     if let Some(missing) = keep.iter().find(|label| !labels.contains(label)) {
         return Err(Error::new(format!("no sample has the label {missing}"))
-            .expected(format_args!("labels among {}", list(labels)))
-            .got(missing)
+            .mismatch(format_args!("labels among {}", list(labels)), missing)
             .help("keep labels that are there"));
     }
     Ok((0..labels.len()).filter(|&row| keep.contains(&labels[row])).collect())
@@ -54,8 +51,7 @@ pub fn class_indices(labels: &[f32], classes: &[f32]) -> Result<Vec<f32>> {
     let index = |(row, label): (usize, &f32)| {
         classes.iter().position(|class| class == label).map(|index| index as f32).ok_or_else(|| {
             Error::new("a label is none of the classes")
-                .expected(list(classes))
-                .got(format_args!("{label} in row {row} (counted from 0)"))
+                .mismatch(list(classes), format_args!("{label} in row {row} (counted from 0)"))
                 .help("name every class that the labels hold")
         })
     };
@@ -63,10 +59,8 @@ pub fn class_indices(labels: &[f32], classes: &[f32]) -> Result<Vec<f32>> {
 }
 
 /// Of every label, keeps its occurrences `range` (the first is 0), ordered by label and then as in
-/// the file; of a label that occurs less often, those there are.
-///
-/// The split of the IHT paper over MNIST's 60000 + 10000 images is `0..5000` to train and
-/// `5000..6000` to test.
+/// the file; of a label that occurs less often, those there are. The IHT paper trains on `0..5000`
+/// of MNIST's 60000 + 10000 images and tests on `5000..6000`.
 ///
 /// # Errors
 /// A label has no occurrence in the range; labels and rows differ in number.
@@ -142,7 +136,6 @@ pub(crate) fn restore(matrix: &mut Matrix, labels: &mut [f32], from: impl Fn(usi
     restore_labels(labels, matrix.rows, &from);
 }
 
-/// [`restore`] for the labels of so many rows alone.
 pub(crate) fn restore_labels(labels: &mut [f32], rows: usize, from: impl Fn(usize) -> usize) {
     permute(labels, labels.len() / rows.max(1), rows, Way::Back, &from);
 }
@@ -154,7 +147,6 @@ fn permute_rows(matrix: &mut Matrix, way: Way, from: impl Fn(usize) -> usize) {
     }
 }
 
-/// Which of `n` rows are among `rows`.
 pub(super) fn mask(rows: &[usize], n: usize) -> Result<Vec<bool>> {
     let mut seen = vec![false; n];
     for &row in rows {
@@ -169,7 +161,6 @@ pub(super) fn mask(rows: &[usize], n: usize) -> Result<Vec<bool>> {
     Ok(seen)
 }
 
-/// Which way rows are permuted.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     /// Row `from(i)` goes to place `i`.
@@ -178,8 +169,7 @@ enum Way {
     Back,
 }
 
-/// Permutes rows of `cols` values in place, cycle by cycle; `from` is a permutation. Takes a bit
-/// per row.
+/// Permutes rows of `cols` values in place, cycle by cycle. Takes a bit per row.
 fn permute<T>(values: &mut [T], cols: usize, rows: usize, way: Way, from: impl Fn(usize) -> usize) {
     let mut done = vec![0_u64; rows.div_ceil(64)];
     for start in 0..rows {
@@ -204,16 +194,14 @@ fn check_counts(matrix: &Matrix, labels: &[f32]) -> Result<()> {
         return Ok(());
     }
     Err(Error::new("the number of labels is not the number of samples")
-        .expected(format_args!("{} labels", matrix.rows))
-        .got(labels.len())
+        .mismatch(format_args!("{} labels", matrix.rows), labels.len())
         .help("pass the labels that belong to the data, in the same order"))
 }
 
 fn check_distinct(labels: &[f32]) -> Result<()> {
     if labels.is_empty() {
         return Err(Error::new("the list of labels is empty")
-            .expected("at least one label, such as 0,1")
-            .got("none")
+            .mismatch("at least one label, such as 0,1", "none")
             .help("name the labels to keep"));
     }
     match (0..labels.len()).find(|&i| labels[..i].contains(&labels[i])) {

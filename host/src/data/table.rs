@@ -61,8 +61,7 @@ impl Table {
             _ => format!("{listed}, … or {numbers}"),
         };
         Error::new("no such column")
-            .expected(expected)
-            .got(format_args!("{target:?}"))
+            .mismatch(expected, format_args!("{target:?}"))
             .help("pass the name of a column, or its number, to --target")
     }
 }

@@ -1,12 +1,8 @@
 //! Activations kept from one evaluation of the network to the next.
 //!
-//! A search changes a few neurons, looks at the outputs, asks for gates, and often goes back. What
-//! a neuron does on the rows depends on its own weights alone: the activations of the network that
-//! was evaluated last are kept, and only those of neurons whose weights are others are computed
-//! again. The bits are those of computing them all.
-//!
-//! The activations lie with the groups whose rows they are of, piece by piece, slot by slot; here
-//! stands whose they are.
+//! A search changes a few neurons at a time: only the activations of those are computed again. They
+//! lie with the groups whose rows they are of, piece by piece, slot by slot; here stands whose they
+//! are.
 
 use tamis::network::gates::{Gate, Gates};
 use tamis::network::weights::{Block, Weights, runs};
@@ -15,11 +11,9 @@ use tamis::network::weights::{Block, Weights, runs};
 const USUAL_BYTES: usize = 4 << 20;
 
 /// Floats for each of so many groups: `neurons` activations on each of `rows` rows, or as many as a
-/// few megabytes hold, which fewer neurons or rows make use of.
-pub(super) const fn usual(groups: usize, rows: usize, neurons: usize) -> usize {
-    let most = USUAL_BYTES / 4 / if groups == 0 { 1 } else { groups };
-    let all = rows.saturating_mul(neurons);
-    if all < most { all } else { most }
+/// few megabytes hold.
+pub(super) fn usual(groups: usize, rows: usize, neurons: usize) -> usize {
+    rows.saturating_mul(neurons).min(USUAL_BYTES / 4 / groups.max(1))
 }
 
 /// Bytes beside the activations themselves, `floats` a group, for at most `neurons` neurons with
@@ -28,7 +22,6 @@ pub(super) const fn bytes(floats: usize, neurons: usize, nnz: usize) -> usize {
     if floats == 0 { 0 } else { 8 * nnz + neurons * (2 * size_of::<Place>() + size_of::<bool>()) }
 }
 
-/// Whose activations the groups hold.
 #[derive(Debug, Default)]
 pub(super) struct Activations {
     /// The weights that they are of: inputs and values.
@@ -37,18 +30,15 @@ pub(super) struct Activations {
     pub(super) places: Vec<Place>,
     /// The same for the network that is to take the place of that one.
     next: Vec<Place>,
-    /// Whether a slot is some neuron's.
     taken: Vec<bool>,
     /// Slots of a piece.
     pub(super) slots: usize,
 }
 
-/// Where the activations of one neuron are.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     neuron: u32,
     pub(super) slot: u32,
-    /// Where its weights begin and end.
     start: u32,
     end: u32,
     /// Whether the activations are still to be computed.
@@ -56,7 +46,6 @@ pub(super) struct Place {
 }
 
 impl Activations {
-    /// For networks of at most `nnz` weights in at most `neurons` neurons.
     pub(super) fn new(neurons: usize, nnz: usize) -> Self {
         Self {
             entries: Vec::with_capacity(nnz),
@@ -72,9 +61,8 @@ impl Activations {
         self.places.clear();
     }
 
-    /// Turns to the network `w`, with room for `slots` activations a row, and says whether they are
-    /// enough. If so, the stale ones are to be computed ([`super::piece::add_forward_kept`]), and then
-    /// [`Self::settle`] is to be called.
+    /// Turns to the network `w`; whether `slots` activations a row are enough. If so, the stale ones
+    /// are to be computed ([`super::piece::add_forward_kept`]), then [`Self::settle`] called.
     pub(super) fn turn_to(&mut self, w: Weights<'_>, slots: usize) -> bool {
         let inputs = w.inputs();
         let slots = slots.min(self.taken.len());
@@ -107,7 +95,6 @@ impl Activations {
         true
     }
 
-    /// The activations are all computed.
     pub(super) fn settle(&mut self) {
         self.places.iter_mut().for_each(|place| place.stale = false);
     }

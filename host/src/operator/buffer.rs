@@ -1,14 +1,11 @@
 //! Floats that start at a line of the cache, so that no vector load of a kernel touches two lines.
 //!
-//! A load of 64 bytes that begins within a line costs as much as two. A plain `Vec<f32>` is aligned
-//! to 16 bytes or so, by chance to more: restricted products took 1.2 times as long with unlucky
-//! buffers.
+//! Restricted products took 1.2 times as long with `Vec<f32>`, which is aligned to 16 bytes or so.
 
 use crate::data::spare;
 use bytemuck::{Pod, Zeroable, cast_slice, cast_slice_mut};
 use std::ops::{Deref, DerefMut};
 
-/// Floats of a line.
 const FLOATS: usize = spare::<f32>();
 
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -23,20 +20,14 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// So many zeros.
     pub(super) fn zeros(len: usize) -> Self {
         Self { lines: vec![Line::zeroed(); len.div_ceil(FLOATS)], len }
     }
 }
 
 /// Floats that buffers of these lengths take in memory.
-pub(super) const fn floats(lengths: &[usize]) -> usize {
-    let (mut sum, mut at) = (0, 0);
-    while at < lengths.len() {
-        sum += lengths[at].next_multiple_of(FLOATS);
-        at += 1;
-    }
-    sum
+pub(super) fn floats(lengths: &[usize]) -> usize {
+    lengths.iter().map(|len| len.next_multiple_of(FLOATS)).sum()
 }
 
 impl Deref for Buffer {

@@ -1,9 +1,7 @@
 //! Networks with several outputs on the blocked operator.
 //!
 //! Within a piece, outputs and residuals lie output by output, so that every loop runs along rows.
-//! An activation is computed once a call for both sides of its neuron; the full gradient of W is
-//! the same matrix product as in [`super::piece`], with `gate ∘ (R wt_i)` in the place of
-//! `gate ∘ r`.
+//! The full gradient of W is that of [`super::piece`], with `gate ∘ (R wt_i)` for `gate ∘ r`.
 
 use super::Blocked;
 use super::group::{Group, Shared, with_piece};
@@ -29,7 +27,6 @@ impl Blocked {
         error::length("residual", r.len(), self.shared.batch.len().saturating_mul(net.outputs()))
     }
 
-    /// Outputs of all rows, row by row.
     fn by_row(
         &mut self,
         gates: Gates<'_>,
@@ -39,20 +36,19 @@ impl Blocked {
     ) -> Result<()> {
         let (c, tile, batch) = (net.outputs(), self.shared.tiles.tile, self.shared.batch.clone());
         let begin = |k| c * start(tile, &batch, k);
-        self.each_part(out, begin, |shared, group, k, out| {
+        self.each_piece(0, out, begin, |shared, group, k, out| {
             with_piece!(shared, group, k, piece => {
                 vectorise(shared.arch, #[inline(always)] || {
-                    let mut outputs = std::mem::take(&mut group.outputs);
-                    of.write(piece, gates, net, group, &mut outputs);
-                    for (k, column) in outputs[..out.len()].chunks(piece.len()).enumerate() {
+                    of.write(piece, gates, net, group);
+                    for (k, column) in group.outputs[..out.len()].chunks(piece.len()).enumerate() {
                         for (out, value) in out[k..].iter_mut().step_by(c).zip(column) {
                             *out = *value;
                         }
                     }
-                    group.outputs = outputs;
                 });
             });
         })
+        .map(drop)
     }
 
     /// The gradient of at most p blocks.
@@ -108,10 +104,8 @@ impl Blocked {
         let groups = self.each_group(net.nnz(), |shared, group, k| {
             with_piece!(shared, group, k, piece => {
                 vectorise(shared.arch, #[inline(always)] || {
-                    let mut outputs = std::mem::take(&mut group.outputs);
-                    residual.write(piece, gates, net, group, &mut outputs);
-                    add_restricted(piece, gates, net, &outputs, group);
-                    group.outputs = outputs;
+                    residual.write(piece, gates, net, group);
+                    add_restricted(piece, gates, net, group);
                 });
             });
         })?;
@@ -246,7 +240,7 @@ enum Outputs<'a> {
 }
 
 impl Outputs<'_> {
-    /// Those of the rows of a piece, output by output.
+    /// Writes those of the rows of a piece to `group.outputs`, output by output.
     #[inline(always)]
     fn write<T: Element>(
         self,
@@ -254,26 +248,24 @@ impl Outputs<'_> {
         gates: Gates<'_>,
         net: Network<'_>,
         group: &mut Group,
-        out: &mut [f32],
     ) {
         let (len, c) = (piece.len(), net.outputs());
         match self {
-            Outputs::Network => forward(piece, gates, net, group, out),
-            Outputs::Rows(r) => by_output(&r[piece.at * c..][..len * c], c, out),
-            Outputs::Along(p) => along(piece, gates, Tangent { net, p }, group, out),
+            Outputs::Network => forward(piece, gates, net, group),
+            Outputs::Rows(r) => by_output(&r[piece.at * c..][..len * c], c, &mut group.outputs),
+            Outputs::Along(p) => along(piece, gates, Tangent { net, p }, group),
             Outputs::SumAlong(p, open) => {
-                along(piece, gates, Tangent { net, p }, group, out);
+                along(piece, gates, Tangent { net, p }, group);
                 let words = open_words(c);
                 let open = &open[piece.at * words..][..len * words];
-                sum_open(open, words, &mut out[..c * len], &mut group.z);
+                sum_open(open, words, &mut group.outputs[..c * len], &mut group.z);
             }
         }
     }
 }
 
 /// Puts the sum of the outputs that are open in the place of each of them, and 0 in that of the
-/// others; the outputs lie one by one, `words` words of bits belong to a row, and `sum` has room
-/// for a number a row.
+/// others; `words` words of bits belong to a row, and `sum` has room for a number a row.
 #[inline(always)]
 fn sum_open(open: &[u32], words: usize, outputs: &mut [f32], sum: &mut [f32]) {
     let len = open.len() / words;
@@ -298,15 +290,10 @@ fn sum_open(open: &[u32], words: usize, outputs: &mut [f32], sum: &mut [f32]) {
 
 /// `outputs = sum_i (A_i w_i) wt_i^T` on the rows of the piece, output by output.
 #[inline(always)]
-fn forward<T: Element>(
-    piece: Piece<'_, T>,
-    gates: Gates<'_>,
-    net: Network<'_>,
-    group: &mut Group,
-    outputs: &mut [f32],
-) {
+fn forward<T: Element>(piece: Piece<'_, T>, gates: Gates<'_>, net: Network<'_>, group: &mut Group) {
     let (len, c) = (piece.len(), net.outputs());
-    let mut image = std::mem::take(&mut group.image);
+    let Group { z, v, image, outputs, .. } = group;
+    let image = &mut image[..len];
     outputs[..c * len].fill(0.0);
     let mut cursor = gates.cursor();
     for block in net.w().blocks() {
@@ -314,13 +301,12 @@ fn forward<T: Element>(
         if to.is_empty() {
             continue;
         }
-        image[..len].fill(0.0);
-        add_gated(piece, cursor.at(block.neuron()), &[], block, group, &mut image[..len]);
+        image.fill(0.0);
+        add_gated(piece, cursor.at(block.neuron()), &[], block, z, v, image);
         for (k, value) in to.entries() {
-            add_scaled(value, &image[..len], &mut outputs[k * len..][..len]);
+            add_scaled(value, image, &mut outputs[k * len..][..len]);
         }
     }
-    group.image = image;
 }
 
 /// `outputs = J p` on the rows of the piece, output by output.
@@ -330,13 +316,11 @@ fn along<T: Element>(
     gates: Gates<'_>,
     tangent: Tangent<'_>,
     group: &mut Group,
-    outputs: &mut [f32],
 ) {
     let Tangent { net, p } = tangent;
     let (len, c) = (piece.len(), net.outputs());
+    let Group { z, v, image, back, outputs, .. } = group;
     outputs[..c * len].fill(0.0);
-    let mut image = std::mem::take(&mut group.image);
-    let mut back = std::mem::take(&mut group.back);
     let (activation, tangent) = (&mut image[..len], &mut back[..len]);
     let mut cursor = gates.cursor();
     // One support: its blocks come in pairs.
@@ -347,7 +331,7 @@ fn along<T: Element>(
         }
         let gate = cursor.at(from.neuron());
         activation.fill(0.0);
-        add_gated(piece, gate, &[], from, group, activation);
+        add_gated(piece, gate, &[], from, z, v, activation);
         tangent.fill(0.0);
         if own(gate, from) {
             // Under its own gate a neuron is open where its activation is not zero.
@@ -356,7 +340,7 @@ fn along<T: Element>(
                 *tangent = if *a == 0.0 { 0.0 } else { *tangent };
             }
         } else {
-            add_gated(piece, gate, &[], change, group, tangent);
+            add_gated(piece, gate, &[], change, z, v, tangent);
         }
         for ((k, value), (_, change)) in to.entries().zip(change_out.entries()) {
             let out = &mut outputs[k * len..][..len];
@@ -365,10 +349,8 @@ fn along<T: Element>(
             }
         }
     }
-    (group.image, group.back) = (image, back);
 }
 
-/// `out += value * x`.
 #[inline(always)]
 fn add_scaled(value: f32, x: &[f32], out: &mut [f32]) {
     for (out, x) in out.iter_mut().zip(x) {
@@ -376,18 +358,15 @@ fn add_scaled(value: f32, x: &[f32], out: &mut [f32]) {
     }
 }
 
-/// The restricted gradient of both sides over the rows of the piece, that of W first; the residual
-/// output by output.
+/// The restricted gradient of both sides over the rows of the piece, that of W first.
 #[inline(always)]
 fn add_restricted<T: Element>(
     piece: Piece<'_, T>,
     gates: Gates<'_>,
     net: Network<'_>,
-    residual: &[f32],
     group: &mut Group,
 ) {
     let len = piece.len();
-    let mut image = std::mem::take(&mut group.image);
     let mut cursor = gates.cursor();
     let mut wt = net.wt().blocks().peekable();
     let (mut at, mut out) = (0, net.w().nnz());
@@ -397,53 +376,47 @@ fn add_restricted<T: Element>(
             out += skipped.values().len();
         }
         if let Some(to) = wt.next_if(|to| to.neuron() == from.neuron()) {
-            let gate = cursor.at(from.neuron());
-            activations(piece, gate, from, to, residual, &mut image, group);
-            let Group { v, product, .. } = group;
+            activations(piece, cursor.at(from.neuron()), from, to, group);
+            let Group { v, product, image, outputs, .. } = &mut *group;
             for ((j, _), product) in from.entries().zip(&mut product[at..]) {
                 *product += project(&v[..len], piece.column(j));
             }
             for ((k, _), product) in to.entries().zip(&mut product[out..]) {
-                *product += project(&residual[k * len..][..len], &image[..len]);
+                *product += project(&outputs[k * len..][..len], &image[..len]);
             }
             out += to.values().len();
         }
         at += from.values().len();
     }
-    group.image = image;
 }
 
-/// `image = A_i w_i` and `group.v = gate ∘ (R wt_i)` on the rows of the piece.
+/// `group.image = A_i w_i` and `group.v = gate ∘ (R wt_i)` on the rows of the piece, the residual R
+/// in `group.outputs`.
 #[inline(always)]
 fn activations<T: Element>(
     piece: Piece<'_, T>,
     gate: Gate<'_>,
     from: Block<'_>,
     to: Block<'_>,
-    residual: &[f32],
-    image: &mut [f32],
     group: &mut Group,
 ) {
     let len = piece.len();
-    let image = &mut image[..len];
+    let Group { z, v, image, back, outputs, .. } = group;
+    let (image, back) = (&mut image[..len], &mut back[..len]);
     image.fill(0.0);
-    add_gated(piece, gate, &[], from, group, image);
-    let mut back = std::mem::take(&mut group.back);
-    let back_rows = &mut back[..len];
-    back_rows.fill(0.0);
+    add_gated(piece, gate, &[], from, z, v, image);
+    back.fill(0.0);
     for (k, value) in to.entries() {
-        add_scaled(value, &residual[k * len..][..len], back_rows);
+        add_scaled(value, &outputs[k * len..][..len], back);
     }
-    let Group { z, v, .. } = group;
     if own(gate, from) {
         // Under its own gate a neuron is open where its activation is not zero.
-        for ((v, a), back) in v.iter_mut().zip(&*image).zip(&*back_rows) {
+        for ((v, a), back) in v.iter_mut().zip(&*image).zip(&*back) {
             *v = if *a == 0.0 { 0.0 } else { *back };
         }
     } else {
-        mask(piece, gate, &[], back_rows, z, v);
+        mask(piece, gate, &[], back, z, v);
     }
-    group.back = back;
 }
 
 /// The full gradient of the live neurons of a panel over the rows of the piece.
@@ -463,23 +436,20 @@ fn add_panel<T: Element>(
         #[inline(always)]
         || {
             widen(piece, d, &mut group.expanded);
-            let mut residual = std::mem::take(&mut group.outputs);
-            let mut image = std::mem::take(&mut group.image);
-            by_output(&r[piece.at * c..][..len * c], c, &mut residual);
+            by_output(&r[piece.at * c..][..len * c], c, &mut group.outputs);
             images[..padded * len].fill(0.0);
             let mut cursor = gates.cursor();
             for (slot, &i) in shared.live.iter().enumerate() {
                 let i = i as usize;
                 let (from, to) = (net.w().block(i), net.wt().block(i));
-                activations(piece, cursor.at(i), from, to, &residual, &mut image, group);
-                images[slot * len..][..len].copy_from_slice(&group.v[..len]);
-                for (product, r) in
-                    group.product[padded * d + slot * c..][..c].iter_mut().zip(residual.chunks(len))
-                {
+                activations(piece, cursor.at(i), from, to, group);
+                let Group { v, product, image, outputs, .. } = &mut *group;
+                images[slot * len..][..len].copy_from_slice(&v[..len]);
+                let products = &mut product[padded * d + slot * c..][..c];
+                for (product, r) in products.iter_mut().zip(outputs.chunks(len)) {
                     *product += project(r, &image[..len]);
                 }
             }
-            (group.outputs, group.image) = (residual, image);
         },
     );
     interleaved_product(shared, piece, &images[..padded * len], padded, group);

@@ -1,24 +1,7 @@
 //! Work on groups of tiles, by halves in parallel; no allocation.
 
-/// `work(index, group)` for every group, by halves in parallel.
-pub(super) fn fork<G: Send>(
-    groups: &mut [G],
-    first: usize,
-    work: &(impl Fn(usize, &mut G) + Sync),
-) {
-    match groups {
-        [] => {}
-        [group] => work(first, group),
-        _ => {
-            let half = groups.len() / 2;
-            let (left, right) = groups.split_at_mut(half);
-            rayon::join(|| fork(left, first, work), || fork(right, first + half, work));
-        }
-    }
-}
-
-/// As [`fork`], where group g writes `out[start(g)..start(g + 1)]`.
-pub(super) fn fork_parts<G: Send, T: Send>(
+/// `work(g, group, out[start(g)..start(g + 1)])` for every group, by halves in parallel.
+pub(super) fn fork<G: Send, T: Send>(
     groups: &mut [G],
     first: usize,
     out: &mut [T],
@@ -33,8 +16,8 @@ pub(super) fn fork_parts<G: Send, T: Send>(
             let (left, right) = groups.split_at_mut(half);
             let (top, bottom) = out.split_at_mut(start(first + half) - start(first));
             rayon::join(
-                || fork_parts(left, first, top, start, work),
-                || fork_parts(right, first + half, bottom, start, work),
+                || fork(left, first, top, start, work),
+                || fork(right, first + half, bottom, start, work),
             );
         }
     }

@@ -1,13 +1,10 @@
 //! The Gram matrix of a support: products that need the data no more.
 //!
-//! Under held gates the columns of a support do not change, and conjugate gradients multiply by
-//! `A_S^T A_S` dozens of times. Each product reads the rows twice along every column; the matrix
-//! costs as much as a few of them, since it is one matrix product a strip of rows, and takes s²
-//! floats. It is made once about as many products were asked for as it costs, so that few products
-//! never pay for it and many pay at most twice the least.
+//! Under held gates conjugate gradients multiply by `A_S^T A_S` dozens of times. The matrix takes s²
+//! floats and costs as much as a few products, and is made once about as many were asked for.
 
 use super::fork::fork;
-use super::group::{Pieces, Shared};
+use super::group::Shared;
 use super::kernel::{Columns, Element, PAD, Piece, Size, add_product, unpack, vectorise};
 use super::piece::interleave;
 use super::through::Mapped;
@@ -18,11 +15,10 @@ use tamis::network::weights::runs;
 const GROUPS: usize = 4;
 /// Rows of one matrix product, a whole number of words of gates.
 const DEPTH: usize = 128;
-/// Columns of one matrix product: above the diagonal little more than their square is computed for
-/// nothing.
+/// Columns of one matrix product: about their square is computed above the diagonal for nothing.
 const COLUMNS: usize = 64;
-/// So many more entries of a support make its matrix worth waiting for one more product. By the
-/// flops it would be a quarter; measured, matrix products have four times the rate of sparse ones.
+/// So many more entries of a support make its matrix worth waiting for one more product: matrix
+/// products have four times the rate of sparse ones, as measured.
 const ENTRIES_A_PRODUCT: usize = 96;
 /// All of it takes at most so many bytes, unless a layout says otherwise.
 const USUAL_BYTES: usize = 4 << 20;
@@ -46,18 +42,7 @@ struct Part {
     matrix: Vec<f32>,
     /// Gated columns on a strip of rows, column by column.
     columns: Vec<f32>,
-    /// The same row by row.
     rows: Vec<f32>,
-}
-
-impl Part {
-    fn new(padded: usize) -> Self {
-        Self {
-            matrix: vec![0.0; padded * padded],
-            columns: vec![0.0; padded * DEPTH],
-            rows: vec![0.0; padded * DEPTH],
-        }
-    }
 }
 
 /// Bytes of the matrices and buffers for supports of at most `most` entries.
@@ -77,8 +62,10 @@ pub(super) const fn usual(entries: usize) -> usize {
 
 impl Gram {
     pub(super) fn new(most: usize) -> Self {
-        let parts = if most == 0 { 0 } else { GROUPS };
-        let parts = (0..parts).map(|_| Part::new(most.next_multiple_of(PAD))).collect();
+        let (groups, padded) = (if most == 0 { 0 } else { GROUPS }, most.next_multiple_of(PAD));
+        let zeros = |columns| vec![0.0; padded * columns];
+        let part = |_| Part { matrix: zeros(padded), columns: zeros(DEPTH), rows: zeros(DEPTH) };
+        let parts = (0..groups).map(part).collect();
         Self { most, support: Vec::with_capacity(most), products: 0, made: false, parts }
     }
 
@@ -101,7 +88,6 @@ impl Gram {
         !self.made && self.products * ENTRIES_A_PRODUCT > support.len()
     }
 
-    /// Whether the matrix is made and of this support.
     pub(super) fn is_of(&self, support: &[u32]) -> bool {
         self.made && self.support == support
     }
@@ -114,9 +100,10 @@ impl Gram {
         let padded = s.next_multiple_of(PAD);
         // No matrix is kept where rows go through layers.
         let none = Mapped::default();
-        fork(&mut self.parts[..groups], 0, &|g, part: &mut Part| {
+        fork(&mut self.parts[..groups], 0, &mut [(); 0], &|_| 0, &|g, part: &mut Part, _| {
             part.matrix[..padded * padded].fill(0.0);
-            for k in (Pieces { shared, left: pieces * g / groups..pieces * (g + 1) / groups }) {
+            let all = pieces * g / groups..pieces * (g + 1) / groups;
+            for k in all.take_while(|_| !shared.stopped()) {
                 match shared.tiles.view(&none, &shared.batch, k) {
                     View::F32(piece) => part.add(shared, piece, k, support),
                     View::U8(piece) => part.add(shared, piece, k, support),
@@ -170,7 +157,7 @@ impl Part {
                 #[inline(always)]
                 || {
                     let inputs = shared.tiles.cols;
-                    for ((i, run), bits) in runs(inputs, support).zip(held.neurons()) {
+                    for ((i, run), bits) in runs(inputs, support).zip(held.clone()) {
                         for e in run {
                             let x = &piece.column(support[e] as usize - i * inputs)[t..t + depth];
                             unpack(&bits[t / 32..], x, &mut columns[e * depth..][..depth]);

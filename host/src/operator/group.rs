@@ -11,7 +11,6 @@ use pulp::Arch;
 use std::ops::Range;
 use tamis::network::weights::Block;
 
-/// What all groups read.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) tiles: Tiles,
@@ -23,7 +22,6 @@ pub(super) struct Shared {
     pub(super) live: Vec<u32>,
     pub(super) held: Held,
     pub(super) activations: Activations,
-    /// Looked at before every piece.
     pub(super) stop: Option<Stop>,
 }
 
@@ -36,13 +34,11 @@ pub(super) struct Group {
     pub(super) gated: Buffer,
     /// Activations of a panel's random generators, neuron by neuron.
     pub(super) random: Buffer,
-    /// Activations of one neuron.
     pub(super) z: Buffer,
     /// One number per row of a tile.
     pub(super) v: Buffer,
     /// `A_S p` on the rows of a tile.
     pub(super) image: Buffer,
-    /// A tile of bytes as floats.
     pub(super) expanded: Buffer,
     /// Outputs or residuals on the rows of a tile, output by output.
     pub(super) outputs: Buffer,
@@ -72,20 +68,6 @@ impl Group {
     ) -> Option<&[f32]> {
         let place = shared.activations.place(block).filter(|place| !place.stale)?;
         Some(&self.kept[self.slot(shared, piece.at, piece.len(), place.slot)])
-    }
-}
-
-/// Pieces of one group, until the work is to end.
-pub(super) struct Pieces<'a> {
-    pub(super) shared: &'a Shared,
-    pub(super) left: Range<usize>,
-}
-
-impl Iterator for Pieces<'_> {
-    type Item = usize;
-
-    fn next(&mut self) -> Option<usize> {
-        if self.shared.stopped() { None } else { self.left.next() }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Gates kept between products, as bits.
 
 use std::num::NonZeroU32;
+use std::slice::Chunks;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tamis::network::gates::Gates;
 
@@ -12,36 +13,14 @@ pub(super) struct Held {
     pub(super) neurons: Vec<u32>,
     /// By piece of the batch, then neuron, then word of 32 rows.
     pub(super) bits: Vec<u32>,
-    /// Words of a tile.
     pub(super) words: usize,
 }
 
-/// Gates on the rows of a piece.
-#[derive(Clone, Copy)]
-pub(super) struct Bits<'a> {
-    all: &'a [u32],
-    words: usize,
-}
-
-impl<'a> Bits<'a> {
-    /// Those of one neuron after the other.
-    #[inline(always)]
-    pub(super) fn neurons(self) -> std::slice::Chunks<'a, u32> {
-        self.all.chunks(self.words)
-    }
-
-    /// Those of the neuron at a place of the support.
-    #[inline(always)]
-    pub(super) fn neuron(self, at: usize) -> &'a [u32] {
-        &self.all[at * self.words..][..self.words]
-    }
-}
-
 impl Held {
-    /// The gates on piece `k`.
-    pub(super) fn piece(&self, k: usize) -> Bits<'_> {
+    /// The gates on piece `k`, one neuron after the other.
+    pub(super) fn piece(&self, k: usize) -> Chunks<'_, u32> {
         let stride = self.neurons.len() * self.words;
-        Bits { all: &self.bits[k * stride..(k + 1) * stride], words: self.words }
+        self.bits[k * stride..(k + 1) * stride].chunks(self.words)
     }
 
     /// Whether these are the gates of exactly these neurons.

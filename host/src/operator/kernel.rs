@@ -1,10 +1,8 @@
 //! The inner loops of the blocked operator: one tile, one neuron, a few columns.
 //!
-//! Every loop is written over fixed-size chunks that the compiler turns into vector code, and
-//! inlined into [`pulp::Arch::dispatch`], which picks the widest instruction set of the machine at
-//! run time. Sums over the columns of one neuron are taken in the order of the reference operator
-//! and without fused multiply-add, so activations, gates and outputs have its bits on every
-//! machine.
+//! Loops run over fixed-size chunks and are inlined into [`pulp::Arch::dispatch`], which picks the
+//! widest instruction set. Sums over the columns of one neuron have the order of the reference
+//! operator and no fused multiply-add, so activations, gates and outputs have its bits.
 
 use tamis::network::weights::Block;
 
@@ -24,7 +22,6 @@ pub(super) fn vectorise<R, F: FnOnce() -> R>(arch: pulp::Arch, work: F) -> R {
     arch.dispatch(work)
 }
 
-/// A value of a data column.
 pub(super) trait Element: Copy + Default + Send + Sync + 'static {
     fn widen(self) -> f32;
 
@@ -150,7 +147,6 @@ pub(super) fn unpack<T: Element>(bits: &[u32], r: &[T], out: &mut [f32]) {
     }
 }
 
-/// The sizes of a product of matrices.
 pub(super) struct Size {
     pub(super) rows: usize,
     pub(super) depth: usize,
@@ -173,8 +169,7 @@ impl<V: std::ops::Deref<Target = [f32]>> Columns<V> {
 
 /// `C += A B`, on the calling thread.
 ///
-/// The factors are cache-sized and lie as the kernel reads them, so a library of kernels without
-/// packing does: it allocates nothing and keeps no buffers.
+/// The factors are cache-sized and lie as the kernel reads them, so it need not pack.
 #[inline]
 pub(super) fn add_product(
     Size { rows, depth, cols }: Size,

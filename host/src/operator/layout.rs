@@ -21,7 +21,7 @@ pub struct Layout {
     /// products.
     pub gram: usize,
     /// Floats of a group for activations that are kept from one evaluation of the network to the
-    /// next, one per row and neuron; 0 for none. A network that they are too few for keeps none.
+    /// next, one per row and neuron; 0 for none.
     pub activations: usize,
     /// Whether a run goes through a batch in strips of a tile to each group ([`Layout::strip`]) and
     /// holds no residual of more rows.
@@ -34,19 +34,15 @@ impl Layout {
 
     /// The layout for m hidden neurons and d inputs.
     #[must_use]
-    pub const fn new(hidden: usize, inputs: usize) -> Self {
-        let panel = if hidden < 128 { hidden } else { 128 };
-        // A tile of floats takes a quarter of a megabyte or less.
-        let tile = if inputs <= 128 {
-            512
-        } else if inputs <= 512 {
-            256
-        } else {
-            128
-        };
+    pub fn new(hidden: usize, inputs: usize) -> Self {
         Self {
-            tile,
-            panel,
+            // A tile of floats takes a quarter of a megabyte or less.
+            tile: match inputs {
+                ..=128 => 512,
+                129..=512 => 256,
+                _ => 128,
+            },
+            panel: hidden.min(128),
             groups: Self::GROUPS,
             hold: true,
             gram: 0,
@@ -61,9 +57,7 @@ impl Layout {
         if self.strips { self.tile.saturating_mul(self.groups) } else { 0 }
     }
 
-    /// Groups that have tiles.
-    pub(super) const fn used(&self, samples: usize) -> usize {
-        let tiles = samples.div_ceil(self.tile);
-        if tiles < self.groups { tiles } else { self.groups }
+    pub(super) fn used(&self, samples: usize) -> usize {
+        samples.div_ceil(self.tile).min(self.groups)
     }
 }

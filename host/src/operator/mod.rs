@@ -1,14 +1,10 @@
 //! The blocked parallel operator: the core's [`Sensing`](tamis::operator::sensing::Sensing) at the
 //! speed of the machine.
 //!
-//! The data lies in tiles of rows that stay in cache while all neurons of a panel pass over them
-//! ([`tiles`](self)). Sparse products run along the columns of a tile; the dense gradient of a
-//! panel, `X^T [gate_1 ∘ r, …, gate_p ∘ r]`, is one matrix product a tile, by the `nano-gemm`
-//! crate. Neurons whose gates are closed on every row take no part.
-//!
-//! Tiles belong to a fixed number of groups, each with accumulators of its own, added in a fixed
-//! order: the result does not depend on the number of threads. Nothing is allocated after
-//! construction.
+//! Sparse products run along the columns of tiles of rows; the dense gradient of a panel,
+//! `X^T [gate_1 ∘ r, …, gate_p ∘ r]`, is one matrix product a tile. Tiles belong to a fixed number
+//! of groups, each with accumulators of its own, added in a fixed order: the result does not depend
+//! on the number of threads. Nothing is allocated after construction.
 
 mod activations;
 mod buffer;
@@ -32,9 +28,9 @@ pub use through::Through;
 use crate::data::{Matrix, Values};
 use activations::Activations;
 use buffer::Buffer;
-use fork::{fork, fork_parts};
+use fork::fork;
 use gram::Gram;
-use group::{Group, Pieces, Shared};
+use group::{Group, Shared};
 use held::Held;
 use kernel::PAD;
 use pulp::Arch;
@@ -44,7 +40,6 @@ use tamis::base::error::{self, Result};
 use tamis::network::gates::Gates;
 use tamis::network::weights::check_support;
 use tamis::operator::machine::Host;
-use through::Mapped;
 use tiles::Tiles;
 
 /// The gated network over data in memory, blocked and parallel; runs on the current rayon pool.
@@ -70,9 +65,8 @@ impl Blocked {
         Self::build(data, None, hidden, nnz, layout)
     }
 
-    /// The same, for what finished layers make of the data: they are gone through tile by tile,
-    /// again for every product that comes to another tile, and never stored. No Gram matrix is
-    /// kept.
+    /// The same, for what finished layers make of the data, tile by tile and never stored. No Gram
+    /// matrix is kept.
     ///
     /// # Errors
     /// As [`Self::new`]; [`error::Error::Length`] for data of another width than the first layer's.
@@ -95,12 +89,16 @@ impl Blocked {
         layout: Layout,
     ) -> Result<Self> {
         let (n, d) = (data.rows, through.as_ref().map_or(data.cols, Through::width));
-        error::range("samples", n, 1, usize::MAX)?;
-        error::range("inputs", d, 1, usize::MAX)?;
-        error::range("hidden neurons", hidden, 1, usize::MAX)?;
-        error::range("rows of a tile", layout.tile, 1, usize::MAX)?;
+        for (name, size) in [
+            ("samples", n),
+            ("inputs", d),
+            ("hidden neurons", hidden),
+            ("rows of a tile", layout.tile),
+            ("groups of tiles", layout.groups),
+        ] {
+            error::range(name, size, 1, usize::MAX)?;
+        }
         error::range("panel", layout.panel, 1, hidden)?;
-        error::range("groups of tiles", layout.groups, 1, usize::MAX)?;
         let bytes = data.is_bytes() && through.is_none();
         let padded = layout.panel.next_multiple_of(PAD);
         let (tiles, words) = (n.div_ceil(layout.tile), layout.tile.div_ceil(32));
@@ -117,9 +115,7 @@ impl Blocked {
             back: Buffer::default(),
             kept: Buffer::zeros(layout.activations),
             from: 0,
-            mapped: through
-                .as_ref()
-                .map_or_else(Mapped::default, |layers| layers.room(layout.tile)),
+            mapped: through.as_ref().map(|layers| layers.room(layout.tile)).unwrap_or_default(),
         };
         let groups = (0..tiles.min(layout.groups)).map(|_| group()).collect();
         let shared = Shared {
@@ -203,26 +199,13 @@ impl Blocked {
         check_support(self.shared.tiles.cols, self.hidden, support)
     }
 
-    /// Clears the first `len` numbers of every group's product and calls `body(group, k)` for every
-    /// piece k of the group, in parallel; the number of groups that took part.
+    /// [`Self::each_piece`] for what goes to the groups' products alone.
     fn each_group(
         &mut self,
         len: usize,
         body: impl Fn(&Shared, &mut Group, usize) + Sync,
     ) -> Result<usize> {
-        let pieces = self.shared.tiles.pieces(&self.shared.batch);
-        let groups = self.groups.len().min(pieces);
-        let shared = &self.shared;
-        fork(&mut self.groups[..groups], 0, &|g, group| {
-            group.product[..len].fill(0.0);
-            let left = pieces * g / groups..pieces * (g + 1) / groups;
-            group.from = shared.row_of(left.start);
-            for k in (Pieces { shared, left }) {
-                body(shared, group, k);
-            }
-        });
-        self.go_on()?;
-        Ok(groups)
+        self.each_piece(len, &mut [(); 0], |_| 0, |shared, group, k, _| body(shared, group, k))
     }
 
     /// Adds the groups' products, `len` numbers each, in order.
@@ -235,45 +218,47 @@ impl Blocked {
         }
     }
 
-    /// Calls `body(group, k, part)` for every piece k, in parallel, with
-    /// `out[start(k)..start(k + 1)]`.
-    fn each_part<T: Send>(
+    /// Clears the first `len` numbers of every group's product and calls `body(group, k, part)` for
+    /// every piece k, in parallel, with `out[start(k)..start(k + 1)]`; the number of groups that
+    /// took part.
+    fn each_piece<T: Send>(
         &mut self,
+        len: usize,
         out: &mut [T],
         start: impl Fn(usize) -> usize + Sync,
         body: impl Fn(&Shared, &mut Group, usize, &mut [T]) + Sync,
-    ) -> Result<()> {
-        let pieces = self.shared.tiles.pieces(&self.shared.batch);
-        let groups = self.groups.len().min(pieces);
+    ) -> Result<usize> {
         let shared = &self.shared;
-        let work = |g: usize, group: &mut Group, out: &mut [T]| {
-            let mut rest = out;
-            let left = pieces * g / groups..pieces * (g + 1) / groups;
-            group.from = shared.row_of(left.start);
-            for k in (Pieces { shared, left }) {
+        let pieces = shared.tiles.pieces(&shared.batch);
+        let groups = self.groups.len().min(pieces);
+        let first = |g: usize| pieces * g / groups;
+        let work = |g: usize, group: &mut Group, mut rest: &mut [T]| {
+            group.product[..len].fill(0.0);
+            group.from = shared.row_of(first(g));
+            for k in (first(g)..first(g + 1)).take_while(|_| !shared.stopped()) {
                 let (part, tail) = rest.split_at_mut(start(k + 1) - start(k));
                 body(shared, group, k, part);
                 rest = tail;
             }
         };
-        fork_parts(&mut self.groups[..groups], 0, out, &|g| start(pieces * g / groups), &work);
-        self.go_on()
+        fork(&mut self.groups[..groups], 0, out, &|g| start(first(g)), &work);
+        self.go_on()?;
+        Ok(groups)
     }
 
-    /// The most rows of a group.
     fn group_rows(&self) -> usize {
         let pieces = self.shared.tiles.pieces(&self.shared.batch);
         let most = pieces.div_ceil(self.groups.len().min(pieces).max(1)) * self.layout.tile;
         most.min(self.shared.batch.len())
     }
 
-    /// [`Self::each_part`] where the parts are the rows of the pieces.
+    /// [`Self::each_piece`] where the parts are the rows of the pieces.
     fn each_row(
         &mut self,
         out: &mut [f32],
         body: impl Fn(&Shared, &mut Group, usize, &mut [f32]) + Sync,
     ) -> Result<()> {
         let (tile, batch) = (self.shared.tiles.tile, self.shared.batch.clone());
-        self.each_part(out, |k| tiles::start(tile, &batch, k), body)
+        self.each_piece(0, out, |k| tiles::start(tile, &batch, k), body).map(drop)
     }
 }

@@ -1,10 +1,10 @@
 //! What the blocked operator does with one piece of a tile.
 
 use super::group::{Group, Shared};
-use super::held::Bits;
 use super::kernel::{
     Columns, Element, PAD, Piece, Size, activate, add_product, pack, project, unpack, vectorise,
 };
+use std::slice::Chunks;
 use tamis::network::gates::{Gate, Gates};
 use tamis::network::weights::{Block, Weights, runs};
 
@@ -78,10 +78,10 @@ pub(super) fn add_gated<T: Element>(
     gate: Gate<'_>,
     h: &[f32],
     w: Block<'_>,
-    group: &mut Group,
+    z: &mut [f32],
+    v: &mut [f32],
     out: &mut [f32],
 ) {
-    let Group { z, v, .. } = group;
     activate(piece, w, v);
     // A neuron under its own gate, the usual case: no second activation.
     if let Gate::Weights { sign, .. } = gate
@@ -149,7 +149,7 @@ pub(super) fn add_norms<T: Element>(
 pub(super) fn add_restricted<T: Element>(
     piece: Piece<'_, T>,
     gates: Gates<'_>,
-    held: Option<Bits<'_>>,
+    mut held: Option<Chunks<'_, u32>>,
     inputs: usize,
     support: &[u32],
     r: &[f32],
@@ -157,9 +157,9 @@ pub(super) fn add_restricted<T: Element>(
 ) {
     let Group { z, v, product, .. } = group;
     let mut cursor = gates.cursor();
-    for (at, (i, run)) in runs(inputs, support).enumerate() {
-        match held {
-            Some(bits) => unpack(bits.neuron(at), r, v),
+    for (i, run) in runs(inputs, support) {
+        match held.as_mut().and_then(Chunks::next) {
+            Some(bits) => unpack(bits, r, v),
             None => mask(piece, cursor.at(i), &[], r, z, v),
         }
         for (out, &j) in product[run.clone()].iter_mut().zip(&support[run]) {
@@ -173,7 +173,7 @@ pub(super) fn add_restricted<T: Element>(
 pub(super) fn add_diagonal<T: Element>(
     piece: Piece<'_, T>,
     gates: Gates<'_>,
-    held: Option<Bits<'_>>,
+    mut held: Option<Chunks<'_, u32>>,
     inputs: usize,
     support: &[u32],
     group: &mut Group,
@@ -182,9 +182,9 @@ pub(super) fn add_diagonal<T: Element>(
     let ones = &mut image[..piece.len()];
     ones.fill(1.0);
     let mut cursor = gates.cursor();
-    for (at, (i, run)) in runs(inputs, support).enumerate() {
-        match held {
-            Some(bits) => unpack(bits.neuron(at), ones, v),
+    for (i, run) in runs(inputs, support) {
+        match held.as_mut().and_then(Chunks::next) {
+            Some(bits) => unpack(bits, ones, v),
             None => mask(piece, cursor.at(i), &[], ones, z, v),
         }
         for (out, &j) in product[run.clone()].iter_mut().zip(&support[run]) {
@@ -202,13 +202,13 @@ pub(super) fn add_diagonal<T: Element>(
 pub(super) fn add_normal<T: Element>(
     piece: Piece<'_, T>,
     gates: Gates<'_>,
-    held: Option<Bits<'_>>,
+    held: Option<Chunks<'_, u32>>,
     p: Weights<'_>,
     group: &mut Group,
 ) {
     let mut image = std::mem::take(&mut group.image);
     let out = &mut image[..piece.len()];
-    forward(piece, gates, held, p, group, out);
+    forward(piece, gates, held.clone(), p, group, out);
     add_restricted(piece, gates, held, p.inputs(), p.index(), out, group);
     group.image = image;
 }
@@ -218,22 +218,22 @@ pub(super) fn add_normal<T: Element>(
 pub(super) fn forward<T: Element>(
     piece: Piece<'_, T>,
     gates: Gates<'_>,
-    held: Option<Bits<'_>>,
+    held: Option<Chunks<'_, u32>>,
     w: Weights<'_>,
     group: &mut Group,
     out: &mut [f32],
 ) {
     out.fill(0.0);
+    let Group { z, v, .. } = group;
     let Some(bits) = held else {
         let mut cursor = gates.cursor();
         for block in w.blocks() {
-            add_gated(piece, cursor.at(block.neuron()), &[], block, group, out);
+            add_gated(piece, cursor.at(block.neuron()), &[], block, z, v, out);
         }
         return;
     };
-    let Group { z, v, .. } = group;
     let v = &mut v[..piece.len()];
-    for (block, bits) in w.blocks().zip(bits.neurons()) {
+    for (block, bits) in w.blocks().zip(bits) {
         activate(piece, block, v);
         unpack(bits, v, z);
         for (out, z) in out.iter_mut().zip(&*z) {

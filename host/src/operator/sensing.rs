@@ -1,6 +1,6 @@
 //! The core's trait on the blocked operator.
 
-use super::group::with_piece;
+use super::group::{Group, Shared, with_piece};
 use super::held::{self, Held};
 use super::kernel::{PAD, vectorise};
 use super::{Blocked, activations, piece};
@@ -45,12 +45,8 @@ impl Sensing for Blocked {
     }
 
     fn select(&mut self, rows: Range<usize>) -> Result<()> {
-        error::range(
-            "rows of the batch",
-            rows.end,
-            rows.start.saturating_add(1),
-            self.shared.tiles.rows,
-        )?;
+        let least = rows.start.saturating_add(1);
+        error::range("rows of the batch", rows.end, least, self.shared.tiles.rows)?;
         if self.shared.batch != rows {
             self.shared.activations.forget();
         }
@@ -68,7 +64,9 @@ impl Sensing for Blocked {
         gate.generator(&mut self.shared.generators[..self.shared.tiles.cols]);
         self.each_row(out, |shared, group, k, out| {
             with_piece!(shared, group, k, piece => {
-                vectorise(shared.arch, #[inline(always)] || piece::add_gated(piece, gate, shared.generator(), w, group, out));
+                vectorise(shared.arch, #[inline(always)] || {
+                    piece::add_gated(piece, gate, shared.generator(), w, &mut group.z, &mut group.v, out);
+                });
             });
         })
     }
@@ -117,16 +115,13 @@ impl Sensing for Blocked {
             for (&i, h) in neurons.iter().zip(self.shared.generators.chunks_mut(d)) {
                 cursor.at(i as usize).generator(h);
             }
-            done = self.each_part(
-                &mut bits[..used],
-                |k| k * stride,
-                |shared, group, k, bits| {
-                    let bits = &mut bits[first * words..][..neurons.len() * words];
-                    with_piece!(shared, group, k, piece => {
-                        piece::hold(shared, piece, gates, neurons, bits, group);
-                    });
-                },
-            );
+            let body = |shared: &Shared, group: &mut Group, k, bits: &mut [u32]| {
+                let bits = &mut bits[first * words..][..neurons.len() * words];
+                with_piece!(shared, group, k, piece => {
+                    piece::hold(shared, piece, gates, neurons, bits, group);
+                });
+            };
+            done = self.each_piece(0, &mut bits[..used], |k| k * stride, body).map(drop);
             if done.is_err() {
                 break;
             }
@@ -297,7 +292,6 @@ impl Blocked {
         Ok(self.shared.held.fits(gates, neurons))
     }
 
-    /// The outputs by activations that are kept.
     fn forward_kept(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut [f32]) -> Result<()> {
         let done = self.each_row(out, |shared, group, k, out| {
             with_piece!(shared, group, k, piece => {

@@ -1,9 +1,6 @@
 //! Finished layers before those that are trained: what they make of the rows, a tile at a time.
 //!
-//! Their sparse products run along the columns of a tile, as all products of the operator do, and
-//! have the bits of [`tamis::learn::deep::Stack`]. A group holds what the layers make of one tile,
-//! and makes that of another one when it comes to it: in strips of a tile to each group, once a
-//! strip.
+//! A group holds what the layers make of one tile, with the bits of [`tamis::learn::deep::Stack`].
 
 use super::buffer::{self, Buffer};
 use super::kernel::{Element, Piece, activate, vectorise};
@@ -33,7 +30,6 @@ struct Finished {
 /// neuron by neuron.
 #[derive(Debug, Default)]
 pub(super) struct Mapped {
-    /// Which tile it is.
     pub(super) tile: Option<usize>,
     pub(super) values: Buffer,
 }
@@ -62,7 +58,13 @@ impl Through {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn new(stack: &Stack<'_>) -> Result<Self> {
-        let layers: Vec<_> = stack.layers().map(Finished::new).collect();
+        let finished = |w: Weights<'_>| Finished {
+            inputs: w.inputs(),
+            neurons: w.hidden(),
+            index: w.index().to_vec(),
+            value: w.value().to_vec(),
+        };
+        let layers: Vec<_> = stack.layers().map(finished).collect();
         let most = if stack.head() == Head::Open { layers.len() } else { 0 };
         error::range("layers before the end", layers.len(), 1, most)?;
         Ok(Self { inputs: stack.inputs(), layers })
@@ -98,7 +100,6 @@ impl Through {
         Mapped { tile: None, values: Buffer::zeros(tile * self.activations()) }
     }
 
-    /// Makes the activations of a whole tile.
     pub(super) fn fill<T: Element>(&self, arch: Arch, rows: Piece<'_, T>, out: &mut [f32]) {
         let stride = rows.stride;
         let Some((first, behind)) = self.layers.split_first() else { return };
@@ -119,11 +120,6 @@ impl Through {
 }
 
 impl Finished {
-    fn new(w: Weights<'_>) -> Self {
-        let (index, value) = (w.index().to_vec(), w.value().to_vec());
-        Self { inputs: w.inputs(), neurons: w.hidden(), index, value }
-    }
-
     fn weights(&self) -> Weights<'_> {
         // Checked in the stack that they come from.
         let weights = Weights::new(self.inputs, self.neurons, &self.index, &self.value);

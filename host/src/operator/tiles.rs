@@ -1,15 +1,12 @@
 //! The data as the blocked operator keeps it: tiles of rows, each stored column by column.
 //!
-//! A tile holds the rows `t·T .. (t+1)·T`. Its columns are contiguous, so that sparse products run
-//! along them with vector loads, and the matrix product takes them as they are. The layout is made
-//! in place, tile by tile: the data is never in memory twice.
+//! A tile holds the rows `t·T .. (t+1)·T`; it is transposed in place.
 
 use super::kernel::{Element, Piece};
 use super::through::{Mapped, Through};
 use crate::data::{LINE, Matrix, Values};
 use std::ops::Range;
 
-/// Rows in tiles.
 #[derive(Debug)]
 pub(super) struct Tiles {
     pub(super) values: Values,
@@ -22,7 +19,6 @@ pub(super) struct Tiles {
     pub(super) through: Option<Through>,
 }
 
-/// A piece of inputs of either element.
 #[derive(Clone, Copy)]
 pub(super) enum View<'a> {
     F32(Piece<'a, f32>),
@@ -72,14 +68,9 @@ impl Tiles {
         k: usize,
     ) -> View<'a> {
         let t = batch.start / self.tile + k;
-        match (&self.through, &self.values) {
-            (Some(through), _) => {
-                let (_, stride) = self.extent(t);
-                View::F32(self.piece(through.last(&mapped.values, stride), batch, t))
-            }
-            (None, Values::F32(values)) => View::F32(self.piece(self.tile(values, t), batch, t)),
-            (None, Values::U8(values)) => View::U8(self.piece(self.tile(values, t), batch, t)),
-        }
+        let Some(through) = &self.through else { return self.stored(batch, t) };
+        let (_, stride) = self.extent(t);
+        View::F32(self.piece(through.last(&mapped.values, stride), batch, t))
     }
 
     /// Lets tile `batch.start / T + k` go through the layers before, unless `mapped` is of it.
@@ -96,13 +87,9 @@ impl Tiles {
         };
         let (first, stride) = self.extent(t);
         let whole = first..first + stride;
-        match &self.values {
-            Values::F32(values) => {
-                through.fill(arch, self.piece(self.tile(values, t), &whole, t), &mut mapped.values);
-            }
-            Values::U8(values) => {
-                through.fill(arch, self.piece(self.tile(values, t), &whole, t), &mut mapped.values);
-            }
+        match self.stored(&whole, t) {
+            View::F32(piece) => through.fill(arch, piece, &mut mapped.values),
+            View::U8(piece) => through.fill(arch, piece, &mut mapped.values),
         }
         mapped.tile = Some(t);
     }
@@ -113,10 +100,17 @@ impl Tiles {
         (first, self.tile.min(self.rows - first))
     }
 
-    /// The values of tile t.
     fn tile<'a, T>(&self, values: &'a [T], t: usize) -> &'a [T] {
         let ((first, stride), cols) = (self.extent(t), self.source());
         &values[self.skip..][first * cols..(first + stride) * cols]
+    }
+
+    /// The stored rows of tile t that lie in the batch.
+    fn stored(&self, batch: &Range<usize>, t: usize) -> View<'_> {
+        match &self.values {
+            Values::F32(values) => View::F32(self.piece(self.tile(values, t), batch, t)),
+            Values::U8(values) => View::U8(self.piece(self.tile(values, t), batch, t)),
+        }
     }
 
     /// The rows of tile t that lie in the batch, where `tile` is all of it.
@@ -132,9 +126,8 @@ pub(super) fn start(tile: usize, batch: &Range<usize>, k: usize) -> usize {
     ((batch.start / tile + k) * tile).clamp(batch.start, batch.end) - batch.start
 }
 
-/// Turns each run of `tile` rows from row-major to column-major, through a buffer of one tile; then
-/// moves all to where a line of the cache begins, if there is room behind them, and says how far: a
-/// vector load that touches two lines costs as much as two.
+/// Turns each run of `tile` rows from row-major to column-major, then moves all to where a line of
+/// the cache begins, if there is room behind them; how far.
 fn lay_out<T: Element>(values: &mut Vec<T>, cols: usize, tile: usize) -> usize {
     let mut buffer = Vec::with_capacity(tile * cols);
     values.chunks_mut(tile * cols).for_each(|chunk| transpose(chunk, cols, &mut buffer));
@@ -146,7 +139,6 @@ fn lay_out<T: Element>(values: &mut Vec<T>, cols: usize, tile: usize) -> usize {
     skip
 }
 
-/// The way back.
 fn restore<T: Element>(values: &mut Vec<T>, skip: usize, cols: usize, tile: usize) {
     values.drain(..skip);
     let mut buffer = Vec::with_capacity(tile * cols);

@@ -202,7 +202,7 @@ fn rows_that_are_not_chosen_are_passed_over_in_every_format() {
         (0..rows).collect(),
     ];
     for path in files {
-        let (all, _) = data::load_labelled(&path, &y).unwrap();
+        let (all, _) = data::load_chosen(&path, &y, |_| Ok(None)).unwrap();
         assert_eq!(all.values.clone().into_f32(), numbers, "{path:?}");
         for order in &orders {
             let (x, found) = data::load_chosen(&path, &y, |_| Ok(Some(order.clone()))).unwrap();
@@ -272,7 +272,7 @@ fn several_files_are_one_data_set() {
     folder.put("d.csv", "1,2,3\n");
     let bytes_only = data::load(folder.both("a", "b.gz")).unwrap();
     assert_eq!(bytes_only, bytes(4, 2, &[1, 2, 3, 4, 1, 2, 3, 4]));
-    let mixed = data::load_table(folder.both("a", "c.csv")).unwrap();
+    let mixed = data::Table::read(folder.both("a", "c.csv")).unwrap();
     assert_eq!(mixed.matrix, floats(3, 2, &[1.0, 2.0, 3.0, 4.0, 0.5, 1.0]));
     assert_eq!(mixed.names.unwrap(), ["x", "y"]);
     let mixed = data::load(folder.both("c.csv", "a")).unwrap();
@@ -328,10 +328,10 @@ fn labels_are_one_column_and_as_many_as_the_rows() {
     let images = folder.put("images", IDX);
     let labels = folder.put("labels", [0, 0, 8, 1, 0, 0, 0, 2, 7, 9]);
     let few = folder.put("few.csv", "label\n1\n");
-    assert_eq!(data::load_labelled(&images, &labels).unwrap().1, [7.0, 9.0]);
+    assert_eq!(data::load_chosen(&images, &labels, |_| Ok(None)).unwrap().1, [7.0, 9.0]);
     assert_error(data::load_labels(&images), &["one column", "images", "2 columns", "--target"]);
     assert_error(
-        data::load_labelled(&images, few),
+        data::load_chosen(&images, few, |_| Ok(None)),
         &["number of labels", "few.csv", "2 labels", "got: 1"],
     );
 }
@@ -340,7 +340,7 @@ fn labels_are_one_column_and_as_many_as_the_rows() {
 fn a_column_of_a_table_can_be_the_target() {
     let folder = Folder::new();
     let path = folder.put("t.csv", "width,class,2,x\n1,0,5,6\n2,1,7,8\n");
-    let load = || data::load_table(&path).unwrap();
+    let load = || data::Table::read(&path).unwrap();
     let (inputs, target) = load().split("class").unwrap();
     assert_eq!((inputs, target), (floats(2, 3, &[1.0, 5.0, 6.0, 2.0, 7.0, 8.0]), vec![0.0, 1.0]));
     assert_eq!(load().split("4").unwrap().1, [6.0, 8.0]);
@@ -354,7 +354,7 @@ fn a_column_of_a_table_can_be_the_target() {
     let bytes = data::Table { matrix: data::load(folder.put("a", IDX)).unwrap(), names: None };
     assert_eq!(bytes.clone().split("2").unwrap().0.values, Values::U8(vec![1, 3]));
     assert_error(bytes.split("x"), &["no such column", "expected: a number from 1 to 2"]);
-    let single = data::load_table(folder.put("s.csv", "y\n1\n")).unwrap();
+    let single = data::Table::read(folder.put("s.csv", "y\n1\n")).unwrap();
     assert_error(single.split("y"), &["no inputs are left"]);
 }
 
@@ -387,7 +387,8 @@ fn mnist_is_split_as_in_the_paper() {
             |part: &str| folder.join(format!("{part}-{what}-ubyte.gz")).display().to_string();
         format!("{},{}", path("train"), path("t10k"))
     };
-    let (images, labels) = data::load_labelled(both("images-idx3"), both("labels-idx1")).unwrap();
+    let (images, labels) =
+        data::load_chosen(both("images-idx3"), both("labels-idx1"), |_| Ok(None)).unwrap();
     assert_eq!((images.rows, images.cols, labels.len()), (70_000, 784, 70_000));
     assert_eq!(images.values.bytes(), 70_000 * 784);
     let pair = |range| {

@@ -1,5 +1,4 @@
-//! Reading whole files: plain ones alone, since a pipe or device could keep a program waiting for
-//! ever.
+//! Reading whole files: plain ones alone, since a pipe or device could wait for ever.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
@@ -61,13 +60,8 @@ pub const ALIGNED_LIMIT: u64 = 1 << 30;
 pub fn read_aligned(path: impl AsRef<Path>) -> Result<Aligned> {
     let path = path.as_ref();
     let (mut file, len) = open(path)?;
-    if len > ALIGNED_LIMIT {
-        return Err(Error::new("the file is too large")
-            .at(path)
-            .expected(format_args!("at most {ALIGNED_LIMIT} bytes"))
-            .got(format_args!("{len} bytes"))
-            .help("is this the model file?"));
-    }
+    let too_large = check_len("file", len, ALIGNED_LIMIT, "is this the model file?");
+    too_large.map_err(|error| error.at(path))?;
     let mut aligned = Aligned::zeroed(usize::try_from(len).unwrap_or(usize::MAX));
     file.read_exact(aligned.bytes_mut()).map_err(|e| Error::io("cannot read", path, e))?;
     match file.read(&mut [0]) {
@@ -79,29 +73,33 @@ pub fn read_aligned(path: impl AsRef<Path>) -> Result<Aligned> {
     }
 }
 
+/// Refuses a file that is called `what` and has more than `most` bytes.
+pub(crate) fn check_len(what: &str, len: u64, most: u64, help: &str) -> Result<()> {
+    if len <= most {
+        return Ok(());
+    }
+    Err(Error::new(format!("the {what} is too large"))
+        .mismatch(format_args!("at most {most} bytes"), format_args!("{len} bytes"))
+        .help(help))
+}
+
 /// Opens a plain file for reading: the file and its length in bytes.
 pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
     // Asked before opening, since opening a pipe would wait for its writer.
     let kind = fs::metadata(path).map_err(|e| cannot_open(path, e))?;
+    let refused = |expected: &str, got: &str, help: &str| {
+        Err(Error::new("cannot read").at(path).expected(expected).got(got).help(help))
+    };
     if kind.is_dir() {
-        return Err(Error::new("cannot read")
-            .at(path)
-            .expected("a file")
-            .got("a folder")
-            .help("name a file in it"));
+        return refused("a file", "a folder", "name a file in it");
     }
     if !kind.is_file() {
-        return Err(Error::new("cannot read")
-            .at(path)
-            .expected("a plain file")
-            .got("a pipe or device")
-            .help("save its output to a file first"));
+        return refused("a plain file", "a pipe or device", "save its output to a file first");
     }
     Ok((File::open(path).map_err(|e| cannot_open(path, e))?, kind.len()))
 }
 
-/// Opens the plain file `name` of a folder, which is nowhere else: links are followed within the
-/// folder only.
+/// Opens the plain file `name` of a folder; links are followed within the folder only.
 pub(crate) fn open_in(folder: &Path, name: &str) -> Result<(File, u64)> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let path = folder.join(name);
@@ -110,21 +108,15 @@ pub(crate) fn open_in(folder: &Path, name: &str) -> Result<(File, u64)> {
     if !place.starts_with(&home) {
         return Err(Error::new("a link leads out of the folder")
             .at(&path)
-            .expected(format_args!("a file in {}", home.display()))
-            .got(place.display())
+            .mismatch(format_args!("a file in {}", home.display()), place.display())
             .help("copy the file into the folder"));
     }
     open(&place)
 }
 
-/// Reads a whole text.
 pub(crate) fn read_text(path: &Path) -> Result<String> {
     let (file, _) = open(path)?;
-    let mut text = String::new();
-    file.take(ALIGNED_LIMIT)
-        .read_to_string(&mut text)
-        .map_err(|e| Error::io("cannot read", path, e))?;
-    Ok(text)
+    io::read_to_string(file.take(ALIGNED_LIMIT)).map_err(|e| Error::io("cannot read", path, e))
 }
 
 /// Whether there is anything of that name.

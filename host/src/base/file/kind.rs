@@ -53,23 +53,20 @@ impl Kind {
         if self.endings.iter().any(|own| own.eq_ignore_ascii_case(ending)) {
             return Ok(());
         }
-        let mut head = Vec::with_capacity(HEAD);
-        let read = File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head));
-        match read {
-            Ok(0) => return Ok(()),
-            Ok(_) if self.starts.iter().any(|start| head.starts_with(start)) => return Ok(()),
-            _ => {}
+        let mut head = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+        let is_own = head.is_empty() || self.starts.iter().any(|start| head.starts_with(start));
+        if read.is_ok() && is_own {
+            return Ok(());
         }
         Err(Error::new("a file of another kind would be overwritten")
             .at(path)
-            .expected(format_args!("{}, or a name that is free", self.name))
-            .got("something else")
+            .mismatch(format_args!("{}, or a name that is free", self.name), "something else")
             .help("choose another name, or remove the file first if it is not needed"))
     }
 }
 
-/// The most of a file that is looked at.
-const HEAD: usize = 32;
+const HEAD: u64 = 32;
 
 #[cfg(test)]
 mod tests {

@@ -1,20 +1,17 @@
-//! Files that are being written, under temporary names beside their places.
-//!
-//! Who writes one holds a lock on it, which ends with the process however that ends. So what a
-//! killed program has left is told from what another one writes at this moment.
+//! Files that are being written, under temporary names beside their places. Their writers lock
+//! them, so that what a killed program has left is told from what another one writes.
 
 use std::fs::{self, DirEntry, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
 /// How the names of files that are being written begin and end.
 const PARTIAL: (&str, &str) = (".tamis-", ".partial");
 
-/// Longer than any file is being written: what is as old counts as abandoned where the file system
-/// has no locks.
+/// A file as old as this is abandoned, where the file system has no locks.
 const STALE: Duration = Duration::from_secs(3600);
 
 /// Times that a name is drawn anew because [`sweep`] was faster than the lock.
@@ -53,8 +50,7 @@ pub(super) fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Removes what killed programs have left half written in a folder. A best effort, since nobody
-/// reads such files.
+/// Removes what killed programs have left half written in a folder, as far as it can.
 pub(crate) fn sweep(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if is_partial(&entry.file_name().to_string_lossy()) {
@@ -72,20 +68,17 @@ fn remove_abandoned(entry: &DirEntry) {
     let abandoned = match file.as_ref().map(File::try_lock) {
         Ok(Ok(())) => true,
         Ok(Err(TryLockError::WouldBlock)) => false,
-        Ok(Err(TryLockError::Error(_))) | Err(_) => is_stale(entry),
+        _ => is_stale(entry),
     };
     // Removed before the lock ends, so that nobody begins to write it meanwhile.
     if abandoned {
         let _ = fs::remove_file(path);
     }
-    drop(file);
 }
 
 fn is_stale(entry: &DirEntry) -> bool {
-    let written = entry.metadata().and_then(|about| about.modified()).ok();
-    written
-        .and_then(|time| SystemTime::now().duration_since(time).ok())
-        .is_some_and(|age| age >= STALE)
+    let written = entry.metadata().and_then(|about| about.modified());
+    written.is_ok_and(|time| time.elapsed().is_ok_and(|age| age >= STALE))
 }
 
 /// The folder that a file is in.

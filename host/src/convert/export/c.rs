@@ -4,7 +4,6 @@ use tamis::infer::model::{self, Activation};
 use tamis::infer::quantised;
 
 use super::head::{Classes, Files, Head, Network, unknown_layer};
-use super::kernels;
 use super::table::{self, Table, c_float, c_integer};
 use crate::{Error, Result};
 
@@ -18,14 +17,20 @@ const UNFUSED: &str = "
 #endif
 ";
 
-/// The file being written.
+/// Every kernel as its name and its text, in the order in which they are written.
+fn kernels() -> impl Iterator<Item = (&'static str, &'static str)> {
+    include_str!("kernels.c").split("\n//// ").skip(1).filter_map(|section| {
+        let (name, about) = section.split_once('\n')?;
+        about.split_once("////").map(|(_, text)| (name, text))
+    })
+}
+
 #[derive(Default)]
 struct Source {
     /// Names of the kernels that the body calls.
     kernels: Vec<&'static str>,
     tables: String,
     bytes: usize,
-    /// Statements of the prediction.
     body: String,
 }
 
@@ -37,7 +42,6 @@ struct Names<'a> {
     of: &'static str,
 }
 
-/// The texts of `.c` and `.h`, and the bytes of the tables.
 pub(super) fn files(
     network: Network<'_>,
     head: &Head,
@@ -46,8 +50,7 @@ pub(super) fn files(
 ) -> Result<(Files, usize)> {
     if !header.chars().all(|c: char| c.is_ascii_alphanumeric() || "_-.+".contains(c)) {
         return Err(Error::new("the header would have a name that C cannot include everywhere")
-            .expected("letters, digits and _ - . +")
-            .got(format_args!("{header:?}"))
+            .mismatch("letters, digits and _ - . +", format_args!("{header:?}"))
             .help("choose another name for the output"));
     }
     let mut source = Source::default();
@@ -69,10 +72,10 @@ pub(super) fn files(
          without libraries and without a heap.\n */\n#include \"{header}.h\"\n{unfused}"
     );
     // The type of pairs stands before the tables, functions behind them.
-    for (name, kernel) in kernels::all() {
+    for (name, kernel) in kernels() {
         if name == "zeros" {
             text += &format!("\n{}", source.tables);
-            text += kernels::all().find(|(name, _)| *name == "alone").map_or("", |(_, text)| text);
+            text += kernels().find(|(name, _)| *name == "alone").map_or("", |(_, text)| text);
         }
         if source.kernels.contains(&name) {
             text += kernel;
@@ -108,7 +111,7 @@ fn header_text(network: Network<'_>, head: &Head, names: &Names<'_>, title: &str
          #ifndef {upper}_H\n#define {upper}_H\n\n#include <stdint.h>\n\n\
          /* Numbers in one input row. */\n#define {upper}_INPUTS {}\n\
          /* Numbers in one prediction. */\n#define {upper}_OUTPUTS {}\n",
-        head.inputs, head.outputs
+        head.cost.inputs, head.cost.outputs
     );
     if let Network::Integers(model) = network {
         let scales = model.scales();
@@ -158,14 +161,12 @@ fn classify(head: &Head, Names { name, upper, number, of }: &Names<'_>) -> Strin
 }
 
 impl Source {
-    /// Adds a statement, which calls a kernel.
     fn call(&mut self, kernel: &'static str, statement: &str) {
-        debug_assert!(kernels::all().any(|(name, _)| name == kernel), "no kernel {kernel}");
+        debug_assert!(kernels().any(|(name, _)| name == kernel), "no kernel {kernel}");
         self.kernels.push(kernel);
         self.body += &format!("    {statement};\n");
     }
 
-    /// Adds a table; its name.
     fn table(&mut self, name: &str, layer: usize, table: Table<'_>) -> String {
         let name = format!("{name}_{layer}");
         self.tables += &table.c(&name);
@@ -195,11 +196,11 @@ impl Source {
                 let biases = self.table("biases", at + 1, Table::I32(layer.bias()));
                 self.call("start", &format!("start({to}, {biases}, {n})"));
             }
-            let weights = table::weights(layer.weights());
-            let tables = weights.tables.into_iter();
-            let tables: Vec<_> = tables.map(|(name, own)| self.table(name, at + 1, own)).collect();
+            let (kind, tables) = table::weights(layer.weights());
+            let tables = tables.into_iter().map(|(name, own)| self.table(name, at + 1, own));
+            let tables: Vec<_> = tables.collect();
             let (inputs, tables) = (layer.inputs(), tables.join(", "));
-            let (kernel, beside) = match weights.kind {
+            let (kernel, beside) = match kind {
                 "Dense" => ("dense", None),
                 "Mask" => ("mask", Some("lowest")),
                 _ => ("blocks", Some("pair")),

@@ -1,9 +1,8 @@
 //! The layers of a model of floats as dense matrices, for ONNX and safetensors.
 
 use tamis::infer::model::{Activation, Layer};
-use tamis::store::wire;
 
-use super::head::{Files, Network, unknown_layer};
+use super::head::{Files, Head, Network, unknown_layer};
 use crate::base::room_for;
 use crate::convert::{Dense, Meta, onnx, safetensors};
 use crate::model::ModelFile;
@@ -12,6 +11,7 @@ use crate::{Error, Result};
 /// The file, of ONNX or safetensors, and the bytes of its weights.
 pub(super) fn files(
     network: Network<'_>,
+    head: &Head,
     file: &ModelFile,
     is_onnx: bool,
 ) -> Result<(Files, usize)> {
@@ -22,7 +22,14 @@ pub(super) fn files(
     let help = "export the model as rust or c, which stay sparse";
     room_for("dense weights", bytes.saturating_mul(3), help)?;
     let layers = model.layers().iter().map(dense).collect::<Result<Vec<_>>>()?;
-    let meta = meta(model.layers(), file)?;
+    let stored = file.view()?.task();
+    let body = head.cost.layers.iter().filter(|layer| layer.kind != "sum");
+    let meta = Meta {
+        task: stored.and(head.cost.task).map(|task| task.name().to_owned()),
+        threshold: head.cost.threshold,
+        sum: matches!(model.layers().last(), Some(Layer::Sum(_))),
+        requested: body.map(|layer| layer.requested).collect(),
+    };
     let (ending, written) = if is_onnx {
         ("onnx", onnx::write(&layers, Some(&meta))?)
     } else {
@@ -70,28 +77,6 @@ fn chain(layers: &[Layer<'_>]) -> Result<()> {
         return Ok(());
     }
     Err(Error::new("the model cannot be written as safetensors, which does not say where relu is")
-        .expected("relu behind every layer but the last")
-        .got("a model that has it elsewhere")
+        .mismatch("relu behind every layer but the last", "a model that has it elsewhere")
         .help("export it as onnx"))
-}
-
-/// What the model says beside its weights.
-fn meta(layers: &[Layer<'_>], file: &ModelFile) -> Result<Meta> {
-    let stored = file.view()?.task();
-    let requested = layers.iter().filter_map(|layer| match layer {
-        Layer::Csr(csr) => Some(csr.requested()),
-        _ => None,
-    });
-    Ok(Meta {
-        task: match stored {
-            Some(_) => file.task()?.map(|task| task.name().to_owned()),
-            None => None,
-        },
-        threshold: match stored {
-            Some(wire::Task::Binary { threshold }) => Some(threshold),
-            _ => None,
-        },
-        sum: matches!(layers.last(), Some(Layer::Sum(_))),
-        requested: requested.collect(),
-    })
 }

@@ -3,11 +3,10 @@
 use tamis::infer::{model, quantised};
 
 use crate::Error;
+use crate::model::ModelCost;
 
-/// Endings and contents of files.
 pub(super) type Files = Vec<(&'static str, Vec<u8>)>;
 
-/// Numbers of a model.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Network<'a> {
     Integers(&'a quantised::Model<'a>),
@@ -25,32 +24,27 @@ pub(super) enum Classes {
     Largest,
 }
 
-/// Sizes of a model, and what its outputs mean.
 #[derive(Debug)]
 pub(super) struct Head {
-    pub(super) inputs: usize,
-    pub(super) outputs: usize,
-    pub(super) nnz: usize,
-    pub(super) checksum: String,
+    pub(super) cost: ModelCost,
     pub(super) classes: Classes,
 }
 
 impl Head {
-    /// The model in one line.
     pub(super) fn title(&self, network: Network<'_>) -> String {
         let of = match network {
             Network::Integers(_) => "8-bit integers",
             Network::Floats(_) => "floats",
         };
-        let s = if self.outputs == 1 { "" } else { "s" };
+        let ModelCost { inputs, outputs, total, crc32, .. } = &self.cost;
+        let s = if *outputs == 1 { "" } else { "s" };
         format!(
-            "A model of {of}: {} inputs, {} output{s}, {} weights, checksum {}.",
-            self.inputs, self.outputs, self.nnz, self.checksum
+            "A model of {of}: {inputs} inputs, {outputs} output{s}, {} weights, checksum {crc32}.",
+            total.nnz
         )
     }
 }
 
-/// A layer of a later version.
 pub(super) fn unknown_layer() -> Error {
     Error::new("the model has a layer that this program cannot export").help("update tamis")
 }

@@ -9,7 +9,6 @@ use super::head::{Classes, Files, Head, Network, unknown_layer};
 use super::table::{self, Table, float};
 use crate::Result;
 
-/// The module being written.
 #[derive(Default)]
 struct Module {
     /// Names that it takes from `tamis::infer::model` and `tamis::infer::quantised`.
@@ -17,11 +16,9 @@ struct Module {
     quantised: BTreeSet<&'static str>,
     tables: String,
     bytes: usize,
-    /// The layers, each as an expression.
     layers: Vec<String>,
 }
 
-/// The text, and the bytes of its tables.
 pub(super) fn module(network: Network<'_>, head: &Head) -> Result<(Files, usize)> {
     let mut module = Module::default();
     let title = head.title(network);
@@ -113,7 +110,7 @@ impl Module {
 
     fn integer_layer(&mut self, number: usize, layer: &quantised::Layer<'_>) {
         let (inputs, outputs) = (layer.inputs(), layer.outputs());
-        let table::WeightTables { kind, tables } = table::weights(layer.weights());
+        let (kind, tables) = table::weights(layer.weights());
         let tables: Vec<_> =
             tables.into_iter().map(|(name, own)| self.table(name, number, own)).collect();
         let arguments = format!("{inputs}, {outputs}, {}", tables.join(", "));
@@ -198,7 +195,6 @@ fn predict(of: &str, to: &str, [outputs, scratch]: [&str; 2]) -> String {
     )
 }
 
-/// The function that gives the class.
 fn classify(class: &str, of: &str) -> String {
     format!(
         "\n/// The class of one row.\n#[must_use]\npub fn classify(x: &[{of}; INPUTS]) -> usize \
@@ -211,7 +207,7 @@ fn constants(head: &Head) -> String {
     format!(
         "/// Numbers in one input row.\npub const INPUTS: usize = {};\n\
          /// Numbers in one prediction.\npub const OUTPUTS: usize = {};\n",
-        head.inputs, head.outputs
+        head.cost.inputs, head.cost.outputs
     )
 }
 

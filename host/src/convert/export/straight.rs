@@ -1,8 +1,7 @@
 //! A Rust module without tables: one multiply-add a weight, with its column and value in the code.
 //!
-//! On a Cortex-M a weight is three instructions: a load of a byte, a move of a constant, a
-//! multiply-add. Each row is a function of its own, so that no input stays in a register from row
-//! to row, and few are needed at a time.
+//! On a Cortex-M a weight is three instructions. Each row is a function of its own, so that no input
+//! stays in a register from row to row.
 
 use tamis::infer::model::Activation;
 use tamis::infer::quantised::{Layer, Model};
@@ -10,9 +9,8 @@ use tamis::infer::quantised::{Layer, Model};
 use super::head::{Classes, Files, Head, Network};
 use super::rust::scaled;
 
-/// Weights of a row that the compiler may put into another order, to load many inputs before it
-/// adds: of all of a row it would have as many on the stack. What keeps them apart is no
-/// instruction.
+/// Weights of a row between two barriers to reordering, which are no instructions: the compiler
+/// would load all inputs of a row, onto the stack, before it adds.
 const TOGETHER: usize = 64;
 
 /// One factor of a [`tamis::infer::quantised::Rescale`] as the code has it: 31 bits, and what is
@@ -46,7 +44,6 @@ fn add(sum: i32, x: u8, weight: i32) -> i32 {
 }
 ";
 
-/// The text.
 pub(super) fn module(network: Network<'_>, head: &Head) -> Files {
     let Network::Integers(model) = network else { return Vec::new() };
     let mut out = format!("//! {}\n", head.title(network));
@@ -119,7 +116,6 @@ fn predict(model: &Model<'_>) -> String {
     out + "}\n"
 }
 
-/// A layer and its rows.
 fn whole(number: usize, layer: &Layer<'_>, hidden: bool) -> String {
     let mut rows = vec![Vec::new(); layer.outputs()];
     layer.weights().entries(&mut |row, column, weight| rows[row].push((column, weight)));

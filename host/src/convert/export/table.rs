@@ -1,14 +1,10 @@
 //! Tables of numbers, as Rust and C write them.
 
-use std::fmt::Display;
-
 use tamis::infer::model;
 use tamis::infer::quantised::Weights;
 
-/// Columns of a line.
 const WIDE: usize = 100;
 
-/// Numbers of one type.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Table<'a> {
     U8(&'a [u8]),
@@ -21,7 +17,6 @@ pub(super) enum Table<'a> {
     Pairs(&'a [[u8; 2]]),
 }
 
-/// Calls the same of each.
 macro_rules! each {
     ($table:expr, $values:ident => $call:expr) => {
         match $table {
@@ -45,47 +40,50 @@ impl Table<'_> {
         each!(self, values => size_of_val(values))
     }
 
+    /// Each as Rust writes it: of floats the fewest digits that give the same bits back.
+    fn texts(self) -> Vec<String> {
+        each!(self, values => values.iter().map(|value| format!("{value:?}")).collect())
+    }
+
     /// `static NAME: [T; N] = […];`
     pub(super) fn rust(self, name: &str) -> String {
-        let (kind, texts) = match self {
-            Table::U8(values) => ("u8", texts(values)),
-            Table::U16(values) => ("u16", texts(values)),
-            Table::U32(values) => ("u32", texts(values)),
-            Table::I8(values) => ("i8", texts(values)),
-            Table::I32(values) => ("i32", texts(values)),
-            Table::F32(values) => ("f32", values.iter().copied().map(float).collect()),
-            Table::Pairs(values) => {
-                ("[u8; 2]", values.iter().map(|[a, w]| format!("[{a}, {w}]")).collect())
-            }
-        };
+        let (kind, texts) = (self.kinds()[0], self.texts());
         format!("static {name}: [{kind}; {}] = [\n{}];\n", texts.len(), lines(&texts))
     }
 
     /// `static const T name[N] = {…};`. C has no arrays without elements: one that has none gets a
     /// 0 that is never read.
     pub(super) fn c(self, name: &str) -> String {
-        let (kind, zero, mut texts) = match self {
-            Table::U8(values) => ("uint8_t", "0", texts(values)),
-            Table::U16(values) => ("uint16_t", "0", texts(values)),
-            Table::U32(values) => {
-                ("uint32_t", "0u", values.iter().map(|value| format!("{value}u")).collect())
-            }
-            Table::I8(values) => ("int8_t", "0", texts(values)),
-            Table::I32(values) => ("int32_t", "0", values.iter().copied().map(c_integer).collect()),
-            Table::F32(values) => ("float", "0.0f", values.iter().copied().map(c_float).collect()),
+        let mut texts: Vec<String> = match self {
+            Table::U32(values) => values.iter().map(|value| format!("{value}u")).collect(),
+            Table::I32(values) => values.iter().copied().map(c_integer).collect(),
+            Table::F32(values) => values.iter().copied().map(c_float).collect(),
             Table::Pairs(values) => {
-                let pair = |&[index, weight]: &[u8; 2]| format!("{{{index}, {}}}", weight as i8);
-                ("struct pair", "{0, 0}", values.iter().map(pair).collect())
+                values.iter().map(|&[at, w]| format!("{{{at}, {}}}", w as i8)).collect()
             }
+            _ => self.texts(),
         };
+        let [_, kind, zero] = self.kinds();
         if texts.is_empty() {
             texts.push(zero.into());
         }
         format!("static const {kind} {name}[{}] = {{\n{}}};\n", texts.len(), lines(&texts))
     }
+
+    /// The type in Rust and in C, and 0 in C.
+    fn kinds(self) -> [&'static str; 3] {
+        match self {
+            Table::U8(_) => ["u8", "uint8_t", "0"],
+            Table::U16(_) => ["u16", "uint16_t", "0"],
+            Table::U32(_) => ["u32", "uint32_t", "0u"],
+            Table::I8(_) => ["i8", "int8_t", "0"],
+            Table::I32(_) => ["i32", "int32_t", "0"],
+            Table::F32(_) => ["f32", "float", "0.0f"],
+            Table::Pairs(_) => ["[u8; 2]", "struct pair", "{0, 0}"],
+        }
+    }
 }
 
-/// The fewest digits that give the same bits back.
 pub(super) fn float(value: f32) -> String {
     format!("{value:?}")
 }
@@ -99,11 +97,6 @@ pub(super) fn c_integer(value: i32) -> String {
     if value == i32::MIN { "(-2147483647 - 1)".into() } else { value.to_string() }
 }
 
-fn texts<T: Display>(values: &[T]) -> Vec<String> {
-    values.iter().map(ToString::to_string).collect()
-}
-
-/// As many as fit on each line.
 fn lines(texts: &[String]) -> String {
     let (mut out, mut line) = (String::new(), String::from("   "));
     for text in texts {
@@ -115,16 +108,10 @@ fn lines(texts: &[String]) -> String {
     if texts.is_empty() { out } else { out + &line + "\n" }
 }
 
-/// The weights of a layer of integers.
-pub(super) struct WeightTables<'a> {
-    /// Their type in the crate `tamis`.
-    pub(super) kind: &'static str,
-    /// In the order in which its constructor takes them.
-    pub(super) tables: Vec<(&'static str, Table<'a>)>,
-}
-
-pub(super) fn weights<'a>(weights: &Weights<'a>) -> WeightTables<'a> {
-    let (kind, tables) = match weights {
+/// The weights of a layer of integers: their type in the crate `tamis`, and the tables in the order
+/// in which its constructor takes them.
+pub(super) fn weights<'a>(weights: &Weights<'a>) -> (&'static str, Vec<(&'static str, Table<'a>)>) {
+    match weights {
         Weights::Dense(dense) => ("Dense", vec![("values", Table::I8(dense.values()))]),
         Weights::Mask(mask) => {
             let bits = ("bits", Table::U32(mask.bits()));
@@ -135,11 +122,9 @@ pub(super) fn weights<'a>(weights: &Weights<'a>) -> WeightTables<'a> {
             ("Blocks", vec![counts, ("pairs", Table::Pairs(blocks.pairs()))])
         }
         _ => ("Blocks", Vec::new()),
-    };
-    WeightTables { kind, tables }
+    }
 }
 
-/// The tables of a layer of floats.
 pub(super) fn rows<'a>(csr: &model::Csr<'a>) -> [(&'static str, Table<'a>); 3] {
     [
         ("counts", Table::U16(csr.counts())),
@@ -148,7 +133,6 @@ pub(super) fn rows<'a>(csr: &model::Csr<'a>) -> [(&'static str, Table<'a>); 3] {
     ]
 }
 
-/// The tables of a layer of floats in windows.
 pub(super) fn windows<'a>(blocks: &model::Blocks<'a>) -> [(&'static str, Table<'a>); 3] {
     [
         ("counts", Table::U8(blocks.counts())),

@@ -7,7 +7,7 @@ use crate::{Error, Result};
 /// `scale_j x_j + shift_j`; lists of one number are of all j.
 #[derive(Debug, Clone)]
 pub(super) struct Affine {
-    scale: Vec<f64>,
+    pub(super) scale: Vec<f64>,
     shift: Vec<f64>,
     /// The nodes that it is of.
     pub(super) nodes: Vec<String>,
@@ -25,7 +25,6 @@ pub(super) struct Sums {
     pub(super) name: String,
 }
 
-/// What a node does to numbers with a constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
     Add,
@@ -73,23 +72,13 @@ impl Affine {
         Self { scale: vec![1.0], shift: vec![0.0], nodes: Vec::new() }
     }
 
-    /// Numbers that it holds for each x.
-    pub(super) fn len(&self) -> usize {
-        self.scale.len()
-    }
-
-    pub(super) fn is_none(&self) -> bool {
-        self.nodes.is_empty()
-    }
-
     /// Goes on by `op` with one number or one for each x.
     pub(super) fn then(&mut self, op: Op, constant: &[f32], node: &str) -> Result<()> {
         let width = self.scale.len().max(constant.len());
         let fits = |len: usize| len == 1 || len == width;
         if !fits(self.scale.len()) || !fits(constant.len()) {
             return Err(Error::new(format!("{node} does not fit the numbers before it"))
-                .expected(format_args!("1 or {} numbers", self.scale.len()))
-                .got(constant.len()));
+                .mismatch(format_args!("1 or {} numbers", self.scale.len()), constant.len()));
         }
         let wide = |list: &[f64]| (0..width).map(|j| at(list, j)).collect::<Vec<f64>>();
         let (mut scale, mut shift) = (wide(&self.scale), wide(&self.shift));
@@ -106,14 +95,13 @@ impl Affine {
 
     /// Folds the map into the layer behind it: `W (scale x + shift) + b`.
     pub(super) fn fold(&self, sums: &mut Sums) -> Result<()> {
-        if self.is_none() {
+        if self.nodes.is_empty() {
             return Ok(());
         }
         if self.scale.len() != 1 && self.scale.len() != sums.inputs {
             let (name, nodes) = (&sums.name, self.nodes.join(", "));
             return Err(Error::new(format!("layer {name} does not fit {nodes}"))
-                .expected(format_args!("{} inputs", self.scale.len()))
-                .got(sums.inputs));
+                .mismatch(format_args!("{} inputs", self.scale.len()), sums.inputs));
         }
         for (row, bias) in sums.weights.chunks_exact_mut(sums.inputs.max(1)).zip(&mut sums.bias) {
             for (j, weight) in row.iter_mut().enumerate() {
@@ -148,7 +136,6 @@ impl Sums {
         Ok(())
     }
 
-    /// The layer.
     pub(super) fn layer(self, relu: bool) -> Dense {
         let Self { weights, inputs, outputs, bias, name } = self;
         let zero = bias.iter().all(|&b| b == 0.0);
@@ -157,10 +144,8 @@ impl Sums {
     }
 }
 
-/// A constant that should be a vector, as errors have it.
 pub(super) fn no_vector(node: &str, array: &Array) -> Error {
     Error::new(format!("{node} has a constant that differs from row to row"))
-        .expected("one number, or one for each column")
-        .got(format_args!("axes {}", shape(&array.dims)))
+        .mismatch("one number, or one for each column", format_args!("axes {}", shape(&array.dims)))
         .help("export the network for any number of rows")
 }

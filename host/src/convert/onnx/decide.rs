@@ -3,8 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::node::{attribute, input, integer, require, unsupported};
-use super::proto::Node;
+use super::proto::{Node, attribute, input, integer, require, unsupported};
 use super::tensor::{Constant, is_float};
 use crate::convert::{Decision, shown};
 use crate::{Error, Result};
@@ -22,16 +21,14 @@ enum Value {
     Class,
 }
 
-/// Notes about the labels at the most.
 const MOST_NOTES: usize = 8;
 
-/// The end of a network.
 #[derive(Debug)]
 pub(super) struct End {
     op: String,
     outputs: usize,
     values: HashMap<String, Value>,
-    notes: Vec<String>,
+    pub(super) notes: Vec<String>,
 }
 
 impl End {
@@ -46,13 +43,11 @@ impl End {
         let mut end =
             Self { op: node.op_type.clone(), outputs, values: HashMap::new(), notes: Vec::new() };
         let value = if node.op_type == "ArgMax" { argmax(node)? } else { Value::Scores };
-        notes.push(match node.op_type.as_str() {
-            "Sigmoid" => {
-                "Sigmoid left out: the output is the log-odds of class 1, which is the class from \
-                    0 on"
-                    .into()
-            }
-            op => format!("{op} left out: the class is that of the largest output"),
+        notes.push(if is_sigmoid {
+            "Sigmoid left out: the output is the log-odds of class 1, which is the class from 0 on"
+                .into()
+        } else {
+            format!("{} left out: the class is that of the largest output", node.op_type)
         });
         end.give(node, value);
         Ok(end)
@@ -134,7 +129,6 @@ impl End {
         }
     }
 
-    /// What is decided.
     pub(super) fn decision(&self) -> Result<Decision> {
         let classes = self.values.values().any(|value| *value == Value::Class);
         match (self.op.as_str(), self.outputs) {
@@ -142,16 +136,10 @@ impl End {
             ("Sigmoid", outputs) if !classes => Err(Error::new(
                 "Sigmoid of several outputs is several answers at once",
             )
-            .expected("Sigmoid of one output, or Softmax")
-            .got(format_args!("{outputs} outputs"))
+            .mismatch("Sigmoid of one output, or Softmax", format_args!("{outputs} outputs"))
             .help("a model decides between classes: export one output, or leave the Sigmoid out")),
             _ => Ok(Decision::Largest),
         }
-    }
-
-    /// The notes so far.
-    pub(super) fn notes(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.notes)
     }
 }
 

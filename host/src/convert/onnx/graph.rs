@@ -7,13 +7,11 @@ use tamis::infer::model::MAX_LAYERS;
 
 use super::affine::{Affine, Op, Sums, no_vector, vector};
 use super::decide::End;
-use super::node::{attribute, input, integer, require, unsupported};
-use super::proto::{Graph, Node};
+use super::proto::{Graph, Node, attribute, input, integer, require, unsupported};
 use super::tensor::{Array, Beside, Constant, define, is_float, is_single, transposed};
 use crate::convert::{Dense, Network, elements, shape, shown};
 use crate::{Error, Result};
 
-/// What the numbers of a row are at the moment.
 enum Stage {
     /// Inputs of the network, or outputs of a relu, perhaps scaled and shifted.
     Numbers(Affine),
@@ -23,7 +21,6 @@ enum Stage {
     Ended(End),
 }
 
-/// Where the walk is.
 struct Walk<'g, 'b, 'f> {
     constants: HashMap<&'g str, Constant<'g>>,
     beside: &'b mut Beside<'f>,
@@ -46,7 +43,6 @@ const WORK_PER_BYTE: usize = 4;
 /// The largest array that may be the weights of several layers.
 const SHARED: usize = 1 << 16;
 
-/// What the graph says of its input.
 struct Input {
     name: String,
     /// Numbers of a row: of all axes behind the first; none where one is not said.
@@ -55,7 +51,6 @@ struct Input {
     rows: Option<i64>,
     /// Axes; none where they are not said.
     rank: Option<usize>,
-    /// Whether a node has made rows of it.
     flat: bool,
 }
 
@@ -114,7 +109,6 @@ fn rows_of<'g>(
     Ok((&only.name, Input { name: shown(&only.name), width, rows, rank, flat: false }))
 }
 
-/// A node as errors call it.
 fn called(node: &Node) -> String {
     let op = shown(&node.op_type);
     match (node.name.as_str(), node.output.first()) {
@@ -175,7 +169,6 @@ impl<'g> Walk<'g, '_, '_> {
         Ok(())
     }
 
-    /// A node of constants alone.
     fn constant(&mut self, node: &'g Node) -> Result<()> {
         let Some(output) = node.output.first() else { return Ok(()) };
         let of = self.constants.get(input(node, 0)).copied();
@@ -253,7 +246,7 @@ impl<'g> Walk<'g, '_, '_> {
         let (bias, name) = (vec![0.0; outputs], shown(name));
         let mut sums = Sums { weights, inputs, outputs, bias, name };
         affine.fold(&mut sums)?;
-        if !affine.is_none() {
+        if !affine.nodes.is_empty() {
             let (nodes, name) = (affine.nodes.join(", "), &sums.name);
             self.notes.push(format!("{nodes} folded into layer {name}, each weight rounded once"));
         }
@@ -324,7 +317,7 @@ impl<'g> Walk<'g, '_, '_> {
 
     fn affine(&mut self, op: Op, constant: &[f32], node: &Node) -> Result<()> {
         self.charge(match &self.stage {
-            Stage::Numbers(affine) => affine.len(),
+            Stage::Numbers(affine) => affine.scale.len(),
             Stage::Sums(sums) => sums.weights.len(),
             Stage::Ended(_) => 0,
         })?;
@@ -344,7 +337,7 @@ impl<'g> Walk<'g, '_, '_> {
                 Ok(())
             }
             // A second relu changes nothing, and numbers are above 0 then.
-            Stage::Numbers(affine) if affine.is_none() && !self.layers.is_empty() => Ok(()),
+            Stage::Numbers(affine) if affine.nodes.is_empty() && !self.layers.is_empty() => Ok(()),
             _ => {
                 let got = "Relu of the inputs, of scaled numbers or behind the end";
                 Err(unsupported("Relu behind a layer", got))
@@ -385,7 +378,6 @@ impl<'g> Walk<'g, '_, '_> {
         require(keeps, expected, "another shape")
     }
 
-    /// The last layer: no relu follows.
     fn finish(&mut self) -> Result<usize> {
         match std::mem::replace(&mut self.stage, Stage::Numbers(Affine::new())) {
             Stage::Sums(sums) => {
@@ -393,7 +385,7 @@ impl<'g> Walk<'g, '_, '_> {
                 self.layers.push(sums.layer(false));
                 Ok(outputs)
             }
-            Stage::Numbers(affine) if !affine.is_none() => {
+            Stage::Numbers(affine) if !affine.nodes.is_empty() => {
                 Err(unsupported("a layer behind it", "the end of the network")
                     .of(affine.nodes.join(", ")))
             }
@@ -427,7 +419,7 @@ impl<'g> Walk<'g, '_, '_> {
             }
         }
         if let Stage::Ended(end) = &mut self.stage {
-            self.notes.append(&mut end.notes());
+            self.notes.append(&mut end.notes);
         }
         Ok(Network { layers: self.layers, decision, notes: self.notes, meta: None })
     }

@@ -8,13 +8,11 @@
 //! | `Identity`, `Dropout`, `Cast` to floats, `Flatten`, `Reshape` and `Squeeze` that keep rows | nothing |
 //! | `Softmax`, `LogSoftmax`, `ArgMax`, `Sigmoid` of one output, and what makes labels of them | the task |
 //!
-//! Every other operator is an error that names it and its node. Nodes are read in the order of the
-//! file, which is one in which they can run.
+//! Every other operator is an error that names it and its node.
 
 mod affine;
 mod decide;
 mod graph;
-mod node;
 mod proto;
 mod tensor;
 mod write;
@@ -51,8 +49,7 @@ pub fn read(bytes: impl Into<Bytes>, beside: &mut Beside<'_>) -> Result<Network>
     let graph =
         model.graph.as_ref().ok_or_else(|| {
             Error::new("the ONNX file holds no graph")
-            .expected("a ModelProto message with a graph")
-            .got("none")
+            .mismatch("a ModelProto message with a graph", "none")
             .help("this may be another file of protobuf, or one that is empty: export the network \
                 again")
         })?;

@@ -1,4 +1,5 @@
-//! The messages of `onnx.proto` that an MLP needs, and a bound on what decoding them takes.
+//! The messages of `onnx.proto` that an MLP needs, named as there without `Proto`, and a bound on
+//! what decoding them takes.
 //!
 //! A field that is not declared is skipped. A message of two bytes takes two hundred in memory, so
 //! the fields are counted before anything is decoded; arrays of floats stay in the file's bytes or
@@ -6,10 +7,10 @@
 
 use bytes::Bytes;
 use prost::Message;
+use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 
 use crate::{Error, Result};
 
-/// `ModelProto`
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Model {
     #[prost(int64, tag = "1")]
@@ -24,7 +25,6 @@ pub(super) struct Model {
     pub(super) metadata_props: Vec<Entry>,
 }
 
-/// `OperatorSetIdProto`
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Opset {
     #[prost(string, tag = "1")]
@@ -33,7 +33,6 @@ pub(super) struct Opset {
     pub(super) version: i64,
 }
 
-/// `StringStringEntryProto`
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Entry {
     #[prost(string, tag = "1")]
@@ -42,7 +41,6 @@ pub(super) struct Entry {
     pub(super) value: String,
 }
 
-/// `GraphProto`
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Graph {
     #[prost(message, repeated, tag = "1")]
@@ -56,10 +54,9 @@ pub(super) struct Graph {
     #[prost(message, repeated, tag = "12")]
     pub(super) output: Vec<ValueInfo>,
     #[prost(message, repeated, tag = "15")]
-    pub(super) sparse_initializer: Vec<Skipped>,
+    pub(super) sparse_initializer: Vec<()>,
 }
 
-/// `NodeProto`
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Node {
     #[prost(string, repeated, tag = "1")]
@@ -76,7 +73,6 @@ pub(super) struct Node {
     pub(super) domain: String,
 }
 
-/// `AttributeProto`
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Attribute {
     #[prost(string, tag = "1")]
@@ -95,7 +91,6 @@ pub(super) struct Attribute {
     pub(super) kind: i32,
 }
 
-/// `TensorProto`
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Tensor {
     #[prost(int64, repeated, packed = "false", tag = "1")]
@@ -120,7 +115,6 @@ pub(super) struct Tensor {
     pub(super) data_location: i32,
 }
 
-/// `ValueInfoProto`
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ValueInfo {
     #[prost(string, tag = "1")]
@@ -129,14 +123,12 @@ pub(super) struct ValueInfo {
     pub(super) kind: Option<Type>,
 }
 
-/// `TypeProto`, of tensors
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Type {
     #[prost(message, optional, tag = "1")]
     pub(super) tensor_type: Option<TensorType>,
 }
 
-/// `TypeProto.Tensor`
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct TensorType {
     #[prost(int32, tag = "1")]
@@ -145,14 +137,12 @@ pub(super) struct TensorType {
     pub(super) shape: Option<Shape>,
 }
 
-/// `TensorShapeProto`
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Shape {
     #[prost(message, repeated, tag = "1")]
     pub(super) dim: Vec<Dim>,
 }
 
-/// `TensorShapeProto.Dimension`
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Dim {
     #[prost(int64, optional, tag = "1")]
@@ -161,15 +151,36 @@ pub(super) struct Dim {
     pub(super) dim_param: Option<String>,
 }
 
-/// A message whose presence is all that matters.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Skipped {}
+pub(super) fn attribute<'g>(node: &'g Node, name: &str) -> Option<&'g Attribute> {
+    node.attribute.iter().find(|attribute| attribute.name == name)
+}
+
+/// An integer attribute, or its default.
+pub(super) fn integer(node: &Node, name: &str, default: i64) -> i64 {
+    attribute(node, name).map_or(default, |attribute| attribute.i)
+}
+
+/// Input `at` of a node; empty where there is none.
+pub(super) fn input(node: &Node, at: usize) -> &str {
+    node.input.get(at).map_or("", String::as_str)
+}
+
+pub(super) fn require(is_fine: bool, expected: &str, got: impl std::fmt::Display) -> Result<()> {
+    if is_fine { Ok(()) } else { Err(unsupported(expected, got)) }
+}
+
+/// An operator, or a use of one, that no MLP of Tamis has.
+pub(super) fn unsupported(expected: &str, got: impl std::fmt::Display) -> Error {
+    Error::new("not supported")
+        .mismatch(expected, got)
+        .help("export the layers of the MLP alone, or save its weights as safetensors or NPZ")
+}
 
 /// Fields that a file may have, and bytes in lists of integers: a network of eight layers has a few
 /// hundred.
 const MOST_FIELDS: usize = 1 << 15;
 
-/// Which message the bytes are of.
+/// What a field with a length holds.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Model,
@@ -182,35 +193,29 @@ enum Kind {
     TensorType,
     Shape,
     Leaf,
-}
-
-impl Kind {
-    /// What a field with a length is.
-    fn field(self, tag: u64) -> Field {
-        use Field::{Integers, Message, Text};
-        match (self, tag) {
-            (Self::Model, 7) => Message(Self::Graph),
-            (Self::Model, 8 | 14) | (Self::Tensor, 13) | (Self::Shape, 1) => Message(Self::Leaf),
-            (Self::Graph, 1) => Message(Self::Node),
-            (Self::Graph, 5) | (Self::Attribute, 5) => Message(Self::Tensor),
-            (Self::Graph, 11 | 12) => Message(Self::Value),
-            (Self::Node, 5) => Message(Self::Attribute),
-            (Self::Value, 2) => Message(Self::Type),
-            (Self::Type, 1) => Message(Self::TensorType),
-            (Self::TensorType, 2) => Message(Self::Shape),
-            (Self::Tensor, 1 | 5 | 7) | (Self::Attribute, 8) => Integers,
-            _ => Text,
-        }
-    }
-}
-
-/// What a field with a length holds.
-enum Field {
-    Message(Kind),
     /// A byte in the file may become eight in memory.
     Integers,
     /// Text, bytes, floats, or what nobody reads.
     Text,
+}
+
+impl Kind {
+    /// What a field of this message holds.
+    fn field(self, tag: u32) -> Self {
+        match (self, tag) {
+            (Self::Model, 7) => Self::Graph,
+            (Self::Model, 8 | 14) | (Self::Tensor, 13) | (Self::Shape, 1) => Self::Leaf,
+            (Self::Graph, 1) => Self::Node,
+            (Self::Graph | Self::Attribute, 5) => Self::Tensor,
+            (Self::Graph, 11 | 12) => Self::Value,
+            (Self::Node, 5) => Self::Attribute,
+            (Self::Value, 2) => Self::Type,
+            (Self::Type, 1) => Self::TensorType,
+            (Self::TensorType, 2) => Self::Shape,
+            (Self::Tensor, 1 | 5 | 7) | (Self::Attribute, 8) => Self::Integers,
+            _ => Self::Text,
+        }
+    }
 }
 
 /// Decodes a file.
@@ -223,25 +228,22 @@ pub(super) fn decode(file: Bytes) -> Result<Model> {
     Model::decode(file).map_err(|error| malformed().source(error))
 }
 
-/// Takes what decoding a message takes from what is left.
+/// Takes what decoding a field takes from what is left.
 fn weigh(mut bytes: &[u8], kind: Kind, left: &mut usize) -> Result<()> {
+    match kind {
+        Kind::Text => return Ok(()),
+        Kind::Integers => return charge(left, bytes.len()),
+        _ => {}
+    }
     while !bytes.is_empty() {
         charge(left, 1)?;
-        let key = varint(&mut bytes)?;
-        match key & 7 {
-            0 => drop(varint(&mut bytes)?),
-            1 => drop(take(&mut bytes, 8)?),
-            5 => drop(take(&mut bytes, 4)?),
-            2 => {
-                let len = varint(&mut bytes)?;
-                let body = take(&mut bytes, len)?;
-                match kind.field(key >> 3) {
-                    Field::Message(kind) => weigh(body, kind, left)?,
-                    Field::Integers => charge(left, body.len())?,
-                    Field::Text => {}
-                }
-            }
-            _ => return Err(malformed()),
+        let (tag, wire) = decode_key(&mut bytes).map_err(|_| malformed())?;
+        if wire == WireType::LengthDelimited {
+            let len = decode_varint(&mut bytes).ok().and_then(|len| usize::try_from(len).ok());
+            let body = len.and_then(|len| bytes.split_off(..len)).ok_or_else(malformed)?;
+            weigh(body, kind.field(tag), left)?;
+        } else {
+            skip_field(wire, tag, &mut bytes, DecodeContext::default()).map_err(|_| malformed())?;
         }
     }
     Ok(())
@@ -257,30 +259,9 @@ fn charge(left: &mut usize, by: usize) -> Result<()> {
     Ok(())
 }
 
-fn varint(bytes: &mut &[u8]) -> Result<u64> {
-    let mut value = 0_u64;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first().ok_or_else(malformed)?;
-        *bytes = rest;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Ok(value);
-        }
-    }
-    Err(malformed())
-}
-
-fn take<'a>(bytes: &mut &'a [u8], len: u64) -> Result<&'a [u8]> {
-    let len = usize::try_from(len).map_err(|_| malformed())?;
-    let (body, rest) = bytes.split_at_checked(len).ok_or_else(malformed)?;
-    *bytes = rest;
-    Ok(body)
-}
-
-pub(super) fn malformed() -> Error {
+fn malformed() -> Error {
     Error::new("the ONNX file is malformed")
-        .expected("a ModelProto message of ONNX, whole")
-        .got("bytes that are none, or a piece of one")
+        .mismatch("a ModelProto message of ONNX, whole", "bytes that are none, or a piece of one")
         .help(
             "the file is cut off, damaged or of another format: copy it again, or export the \
             network again",

@@ -10,7 +10,6 @@ use super::proto;
 use crate::convert::{check_finite, elements, floats, shape, shown};
 use crate::{Error, Result};
 
-/// Element types of ONNX.
 mod element {
     pub(super) const FLOAT: i32 = 1;
     pub(super) const INT32: i32 = 6;
@@ -20,7 +19,6 @@ mod element {
     pub(super) const BFLOAT16: i32 = 16;
 }
 
-/// Integers of a shape or a list of classes at the most.
 const MOST_INTEGERS: usize = 1 << 16;
 
 /// `data_location` of values in a file of their own.
@@ -37,21 +35,18 @@ pub(super) struct Constant<'g> {
     pub(super) transposed: bool,
 }
 
-/// Numbers with two axes or fewer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Array {
     pub(super) dims: Vec<usize>,
     pub(super) values: Vec<f32>,
 }
 
-/// Whether values of an element type are floats.
 pub(super) fn is_float(kind: i64) -> bool {
     [element::FLOAT, element::FLOAT16, element::DOUBLE, element::BFLOAT16]
         .map(i64::from)
         .contains(&kind)
 }
 
-/// Whether it is the 32-bit float.
 pub(super) fn is_single(kind: i64) -> bool {
     kind == i64::from(element::FLOAT)
 }
@@ -78,7 +73,6 @@ impl Constant<'_> {
         Ok(dims)
     }
 
-    /// Numbers that its axes say.
     pub(super) fn len(&self) -> usize {
         self.dims().ok().and_then(|dims| elements(&dims)).unwrap_or(0)
     }
@@ -138,8 +132,7 @@ impl Constant<'_> {
         let is_raw = !tensor.raw_data.is_empty();
         if self.len() > MOST_INTEGERS {
             return Err(Error::new(format!("the constant {} is too long", self.name()))
-                .expected(format_args!("at most {MOST_INTEGERS} integers"))
-                .got(self.len()));
+                .mismatch(format_args!("at most {MOST_INTEGERS} integers"), self.len()));
         }
         let raw = &tensor.raw_data;
         let values = match tensor.data_type {
@@ -167,12 +160,10 @@ impl Constant<'_> {
         }
         let name = self.name();
         Err(Error::new(format!("the constant {name} has more or fewer values than its axes say"))
-            .expected(shape(dims))
-            .got(format_args!("{len} values"))
+            .mismatch(shape(dims), format_args!("{len} values"))
             .help("the file is damaged: export the network again"))
     }
 
-    /// The bytes of a tensor that lies in a file beside the model.
     fn external(&self, beside: &mut Beside<'_>) -> Result<Bytes> {
         let entry = |key: &str| self.tensor.external_data.iter().find(|entry| entry.key == key);
         let place = |key: &str| {
@@ -206,8 +197,7 @@ impl Constant<'_> {
 
     fn misplaced(&self, got: &str) -> Error {
         Error::new(format!("the values of {} are not where the model says", self.name()))
-            .expected("a place within the file of weights")
-            .got(shown(got))
+            .mismatch("a place within the file of weights", shown(got))
             .help("the file of weights is cut off or of another model: export the network again")
     }
 }

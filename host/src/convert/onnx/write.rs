@@ -6,14 +6,11 @@ use prost::Message;
 use super::proto::{
     Attribute, Dim, Entry, Graph, Model, Node, Opset, Shape, Tensor, TensorType, Type, ValueInfo,
 };
-use crate::convert::{Dense, Meta};
+use crate::convert::{Dense, Meta, le_bytes};
 use crate::{Error, Result};
 
-/// The format of the file, that of ONNX 1.6.
 const IR_VERSION: i64 = 6;
-/// The operators, those of ONNX 1.6.
 const OPSET: i64 = 11;
-/// Element type and attribute type.
 const FLOAT: i32 = 1;
 const INT: i32 = 2;
 /// Bytes of a message of protobuf at the most, with room for all but the weights.
@@ -29,8 +26,7 @@ pub fn write(layers: &[Dense], meta: Option<&Meta>) -> Result<Vec<u8>> {
     });
     if numbers > LIMIT / 4 {
         return Err(Error::new("the model is too large for ONNX, whose weights are dense")
-            .expected(format_args!("at most {} weights with zeros", LIMIT / 4))
-            .got(numbers)
+            .mismatch(format_args!("at most {} weights with zeros", LIMIT / 4), numbers)
             .help("export it as Rust or C, or train on fewer columns"));
     }
     let ends = layers.first().zip(layers.last());
@@ -45,52 +41,35 @@ pub fn write(layers: &[Dense], meta: Option<&Meta>) -> Result<Vec<u8>> {
     for (l, layer) in layers.iter().enumerate() {
         let is_last = l + 1 == layers.len();
         let name = |what: &str| format!("{}.{what}", 2 * l);
-        let mut node = Node {
-            input: vec![value, name("weight")],
-            output: vec![if is_last && !layer.relu { "output".into() } else { name("sums") }],
-            name: format!("gemm_{l}"),
-            op_type: "Gemm".into(),
-            attribute: vec![Attribute {
-                name: "transB".into(),
-                i: 1,
-                kind: INT,
-                ..Attribute::default()
-            }],
-            ..Node::default()
-        };
-        graph.initializer.push(tensor(
-            name("weight"),
-            &[layer.outputs, layer.inputs],
-            &layer.weights,
-        ));
+        let (mut input, dims) = (vec![value, name("weight")], [layer.outputs, layer.inputs]);
+        graph.initializer.push(tensor(name("weight"), &dims, &layer.weights));
         if !layer.bias.is_empty() {
-            node.input.push(name("bias"));
-            graph.initializer.push(tensor(name("bias"), &[layer.outputs], &layer.bias));
+            input.push(name("bias"));
+            graph.initializer.push(tensor(name("bias"), &dims[..1], &layer.bias));
         }
-        value = node.output.first().cloned().unwrap_or_default();
-        graph.node.push(node);
+        value = if is_last && !layer.relu { "output".into() } else { name("sums") };
+        let rows = Attribute { name: "transB".into(), i: 1, kind: INT, ..Attribute::default() };
+        let gemm = node("Gemm", format!("gemm_{l}"), input, &value);
+        graph.node.push(Node { attribute: vec![rows], ..gemm });
         if layer.relu {
             let output = if is_last { "output".into() } else { name("relu") };
-            graph.node.push(Node {
-                input: vec![value],
-                output: vec![output.clone()],
-                name: format!("relu_{l}"),
-                op_type: "Relu".into(),
-                ..Node::default()
-            });
+            graph.node.push(node("Relu", format!("relu_{l}"), vec![value], &output));
             value = output;
         }
     }
-    let entry =
-        meta.map(|meta| Ok::<_, Error>(Entry { key: Meta::KEY.into(), value: meta.to_text()? }));
+    let entry = meta.map(|meta| Entry { key: Meta::KEY.into(), value: meta.to_text() });
     let model = Model {
         ir_version: IR_VERSION,
         producer_name: "tamis".into(),
         graph: Some(graph),
         opset_import: vec![Opset { domain: String::new(), version: OPSET }],
-        metadata_props: entry.transpose()?.into_iter().collect(),
+        metadata_props: entry.into_iter().collect(),
     };
     Ok(model.encode_to_vec())
+}
+
+fn node(op: &str, name: String, input: Vec<String>, output: &str) -> Node {
+    Node { input, output: vec![output.into()], name, op_type: op.into(), ..Node::default() }
 }
 
 fn info(name: &str, width: usize) -> ValueInfo {
@@ -103,12 +82,11 @@ fn info(name: &str, width: usize) -> ValueInfo {
 }
 
 fn tensor(name: String, dims: &[usize], values: &[f32]) -> Tensor {
-    let raw: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     Tensor {
         dims: dims.iter().map(|&dim| i64::try_from(dim).unwrap_or(i64::MAX)).collect(),
         data_type: FLOAT,
         name,
-        raw_data: raw.into(),
+        raw_data: le_bytes(values).into(),
         ..Tensor::default()
     }
 }
