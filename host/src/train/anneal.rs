@@ -2,7 +2,7 @@
 
 use tamis::base::dims::Dims;
 use tamis::base::math::unit_scale;
-use tamis::learn::anneal::{self as core_anneal, Held, Info, Params, Progress};
+use tamis::learn::anneal::{self as core_anneal, Checkpoint, Held, Info, Params, Progress};
 use tamis::learn::loss::Classes;
 use tamis::learn::loss::classes;
 use tamis::learn::start::{self, continue_if};
@@ -15,12 +15,12 @@ use crate::data::{Matrix, Problem, Task, Values};
 use crate::operator::{Blocked, Layout, Stop};
 use crate::train::budget::Memory;
 use crate::train::check::{Sizes, sizes, validation_rows};
-use crate::train::checkpoint;
+use crate::train::checkpoint::{self, Kind};
 use crate::train::encode::encode;
 use crate::train::network::SparseNetwork;
 use crate::train::options::AnnealOptions;
 use crate::train::pinned;
-use crate::train::plan::{LESS, Plan, checkpoint_bytes, choose};
+use crate::train::plan::{LESS, Plan, choose, operator_bytes};
 use crate::train::progress::Observer;
 use crate::train::report::{AnnealDetails, Details, Neurons, Report};
 use crate::train::returned::shuffle;
@@ -65,15 +65,16 @@ impl<'a> AnnealSetup<'a> {
     /// the last complete step.
     pub(crate) fn train(
         self,
-        problem: Problem,
+        mut problem: Problem,
+        start: Start<'_>,
         stop: &Stop,
         observer: &mut Observer<'_>,
     ) -> Result<Trained> {
         let stopwatch = Stopwatch::start(&problem);
-        let Problem { mut data, mut labels, .. } = problem;
         let Self { sizes, params, plan, task, job } = &self;
         let Sizes { dims, outputs } = *sizes;
-        shuffle(&mut data, &mut labels, params.seed);
+        shuffle(&mut problem, params.seed);
+        let Problem { mut data, labels, .. } = problem;
         let columns = data.scale_columns();
         // Checked to be classes. The floats are given back.
         let labels: Vec<u16> = labels.into_iter().map(|label| label as u16).collect();
@@ -83,11 +84,7 @@ impl<'a> AnnealSetup<'a> {
         let mut budget = params.budget(dims, outputs, operator.panel(), 0);
         budget.scratch = operator.net_scratch(budget.batch);
         let mut memory = vec![0; budget.words()];
-        let checkpoints = checkpoint_bytes(job.checkpoints, checkpoint::anneal_bytes(&budget));
-        let scales = size_of_val(&columns[..]);
-        let workspace = [budget.workspace_bytes(), operator.workspace_bytes(), checkpoints, scales];
-        let plan = Plan::sum(plan.layout, budget.state_bytes(), &workspace);
-        let mut watch = Watch::new(job.limits, stop).resumed(job.start.is_checkpoint());
+        let mut watch = Watch::new(job.limits, stop).resumed(start.is_checkpoint());
         operator.heed(Some(watch.stop()));
         let passes = |rows_read: u64| rows_read as f64 / dims.samples as f64;
         let observe = |progress: &Progress<'_>| {
@@ -96,14 +93,14 @@ impl<'a> AnnealSetup<'a> {
             )
         };
         let (s, memory, operator) = (dims.nnz, &mut memory[..], &mut operator);
-        let from = match job.start {
+        let from = match start {
             Start::Zero => None,
             Start::Checkpoint(checkpoint) => Some(checkpoint.anneal()?),
             Start::Network(_) => return Err(no_warm_start()),
         };
-        let start = from.as_ref().map_or(start::Start::Zero, start::Start::Checkpoint);
+        let from = from.as_ref().map_or(start::Start::Zero, start::Start::Checkpoint);
         let classes = Classes { labels: &labels, outputs };
-        let trained = core_anneal::run(operator, classes, s, start, params, memory, observe)?;
+        let trained = core_anneal::run(operator, classes, s, from, params, memory, observe)?;
         let (info, net) = (trained.info, trained.network);
         let (limit, stopped) = watch.ended(info.stopped);
         if info.nnz == 0 && !stopped {
@@ -119,6 +116,7 @@ impl<'a> AnnealSetup<'a> {
         let stored = if *task == Task::Binary { Task::LOG_ODDS } else { task.stored() };
         let model = encode(network.net(dims.hidden)?, dims.hidden, stored)?;
         let Info { nnz, live, epochs, steps, rows_read, .. } = info;
+        let details = self.details(&info, budget.batch);
         let report = Report {
             nnz,
             pinned: pinned::report(params.must_keep, &network),
@@ -130,7 +128,7 @@ impl<'a> AnnealSetup<'a> {
             passes: passes(rows_read),
             limit,
             stopped,
-            ..job.report("anneal", *sizes, plan, &stopwatch, self.details(&info, budget.batch))
+            ..job.report("anneal", *sizes, plan, start, &stopwatch, details)
         };
         Ok(Trained::new(&model, network, report))
     }
@@ -224,8 +222,9 @@ fn plan_of(
     let mut budget = params.budget(dims, outputs, layout.panel, 0);
     budget.scratch = tamis::operator::factored::provided::scratch(budget.batch, dims.inputs);
     let support = Dims::new(dims.samples, dims.inputs, dims.hidden, budget.start);
-    let operator = layout.bytes(support, bytes) + layout.outputs_bytes(support, outputs);
-    let checkpoints = checkpoint_bytes(checkpoints, checkpoint::anneal_bytes(&budget));
+    let operator = operator_bytes(layout, support, bytes, outputs);
+    let form = Checkpoint::form(&budget);
+    let checkpoints = checkpoint::bytes(checkpoints, Kind::Anneal, &form);
     // Of the columns of floats.
     let scales = if bytes { 0 } else { dims.inputs * size_of::<f32>() };
     Plan::sum(
@@ -260,7 +259,7 @@ mod tests {
         let setup = AnnealSetup::new(&problem, options, job).unwrap();
         let mut tell = |_: &_| ControlFlow::Continue(());
         let mut observer = Observer { stage: Stage::default(), checkpoint: None, tell: &mut tell };
-        setup.train(problem, &Stop::new(), &mut observer).unwrap()
+        setup.train(problem, Start::Zero, &Stop::new(), &mut observer).unwrap()
     }
 
     #[test]

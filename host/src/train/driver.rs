@@ -88,24 +88,22 @@ pub fn train_with(
     }
     if is_layer_by_layer(options, &problem, &hidden, &recipe) {
         check_layers(options, &start)?;
-        let layers = options.layers.clone().unwrap_or_default();
-        return deep::train(problem, options, &recipe, &hidden, &layers, stop, &mut observer);
+        return deep::train(problem, options, recipe, &hidden, stop, &mut observer);
     }
     let pinned = options.pinned.flat(hidden[0], problem.data.cols)?;
-    let job = Job { start, ..Job::new(options, &hidden, options.budget, &pinned) };
-    let loaded;
-    let mut setup = LayerSetup::new(&recipe, &problem, &job)?;
-    let mut file = None;
+    let job = Job::new(options, &hidden, options.budget, &pinned);
+    let setup = LayerSetup::new(&recipe, &problem, &job)?;
+    let (mut file, mut loaded) = (None, None);
     if let Some(kept) = &options.checkpoint {
         let file = file.insert(setup.checkpoint_file(&kept.path, &problem));
         file.watch(kept.every, stop, kept.on_error);
         if kept.resume && matches!(start, Start::Zero) {
             loaded = file.load()?;
-            setup.start(loaded.as_ref().map_or(start, Start::Checkpoint));
         }
     }
     observer.checkpoint = file.as_mut();
-    let trained = setup.train(problem, options.threads, stop, &mut observer);
+    let start = loaded.as_ref().map_or(start, Start::Checkpoint);
+    let trained = setup.train(problem, options.threads, start, stop, &mut observer);
     let Some(mut file) = file else { return trained };
     // The last state is saved even where the run failed.
     let unsaved = file.flush().err();

@@ -52,11 +52,13 @@ pub(crate) fn train(
     let done = dense::imp(problem, test, &resolved, folder.as_ref(), stop, observe)?;
     let model = encode(&resolved, &done, problem.task)?;
     let score = score_model(&model, problem)?;
-    let (shape, hidden) = (&resolved.shape, Neurons::Each(hidden.to_vec()));
+    let shape = &resolved.shape;
     let details = Details::Imp(details(problem, test, settings, &resolved, &done));
-    let report =
-        stopwatch.report("imp", shape.outputs(), hidden, resolved.nnz, options.seed, details);
     let report = Report {
+        outputs: shape.outputs(),
+        hidden: Neurons::Each(hidden.to_vec()),
+        requested_nnz: resolved.nnz,
+        seed: options.seed,
         nnz: done.mask.iter().filter(|&&kept| kept).count(),
         live: Neurons::Each(live(shape, &done.mask)),
         epochs: resolved.epochs,
@@ -65,7 +67,7 @@ pub(crate) fn train(
         data_bytes: stopwatch.data_bytes + test.map_or(0, |test| test.bytes() as u64),
         state_bytes: resolved.state_bytes(),
         workspace_bytes: resolved.workspace_bytes(&problem.data),
-        ..report.scored(&score)
+        ..stopwatch.report("imp", details).scored(&score)
     };
     Ok(Trained::new(&model, SparseNetwork::default(), report))
 }

@@ -81,6 +81,7 @@ pub(crate) fn train(
     setup: SearchSetup<'_>,
     turns: u32,
     problem: Problem,
+    start: Start<'_>,
     stop: &Stop,
     observer: &mut Observer<'_>,
 ) -> Result<Trained> {
@@ -88,10 +89,9 @@ pub(crate) fn train(
     let SearchSetup { job, sizes, .. } = &run.setup;
     let limits = if run.has_turns() { search_limits(job.limits) } else { job.limits };
     let rows = sizes.dims.samples;
-    let (trained, returned) =
-        run.setup.search(problem, job.start, limits, stop, &mut |progress| {
-            observer.lm(progress, rows)
-        })?;
+    let (trained, returned) = run
+        .setup
+        .search(problem, start, limits, stop, &mut |progress| observer.lm(progress, rows))?;
     Ok(run.improve(trained, returned, observer))
 }
 
@@ -211,13 +211,13 @@ impl LmRun<'_> {
             ..PaperOptions::default()
         };
         let budget = Budget::Nonzeros(sizes.dims.nnz);
-        let job = Job { budget, limits, start, checkpoints: false, ..*job };
+        let job = Job { budget, limits, checkpoints: false, ..*job };
         let frozen = FrozenLayers::default();
         let setup = PaperSetup::new(&problem, &frozen, &options, &job)?;
         setup.plan.check_room()?;
         let mut tell = |_: &_| std::ops::ControlFlow::Continue(());
         let mut unseen = Observer { stage: Stage::default(), checkpoint: None, tell: &mut tell };
-        setup.train(problem, frozen, self.stop, &mut unseen)
+        setup.train(problem, frozen, start, self.stop, &mut unseen)
     }
 
     /// Counts what another run on the same rows did, and takes its network where that is better.

@@ -2,7 +2,7 @@
 //! one way in.
 //!
 //! A file uses those before it: `budget` … `trained` are what recipes share; `paper`,
-//! `paper_outputs`, `search`, `lm`, `anneal` and `imp` train one hidden layer; `layer` picks one of
+//! `search`, `lm`, `anneal` and `imp` train one hidden layer; `layer` picks one of
 //! them; `deep`, `path` and `driver` train whole networks.
 
 pub(crate) mod anneal;
@@ -22,7 +22,6 @@ pub(crate) mod lm;
 pub(crate) mod network;
 pub(crate) mod options;
 pub(crate) mod paper;
-pub(crate) mod paper_outputs;
 pub(crate) mod path;
 pub(crate) mod pinned;
 pub(crate) mod plan;

@@ -320,12 +320,12 @@ impl Path<'_> {
             let start = before.as_ref().map_or(Start::Zero, Start::Network);
             let started = before.is_some();
             let job = Job::new(self.options, self.hidden, Budget::Nonzeros(size), self.pinned);
-            let job = Job { start, checkpoints: false, ..job };
+            let job = Job { checkpoints: false, ..job };
             let stage =
                 Stage { training: self.training, trainings, nnz: size, fold, ..Stage::default() };
             let mut observer = observer.at(stage);
             let done = LayerSetup::new(&self.recipe, problem, &job).and_then(|setup| {
-                setup.train(problem.clone(), job.threads, self.stop, &mut observer)
+                setup.train(problem.clone(), job.threads, start, self.stop, &mut observer)
             });
             let done = match done {
                 Err(error) if error.is_interrupted() && self.training > 0 => {

@@ -14,12 +14,12 @@ use crate::base::limits::{Limits, Watch};
 use crate::data::{Problem, Task};
 use crate::model::Score;
 use crate::operator::{Blocked, Layout, Stop};
-use crate::train::check::{Sizes, signs_name, sizes, validation_rows};
-use crate::train::checkpoint;
+use crate::train::check::{Sizes, signs_name, sizes, validation_rows, weighted_outputs};
+use crate::train::checkpoint::{self, Kind};
 use crate::train::encode::{End, SparseLayer, encode, encode_layers};
 use crate::train::network::{Scored, SparseNetwork};
 use crate::train::options::LmOptions;
-use crate::train::plan::{Plan, checkpoint_bytes, choose};
+use crate::train::plan::{Plan, choose, operator_bytes};
 use crate::train::report::{Details, Neurons, Report, SearchDetails};
 use crate::train::returned::{ReturnedData, shuffle};
 use crate::train::trained::{Job, Start, Stopwatch, Trained};
@@ -40,7 +40,7 @@ pub(crate) struct SearchSetup<'a> {
 impl<'a> SearchSetup<'a> {
     pub(crate) fn new(problem: &Problem, options: &LmOptions, job: &Job<'a>) -> Result<Self> {
         problem.check()?;
-        let outputs = output_weights(problem);
+        let outputs = weighted_outputs(problem);
         if outputs > 0 && options.signs.is_some() {
             return Err(Error::new("output signs are for labels of one column")
                 .expected("labels of one column, or no --signs")
@@ -84,17 +84,9 @@ impl<'a> SearchSetup<'a> {
 
 /// Signs of the output weights where nothing else is said: what the labels ask for.
 pub(crate) fn default_signs(problem: &Problem) -> Signs {
-    match output_weights(problem) == 0 && problem.labels.iter().any(|&label| label < 0.0) {
+    match weighted_outputs(problem) == 0 && problem.labels.iter().any(|&label| label < 0.0) {
         true => Signs::Free,
         false => Signs::Positive,
-    }
-}
-
-/// Outputs that weights lead to; 0 for one label a row, where output weights are signs.
-fn output_weights(problem: &Problem) -> usize {
-    match problem.outputs() {
-        0 | 1 => 0,
-        outputs => outputs,
     }
 }
 
@@ -188,9 +180,9 @@ impl SearchPlan {
                 Recovery::new(dims, layout.panel, scratch, params.signs.linear(0))
             };
             let held = Dims::new(dims.samples, dims.inputs, slots, budget.room());
-            let more = if outputs > 0 { layout.outputs_bytes(held, outputs) } else { 0 };
-            let operator = layout.bytes(held, bytes) + more;
-            let checkpoints = checkpoint_bytes(job.checkpoints, checkpoint::lm_bytes(&budget));
+            let operator = operator_bytes(layout, held, bytes, outputs);
+            let form = Checkpoint::form(&budget, 0, Signs::Positive);
+            let checkpoints = checkpoint::bytes(job.checkpoints, Kind::Lm, &form);
             let workspace = [operator, budget.workspace_bytes(), checkpoints];
             Self { plan: Plan::sum(layout, budget.state_bytes(), &workspace), budget, slots }
         };
@@ -210,7 +202,7 @@ impl SearchSetup<'_> {
     /// The search alone, within these limits, from `start`.
     pub(crate) fn search(
         &self,
-        problem: Problem,
+        mut problem: Problem,
         start: Start<'_>,
         limits: Limits,
         stop: &Stop,
@@ -219,8 +211,8 @@ impl SearchSetup<'_> {
         let Self { sizes, second, params, plan, job } = self;
         let Sizes { dims, outputs } = *sizes;
         let stopwatch = Stopwatch::start(&problem);
-        let Problem { mut data, mut labels, task } = problem;
-        shuffle(&mut data, &mut labels, params.seed);
+        shuffle(&mut problem, params.seed);
+        let Problem { data, labels, task } = problem;
         let mut operator = Blocked::new(data, plan.slots, plan.budget.room(), plan.plan.layout)?;
         if let inner @ 1.. = inner_outputs(outputs, *second) {
             operator = operator.with_outputs(inner);
@@ -298,7 +290,6 @@ impl SearchSetup<'_> {
             validation_accuracy: validation.as_ref().and_then(|split| split.accuracy),
             ..self.details(&info)
         };
-        let job = Job { start, ..*job };
         let report = Report {
             nnz,
             live: Neurons::One(live),
@@ -307,7 +298,9 @@ impl SearchSetup<'_> {
             passes: info.rows_read as f64 / dims.samples as f64,
             limit,
             stopped,
-            ..job.report("lm", *sizes, plan.plan, &stopwatch, Details::Lm(details)).scored(&score)
+            ..job
+                .report("lm", *sizes, &plan.plan, start, &stopwatch, Details::Lm(details))
+                .scored(&score)
         };
         let returned = ReturnedData { operator, labels, task, order: Some(params.seed) };
         Ok((Trained::new(&model, network, report), returned))
@@ -423,13 +416,7 @@ impl SearchSetup<'_> {
 
 /// The model of two hidden layers whose second one is summed up.
 fn encode_two(net: Network<'_>, second: usize, task: Task) -> Result<Vec<u8>> {
-    let (w, v) = (net.w(), net.wt());
-    let neurons = (0..w.hidden()).map(|i| w.block(i).entries().collect()).collect();
-    let first = SparseLayer { inputs: w.inputs(), requested: w.hidden(), neurons };
-    let mut neurons = vec![Vec::new(); v.inputs()];
-    for block in v.blocks() {
-        block.entries().for_each(|(k, value)| neurons[k].push((block.neuron(), value)));
-    }
-    let second = SparseLayer { inputs: w.hidden(), requested: second, neurons };
+    let first = SparseLayer::new(net.w(), net.w().hidden());
+    let second = SparseLayer::behind(net.wt(), second);
     encode_layers(&[first, second], End::Sum(&[]), Some(task.stored()))
 }
