@@ -37,13 +37,14 @@ pub use budget::{Budget, Memory};
 pub(crate) use check::check_dims;
 pub(crate) use checkpoint::is_writing;
 pub use checkpoint::{Checkpoint, CheckpointFile};
+pub use dense::job::ImpSettings;
 pub use driver::{checkpoint_file, plan, train, train_with, trains_layers};
 pub use finetune::{FinetuneMethod, FinetuneOptions, FinetuneOutcome, FinetuneReport, finetune};
 pub use network::SparseNetwork;
 pub(crate) use options::check_recipe;
 pub use options::{
-    AnnealOptions, CheckpointOptions, ImpSettings, LayersOptions, LmOptions, Options,
-    OutputsOptions, PaperOptions, Recipe,
+    AnnealOptions, CheckpointOptions, LayersOptions, LmOptions, Options, OutputsOptions,
+    PaperOptions, Recipe,
 };
 pub use path::{PathOptions, PathOutcome, PathPoint, PathReport, train_path};
 pub(crate) use pinned::parse_weight;
