@@ -51,7 +51,7 @@ impl<'a> LayerSetup<'a> {
     /// The memory that it takes.
     pub(crate) const fn plan(&self) -> Plan {
         match self {
-            Self::Lm(setup, _) => setup.plan.plan,
+            Self::Lm(setup, _) => setup.plan,
             Self::Anneal(setup) => setup.plan,
             Self::Paper(setup) => setup.plan,
         }

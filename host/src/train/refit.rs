@@ -4,8 +4,7 @@
 use tamis::base::dims::Dims;
 use tamis::base::math::unit_scale;
 use tamis::infer::model::{Activation, Csr, Layer, Model};
-use tamis::learn::lm::{self, Checkpoint, Goal, Params};
-use tamis::learn::start::{self, continue_if};
+use tamis::learn::lm::{self, Checkpoint, Params};
 use tamis::network::gates::Signs;
 use tamis::network::net::Network;
 
@@ -15,12 +14,12 @@ use crate::base::limits::Watch;
 use crate::base::memory::room_for;
 use crate::data::{Problem, Task};
 use crate::model::windows::rows_of;
-use crate::operator::{Blocked, Stop};
+use crate::operator::Stop;
 use crate::train::check::Sizes;
 use crate::train::encode::{End, SparseLayer, encode_layers};
 use crate::train::joint::Ending;
 use crate::train::network::SparseNetwork;
-use crate::train::search::SearchPlan;
+use crate::train::search::SearchSetup;
 use crate::train::trained::Job;
 use tamis::store::wire;
 
@@ -133,41 +132,26 @@ pub(crate) fn refit(
     mut tell: impl FnMut(u32, f32) -> bool,
 ) -> Result<Refit> {
     let Problem { data, labels, task: kind } = problem;
-    let blocks = model.blocks;
+    let SparseNetwork { signs, outputs, .. } = model.network;
     let nnz = model.network.index.len() + model.network.out_index.len();
-    let dims = Dims::new(data.rows, data.cols, blocks, nnz);
-    let (signs, outputs) = (model.network.signs, model.network.outputs);
+    let sizes = Sizes { dims: Dims::new(data.rows, data.cols, model.blocks, nnz), outputs };
     let params = Params { signs, final_steps: steps, ..Params::DEFAULT };
-    let job = Job { limits, ..Job::plain(blocks, nnz) };
-    let sizes = Sizes { dims, outputs };
-    let plan = SearchPlan::new(sizes, None, data.is_bytes(), &params, &job, blocks)?;
-    room_for("the fit", plan.plan.total_bytes(), "fit a smaller model or fewer rows")?;
-    let mut operator = Blocked::new(data, blocks, plan.budget.room(), plan.plan.layout)?;
-    if outputs > 0 {
-        operator = operator.with_outputs(outputs);
-    }
-    let mut memory = vec![0; plan.budget.words()];
+    let job = Job::plain(model.blocks, nnz);
+    let setup = SearchSetup::planned(sizes, None, params, data.is_bytes(), model.blocks, &job)?;
+    room_for("the fit", setup.plan.total_bytes(), "fit a smaller model or fewer rows")?;
+    let mut operator = setup.operator(data)?;
+    let mut memory = vec![0; setup.budget.words()];
     let mut watch = Watch::new(limits, stop);
-    operator.heed(Some(watch.stop()));
-    let scale = unit_scale(&labels);
     let start = &mut model.network;
     let scaled = if outputs == 0 { &mut start.value } else { &mut start.out_value };
+    let scale = unit_scale(&labels);
     scaled.iter_mut().for_each(|v| *v *= scale);
-    let from = Checkpoint::fitting(start.net(blocks)?);
-    let observe =
-        |progress: &lm::Progress<'_>| {
-            let passes = progress.rows_read as f64 / dims.samples as f64;
-            continue_if(watch.goes_on(
-                passes,
-                progress.checkpoint.is_some() || tell(progress.step, progress.loss),
-            ))
-        };
-    let (start, memory, on) = (start::Start::Checkpoint(&from), &mut memory, &mut operator);
-    let (y, one, several) = (&labels[..], Goal::one_output(dims), Goal::several_outputs(dims));
-    let lm::Trained { network: net, info } = match outputs {
-        0 => lm::run(on, y, one, start, &params, memory, observe)?,
-        _ => lm::run(on, y, several, start, &params, memory, observe)?,
+    let from = Checkpoint::fitting(start.net(model.blocks)?);
+    let mut observe = |progress: &lm::Progress<'_>| {
+        progress.checkpoint.is_some() || tell(progress.step, progress.loss)
     };
+    let lm::Trained { network: net, info } =
+        setup.run(&mut operator, &labels, Some(&from), &mut memory, &mut watch, &mut observe)?;
     let (limit, stopped) = watch.ended(info.stopped);
     Ok(Refit {
         method: "least-squares",
@@ -176,6 +160,6 @@ pub(crate) fn refit(
         epochs: info.steps,
         limit,
         stopped,
-        state_bytes: plan.plan.state_bytes,
+        state_bytes: setup.plan.state_bytes,
     })
 }

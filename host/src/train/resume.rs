@@ -101,9 +101,8 @@ pub(crate) fn lm_form(problem: &Problem, setup: &SearchSetup<'_>) -> Form {
         Term::count("tidying", 1_u32),
         Term::count("neurons of the second layer (--hidden)", setup.second.unwrap_or(0)),
     ];
-    let plan = &setup.plan;
-    let body = lm::Checkpoint::form(&plan.budget, plan.slots, signs);
-    let form = form(Kind::Lm, problem, setup.sizes, seed, &own, &plan.plan, body);
+    let body = lm::Checkpoint::form(&setup.budget, setup.slots, signs);
+    let form = form(Kind::Lm, problem, setup.sizes, seed, &own, &setup.plan, body);
     Form { linear: signs.linear(0), ..form }
 }
 

@@ -90,17 +90,13 @@ impl<'a> Run<'a> {
     fn share(&self, parts: usize) -> Limits {
         let is_last = self.attempts as usize >= self.job.grown.len();
         let parts = parts * if is_last { 1 } else { 2 };
-        let time = |limit: Duration| {
+        let left = |limit: Duration| {
             limit.saturating_sub(self.start.elapsed()).max(Duration::from_millis(1))
         };
+        let Limits { time, passes } = self.job.options.limits;
         Limits {
-            time: self.job.options.limits.time.map(|limit| time(limit) / parts as u32),
-            passes: self
-                .job
-                .options
-                .limits
-                .passes
-                .map(|limit| (limit - self.passes).max(0.0) / parts as f64),
+            time: time.map(|limit| left(limit) / parts as u32),
+            passes: passes.map(|limit| (limit - self.passes).max(0.0) / parts as f64),
         }
     }
 
