@@ -5,7 +5,6 @@ use crate::base::memory::room_for;
 use crate::data::{Problem, Task};
 use crate::model::score::psnr_db;
 use crate::model::score_model;
-use crate::operator::Stop;
 use crate::train::dense::Head;
 use crate::train::dense::imp::{Epoch, Imp, imp};
 use crate::train::dense::job::{ImpJob, ImpSettings, Level};
@@ -26,7 +25,6 @@ pub(crate) fn train(
     options: &Options,
     settings: &ImpSettings,
     hidden: &[usize],
-    stop: &Stop,
     observer: &mut Observer<'_>,
 ) -> Result<Trained> {
     problem.check()?;
@@ -37,6 +35,7 @@ pub(crate) fn train(
     let needed = job.state_bytes().saturating_add(workspace_bytes);
     room_for("dense training", needed, "choose smaller --hidden or --batch")?;
     let stopwatch = Stopwatch::start(problem);
+    let stop = observer.stop;
     let mut observe = |Epoch { epoch, epochs, loss }: Epoch| {
         let [epoch, epochs] = [epoch, epochs].map(|count| count.try_into().unwrap_or(u32::MAX));
         observer.epoch(epoch, epochs, loss as f32)

@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use crate::data::Problem;
-use crate::operator::Stop;
 use crate::train::anneal::AnnealSetup;
 use crate::train::checkpoint::CheckpointFile;
 use crate::train::frozen::FrozenLayers;
@@ -77,16 +76,15 @@ impl<'a> LayerSetup<'a> {
         problem: Problem,
         threads: usize,
         start: Start<'_>,
-        stop: &Stop,
         observer: &mut Observer<'_>,
     ) -> Result<Trained> {
         self.plan().check_room()?;
         plan::pool(threads)?.install(|| match self {
-            Self::Lm(setup, turns) => lm::train(setup, turns, problem, start, stop, observer),
-            Self::Anneal(setup) => setup.train(problem, start, stop, observer),
+            Self::Lm(setup, turns) => lm::train(setup, turns, problem, start, observer),
+            Self::Anneal(setup) => setup.train(problem, start, observer),
             Self::Paper(setup) => {
                 let frozen = FrozenLayers::default();
-                setup.train(problem, frozen, start, stop, observer).map(|(trained, _)| trained)
+                setup.train(problem, frozen, start, observer).map(|(trained, _)| trained)
             }
         })
     }

@@ -15,7 +15,7 @@ use tamis::operator::sensing::Work;
 
 use crate::base::limits::Watch;
 use crate::data::{Problem, Task};
-use crate::operator::{Blocked, Layout, Stop};
+use crate::operator::{Blocked, Layout};
 use crate::train::budget::Memory;
 use crate::train::check::{Sizes, at_least_one, classes_of, signs_name, sizes, weighted_outputs};
 use crate::train::checkpoint::{self, Kind};
@@ -85,7 +85,6 @@ impl<'a> PaperSetup<'a> {
         mut problem: Problem,
         frozen: FrozenLayers,
         start: Start<'_>,
-        stop: &Stop,
         observer: &mut Observer<'_>,
     ) -> Result<(Trained, ReturnedData)> {
         let stopwatch = Stopwatch::start(&problem);
@@ -110,7 +109,7 @@ impl<'a> PaperSetup<'a> {
             operator = operator.with_outputs(outputs);
         }
         let mut memory = vec![0; budget.words()];
-        let mut watch = Watch::new(job.limits, stop).resumed(start.is_checkpoint());
+        let mut watch = Watch::new(job.limits, observer.stop).resumed(start.is_checkpoint());
         operator.heed(Some(watch.stop()));
         let observe = |progress: &Progress<'_>| {
             continue_if(watch.show(f64::from(progress.passes), || observer.paper(progress)))

@@ -160,7 +160,7 @@ pub fn train_path(
     // Two layers have no output signs.
     let recipe = if hidden.len() == 1 { with_signs(problem, recipe) } else { recipe };
     let pinned = options.pinned.flat(hidden[0], problem.data.cols)?;
-    let mut observer = Observer { stage: Stage::default(), checkpoint: None, tell: &mut observe };
+    let mut observer = Observer::new(stop, &mut observe);
     let PathOptions { sizes, warm, folds } = path_options;
     let is_warm = *warm
         && match &recipe {
@@ -178,9 +178,8 @@ pub fn train_path(
             let job = Job { checkpoints: false, ..job };
             let mut observer =
                 observer.at(Stage { training, trainings, nnz, fold, ..Stage::default() });
-            let done = LayerSetup::new(&recipe, problem, &job).and_then(|setup| {
-                setup.train(problem.clone(), job.threads, start, stop, &mut observer)
-            });
+            let done = LayerSetup::new(&recipe, problem, &job)
+                .and_then(|setup| setup.train(problem.clone(), job.threads, start, &mut observer));
             let done = match done {
                 Err(error) if error.is_interrupted() && training > 0 => return Ok(true),
                 Err(error) if !error.is_interrupted() => {

@@ -11,7 +11,6 @@ use super::layer::{DeepRun, TrainedLayer};
 use crate::base::limits::Limits;
 use crate::data::{Problem, Task};
 use crate::model::{Score, score_model};
-use crate::operator::Stop;
 use crate::train::joint::{
     EXACT, Ending, Joint, encode_stack, fit_together, push_layer, two_layers,
 };
@@ -70,7 +69,6 @@ impl Attempt {
 pub(super) struct Run<'a> {
     job: &'a DeepJob<'a>,
     pool: &'a ThreadPool,
-    stop: &'a Stop,
     pub(super) most: Most,
     pub(super) passes: f64,
     /// Attempts that were begun.
@@ -79,9 +77,9 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(job: &'a DeepJob<'a>, pool: &'a ThreadPool, stop: &'a Stop) -> Self {
+    pub(super) fn new(job: &'a DeepJob<'a>, pool: &'a ThreadPool) -> Self {
         let start = Instant::now();
-        Self { job, pool, stop, most: Most::default(), passes: 0.0, attempts: 0, start }
+        Self { job, pool, most: Most::default(), passes: 0.0, attempts: 0, start }
     }
 
     /// What the next of so many stages of an attempt may take of the time and the passes that are
@@ -192,8 +190,7 @@ impl<'a> Run<'a> {
             }
             let share = deep::share(grown, &rooms, layer, stack.nnz());
             let parts = count - layer + usize::from(self.job.tune.epochs > 0);
-            let run =
-                DeepRun { job: self.job, layer, share, limits: self.share(parts), stop: self.stop };
+            let run = DeepRun { job: self.job, layer, share, limits: self.share(parts) };
             let attempt = self.attempts.saturating_sub(1);
             let mut observer = observer.at(Stage { attempt, layer, ..Stage::default() });
             let TrainedLayer { trained, mapped, problem: back } =
@@ -258,9 +255,10 @@ impl<'a> Run<'a> {
             let (nnz, is_class) = (self.job.nnz, problem.task == Task::Multiclass);
             let joint =
                 Joint { shrink: Some(&shrink), nnz, tune: &tune, is_class, time: share.time };
-            let fitted = fit_together(&mut stack, &problem, &joint, self.stop, &mut |progress| {
-                observer.epoch(progress.epoch, progress.epochs, progress.best)
-            })?;
+            let fitted =
+                fit_together(&mut stack, &problem, &joint, observer.stop, &mut |progress| {
+                    observer.epoch(progress.epoch, progress.epochs, progress.best)
+                })?;
             let state = fitted.memory_bytes + self.job.layers_bytes() as u64;
             self.most.see(Most { state, ..Most::default() });
             self.passes += fitted.passes;

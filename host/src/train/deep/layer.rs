@@ -8,7 +8,7 @@ use super::job::DeepJob;
 use crate::base::limits::Limits;
 use crate::data::problem::check_columns;
 use crate::data::{Matrix, Problem, Values};
-use crate::operator::{Stop, Through};
+use crate::operator::Through;
 use crate::train::budget::Memory;
 use crate::train::check::Sizes;
 use crate::train::frozen::FrozenLayers;
@@ -39,7 +39,6 @@ pub(super) struct DeepRun<'a> {
     /// Its share of s.
     pub(super) share: usize,
     pub(super) limits: Limits,
-    pub(super) stop: &'a Stop,
 }
 
 impl DeepRun<'_> {
@@ -107,7 +106,7 @@ impl DeepRun<'_> {
             memory => memory,
         };
         let setup = LayerSetup::new(recipe, &copies, &Job { memory, ..*job })?;
-        let trained = setup.train(copies, job.threads, Start::Zero, self.stop, observer)?;
+        let trained = setup.train(copies, job.threads, Start::Zero, observer)?;
         Ok(TrainedLayer { trained, mapped, problem })
     }
 
@@ -123,8 +122,7 @@ impl DeepRun<'_> {
         let mut train = |problem: Problem, frozen: FrozenLayers| {
             let setup = PaperSetup::new(&problem, &frozen, options, job)?;
             setup.plan.check_room()?;
-            pool(job.threads)?
-                .install(|| setup.train(problem, frozen, Start::Zero, self.stop, observer))
+            pool(job.threads)?.install(|| setup.train(problem, frozen, Start::Zero, observer))
         };
         let beside = self.job.layers_bytes();
         if stack.nnz() == 0 {
@@ -216,8 +214,8 @@ mod tests {
     use std::ops::ControlFlow;
 
     use crate::data::Task;
+    use crate::operator::Stop;
     use crate::train::options::OutputsOptions;
-    use crate::train::progress::Stage;
     use tamis::learn::iht::Step;
     use tamis::learn::train::{OneOutput, Schedule};
     use tamis::network::gates::Signs;
@@ -282,11 +280,9 @@ mod tests {
                 let train = |problem: &Problem, frozen: FrozenLayers| {
                     let setup = PaperSetup::new(problem, &frozen, &options, &job).unwrap();
                     let mut tell = |_: &_| ControlFlow::Continue(());
-                    let mut observer =
-                        Observer { stage: Stage::default(), checkpoint: None, tell: &mut tell };
                     let stop = Stop::new();
-                    let train =
-                        || setup.train(problem.clone(), frozen, Start::Zero, &stop, &mut observer);
+                    let mut observer = Observer::new(&stop, &mut tell);
+                    let train = || setup.train(problem.clone(), frozen, Start::Zero, &mut observer);
                     let (trained, returned) = pool(2).unwrap().install(train).unwrap();
                     (trained, returned.restored())
                 };

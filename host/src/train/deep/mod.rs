@@ -7,7 +7,6 @@ mod layer;
 
 use crate::Result;
 use crate::data::Problem;
-use crate::operator::Stop;
 use crate::train::network::SparseNetwork;
 use crate::train::options::{Options, Recipe};
 use crate::train::plan;
@@ -39,7 +38,6 @@ pub(crate) fn train(
     options: &Options,
     recipe: Recipe,
     hidden: &[usize],
-    stop: &Stop,
     observer: &mut Observer<'_>,
 ) -> Result<Trained> {
     problem.check()?;
@@ -47,7 +45,7 @@ pub(crate) fn train(
     let job = DeepJob::new(&problem, options, recipe, hidden)?;
     let stopwatch = Stopwatch::start(&problem);
     let pool = plan::pool(options.threads)?;
-    let mut run = Run::new(&job, &pool, stop);
+    let mut run = Run::new(&job, &pool);
     let Attempt { model, score, nnz, details, limit, stopped } = run.attempts(problem, observer)?;
     let (attempts, mapped_bytes) = (run.attempts, run.most.mapped);
     let details = LayersDetails { attempts, mapped_bytes, ..details };
