@@ -1,26 +1,26 @@
 //! The recipe for classification: a problem in memory to weights of both sides, model and report.
 
+use tamis::base::budget::Annealing;
 use tamis::base::dims::Dims;
 use tamis::base::math::unit_scale;
-use tamis::learn::anneal::{self as core_anneal, Held, Info, Params, Progress};
+use tamis::learn::anneal::{self as core_anneal, Checkpoint, Held, Info, Params, Progress};
 use tamis::learn::loss::Classes;
 use tamis::learn::loss::classes;
 use tamis::learn::start::{self, continue_if};
-use tamis::operator::factored::Factored;
-use tamis::operator::sensing::Sensing;
+use tamis::operator::factored;
 
 use crate::base::check_setting;
 use crate::base::limits::Watch;
 use crate::data::{Matrix, Problem, Task, Values};
-use crate::operator::{Blocked, Layout, Stop};
+use crate::operator::{Blocked, Layout};
 use crate::train::budget::Memory;
 use crate::train::check::{Sizes, sizes, validation_rows};
-use crate::train::checkpoint;
+use crate::train::checkpoint::{self, Kind};
 use crate::train::encode::encode;
 use crate::train::network::SparseNetwork;
 use crate::train::options::AnnealOptions;
 use crate::train::pinned;
-use crate::train::plan::{LESS, Plan, checkpoint_bytes, choose};
+use crate::train::plan::{LESS, Plan, choose, operator_bytes};
 use crate::train::progress::Observer;
 use crate::train::report::{AnnealDetails, Details, Neurons, Report};
 use crate::train::returned::shuffle;
@@ -36,7 +36,6 @@ pub(crate) struct AnnealSetup<'a> {
     pub(crate) sizes: Sizes,
     pub(crate) params: Params<'a>,
     pub(crate) plan: Plan,
-    task: Task,
     pub(crate) job: Job<'a>,
 }
 
@@ -56,7 +55,7 @@ impl<'a> AnnealSetup<'a> {
         let params =
             Params { epochs, batch, validation, input_scale, seed, must_keep, ..options.params };
         let (params, plan) = fit(sizes, problem.data.is_bytes(), params, job)?;
-        Ok(Self { sizes, params, plan, task: problem.task, job: *job })
+        Ok(Self { sizes, params, plan, job: *job })
     }
 
     /// Runs on the current pool. The rows are put into a random order that the seed fixes; the last
@@ -65,29 +64,24 @@ impl<'a> AnnealSetup<'a> {
     /// the last complete step.
     pub(crate) fn train(
         self,
-        problem: Problem,
-        stop: &Stop,
+        mut problem: Problem,
+        start: Start<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<Trained> {
         let stopwatch = Stopwatch::start(&problem);
-        let Problem { mut data, mut labels, .. } = problem;
-        let Self { sizes, params, plan, task, job } = &self;
+        let Self { sizes, params, plan, job } = &self;
         let Sizes { dims, outputs } = *sizes;
-        shuffle(&mut data, &mut labels, params.seed);
+        shuffle(&mut problem, params.seed);
+        let Problem { mut data, labels, task } = problem;
         let columns = data.scale_columns();
         // Checked to be classes. The floats are given back.
         let labels: Vec<u16> = labels.into_iter().map(|label| label as u16).collect();
         let support = params.start(dims, outputs);
         let mut operator =
             Blocked::new(data, dims.hidden, support, plan.layout)?.with_outputs(outputs);
-        let mut budget = params.budget(dims, outputs, operator.panel(), 0);
-        budget.scratch = operator.net_scratch(budget.batch);
+        let budget = budget(*sizes, params, plan.layout.panel);
         let mut memory = vec![0; budget.words()];
-        let checkpoints = checkpoint_bytes(job.checkpoints, checkpoint::anneal_bytes(&budget));
-        let scales = size_of_val(&columns[..]);
-        let workspace = [budget.workspace_bytes(), operator.workspace_bytes(), checkpoints, scales];
-        let plan = Plan::sum(plan.layout, budget.state_bytes(), &workspace);
-        let mut watch = Watch::new(job.limits, stop).resumed(job.start.is_checkpoint());
+        let mut watch = Watch::new(job.limits, observer.stop).resumed(start.is_checkpoint());
         operator.heed(Some(watch.stop()));
         let passes = |rows_read: u64| rows_read as f64 / dims.samples as f64;
         let observe = |progress: &Progress<'_>| {
@@ -96,14 +90,19 @@ impl<'a> AnnealSetup<'a> {
             )
         };
         let (s, memory, operator) = (dims.nnz, &mut memory[..], &mut operator);
-        let from = match job.start {
+        let from = match start {
             Start::Zero => None,
             Start::Checkpoint(checkpoint) => Some(checkpoint.anneal()?),
-            Start::Network(_) => return Err(no_warm_start()),
+            Start::Network(_) => {
+                return Err(Error::new("recipe anneal cannot start from a network")
+                    .expected("a run from nothing, or from a checkpoint")
+                    .got("a network to start from")
+                    .help("start it anew, or choose --recipe lm or paper"));
+            }
         };
-        let start = from.as_ref().map_or(start::Start::Zero, start::Start::Checkpoint);
-        let classes = Classes { labels: &labels, outputs };
-        let trained = core_anneal::run(operator, classes, s, start, params, memory, observe)?;
+        let from = from.as_ref().map_or(start::Start::Zero, start::Start::Checkpoint);
+        let labels = Classes { labels: &labels, outputs };
+        let trained = core_anneal::run(operator, labels, s, from, params, memory, observe)?;
         let (info, net) = (trained.info, trained.network);
         let (limit, stopped) = watch.ended(info.stopped);
         if info.nnz == 0 && !stopped {
@@ -116,9 +115,20 @@ impl<'a> AnnealSetup<'a> {
         for (index, value) in network.index.iter().zip(&mut network.value) {
             *value *= columns.get(*index as usize % dims.inputs).unwrap_or(&1.0);
         }
-        let stored = if *task == Task::Binary { Task::LOG_ODDS } else { task.stored() };
+        let stored = if task == Task::Binary { Task::LOG_ODDS } else { task.stored() };
         let model = encode(network.net(dims.hidden)?, dims.hidden, stored)?;
         let Info { nnz, live, epochs, steps, rows_read, .. } = info;
+        let details = Details::Anneal(AnnealDetails {
+            classes: classes(outputs),
+            validation_samples: params.validation,
+            validation_loss: info.validation.map(|Held { loss, .. }| f64::from(loss)),
+            validation_accuracy: info.validation.map(share_right),
+            batch: budget.batch,
+            start_factor: info.start as f64 / dims.nnz as f64,
+            start_nnz: info.start,
+            input_scale: params.input_scale,
+            early: info.early,
+        });
         let report = Report {
             nnz,
             pinned: pinned::report(params.must_keep, &network),
@@ -130,31 +140,10 @@ impl<'a> AnnealSetup<'a> {
             passes: passes(rows_read),
             limit,
             stopped,
-            ..job.report("anneal", *sizes, plan, &stopwatch, self.details(&info, budget.batch))
+            ..job.report("anneal", *sizes, plan, start, &stopwatch, details)
         };
         Ok(Trained::new(&model, network, report))
     }
-
-    fn details(&self, info: &Info, batch: usize) -> Details {
-        Details::Anneal(AnnealDetails {
-            classes: classes(self.sizes.outputs),
-            validation_samples: self.params.validation,
-            validation_loss: info.validation.map(|Held { loss, .. }| f64::from(loss)),
-            validation_accuracy: info.validation.map(share_right),
-            batch,
-            start_factor: info.start as f64 / self.sizes.dims.nnz as f64,
-            start_nnz: info.start,
-            input_scale: self.params.input_scale,
-            early: info.early,
-        })
-    }
-}
-
-fn no_warm_start() -> Error {
-    Error::new("recipe anneal cannot start from a network")
-        .expected("a run from nothing, or from a checkpoint")
-        .got("a network to start from")
-        .help("start it anew, or choose --recipe lm or paper")
 }
 
 fn share_right(held: Held) -> f64 {
@@ -194,16 +183,25 @@ fn fit<'a>(
     job: &Job<'_>,
 ) -> Result<(Params<'a>, Plan)> {
     let Sizes { dims, outputs } = sizes;
-    let layout = Layout::new(dims.hidden, dims.inputs);
     let batch = params.budget(dims, outputs, 1, 0).batch;
     // Two pieces or more a batch, in whole vectors.
     let tile = TILE.min(batch.div_ceil(2).next_multiple_of(64));
-    let default = Layout { tile, hold: false, ..layout };
+    let default = Layout { tile, hold: false, ..Layout::new(dims.hidden, dims.inputs) };
     let memory = job.memory;
     let mut factor = if memory == Memory::Least { 1.0 } else { params.start_factor };
     loop {
         let params = Params { start_factor: factor, ..params };
-        let with = |layout| plan_of(sizes, bytes, &params, layout, job.checkpoints);
+        let with = |layout: Layout| {
+            let budget = budget(sizes, &params, layout.panel);
+            let support = Dims::new(dims.samples, dims.inputs, dims.hidden, budget.start);
+            let operator = operator_bytes(layout, support, bytes, outputs);
+            let form = Checkpoint::form(&budget);
+            let checkpoints = checkpoint::bytes(job.checkpoints, Kind::Anneal, &form);
+            // Of the columns of floats.
+            let scales = if bytes { 0 } else { dims.inputs * size_of::<f32>() };
+            let workspace = [budget.workspace_bytes(), operator, checkpoints, scales];
+            Plan::sum(layout, budget.state_bytes(), &workspace)
+        };
         match choose(memory, default, dims.hidden, LESS, with) {
             Err(_) if factor > 1.0 && matches!(memory, Memory::Ram(_)) => {
                 factor = (factor * SHRINK).max(1.0);
@@ -213,26 +211,12 @@ fn fit<'a>(
     }
 }
 
-fn plan_of(
-    sizes: Sizes,
-    bytes: bool,
-    params: &Params<'_>,
-    layout: Layout,
-    checkpoints: bool,
-) -> Plan {
+/// The core's share of the memory for an operator of such panels.
+fn budget(sizes: Sizes, params: &Params<'_>, panel: usize) -> Annealing {
     let Sizes { dims, outputs } = sizes;
-    let mut budget = params.budget(dims, outputs, layout.panel, 0);
-    budget.scratch = tamis::operator::factored::provided::scratch(budget.batch, dims.inputs);
-    let support = Dims::new(dims.samples, dims.inputs, dims.hidden, budget.start);
-    let operator = layout.bytes(support, bytes) + layout.outputs_bytes(support, outputs);
-    let checkpoints = checkpoint_bytes(checkpoints, checkpoint::anneal_bytes(&budget));
-    // Of the columns of floats.
-    let scales = if bytes { 0 } else { dims.inputs * size_of::<f32>() };
-    Plan::sum(
-        layout,
-        budget.state_bytes(),
-        &[budget.workspace_bytes(), operator, checkpoints, scales],
-    )
+    let mut budget = params.budget(dims, outputs, panel, 0);
+    budget.scratch = factored::provided::scratch(budget.batch, dims.inputs);
+    budget
 }
 
 #[cfg(test)]
@@ -240,7 +224,7 @@ mod tests {
     use std::ops::ControlFlow;
 
     use super::*;
-    use crate::train::progress::Stage;
+    use crate::operator::Stop;
 
     /// 900 rows of noise in classes for that many outputs.
     fn problem(outputs: usize, bytes: bool) -> Problem {
@@ -259,8 +243,8 @@ mod tests {
     fn train(problem: Problem, options: &AnnealOptions, job: &Job<'_>) -> Trained {
         let setup = AnnealSetup::new(&problem, options, job).unwrap();
         let mut tell = |_: &_| ControlFlow::Continue(());
-        let mut observer = Observer { stage: Stage::default(), checkpoint: None, tell: &mut tell };
-        setup.train(problem, &Stop::new(), &mut observer).unwrap()
+        let stop = Stop::new();
+        setup.train(problem, Start::Zero, &mut Observer::new(&stop, &mut tell)).unwrap()
     }
 
     #[test]

@@ -4,10 +4,10 @@ use std::ops::RangeInclusive;
 
 use tamis::base::dims::Dims;
 use tamis::infer::model::MAX_INPUTS;
-use tamis::learn::train::Trials;
 use tamis::network::gates::Signs;
 
 use crate::base::check_setting;
+use crate::data::{Problem, Task};
 use crate::train::budget::Budget;
 use crate::{Error, Result};
 
@@ -53,13 +53,17 @@ pub(crate) fn validation_rows(n: usize, share: f64) -> Result<usize> {
     Ok(((n as f64 * share).round() as usize).min(n - 1))
 }
 
-/// Refuses no start, and starts on no rows.
-pub(crate) fn check_trials(trials: Trials) -> Result<()> {
-    at_least_one("--trials", trials.count as usize, "1 goes without trials, as published")?;
-    match trials.count {
-        1 => Ok(()),
-        _ => at_least_one("--trial-rows", trials.rows, "pass --trials 1 to go without trials"),
-    }
+/// c, where weights lead to the outputs: several labels a row, or classes; 0 for one label a row,
+/// where output weights are signs.
+pub(crate) fn weighted_outputs(problem: &Problem) -> usize {
+    let values = if problem.outputs() > 1 { problem.outputs() } else { 0 };
+    problem.classes().unwrap_or(values)
+}
+
+/// Labels that are classes, checked before; none for another task.
+pub(crate) fn classes_of(task: Task, labels: &[f32]) -> Vec<u16> {
+    let labels = if task == Task::Multiclass { labels } else { &[] };
+    labels.iter().map(|&label| label as u16).collect()
 }
 
 /// Refuses a setting of 0.

@@ -10,7 +10,7 @@ use crate::train::checkpoint::CheckpointFile;
 use crate::train::layer::LayerSetup;
 use crate::train::options::{Options, Recipe};
 use crate::train::plan::{self, Plan};
-use crate::train::progress::{Observer, Progress, Stage};
+use crate::train::progress::{Observer, Progress};
 use crate::train::search::is_sum;
 use crate::train::trained::{Job, Start, Trained};
 use crate::train::{deep, imp};
@@ -81,31 +81,29 @@ pub fn train_with(
     mut observe: impl FnMut(&Progress) -> ControlFlow<()> + Send,
 ) -> Result<Trained> {
     let (hidden, recipe) = options.resolve(&problem)?;
-    let mut observer = Observer { stage: Stage::default(), checkpoint: None, tell: &mut observe };
+    let mut observer = Observer::new(stop, &mut observe);
     if let Recipe::Imp(settings) = &recipe {
         return plan::pool(options.threads)?
-            .install(|| imp::train(&problem, options, settings, &hidden, stop, &mut observer));
+            .install(|| imp::train(&problem, options, settings, &hidden, &mut observer));
     }
     if is_layer_by_layer(options, &problem, &hidden, &recipe) {
         check_layers(options, &start)?;
-        let layers = options.layers.clone().unwrap_or_default();
-        return deep::train(problem, options, &recipe, &hidden, &layers, stop, &mut observer);
+        return deep::train(problem, options, recipe, &hidden, &mut observer);
     }
     let pinned = options.pinned.flat(hidden[0], problem.data.cols)?;
-    let job = Job { start, ..Job::new(options, &hidden, options.budget, &pinned) };
-    let loaded;
-    let mut setup = LayerSetup::new(&recipe, &problem, &job)?;
-    let mut file = None;
+    let job = Job::new(options, &hidden, options.budget, &pinned);
+    let setup = LayerSetup::new(&recipe, &problem, &job)?;
+    let (mut file, mut loaded) = (None, None);
     if let Some(kept) = &options.checkpoint {
         let file = file.insert(setup.checkpoint_file(&kept.path, &problem));
         file.watch(kept.every, stop, kept.on_error);
         if kept.resume && matches!(start, Start::Zero) {
             loaded = file.load()?;
-            setup.start(loaded.as_ref().map_or(start, Start::Checkpoint));
         }
     }
     observer.checkpoint = file.as_mut();
-    let trained = setup.train(problem, options.threads, stop, &mut observer);
+    let start = loaded.as_ref().map_or(start, Start::Checkpoint);
+    let trained = setup.train(problem, options.threads, start, &mut observer);
     let Some(mut file) = file else { return trained };
     // The last state is saved even where the run failed.
     let unsaved = file.flush().err();

@@ -2,6 +2,7 @@
 
 use tamis::infer::model::{self, Activation, Csr, Model, Sum};
 use tamis::network::net::Network;
+use tamis::network::weights::Weights;
 use tamis::store::wire;
 
 use crate::{Error, Result};
@@ -15,6 +16,22 @@ pub(crate) struct SparseLayer {
     pub(crate) requested: usize,
     /// (input, weight) of each neuron, inputs rising.
     pub(crate) neurons: Vec<Vec<(usize, f32)>>,
+}
+
+impl SparseLayer {
+    pub(crate) fn new(w: Weights<'_>, requested: usize) -> Self {
+        let neurons = (0..w.hidden()).map(|i| w.block(i).entries().collect()).collect();
+        Self { inputs: w.inputs(), requested, neurons }
+    }
+
+    /// The layer behind neurons whose weights to it these are, neuron by neuron.
+    pub(crate) fn behind(wt: Weights<'_>, requested: usize) -> Self {
+        let mut neurons = vec![Vec::new(); wt.inputs()];
+        for block in wt.blocks() {
+            block.entries().for_each(|(k, value)| neurons[k].push((block.neuron(), value)));
+        }
+        Self { inputs: wt.hidden(), requested, neurons }
+    }
 }
 
 /// How the outputs come from the last layer that is given.

@@ -1,7 +1,5 @@
 //! A finished model, of however many layers, fitted to rows on the weights that it has.
 
-use std::time::Duration;
-
 use clap::ValueEnum;
 use serde::Serialize;
 use tamis::infer::model::{Activation, Csr, Layer};
@@ -12,8 +10,7 @@ use crate::base::{Limits, check_setting, peak_rss_bytes};
 use crate::data::{Problem, Task};
 use crate::model::{EpochProgress, ModelFile, score_model};
 use crate::operator::Stop;
-use crate::train::encode::encode_layers;
-use crate::train::joint::{FitRows, Joint, ending, fit_together, layers_of, push_layer};
+use crate::train::joint::{Ending, Joint, encode_stack, fit_together, push_layer};
 use crate::train::plan;
 use crate::train::refit::{Refit, Shallow, refit};
 use crate::train::returned::shuffle;
@@ -204,50 +201,47 @@ fn fit(
 fn adam(
     view: &View<'_>,
     nnz: usize,
-    problem: Problem,
+    mut problem: Problem,
     options: &FinetuneOptions,
     stop: &Stop,
     mut observe: impl FnMut(&EpochProgress) -> bool,
 ) -> Result<Refit> {
-    let layers = view.model().layers();
-    let is_hidden = |layer: &Layer<'_>| matches!(layer, Layer::Csr(csr) if csr.activation() == Activation::Relu);
     let (mut index, mut value) = (vec![0; nnz], vec![0.0; nnz]);
     let mut stack = Stack::new(view.model().inputs(), &mut index, &mut value);
-    let Some((end, hidden)) = layers.split_last() else { return Err(other_kind()) };
-    if is_hidden(end) || hidden.is_empty() {
+    let hidden_layer = |layer| match layer {
+        &Layer::Csr(csr) if csr.activation() == Activation::Relu => Some(csr),
+        _ => None,
+    };
+    let Some((end, hidden)) = view.model().layers().split_last() else { return Err(other_kind()) };
+    if hidden_layer(end).is_some() || hidden.is_empty() {
         return Err(other_kind());
     }
     let mut requested = Vec::new();
     for layer in hidden {
-        let Layer::Csr(csr) = layer else { return Err(other_kind()) };
-        if csr.activation() != Activation::Relu {
-            return Err(other_kind());
-        }
-        push_layer(&mut stack, csr)?;
-        requested.push(Csr::requested(csr));
+        let csr = hidden_layer(layer).ok_or_else(other_kind)?;
+        push_layer(&mut stack, &csr)?;
+        requested.push(Csr::requested(&csr));
     }
-    let ending = ending(end, stack.width())?;
+    let ending = Ending::new(end)?;
     ending.end(&mut stack)?;
-    let Problem { mut data, mut labels, task } = problem;
-    shuffle(&mut data, &mut labels, options.params.seed);
-    let left: Option<Duration> = options.limits.time;
-    let is_class =
-        task == Task::Multiclass || view.task() == Some(Task::LOG_ODDS) && task == Task::Binary;
-    let rows = FitRows { data: &data, labels: &labels, is_class };
-    let joint = Joint { shrink: None, tune: &options.params };
-    let fitted = fit_together(&mut stack, rows, joint, left, stop, |progress| {
+    shuffle(&mut problem, options.params.seed);
+    let is_class = match problem.task {
+        Task::Multiclass => true,
+        task => task == Task::Binary && view.task() == Some(Task::LOG_ODDS),
+    };
+    let (tune, time) = (&options.params, options.limits.time);
+    let joint = Joint { shrink: None, nnz, tune, is_class, time };
+    let fitted = fit_together(&mut stack, &problem, &joint, stop, &mut |progress| {
         let tune::Progress { epoch, epochs, best, .. } = *progress;
         observe(&EpochProgress { epoch, epochs, best })
     })?;
-    let (layers, end) = layers_of(&stack, &requested, &ending.signs);
-    let bytes = encode_layers(&layers, end, view.task())?;
     Ok(Refit {
-        model: bytes,
-        problem: Problem { data, labels, task },
         method: "adam",
+        model: encode_stack(&stack, &requested, &ending.signs, view.task())?,
+        problem,
         epochs: fitted.epochs,
-        limit: fitted.is_late.then_some("time"),
-        stopped: fitted.is_stopped,
+        limit: fitted.limit,
+        stopped: fitted.stopped,
         state_bytes: fitted.memory_bytes + 8 * nnz as u64,
     })
 }

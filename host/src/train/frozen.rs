@@ -16,11 +16,6 @@ pub(crate) struct FrozenLayers {
 }
 
 impl FrozenLayers {
-    /// No layers, but so many bytes.
-    pub(crate) const fn beside(beside: usize) -> Self {
-        Self { layers: None, beside }
-    }
-
     /// Inputs that the run has of each row.
     pub(crate) fn inputs(&self, problem: &Problem) -> usize {
         self.layers.as_ref().map_or(problem.data.cols, Through::width)

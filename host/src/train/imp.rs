@@ -1,20 +1,17 @@
 //! The dense baseline as a recipe: a problem in memory to the model that iterative magnitude
 //! pruning leaves, and a report.
 
-use tamis::infer::model::{MAX_INPUTS, MAX_LAYERS};
-
 use crate::base::memory::room_for;
 use crate::data::{Problem, Task};
 use crate::model::score::psnr_db;
 use crate::model::score_model;
-use crate::operator::Stop;
-use crate::train::check::at_least_one;
-use crate::train::dense::{
-    self, Head, Imp, ImpOptions, Level, LevelFolder, Measure, Progress, Rates, Shape,
-};
+use crate::train::dense::Head;
+use crate::train::dense::imp::{Epoch, Imp, imp};
+use crate::train::dense::job::{ImpJob, ImpSettings, Level};
+use crate::train::dense::shape::{Layer, Shape};
 use crate::train::encode::{End, SparseLayer, encode_layers};
 use crate::train::network::SparseNetwork;
-use crate::train::options::{ImpSettings, Options};
+use crate::train::options::Options;
 use crate::train::progress::Observer;
 use crate::train::report::{Details, ImpDetails, LevelReport, Neurons, Report};
 use crate::train::trained::{Stopwatch, Trained};
@@ -28,88 +25,43 @@ pub(crate) fn train(
     options: &Options,
     settings: &ImpSettings,
     hidden: &[usize],
-    stop: &Stop,
     observer: &mut Observer<'_>,
 ) -> Result<Trained> {
     problem.check()?;
-    let resolved = resolve(problem, settings, options, hidden)?;
+    let job = ImpJob::new(problem, settings, options.budget, hidden, options.seed)?;
     let test = settings.test.as_ref();
-    if let Some(test) = test {
-        check_test(problem, test)?;
-    }
-    let needed = resolved.state_bytes().saturating_add(resolved.workspace_bytes(&problem.data));
+    test.map_or(Ok(()), |test| check_test(problem, test))?;
+    let workspace_bytes = job.workspace_bytes(problem);
+    let needed = job.state_bytes().saturating_add(workspace_bytes);
     room_for("dense training", needed, "choose smaller --hidden or --batch")?;
     let stopwatch = Stopwatch::start(problem);
-    let folder = options.checkpoint.as_ref().map(|checkpoint| LevelFolder {
-        folder: checkpoint.path.clone(),
-        resume: checkpoint.resume,
-        levels: settings.keep_levels,
-    });
-    let observe = |progress: &Progress| {
-        let count = |epochs: u64| u32::try_from(epochs).unwrap_or(u32::MAX);
-        observer.epoch(count(progress.epoch), count(progress.epochs), progress.loss as f32)
+    let stop = observer.stop;
+    let mut observe = |Epoch { epoch, epochs, loss }: Epoch| {
+        let [epoch, epochs] = [epoch, epochs].map(|count| count.try_into().unwrap_or(u32::MAX));
+        observer.epoch(epoch, epochs, loss as f32)
     };
-    let done = dense::imp(problem, test, &resolved, folder.as_ref(), stop, observe)?;
-    let model = encode(&resolved, &done, problem.task)?;
+    let checkpoint = options.checkpoint.as_ref();
+    let (folder, resume) =
+        (checkpoint.map(|c| c.path.as_path()), checkpoint.is_some_and(|c| c.resume));
+    let done = imp(problem, &job, folder, resume, stop, &mut observe)?;
+    let model = encode(&job, &done)?;
     let score = score_model(&model, problem)?;
-    let (shape, hidden) = (&resolved.shape, Neurons::Each(hidden.to_vec()));
-    let details = Details::Imp(details(problem, test, settings, &resolved, &done));
-    let report =
-        stopwatch.report("imp", shape.outputs(), hidden, resolved.nnz, options.seed, details);
     let report = Report {
+        outputs: job.shape.outputs(),
+        hidden: Neurons::Each(hidden.to_vec()),
+        requested_nnz: job.nnz,
+        seed: options.seed,
         nnz: done.mask.iter().filter(|&&kept| kept).count(),
-        live: Neurons::Each(live(shape, &done.mask)),
-        epochs: resolved.epochs,
+        live: Neurons::Each(live(&job.shape, &done.mask)),
+        epochs: settings.epochs,
         steps: done.steps,
         stopped: done.stopped,
         data_bytes: stopwatch.data_bytes + test.map_or(0, |test| test.bytes() as u64),
-        state_bytes: resolved.state_bytes(),
-        workspace_bytes: resolved.workspace_bytes(&problem.data),
-        ..report.scored(&score)
+        state_bytes: job.state_bytes(),
+        workspace_bytes,
+        ..stopwatch.report("imp", details(problem, job, &done)).scored(&score)
     };
     Ok(Trained::new(&model, SparseNetwork::default(), report))
-}
-
-/// The settings for the data at hand, checked.
-fn resolve(
-    problem: &Problem,
-    settings: &ImpSettings,
-    options: &Options,
-    hidden: &[usize],
-) -> Result<ImpOptions> {
-    at_least_one("--epochs", settings.epochs as usize, "leave --epochs out for 20")?;
-    let (d, outputs) = (problem.data.cols, problem.classes().unwrap_or_else(|| problem.outputs()));
-    if let Some(&wide) = [&[d][..], hidden].concat().iter().find(|&&width| width > MAX_INPUTS) {
-        return Err(Error::new("a layer is too wide for a model")
-            .expected(format_args!(
-                "at most {MAX_INPUTS} columns, and as many neurons of a layer (--hidden)"
-            ))
-            .got(wide)
-            .help("leave out columns, or choose fewer neurons, such as 10 to 1000"));
-    }
-    if hidden.len() >= MAX_LAYERS {
-        return Err(Error::new("too many layers for a model")
-            .expected(format_args!("--hidden with at most {} layers", MAX_LAYERS - 1))
-            .got(format_args!("{} layers", hidden.len()))
-            .help("choose fewer layers"));
-    }
-    let shape = Shape::new(d, hidden, outputs, settings.head)?;
-    let nnz = options.budget.count(shape.weights(), 1)?;
-    let bytes = problem.data.is_bytes();
-    let rates = settings.rates.clone();
-    let resolved = ImpOptions {
-        epochs: settings.epochs,
-        batch: settings.batch,
-        optimiser: settings.optimiser,
-        rates: rates.unwrap_or_else(|| Rates::constant(settings.optimiser.default_rate())),
-        part: settings.prune,
-        rewind: settings.rewind,
-        input_scale: if bytes && !settings.raw { 1.0 / 256.0 } else { 1.0 },
-        seed: options.seed,
-        ..ImpOptions::new(shape, problem.task, nnz)
-    };
-    resolved.check()?;
-    Ok(resolved)
 }
 
 /// Checks that other rows are such as the network can be scored on.
@@ -125,38 +77,38 @@ fn check_test(problem: &Problem, test: &Problem) -> Result<()> {
             .got(format_args!("{} rows of {}", test.data.rows, text(test)))
             .help("pass test data with the same columns and labels"));
     }
-    Ok(())
+    let is_class = |label: &&f32| **label >= 0.0 && label.fract() == 0.0;
+    match test.labels.iter().find(|label| !is_class(label)) {
+        Some(label) if problem.task == Task::Multiclass => {
+            Err(Error::new("a label is none of the network's classes")
+                .expected(format_args!("whole numbers from 0 to {}", classes(problem) - 1))
+                .got(label)
+                .help("pass labels of the classes that the network was made for"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The model of the weights that are left: a sparse layer for each, and the sum where there is one.
-fn encode(options: &ImpOptions, done: &Imp, task: Task) -> Result<Vec<u8>> {
-    let layers: Vec<SparseLayer> = options
-        .shape
-        .layers()
-        .enumerate()
-        .map(|(l, layer)| {
-            let scale = if l == 0 { options.input_scale } else { 1.0 };
-            let neurons = done.mask[layer.range.clone()].chunks(layer.inputs);
-            let neurons = neurons.zip(done.weights[layer.range.clone()].chunks(layer.inputs));
-            let entries = |(mask, weights): (&[bool], &[f32])| {
-                (0..layer.inputs).filter(|&j| mask[j]).map(|j| (j, scale * weights[j])).collect()
-            };
-            SparseLayer {
-                inputs: layer.inputs,
-                requested: layer.outputs,
-                neurons: neurons.map(entries).collect(),
-            }
-        })
-        .collect();
-    let end = if options.shape.head() == Head::Sum { End::Sum(&[]) } else { End::Layer };
-    encode_layers(&layers, end, Some(task.stored()))
+fn encode(job: &ImpJob<'_>, done: &Imp) -> Result<Vec<u8>> {
+    let sparse = |(l, Layer { inputs, outputs, range, .. })| {
+        let scale = if l == 0 { job.input_scale } else { 1.0 };
+        let neurons = done.mask[range.clone()].chunks(inputs);
+        let neurons = neurons.zip(done.weights[range].chunks(inputs));
+        let entries = |(mask, weights): (&[bool], &[f32])| {
+            (0..inputs).filter(|&j| mask[j]).map(|j| (j, scale * weights[j])).collect()
+        };
+        SparseLayer { inputs, requested: outputs, neurons: neurons.map(entries).collect() }
+    };
+    let layers: Vec<SparseLayer> = job.shape.layers().enumerate().map(sparse).collect();
+    let end = if job.shape.head == Head::Sum { End::Sum(&[]) } else { End::Layer };
+    encode_layers(&layers, end, Some(job.task.stored()))
 }
 
 /// Neurons of each hidden layer that some input reaches and that reach some output.
 fn live(shape: &Shape, mask: &[bool]) -> Vec<usize> {
     let layers: Vec<_> = shape.layers().collect();
-    let entry =
-        |layer: &dense::Layer, k: usize, j: usize| mask[layer.range.start + k * layer.inputs + j];
+    let entry = |layer: &Layer, k: usize, j: usize| mask[layer.range.start + k * layer.inputs + j];
     let mut reached = vec![vec![true; shape.inputs()]];
     for (l, layer) in layers.iter().enumerate() {
         let from = |k| (0..layer.inputs).any(|j| reached[l][j] && entry(layer, k, j));
@@ -179,44 +131,37 @@ fn live(shape: &Shape, mask: &[bool]) -> Vec<usize> {
     counts
 }
 
-fn details(
-    problem: &Problem,
-    test: Option<&Problem>,
-    settings: &ImpSettings,
-    options: &ImpOptions,
-    done: &Imp,
-) -> ImpDetails {
+fn details(problem: &Problem, job: ImpJob<'_>, done: &Imp) -> Details {
     let rows = problem.data.rows;
-    ImpDetails {
-        head: options.shape.head(),
-        dense_nnz: options.shape.weights(),
-        batch: if options.batch == 0 { rows } else { options.batch.min(rows) },
-        optimiser: options.optimiser,
-        rates: options.rates.clone(),
-        prune_part: options.part,
-        rewind: settings.rewind,
-        input_scale: options.input_scale,
+    Details::Imp(ImpDetails {
+        head: job.shape.head,
+        dense_nnz: job.shape.weights(),
+        batch: job.rows(rows),
+        optimiser: job.settings.optimiser,
+        prune_part: job.settings.prune,
+        rewind: job.settings.rewind,
+        input_scale: job.input_scale,
         rounds: done.levels.len().saturating_sub(1),
-        levels: levels(problem, test, &done.levels),
-        dense_bytes: options.dense_bytes(rows),
-    }
+        levels: levels(problem, job.settings.test.as_ref(), &done.levels),
+        dense_bytes: job.dense_bytes(rows),
+        rates: job.rates,
+    })
 }
 
 fn levels(problem: &Problem, test: Option<&Problem>, levels: &[Level]) -> Vec<LevelReport> {
     let peak = |problem: &Problem| problem.labels.iter().fold(0.0_f32, |top, y| top.max(y.abs()));
     let (own, other) = (peak(problem), test.map_or(0.0, peak));
-    let psnr = |measure: Measure, peak: f32| match problem.task {
-        Task::Multiclass => None,
-        Task::Regression | Task::Binary => psnr_db(f64::from(peak), measure.loss),
+    let psnr = |loss: f64, peak: f32| {
+        (problem.task != Task::Multiclass).then(|| psnr_db(f64::from(peak), loss)).flatten()
     };
     let report = |level: &Level| LevelReport {
         nnz: level.nnz,
         steps: level.steps,
         loss: level.train.loss,
-        psnr_db: psnr(level.train, own),
+        psnr_db: psnr(level.train.loss, own),
         accuracy: level.train.accuracy(),
         test_loss: level.test.map(|test| test.loss),
-        test_psnr_db: level.test.and_then(|test| psnr(test, other)),
+        test_psnr_db: level.test.and_then(|test| psnr(test.loss, other)),
         test_accuracy: level.test.and_then(|test| test.accuracy()),
     };
     levels.iter().map(report).collect()

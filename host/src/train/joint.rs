@@ -1,5 +1,6 @@
 //! All layers of a network together: the fit in the end, and conversions between models and stacks.
 
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -11,34 +12,32 @@ use tamis::learn::loss::Labels;
 use tamis::learn::start::continue_if;
 use tamis::network::gates::Signs;
 use tamis::network::weights::Weights;
+use tamis::store::wire;
 
-use crate::data::{Matrix, Values};
+use crate::data::{Problem, Task, Values};
 use crate::model::windows::rows_of;
 use crate::operator::Stop;
-use crate::train::encode::{End, SparseLayer};
+use crate::train::check::classes_of;
+use crate::train::encode::{End, SparseLayer, encode_layers};
 use crate::{Error, Result};
 
 /// How all layers are fitted together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Joint<'a> {
-    /// The weights that the network is brought down to before, if it has more, and how.
-    pub(crate) shrink: Option<(usize, &'a shrink::Params)>,
+    /// How the network is brought down to `nnz` weights before, if it has more.
+    pub(crate) shrink: Option<&'a shrink::Params>,
+    pub(crate) nnz: usize,
     /// The fit in the end.
     pub(crate) tune: &'a tune::Params,
+    /// Whether labels are classes, which one output gives the log-odds of.
+    pub(crate) is_class: bool,
+    pub(crate) time: Option<Duration>,
 }
 
 /// A loss below this fraction of the labels' mean square is of an exact fit, up to rounding.
 pub(crate) const EXACT: f64 = 1e-9;
 /// Fits that such a network then has, each with a tenth of the steps of the one before.
 const FINER: i32 = 3;
-
-/// Rows to fit to, in random order; whether their labels are classes.
-#[derive(Clone, Copy)]
-pub(crate) struct FitRows<'a> {
-    pub(crate) data: &'a Matrix,
-    pub(crate) labels: &'a [f32],
-    pub(crate) is_class: bool,
-}
 
 /// A joint fit.
 pub(crate) struct Fitted {
@@ -50,124 +49,111 @@ pub(crate) struct Fitted {
     pub(crate) passes: f64,
     /// Bytes that it took.
     pub(crate) memory_bytes: u64,
-    /// Whether its time was up.
-    pub(crate) is_late: bool,
-    /// Whether the observer or the wish to end ended it.
-    pub(crate) is_stopped: bool,
+    /// The limit that ended it.
+    pub(crate) limit: Option<&'static str>,
+    /// Whether the observer or a stop ended it.
+    pub(crate) stopped: bool,
 }
 
 /// Fraction of the time for bringing a network down to s; the fit in the end needs more.
 const SHRINKING: f64 = 0.6;
 
-/// Who may end a fit: the clock, the observer, and the wish to end.
-struct Watch<'a, O> {
+/// What may end a fit: the clock, the observer, and a stop.
+struct Watch<'a> {
     began: Instant,
-    left: Option<Duration>,
+    time: Option<Duration>,
     stop: &'a Stop,
-    observe: O,
-    is_late: bool,
-    is_stopped: bool,
+    observe: &'a mut dyn FnMut(&tune::Progress) -> bool,
+    limit: Option<&'static str>,
+    stopped: bool,
 }
 
-impl<O: FnMut(&tune::Progress) -> bool> Watch<'_, O> {
-    /// Tells of an epoch.
-    fn see(&mut self, progress: &tune::Progress) {
-        self.is_stopped |= !(self.observe)(progress) || self.stop.asked();
+impl Watch<'_> {
+    /// Tells of an epoch; whether the fit continues within this share of the time.
+    fn goes_on(&mut self, progress: &tune::Progress, share: f64) -> bool {
+        self.stopped |= !(self.observe)(progress) || self.stop.asked();
+        !self.stopped && !self.is_over(share)
     }
 
-    /// Whether a share of the time is over.
-    fn is_over(&mut self, part: f64) -> bool {
-        let is_over = self.left.is_some_and(|left| self.began.elapsed() >= left.mul_f64(part));
-        self.is_late |= is_over;
+    fn is_over(&mut self, share: f64) -> bool {
+        let is_over = self.time.is_some_and(|time| self.began.elapsed() >= time.mul_f64(share));
+        if is_over {
+            self.limit = Some("time");
+        }
         is_over
     }
-
-    fn goes_on(&mut self, progress: &tune::Progress) -> ControlFlow<()> {
-        self.see(progress);
-        continue_if(!self.is_stopped && !self.is_over(1.0))
-    }
-
-    /// The same while a network is brought down in so many levels, each with its share of the time.
-    fn ends(&mut self, progress: &tune::Progress, level: u32, levels: u32) -> ControlFlow<Scope> {
-        self.see(progress);
-        if self.is_stopped || self.is_over(SHRINKING) {
-            ControlFlow::Break(Scope::Run)
-        } else if self.is_over(SHRINKING * f64::from(level + 1) / f64::from(levels)) {
-            ControlFlow::Break(Scope::Level)
-        } else {
-            ControlFlow::Continue(())
-        }
-    }
 }
 
-/// Fits all layers of a network that has ended together, on rows in random order, for so much time:
-/// to labels that are classes, which one output gives the log-odds of, or to their values.
-/// `observe` hears of the epochs of all fits as of one.
+/// Fits all layers of a network that has ended together, on rows in random order. `observe` hears
+/// of the epochs of all fits as of one.
 pub(crate) fn fit_together(
     stack: &mut Stack<'_>,
-    rows: FitRows<'_>,
-    joint: Joint<'_>,
-    left: Option<Duration>,
+    problem: &Problem,
+    joint: &Joint<'_>,
     stop: &Stop,
-    observe: impl FnMut(&tune::Progress) -> bool,
+    observe: &mut dyn FnMut(&tune::Progress) -> bool,
 ) -> Result<Fitted> {
-    let FitRows { data, labels, is_class } = rows;
-    let classes: Vec<u16> =
-        if is_class { labels.iter().map(|&label| label as u16).collect() } else { Vec::new() };
-    let goal =
-        if is_class { Labels::classes(&classes, stack.outputs()) } else { Labels::Values(labels) };
-    let mut memory = vec![0; tune::words(stack.nnz(), stack.activations(), stack.outputs())];
-    let mut watch =
-        Watch { began: Instant::now(), left, stop, observe, is_late: false, is_stopped: false };
-    let d = data.cols;
-    let fitted = match &data.values {
-        Values::F32(values) => {
-            fit(Rows::new(values, d)?, goal, stack, joint, &mut memory, &mut watch)
-        }
+    let Problem { data, labels, .. } = problem;
+    let task = if joint.is_class { Task::Multiclass } else { Task::Regression };
+    let classes = classes_of(task, labels);
+    let goal = match joint.is_class {
+        true => Labels::classes(&classes, stack.outputs()),
+        false => Labels::Values(labels),
+    };
+    let (began, time) = (Instant::now(), joint.time);
+    let mut watch = Watch { began, time, stop, observe, limit: None, stopped: false };
+    match &data.values {
+        Values::F32(values) => fit(Rows::new(values, data.cols)?, goal, stack, joint, &mut watch),
         Values::U8(values) => {
-            fit(ByteRows::new(values, d, 1.0)?, goal, stack, joint, &mut memory, &mut watch)
+            fit(ByteRows::new(values, data.cols, 1.0)?, goal, stack, joint, &mut watch)
         }
-    }?;
-    let memory_bytes = size_of_val(&memory[..]) as u64;
-    Ok(Fitted { memory_bytes, is_late: watch.is_late, is_stopped: watch.is_stopped, ..fitted })
+    }
 }
 
-fn fit<X: Samples<Source = core::convert::Infallible>, O: FnMut(&tune::Progress) -> bool>(
+fn fit<X: Samples<Source = Infallible>>(
     mut rows: X,
     goal: Labels<'_>,
     stack: &mut Stack<'_>,
-    Joint { shrink, tune }: Joint<'_>,
-    memory: &mut [u32],
-    watch: &mut Watch<'_, O>,
+    joint: &Joint<'_>,
+    watch: &mut Watch<'_>,
 ) -> Result<Fitted> {
-    let between =
-        shrink.map_or(0, |(nnz, params)| if stack.nnz() > nnz { params.tune.epochs } else { 0 });
-    let levels = shrink.map_or(0, |(_, params)| params.levels.max(1));
-    let epochs = between.saturating_mul(levels).saturating_add(tune.epochs);
+    let mut memory = vec![0; tune::words(stack.nnz(), stack.activations(), stack.outputs())];
+    let memory = &mut memory[..];
     let power = match goal {
         Labels::Values(labels) => {
             labels.iter().map(|&y| f64::from(y).powi(2)).sum::<f64>() / labels.len().max(1) as f64
         }
         Labels::Classes(_) => 0.0,
     };
-    let shrunk = match shrink {
-        Some((nnz, params)) => {
-            Some(shrink::run(&mut rows, goal, stack, nnz, params, memory, |now| {
-                let epoch = now.level.saturating_mul(between).saturating_add(now.tune.epoch);
-                watch.ends(&now.tune.of(epoch, epochs), now.level, levels)
-            })?)
-        }
-        None => None,
-    };
-    let done = shrunk.map_or(0, |info| info.epochs);
-    // A run that was ended is only scored.
-    let left = if watch.is_stopped { 0 } else { tune.epochs };
-    let tune = tune::Params { epochs: left, ..*tune };
+    let (mut tune, mut epochs) = (*joint.tune, joint.tune.epochs);
+    let (mut done, mut before, mut scored) = (0, None, 0.0);
+    if let Some(shrink) = joint.shrink {
+        let between = if stack.nnz() > joint.nnz { shrink.tune.epochs } else { 0 };
+        let levels = shrink.levels.max(1);
+        epochs = between.saturating_mul(levels).saturating_add(tune.epochs);
+        let info = shrink::run(&mut rows, goal, stack, joint.nnz, shrink, memory, |now| {
+            let epoch = now.level.saturating_mul(between).saturating_add(now.tune.epoch);
+            let share = SHRINKING * f64::from(now.level + 1) / f64::from(levels);
+            if !watch.goes_on(&now.tune.of(epoch, epochs), SHRINKING) {
+                ControlFlow::Break(Scope::Run)
+            } else if watch.is_over(share) {
+                ControlFlow::Break(Scope::Level)
+            } else {
+                ControlFlow::Continue(())
+            }
+        })?;
+        (done, before, scored) = (info.epochs, info.before, 3.0 * f64::from(info.levels));
+    }
+    if watch.stopped {
+        // A run that was ended is only scored.
+        tune.epochs = 0;
+    }
     let mut info = tune::run(&mut rows, goal, stack, &tune, memory, |now| {
-        watch.goes_on(&now.of(done.saturating_add(now.epoch), epochs))
+        let now = now.of(done.saturating_add(now.epoch), epochs);
+        continue_if(watch.goes_on(&now, 1.0))
     })?;
-    let before = info.before;
-    let mut done = done.saturating_add(info.epochs);
+    let before = before.unwrap_or(info.before);
+    done = done.saturating_add(info.epochs);
     // What is all but exact has steps that are too long for it.
     for finer in 1..=FINER {
         if info.stopped || tune.epochs == 0 || f64::from(info.loss) > EXACT * power {
@@ -175,19 +161,17 @@ fn fit<X: Samples<Source = core::convert::Infallible>, O: FnMut(&tune::Progress)
         }
         let tune = tune::Params { rate: tune.rate * 0.1_f32.powi(finer), ..tune };
         info = tune::run(&mut rows, goal, stack, &tune, memory, |now| {
-            watch.goes_on(&now.of(epochs, epochs))
+            continue_if(watch.goes_on(&now.of(epochs, epochs), 1.0))
         })?;
         done = done.saturating_add(info.epochs);
     }
-    let scored = shrunk.map_or(0.0, |info| 3.0 * f64::from(info.levels));
-    let epochs = done;
     Ok(Fitted {
-        before: shrunk.and_then(|info| info.before).unwrap_or(before),
-        epochs,
-        passes: 1.0 + scored + 3.0 * f64::from(epochs),
-        memory_bytes: 0,
-        is_late: false,
-        is_stopped: false,
+        before,
+        epochs: done,
+        passes: 1.0 + scored + 3.0 * f64::from(done),
+        memory_bytes: size_of_val(memory) as u64,
+        limit: watch.limit,
+        stopped: watch.stopped,
     })
 }
 
@@ -205,81 +189,59 @@ pub(crate) fn two_layers() -> Error {
     Error::new("a recipe gave a model of another shape").expected("a hidden layer and its end")
 }
 
-/// Weights to outputs: flat indices over the neurons, and values.
-#[derive(Debug, Default)]
-pub(crate) struct OutputWeights {
-    pub(crate) outputs: usize,
-    pub(crate) index: Vec<u32>,
-    pub(crate) value: Vec<f32>,
-}
-
 /// What is behind the last hidden layer: signs of its neurons as bits, or weights to the outputs.
 #[derive(Debug, Default)]
 pub(crate) struct Ending {
     pub(crate) signs: Vec<u32>,
-    pub(crate) weights: Option<OutputWeights>,
+    /// 0 for the sum of the neurons.
+    pub(crate) outputs: usize,
+    /// Flat indices over the neurons.
+    pub(crate) index: Vec<u32>,
+    pub(crate) value: Vec<f32>,
 }
 
 impl Ending {
+    /// Of a model's last layer.
+    pub(crate) fn new(end: &Layer<'_>) -> Result<Self> {
+        match end {
+            Layer::Sum(sum) => Ok(Self { signs: sum.signs().to_vec(), ..Self::default() }),
+            Layer::Csr(csr) => {
+                let outputs = csr.outputs();
+                let mut entries: Vec<(u32, f32)> = rows_of(csr)
+                    .zip(csr.columns().iter().zip(csr.values()))
+                    .map(|(k, (&i, &v))| ((usize::from(i) * outputs + k) as u32, v))
+                    .collect();
+                entries.sort_unstable_by_key(|&(at, _)| at);
+                let (index, value) = entries.into_iter().unzip();
+                Ok(Self { signs: Vec::new(), outputs, index, value })
+            }
+            _ => Err(two_layers()),
+        }
+    }
+
     /// Ends a stack of hidden layers.
     pub(crate) fn end<'a>(&'a self, stack: &mut Stack<'a>) -> Result<()> {
-        match &self.weights {
-            None => stack.end_sum(&self.signs)?,
-            Some(OutputWeights { outputs, index, value }) => {
-                let live = stack.width();
-                stack.end_weights(Weights::new(*outputs, live, index, value)?)?;
-            }
+        if self.outputs == 0 {
+            return Ok(stack.end_sum(&self.signs)?);
         }
-        Ok(())
+        let weights = Weights::new(self.outputs, stack.width(), &self.index, &self.value)?;
+        Ok(stack.end_weights(weights)?)
     }
 }
 
-pub(crate) fn ending(end: &Layer<'_>, live: usize) -> Result<Ending> {
-    match end {
-        Layer::Sum(sum) => Ok(Ending { signs: sum.signs().to_vec(), weights: None }),
-        Layer::Csr(csr) => {
-            let outputs = csr.outputs();
-            let mut entries: Vec<(u32, f32)> = rows_of(csr)
-                .zip(csr.columns().iter().zip(csr.values()))
-                .map(|(k, (&i, &v))| ((usize::from(i) * outputs + k) as u32, v))
-                .collect();
-            entries.sort_unstable_by_key(|&(at, _)| at);
-            debug_assert!(entries.iter().all(|&(at, _)| (at as usize) < live * outputs));
-            let (index, value) = entries.into_iter().unzip();
-            Ok(Ending { signs: Vec::new(), weights: Some(OutputWeights { outputs, index, value }) })
-        }
-        _ => Err(two_layers()),
-    }
-}
-
-/// The layers of a finished stack as those of a model, with the requested neurons.
-pub(crate) fn layers_of<'a>(
+/// The model of a finished stack, with the requested neurons and the signs of a sum.
+pub(crate) fn encode_stack(
     stack: &Stack<'_>,
     hidden: &[usize],
-    signs: &'a [u32],
-) -> (Vec<SparseLayer>, End<'a>) {
-    let mut layers = Vec::new();
-    for (l, w) in stack.layers().enumerate() {
-        let mut layer =
-            SparseLayer { inputs: w.inputs(), requested: 0, neurons: vec![Vec::new(); w.hidden()] };
-        for block in w.blocks() {
-            layer.neurons[block.neuron()] = block.entries().collect();
-        }
-        match hidden.get(l) {
-            Some(&requested) => layer.requested = requested,
-            // The weights to the outputs lie neuron by neuron, and a model wants them output by
-            // output.
-            None => {
-                let mut outputs = vec![Vec::new(); w.inputs()];
-                for (i, neuron) in layer.neurons.iter().enumerate() {
-                    neuron.iter().for_each(|&(k, v)| outputs[k].push((i, v)));
-                }
-                layer =
-                    SparseLayer { inputs: w.hidden(), requested: outputs.len(), neurons: outputs };
-            }
-        }
-        layers.push(layer);
-    }
+    signs: &[u32],
+    task: Option<wire::Task>,
+) -> Result<Vec<u8>> {
+    let layers = stack.layers().enumerate().map(|(l, w)| match hidden.get(l) {
+        Some(&requested) => SparseLayer::new(w, requested),
+        // The weights to the outputs lie neuron by neuron, and a model wants them output by output.
+        None => SparseLayer::behind(w, w.inputs()),
+    });
+    let layers: Vec<_> = layers.collect();
     let end = if layers.len() > hidden.len() { End::Layer } else { End::Sum(signs) };
-    (layers, end)
+    encode_layers(&layers, end, task)
 }

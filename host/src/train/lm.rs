@@ -25,7 +25,7 @@ use crate::train::budget::Budget;
 use crate::train::frozen::FrozenLayers;
 use crate::train::options::PaperOptions;
 use crate::train::paper::PaperSetup;
-use crate::train::progress::{Observer, Stage};
+use crate::train::progress::Observer;
 use crate::train::report::{Details, Report};
 use crate::train::returned::ReturnedData;
 use crate::train::search::SearchSetup;
@@ -73,7 +73,6 @@ struct LmRun<'a> {
     setup: SearchSetup<'a>,
     turns: u32,
     stopwatch: Stopwatch,
-    stop: &'a Stop,
 }
 
 /// Searches, and alternates with published steps where the fit is not exact; on the current pool.
@@ -81,17 +80,16 @@ pub(crate) fn train(
     setup: SearchSetup<'_>,
     turns: u32,
     problem: Problem,
-    stop: &Stop,
+    start: Start<'_>,
     observer: &mut Observer<'_>,
 ) -> Result<Trained> {
-    let run = LmRun { setup, turns, stopwatch: Stopwatch::start(&problem), stop };
+    let run = LmRun { setup, turns, stopwatch: Stopwatch::start(&problem) };
     let SearchSetup { job, sizes, .. } = &run.setup;
     let limits = if run.has_turns() { search_limits(job.limits) } else { job.limits };
     let rows = sizes.dims.samples;
+    let (stop, setup) = (observer.stop, &run.setup);
     let (trained, returned) =
-        run.setup.search(problem, job.start, limits, stop, &mut |progress| {
-            observer.lm(progress, rows)
-        })?;
+        setup.search(problem, start, limits, stop, &mut |progress| observer.lm(progress, rows))?;
     Ok(run.improve(trained, returned, observer))
 }
 
@@ -155,22 +153,22 @@ impl LmRun<'_> {
     ) -> Result<()> {
         let params = Params { kicks: 0, ..self.setup.params };
         let setup = SearchSetup { params, ..self.setup.clone() };
-        let SearchSetup { sizes, job, .. } = &setup;
-        let rows = sizes.dims.samples;
+        let (rows, stop) = (setup.sizes.dims.samples, observer.stop);
         for turn in 0..self.turns {
             let before = best.report.loss;
             for stage in [Alternate::Steps, Alternate::Anew, Alternate::Search] {
                 if stage == Alternate::Anew && turn > 0 {
                     continue;
                 }
-                let limits = remaining(job.limits, &self.stopwatch, best.report.passes);
+                let limits = remaining(setup.job.limits, &self.stopwatch, best.report.passes);
                 let Some(limits) = limits.filter(|_| is_open(&best.report)) else { return Ok(()) };
                 let problem = returned.shuffled();
+                let from = Start::Network(best);
                 let (found, again) = match stage {
-                    Alternate::Steps => {
-                        self.published(problem, STEPS, Start::Network(best), limits)?
+                    Alternate::Steps => self.published(problem, STEPS, from, limits, stop)?,
+                    Alternate::Anew => {
+                        self.published(problem, EPOCHS, Start::Zero, limits, stop)?
                     }
-                    Alternate::Anew => self.published(problem, EPOCHS, Start::Zero, limits)?,
                     Alternate::Search => {
                         let done = best.report.clone();
                         let mut observe = |progress: &Progress<'_>| {
@@ -178,13 +176,7 @@ impl LmRun<'_> {
                             progress.checkpoint.is_some()
                                 || observer.lm(&after(&done, *progress), rows)
                         };
-                        setup.search(
-                            problem,
-                            Start::Network(best),
-                            limits,
-                            self.stop,
-                            &mut observe,
-                        )?
+                        setup.search(problem, from, limits, stop, &mut observe)?
                     }
                 };
                 self.add(best, found);
@@ -204,20 +196,18 @@ impl LmRun<'_> {
         epochs: u32,
         start: Start<'_>,
         limits: Limits,
+        stop: &Stop,
     ) -> Result<(Trained, ReturnedData)> {
         let SearchSetup { sizes, job, .. } = &self.setup;
-        let options = PaperOptions {
-            schedule: PaperOptions::published(epochs, 0),
-            ..PaperOptions::default()
-        };
+        let schedule = PaperOptions::published(epochs, 0);
+        let options = PaperOptions { schedule, ..PaperOptions::default() };
         let budget = Budget::Nonzeros(sizes.dims.nnz);
-        let job = Job { budget, limits, start, checkpoints: false, ..*job };
+        let job = Job { budget, limits, checkpoints: false, ..*job };
         let frozen = FrozenLayers::default();
         let setup = PaperSetup::new(&problem, &frozen, &options, &job)?;
         setup.plan.check_room()?;
         let mut tell = |_: &_| std::ops::ControlFlow::Continue(());
-        let mut unseen = Observer { stage: Stage::default(), checkpoint: None, tell: &mut tell };
-        setup.train(problem, frozen, self.stop, &mut unseen)
+        setup.train(problem, frozen, start, &mut Observer::new(stop, &mut tell))
     }
 
     /// Counts what another run on the same rows did, and takes its network where that is better.

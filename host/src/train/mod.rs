@@ -2,7 +2,7 @@
 //! one way in.
 //!
 //! A file uses those before it: `budget` … `trained` are what recipes share; `paper`,
-//! `paper_outputs`, `search`, `lm`, `anneal` and `imp` train one hidden layer; `layer` picks one of
+//! `search`, `lm`, `anneal` and `imp` train one hidden layer; `layer` picks one of
 //! them; `deep`, `path` and `driver` train whole networks.
 
 pub(crate) mod anneal;
@@ -22,7 +22,6 @@ pub(crate) mod lm;
 pub(crate) mod network;
 pub(crate) mod options;
 pub(crate) mod paper;
-pub(crate) mod paper_outputs;
 pub(crate) mod path;
 pub(crate) mod pinned;
 pub(crate) mod plan;
@@ -38,13 +37,14 @@ pub use budget::{Budget, Memory};
 pub(crate) use check::check_dims;
 pub(crate) use checkpoint::is_writing;
 pub use checkpoint::{Checkpoint, CheckpointFile};
+pub use dense::job::ImpSettings;
 pub use driver::{checkpoint_file, plan, train, train_with, trains_layers};
 pub use finetune::{FinetuneMethod, FinetuneOptions, FinetuneOutcome, FinetuneReport, finetune};
 pub use network::SparseNetwork;
 pub(crate) use options::check_recipe;
 pub use options::{
-    AnnealOptions, CheckpointOptions, ImpSettings, LayersOptions, LmOptions, Options,
-    OutputsOptions, PaperOptions, Recipe,
+    AnnealOptions, CheckpointOptions, LayersOptions, LmOptions, Options, OutputsOptions,
+    PaperOptions, Recipe,
 };
 pub use path::{PathOptions, PathOutcome, PathPoint, PathReport, train_path};
 pub(crate) use pinned::parse_weight;

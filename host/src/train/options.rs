@@ -11,7 +11,7 @@ use tamis::network::gates::Signs;
 use crate::base::limits::Limits;
 use crate::data::{Problem, Task};
 use crate::train::budget::{Budget, Memory};
-use crate::train::dense::{Head, Optimiser, Rates};
+use crate::train::dense::job::ImpSettings;
 use crate::train::pinned::PinnedWeights;
 use crate::{Error, Result};
 
@@ -336,51 +336,6 @@ impl OutputsOptions {
         trials: Trials::NONE,
         safe: false,
     };
-}
-
-/// Settings of the dense baseline: by default batches of 256 rows and 20 epochs of Adam at 0.001 a
-/// level, and 10 % of the weights a round, back to the initial ones.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ImpSettings {
-    /// How the outputs come from the last hidden layer.
-    pub head: Head,
-    /// Epochs of each level.
-    pub epochs: u32,
-    /// Rows of a batch, 0 for all.
-    pub batch: usize,
-    /// Adam or SGD.
-    pub optimiser: Optimiser,
-    /// Step sizes; none for the optimiser's default rate.
-    pub rates: Option<Rates>,
-    /// Share of the weights that a round drops; 1 for all at once.
-    pub prune: f64,
-    /// Epoch that the weights are set back to.
-    pub rewind: u32,
-    /// Whether bytes are taken as 0 to 255, as in the published setting, and not brought to the
-    /// unit range first.
-    pub raw: bool,
-    /// Rows that are scored after every level.
-    pub test: Option<Problem>,
-    /// Whether mask and weights of every level are saved to a file of their own, in the folder of
-    /// the checkpoints.
-    pub keep_levels: bool,
-}
-
-impl Default for ImpSettings {
-    fn default() -> Self {
-        Self {
-            head: Head::Weights,
-            epochs: 20,
-            batch: 256,
-            optimiser: Optimiser::Adam,
-            rates: None,
-            prune: 0.1,
-            rewind: 0,
-            raw: false,
-            test: None,
-            keep_levels: false,
-        }
-    }
 }
 
 /// How several hidden layers are trained: one by one, then all together.

@@ -1,4 +1,5 @@
-//! The published method for one output: a problem in memory to weights, model and report.
+//! The published method, for one output and for several: a problem in memory to weights, model and
+//! report.
 
 use tamis::base::budget::{Training, Workspace};
 use tamis::base::dims::Dims;
@@ -6,25 +7,26 @@ use tamis::learn::iht::Step;
 use tamis::learn::loss::Labels;
 use tamis::learn::spectrum::{self, PowerIteration};
 use tamis::learn::start::{self, continue_if};
-use tamis::learn::train as core_train;
-use tamis::learn::train::{Checkpoint, Info, OneOutput, Progress, Schedule};
+use tamis::learn::train::{self as core_train, Checkpoint, Info, OneOutput, Progress, Schedule};
+use tamis::learn::train::{SeveralOutputs, Trials};
 use tamis::network::gates::{Gates, Signs};
 use tamis::network::net::EntriesMut;
 use tamis::operator::sensing::Work;
 
 use crate::base::limits::Watch;
-use crate::data::Problem;
-use crate::operator::{Blocked, Stop};
-use crate::train::check::{Sizes, at_least_one, check_trials, signs_name, sizes};
-use crate::train::checkpoint;
+use crate::data::{Problem, Task};
+use crate::operator::{Blocked, Layout};
+use crate::train::budget::Memory;
+use crate::train::check::{Sizes, at_least_one, classes_of, signs_name, sizes, weighted_outputs};
+use crate::train::checkpoint::{self, Kind};
 use crate::train::encode::encode;
 use crate::train::frozen::FrozenLayers;
 use crate::train::network::{Scored, SparseNetwork};
-use crate::train::options::PaperOptions;
+use crate::train::options::{OutputsOptions, PaperOptions};
 use crate::train::pinned;
-use crate::train::plan::{Plan, budget, checkpoint_bytes, stripped};
+use crate::train::plan::{LESS, Plan, choose, operator_bytes};
 use crate::train::progress::Observer;
-use crate::train::report::{Details, Neurons, PaperDetails, Report};
+use crate::train::report::{Details, Neurons, OutputsDetails, PaperDetails, Report};
 use crate::train::returned::{ReturnedData, shuffle};
 use crate::train::trained::{Job, Start, Stopwatch, Trained};
 use crate::{Error, Result};
@@ -33,11 +35,19 @@ use crate::{Error, Result};
 const SUPPORTS: u32 = 8;
 const ITERATIONS: u32 = 20;
 
+/// Settings of the network's head.
+#[derive(Clone, Copy)]
+pub(crate) enum Head {
+    One(OneOutput),
+    Several(SeveralOutputs),
+}
+
 pub(crate) struct PaperSetup<'a> {
+    /// With the outputs that weights lead to.
     pub(crate) sizes: Sizes,
-    pub(crate) schedule: Schedule<'a, OneOutput>,
+    pub(crate) schedule: Schedule<'a, Head>,
     pub(crate) plan: Plan,
-    pub(crate) job: Job<'a>,
+    job: Job<'a>,
 }
 
 impl<'a> PaperSetup<'a> {
@@ -48,83 +58,116 @@ impl<'a> PaperSetup<'a> {
         job: &Job<'a>,
     ) -> Result<Self> {
         problem.check()?;
-        let inputs = frozen.inputs(problem);
-        let sizes = sizes(problem.data.rows, inputs, job.hidden, job.budget, 0)?;
-        let schedule = schedule(options, job);
-        at_least_one("--epochs", schedule.epochs as usize, "15 epochs are the published setting")?;
-        check_trials(schedule.trials)?;
-        pinned::check(job.pinned, &sizes.dims, false)?;
-        let plan = plan_for(sizes.dims, frozen.are_bytes(problem), options, job, frozen)?;
-        if let Start::Network(from) = job.start {
-            check_start(&sizes.dims, schedule.head.signs, from)?;
+        let outputs = weighted_outputs(problem);
+        if options.outputs.safe && outputs == 0 {
+            return Err(Error::new("recipe paper-safe is for several outputs")
+                .expected("labels of several columns, or --task multiclass")
+                .got("labels of one column")
+                .help("choose --recipe paper: its steps for one output do not diverge"));
         }
+        let inputs = frozen.inputs(problem);
+        let sizes = sizes(problem.data.rows, inputs, job.hidden, job.budget, outputs)?;
+        let schedule = schedule(problem.task, sizes, options, job);
+        at_least_one("--epochs", schedule.epochs as usize, "15 epochs are the published setting")?;
+        let Trials { count, rows, .. } = schedule.trials;
+        at_least_one("--trials", count as usize, "1 goes without trials, as published")?;
+        if count > 1 {
+            at_least_one("--trial-rows", rows, "pass --trials 1 to go without trials")?;
+        }
+        pinned::check(job.pinned, &sizes.dims, outputs > 0)?;
+        let plan = plan_for(sizes, frozen.are_bytes(problem), &schedule, job, frozen)?;
+        let schedule = Schedule { strip: plan.layout.strip(), ..schedule };
         Ok(Self { sizes, schedule, plan, job: *job })
     }
 
     pub(crate) fn train(
         self,
-        problem: Problem,
+        mut problem: Problem,
         frozen: FrozenLayers,
-        stop: &Stop,
+        start: Start<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<(Trained, ReturnedData)> {
         let stopwatch = Stopwatch::start(&problem);
-        let Problem { mut data, mut labels, task } = problem;
-        let Self { sizes, plan, job, .. } = self;
-        let (dims, layout) = (sizes.dims, plan.layout);
-        let mut schedule = stripped(&self.schedule, layout);
-        let budget = budget(dims, &schedule, layout);
+        let Self { sizes, mut schedule, plan, job } = self;
+        let Sizes { dims, outputs } = sizes;
+        let budget = budget(sizes, &schedule, plan.layout);
         // Batches and trials are runs of rows.
         let is_random = budget.batch < dims.samples || schedule.trials.count > 1;
         let order = is_random.then_some(schedule.seed);
         if is_random {
-            shuffle(&mut data, &mut labels, schedule.seed);
+            shuffle(&mut problem, schedule.seed);
         }
-        let mut operator = frozen.operator(data, dims.hidden, dims.nnz, layout)?;
+        let Problem { data, labels, task } = problem;
+        let classes = classes_of(task, &labels);
+        let goal = match task {
+            Task::Multiclass => Labels::classes(&classes, outputs),
+            _ => Labels::Values(&labels),
+        };
+        let most = largest_support(sizes, plan.layout.panel);
+        let mut operator = frozen.operator(data, dims.hidden, most, plan.layout)?;
+        if outputs > 0 {
+            operator = operator.with_outputs(outputs);
+        }
         let mut memory = vec![0; budget.words()];
-        let checkpoints = checkpoint_bytes(job.checkpoints, checkpoint::paper_bytes(&budget));
-        let workspace = [budget.workspace_bytes(), operator.workspace_bytes(), checkpoints];
-        let plan = Plan::sum(layout, budget.state_bytes(), &workspace);
-        let mut watch = Watch::new(job.limits, stop).resumed(job.start.is_checkpoint());
+        let mut watch = Watch::new(job.limits, observer.stop).resumed(start.is_checkpoint());
         operator.heed(Some(watch.stop()));
         let observe = |progress: &Progress<'_>| {
             continue_if(watch.show(f64::from(progress.passes), || observer.paper(progress)))
         };
-        let beta = set_beta(&mut operator, &budget, &mut schedule, &mut memory)?;
-        let s = dims.nnz;
-        let from = match job.start {
+        let from = match start {
             Start::Zero => None,
             Start::Checkpoint(checkpoint) => Some(checkpoint.paper()?),
-            Start::Network(from) => Some(Checkpoint::starting(from.network.net(dims.hidden)?)),
+            Start::Network(from) => {
+                check_start(&dims, &schedule.head, from)?;
+                Some(Checkpoint::starting(from.network.net(dims.hidden)?))
+            }
         };
-        let start = from.as_ref().map_or(start::Start::Zero, start::Start::Checkpoint);
-        let values = Labels::Values(&labels);
-        let trained =
-            core_train::run(&mut operator, values, s, start, &schedule, &mut memory, observe)?;
+        let from = from.as_ref().map_or(start::Start::Zero, start::Start::Checkpoint);
+        let (seed, head) = (schedule.seed, &mut schedule.head);
+        let beta = set_beta(&mut operator, &budget, head, &mut memory, seed)?;
+        let (on, s, words) = (&mut operator, dims.nnz, &mut memory);
+        let trained = match schedule.head {
+            Head::One(head) => {
+                core_train::run(on, goal, s, from, &with_head(&schedule, head), words, observe)?
+            }
+            Head::Several(head) => {
+                core_train::run(on, goal, s, from, &with_head(&schedule, head), words, observe)
+                    .map_err(diverged)?
+            }
+        };
         // What is left is little, and the result needs it.
         operator.heed(None);
         let (info, network) = (trained.info, trained.network);
         let (limit, stopped) = watch.ended(info.stopped);
-        if info.nnz == 0 && stopped {
-            return Err(Error::interrupted());
-        }
-        if !network.is_live() && labels.iter().any(|&label| label != 0.0) {
-            return Err(nothing_found(&dims, "use --step normalised"));
+        if !network.is_live() {
+            if stopped && (outputs > 0 || info.nnz == 0) {
+                return Err(Error::interrupted());
+            }
+            if outputs > 0 || labels.iter().any(|&label| label != 0.0) {
+                return Err(nothing_found(&dims, outputs > 0));
+            }
         }
         let model = encode(network, dims.hidden, task.stored())?;
         let network = SparseNetwork::new(network);
         let net = network.net(dims.hidden)?;
-        let scored = Scored {
-            net,
-            gates: Gates::of(net.w(), schedule.head.signs, schedule.head.empty, schedule.seed, 1),
-            task,
-            is_summed: false,
-            labels: &labels,
-            rows: 0..dims.samples,
-            batch: budget.strip,
+        let gates = match schedule.head {
+            Head::One(head) => Gates::of(net.w(), head.signs, head.empty, schedule.seed, 1),
+            Head::Several(_) => net.gates(u32::MAX),
         };
+        let (rows, batch) = (0..dims.samples, budget.strip);
+        let scored = Scored { net, gates, task, is_summed: false, labels: &labels, rows, batch };
         let score = scored.score(&mut operator, &mut memory)?;
-        let details = Details::Paper(PaperDetails { beta });
+        let (recipe, details) = match schedule.head {
+            Head::One(_) => ("paper", Details::Paper(PaperDetails { beta })),
+            Head::Several(SeveralOutputs { step_size, safe, .. }) => (
+                if safe { "paper-safe" } else { "paper" },
+                Details::Outputs(OutputsDetails {
+                    step_size,
+                    undone: info.undone,
+                    sketch_words: budget.sketch,
+                }),
+            ),
+        };
         let Info { nnz, live, epochs, steps, trials, passes, .. } = info;
         let report = Report {
             nnz,
@@ -136,93 +179,273 @@ impl<'a> PaperSetup<'a> {
             passes: passes.into(),
             limit,
             stopped,
-            ..job.report("paper", sizes, plan, &stopwatch, details).scored(&score)
+            ..job.report(recipe, sizes, &plan, start, &stopwatch, details).scored(&score)
         };
         Ok((Trained::new(&model, network, report), ReturnedData { operator, labels, task, order }))
     }
 }
 
-/// The schedule of a job.
-fn schedule<'a>(options: &PaperOptions, job: &Job<'a>) -> Schedule<'a, OneOutput> {
-    Schedule { must_keep: job.pinned, seed: job.seed, ..options.schedule }
+/// The schedule of a job for networks of these sizes.
+pub(crate) fn schedule<'a>(
+    task: Task,
+    sizes: Sizes,
+    options: &PaperOptions,
+    job: &Job<'a>,
+) -> Schedule<'a, Head> {
+    let (seed, must_keep) = (job.seed, job.pinned);
+    if sizes.outputs == 0 {
+        let head = Head::One(options.schedule.head);
+        return Schedule { seed, must_keep, ..with_head(&options.schedule, head) };
+    }
+    // What is fitted, without the labels.
+    let goal = match task {
+        Task::Multiclass => Labels::classes(&[], sizes.outputs),
+        _ => Labels::Values(&[]),
+    };
+    let OutputsOptions { epochs, batch, step_size, rank, standin, trials, safe } = options.outputs;
+    let published = || SeveralOutputs::paper(&goal, job.hidden, sizes.dims.nnz).step_size;
+    let step_size = step_size.unwrap_or_else(published);
+    let head = Head::Several(SeveralOutputs { step_size, rank, standin, safe });
+    Schedule { epochs, batch, strip: 0, trials, seed, must_keep, head }
 }
 
-/// The memory of a run of these sizes behind frozen layers.
+/// The same schedule with another head.
+const fn with_head<'a, H: Copy, N: Copy>(schedule: &Schedule<'a, H>, head: N) -> Schedule<'a, N> {
+    let &Schedule { epochs, batch, strip, trials, seed, must_keep, .. } = schedule;
+    Schedule { epochs, batch, strip, trials, seed, must_keep, head }
+}
+
+/// Entries of the largest network that the operator meets: the result, or with output weights a
+/// panel of random blocks.
+fn largest_support(Sizes { dims, outputs }: Sizes, panel: usize) -> usize {
+    if outputs == 0 { dims.nnz } else { dims.nnz.max(panel * (dims.inputs + outputs)) }
+}
+
+/// The core's share of the memory for the blocked operator with this layout.
+pub(crate) fn budget(sizes: Sizes, schedule: &Schedule<'_, Head>, layout: Layout) -> Training {
+    let Sizes { dims, outputs } = sizes;
+    let schedule = Schedule { strip: layout.strip(), ..*schedule };
+    let panel = layout.panel;
+    let (mut budget, floats) = match schedule.head {
+        Head::One(head) => (with_head(&schedule, head).budget(dims, panel, 0), 1),
+        Head::Several(head) => (with_head(&schedule, head).budget(dims, outputs, panel, 0), 2),
+    };
+    budget.scratch = floats * budget.strip + dims.inputs;
+    budget
+}
+
+/// The memory of a run of these sizes behind frozen layers; what is held beside it counts in the
+/// job's memory and is not in the plan.
 pub(crate) fn plan_for(
-    dims: Dims,
+    sizes: Sizes,
     bytes: bool,
-    options: &PaperOptions,
+    schedule: &Schedule<'_, Head>,
     job: &Job<'_>,
     frozen: &FrozenLayers,
 ) -> Result<Plan> {
-    Plan::of_run(dims, bytes, &schedule(options, job), job.memory, job.checkpoints, frozen)
+    let Sizes { dims, outputs } = sizes;
+    let default = Layout { hold: outputs == 0, ..Layout::new(dims.hidden, dims.inputs) };
+    // The theory step measures its curvature on all rows at once.
+    let is_whole = matches!(schedule.head, Head::One(OneOutput { step: Step::Theory { .. }, .. }));
+    let plan = choose(job.memory, default, dims.hidden, LESS, |layout| {
+        let layout = Layout { strips: layout.strips && !is_whole, ..layout };
+        let budget = budget(sizes, schedule, layout);
+        let most = largest_support(sizes, layout.panel);
+        let most = Dims::new(dims.samples, dims.inputs, dims.hidden, most);
+        let operator = operator_bytes(layout, most, bytes, outputs);
+        let kind = if outputs > 0 { Kind::Outputs } else { Kind::Paper };
+        let form = Checkpoint::form(&budget, Signs::Positive);
+        let checkpoints = checkpoint::bytes(job.checkpoints, kind, &form);
+        let layers = frozen.layers_bytes(dims, layout);
+        let workspace = [budget.workspace_bytes(), operator, checkpoints, layers, frozen.beside];
+        Plan::sum(layout, budget.state_bytes(), &workspace)
+    })?;
+    let workspace_bytes = plan.workspace_bytes.saturating_sub(frozen.beside as u64);
+    Ok(Plan { workspace_bytes, ..plan })
+}
+
+impl Plan {
+    /// Chooses panel and tile of the published method for one output, for data of the given sizes,
+    /// of bytes or of floats.
+    ///
+    /// # Errors
+    /// A panel of no neuron; or a budget that is too small, with the bytes needed and given.
+    ///
+    /// ```
+    /// use tamis::{base::dims::Dims, learn::train::Schedule};
+    /// use tamis_host::train::{Memory, Plan};
+    /// let dims = Dims::new(50_000, 100, 100, 500);
+    /// let free = Plan::new(dims, false, &Schedule::PAPER, Memory::Auto)?;
+    /// let tight = Plan::new(dims, false, &Schedule::PAPER, Memory::Ram(1 << 20))?;
+    /// assert!(tight.total_bytes() <= 1 << 20 && tight.total_bytes() < free.total_bytes());
+    /// assert!(Plan::new(dims, false, &Schedule::PAPER, Memory::Ram(1000)).is_err());
+    /// # Ok::<(), tamis_host::Error>(())
+    /// ```
+    pub fn new(
+        dims: Dims,
+        bytes: bool,
+        schedule: &Schedule<'_, OneOutput>,
+        memory: Memory,
+    ) -> Result<Self> {
+        let job = Job { memory, ..Job::plain(dims.hidden, dims.nnz) };
+        let schedule = with_head(schedule, Head::One(schedule.head));
+        plan_for(Sizes { dims, outputs: 0 }, bytes, &schedule, &job, &FrozenLayers::default())
+    }
 }
 
 /// Checks that a run of these sizes can start from another one's network.
-fn check_start(dims: &Dims, signs: Signs, from: &Trained) -> Result<()> {
+fn check_start(dims: &Dims, head: &Head, from: &Trained) -> Result<()> {
+    let Head::One(OneOutput { signs, .. }) = *head else {
+        return Err(Error::new(
+            "the published method for several outputs cannot start from a network",
+        )
+        .expected("one output, or a run from nothing")
+        .got("a network to start from")
+        .help("start it anew, or choose --recipe lm"));
+    };
     let of = |inputs, hidden| format!("{inputs} columns, one output, {hidden} neurons");
     let (own, other) = (of(dims.inputs, dims.hidden), &from.report);
-    let found = match other.outputs {
+    let got = match other.outputs {
         1 => of(other.inputs, other.hidden.first()),
         outputs => format!("{outputs} outputs"),
     };
     // A search may have numbered its neurons as these are.
-    let is_like = match other.search() {
-        Some(search) => {
+    let is_like = match &other.details {
+        Details::Lm(search) => {
             search.second_hidden.is_none()
                 && signs == Signs::Positive
                 && search.signs == signs_name(signs)
         }
-        None => matches!(other.details, Details::Paper(_)),
+        details => matches!(details, Details::Paper(_)),
     };
-    if own == found && is_like && other.nnz <= dims.nnz {
+    if own == got && is_like && other.nnz <= dims.nnz {
         return Ok(());
     }
     Err(Error::new("the network to start from does not fit the run")
         .expected(format_args!("recipe paper; {own}; at most {} weights", dims.nnz))
-        .got(format_args!("recipe {}; {found}; {} weights", other.recipe, other.nnz))
+        .got(format_args!("recipe {}; {got}; {} weights", other.recipe, other.nnz))
         .help("start from a network of the same recipe and sizes, with fewer weights"))
 }
 
-/// Estimates beta where the schedule asks for it; `memory` serves as the workspace.
+/// Estimates beta where the settings ask for it; `memory` serves as the workspace.
 fn set_beta(
     operator: &mut Blocked,
     budget: &Training,
-    schedule: &mut Schedule<'_, OneOutput>,
+    head: &mut Head,
     memory: &mut [u32],
+    seed: u64,
 ) -> Result<Option<f32>> {
-    let Step::Theory { beta } = schedule.head.step else { return Ok(None) };
-    if beta != 0.0 {
-        return Ok(Some(beta));
+    let Head::One(OneOutput { step: Step::Theory { beta }, .. }) = head else { return Ok(None) };
+    if *beta == 0.0 {
+        let (s, d) = (budget.dims.nnz, budget.dims.inputs);
+        let mut space = Workspace::new(memory);
+        let support = EntriesMut { index: space.indices(s)?, value: space.floats(s)? };
+        let mut work: Work<'_> = Work {
+            residual: &mut [],
+            panel: space.floats((3 * s).max(d))?,
+            scratch: space.floats(budget.scratch)?,
+            strips: None,
+        };
+        let power = PowerIteration { seed, draw: 0, iterations: ITERATIONS };
+        let gates = Gates::seeded(seed);
+        *beta = spectrum::extremes(operator, gates, SUPPORTS, power, support, &mut work)?.beta;
+        if !(beta.is_finite() && *beta > 0.0) {
+            return Err(Error::new("the theory step has nothing to measure")
+                .expected("data with columns that are not all zero")
+                .got(format_args!("a largest eigenvalue of {beta}"))
+                .help("use --step normalised"));
+        }
     }
-    let (s, d) = (budget.dims.nnz, budget.dims.inputs);
-    let mut space = Workspace::new(memory);
-    let support = EntriesMut { index: space.indices(s)?, value: space.floats(s)? };
-    let mut work: Work<'_> = Work {
-        residual: &mut [],
-        panel: space.floats((3 * s).max(d))?,
-        scratch: space.floats(budget.scratch)?,
-        strips: None,
-    };
-    let gates = Gates::seeded(schedule.seed);
-    let power = PowerIteration { seed: schedule.seed, draw: 0, iterations: ITERATIONS };
-    let beta = spectrum::extremes(operator, gates, SUPPORTS, power, support, &mut work)?.beta;
-    if !(beta.is_finite() && beta > 0.0) {
-        return Err(Error::new("the theory step has nothing to measure")
-            .expected("data with columns that are not all zero")
-            .got(format_args!("a largest eigenvalue of {beta}"))
-            .help("use --step normalised"));
-    }
-    schedule.head.step = Step::Theory { beta };
-    Ok(Some(beta))
+    Ok(Some(*beta))
 }
 
-/// The error of a run without weights, and what else may help.
-pub(crate) fn nothing_found(dims: &Dims, other: &str) -> Error {
+/// The error of steps for several outputs that diverge.
+fn diverged(error: tamis::Error) -> Error {
+    let tamis::Error::Diverged { step } = error else { return error.into() };
+    Error::new("the steps of the published method diverge")
+        .expected("a loss that stays finite")
+        .got(format_args!("an overflow in step {}", step + 1))
+        .help(
+            "use --recipe paper-safe, which undoes such steps, a shorter --step fixed:ETA, or the \
+             default recipe",
+        )
+}
+
+/// The error of a run without weights.
+fn nothing_found(dims: &Dims, several: bool) -> Error {
+    let other = if several { "use the default recipe" } else { "use --step normalised" };
     Error::new("training found no weight that explains the labels")
         .expected(format_args!("{} nonzeros", dims.nnz))
         .got("0")
         .help(format!(
             "check that some column is not all zero, scale inputs and labels to about 1, or {other}"
         ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Matrix, Values};
+    use tamis::operator::sensing::Sensing;
+
+    fn plan(ram: u64) -> Result<Plan> {
+        Plan::new(Dims::new(5000, 70, 40, 90), false, &Schedule::PAPER, Memory::Ram(ram))
+    }
+
+    #[test]
+    fn every_budget_is_kept_or_refused_with_what_it_takes() {
+        let error = plan(1).unwrap_err().to_string();
+        let needed: u64 =
+            error.split("at least ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        assert!(plan(needed - 1).is_err());
+        let free =
+            Plan::new(Dims::new(5000, 70, 40, 90), false, &Schedule::PAPER, Memory::Auto).unwrap();
+        let mut last = 0;
+        for ram in (needed..free.total_bytes() + 9973).step_by(9973) {
+            let plan = plan(ram).unwrap();
+            assert!((1..=40).contains(&plan.layout.panel) && plan.total_bytes() <= ram);
+            last = plan.total_bytes();
+        }
+        assert_eq!(last, free.total_bytes(), "the largest budget lacks nothing");
+        let least =
+            Plan::new(Dims::new(5000, 70, 40, 90), false, &Schedule::PAPER, Memory::Least).unwrap();
+        assert_eq!(least.total_bytes(), needed);
+    }
+
+    #[test]
+    fn the_plan_is_what_the_operator_takes() {
+        for (batch, bytes) in [(0, false), (300, false), (0, true), (9999, true)] {
+            let schedule = Schedule { batch, ..Schedule::PAPER };
+            let (n, d, m, s) = (1000, 30, 50, 60);
+            let dims = Dims::new(n, d, m, s);
+            for memory in [Memory::Panel(7), Memory::Least] {
+                let plan = Plan::new(dims, bytes, &schedule, memory).unwrap();
+                assert_eq!(
+                    (plan.layout.strips, plan.layout.groups),
+                    if memory == Memory::Least { (true, 1) } else { (false, 8) }
+                );
+                let values =
+                    if bytes { Values::U8(vec![0; n * d]) } else { Values::F32(vec![0.0; n * d]) };
+                let operator =
+                    Blocked::new(Matrix::new(n, d, values).unwrap(), m, s, plan.layout).unwrap();
+                let head = with_head(&schedule, Head::One(schedule.head));
+                let budget = budget(Sizes { dims, outputs: 0 }, &head, plan.layout);
+                assert_eq!(budget.scratch, operator.scratch(budget.strip));
+                assert_eq!(budget.panel, operator.panel());
+                let workspace = budget.workspace_bytes() + operator.workspace_bytes();
+                assert_eq!(plan.workspace_bytes, workspace as u64);
+                assert_eq!(plan.state_bytes, 16 * s as u64);
+            }
+        }
+    }
+
+    #[test]
+    fn a_panel_is_at_most_all_neurons() {
+        let dims = Dims::new(100, 5, 3, 4);
+        let panel = |p| {
+            Plan::new(dims, false, &Schedule::PAPER, Memory::Panel(p)).map(|plan| plan.layout.panel)
+        };
+        assert_eq!((panel(2).unwrap(), panel(100).unwrap()), (2, 3));
+        assert!(panel(0).is_err());
+    }
 }

@@ -160,32 +160,74 @@ pub fn train_path(
     // Two layers have no output signs.
     let recipe = if hidden.len() == 1 { with_signs(problem, recipe) } else { recipe };
     let pinned = options.pinned.flat(hidden[0], problem.data.cols)?;
-    let mut observer = Observer { stage: Stage::default(), checkpoint: None, tell: &mut observe };
-    let mut path = Path {
-        options,
-        path_options,
-        hidden: &hidden,
-        recipe,
-        pinned: &pinned,
-        stop,
-        training: 0,
-        ended: false,
+    let mut observer = Observer::new(stop, &mut observe);
+    let PathOptions { sizes, warm, folds } = path_options;
+    let is_warm = *warm
+        && match &recipe {
+            Recipe::Lm(_) => true,
+            Recipe::Paper(_) => !problem.has_several_outputs(),
+            _ => false,
+        };
+    let (mut training, trainings) = (0, sizes.len() * (folds + 1));
+    // Trains every size, until the path is ended, which is the result; `see` is given each network.
+    let mut along = |problem: &Problem, fold: Option<usize>, see: &mut See<'_>| -> Result<bool> {
+        let mut last: Option<Trained> = None;
+        for &nnz in sizes {
+            let start = last.as_ref().map_or(Start::Zero, Start::Network);
+            let job = Job::new(options, &hidden, Budget::Nonzeros(nnz), &pinned);
+            let job = Job { checkpoints: false, ..job };
+            let mut observer =
+                observer.at(Stage { training, trainings, nnz, fold, ..Stage::default() });
+            let done = LayerSetup::new(&recipe, problem, &job)
+                .and_then(|setup| setup.train(problem.clone(), job.threads, start, &mut observer));
+            let done = match done {
+                Err(error) if error.is_interrupted() && training > 0 => return Ok(true),
+                Err(error) if !error.is_interrupted() => {
+                    return Err(error.of(format_args!("--nnz {nnz}")));
+                }
+                done => done?,
+            };
+            training += 1;
+            let ended = done.report.stopped;
+            // What a fold has not finished says nothing.
+            if fold.is_none() || !ended {
+                see(&done, last.is_some())?;
+            }
+            if ended {
+                return Ok(true);
+            }
+            last = is_warm.then_some(done);
+        }
+        Ok(false)
     };
     let began = std::time::Instant::now();
     let (mut models, mut points) = (Vec::new(), Vec::new());
-    path.along(problem, None, &mut observer, |size, trained, warm| {
-        points.push(point(size, trained, warm));
+    let mut ended = along(problem, None, &mut |trained, warm| {
+        let report = &trained.report;
+        points.push(PathPoint {
+            requested_nnz: report.requested_nnz,
+            nnz: report.nnz,
+            live: report.live.first(),
+            loss: report.loss,
+            psnr_db: report.psnr_db,
+            accuracy: report.accuracy,
+            warm,
+            passes: report.passes,
+            seconds: report.seconds,
+            limit: report.limit,
+            ..PathPoint::default()
+        });
         models.push(trained.model.clone());
         Ok(())
     })?;
     let mut accuracies = vec![Vec::new(); points.len()];
-    for fold in 0..path_options.folds {
-        if path.ended {
+    for fold in 0..*folds {
+        if ended {
             break;
         }
-        let (train, held) = cut(problem, path_options.folds, options.seed, fold)?;
+        let (train, held) = cut(problem, *folds, options.seed, fold)?;
         let mut at = 0;
-        path.along(&train, Some(fold), &mut observer, |_, trained, _| {
+        ended = along(&train, Some(fold), &mut |trained, _| {
             let score = plan::pool(options.threads)?
                 .install(|| score_model(trained.model.bytes(), &held))?;
             points[at].fold_losses.push(score.loss);
@@ -194,28 +236,30 @@ pub fn train_path(
             Ok(())
         })?;
     }
-    let complete = path_options.folds > 0 && !path.ended;
-    for (point, accuracies) in points.iter_mut().zip(&accuracies) {
-        if complete {
+    if *folds > 0 && !ended {
+        for (point, accuracies) in points.iter_mut().zip(&accuracies) {
             let (mean, error) = mean_and_error(&point.fold_losses);
             (point.cv_loss, point.cv_error) = (Some(mean), Some(error));
             point.cv_accuracy = (!accuracies.is_empty()).then(|| mean_and_error(accuracies).0);
         }
     }
     let report = PathReport {
-        recipe: path.recipe.name(),
+        recipe: recipe.name(),
         hidden: hidden[0],
         chosen_nnz: choose(&points),
         points,
-        folds: path_options.folds,
-        trainings: path.training,
-        stopped: path.ended,
+        folds: *folds,
+        trainings: training,
+        stopped: ended,
         seed: options.seed,
         seconds: began.elapsed().as_secs_f64(),
         peak_rss_bytes: crate::base::peak_rss_bytes(),
     };
     Ok(PathOutcome { models, report })
 }
+
+/// Sees a network, and whether it started from the one before.
+type See<'a> = dyn FnMut(&Trained, bool) -> Result<()> + 'a;
 
 /// The recipe with signs that suit all labels: some folds may lack a sign.
 fn with_signs(problem: &Problem, recipe: Recipe) -> Recipe {
@@ -288,73 +332,6 @@ fn check(problem: &Problem, options: &PathOptions) -> Result<()> {
     Ok(())
 }
 
-struct Path<'a> {
-    options: &'a Options,
-    path_options: &'a PathOptions,
-    hidden: &'a [usize],
-    recipe: Recipe,
-    pinned: &'a [u32],
-    stop: &'a Stop,
-    training: usize,
-    ended: bool,
-}
-
-impl Path<'_> {
-    /// Trains every size on `problem`, until the path is ended; `see` is given each result.
-    fn along(
-        &mut self,
-        problem: &Problem,
-        fold: Option<usize>,
-        observer: &mut Observer<'_>,
-        mut see: impl FnMut(usize, &Trained, bool) -> Result<()>,
-    ) -> Result<()> {
-        let PathOptions { sizes, warm, folds } = self.path_options;
-        let starts_warm = match &self.recipe {
-            Recipe::Lm(_) => true,
-            Recipe::Paper(_) => !problem.has_several_outputs(),
-            _ => false,
-        };
-        let trainings = sizes.len() * (folds + 1);
-        let mut before: Option<Trained> = None;
-        for &size in sizes {
-            let start = before.as_ref().map_or(Start::Zero, Start::Network);
-            let started = before.is_some();
-            let job = Job::new(self.options, self.hidden, Budget::Nonzeros(size), self.pinned);
-            let job = Job { start, checkpoints: false, ..job };
-            let stage =
-                Stage { training: self.training, trainings, nnz: size, fold, ..Stage::default() };
-            let mut observer = observer.at(stage);
-            let done = LayerSetup::new(&self.recipe, problem, &job).and_then(|setup| {
-                setup.train(problem.clone(), job.threads, self.stop, &mut observer)
-            });
-            let done = match done {
-                Err(error) if error.is_interrupted() && self.training > 0 => {
-                    self.ended = true;
-                    return Ok(());
-                }
-                done => done.map_err(|error| {
-                    if error.is_interrupted() {
-                        error
-                    } else {
-                        error.of(format_args!("--nnz {size}"))
-                    }
-                })?,
-            };
-            self.training += 1;
-            self.ended |= done.report.stopped;
-            // What a fold has not finished says nothing.
-            if fold.is_none() || !self.ended {
-                see(size, &done, started)?;
-            }
-            if self.ended {
-                return Ok(());
-            }
-            before = (*warm && starts_warm).then_some(done);
-        }
-        Ok(())
-    }
-}
-
 /// The rows without those of a fold, and these.
 fn cut(problem: &Problem, folds: usize, seed: u64, fold: usize) -> Result<(Problem, Problem)> {
     let rows = problem.data.rows;
@@ -365,27 +342,10 @@ fn cut(problem: &Problem, folds: usize, seed: u64, fold: usize) -> Result<(Probl
         order.sort_by(|&a, &b| problem.labels[a].total_cmp(&problem.labels[b]));
     }
     let is_held = |at: usize| at % folds == fold;
-    let part = |held: bool| {
+    let side = |held: bool| {
         problem.rows((0..rows).filter(|&at| is_held(at) == held).map(|at| order[at]).collect())
     };
-    Ok((part(false)?, part(true)?))
-}
-
-fn point(size: usize, trained: &Trained, warm: bool) -> PathPoint {
-    let report = &trained.report;
-    PathPoint {
-        requested_nnz: size,
-        nnz: report.nnz,
-        live: report.live.first(),
-        loss: report.loss,
-        psnr_db: report.psnr_db,
-        accuracy: report.accuracy,
-        warm,
-        passes: report.passes,
-        seconds: report.seconds,
-        limit: report.limit,
-        ..PathPoint::default()
-    }
+    Ok((side(false)?, side(true)?))
 }
 
 /// The mean, and the standard error of it.

@@ -3,16 +3,11 @@
 use std::ops::Range;
 
 use serde::Serialize;
-use tamis::base::budget::Training;
 use tamis::base::dims::Dims;
-use tamis::learn::iht::Step;
-use tamis::learn::train::{OneOutput, Schedule};
 
 use crate::base::memory::room_for;
 use crate::operator::Layout;
 use crate::train::budget::Memory;
-use crate::train::checkpoint;
-use crate::train::frozen::FrozenLayers;
 use crate::{Error, Result};
 
 /// Rows of the smallest tile that a budget leads to.
@@ -35,57 +30,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Chooses panel and tile for data of the given sizes, of bytes or of floats.
-    ///
-    /// # Errors
-    /// A panel of no neuron; or a budget that is too small, with the bytes needed and given.
-    ///
-    /// ```
-    /// use tamis::{base::dims::Dims, learn::train::Schedule};
-    /// use tamis_host::train::{Memory, Plan};
-    /// let dims = Dims::new(50_000, 100, 100, 500);
-    /// let free = Plan::new(dims, false, &Schedule::PAPER, Memory::Auto)?;
-    /// let tight = Plan::new(dims, false, &Schedule::PAPER, Memory::Ram(1 << 20))?;
-    /// assert!(tight.total_bytes() <= 1 << 20 && tight.total_bytes() < free.total_bytes());
-    /// assert!(Plan::new(dims, false, &Schedule::PAPER, Memory::Ram(1000)).is_err());
-    /// # Ok::<(), tamis_host::Error>(())
-    /// ```
-    pub fn new(
-        dims: Dims,
-        bytes: bool,
-        schedule: &Schedule<'_, OneOutput>,
-        memory: Memory,
-    ) -> Result<Self> {
-        Self::of_run(dims, bytes, schedule, memory, false, &FrozenLayers::default())
-    }
-
-    /// The same with the memory of checkpoints, if they are taken, and of frozen layers; bytes held
-    /// beside all this count in the budget and are not in the plan.
-    pub(crate) fn of_run(
-        dims: Dims,
-        bytes: bool,
-        schedule: &Schedule<'_, OneOutput>,
-        memory: Memory,
-        checkpoints: bool,
-        frozen: &FrozenLayers,
-    ) -> Result<Self> {
-        let default = Layout::new(dims.hidden, dims.inputs);
-        let plan = choose(memory, default, dims.hidden, LESS, |layout| {
-            let layout = Layout { strips: layout.strips && can_strip(schedule), ..layout };
-            let budget = budget(dims, schedule, layout);
-            let checkpoints = checkpoint_bytes(checkpoints, checkpoint::paper_bytes(&budget));
-            let layers = [frozen.layers_bytes(dims, layout), frozen.beside];
-            let workspace = [budget.workspace_bytes(), layout.bytes(dims, bytes), checkpoints];
-            Self::sum(layout, budget.state_bytes(), &[&workspace[..], &layers].concat())
-        })?;
-        Ok(plan.without(frozen.beside))
-    }
-
-    /// The same without bytes of the workspace that others hold.
-    pub(crate) const fn without(self, beside: usize) -> Self {
-        Self { workspace_bytes: self.workspace_bytes.saturating_sub(beside as u64), ..self }
-    }
-
     /// State and workspace together.
     #[must_use]
     pub const fn total_bytes(&self) -> u64 {
@@ -105,31 +49,14 @@ impl Plan {
     }
 }
 
-/// Bytes of the checkpoints that a run holds, if they are taken: the one to resume from, and the
-/// last one.
-pub(crate) const fn checkpoint_bytes(taken: bool, most: usize) -> usize {
-    if taken { most.saturating_mul(2) } else { 0 }
-}
-
-/// The core's share of the memory for the blocked operator with this layout.
-pub(crate) fn budget(dims: Dims, schedule: &Schedule<'_, OneOutput>, layout: Layout) -> Training {
-    let mut budget = stripped(schedule, layout).budget(dims, layout.panel, 0);
-    budget.scratch = budget.strip + dims.inputs;
-    budget
-}
-
-/// Whether a schedule can be run in strips: the theory step measures its curvature on all rows at
-/// once.
-const fn can_strip(schedule: &Schedule<'_, OneOutput>) -> bool {
-    !matches!(schedule.head.step, Step::Theory { .. })
-}
-
-/// The schedule with the strips of a layout.
-pub(crate) fn stripped<'k>(
-    schedule: &Schedule<'k, OneOutput>,
+/// Bytes of an operator with this layout, for networks of so many outputs to which weights lead.
+pub(crate) const fn operator_bytes(
     layout: Layout,
-) -> Schedule<'k, OneOutput> {
-    Schedule { strip: layout.strip(), ..*schedule }
+    dims: Dims,
+    bytes: bool,
+    outputs: usize,
+) -> usize {
+    layout.bytes(dims, bytes) + if outputs > 0 { layout.outputs_bytes(dims, outputs) } else { 0 }
 }
 
 /// How training needs less memory.
@@ -220,72 +147,4 @@ fn too_small(least: &Plan, ram: u64, less: &'static str) -> Error {
         ))
         .got(format_args!("{ram} bytes"))
         .help(less)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::data::{Matrix, Values};
-    use crate::operator::Blocked;
-    use tamis::operator::sensing::Sensing;
-
-    fn plan(ram: u64) -> Result<Plan> {
-        Plan::new(Dims::new(5000, 70, 40, 90), false, &Schedule::PAPER, Memory::Ram(ram))
-    }
-
-    #[test]
-    fn every_budget_is_kept_or_refused_with_what_it_takes() {
-        let error = plan(1).unwrap_err().to_string();
-        let needed: u64 =
-            error.split("at least ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
-        assert!(plan(needed - 1).is_err());
-        let free =
-            Plan::new(Dims::new(5000, 70, 40, 90), false, &Schedule::PAPER, Memory::Auto).unwrap();
-        let mut last = 0;
-        for ram in (needed..free.total_bytes() + 9973).step_by(9973) {
-            let plan = plan(ram).unwrap();
-            assert!((1..=40).contains(&plan.layout.panel) && plan.total_bytes() <= ram);
-            last = plan.total_bytes();
-        }
-        assert_eq!(last, free.total_bytes(), "the largest budget lacks nothing");
-        let least =
-            Plan::new(Dims::new(5000, 70, 40, 90), false, &Schedule::PAPER, Memory::Least).unwrap();
-        assert_eq!(least.total_bytes(), needed);
-    }
-
-    #[test]
-    fn the_plan_is_what_the_operator_takes() {
-        for (batch, bytes) in [(0, false), (300, false), (0, true), (9999, true)] {
-            let schedule = Schedule { batch, ..Schedule::PAPER };
-            let (n, d, m, s) = (1000, 30, 50, 60);
-            let dims = Dims::new(n, d, m, s);
-            for memory in [Memory::Panel(7), Memory::Least] {
-                let plan = Plan::new(dims, bytes, &schedule, memory).unwrap();
-                assert_eq!(
-                    (plan.layout.strips, plan.layout.groups),
-                    if memory == Memory::Least { (true, 1) } else { (false, 8) }
-                );
-                let values =
-                    if bytes { Values::U8(vec![0; n * d]) } else { Values::F32(vec![0.0; n * d]) };
-                let operator =
-                    Blocked::new(Matrix::new(n, d, values).unwrap(), m, s, plan.layout).unwrap();
-                let budget = budget(dims, &schedule, plan.layout);
-                assert_eq!(budget.scratch, operator.scratch(budget.strip));
-                assert_eq!(budget.panel, operator.panel());
-                let workspace = budget.workspace_bytes() + operator.workspace_bytes();
-                assert_eq!(plan.workspace_bytes, workspace as u64);
-                assert_eq!(plan.state_bytes, 16 * s as u64);
-            }
-        }
-    }
-
-    #[test]
-    fn a_panel_is_at_most_all_neurons() {
-        let dims = Dims::new(100, 5, 3, 4);
-        let panel = |p| {
-            Plan::new(dims, false, &Schedule::PAPER, Memory::Panel(p)).map(|plan| plan.layout.panel)
-        };
-        assert_eq!((panel(2).unwrap(), panel(100).unwrap()), (2, 3));
-        assert!(panel(0).is_err());
-    }
 }

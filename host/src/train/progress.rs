@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 use tamis::learn::{anneal, lm, train};
 
+use crate::operator::Stop;
 use crate::train::checkpoint::CheckpointFile;
 
 /// Which network of a run is trained.
@@ -105,17 +106,25 @@ impl StepDetails {
     }
 }
 
-/// The observer of a run, and the file of its checkpoints.
+/// The observer of a run, what may end it besides, and the file of its checkpoints.
 pub(crate) struct Observer<'o> {
-    pub(crate) stage: Stage,
+    stage: Stage,
     pub(crate) checkpoint: Option<&'o mut CheckpointFile>,
-    pub(crate) tell: &'o mut (dyn FnMut(&Progress) -> ControlFlow<()> + Send),
+    pub(crate) stop: &'o Stop,
+    tell: &'o mut (dyn FnMut(&Progress) -> ControlFlow<()> + Send),
 }
 
-impl Observer<'_> {
+impl<'o> Observer<'o> {
+    pub(crate) fn new(
+        stop: &'o Stop,
+        tell: &'o mut (dyn FnMut(&Progress) -> ControlFlow<()> + Send),
+    ) -> Self {
+        Self { stage: Stage::default(), checkpoint: None, stop, tell }
+    }
+
     /// The same at another stage, without checkpoints.
     pub(crate) fn at(&mut self, stage: Stage) -> Observer<'_> {
-        Observer { stage, checkpoint: None, tell: self.tell }
+        Observer { stage, checkpoint: None, stop: self.stop, tell: self.tell }
     }
 
     /// Tells of an epoch; whether the run continues.

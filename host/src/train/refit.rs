@@ -4,8 +4,7 @@
 use tamis::base::dims::Dims;
 use tamis::base::math::unit_scale;
 use tamis::infer::model::{Activation, Csr, Layer, Model};
-use tamis::learn::lm::{self, Checkpoint, Goal, Params};
-use tamis::learn::start::{self, continue_if};
+use tamis::learn::lm::{self, Checkpoint, Params};
 use tamis::network::gates::Signs;
 use tamis::network::net::Network;
 
@@ -14,22 +13,21 @@ use crate::base::Limits;
 use crate::base::limits::Watch;
 use crate::base::memory::room_for;
 use crate::data::{Problem, Task};
-use crate::operator::{Blocked, Stop};
+use crate::model::windows::rows_of;
+use crate::operator::Stop;
 use crate::train::check::Sizes;
 use crate::train::encode::{End, SparseLayer, encode_layers};
-use crate::train::joint::{Ending, OutputWeights, ending};
+use crate::train::joint::Ending;
 use crate::train::network::SparseNetwork;
-use crate::train::search::SearchPlan;
+use crate::train::search::SearchSetup;
 use crate::train::trained::Job;
 use tamis::store::wire;
 
 /// A model of one hidden layer as a search has it: neurons whose output is taken away in the odd
 /// blocks.
 pub(crate) struct Shallow {
-    inputs: usize,
     requested: usize,
-    /// 0 where neurons have signs.
-    outputs: usize,
+    blocks: usize,
     /// The block of each neuron, and whether its output is taken away.
     places: Vec<(usize, bool)>,
     signs: Vec<u32>,
@@ -45,76 +43,46 @@ impl Shallow {
         stored: Option<wire::Task>,
     ) -> Result<Option<Self>> {
         let [Layer::Csr(csr), end] = model.layers() else { return Ok(None) };
+        let is_linear = match end {
+            Layer::Sum(_) => true,
+            Layer::Csr(end) => end.activation() != Activation::Relu,
+            _ => false,
+        };
         let scores = task == Task::Multiclass || stored == Some(Task::LOG_ODDS);
-        if csr.activation() != Activation::Relu
-            || scores
-            || !matches!(end, Layer::Sum(_) | Layer::Csr(_))
-        {
+        if csr.activation() != Activation::Relu || scores || !is_linear {
             return Ok(None);
         }
-        if let Layer::Csr(end) = end
-            && end.activation() == Activation::Relu
-        {
-            return Ok(None);
-        }
-        let live = csr.outputs();
-        let Ending { signs, weights } = ending(end, live)?;
-        let outputs = weights.as_ref().map_or(0, |weights| weights.outputs);
+        let Ending { signs, outputs, index: out_index, value: out_value } = Ending::new(end)?;
+        let (live, inputs) = (csr.outputs(), csr.inputs());
         let is_negative =
             |i: usize| signs.get(i / 32).is_some_and(|word| word >> (i % 32) & 1 == 1);
         let mixed = (0..live).any(is_negative);
         let mut counts = [0; 2];
-        let places: Vec<(usize, bool)> = (0..live)
-            .map(|i| {
-                let negative = is_negative(i);
-                let rank = &mut counts[usize::from(negative)];
-                *rank += 1;
-                (if mixed { 2 * (*rank - 1) + usize::from(negative) } else { i }, negative)
-            })
-            .collect();
+        let place = |i: usize| {
+            let negative = is_negative(i);
+            let rank = &mut counts[usize::from(negative)];
+            *rank += 1;
+            (if mixed { 2 * (*rank - 1) + usize::from(negative) } else { i }, negative)
+        };
+        let places: Vec<(usize, bool)> = (0..live).map(place).collect();
+        let blocks = places.iter().map(|(block, _)| block + 1).max().unwrap_or(0);
         // Flat indices have 32 bits.
-        if places
-            .iter()
-            .any(|(block, _)| (block + 1).saturating_mul(csr.inputs()) > u32::MAX as usize)
-        {
+        if blocks.saturating_mul(inputs) > u32::MAX as usize {
             return Ok(None);
         }
-        let mut entries: Vec<(u32, f32)> = Vec::with_capacity(csr.nonzeros());
-        let mut at = 0;
-        for (&(block, negative), &count) in places.iter().zip(csr.counts()) {
-            for _ in 0..count {
-                let (column, value) = (usize::from(csr.columns()[at]), csr.values()[at]);
-                entries.push((
-                    (block * csr.inputs() + column) as u32,
-                    if negative { -value } else { value },
-                ));
-                at += 1;
-            }
-        }
+        let entry = |(i, (&j, &value)): (usize, (&u16, &f32))| {
+            let (block, negative) = places[i];
+            let index = (block * inputs + usize::from(j)) as u32;
+            (index, if negative { -value } else { value })
+        };
+        let entries = rows_of(csr).zip(csr.columns().iter().zip(csr.values()));
+        let mut entries: Vec<(u32, f32)> = entries.map(entry).collect();
         entries.sort_unstable_by_key(|&(index, _)| index);
         let (index, value) = entries.into_iter().unzip();
-        let OutputWeights { index: out_index, value: out_value, .. } = weights.unwrap_or_default();
-        let found = SparseNetwork {
-            index,
-            value,
-            out_index,
-            out_value,
-            inputs: csr.inputs(),
-            outputs,
-            signs: signs_of(&places),
-        };
-        Ok(Some(Self {
-            inputs: csr.inputs(),
-            requested: Csr::requested(csr),
-            outputs,
-            places,
-            signs,
-            network: found,
-        }))
-    }
-
-    fn blocks(&self) -> usize {
-        self.places.iter().map(|(block, _)| block + 1).max().unwrap_or(0)
+        let kind = if mixed { Signs::Balanced } else { Signs::Positive };
+        let network =
+            SparseNetwork { index, value, out_index, out_value, inputs, outputs, signs: kind };
+        Ok(Some(Self { requested: Csr::requested(csr), blocks, places, signs, network }))
     }
 
     /// The bytes of a model with these weights in the places of its own.
@@ -124,26 +92,19 @@ impl Shallow {
             net.w().block(block).entries().map(|(j, v)| (j, sign * v)).collect()
         });
         let hidden = SparseLayer {
-            inputs: self.inputs,
+            inputs: self.network.inputs,
             requested: self.requested,
             neurons: neurons.collect(),
         };
-        if self.outputs == 0 {
-            return encode_layers(&[hidden], End::Sum(&self.signs), task);
+        match self.network.outputs {
+            0 => encode_layers(&[hidden], End::Sum(&self.signs), task),
+            // Neurons are in the places of their own.
+            outputs => {
+                let last = SparseLayer::behind(net.wt(), outputs);
+                encode_layers(&[hidden, last], End::Layer, task)
+            }
         }
-        let mut outputs = vec![Vec::new(); self.outputs];
-        for (i, &(block, _)) in self.places.iter().enumerate() {
-            net.wt().block(block).entries().for_each(|(k, v)| outputs[k].push((i, v)));
-        }
-        let last =
-            SparseLayer { inputs: self.places.len(), requested: self.outputs, neurons: outputs };
-        encode_layers(&[hidden, last], End::Layer, task)
     }
-}
-
-/// The signs of neurons of which these blocks are negative.
-fn signs_of(places: &[(usize, bool)]) -> Signs {
-    if places.iter().any(|&(_, negative)| negative) { Signs::Balanced } else { Signs::Positive }
 }
 
 /// A fit that is done, by least squares or by Adam.
@@ -171,41 +132,26 @@ pub(crate) fn refit(
     mut tell: impl FnMut(u32, f32) -> bool,
 ) -> Result<Refit> {
     let Problem { data, labels, task: kind } = problem;
-    let blocks = model.blocks();
+    let SparseNetwork { signs, outputs, .. } = model.network;
     let nnz = model.network.index.len() + model.network.out_index.len();
-    let dims = Dims::new(data.rows, data.cols, blocks, nnz);
-    let signs = signs_of(&model.places);
+    let sizes = Sizes { dims: Dims::new(data.rows, data.cols, model.blocks, nnz), outputs };
     let params = Params { signs, final_steps: steps, ..Params::DEFAULT };
-    let job = Job { limits, ..Job::plain(blocks, nnz) };
-    let sizes = Sizes { dims, outputs: model.outputs };
-    let plan = SearchPlan::new(sizes, None, data.is_bytes(), &params, &job, blocks)?;
-    room_for("the fit", plan.plan.total_bytes(), "fit a smaller model or fewer rows")?;
-    let mut operator = Blocked::new(data, blocks, plan.budget.room(), plan.plan.layout)?;
-    if model.outputs > 0 {
-        operator = operator.with_outputs(model.outputs);
-    }
-    let mut memory = vec![0; plan.budget.words()];
+    let job = Job::plain(model.blocks, nnz);
+    let setup = SearchSetup::planned(sizes, None, params, data.is_bytes(), model.blocks, &job)?;
+    room_for("the fit", setup.plan.total_bytes(), "fit a smaller model or fewer rows")?;
+    let mut operator = setup.operator(data)?;
+    let mut memory = vec![0; setup.budget.words()];
     let mut watch = Watch::new(limits, stop);
-    operator.heed(Some(watch.stop()));
-    let scale = unit_scale(&labels);
     let start = &mut model.network;
-    let scaled = if model.outputs == 0 { &mut start.value } else { &mut start.out_value };
+    let scaled = if outputs == 0 { &mut start.value } else { &mut start.out_value };
+    let scale = unit_scale(&labels);
     scaled.iter_mut().for_each(|v| *v *= scale);
-    let from = Checkpoint::fitting(start.net(blocks)?);
-    let observe =
-        |progress: &lm::Progress<'_>| {
-            let passes = progress.rows_read as f64 / dims.samples as f64;
-            continue_if(watch.goes_on(
-                passes,
-                progress.checkpoint.is_some() || tell(progress.step, progress.loss),
-            ))
-        };
-    let (start, memory, on) = (start::Start::Checkpoint(&from), &mut memory, &mut operator);
-    let (y, one, several) = (&labels[..], Goal::one_output(dims), Goal::several_outputs(dims));
-    let lm::Trained { network: net, info } = match model.outputs {
-        0 => lm::run(on, y, one, start, &params, memory, observe)?,
-        _ => lm::run(on, y, several, start, &params, memory, observe)?,
+    let from = Checkpoint::fitting(start.net(model.blocks)?);
+    let mut observe = |progress: &lm::Progress<'_>| {
+        progress.checkpoint.is_some() || tell(progress.step, progress.loss)
     };
+    let lm::Trained { network: net, info } =
+        setup.run(&mut operator, &labels, Some(&from), &mut memory, &mut watch, &mut observe)?;
     let (limit, stopped) = watch.ended(info.stopped);
     Ok(Refit {
         method: "least-squares",
@@ -214,6 +160,6 @@ pub(crate) fn refit(
         epochs: info.steps,
         limit,
         stopped,
-        state_bytes: plan.plan.state_bytes,
+        state_bytes: setup.plan.state_bytes,
     })
 }

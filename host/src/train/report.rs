@@ -274,7 +274,7 @@ pub struct DeepLayer {
 }
 
 /// What several hidden layers add.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct LayersDetails {
     /// Each hidden layer.
     pub layers: Vec<DeepLayer>,

@@ -1,72 +1,67 @@
 //! What the checkpoints of each recipe are bound to: sizes, settings, memory and data.
 
+use tamis::learn::checkpoint::Form as BodyForm;
 use tamis::learn::iht::{Refine, Step};
-use tamis::learn::train::{OneOutput, Rank, Refresh, Schedule, SeveralOutputs, Standin};
+use tamis::learn::train::{OneOutput, Rank, Refresh, Schedule, SeveralOutputs};
 use tamis::learn::{anneal, lm, train};
-use tamis::network::gates::{Empty, Signs};
+use tamis::network::gates::Signs;
 
 use crate::data::{Problem, Task, Values};
 use crate::train::anneal::AnnealSetup;
-use crate::train::check::{Sizes, signs_name};
-use crate::train::checkpoint::terms::{CRC_64, MUST_KEEP, Term};
-use crate::train::checkpoint::{ANNEAL_TERMS, Form, Kind, LM_TERMS, OUTPUTS_TERMS, PAPER_TERMS};
-use crate::train::paper::PaperSetup;
-use crate::train::paper_outputs::OutputsSetup;
+use crate::train::check::Sizes;
+use crate::train::checkpoint::terms::{CRC_64, Term};
+use crate::train::checkpoint::{Form, Kind};
+use crate::train::paper::{self, Head, PaperSetup};
 use crate::train::plan::Plan;
 use crate::train::search::SearchSetup;
 
 const SIGNS: [&str; 3] = ["positive", "balanced", "free"];
-const EMPTY: [&str; 3] = ["freeze", "open", "reseed"];
-const STEPS: [&str; 3] = ["normalised", "theory", "fixed"];
-const REFINES: [&str; 3] = ["none", "armijo", "cg"];
-const RANKS: [&str; 2] = ["exact", "sketch"];
 const STANDINS: [&str; 2] = ["first epoch", "every epoch"];
-const RECIPES: [&str; 2] = ["paper", "paper-safe"];
 const TASKS: [&str; 3] = [Task::Regression.name(), Task::Binary.name(), Task::Multiclass.name()];
 
-/// The terms of a run: sizes, its own ones, memory; checksums come last, since all else says more.
-fn terms(
+/// The form of a run's checkpoints. Terms are its sizes, its own ones and its memory; checksums
+/// come last, since all else says more.
+fn form(
+    kind: Kind,
     problem: &Problem,
     sizes: Sizes,
     seed: u64,
-    own: impl IntoIterator<Item = Term>,
+    own: &[Term],
     plan: &Plan,
-) -> Vec<Term> {
+    body: BodyForm,
+) -> Form {
     let Sizes { dims, outputs } = sizes;
     let samples = match &problem.data.values {
         Values::F32(values) => CRC_64.checksum(bytemuck::cast_slice(values)),
         Values::U8(values) => !CRC_64.checksum(values),
     };
     let labels = CRC_64.checksum(bytemuck::cast_slice(&problem.labels));
+    let columns = if problem.task == Task::Multiclass { "classes" } else { "columns of labels" };
     let sizes = [
         Term::count("rows", dims.samples),
         Term::count("columns", dims.inputs),
-        Term::count(
-            if problem.task == Task::Multiclass { "classes" } else { "columns of labels" },
-            outputs,
-        ),
-        Term::name("--task", &TASKS, problem.task.name()),
+        Term::count(columns, outputs),
+        Term::name("--task", &TASKS, problem.task as usize),
         Term::count("--hidden", dims.hidden),
         Term::count("--nnz", dims.nnz),
-        Term::seed(seed),
+        Term::count("--seed", seed),
     ];
+    let layout = plan.layout;
     let last = [
-        Term::count("neurons of a panel (--panel or --ram)", plan.layout.panel),
+        Term::count("neurons of a panel (--panel or --ram)", layout.panel),
         Term::count(
             "rows of a tile, groups, strips, held gates and Gram matrix (--ram)",
-            (plan.layout.tile * 256 + plan.layout.groups) * 8
-                + usize::from(plan.layout.strips) * 4
-                + usize::from(plan.layout.hold) * 2
-                + usize::from(plan.layout.gram > 0),
+            (layout.tile * 256 + layout.groups) * 8
+                + usize::from(layout.strips) * 4
+                + usize::from(layout.hold) * 2
+                + usize::from(layout.gram > 0),
         ),
         Term::checksum("checksum of the samples", samples),
         Term::checksum("checksum of the labels", labels),
     ];
-    sizes.into_iter().chain(own).chain(last).collect()
-}
-
-fn count(name: &'static str, count: u32) -> Term {
-    Term::count(name, count as usize)
+    let terms = [&sizes[..], own, &last].concat();
+    debug_assert_eq!(terms.len(), kind.terms());
+    Form { kind, terms, body, hidden: dims.hidden, linear: false }
 }
 
 /// What the checkpoints of a search look like.
@@ -87,31 +82,28 @@ pub(crate) fn lm_form(problem: &Problem, setup: &SearchSetup<'_>) -> Form {
         spare,
         products,
     } = setup.params;
-    let own: [Term; LM_TERMS] = [
-        Term::name("--signs", &SIGNS, signs_name(signs)),
+    let own = [
+        Term::name("--signs", &SIGNS, signs as usize),
         Term::count("rows of the validation split (--validation)", validation),
-        count("--patience", validation_patience),
+        Term::count("--patience", validation_patience),
         Term::count("--search-rows", rows),
-        count("--kicks", kicks),
-        count("--idle-kicks", patience),
-        count("steps", steps),
+        Term::count("--kicks", kicks),
+        Term::count("--idle-kicks", patience),
+        Term::count("steps", steps),
         Term::float("loss of an exact fit", exact),
-        count("random births", random_births),
-        count("last steps on all rows", final_steps),
-        count("polishing steps", polish),
-        Term::count("spare weights", spare as usize),
-        count("products of a step", products),
+        Term::count("random births", random_births),
+        Term::count("last steps on all rows", final_steps),
+        Term::count("polishing steps", polish),
+        Term::count("spare weights", spare),
+        Term::count("products of a step", products),
         // Once settings, which every search now has on; files hold them.
-        Term::count("births", 1),
-        Term::count("tidying", 1),
+        Term::count("births", 1_u32),
+        Term::count("tidying", 1_u32),
         Term::count("neurons of the second layer (--hidden)", setup.second.unwrap_or(0)),
     ];
-    let plan = &setup.plan;
-    Form {
-        kind: Kind::Lm { hidden: setup.sizes.dims.hidden, linear: signs.linear(0) },
-        terms: terms(problem, setup.sizes, seed, own, &plan.plan),
-        body: lm::Checkpoint::form(&plan.budget, plan.slots, signs),
-    }
+    let body = lm::Checkpoint::form(&setup.budget, setup.slots, signs);
+    let form = form(Kind::Lm, problem, setup.sizes, seed, &own, &setup.plan, body);
+    Form { linear: signs.linear(0), ..form }
 }
 
 /// What the checkpoints of a run of recipe `anneal` look like.
@@ -134,122 +126,94 @@ pub(crate) fn anneal_form(problem: &Problem, setup: &AnnealSetup<'_>) -> Form {
         seed,
         must_keep,
     } = setup.params;
-    let [kept, which] = Term::weights(MUST_KEEP, must_keep);
-    let own: [Term; ANNEAL_TERMS] = [
-        count("--epochs", epochs),
+    let [pinned, which] = Term::pinned(must_keep);
+    let own = [
+        Term::count("--epochs", epochs),
         Term::count("rows of a batch (--batch)", batch),
         Term::count("rows of the validation split (--validation)", validation),
-        count("--patience", patience),
+        Term::count("--patience", patience),
         Term::float("first support (--start-factor or --ram)", start_factor),
         Term::float("--rate", rate),
-        count("steps of warming up", warmup),
-        count("steps between changes of the support", update_every),
+        Term::count("steps of warming up", warmup),
+        Term::count("steps between changes of the support", update_every),
         Term::float("--drop", drop),
         Term::float("fraction of the run that shrinks the support", shrink),
         Term::float("fraction of the run on the final support", settle),
         Term::count("rows that growth looks at", growth_rows),
         Term::float("floor of the column scales", floor),
         Term::float("scale of the inputs", input_scale),
-        kept,
-        which,
-    ];
-    Form {
-        kind: Kind::Anneal,
-        terms: terms(problem, setup.sizes, seed, own, &setup.plan),
-        body: anneal::Checkpoint::form(&setup.params.budget(
-            setup.sizes.dims,
-            setup.sizes.outputs,
-            1,
-            0,
-        )),
-    }
-}
-
-/// What the checkpoints of a run for one output look like.
-pub(crate) fn paper_form(problem: &Problem, setup: &PaperSetup<'_>) -> Form {
-    let Schedule { epochs, batch, trials, seed, must_keep, head, .. } = setup.schedule;
-    let OneOutput { convex_epochs, refresh, signs, empty, step, refine } = head;
-    let (step, length) = match step {
-        Step::Normalised => ("normalised", 0.0),
-        Step::Theory { beta } => ("theory", beta),
-        Step::Fixed(eta) => ("fixed", eta),
-    };
-    let (refine, steps, number, halvings) = match refine {
-        Refine::None => ("none", 0, 0.0, 0),
-        Refine::Armijo { steps, decrease, halvings } => ("armijo", steps, decrease, halvings),
-        Refine::ConjugateGradient { steps, tolerance } => ("cg", steps, tolerance, 0),
-    };
-    let empty = match empty {
-        Empty::Freeze => "freeze",
-        Empty::Open => "open",
-        Empty::Reseed => "reseed",
-    };
-    let [kept, which] = Term::weights(MUST_KEEP, must_keep);
-    let own: [Term; PAPER_TERMS] = [
-        count("--epochs", epochs),
-        Term::count("--batch", batch),
-        count("epochs with random gates", convex_epochs),
-        count("--trials", trials.count),
-        Term::count("--trial-rows", trials.rows),
-        count(
-            "steps between changes of the gates",
-            match refresh {
-                Refresh::Every(steps) => steps,
-                Refresh::Never => 0,
-            },
-        ),
-        Term::name("--signs", &SIGNS, signs_name(signs)),
-        Term::name("--empty", &EMPTY, empty),
-        Term::name("--step", &STEPS, step),
-        Term::float("length of a step (--step)", length),
-        Term::name("--refine", &REFINES, refine),
-        count("steps of --refine", steps),
-        Term::float("end of --refine", number),
-        count("halvings of --refine", halvings),
-        kept,
-        which,
-    ];
-    let sizes = Sizes { outputs: 1, ..setup.sizes };
-    Form {
-        kind: Kind::Paper,
-        terms: terms(problem, sizes, seed, own, &setup.plan),
-        body: train::Checkpoint::form(
-            &setup.schedule.budget(sizes.dims, setup.plan.layout.panel, 0),
-            signs,
-        ),
-    }
-}
-
-/// What the checkpoints of a run for several outputs look like.
-pub(crate) fn outputs_form(problem: &Problem, setup: &OutputsSetup<'_>) -> Form {
-    let Schedule { epochs, batch, trials, seed, must_keep, head, .. } = setup.schedule;
-    let SeveralOutputs { step_size, rank, standin, safe } = head;
-    let (rank, decay) = match rank {
-        Rank::Exact => ("exact", 1.0),
-        Rank::Sketch { decay } => ("sketch", decay),
-    };
-    let standin = match standin {
-        Standin::FirstEpoch => "first epoch",
-        Standin::EveryEpoch => "every epoch",
-    };
-    let [kept, which] = Term::weights(MUST_KEEP, must_keep);
-    let own: [Term; OUTPUTS_TERMS] = [
-        Term::name("--recipe", &RECIPES, if safe { "paper-safe" } else { "paper" }),
-        Term::count("--epochs", epochs as usize),
-        Term::count("--batch", batch),
-        Term::float("length of a step (--step)", step_size),
-        Term::name("--rank", &RANKS, rank),
-        Term::float("decay of --rank", decay),
-        Term::name("random values for empty neurons", &STANDINS, standin),
-        Term::count("--trials", trials.count as usize),
-        Term::count("--trial-rows", trials.rows),
-        kept,
+        pinned,
         which,
     ];
     let Sizes { dims, outputs } = setup.sizes;
-    Form {
-        kind: Kind::Outputs,
-        terms: terms(problem, setup.sizes, seed, own, &setup.plan),
-        body: train::Checkpoint::form(&setup.schedule.budget(dims, outputs, 1, 0), Signs::Positive),
+    let body = anneal::Checkpoint::form(&setup.params.budget(dims, outputs, 1, 0));
+    form(Kind::Anneal, problem, setup.sizes, seed, &own, &setup.plan, body)
+}
+
+/// What the checkpoints of a run of the published method look like.
+pub(crate) fn paper_form(problem: &Problem, setup: &PaperSetup<'_>) -> Form {
+    let Schedule { epochs, batch, trials, seed, must_keep, head, .. } = setup.schedule;
+    let [pinned, which] = Term::pinned(must_keep);
+    let [epochs, batch] = [Term::count("--epochs", epochs), Term::count("--batch", batch)];
+    let trials = [Term::count("--trials", trials.count), Term::count("--trial-rows", trials.rows)];
+    let body = |signs| {
+        let budget = paper::budget(setup.sizes, &setup.schedule, setup.plan.layout);
+        train::Checkpoint::form(&budget, signs)
+    };
+    match head {
+        Head::One(OneOutput { convex_epochs, refresh, signs, empty, step, refine }) => {
+            let (step, length) = match step {
+                Step::Normalised => (0, 0.0),
+                Step::Theory { beta } => (1, beta),
+                Step::Fixed(eta) => (2, eta),
+            };
+            let (refine, steps, number, halvings) = match refine {
+                Refine::None => (0, 0, 0.0, 0),
+                Refine::Armijo { steps, decrease, halvings } => (1, steps, decrease, halvings),
+                Refine::ConjugateGradient { steps, tolerance } => (2, steps, tolerance, 0),
+            };
+            let refresh = if let Refresh::Every(steps) = refresh { steps } else { 0 };
+            let own = [
+                epochs,
+                batch,
+                Term::count("epochs with random gates", convex_epochs),
+                trials[0],
+                trials[1],
+                Term::count("steps between changes of the gates", refresh),
+                Term::name("--signs", &SIGNS, signs as usize),
+                Term::name("--empty", &["freeze", "open", "reseed"], empty as usize),
+                Term::name("--step", &["normalised", "theory", "fixed"], step),
+                Term::float("length of a step (--step)", length),
+                Term::name("--refine", &["none", "armijo", "cg"], refine),
+                Term::count("steps of --refine", steps),
+                Term::float("end of --refine", number),
+                Term::count("halvings of --refine", halvings),
+                pinned,
+                which,
+            ];
+            let sizes = Sizes { outputs: 1, ..setup.sizes };
+            form(Kind::Paper, problem, sizes, seed, &own, &setup.plan, body(signs))
+        }
+        Head::Several(SeveralOutputs { step_size, rank, standin, safe }) => {
+            let (rank, decay) = match rank {
+                Rank::Exact => (0, 1.0),
+                Rank::Sketch { decay } => (1, decay),
+            };
+            let own = [
+                Term::name("--recipe", &["paper", "paper-safe"], usize::from(safe)),
+                epochs,
+                batch,
+                Term::float("length of a step (--step)", step_size),
+                Term::name("--rank", &["exact", "sketch"], rank),
+                Term::float("decay of --rank", decay),
+                Term::name("random values for empty neurons", &STANDINS, standin as usize),
+                trials[0],
+                trials[1],
+                pinned,
+                which,
+            ];
+            let body = body(Signs::Positive);
+            form(Kind::Outputs, problem, setup.sizes, seed, &own, &setup.plan, body)
+        }
     }
 }

@@ -2,14 +2,13 @@
 
 use tamis::base::rng::{Permutation, stream};
 
-use crate::data::select;
-use crate::data::{Matrix, Problem, Task};
+use crate::data::{Problem, Task, select};
 use crate::operator::Blocked;
 
-/// The rows in a random order, in place; there are as many labels for every row.
-pub(crate) fn shuffle(data: &mut Matrix, labels: &mut [f32], seed: u64) {
-    let order = Permutation::new(seed, stream::ROWS, data.rows);
-    select::reorder(data, labels, |row| order.get(row));
+/// Puts the rows and their labels in a random order, in place.
+pub(crate) fn shuffle(problem: &mut Problem, seed: u64) {
+    let order = Permutation::new(seed, stream::ROWS, problem.data.rows);
+    select::reorder(&mut problem.data, &mut problem.labels, |row| order.get(row));
 }
 
 /// The data set after a run.
@@ -37,16 +36,5 @@ impl ReturnedData {
             select::restore(&mut problem.data, &mut problem.labels, |row| order.get(row));
         }
         problem
-    }
-
-    /// The labels of so many rows in their original order; the rows themselves are let go.
-    pub(crate) fn restored_labels(self, rows: usize) -> Vec<f32> {
-        let Self { operator, mut labels, order, .. } = self;
-        drop(operator);
-        if let Some(seed) = order {
-            let order = Permutation::new(seed, stream::ROWS, rows);
-            select::restore_labels(&mut labels, rows, |row| order.get(row));
-        }
-        labels
     }
 }

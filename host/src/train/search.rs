@@ -4,27 +4,27 @@
 use tamis::base::budget::Recovery;
 use tamis::base::dims::Dims;
 use tamis::base::math::unit_scale;
-use tamis::learn::lm::{self, Checkpoint, Goal, Info, Params, Progress};
+use tamis::learn::lm::{self, Checkpoint, Goal, Params, Progress};
 use tamis::learn::start::{self, continue_if};
 use tamis::network::gates::{Empty, Gates, Signs};
-use tamis::network::net::Network;
 use tamis::operator::factored;
 
 use crate::base::limits::{Limits, Watch};
-use crate::data::{Problem, Task};
+use crate::data::{Matrix, Problem, Task};
 use crate::model::Score;
 use crate::operator::{Blocked, Layout, Stop};
-use crate::train::check::{Sizes, signs_name, sizes, validation_rows};
-use crate::train::checkpoint;
+use crate::train::check::{Sizes, signs_name, sizes, validation_rows, weighted_outputs};
+use crate::train::checkpoint::{self, Kind};
 use crate::train::encode::{End, SparseLayer, encode, encode_layers};
 use crate::train::network::{Scored, SparseNetwork};
 use crate::train::options::LmOptions;
-use crate::train::plan::{Plan, checkpoint_bytes, choose};
+use crate::train::plan::{Plan, choose, operator_bytes};
 use crate::train::report::{Details, Neurons, Report, SearchDetails};
 use crate::train::returned::{ReturnedData, shuffle};
 use crate::train::trained::{Job, Start, Stopwatch, Trained};
 use crate::{Error, Result};
 
+/// A search whose sizes and memory are known.
 #[derive(Debug, Clone)]
 pub(crate) struct SearchSetup<'a> {
     /// With the outputs that weights lead to.
@@ -33,14 +33,17 @@ pub(crate) struct SearchSetup<'a> {
     pub(crate) second: Option<usize>,
     /// With the signs, the validation split and the seed.
     pub(crate) params: Params,
-    pub(crate) plan: SearchPlan,
+    pub(crate) plan: Plan,
+    pub(crate) budget: Recovery,
+    /// Blocks of the operator.
+    pub(crate) slots: usize,
     pub(crate) job: Job<'a>,
 }
 
 impl<'a> SearchSetup<'a> {
     pub(crate) fn new(problem: &Problem, options: &LmOptions, job: &Job<'a>) -> Result<Self> {
         problem.check()?;
-        let outputs = output_weights(problem);
+        let outputs = weighted_outputs(problem);
         if outputs > 0 && options.signs.is_some() {
             return Err(Error::new("output signs are for labels of one column")
                 .expected("labels of one column, or no --signs")
@@ -77,24 +80,280 @@ impl<'a> SearchSetup<'a> {
                 .help("give more rows or a larger fraction, or leave --validation out"));
         }
         let params = Params { signs, validation, seed: job.seed, ..options.params };
-        let plan = SearchPlan::new(sizes, second, problem.data.is_bytes(), &params, job, slots)?;
-        Ok(Self { sizes, second, params, plan, job: *job })
+        Self::planned(sizes, second, params, problem.data.is_bytes(), slots, job)
+    }
+
+    /// With the layout that fits the memory of the job, for an operator of so many blocks.
+    pub(crate) fn planned(
+        sizes: Sizes,
+        second: Option<usize>,
+        params: Params,
+        bytes: bool,
+        slots: usize,
+        job: &Job<'a>,
+    ) -> Result<Self> {
+        let Sizes { dims, outputs } = sizes;
+        let outputs = inner_outputs(outputs, second);
+        let budget_of = |panel: usize| {
+            let scratch = factored::provided::scratch(dims.samples, dims.inputs);
+            match second {
+                Some(_) => Recovery::deep(dims, slots, outputs, panel, scratch),
+                None if outputs > 0 => Recovery::factored(dims, outputs, panel, scratch),
+                None => {
+                    let scratch = dims.samples + dims.inputs;
+                    Recovery::new(dims, panel, scratch, params.signs.linear(0))
+                }
+            }
+        };
+        let with = |layout: Layout| {
+            let budget = budget_of(layout.panel);
+            let held = Dims::new(dims.samples, dims.inputs, slots, budget.room());
+            let operator = operator_bytes(layout, held, bytes, outputs);
+            let form = Checkpoint::form(&budget, 0, Signs::Positive);
+            let checkpoints = checkpoint::bytes(job.checkpoints, Kind::Lm, &form);
+            let workspace = [operator, budget.workspace_bytes(), checkpoints];
+            Plan::sum(layout, budget.state_bytes(), &workspace)
+        };
+        let mut default = Layout::new(slots, dims.inputs);
+        if outputs == 0 {
+            // Products of several outputs are not by one Gram matrix.
+            let room = budget_of(default.panel).room();
+            default = default.with_gram(room).with_activations(dims.samples, slots);
+        }
+        let plan = choose(job.memory, default, slots, LESS, with)?;
+        let budget = budget_of(plan.layout.panel);
+        Ok(Self { sizes, second, params, plan, budget, slots, job: *job })
+    }
+
+    /// The operator over these rows.
+    pub(crate) fn operator(&self, data: Matrix) -> Result<Blocked> {
+        let operator = Blocked::new(data, self.slots, self.budget.room(), self.plan.layout)?;
+        Ok(match inner_outputs(self.sizes.outputs, self.second) {
+            0 => operator,
+            outputs => operator.with_outputs(outputs),
+        })
+    }
+
+    /// The search alone, from a checkpoint or from nothing.
+    pub(crate) fn run<'m>(
+        &self,
+        operator: &mut Blocked,
+        labels: &[f32],
+        from: Option<&Checkpoint<'_>>,
+        memory: &'m mut [u32],
+        watch: &mut Watch<'_>,
+        observe: &mut dyn FnMut(&Progress<'_>) -> bool,
+    ) -> Result<lm::Trained<'m>> {
+        let Self { sizes: Sizes { dims, outputs }, params, .. } = self;
+        let (on, y) = (operator, labels);
+        on.heed(Some(watch.stop()));
+        let from = from.map_or(start::Start::Zero, start::Start::Checkpoint);
+        let observe = |progress: &Progress<'_>| {
+            let passes = progress.rows_read as f64 / dims.samples as f64;
+            continue_if(watch.goes_on(passes, observe(progress)))
+        };
+        let (one, several) = (Goal::one_output(*dims), Goal::several_outputs(*dims));
+        let trained = match (self.second, outputs) {
+            (Some(second), _) => {
+                let goal = Goal::two_layers(*dims, second);
+                lm::run(on, y, goal, from, params, memory, observe)
+            }
+            (None, 0) => lm::run(on, y, one, from, params, memory, observe),
+            (None, _) => lm::run(on, y, several, from, params, memory, observe),
+        }?;
+        on.heed(None);
+        Ok(trained)
+    }
+
+    /// The model of a search within these limits, from `start`.
+    pub(crate) fn search(
+        &self,
+        mut problem: Problem,
+        start: Start<'_>,
+        limits: Limits,
+        stop: &Stop,
+        observe: &mut dyn FnMut(&Progress<'_>) -> bool,
+    ) -> Result<(Trained, ReturnedData)> {
+        let Self { sizes, second, ref params, slots, ref job, .. } = *self;
+        let Sizes { dims, outputs } = sizes;
+        let stopwatch = Stopwatch::start(&problem);
+        shuffle(&mut problem, params.seed);
+        let Problem { data, labels, task } = problem;
+        let mut operator = self.operator(data)?;
+        let mut memory = vec![0; self.budget.words()];
+        let mut watch = Watch::new(limits, stop);
+        let warm = match start {
+            Start::Network(from) => Some(self.warm(from, &labels)?),
+            _ => None,
+        };
+        let rows = match second {
+            Some(_) => params.deep_search_rows(dims.nnz, dims.samples - params.validation),
+            None => params.search_rows(dims.nnz, dims.samples - params.validation),
+        };
+        let from = match (start, &warm) {
+            (Start::Checkpoint(checkpoint), _) => Some(checkpoint.lm()?),
+            (_, Some(warm)) => Some(Checkpoint::starting(warm.net(slots)?, rows)),
+            _ => None,
+        };
+        let lm::Trained { network: net, info } =
+            self.run(&mut operator, &labels, from.as_ref(), &mut memory, &mut watch, observe)?;
+        let (limit, stopped) = watch.ended(info.stopped);
+        let mut network = SparseNetwork::new(net);
+        let mut neurons = slots;
+        if params.signs == Signs::Positive {
+            // The search has neurons to spare; without signs any number will do.
+            network.renumber();
+            neurons = dims.hidden;
+        }
+        let net = network.net(neurons)?;
+        let model = match (second, outputs) {
+            (Some(_), _) => {
+                let first = SparseLayer::new(net.w(), net.w().hidden());
+                let second = SparseLayer::behind(net.wt(), job.second.unwrap_or(0));
+                encode_layers(&[first, second], End::Sum(&[]), Some(task.stored()))?
+            }
+            (None, 0) => encode(net, dims.hidden, task.stored())?,
+            (None, _) => encode(net, net.w().hidden(), task.stored())?,
+        };
+        let (nnz, live) = (net.nnz(), net.w().blocks().count());
+        let second_live = second.map(|second| {
+            let is_live =
+                |k: &usize| net.wt().blocks().flat_map(|wt| wt.entries()).any(|(j, _)| j == *k);
+            (0..second).filter(is_live).count()
+        });
+        // The operator counts the neurons of the search.
+        let net = network.net(slots)?;
+        let gates = Gates::of(net.w(), params.signs, Empty::Freeze, 0, u32::MAX);
+        let trained = dims.samples - params.validation;
+        let mut score = |rows| {
+            let (is_summed, batch, labels) = (second.is_some(), dims.samples, &labels[..]);
+            Scored { net, gates, task, is_summed, labels, rows, batch }
+                .score(&mut operator, &mut memory)
+        };
+        let validation =
+            (params.validation > 0).then(|| score(trained..dims.samples)).transpose()?;
+        let score = score(0..trained)?;
+        self.check_result(nnz, &labels[..trained * outputs.max(1)], &score)?;
+        let details = Details::Lm(SearchDetails {
+            second_hidden: job.second,
+            second_live,
+            exact: info.exact,
+            search_rows: rows,
+            signs: self.signs(),
+            moves: info.moves,
+            tried: info.trials,
+            kicks: info.kicks,
+            merges: info.merges,
+            flips: info.flips,
+            validation_samples: params.validation,
+            validation_loss: validation.as_ref().map(|split| split.loss),
+            validation_psnr_db: validation.as_ref().and_then(|split| split.psnr_db),
+            validation_accuracy: validation.as_ref().and_then(|split| split.accuracy),
+            early: info.early,
+            turns: 0,
+        });
+        let report = Report {
+            nnz,
+            live: Neurons::One(live),
+            epochs: info.steps,
+            steps: info.steps.into(),
+            passes: info.rows_read as f64 / dims.samples as f64,
+            limit,
+            stopped,
+            ..job.report("lm", sizes, &self.plan, start, &stopwatch, details).scored(&score)
+        };
+        let returned = ReturnedData { operator, labels, task, order: Some(params.seed) };
+        Ok((Trained::new(&model, network, report), returned))
+    }
+
+    /// The network of another search as this one has it while searching.
+    fn warm(&self, from: &Trained, labels: &[f32]) -> Result<SparseNetwork> {
+        let Self { sizes: Sizes { dims, outputs }, second, .. } = *self;
+        let most = self.budget.work();
+        let (other, search) = (&from.report, from.report.search());
+        let of = |inputs, outputs, hidden, second: Option<usize>, signs: &str| {
+            let second = second.map_or_else(String::new, |second| format!(" and {second}"));
+            format!("{inputs} columns, {outputs} outputs, {hidden}{second} neurons, signs {signs}")
+        };
+        let own = of(dims.inputs, outputs.max(1), dims.hidden, self.job.second, self.signs());
+        let got = of(
+            other.inputs,
+            other.outputs,
+            other.hidden.first(),
+            search.and_then(|search| search.second_hidden),
+            search.map_or("of another recipe", |search| search.signs),
+        );
+        if own != got || other.nnz > most {
+            return Err(Error::new("the network to start from does not fit the search")
+                .expected(format_args!("{own}; at most {} weights", most))
+                .got(format_args!("{got}; {} weights", other.nnz))
+                .help("start from a network of the same recipe and sizes, with fewer weights"));
+        }
+        let c = inner_outputs(outputs, second);
+        let mut network = SparseNetwork {
+            inputs: dims.inputs,
+            outputs: c,
+            signs: self.params.signs,
+            ..from.network.clone()
+        };
+        let scale = unit_scale(labels);
+        let values = if c == 0 { &mut network.value } else { &mut network.out_value };
+        values.iter_mut().for_each(|v| *v *= scale);
+        if second.is_some() {
+            // Output 0 passes activations through.
+            let width = search
+                .and_then(|search| search.second_hidden)
+                .unwrap_or(1)
+                .min(other.requested_nnz);
+            let width = width.max(1) as u32;
+            network.out_index.iter_mut().for_each(|j| *j = *j / width * c as u32 + *j % width + 1);
+        }
+        Ok(network)
+    }
+
+    /// As [`SearchDetails::signs`].
+    const fn signs(&self) -> &'static str {
+        if self.sizes.outputs == 0 { signs_name(self.params.signs) } else { "own" }
+    }
+
+    /// Refuses a result that says nothing.
+    fn check_result(&self, nnz: usize, labels: &[f32], score: &Score) -> Result<()> {
+        let Sizes { dims, outputs } = self.sizes;
+        if nnz == 0 && labels.iter().any(|&label| label != 0.0) {
+            return Err(Error::new("training found no weight that explains the labels")
+                .expected(format_args!("{} nonzeros", dims.nnz))
+                .got("0")
+                .help(match (outputs, dims.nnz) {
+                    (0, _)
+                        if !self.params.signs.both()
+                            && labels.iter().all(|&label| label <= 0.0) =>
+                    {
+                        "pass --signs free: with positive output weights no output is below 0"
+                    }
+                    (1.., ..4) => "raise --nnz: a neuron needs a weight on either side",
+                    _ => {
+                        "check that some column is not all zero, or scale inputs and labels to \
+                         about 1"
+                    }
+                }));
+        }
+        if !score.loss.is_finite() {
+            return Err(Error::new(
+                "the predictions of the network leave the range of 32-bit floats",
+            )
+            .expected("a finite loss")
+            .got(score.loss)
+            .help("scale the labels to about 1"));
+        }
+        Ok(())
     }
 }
 
 /// Signs of the output weights where nothing else is said: what the labels ask for.
 pub(crate) fn default_signs(problem: &Problem) -> Signs {
-    match output_weights(problem) == 0 && problem.labels.iter().any(|&label| label < 0.0) {
+    match weighted_outputs(problem) == 0 && problem.labels.iter().any(|&label| label < 0.0) {
         true => Signs::Free,
         false => Signs::Positive,
-    }
-}
-
-/// Outputs that weights lead to; 0 for one label a row, where output weights are signs.
-fn output_weights(problem: &Problem) -> usize {
-    match problem.outputs() {
-        0 | 1 => 0,
-        outputs => outputs,
     }
 }
 
@@ -155,281 +414,3 @@ fn check_second(
 /// How a search needs less memory.
 const LESS: &str = "raise --ram, take fewer nonzeros (--nnz) or fewer rows, or use --recipe \
      paper, which needs less";
-
-/// The memory of a search, known before it starts.
-#[derive(Debug, Clone)]
-pub(crate) struct SearchPlan {
-    pub(crate) plan: Plan,
-    pub(crate) budget: Recovery,
-    pub(crate) slots: usize,
-}
-
-impl SearchPlan {
-    /// For an operator of so many blocks.
-    pub(crate) fn new(
-        sizes: Sizes,
-        second: Option<usize>,
-        bytes: bool,
-        params: &Params,
-        job: &Job<'_>,
-        slots: usize,
-    ) -> Result<Self> {
-        let Sizes { dims, outputs } = sizes;
-        let outputs = inner_outputs(outputs, second);
-        let with = |layout: Layout| {
-            let budget = if outputs > 0 {
-                let scratch = factored::provided::scratch(dims.samples, dims.inputs);
-                match second {
-                    Some(_) => Recovery::deep(dims, slots, outputs, layout.panel, scratch),
-                    None => Recovery::factored(dims, outputs, layout.panel, scratch),
-                }
-            } else {
-                let scratch = dims.samples + dims.inputs;
-                Recovery::new(dims, layout.panel, scratch, params.signs.linear(0))
-            };
-            let held = Dims::new(dims.samples, dims.inputs, slots, budget.room());
-            let more = if outputs > 0 { layout.outputs_bytes(held, outputs) } else { 0 };
-            let operator = layout.bytes(held, bytes) + more;
-            let checkpoints = checkpoint_bytes(job.checkpoints, checkpoint::lm_bytes(&budget));
-            let workspace = [operator, budget.workspace_bytes(), checkpoints];
-            Self { plan: Plan::sum(layout, budget.state_bytes(), &workspace), budget, slots }
-        };
-        let default = Layout::new(slots, dims.inputs);
-        // Products of several outputs are not by one Gram matrix.
-        let default = if outputs > 0 {
-            default
-        } else {
-            default.with_gram(with(default).budget.room()).with_activations(dims.samples, slots)
-        };
-        let plan = choose(job.memory, default, slots, LESS, |layout| with(layout).plan)?;
-        Ok(with(plan.layout))
-    }
-}
-
-impl SearchSetup<'_> {
-    /// The search alone, within these limits, from `start`.
-    pub(crate) fn search(
-        &self,
-        problem: Problem,
-        start: Start<'_>,
-        limits: Limits,
-        stop: &Stop,
-        observe: &mut dyn FnMut(&Progress<'_>) -> bool,
-    ) -> Result<(Trained, ReturnedData)> {
-        let Self { sizes, second, params, plan, job } = self;
-        let Sizes { dims, outputs } = *sizes;
-        let stopwatch = Stopwatch::start(&problem);
-        let Problem { mut data, mut labels, task } = problem;
-        shuffle(&mut data, &mut labels, params.seed);
-        let mut operator = Blocked::new(data, plan.slots, plan.budget.room(), plan.plan.layout)?;
-        if let inner @ 1.. = inner_outputs(outputs, *second) {
-            operator = operator.with_outputs(inner);
-        }
-        let mut memory = vec![0; plan.budget.words()];
-        let mut watch = Watch::new(limits, stop);
-        operator.heed(Some(watch.stop()));
-        let observe = |progress: &Progress<'_>| {
-            let passes = progress.rows_read as f64 / dims.samples as f64;
-            continue_if(watch.goes_on(passes, observe(progress)))
-        };
-        let warm =
-            if let Start::Network(from) = start { Some(self.warm(from, &labels)?) } else { None };
-        let checkpoint = match (start, &warm) {
-            (Start::Checkpoint(checkpoint), _) => Some(checkpoint.lm()?),
-            (_, Some(warm)) => {
-                Some(Checkpoint::starting(warm.net(plan.slots)?, self.search_rows()))
-            }
-            _ => None,
-        };
-        let from = checkpoint.as_ref().map_or(start::Start::Zero, start::Start::Checkpoint);
-        let (on, y, words) = (&mut operator, &labels[..], &mut memory);
-        let (one, several) = (Goal::one_output(dims), Goal::several_outputs(dims));
-        let searched = match (*second, outputs) {
-            (Some(second), _) => {
-                let goal = Goal::two_layers(dims, second);
-                lm::run(on, y, goal, from, params, words, observe)
-            }
-            (None, 0) => lm::run(on, y, one, from, params, words, observe),
-            (None, _) => lm::run(on, y, several, from, params, words, observe),
-        };
-        let lm::Trained { network: net, info } = match searched {
-            Err(tamis::Error::Stopped) => return Err(Error::interrupted()),
-            found => found?,
-        };
-        operator.heed(None);
-        let (limit, stopped) = watch.ended(info.stopped);
-        let mut network = SparseNetwork::new(net);
-        let mut neurons = plan.slots;
-        if params.signs == Signs::Positive {
-            // The search has neurons to spare; without signs any number will do.
-            network.renumber();
-            neurons = dims.hidden;
-        }
-        let net = network.net(neurons)?;
-        let model = match (second, outputs) {
-            (Some(_), _) => encode_two(net, job.second.unwrap_or(0), task)?,
-            (None, 0) => encode(net, dims.hidden, task.stored())?,
-            (None, _) => encode(net, net.w().hidden(), task.stored())?,
-        };
-        let (nnz, live) = (net.nnz(), net.w().blocks().count());
-        let second_live = second.map(|second| {
-            let is_live =
-                |k: &usize| net.wt().blocks().flat_map(|wt| wt.entries()).any(|(j, _)| j == *k);
-            (0..second).filter(is_live).count()
-        });
-        // The operator counts the neurons of the search.
-        let net = network.net(plan.slots)?;
-        let gates = Gates::of(net.w(), params.signs, Empty::Freeze, 0, u32::MAX);
-        let trained = dims.samples - params.validation;
-        let mut score = |rows| {
-            let (is_summed, batch, labels) = (second.is_some(), dims.samples, &labels[..]);
-            Scored { net, gates, task, is_summed, labels, rows, batch }
-                .score(&mut operator, &mut memory)
-        };
-        let validation =
-            (params.validation > 0).then(|| score(trained..dims.samples)).transpose()?;
-        let score = score(0..trained)?;
-        self.check_result(nnz, &labels[..trained * outputs.max(1)], &score)?;
-        let details = SearchDetails {
-            second_hidden: job.second,
-            second_live,
-            validation_loss: validation.as_ref().map(|split| split.loss),
-            validation_psnr_db: validation.as_ref().and_then(|split| split.psnr_db),
-            validation_accuracy: validation.as_ref().and_then(|split| split.accuracy),
-            ..self.details(&info)
-        };
-        let job = Job { start, ..*job };
-        let report = Report {
-            nnz,
-            live: Neurons::One(live),
-            epochs: info.steps,
-            steps: info.steps.into(),
-            passes: info.rows_read as f64 / dims.samples as f64,
-            limit,
-            stopped,
-            ..job.report("lm", *sizes, plan.plan, &stopwatch, Details::Lm(details)).scored(&score)
-        };
-        let returned = ReturnedData { operator, labels, task, order: Some(params.seed) };
-        Ok((Trained::new(&model, network, report), returned))
-    }
-
-    /// Rows that the search looks at first.
-    fn search_rows(&self) -> usize {
-        let trained = self.sizes.dims.samples - self.params.validation;
-        match self.second {
-            Some(_) => self.params.deep_search_rows(self.sizes.dims.nnz, trained),
-            None => self.params.search_rows(self.sizes.dims.nnz, trained),
-        }
-    }
-
-    /// The network of another search as this one has it while searching.
-    fn warm(&self, from: &Trained, labels: &[f32]) -> Result<SparseNetwork> {
-        let Self { sizes, second, plan, job, .. } = self;
-        let Sizes { dims, outputs } = *sizes;
-        let (other, search) = (&from.report, from.report.search());
-        let of = |inputs, outputs, hidden, second: Option<usize>, signs: &str| {
-            let second = second.map_or_else(String::new, |second| format!(" and {second}"));
-            format!("{inputs} columns, {outputs} outputs, {hidden}{second} neurons, signs {signs}")
-        };
-        let own = of(dims.inputs, outputs.max(1), dims.hidden, job.second, self.signs());
-        let found = of(
-            other.inputs,
-            other.outputs,
-            other.hidden.first(),
-            search.and_then(|search| search.second_hidden),
-            search.map_or("of another recipe", |search| search.signs),
-        );
-        if own != found || other.nnz > plan.budget.work() {
-            return Err(Error::new("the network to start from does not fit the search")
-                .expected(format_args!("{own}; at most {} weights", plan.budget.work()))
-                .got(format_args!("{found}; {} weights", other.nnz))
-                .help("start from a network of the same recipe and sizes, with fewer weights"));
-        }
-        let c = inner_outputs(outputs, *second);
-        let mut network = SparseNetwork {
-            inputs: dims.inputs,
-            outputs: c,
-            signs: self.params.signs,
-            ..from.network.clone()
-        };
-        let scale = unit_scale(labels);
-        let values = if c == 0 { &mut network.value } else { &mut network.out_value };
-        values.iter_mut().for_each(|v| *v *= scale);
-        if second.is_some() {
-            // Output 0 passes activations through.
-            let width = search
-                .and_then(|search| search.second_hidden)
-                .unwrap_or(1)
-                .min(other.requested_nnz);
-            let width = width.max(1) as u32;
-            network.out_index.iter_mut().for_each(|j| *j = *j / width * c as u32 + *j % width + 1);
-        }
-        Ok(network)
-    }
-
-    /// As [`SearchDetails::signs`].
-    const fn signs(&self) -> &'static str {
-        if self.sizes.outputs == 0 { signs_name(self.params.signs) } else { "own" }
-    }
-
-    fn details(&self, info: &Info) -> SearchDetails {
-        SearchDetails {
-            exact: info.exact,
-            search_rows: self.search_rows(),
-            signs: self.signs(),
-            moves: info.moves,
-            tried: info.trials,
-            kicks: info.kicks,
-            merges: info.merges,
-            flips: info.flips,
-            validation_samples: self.params.validation,
-            early: info.early,
-            ..SearchDetails::default()
-        }
-    }
-
-    /// Refuses a result that says nothing.
-    fn check_result(&self, nnz: usize, labels: &[f32], score: &Score) -> Result<()> {
-        let Sizes { dims, outputs } = self.sizes;
-        if nnz == 0 && labels.iter().any(|&label| label != 0.0) {
-            return Err(Error::new("training found no weight that explains the labels")
-                .expected(format_args!("{} nonzeros", dims.nnz))
-                .got("0")
-                .help(match (outputs, dims.nnz) {
-                    (0, _)
-                        if !self.params.signs.both()
-                            && labels.iter().all(|&label| label <= 0.0) =>
-                    {
-                        "pass --signs free: with positive output weights no output is below 0"
-                    }
-                    (1.., ..4) => "raise --nnz: a neuron needs a weight on either side",
-                    _ => {
-                        "check that some column is not all zero, or scale inputs and labels to \
-                         about 1"
-                    }
-                }));
-        }
-        if !score.loss.is_finite() {
-            return Err(Error::new(
-                "the predictions of the network leave the range of 32-bit floats",
-            )
-            .expected("a finite loss")
-            .got(score.loss)
-            .help("scale the labels to about 1"));
-        }
-        Ok(())
-    }
-}
-
-/// The model of two hidden layers whose second one is summed up.
-fn encode_two(net: Network<'_>, second: usize, task: Task) -> Result<Vec<u8>> {
-    let (w, v) = (net.w(), net.wt());
-    let neurons = (0..w.hidden()).map(|i| w.block(i).entries().collect()).collect();
-    let first = SparseLayer { inputs: w.inputs(), requested: w.hidden(), neurons };
-    let mut neurons = vec![Vec::new(); v.inputs()];
-    for block in v.blocks() {
-        block.entries().for_each(|(k, value)| neurons[k].push((block.neuron(), value)));
-    }
-    let second = SparseLayer { inputs: w.hidden(), requested: second, neurons };
-    encode_layers(&[first, second], End::Sum(&[]), Some(task.stored()))
-}

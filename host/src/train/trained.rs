@@ -77,11 +77,6 @@ pub enum Start<'a> {
 }
 
 impl Start<'_> {
-    /// Steps before the run was resumed.
-    pub(crate) fn steps(&self) -> u32 {
-        if let Self::Checkpoint(checkpoint) = self { checkpoint.steps() } else { 0 }
-    }
-
     pub(crate) const fn is_checkpoint(&self) -> bool {
         matches!(self, Self::Checkpoint(_))
     }
@@ -103,7 +98,6 @@ pub(crate) struct Job<'a> {
     /// Whether checkpoints are taken, so that the plan counts the memory of two: the one to resume
     /// from, and the last one.
     pub(crate) checkpoints: bool,
-    pub(crate) start: Start<'a>,
 }
 
 impl<'a> Job<'a> {
@@ -119,7 +113,6 @@ impl<'a> Job<'a> {
             threads: 0,
             limits: Limits::NONE,
             checkpoints: false,
-            start: Start::Zero,
         }
     }
 
@@ -148,25 +141,23 @@ impl<'a> Job<'a> {
         &self,
         recipe: &'static str,
         sizes: Sizes,
-        plan: Plan,
+        plan: &Plan,
+        start: Start<'_>,
         watch: &Stopwatch,
         details: Details,
     ) -> Report {
         let Sizes { dims, outputs } = sizes;
         Report {
             inputs: dims.inputs,
-            resumed_steps: self.start.steps(),
-            plan: Some(plan),
+            outputs: outputs.max(1),
+            hidden: Neurons::One(dims.hidden),
+            requested_nnz: dims.nnz,
+            resumed_steps: if let Start::Checkpoint(from) = start { from.steps() } else { 0 },
+            plan: Some(*plan),
             state_bytes: plan.state_bytes,
             workspace_bytes: plan.workspace_bytes,
-            ..watch.report(
-                recipe,
-                outputs.max(1),
-                Neurons::One(dims.hidden),
-                dims.nnz,
-                self.seed,
-                details,
-            )
+            seed: self.seed,
+            ..watch.report(recipe, details)
         }
     }
 }
@@ -191,24 +182,16 @@ impl Stopwatch {
         self.began.elapsed().as_secs_f64()
     }
 
-    /// The report of a run on the current pool up to now, before its result is known.
-    pub(crate) fn report(
-        &self,
-        recipe: &'static str,
-        outputs: usize,
-        hidden: Neurons,
-        requested_nnz: usize,
-        seed: u64,
-        details: Details,
-    ) -> Report {
+    /// The report of a run on the current pool up to now, before its sizes and its result are told.
+    pub(crate) fn report(&self, recipe: &'static str, details: Details) -> Report {
         Report {
             recipe,
             task: self.task,
             samples: self.samples,
             inputs: self.inputs,
-            outputs,
-            hidden,
-            requested_nnz,
+            outputs: 0,
+            hidden: Neurons::One(0),
+            requested_nnz: 0,
             nnz: 0,
             pinned: Vec::new(),
             live: Neurons::One(0),
@@ -226,7 +209,7 @@ impl Stopwatch {
             stopped: false,
             seconds: self.seconds(),
             threads: rayon::current_num_threads(),
-            seed,
+            seed: 0,
             data_bytes: self.data_bytes,
             plan: None,
             state_bytes: 0,

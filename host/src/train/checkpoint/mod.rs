@@ -17,11 +17,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crc::{CRC_32_ISO_HDLC, Crc, Table};
-use tamis::base::budget::{Annealing, Recovery, Training};
 use tamis::base::record::Record;
 use tamis::learn::checkpoint::Form as BodyForm;
 use tamis::learn::{anneal, lm, train};
-use tamis::network::gates::Signs;
 
 use crate::operator::Stop;
 use crate::{Error, Result, base::file};
@@ -46,6 +44,78 @@ pub(crate) fn is_writing() -> bool {
     WRITING.load(Ordering::SeqCst)
 }
 
+/// Of which recipe a checkpoint is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Lm,
+    Anneal,
+    /// The published method for one output.
+    Paper,
+    /// The same for several.
+    Outputs,
+}
+
+impl Kind {
+    const ALL: [Self; 4] = [Self::Lm, Self::Anneal, Self::Paper, Self::Outputs];
+
+    const fn magic(self) -> &'static [u8; MAGIC] {
+        [b"tamis-lm", b"tamis-an", b"tamis-pa", b"tamis-po"][self as usize]
+    }
+
+    const fn name(self) -> &'static str {
+        ["lm", "anneal", "paper", "paper"][self as usize]
+    }
+
+    /// Terms of its checkpoints: those of all recipes, and its own.
+    pub(crate) const fn terms(self) -> usize {
+        11 + [16, 16, 16, 11][self as usize]
+    }
+
+    /// The longest checkpoint, in bytes.
+    fn most_bytes(self, body: &BodyForm) -> usize {
+        (SUMMED + TERM * self.terms()).saturating_add(body.most_words().saturating_mul(WORD))
+    }
+
+    /// Checks magic and version, as far as they were read.
+    fn check_magic(self, bytes: &[u8]) -> Result<()> {
+        let is_of = |kind: &Self| bytes.starts_with(kind.magic());
+        match Self::ALL.into_iter().find(is_of) {
+            Some(kind) if kind == self => {}
+            Some(kind) if kind.name() == self.name() => {
+                return Err(Error::new(
+                    "the checkpoint is of a run on other data or with other settings",
+                )
+                .expected("labels for as many outputs as the run began with")
+                .got("one output in place of several, or several in place of one")
+                .help(
+                    "resume with the same data and settings, or name another file to start anew",
+                ));
+            }
+            Some(kind) => return Err(other_recipe(self.name(), kind.name())),
+            None => {
+                return Err(Error::new("not a checkpoint of a run")
+                    .expected("a file that --checkpoint wrote")
+                    .got("other bytes at its beginning")
+                    .help("name another file"));
+            }
+        }
+        match word(bytes, MAGIC) {
+            Some(VERSION) => Ok(()),
+            Some(other) => Err(Error::new("the checkpoint has a version that is not known here")
+                .expected(VERSION)
+                .got(other)
+                .help("resume with the tamis that wrote it")),
+            None => Err(damaged().expected(format_args!("{SUM} bytes or more")).got(bytes.len())),
+        }
+    }
+}
+
+/// Bytes of the checkpoints that a run holds, if they are taken: the one to resume from, and the
+/// last one.
+pub(crate) fn bytes(taken: bool, kind: Kind, body: &BodyForm) -> usize {
+    if taken { kind.most_bytes(body).saturating_mul(2) } else { 0 }
+}
+
 /// What the checkpoints of one run look like.
 #[derive(Debug)]
 pub(crate) struct Form {
@@ -53,6 +123,9 @@ pub(crate) struct Form {
     pub(crate) terms: Vec<Term>,
     /// All behind the terms.
     pub(crate) body: BodyForm,
+    /// Neurons of the result of a search at the most, and whether block 0 is a linear term.
+    pub(crate) hidden: usize,
+    pub(crate) linear: bool,
 }
 
 /// The file of the checkpoints of one run, as [`crate::train::checkpoint_file`] gives it.
@@ -62,9 +135,8 @@ pub struct CheckpointFile {
     form: Form,
     /// What all checkpoints begin with, but for the checksum.
     head: Vec<u8>,
-    /// The last checkpoint as it is stored, but for the checksum where `sealed` is false.
+    /// The last checkpoint as it is stored, but for the checksum.
     bytes: Vec<u8>,
-    sealed: bool,
     /// Whether it is newer than the file.
     fresh: bool,
     written: Instant,
@@ -86,17 +158,15 @@ pub struct Checkpoint {
 impl CheckpointFile {
     /// Nothing is read or written yet.
     pub(crate) fn new(path: &Path, form: Form) -> Self {
-        let most = most_bytes(&form.body, form.terms.len());
         let mut head = form.kind.magic().to_vec();
         head.extend(VERSION.to_le_bytes());
         head.extend([0; SUMMED - SUM]);
         head.extend(form.terms.iter().flat_map(|term| term.to_bytes()));
         Self {
             path: path.to_owned(),
-            form,
             head,
-            bytes: Vec::with_capacity(most),
-            sealed: false,
+            bytes: Vec::with_capacity(form.kind.most_bytes(&form.body)),
+            form,
             fresh: false,
             written: Instant::now(),
             every: Duration::ZERO,
@@ -112,13 +182,12 @@ impl CheckpointFile {
     }
 
     /// Takes a checkpoint over in place of the last one, and writes it where the last write is long
-    /// enough ago or the run is about to end. A file that cannot be written is no reason to end a
-    /// run: it is tried again.
+    /// enough ago or the run is about to end. Where that fails it is tried again.
     pub(crate) fn take(&mut self, checkpoint: &impl Record) {
         self.bytes.clear();
         self.bytes.extend(&self.head);
         let bytes = &mut self.bytes;
-        let put = checkpoint.write::<Infallible>(&mut |words| {
+        let Ok(()) = checkpoint.write::<Infallible>(&mut |words| {
             let start = bytes.len();
             bytes.extend_from_slice(bytemuck::cast_slice(words));
             if cfg!(target_endian = "big") {
@@ -126,11 +195,7 @@ impl CheckpointFile {
             }
             Ok(())
         });
-        match put {
-            Ok(()) => {}
-            Err(never) => match never {},
-        }
-        (self.sealed, self.fresh) = (false, true);
+        self.fresh = true;
         let is_ending = self.stop.as_ref().is_some_and(Stop::asked);
         if !is_ending && self.written.elapsed() < self.every {
             return;
@@ -141,22 +206,20 @@ impl CheckpointFile {
         }
     }
 
-    /// Writes the last checkpoint where that is not done yet; whether there was one to write.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    pub fn flush(&mut self) -> Result<bool> {
+    /// Writes the last checkpoint where that is not done yet.
+    pub(crate) fn flush(&mut self) -> Result<()> {
         if !self.fresh {
-            return Ok(false);
+            return Ok(());
         }
         self.written = Instant::now();
-        self.seal();
+        // Takes longer than all else, and most checkpoints are followed by the next one unread.
+        let sum = Self::checksum(&self.bytes);
+        self.bytes[SUM..SUMMED].copy_from_slice(&sum.to_le_bytes());
         WRITING.store(true, Ordering::SeqCst);
         let done = file::write(&self.path, |out| out.write_all(&self.bytes));
         WRITING.store(false, Ordering::SeqCst);
-        done?;
-        self.fresh = false;
-        Ok(true)
+        self.fresh = done.is_err();
+        done
     }
 
     /// The checkpoint in the file; none where there is no such file.
@@ -170,8 +233,7 @@ impl CheckpointFile {
         }
         file::sweep(file::folder_of(&self.path));
         let (file, _) = file::open(&self.path)?;
-        let kept = self.read(file, |error| Error::io("cannot read", &self.path, error));
-        kept.map(Some).map_err(|error| error.at(&self.path))
+        self.read(file).map(Some).map_err(|error| error.at(&self.path))
     }
 
     /// The checkpoint in `bytes`, as [`Self::load`] reads it from the file.
@@ -179,14 +241,7 @@ impl CheckpointFile {
     /// # Errors
     /// It is none, is damaged, or is one of another recipe, other data or other settings.
     pub fn parse(&self, bytes: &[u8]) -> Result<Checkpoint> {
-        self.read(bytes, |error| Error::new("cannot read").source(error))
-    }
-
-    /// The last checkpoint as it is stored; empty before the first one.
-    #[must_use]
-    pub fn bytes(&mut self) -> &[u8] {
-        self.seal();
-        &self.bytes
+        self.read(bytes)
     }
 
     /// The checksum that a checkpoint must hold in its bytes 12 to 15.
@@ -195,45 +250,22 @@ impl CheckpointFile {
         CRC_32.checksum(bytes.get(SUMMED..).unwrap_or(&[]))
     }
 
-    /// Puts the checksum in, which takes longer than all else: most checkpoints are followed by the
-    /// next one unread.
-    fn seal(&mut self) {
-        if core::mem::replace(&mut self.sealed, true) {
-            return;
-        }
-        let sum = Self::checksum(&self.bytes);
-        if let Some(place) = self.bytes.get_mut(SUM..SUMMED) {
-            place.copy_from_slice(&sum.to_le_bytes());
-        }
-    }
-
-    fn read(
-        &self,
-        mut source: impl Read,
-        failed: impl Fn(std::io::Error) -> Error,
-    ) -> Result<Checkpoint> {
-        let Form { kind, terms, body } = &self.form;
-        let most = most_bytes(body, terms.len());
-        // What is kept, the checksum of all of it, and how long it is.
-        let (mut kept, mut digest, mut len) = (Vec::new(), CRC_32.digest(), 0_u64);
-        let mut piece = vec![0; PIECE];
-        loop {
-            let got = match source.read(&mut piece) {
-                Ok(0) => break,
-                Ok(got) => got,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(failed(error)),
-            };
-            let skip = (SUMMED as u64).saturating_sub(len).min(got as u64) as usize;
-            digest.update(&piece[skip..got]);
-            kept.extend_from_slice(&piece[..got.min(most.saturating_sub(kept.len()))]);
-            len += got as u64;
-            // No need to read all of a large file that is none.
-            if kept.len() >= SUM {
-                kind.check_magic(&kept)?;
-            }
-        }
+    fn read(&self, mut source: impl Read) -> Result<Checkpoint> {
+        let Form { kind, terms, body, hidden, linear } = &self.form;
+        let mut read = |len: usize, into: &mut Vec<u8>| {
+            let read = source.by_ref().take(len as u64).read_to_end(into);
+            read.map_err(|error| Error::io("cannot read", &self.path, error))
+        };
+        let (most, mut kept) = (kind.most_bytes(body), Vec::new());
+        let mut len = read(SUMMED, &mut kept)?;
         kind.check_magic(&kept)?;
+        let (mut digest, mut piece) = (CRC_32.digest(), Vec::with_capacity(PIECE));
+        while read(PIECE, &mut piece)? > 0 {
+            digest.update(&piece);
+            kept.extend_from_slice(&piece[..piece.len().min(most - kept.len())]);
+            len += piece.len();
+            piece.clear();
+        }
         let (stored, sum) = (word(&kept, SUM).unwrap_or(0), digest.finalize());
         let least = SUMMED + TERM * terms.len() + WORD * body.least_words();
         if kept.len() < least || stored != sum {
@@ -242,33 +274,38 @@ impl CheckpointFile {
                 .got(format_args!("{len} bytes with {sum:08x}")));
         }
         terms::check(terms, &kept[SUMMED..])?;
-        if len != kept.len() as u64 {
+        if len != kept.len() {
             return Err(damaged()
                 .expected(format_args!("at most {most} bytes"))
                 .got(format_args!("{len} bytes")));
         }
-        let kept = Checkpoint::new(*kind, body, &kept[SUMMED + TERM * terms.len()..])?;
-        kind.check(&kept)?;
-        Ok(kept)
+        let words = kept[SUMMED + TERM * terms.len()..].chunks_exact(WORD);
+        if !words.remainder().is_empty() {
+            return Err(damaged().expected("whole words").got(format_args!("{len} bytes")));
+        }
+        let words = words.map(|word| word.try_into().map_or(0, u32::from_le_bytes)).collect();
+        let mut read = Checkpoint { kind: *kind, form: *body, words, steps: 0 };
+        // The state is checked on the way.
+        read.steps = match kind {
+            Kind::Lm => {
+                let checkpoint = read.lm()?;
+                let result = checkpoint.result.w();
+                let live = result.blocks().count();
+                if live > *hidden || (*linear && !result.block(0).is_empty()) {
+                    return Err(damaged()
+                        .expected(format_args!("a result of at most {hidden} neurons"))
+                        .got(format_args!("{live}, or a linear term")));
+                }
+                checkpoint.state.steps()
+            }
+            Kind::Anneal => read.anneal()?.state.steps(),
+            Kind::Paper | Kind::Outputs => read.paper()?.state.steps(),
+        };
+        Ok(read)
     }
 }
 
 impl Checkpoint {
-    /// The checkpoint in `bytes`, which are all behind the terms; these are right as the checksum
-    /// is.
-    fn new(kind: Kind, form: &BodyForm, bytes: &[u8]) -> Result<Self> {
-        let words = bytes.chunks_exact(WORD);
-        if !words.remainder().is_empty() {
-            return Err(damaged()
-                .expected("whole words")
-                .got(format_args!("{} bytes", bytes.len())));
-        }
-        let words = words.map(|word| word.try_into().map_or(0, u32::from_le_bytes)).collect();
-        let mut kept = Self { kind, form: *form, words, steps: 0 };
-        kept.steps = kind.steps(&kept)?;
-        Ok(kept)
-    }
-
     /// Steps that the run had done.
     #[must_use]
     pub fn steps(&self) -> u32 {
@@ -293,141 +330,9 @@ impl Checkpoint {
         train::Checkpoint::read(&self.form, &self.words).map_err(unreadable)
     }
 
-    /// What the best network of s weights of a search is in addition.
-    fn check_lm(&self, hidden: usize, linear: bool) -> Result<()> {
-        let found = self.lm()?.result;
-        let live = found.w().blocks().count();
-        if live > hidden || (linear && !found.w().block(0).is_empty()) {
-            return Err(damaged()
-                .expected(format_args!("a result of at most {hidden} neurons"))
-                .got(format_args!("{live}, or a linear term")));
-        }
-        Ok(())
-    }
-
     /// Checks that it is one of this recipe.
     fn check_recipe(&self, name: &'static str) -> Result<()> {
         if self.kind.name() == name { Ok(()) } else { Err(other_recipe(name, self.kind.name())) }
-    }
-}
-
-/// Terms of a recipe's own; [`terms::COMMON`] are those of all.
-pub(crate) const LM_TERMS: usize = 16;
-pub(crate) const ANNEAL_TERMS: usize = 16;
-pub(crate) const PAPER_TERMS: usize = 16;
-pub(crate) const OUTPUTS_TERMS: usize = 11;
-
-/// The longest checkpoint of a search with this budget, in bytes.
-pub(crate) fn lm_bytes(budget: &Recovery) -> usize {
-    most_bytes(&lm::Checkpoint::form(budget, 0, Signs::Positive), terms::COMMON + LM_TERMS)
-}
-
-pub(crate) fn anneal_bytes(budget: &Annealing) -> usize {
-    most_bytes(&anneal::Checkpoint::form(budget), terms::COMMON + ANNEAL_TERMS)
-}
-
-pub(crate) fn paper_bytes(budget: &Training) -> usize {
-    most_bytes(&train::Checkpoint::form(budget, Signs::Positive), terms::COMMON + PAPER_TERMS)
-}
-
-/// The same for several outputs.
-pub(crate) fn outputs_bytes(budget: &Training) -> usize {
-    most_bytes(&train::Checkpoint::form(budget, Signs::Positive), terms::COMMON + OUTPUTS_TERMS)
-}
-
-/// The longest checkpoint with so many terms.
-fn most_bytes(body: &BodyForm, terms: usize) -> usize {
-    (SUMMED + TERM * terms).saturating_add(body.most_words().saturating_mul(WORD))
-}
-
-/// Of which recipe a checkpoint is.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Kind {
-    /// A search for networks of so many neurons, perhaps with a linear term in block 0.
-    Lm {
-        hidden: usize,
-        linear: bool,
-    },
-    Anneal,
-    /// The published method for one output.
-    Paper,
-    /// The same for several.
-    Outputs,
-}
-
-impl Kind {
-    const MAGICS: [(&'static [u8; MAGIC], &'static str); 4] = [
-        (b"tamis-lm", "lm"),
-        (b"tamis-an", "anneal"),
-        (b"tamis-pa", "paper"),
-        (b"tamis-po", "paper"),
-    ];
-
-    const fn place(self) -> (&'static [u8; MAGIC], &'static str) {
-        let [lm, anneal, paper, outputs] = Self::MAGICS;
-        match self {
-            Self::Lm { .. } => lm,
-            Self::Anneal => anneal,
-            Self::Paper => paper,
-            Self::Outputs => outputs,
-        }
-    }
-
-    const fn magic(self) -> &'static [u8; MAGIC] {
-        self.place().0
-    }
-
-    const fn name(self) -> &'static str {
-        self.place().1
-    }
-
-    /// Checks magic and version, as far as they were read.
-    fn check_magic(self, bytes: &[u8]) -> Result<()> {
-        if !bytes.starts_with(self.magic()) {
-            return Err(
-                match Self::MAGICS.iter().find(|(magic, _)| bytes.starts_with(&magic[..])) {
-                    Some((_, name)) if *name == self.name() => Error::new(
-                        "the checkpoint is of a run on other data or with other settings",
-                    )
-                    .expected("labels for as many outputs as the run began with")
-                    .got("one output in place of several, or several in place of one")
-                    .help(
-                        "resume with the same data and settings, or name another file to \
-                             start anew",
-                    ),
-                    Some((_, name)) => other_recipe(self.name(), name),
-                    None => Error::new("not a checkpoint of a run")
-                        .expected("a file that --checkpoint wrote")
-                        .got("other bytes at its beginning")
-                        .help("name another file"),
-                },
-            );
-        }
-        match word(bytes, MAGIC) {
-            Some(VERSION) => Ok(()),
-            Some(other) => Err(Error::new("the checkpoint has a version that is not known here")
-                .expected(VERSION)
-                .got(other)
-                .help("resume with the tamis that wrote it")),
-            None => Err(damaged().expected(format_args!("{SUM} bytes or more")).got(bytes.len())),
-        }
-    }
-
-    /// Steps of a checkpoint, whose state is checked on the way.
-    fn steps(self, kept: &Checkpoint) -> Result<u32> {
-        Ok(match self {
-            Self::Lm { .. } => kept.lm()?.state.steps(),
-            Self::Anneal => kept.anneal()?.state.steps(),
-            Self::Paper | Self::Outputs => kept.paper()?.state.steps(),
-        })
-    }
-
-    /// What else a checkpoint of this recipe must be.
-    fn check(self, kept: &Checkpoint) -> Result<()> {
-        match self {
-            Self::Lm { hidden, linear } => kept.check_lm(hidden, linear),
-            Self::Anneal | Self::Paper | Self::Outputs => Ok(()),
-        }
     }
 }
 

@@ -27,30 +27,25 @@ enum Shown {
 }
 
 impl Term {
-    /// A count whose value may be beyond a machine's sizes.
-    pub(crate) const fn seed(value: u64) -> Self {
-        Self { name: "--seed", value, shown: Shown::Count }
-    }
-
-    pub(crate) fn count(name: &'static str, value: usize) -> Self {
-        Self { name, value: value as u64, shown: Shown::Count }
+    pub(crate) fn count(name: &'static str, value: impl TryInto<u64>) -> Self {
+        Self { name, value: value.try_into().unwrap_or(u64::MAX), shown: Shown::Count }
     }
 
     pub(crate) fn float(name: &'static str, value: f32) -> Self {
         Self { name, value: value.to_bits().into(), shown: Shown::Float }
     }
 
-    pub(crate) fn name(name: &'static str, all: &'static [&'static str], one: &str) -> Self {
-        let value = all.iter().position(|other| *other == one).map_or(u64::MAX, |at| at as u64);
-        Self { name, value, shown: Shown::Name(all) }
+    /// One of a list of names.
+    pub(crate) fn name(name: &'static str, all: &'static [&'static str], at: usize) -> Self {
+        Self { name, value: at as u64, shown: Shown::Name(all) }
     }
 
-    /// A list of weights: how many, and which.
-    pub(crate) fn weights(names: [&'static str; 2], list: &[u32]) -> [Self; 2] {
-        let [count, which] = names;
+    /// Pinned weights: how many, and which.
+    pub(crate) fn pinned(list: &[u32]) -> [Self; 2] {
+        let which = CRC_64.checksum(bytemuck::cast_slice(list));
         [
-            Self::count(count, list.len()),
-            Self::checksum(which, CRC_64.checksum(bytemuck::cast_slice(list))),
+            Self::count("weights of --must-keep", list.len()),
+            Self::checksum("checksum of the weights of --must-keep", which),
         ]
     }
 
@@ -68,21 +63,11 @@ impl Term {
             Shown::Float => f32::from_bits(value as u32).to_string(),
             Shown::Checksum => format!("{value:016x}"),
             Shown::Name(all) => {
-                match usize::try_from(value).ok().and_then(|value| all.get(value)) {
-                    Some(name) => (*name).to_owned(),
-                    None => value.to_string(),
-                }
+                all.get(value as usize).map_or_else(|| value.to_string(), |&name| name.into())
             }
         }
     }
 }
-
-/// Names of the terms of weights that must be kept.
-pub(crate) const MUST_KEEP: [&str; 2] =
-    ["weights of --must-keep", "checksum of the weights of --must-keep"];
-
-/// Terms that all recipes have.
-pub(crate) const COMMON: usize = 11;
 
 /// Checks that the terms in `bytes` are these.
 pub(crate) fn check(terms: &[Term], bytes: &[u8]) -> Result<()> {

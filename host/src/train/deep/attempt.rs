@@ -11,13 +11,11 @@ use super::layer::{DeepRun, TrainedLayer};
 use crate::base::limits::Limits;
 use crate::data::{Problem, Task};
 use crate::model::{Score, score_model};
-use crate::operator::Stop;
-use crate::train::encode::encode_layers;
 use crate::train::joint::{
-    EXACT, Ending, FitRows, Fitted, Joint, ending, fit_together, layers_of, push_layer, two_layers,
+    EXACT, Ending, Joint, encode_stack, fit_together, push_layer, two_layers,
 };
 use crate::train::progress::{Observer, Stage};
-use crate::train::report::DeepLayer;
+use crate::train::report::{DeepLayer, LayersDetails};
 use crate::train::returned::shuffle;
 use crate::{Error, Result};
 
@@ -49,22 +47,12 @@ struct TrainedLayers {
     stopped: bool,
 }
 
-/// How the joint fit went.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Tuned {
-    /// Loss before it.
-    pub(super) before: f32,
-    pub(super) epochs: u32,
-}
-
 /// A network that was trained.
 pub(super) struct Attempt {
     pub(super) model: Vec<u8>,
     pub(super) score: Score,
     pub(super) nnz: usize,
-    pub(super) grown_nnz: usize,
-    pub(super) layers: Vec<DeepLayer>,
-    pub(super) tuned: Option<Tuned>,
+    pub(super) details: LayersDetails,
     pub(super) limit: Option<&'static str>,
     pub(super) stopped: bool,
 }
@@ -81,7 +69,6 @@ impl Attempt {
 pub(super) struct Run<'a> {
     job: &'a DeepJob<'a>,
     pool: &'a ThreadPool,
-    stop: &'a Stop,
     pub(super) most: Most,
     pub(super) passes: f64,
     /// Attempts that were begun.
@@ -90,28 +77,24 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(job: &'a DeepJob<'a>, pool: &'a ThreadPool, stop: &'a Stop) -> Self {
+    pub(super) fn new(job: &'a DeepJob<'a>, pool: &'a ThreadPool) -> Self {
         let start = Instant::now();
-        Self { job, pool, stop, most: Most::default(), passes: 0.0, attempts: 0, start }
+        Self { job, pool, most: Most::default(), passes: 0.0, attempts: 0, start }
     }
 
     /// What the next of so many stages of an attempt may take of the time and the passes that are
     /// left: an even share of them, of half of them where there are attempts behind this one,
     /// and at least a millisecond.
     fn share(&self, parts: usize) -> Limits {
-        let is_last = self.attempts as usize >= self.job.sizes.grown.len();
+        let is_last = self.attempts as usize >= self.job.grown.len();
         let parts = parts * if is_last { 1 } else { 2 };
-        let time = |limit: Duration| {
+        let left = |limit: Duration| {
             limit.saturating_sub(self.start.elapsed()).max(Duration::from_millis(1))
         };
+        let Limits { time, passes } = self.job.options.limits;
         Limits {
-            time: self.job.options.limits.time.map(|limit| time(limit) / parts as u32),
-            passes: self
-                .job
-                .options
-                .limits
-                .passes
-                .map(|limit| (limit - self.passes).max(0.0) / parts as f64),
+            time: time.map(|limit| left(limit) / parts as u32),
+            passes: passes.map(|limit| (limit - self.passes).max(0.0) / parts as f64),
         }
     }
 
@@ -142,7 +125,7 @@ impl<'a> Run<'a> {
         observer: &mut Observer<'_>,
     ) -> Result<Attempt> {
         let mut best: Option<Attempt> = None;
-        for grown in self.job.sizes.grown.clone() {
+        for grown in self.job.grown.clone() {
             self.attempts += 1;
             match (self.attempt(problem, grown, observer), &mut best) {
                 (Ok((attempt, back)), _) => {
@@ -195,20 +178,19 @@ impl<'a> Run<'a> {
         observer: &mut Observer<'_>,
     ) -> Result<(TrainedLayers, Problem)> {
         let count = self.job.hidden.len();
-        let mut rooms = self.job.sizes.rooms.clone();
+        let mut rooms = self.job.rooms.clone();
         let mut done = Vec::new();
         for layer in 0..count {
             if layer > 0 {
                 // Neurons without weights were pruned, and take room from the layer behind them.
-                let ends = if layer + 1 == count { self.job.sizes.outputs } else { 0 };
+                let ends = if layer + 1 == count { self.job.outputs } else { 0 };
                 let most =
                     self.job.hidden[layer].saturating_mul(stack.width().saturating_add(ends));
                 rooms[layer] = most.min(rooms[layer]);
             }
             let share = deep::share(grown, &rooms, layer, stack.nnz());
             let parts = count - layer + usize::from(self.job.tune.epochs > 0);
-            let run =
-                DeepRun { job: self.job, layer, share, limits: self.share(parts), stop: self.stop };
+            let run = DeepRun { job: self.job, layer, share, limits: self.share(parts) };
             let attempt = self.attempts.saturating_sub(1);
             let mut observer = observer.at(Stage { attempt, layer, ..Stage::default() });
             let TrainedLayer { trained, mapped, problem: back } =
@@ -236,11 +218,11 @@ impl<'a> Run<'a> {
             self.passes += found.passes;
             self.most.see(Most {
                 mapped,
-                state: found.state_bytes + self.job.sizes.layers_bytes() as u64,
+                state: found.state_bytes + self.job.layers_bytes() as u64,
                 workspace: found.workspace_bytes,
             });
             if layer + 1 == count {
-                let ending = ending(end, csr.outputs())?;
+                let ending = Ending::new(end)?;
                 let (limit, stopped) = (found.limit, found.stopped);
                 return Ok((TrainedLayers { layers: done, ending, limit, stopped }, problem));
             }
@@ -251,49 +233,46 @@ impl<'a> Run<'a> {
     /// Fits all layers together, encodes and scores them.
     fn finish(
         &mut self,
-        problem: Problem,
+        mut problem: Problem,
         mut stack: Stack<'_>,
         signs: &[u32],
         trained: TrainedLayers,
         observer: &mut Observer<'_>,
     ) -> Result<(Attempt, Problem)> {
-        let Problem { mut data, mut labels, task } = problem;
-        shuffle(&mut data, &mut labels, self.job.tune.seed);
-        let TrainedLayers { mut layers, mut limit, mut stopped, .. } = trained;
+        shuffle(&mut problem, self.job.tune.seed);
+        let TrainedLayers { layers, mut limit, mut stopped, .. } = trained;
         let grown_nnz = stack.nnz();
-        let mut tuned = None;
-        if self.job.tune.epochs > 0 && (!stopped || grown_nnz > self.job.sizes.nnz) {
+        let mut details = LayersDetails { layers, grown_nnz, ..LayersDetails::default() };
+        if self.job.tune.epochs > 0 && (!stopped || grown_nnz > self.job.nnz) {
             let (attempt, layer) = (self.attempts.saturating_sub(1), self.job.hidden.len());
             let mut observer = observer.at(Stage { attempt, layer, ..Stage::default() });
-            let told = |progress: &tune::Progress| {
-                let tune::Progress { epoch, epochs, best, .. } = *progress;
-                observer.epoch(epoch, epochs, best)
-            };
             let share = self.share(1);
             let (mut shrink, mut tune) = self.planned(share.passes);
             if stopped {
                 // Weights are dropped all the same.
                 (shrink.levels, shrink.tune.epochs, tune.epochs) = (1, 0, 0);
             }
-            let joint = Joint { shrink: Some((self.job.sizes.nnz, &shrink)), tune: &tune };
-            let rows = FitRows { data: &data, labels: &labels, is_class: task == Task::Multiclass };
-            let fitted: Fitted =
-                fit_together(&mut stack, rows, joint, share.time, self.stop, told)?;
-            let state = fitted.memory_bytes + self.job.sizes.layers_bytes() as u64;
+            let (nnz, is_class) = (self.job.nnz, problem.task == Task::Multiclass);
+            let joint =
+                Joint { shrink: Some(&shrink), nnz, tune: &tune, is_class, time: share.time };
+            let fitted =
+                fit_together(&mut stack, &problem, &joint, observer.stop, &mut |progress| {
+                    observer.epoch(progress.epoch, progress.epochs, progress.best)
+                })?;
+            let state = fitted.memory_bytes + self.job.layers_bytes() as u64;
             self.most.see(Most { state, ..Most::default() });
             self.passes += fitted.passes;
-            limit = limit.or(fitted.is_late.then_some("time"));
-            stopped |= fitted.is_stopped;
-            tuned = Some(Tuned { before: fitted.before, epochs: fitted.epochs });
+            limit = limit.or(fitted.limit);
+            stopped |= fitted.stopped;
+            details.untuned_loss = Some(f64::from(fitted.before));
+            details.tune_epochs = fitted.epochs;
         }
-        for (layer, w) in layers.iter_mut().zip(stack.layers()) {
+        for (layer, w) in details.layers.iter_mut().zip(stack.layers()) {
             (layer.nnz, layer.live) = (w.nnz(), w.blocks().count());
         }
-        let (parts, end) = layers_of(&stack, self.job.hidden, signs);
-        let model = encode_layers(&parts, end, Some(task.stored()))?;
-        let problem = Problem { data, labels, task };
+        let model = encode_stack(&stack, self.job.hidden, signs, Some(problem.task.stored()))?;
         let score = score_model(&model, &problem)?;
         let nnz = stack.nnz();
-        Ok((Attempt { model, score, nnz, grown_nnz, layers, tuned, limit, stopped }, problem))
+        Ok((Attempt { model, score, nnz, details, limit, stopped }, problem))
     }
 }

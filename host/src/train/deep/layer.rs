@@ -8,16 +8,16 @@ use super::job::DeepJob;
 use crate::base::limits::Limits;
 use crate::data::problem::check_columns;
 use crate::data::{Matrix, Problem, Values};
-use crate::operator::{Stop, Through};
+use crate::operator::Through;
 use crate::train::budget::Memory;
 use crate::train::check::Sizes;
 use crate::train::frozen::FrozenLayers;
 use crate::train::layer::LayerSetup;
 use crate::train::options::{PaperOptions, Recipe};
-use crate::train::plan::{Plan, pool};
+use crate::train::paper::{self, PaperSetup};
+use crate::train::plan::pool;
 use crate::train::progress::Observer;
-use crate::train::trained::{Job, Trained};
-use crate::train::{paper, paper_outputs};
+use crate::train::trained::{Job, Start, Trained};
 use crate::{Error, Result};
 
 /// Rows that go through the layers at a time.
@@ -39,7 +39,6 @@ pub(super) struct DeepRun<'a> {
     /// Its share of s.
     pub(super) share: usize,
     pub(super) limits: Limits,
-    pub(super) stop: &'a Stop,
 }
 
 impl DeepRun<'_> {
@@ -91,7 +90,7 @@ impl DeepRun<'_> {
             task: problem.task,
         };
         let mapped = copies.bytes() as u64;
-        let beside = mapped.saturating_add(self.job.sizes.layers_bytes() as u64);
+        let beside = mapped.saturating_add(self.job.layers_bytes() as u64);
         let memory = match job.memory {
             Memory::Ram(ram) if ram <= beside => {
                 return Err(Error::new(
@@ -107,7 +106,7 @@ impl DeepRun<'_> {
             memory => memory,
         };
         let setup = LayerSetup::new(recipe, &copies, &Job { memory, ..*job })?;
-        let trained = setup.train(copies, job.threads, self.stop, observer)?;
+        let trained = setup.train(copies, job.threads, Start::Zero, observer)?;
         Ok(TrainedLayer { trained, mapped, problem })
     }
 
@@ -121,27 +120,25 @@ impl DeepRun<'_> {
         observer: &mut Observer<'_>,
     ) -> Result<TrainedLayer> {
         let mut train = |problem: Problem, frozen: FrozenLayers| {
-            let setup = LayerSetup::published(options, &problem, &frozen, job)?;
-            setup.train_on_loan(problem, frozen, job.threads, self.stop, observer)
+            let setup = PaperSetup::new(&problem, &frozen, options, job)?;
+            setup.plan.check_room()?;
+            pool(job.threads)?.install(|| setup.train(problem, frozen, Start::Zero, observer))
         };
-        let beside = self.job.sizes.layers_bytes();
+        let beside = self.job.layers_bytes();
         if stack.nnz() == 0 {
-            let (trained, returned) = train(problem, FrozenLayers::beside(beside))?;
+            let (trained, returned) = train(problem, FrozenLayers { layers: None, beside })?;
             return Ok(TrainedLayer { trained, mapped: 0, problem: returned.restored() });
         }
         let mapped = problem.data.rows.saturating_mul(stack.width()).saturating_mul(4);
-        let stored = FrozenLayers::beside(beside.saturating_add(mapped));
+        let stored = FrozenLayers { layers: None, beside: beside.saturating_add(mapped) };
         let made = FrozenLayers { layers: Some(Through::new(stack)?), beside };
         if self.stores(options, job, &problem, [&stored, &made], stack.width())? {
             let Problem { data, labels, task } = problem;
-            let part = Problem { data: self.map(&data, stack)?, labels, task };
-            let (trained, returned) = train(part, stored)?;
-            let labels = returned.restored_labels(data.rows);
-            return Ok(TrainedLayer {
-                trained,
-                mapped: mapped as u64,
-                problem: Problem { data, labels, task },
-            });
+            let on = Problem { data: self.map(&data, stack)?, labels, task };
+            let (trained, returned) = train(on, stored)?;
+            let labels = returned.restored().labels;
+            let problem = Problem { data, labels, task };
+            return Ok(TrainedLayer { trained, mapped: mapped as u64, problem });
         }
         check_columns("what the layers before make of the rows", stack.width(), |see| {
             let mut scratch = vec![0.0; stack.activations()];
@@ -167,25 +164,17 @@ impl DeepRun<'_> {
         [stored, made]: [&FrozenLayers; 2],
         inputs: usize,
     ) -> Result<bool> {
-        let outputs = self.job.sizes.outputs;
         let dims = Dims::new(problem.data.rows, inputs, job.hidden, self.share);
-        let plan = |frozen: &FrozenLayers| -> Result<Plan> {
-            if !problem.has_several_outputs() {
-                return paper::plan_for(dims, false, options, job, frozen);
-            }
-            let sizes = Sizes { dims, outputs };
-            let schedule = paper_outputs::schedule(problem.task, sizes, &options.outputs, job);
-            paper_outputs::plan_for(sizes, false, &schedule, job, frozen)
+        let sizes = Sizes { dims, outputs: self.job.outputs };
+        let schedule = paper::schedule(problem.task, sizes, options, job);
+        let bytes = |frozen: &FrozenLayers| {
+            let plan = paper::plan_for(sizes, false, &schedule, job, frozen)?;
+            Ok::<_, Error>(plan.total_bytes() + frozen.beside as u64)
         };
         Ok(match job.memory {
             Memory::Auto | Memory::Panel(_) => true,
-            Memory::Ram(_) => plan(stored).is_ok(),
-            Memory::Least => {
-                let bytes = |frozen: &FrozenLayers| {
-                    plan(frozen).map(|plan| plan.total_bytes() + frozen.beside as u64)
-                };
-                bytes(stored)? <= bytes(made)?
-            }
+            Memory::Ram(_) => bytes(stored).is_ok(),
+            Memory::Least => bytes(stored)? <= bytes(made)?,
         })
     }
 
@@ -225,8 +214,8 @@ mod tests {
     use std::ops::ControlFlow;
 
     use crate::data::Task;
+    use crate::operator::Stop;
     use crate::train::options::OutputsOptions;
-    use crate::train::progress::Stage;
     use tamis::learn::iht::Step;
     use tamis::learn::train::{OneOutput, Schedule};
     use tamis::network::gates::Signs;
@@ -289,13 +278,12 @@ mod tests {
                 let options = PaperOptions { schedule: one, outputs: several };
                 let job = Job { memory, ..job };
                 let train = |problem: &Problem, frozen: FrozenLayers| {
-                    let setup = LayerSetup::published(&options, problem, &frozen, &job).unwrap();
+                    let setup = PaperSetup::new(problem, &frozen, &options, &job).unwrap();
                     let mut tell = |_: &_| ControlFlow::Continue(());
-                    let mut observer =
-                        Observer { stage: Stage::default(), checkpoint: None, tell: &mut tell };
-                    let (trained, returned) = setup
-                        .train_on_loan(problem.clone(), frozen, 2, &Stop::new(), &mut observer)
-                        .unwrap();
+                    let stop = Stop::new();
+                    let mut observer = Observer::new(&stop, &mut tell);
+                    let train = || setup.train(problem.clone(), frozen, Start::Zero, &mut observer);
+                    let (trained, returned) = pool(2).unwrap().install(train).unwrap();
                     (trained, returned.restored())
                 };
                 let (stored, back) = train(&part, FrozenLayers::default());

@@ -7,9 +7,8 @@ mod layer;
 
 use crate::Result;
 use crate::data::Problem;
-use crate::operator::Stop;
 use crate::train::network::SparseNetwork;
-use crate::train::options::{LayersOptions, Options, Recipe};
+use crate::train::options::{Options, Recipe};
 use crate::train::plan;
 use crate::train::progress::Observer;
 use crate::train::report::{Details, LayersDetails, Neurons, Report};
@@ -18,7 +17,7 @@ use attempt::{Attempt, Run};
 use job::DeepJob;
 
 /// Trains a network of several hidden layers, layer by layer, then all together: brought down to s
-/// nonzeros where the layers have more ([`LayersOptions::grow`]), and fitted on those.
+/// nonzeros where the layers have more ([`LayersOptions::grow`](crate::train::LayersOptions::grow)), and fitted on those.
 ///
 /// The share of s that a layer's output weights took is given back to the layers behind it.
 /// `observe` is called after every step and ends the run by returning `false`, as `stop` does.
@@ -37,43 +36,34 @@ use job::DeepJob;
 pub(crate) fn train(
     problem: Problem,
     options: &Options,
-    recipe: &Recipe,
+    recipe: Recipe,
     hidden: &[usize],
-    layers: &LayersOptions,
-    stop: &Stop,
     observer: &mut Observer<'_>,
 ) -> Result<Trained> {
     problem.check()?;
-    let job = DeepJob::new(&problem, options, recipe, hidden, layers)?;
+    let name = recipe.name();
+    let job = DeepJob::new(&problem, options, recipe, hidden)?;
     let stopwatch = Stopwatch::start(&problem);
     let pool = plan::pool(options.threads)?;
-    let mut run = Run::new(&job, &pool, stop);
-    let Attempt { model, score, nnz, grown_nnz, layers, tuned, limit, stopped } =
-        run.attempts(problem, observer)?;
-    let tune_epochs = tuned.map_or(0, |tuned| tuned.epochs);
-    let live = Neurons::Each(layers.iter().map(|layer| layer.live).collect());
-    let details = Details::Layers(LayersDetails {
-        layers,
-        attempts: run.attempts,
-        grown_nnz,
-        untuned_loss: tuned.map(|tuned| f64::from(tuned.before)),
-        tune_epochs,
-        mapped_bytes: run.most.mapped,
-    });
-    let (outputs, hidden) = (job.sizes.outputs.max(1), Neurons::Each(hidden.to_vec()));
-    let report =
-        stopwatch.report(recipe.name(), outputs, hidden, job.sizes.nnz, options.seed, details);
+    let mut run = Run::new(&job, &pool);
+    let Attempt { model, score, nnz, details, limit, stopped } = run.attempts(problem, observer)?;
+    let (attempts, mapped_bytes) = (run.attempts, run.most.mapped);
+    let details = LayersDetails { attempts, mapped_bytes, ..details };
     let report = Report {
+        outputs: job.outputs.max(1),
+        hidden: Neurons::Each(hidden.to_vec()),
+        requested_nnz: job.nnz,
+        seed: options.seed,
         nnz,
-        live,
-        epochs: tune_epochs,
+        live: Neurons::Each(details.layers.iter().map(|layer| layer.live).collect()),
+        epochs: details.tune_epochs,
         passes: run.passes,
         limit,
         stopped,
         threads: pool.current_num_threads(),
         state_bytes: run.most.state,
         workspace_bytes: run.most.workspace,
-        ..report.scored(&score)
+        ..stopwatch.report(name, Details::Layers(details)).scored(&score)
     };
     Ok(Trained::new(&model, SparseNetwork::default(), report))
 }

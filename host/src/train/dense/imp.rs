@@ -5,12 +5,14 @@
 //! exactly s weights, and what it gives is the result. Every weight of every layer competes by its
 //! magnitude, on inputs in their scaled units.
 
+use std::path::Path;
+
 use tamis::base::rng::{Permutation, stream};
 use tamis::network::top::Top;
 
-use super::folder::{LevelFolder, OpenFolder, Saved};
+use super::folder::{LevelFolder, Saved};
+use super::job::{ImpJob, Level};
 use super::optimiser::State;
-use super::options::{ImpOptions, Level};
 use super::pass::{Batch, Engine, Measure};
 use crate::data::Problem;
 use crate::operator::Stop;
@@ -19,93 +21,65 @@ use crate::{Error, Result};
 /// Stream of the orders of the rows, one per epoch of each level.
 const ORDER: u64 = stream::USER + (0xdf << 32);
 
-/// Where a run stands after an epoch.
+/// An epoch of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Progress {
-    /// The level, counted from 0, of `levels`.
-    pub level: usize,
-    /// Levels of the whole run.
-    pub levels: usize,
-    /// Weights that the level trains.
-    pub nnz: usize,
-    /// Epochs done of all levels.
-    pub epoch: u64,
-    /// Epochs of all levels.
-    pub epochs: u64,
-    /// Mean loss of the steps of the epoch, each before it was taken.
-    pub loss: f64,
+pub(crate) struct Epoch {
+    /// Epochs done of all levels, and those of the whole run.
+    pub(crate) epoch: u64,
+    pub(crate) epochs: u64,
+    /// Mean loss of its steps, each before it was taken.
+    pub(crate) loss: f64,
 }
 
 /// A finished run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Imp {
+pub(crate) struct Imp {
     /// Weights of all layers, for scaled inputs; 0 where they are pruned.
-    pub weights: Vec<f32>,
+    pub(crate) weights: Vec<f32>,
     /// Which are left: exactly s.
-    pub mask: Vec<bool>,
+    pub(crate) mask: Vec<bool>,
     /// The levels that were trained to their end.
-    pub levels: Vec<Level>,
+    pub(crate) levels: Vec<Level>,
     /// Steps of the optimiser.
-    pub steps: u64,
+    pub(crate) steps: u64,
     /// Whether the run was ended early: then the weights are those of the last level that was
     /// trained to its end, or of the last step where there is none, and all but the s largest are
     /// dropped.
-    pub stopped: bool,
+    pub(crate) stopped: bool,
 }
 
-/// Trains a dense network and prunes it to s weights.
+/// Trains a dense network and prunes it to s weights, on the current pool.
 ///
 /// `observe` is called after every epoch and ends the run by returning `false`; `stop` ends it
-/// within a step, in the time of a tile of rows, and what that step did is dropped. With `folder`
-/// every level is saved when it is done, and a run that was ended can be resumed from there, bit
-/// for bit. Runs on the current rayon pool, whose size changes no bit.
+/// within a step, in the time of a tile of rows, and what that step did is dropped. With a folder
+/// every level is saved when it is done, and a run that was ended is resumed from there, bit for
+/// bit, if `resume` says so.
 ///
 /// # Errors
-/// A setting out of bounds, rows or labels of other lengths, a run that diverges, a folder that
-/// holds another run or cannot be written; or the run was ended before its first step
-/// ([`Error::is_interrupted`]).
-///
-/// ```
-/// use tamis::{base::dims::Dims, network::gates::Signs};
-/// use tamis_host::data::{Problem, Task, planted};
-/// use tamis_host::train::dense::{Head, ImpOptions, Rates, Shape, imp};
-/// use tamis_host::operator::Stop;
-///
-/// let planted = planted::network(Dims::new(600, 8, 2, 4), Signs::Positive, 1)?;
-/// let problem = &Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
-/// let shape = Shape::new(8, &[4], 1, Head::Weights)?;
-/// let usual = ImpOptions::new(shape, Task::Regression, 10);
-/// let options = ImpOptions { batch: 50, rates: Rates::constant(0.01), part: 0.2, ..usual };
-/// let pruned = imp(problem, None, &options, None, &Stop::new(), |_| true)?;
-/// assert_eq!(pruned.mask.iter().filter(|&&kept| kept).count(), 10);
-/// assert_eq!(pruned.levels.last().map(|level| level.nnz), Some(10));
-/// # Ok::<(), tamis_host::Error>(())
-/// ```
-pub fn imp(
+/// A run that diverges, a folder that holds another run or cannot be written; or the run was ended
+/// before its first step ([`Error::is_interrupted`]).
+pub(crate) fn imp(
     train: &Problem,
-    test: Option<&Problem>,
-    options: &ImpOptions,
-    folder: Option<&LevelFolder>,
+    job: &ImpJob<'_>,
+    folder: Option<&Path>,
+    resume: bool,
     stop: &Stop,
-    mut observe: impl FnMut(&Progress) -> bool,
+    observe: &mut dyn FnMut(Epoch) -> bool,
 ) -> Result<Imp> {
-    options.check()?;
-    options.check_set(train)?;
-    test.map_or(Ok(()), |test| options.check_set(test))?;
-    let open = folder.map(|folder| OpenFolder::open(folder, train, test, options)).transpose()?;
-    let mut run = Run::new(train, test, options, stop);
-    if let Some(saved) = open.as_ref().and_then(|(_, saved)| saved.as_ref()) {
+    let open = folder.map(|folder| LevelFolder::open(folder, resume, train, job)).transpose()?;
+    let (folder, saved) = open.unzip();
+    let mut run = Run::new(train, job, stop);
+    if let Some(saved) = saved.flatten() {
         run.resume(saved);
     }
-    run.run(open.as_ref().map(|(folder, _)| folder), &mut observe)
+    run.run(folder.as_ref(), observe)
 }
 
 struct Run<'a> {
     train: &'a Problem,
-    test: Option<&'a Problem>,
-    options: &'a ImpOptions,
+    job: &'a ImpJob<'a>,
     counts: Vec<usize>,
-    engine: Engine<f32>,
+    engine: Engine,
     state: State,
     weights: Vec<f32>,
     /// What surviving weights are set back to.
@@ -118,21 +92,14 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(
-        train: &'a Problem,
-        test: Option<&'a Problem>,
-        options: &'a ImpOptions,
-        stop: &'a Stop,
-    ) -> Self {
-        let weights = options.shape.initial(options.seed);
-        let batch = options.rows(train.data.rows);
+    fn new(train: &'a Problem, job: &'a ImpJob<'a>, stop: &'a Stop) -> Self {
+        let weights = job.shape.initial(job.seed);
         Self {
             train,
-            test,
-            options,
-            counts: options.counts(),
-            engine: Engine::new(&options.shape, options.task, batch, stop),
-            state: State::new(options.optimiser, weights.len()),
+            job,
+            counts: job.counts(),
+            engine: Engine::new(&job.shape, job.task, job.rows(train.data.rows), stop),
+            state: State::new(job.settings.optimiser, weights.len()),
             origin: weights.clone(),
             trained: weights.clone(),
             mask: vec![true; weights.len()],
@@ -143,19 +110,17 @@ impl<'a> Run<'a> {
     }
 
     /// Goes to where the saved run stood after its last level.
-    fn resume(&mut self, saved: &Saved) {
-        self.weights.clone_from(&saved.weights);
-        self.trained.clone_from(&saved.weights);
-        self.origin.clone_from(&saved.origin);
-        self.mask.clone_from(&saved.mask);
-        self.levels.clone_from(&saved.levels);
+    fn resume(&mut self, saved: Saved) {
         self.steps = saved.levels.last().map_or(0, |level| level.steps);
+        self.trained.clone_from(&saved.weights);
+        let Saved { weights, origin, mask, levels } = saved;
+        (self.weights, self.origin, self.mask, self.levels) = (weights, origin, mask, levels);
     }
 
     fn run(
         mut self,
-        folder: Option<&OpenFolder>,
-        observe: &mut dyn FnMut(&Progress) -> bool,
+        folder: Option<&LevelFolder<'_>>,
+        observe: &mut dyn FnMut(Epoch) -> bool,
     ) -> Result<Imp> {
         while self.levels.len() < self.counts.len() {
             if !self.levels.is_empty() {
@@ -167,7 +132,7 @@ impl<'a> Run<'a> {
                     if !self.levels.is_empty() {
                         self.weights.copy_from_slice(&self.trained);
                     }
-                    self.prune(self.options.nnz)?;
+                    self.prune(self.job.nnz)?;
                     return Ok(self.finish(true));
                 }
                 done => done?,
@@ -185,21 +150,21 @@ impl<'a> Run<'a> {
     }
 
     /// Trains the weights of the mask and measures what became of them.
-    fn level(&mut self, observe: &mut dyn FnMut(&Progress) -> bool) -> Result<()> {
-        let (level, options) = (self.levels.len(), self.options);
-        let first = if level == 0 { 0 } else { options.rewind };
+    fn level(&mut self, observe: &mut dyn FnMut(Epoch) -> bool) -> Result<()> {
+        let (level, settings) = (self.levels.len(), self.job.settings);
+        let first = if level == 0 { 0 } else { settings.rewind };
         self.state.reset();
-        for epoch in first..options.epochs {
-            if level == 0 && epoch == options.rewind {
+        for epoch in first..settings.epochs {
+            if level == 0 && epoch == settings.rewind {
                 self.origin.copy_from_slice(&self.weights);
             }
             let loss = self.epoch(level, epoch)?;
-            if !observe(&self.progress(level, epoch, loss)) {
+            if !observe(self.progress(level, epoch, loss)) {
                 return Err(Error::interrupted());
             }
         }
         let train = self.measure(self.train)?;
-        let test = self.test.map(|test| self.measure(test)).transpose()?;
+        let test = settings.test.as_ref().map(|test| self.measure(test)).transpose()?;
         self.trained.copy_from_slice(&self.weights);
         self.levels.push(Level { nnz: self.counts[level], steps: self.steps, train, test });
         Ok(())
@@ -207,21 +172,21 @@ impl<'a> Run<'a> {
 
     /// One pass over all batches; the mean loss.
     fn epoch(&mut self, level: usize, epoch: u32) -> Result<f64> {
-        let (options, n) = (self.options, self.train.data.rows);
-        let size = options.rows(n);
-        let number = level as u64 * u64::from(options.epochs) + u64::from(epoch);
-        let order = (size < n).then(|| Permutation::new(options.seed, ORDER + number, n));
+        let (job, n) = (self.job, self.train.data.rows);
+        let size = job.rows(n);
+        let number = level as u64 * u64::from(job.settings.epochs) + u64::from(epoch);
+        let order = (size < n).then(|| Permutation::new(job.seed, ORDER + number, n));
         let mut sum = 0.0;
         for start in (0..n).step_by(size) {
             let rows = start..(start + size).min(n);
             let share = rows.len() as f64 / n as f64;
-            let batch = Batch { set: self.train, rows, order, scale: options.input_scale };
-            let loss = self.engine.descend(&self.weights, &batch)?;
+            let batch = Batch { set: self.train, rows, order, scale: job.input_scale };
+            let loss = self.engine.pass(&self.weights, &batch, true)?.loss;
             if !loss.is_finite() {
                 return Err(diverged(loss));
             }
             sum += loss * share;
-            let (rate, decay) = (options.rates.at(epoch), options.rates.decay);
+            let (rate, decay) = (job.rates.at(epoch), job.rates.decay);
             let (weights, gradient) = (&mut self.weights, self.engine.gradient());
             self.state.step(rate, decay, weights, gradient, &self.mask);
             self.steps += 1;
@@ -230,9 +195,9 @@ impl<'a> Run<'a> {
     }
 
     fn measure(&mut self, set: &Problem) -> Result<Measure> {
-        let batch =
-            Batch { set, rows: 0..set.data.rows, order: None, scale: self.options.input_scale };
-        let measure = self.engine.measure(&self.weights, &batch)?;
+        let (rows, scale) = (0..set.data.rows, self.job.input_scale);
+        let batch = Batch { set, rows, order: None, scale };
+        let measure = self.engine.pass(&self.weights, &batch, false)?;
         if measure.loss.is_finite() { Ok(measure) } else { Err(diverged(measure.loss)) }
     }
 
@@ -261,20 +226,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn progress(&self, level: usize, epoch: u32, loss: f64) -> Progress {
-        let (levels, [all, rewind]) =
-            (self.counts.len(), [self.options.epochs, self.options.rewind].map(u64::from));
+    fn progress(&self, level: usize, epoch: u32, loss: f64) -> Epoch {
+        let settings = self.job.settings;
+        let [all, rewind] = [settings.epochs, settings.rewind].map(u64::from);
         let before =
             |level: usize| if level == 0 { 0 } else { all + (level as u64 - 1) * (all - rewind) };
         let own = u64::from(epoch) + 1 - if level == 0 { 0 } else { rewind };
-        Progress {
-            level,
-            levels,
-            nnz: self.counts[level],
-            epoch: before(level) + own,
-            epochs: before(levels),
-            loss,
-        }
+        Epoch { epoch: before(level) + own, epochs: before(self.counts.len()), loss }
     }
 }
 

@@ -5,31 +5,18 @@
 //! sum of the hidden neurons, as in the figures of the IHT paper. Weights of a layer lie row by
 //! row, one row per output, as in `PyTorch`.
 //!
-//! | module | holds |
-//! |---|---|
-//! | `shape` | widths and where each layer's weights lie; `PyTorch`'s initial values |
-//! | `product` | matrix products by the crate `gemm` |
-//! | `pass` | losses and gradients of a batch, forwards and back |
-//! | [`optimiser`] | Adam and SGD with momentum, weight decay, rates that fall in steps |
-//! | [`mod@imp`] | iterative magnitude pruning: train, prune, rewind, again |
-//! | `folder` | checkpoints in a folder, and the levels |
-//!
 //! **Tiles.** A batch is cut into tiles of rows, and these go to a fixed number of groups, each
 //! with a gradient of its own; the gradients are added in the order of the groups. So the number of
 //! threads changes no bit, and activations are held for a tile of each group only. The kernels of
 //! `gemm` differ from one kind of processor to another, and so do the last bits.
 
 mod folder;
-pub mod imp;
-pub mod optimiser;
-mod options;
+pub(crate) mod imp;
+pub(crate) mod job;
+mod optimiser;
 mod pass;
 mod product;
-mod shape;
+pub(crate) mod shape;
 
-pub use folder::LevelFolder;
-pub use imp::{Imp, Progress, imp};
 pub use optimiser::{Optimiser, Rates};
-pub use options::{ImpOptions, Level};
-pub use pass::Measure;
-pub use shape::{Head, Layer, Shape};
+pub use shape::Head;

@@ -6,19 +6,17 @@
 
 mod batch;
 mod group;
-mod number;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::shape::Shape;
 use crate::data::Task;
 use crate::operator::Stop;
 use crate::{Error, Result};
-pub use batch::Measure;
-pub(super) use batch::{Batch, labels_of};
-use batch::{acts, widest};
+pub(super) use batch::Batch;
+use batch::{acts, labels_of, widest};
 use group::{Group, Work};
-use number::Real;
 
 /// Rows that go through the layers together: enough for the matrix products, few enough for the
 /// cache.
@@ -30,17 +28,34 @@ const SMALL_TILE: usize = 64;
 /// Groups of tiles, at most, each with a gradient of its own.
 const GROUPS: usize = 8;
 
+/// How good a network is on a set.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Measure {
+    pub(crate) rows: usize,
+    /// Mean squared error over rows and outputs; of several classes mean cross-entropy over rows.
+    pub(crate) loss: f64,
+    /// Rows whose class is right; none for regression.
+    pub(crate) right: Option<usize>,
+}
+
+impl Measure {
+    /// Fraction of the rows whose class is right.
+    pub(crate) fn accuracy(&self) -> Option<f64> {
+        self.right.map(|right| right as f64 / self.rows.max(1) as f64)
+    }
+}
+
 /// Computes losses and gradients of one network shape, in memory for batches of some size.
-pub(super) struct Engine<T> {
+pub(super) struct Engine {
     shape: Shape,
     task: Task,
     /// Rows of a tile.
     tile: usize,
-    groups: Vec<Group<T>>,
+    groups: Vec<Group>,
     stop: Stop,
 }
 
-impl<T: Real> Engine<T> {
+impl Engine {
     /// For batches of at most `batch` rows; `stop` ends a pass within a tile.
     pub(super) fn new(shape: &Shape, task: Task, batch: usize, stop: &Stop) -> Self {
         let [tile, groups] = sizes(batch, shape.weights());
@@ -56,31 +71,25 @@ impl<T: Real> Engine<T> {
         let numbers = (tile as u64) * (widths as u64) + shape.weights() as u64;
         let labels =
             tile * (4 * labels_of(shape, task) + if task == Task::Multiclass { 2 } else { 0 });
-        groups as u64 * (numbers * size_of::<T>() as u64 + labels as u64)
-    }
-
-    /// The mean loss of a batch; its gradient is in [`gradient`](Self::gradient) then.
-    ///
-    /// # Errors
-    /// The pass was ended on request.
-    pub(super) fn descend(&mut self, weights: &[T], batch: &Batch<'_>) -> Result<f64> {
-        self.pass(weights, batch, true).map(|measure| measure.loss)
-    }
-
-    /// How good the network is on a batch of any size.
-    ///
-    /// # Errors
-    /// The pass was ended on request.
-    pub(super) fn measure(&mut self, weights: &[T], batch: &Batch<'_>) -> Result<Measure> {
-        self.pass(weights, batch, false)
+        groups as u64 * (numbers * size_of::<f32>() as u64 + labels as u64)
     }
 
     /// The gradient of the mean loss.
-    pub(super) fn gradient(&self) -> &[T] {
+    pub(super) fn gradient(&self) -> &[f32] {
         &self.groups[0].gradient
     }
 
-    fn pass(&mut self, weights: &[T], batch: &Batch<'_>, back: bool) -> Result<Measure> {
+    /// How good the network is on a batch; or, with `back`, its loss and the gradient of that, for
+    /// batches of at most the size it was made for.
+    ///
+    /// # Errors
+    /// The pass was ended on request.
+    pub(super) fn pass(
+        &mut self,
+        weights: &[f32],
+        batch: &Batch<'_>,
+        back: bool,
+    ) -> Result<Measure> {
         let rows = batch.rows.len();
         let tile = self.tile;
         let tiles = rows.div_ceil(tile);
@@ -88,7 +97,7 @@ impl<T: Real> Engine<T> {
         let terms = if self.task == Task::Multiclass { rows } else { rows * self.shape.outputs() };
         // The square has the slope 2.
         let slope = if self.task == Task::Multiclass { 1.0 } else { 2.0 };
-        let scale = back.then(|| T::of(-slope / terms.max(1) as f64));
+        let scale = back.then(|| (-slope / terms.max(1) as f64) as f32);
         let work = Work {
             shape: &self.shape,
             task: self.task,
@@ -98,7 +107,7 @@ impl<T: Real> Engine<T> {
             scale,
             stop: &self.stop,
         };
-        let run = |(g, group): (usize, &mut Group<T>)| {
+        let run = |(g, group): (usize, &mut Group)| {
             group.run(&work, g * tiles / groups..(g + 1) * tiles / groups);
         };
         match &mut self.groups[..groups] {
@@ -129,7 +138,7 @@ fn sizes(batch: usize, weights: usize) -> [usize; 2] {
 }
 
 /// Adds the gradients of all groups to that of the first, in their order.
-fn add_up<T: Real>(groups: &mut [Group<T>]) {
+fn add_up(groups: &mut [Group]) {
     const CHUNK: usize = 1 << 14;
     let Some((first, rest)) = groups.split_first_mut() else { return };
     if rest.is_empty() {
@@ -137,8 +146,8 @@ fn add_up<T: Real>(groups: &mut [Group<T>]) {
     }
     first.gradient.par_chunks_mut(CHUNK).enumerate().for_each(|(at, sum)| {
         for group in rest.iter() {
-            let part = &group.gradient[at * CHUNK..][..sum.len()];
-            sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += *part);
+            let own = &group.gradient[at * CHUNK..][..sum.len()];
+            sum.iter_mut().zip(own).for_each(|(sum, own)| *sum += *own);
         }
     });
 }
@@ -181,8 +190,41 @@ mod tests {
         Problem { data, labels, task }
     }
 
-    fn weights(shape: &Shape) -> Vec<f64> {
-        shape.initial(1).iter().map(|&w| 2.0 * f64::from(w)).collect()
+    fn weights(shape: &Shape) -> Vec<f32> {
+        shape.initial(1).iter().map(|&w| 2.0 * w).collect()
+    }
+
+    /// The loss in double precision, by the definitions, and the rows whose class is right.
+    fn by_definition(shape: &Shape, task: Task, weights: &[f64], batch: &Batch<'_>) -> Measure {
+        let Values::F32(values) = &batch.set.data.values else { panic!("floats") };
+        let (d, width) = (shape.inputs(), labels_of(shape, task));
+        let (mut loss, mut right) = (0.0, 0);
+        for row in batch.rows.clone().map(|row| batch.place(row)) {
+            let scale = f64::from(batch.scale);
+            let mut x: Vec<f64> =
+                values[row * d..][..d].iter().map(|&x| scale * f64::from(x)).collect();
+            for layer in shape.layers() {
+                let product = |w: &[f64]| w.iter().zip(&x).map(|(w, x)| w * x).sum::<f64>();
+                let out = weights[layer.range.clone()].chunks(layer.inputs).map(product);
+                x = out.map(|z| if layer.relu { z.max(0.0) } else { z }).collect();
+            }
+            if shape.head == Head::Sum {
+                x = vec![x.iter().sum()];
+            }
+            let labels = &batch.set.labels[row * width..][..width];
+            if task == Task::Multiclass {
+                let label = labels[0] as usize;
+                loss += x.iter().map(|z| z.exp()).sum::<f64>().ln() - x[label];
+                right += usize::from(x.iter().all(|&z| z <= x[label]));
+            } else {
+                let squares = x.iter().zip(labels).map(|(z, &y)| (f64::from(y) - z).powi(2));
+                loss += squares.sum::<f64>() / shape.outputs() as f64;
+                right += usize::from((x[0] >= 0.5) == (labels[0] >= 0.5));
+            }
+        }
+        let rows = batch.rows.len();
+        let right = (task != Task::Regression).then_some(right);
+        Measure { rows, loss: loss / rows as f64, right }
     }
 
     /// Central differences of the loss; the network is piecewise smooth, and few steps cross an
@@ -190,55 +232,41 @@ mod tests {
     #[test]
     fn gradients_are_the_slopes_of_the_loss() {
         for (shape, task) in shapes() {
-            // Three tiles, and rows out of order.
-            let set = &problem(600, &shape, task);
-            let order = Some(Permutation::new(1, 2, 600));
-            let batch = Batch { set, rows: 3..600, order, scale: 0.5 };
-            let mut engine = Engine::new(&shape, task, 600, &Stop::new());
-            let mut w = weights(&shape);
-            let loss = engine.descend(&w, &batch).unwrap();
-            let gradient = engine.gradient().to_vec();
-            let largest = gradient.iter().fold(0.0_f64, |top, g| top.max(g.abs()));
-            assert!(loss > 0.01 && largest > 1e-3, "{shape:?} {task:?}");
-            let step = 1e-7;
-            for (j, g) in gradient.iter().enumerate() {
-                let mut at = |value: f64| {
-                    let before = std::mem::replace(&mut w[j], value);
-                    let loss = engine.measure(&w, &batch).unwrap().loss;
-                    w[j] = before;
-                    loss
-                };
-                let (up, down) = (at(weights(&shape)[j] + step), at(weights(&shape)[j] - step));
-                let slope = (up - down) / (2.0 * step);
-                assert!(
-                    (slope - g).abs() < 1e-5 * largest.max(1.0),
-                    "{shape:?} {task:?} {j}: {slope} {g}"
-                );
-            }
-        }
-    }
-
-    /// Single precision takes other products and the core's losses.
-    #[test]
-    fn single_precision_agrees_with_double() {
-        for (shape, task) in shapes() {
+            // Three tiles, and rows out of order or as they lie.
             let set = &problem(700, &shape, task);
-            let batch = Batch { set, rows: 0..700, order: None, scale: 1.0 };
-            let double: Vec<f64> = weights(&shape);
-            let single: Vec<f32> = double.iter().map(|&w| w as f32).collect();
-            let mut one = Engine::new(&shape, task, 700, &Stop::new());
-            let mut two = Engine::new(&shape, task, 700, &Stop::new());
-            let losses =
-                (one.descend(&single, &batch).unwrap(), two.descend(&double, &batch).unwrap());
-            assert!((losses.0 / losses.1 - 1.0).abs() < 1e-5, "{losses:?}");
-            let largest = two.gradient().iter().fold(0.0_f64, |top, g| top.max(g.abs()));
-            for (a, b) in one.gradient().iter().zip(two.gradient()) {
-                assert!((f64::from(*a) - b).abs() < 1e-5 * largest, "{shape:?} {task:?} {a} {b}");
+            let order = Some(Permutation::new(1, 2, 700));
+            for batch in [
+                Batch { set, rows: 3..600, order, scale: 0.5 },
+                Batch { set, rows: 0..700, order: None, scale: 1.0 },
+            ] {
+                let mut engine = Engine::new(&shape, task, 700, &Stop::new());
+                let single = weights(&shape);
+                let mut w: Vec<f64> = single.iter().map(|&w| f64::from(w)).collect();
+                let loss = engine.pass(&single, &batch, true).unwrap().loss;
+                let gradient = engine.gradient().to_vec();
+                let measure = engine.pass(&single, &batch, false).unwrap();
+                let wanted = by_definition(&shape, task, &w, &batch);
+                assert_eq!((measure.rows, measure.right), (wanted.rows, wanted.right));
+                assert!((measure.loss / wanted.loss - 1.0).abs() < 1e-5, "{measure:?} {wanted:?}");
+                assert!((loss / wanted.loss - 1.0).abs() < 1e-5, "{loss} {wanted:?}");
+                let largest = gradient.iter().fold(0.0_f32, |top, g| top.max(g.abs()));
+                let largest = f64::from(largest);
+                assert!(loss > 0.01 && largest > 1e-3, "{shape:?} {task:?}");
+                let step = 1e-7;
+                for (j, g) in gradient.iter().enumerate() {
+                    let mut at = |step: f64| {
+                        let before = std::mem::replace(&mut w[j], f64::from(single[j]) + step);
+                        let loss = by_definition(&shape, task, &w, &batch).loss;
+                        w[j] = before;
+                        loss
+                    };
+                    let slope = (at(step) - at(-step)) / (2.0 * step);
+                    assert!(
+                        (slope - f64::from(*g)).abs() < 1e-5 * (largest + largest.max(1.0)),
+                        "{shape:?} {task:?} {j}: {slope} {g}"
+                    );
+                }
             }
-            let (one, two) =
-                (one.measure(&single, &batch).unwrap(), two.measure(&double, &batch).unwrap());
-            assert_eq!((one.rows, one.right), (two.rows, two.right));
-            assert_eq!(one.right.is_some(), task != Task::Regression);
         }
     }
 
@@ -252,9 +280,8 @@ mod tests {
             pool.install(|| {
                 let order = Some(Permutation::new(1, 2, 3000));
                 let mut engine = Engine::new(&shape, Task::Multiclass, 3000, &Stop::new());
-                let loss = engine
-                    .descend(&weights, &Batch { set, rows: 0..3000, order, scale: 1.0 })
-                    .unwrap();
+                let batch = Batch { set, rows: 0..3000, order, scale: 1.0 };
+                let loss = engine.pass(&weights, &batch, true).unwrap().loss;
                 let bits: Vec<u32> = engine.gradient().iter().map(|g| f32::to_bits(*g)).collect();
                 (loss.to_bits(), bits)
             })
@@ -275,9 +302,9 @@ mod tests {
             let data = Matrix::new(40, 5, values).unwrap();
             let set = &Problem { data, labels: labels.clone(), task: Task::Binary };
             let mut engine = Engine::new(&shape, Task::Binary, 40, &stop);
-            let loss = engine
-                .descend(&weights, &Batch { set, rows: 0..40, order: None, scale: 1.0 / 256.0 });
-            (loss.map(f64::to_bits).ok(), engine.gradient().to_vec())
+            let batch = Batch { set, rows: 0..40, order: None, scale: 1.0 / 256.0 };
+            let measure = engine.pass(&weights, &batch, true);
+            (measure.map(|m| m.loss.to_bits()).ok(), engine.gradient().to_vec())
         };
         assert_eq!(run(Values::U8(bytes.clone())), run(Values::F32(floats)));
         stop.ask();

@@ -3,17 +3,17 @@
 
 /// A matrix that lies row by row without gaps, or its transpose.
 #[derive(Clone, Copy)]
-pub(super) struct Mat<'a, T> {
-    data: &'a [T],
+pub(super) struct Mat<'a> {
+    data: &'a [f32],
     rows: usize,
     cols: usize,
     /// Steps from one row to the next and from one column to the next.
     steps: [isize; 2],
 }
 
-impl<'a, T> Mat<'a, T> {
+impl<'a> Mat<'a> {
     /// `rows`×`cols` numbers, row by row.
-    pub(super) fn new(data: &'a [T], rows: usize, cols: usize) -> Self {
+    pub(super) fn new(data: &'a [f32], rows: usize, cols: usize) -> Self {
         assert_eq!(
             Some(data.len()),
             rows.checked_mul(cols),
@@ -30,14 +30,7 @@ impl<'a, T> Mat<'a, T> {
 }
 
 /// `out = scale a b`, row by row; with `add`, `out += scale a b`.
-pub(super) fn product<T: Copy + 'static>(
-    out: &mut [T],
-    add: bool,
-    one: T,
-    scale: T,
-    a: Mat<'_, T>,
-    b: Mat<'_, T>,
-) {
+pub(super) fn product(out: &mut [f32], add: bool, scale: f32, a: Mat<'_>, b: Mat<'_>) {
     assert_eq!(a.cols, b.rows, "columns of the left factor");
     assert_eq!(Some(out.len()), a.rows.checked_mul(b.cols), "numbers of the product");
     // SAFETY: each matrix has exactly rows × cols numbers (asserted here and in `Mat::new`), and
@@ -57,7 +50,7 @@ pub(super) fn product<T: Copy + 'static>(
             b.data.as_ptr(),
             b.steps[1],
             b.steps[0],
-            one,
+            1.0,
             scale,
             false,
             false,
@@ -73,15 +66,15 @@ mod tests {
 
     #[test]
     fn products_are_those_of_the_definition() {
-        let a: Vec<f64> = (0..7 * 5).map(|i| f64::from(i % 11) - 4.0).collect();
-        let b: Vec<f64> = (0..5 * 3).map(|i| f64::from(i % 7) - 2.0).collect();
+        let a: Vec<f32> = (0..7 * 5).map(|i| (i % 11) as f32 - 4.0).collect();
+        let b: Vec<f32> = (0..5 * 3).map(|i| (i % 7) as f32 - 2.0).collect();
         let mut out = vec![1.0; 7 * 3];
-        product(&mut out, true, 1.0, -0.5, Mat::new(&a, 7, 5), Mat::new(&b, 5, 3));
-        let mut turned = vec![f64::NAN; 3 * 7];
-        product(&mut turned, false, 1.0, 2.0, Mat::new(&b, 5, 3).t(), Mat::new(&a, 7, 5).t());
+        product(&mut out, true, -0.5, Mat::new(&a, 7, 5), Mat::new(&b, 5, 3));
+        let mut turned = vec![f32::NAN; 3 * 7];
+        product(&mut turned, false, 2.0, Mat::new(&b, 5, 3).t(), Mat::new(&a, 7, 5).t());
         for i in 0..7 {
             for k in 0..3 {
-                let sum: f64 = (0..5).map(|j| a[i * 5 + j] * b[j * 3 + k]).sum();
+                let sum: f32 = (0..5).map(|j| a[i * 5 + j] * b[j * 3 + k]).sum();
                 assert_eq!((out[i * 3 + k], turned[k * 7 + i]), (1.0 - 0.5 * sum, 2.0 * sum));
             }
         }

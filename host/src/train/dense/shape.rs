@@ -22,24 +22,22 @@ pub enum Head {
 
 /// Widths from the inputs to the outputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shape {
+pub(crate) struct Shape {
     widths: Vec<usize>,
-    head: Head,
+    pub(crate) head: Head,
     /// Layers that have weights.
     layers: usize,
 }
 
 /// One layer of weights.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layer {
-    /// Numbers that it takes.
-    pub inputs: usize,
-    /// Numbers that it gives.
-    pub outputs: usize,
+pub(crate) struct Layer {
+    pub(crate) inputs: usize,
+    pub(crate) outputs: usize,
     /// Where its weights lie among all: `outputs` rows of `inputs` each.
-    pub range: Range<usize>,
+    pub(crate) range: Range<usize>,
     /// Whether negative outputs become 0.
-    pub relu: bool,
+    pub(crate) relu: bool,
 }
 
 impl Shape {
@@ -47,15 +45,7 @@ impl Shape {
     ///
     /// # Errors
     /// No hidden layer, a width of 0, more than 2³² - 1 weights, or a sum for several outputs.
-    ///
-    /// ```
-    /// use tamis_host::train::dense::{Head, Shape};
-    /// let shape = Shape::new(100, &[20, 10], 3, Head::Weights)?;
-    /// assert_eq!(shape.weights(), 100 * 20 + 20 * 10 + 10 * 3);
-    /// assert_eq!(Shape::new(100, &[20, 10], 1, Head::Sum)?.weights(), 100 * 20 + 20 * 10);
-    /// # Ok::<(), tamis_host::Error>(())
-    /// ```
-    pub fn new(inputs: usize, hidden: &[usize], outputs: usize, head: Head) -> Result<Self> {
+    pub(crate) fn new(inputs: usize, hidden: &[usize], outputs: usize, head: Head) -> Result<Self> {
         let widths: Vec<usize> = [&[inputs], hidden, &[outputs]].concat();
         if hidden.is_empty() || widths.contains(&0) {
             return Err(Error::new("a layer of the network is empty")
@@ -84,45 +74,31 @@ impl Shape {
         Ok(Self { widths, head, layers })
     }
 
-    /// Numbers of a row.
-    #[must_use]
-    pub fn inputs(&self) -> usize {
+    pub(crate) fn inputs(&self) -> usize {
         self.widths[0]
     }
 
-    /// Numbers of a prediction.
-    #[must_use]
-    pub fn outputs(&self) -> usize {
+    pub(crate) fn outputs(&self) -> usize {
         self.widths[self.widths.len() - 1]
     }
 
     /// Neurons of each hidden layer.
-    #[must_use]
-    pub fn hidden(&self) -> &[usize] {
+    pub(crate) fn hidden(&self) -> &[usize] {
         &self.widths[1..self.widths.len() - 1]
     }
 
-    /// How the outputs are made.
-    #[must_use]
-    pub fn head(&self) -> Head {
-        self.head
-    }
-
     /// The layers that have weights, in order.
-    #[must_use]
-    pub fn layers(&self) -> impl DoubleEndedIterator<Item = Layer> + ExactSizeIterator + '_ {
+    pub(crate) fn layers(&self) -> impl ExactSizeIterator<Item = Layer> + '_ {
         (0..self.layers).map(|l| self.layer(l))
     }
 
     /// Weights of all layers.
-    #[must_use]
-    pub fn weights(&self) -> usize {
+    pub(crate) fn weights(&self) -> usize {
         self.offset(self.layers)
     }
 
     /// Uniform in ±1/√inputs, layer by layer: what `PyTorch`'s `Linear` starts from.
-    #[must_use]
-    pub fn initial(&self, seed: u64) -> Vec<f32> {
+    pub(super) fn initial(&self, seed: u64) -> Vec<f32> {
         let mut weights = vec![0.0; self.weights()];
         for (l, layer) in self.layers().enumerate() {
             let mut rng = Rng::new(seed, INIT + l as u64);
@@ -132,8 +108,7 @@ impl Shape {
         weights
     }
 
-    /// Layer `l`.
-    pub(super) fn layer(&self, l: usize) -> Layer {
+    pub(crate) fn layer(&self, l: usize) -> Layer {
         let relu = l + 1 < self.widths.len() - 1;
         let range = self.offset(l)..self.offset(l + 1);
         Layer { inputs: self.widths[l], outputs: self.widths[l + 1], range, relu }

@@ -2,25 +2,33 @@
 
 use super::*;
 use crate::data::{Matrix, Task, Values, planted};
-use crate::train::dense::{Head, Optimiser, Rates, Shape};
-use std::path::Path;
+use crate::train::budget::Budget;
+use crate::train::dense::job::ImpSettings;
+use crate::train::dense::{Optimiser, Rates};
 use tamis::base::dims::Dims;
 use tamis::network::gates::Signs;
 
-fn planted(rows: usize) -> planted::Planted {
-    planted::network(Dims::new(rows, 10, 3, 8), Signs::Positive, 2).unwrap()
+fn problem() -> Problem {
+    let planted = planted::network(Dims::new(300, 10, 3, 8), Signs::Positive, 2).unwrap();
+    Problem { data: planted.data, labels: planted.labels, task: Task::Regression }
 }
 
-fn options() -> ImpOptions {
-    let shape = Shape::new(10, &[6, 4], 1, Head::Weights).unwrap();
-    let usual = ImpOptions::new(shape, Task::Regression, 11);
-    ImpOptions { epochs: 4, batch: 64, rewind: 1, rates: Rates::constant(0.01), ..usual }
+fn settings() -> ImpSettings {
+    let rates = Some(Rates::constant(0.01));
+    ImpSettings { epochs: 4, batch: 64, rewind: 1, rates, test: Some(problem()), ..default() }
 }
 
-fn train(options: &ImpOptions, keep: Option<&LevelFolder>) -> Result<Imp> {
-    let planted = planted(300);
-    let set = &Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
-    imp(set, Some(set), options, keep, &Stop::new(), |_| true)
+fn default() -> ImpSettings {
+    ImpSettings::default()
+}
+
+fn job<'a>(problem: &Problem, settings: &'a ImpSettings, nnz: usize) -> Result<ImpJob<'a>> {
+    ImpJob::new(problem, settings, Budget::nnz(nnz), &[6, 4], 0)
+}
+
+fn train(settings: &ImpSettings, folder: Option<&Path>) -> Result<Imp> {
+    let problem = problem();
+    imp(&problem, &job(&problem, settings, 11)?, folder, true, &Stop::new(), &mut |_| true)
 }
 
 fn count(mask: &[bool]) -> usize {
@@ -29,9 +37,9 @@ fn count(mask: &[bool]) -> usize {
 
 #[test]
 fn rounds_drop_their_part_and_end_at_exactly_s() {
-    let shape = Shape::new(10, &[10], 1, Head::Weights).unwrap();
-    let counts = |nnz, part| {
-        ImpOptions { part, ..ImpOptions::new(shape.clone(), Task::Regression, nnz) }.counts()
+    let counts = |nnz, prune| {
+        let settings = ImpSettings { prune, ..default() };
+        ImpJob::new(&problem(), &settings, Budget::nnz(nnz), &[10], 0).unwrap().counts()
     };
     assert_eq!(counts(90, 0.1), [110, 99, 90]);
     assert_eq!(counts(95, 0.1), [110, 99, 95]);
@@ -45,14 +53,15 @@ fn rounds_drop_their_part_and_end_at_exactly_s() {
 
 #[test]
 fn the_mask_only_shrinks_and_the_result_has_exactly_s() {
-    for (optimiser, part) in
+    for (optimiser, prune) in
         [(Optimiser::Adam, 0.1), (Optimiser::Sgd { momentum: 0.9 }, 0.2), (Optimiser::Adam, 1.0)]
     {
-        let options = ImpOptions { optimiser, part, rates: Rates::constant(0.003), ..options() };
+        let rates = Some(Rates::constant(0.003));
+        let settings = ImpSettings { optimiser, prune, rates, keep_levels: true, ..settings() };
         let folder = tempfile::tempdir().unwrap();
-        let keep = LevelFolder { folder: folder.path().into(), resume: false, levels: true };
-        let done = train(&options, Some(&keep)).unwrap();
-        assert_eq!((count(&done.mask), done.levels.len()), (11, options.counts().len()));
+        let done = train(&settings, Some(folder.path())).unwrap();
+        let levels = job(&problem(), &settings, 11).unwrap().counts().len();
+        assert_eq!((count(&done.mask), done.levels.len()), (11, levels));
         assert!(done.weights.iter().zip(&done.mask).all(|(&w, &kept)| (w != 0.0) == kept));
         let masks: Vec<Vec<u8>> =
             (0..done.levels.len()).map(|level| level_mask(folder.path(), level)).collect();
@@ -87,34 +96,35 @@ fn level_mask(folder: &Path, level: usize) -> Vec<u8> {
 
 #[test]
 fn threads_and_the_folder_change_no_bit() {
-    let run = |threads, keep: Option<&LevelFolder>| {
+    let run = |threads, folder: Option<&Path>| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| train(&ImpOptions { batch: 0, ..options() }, keep)).unwrap()
+        pool.install(|| train(&ImpSettings { batch: 0, ..settings() }, folder)).unwrap()
     };
     let one = run(1, None);
     let folder = tempfile::tempdir().unwrap();
-    let keep = LevelFolder { folder: folder.path().join("new/run"), resume: true, levels: false };
-    assert_eq!([run(3, None), run(2, Some(&keep))], [one.clone(), one]);
+    let new = folder.path().join("new/run");
+    assert_eq!([run(3, None), run(2, Some(&new))], [one.clone(), one]);
 }
 
 #[test]
 fn a_run_goes_on_to_the_same_bits_from_every_level() {
-    let options = options();
-    let whole = train(&options, None).unwrap();
-    let planted = planted(300);
-    let set = &Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
+    let settings = settings();
+    let whole = train(&settings, None).unwrap();
+    let problem = problem();
+    let job = job(&problem, &settings, 11).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let keep = LevelFolder { folder: folder.path().into(), resume: true, levels: false };
+    let keep = Some(folder.path());
     // Every call does a level and two epochs more, until all are done.
+    let level = |epoch: u64| if epoch <= 4 { 0 } else { 1 + (epoch - 5) / 3 };
     let (mut calls, mut stopped) = (0, true);
     while stopped {
         let mut first = None;
-        let part = imp(set, Some(set), &options, Some(&keep), &Stop::new(), |progress| {
-            let first = *first.get_or_insert(progress.level);
-            progress.level == first || progress.epoch % 3 != 0
-        });
-        let part = part.unwrap();
-        assert_eq!(count(&part.mask), options.nnz);
+        let mut observe = |progress: Epoch| {
+            let level = level(progress.epoch);
+            level == *first.get_or_insert(level) || progress.epoch % 3 != 0
+        };
+        let part = imp(&problem, &job, keep, true, &Stop::new(), &mut observe).unwrap();
+        assert_eq!(count(&part.mask), job.nnz);
         calls += 1;
         stopped = part.stopped;
         if !stopped {
@@ -123,66 +133,66 @@ fn a_run_goes_on_to_the_same_bits_from_every_level() {
     }
     assert!(calls > 5, "{calls}");
     // A finished run is there at once.
-    let again =
-        imp(set, Some(set), &options, Some(&keep), &Stop::new(), |_| panic!("trained again"))
-            .unwrap();
+    let mut never = |_| panic!("trained again");
+    let again = imp(&problem, &job, keep, true, &Stop::new(), &mut never).unwrap();
     assert_eq!(again, whole);
 }
 
 #[test]
 fn other_settings_other_data_and_damaged_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let new = LevelFolder { folder: folder.path().into(), resume: false, levels: false };
-    let keep = LevelFolder { resume: true, ..new.clone() };
-    let whole = train(&options(), Some(&keep)).unwrap();
-    let error = |options: &ImpOptions, keep| train(options, Some(keep)).unwrap_err().to_string();
-    assert!(error(&options(), &new).contains("--resume"));
-    for (name, other) in [
-        ("seed", ImpOptions { seed: 1, ..options() }),
-        ("nnz", ImpOptions { nnz: 12, ..options() }),
-        ("rates", ImpOptions { rates: Rates::constant(0.1), ..options() }),
-        (
-            "hidden",
-            ImpOptions { shape: Shape::new(10, &[4, 6], 1, Head::Weights).unwrap(), ..options() },
-        ),
+    let keep = folder.path();
+    let whole = train(&settings(), Some(keep)).unwrap();
+    let mut problem = problem();
+    let error = |problem: &Problem, settings: &ImpSettings, nnz, hidden: &[usize], seed, resume| {
+        let job = ImpJob::new(problem, settings, Budget::nnz(nnz), hidden, seed).unwrap();
+        let done = imp(problem, &job, Some(keep), resume, &Stop::new(), &mut |_| true);
+        done.unwrap_err().to_string()
+    };
+    let usual = &settings();
+    assert!(error(&problem, usual, 11, &[6, 4], 0, false).contains("--resume"));
+    let rates = &ImpSettings { rates: Some(Rates::constant(0.1)), ..settings() };
+    for (name, error) in [
+        ("seed", error(&problem, usual, 11, &[6, 4], 1, true)),
+        ("nnz", error(&problem, usual, 12, &[6, 4], 0, true)),
+        ("rates", error(&problem, rates, 11, &[6, 4], 0, true)),
+        ("hidden", error(&problem, usual, 11, &[4, 6], 0, true)),
     ] {
-        let error = error(&other, &keep);
         assert!(
             error.contains("other settings") && error.contains(&format!("expected: {name}")),
             "{error}"
         );
     }
-    let mut planted = planted(300);
-    planted.labels[7] += 1.0;
-    let set = &Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
-    let other =
-        imp(set, None, &options(), Some(&keep), &Stop::new(), |_| true).unwrap_err().to_string();
+    problem.labels[7] += 1.0;
+    let other = error(&problem, usual, 11, &[6, 4], 0, true);
     assert!(other.contains("expected: data"), "{other}");
     let path = folder.path().join("imp.npz");
     let bytes = std::fs::read(&path).unwrap();
-    assert_eq!(train(&options(), Some(&keep)).unwrap(), whole);
+    assert_eq!(train(&settings(), Some(keep)).unwrap(), whole);
     // Every cut and every flip of a byte is refused or changes nothing, and never panics.
     for at in (0..bytes.len()).step_by(37) {
         let mut wrong = bytes.clone();
         wrong[at] ^= 0x10;
         std::fs::write(&path, &wrong).unwrap();
-        if let Ok(found) = train(&options(), Some(&keep)) {
+        if let Ok(found) = train(&settings(), Some(keep)) {
             assert_eq!(found, whole, "flip at {at}");
         }
         std::fs::write(&path, &bytes[..at]).unwrap();
-        assert!(train(&options(), Some(&keep)).is_err(), "cut at {at}");
+        assert!(train(&settings(), Some(keep)).is_err(), "cut at {at}");
     }
 }
 
 #[test]
 fn an_end_before_the_first_step_has_no_result_and_later_ones_have_s_weights() {
-    let planted = planted(300);
-    let set = &Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
+    let (problem, settings) = (problem(), settings());
+    let job = job(&problem, &settings, 11).unwrap();
     let stop = Stop::new();
     stop.ask();
-    assert!(imp(set, None, &options(), None, &stop, |_| true).unwrap_err().is_interrupted());
+    let ended = imp(&problem, &job, None, false, &stop, &mut |_| true).unwrap_err();
+    assert!(ended.is_interrupted());
     for epochs in [1, 6] {
-        let done = imp(set, None, &options(), None, &Stop::new(), |p| p.epoch < epochs).unwrap();
+        let mut observe = |progress: Epoch| progress.epoch < epochs;
+        let done = imp(&problem, &job, None, false, &Stop::new(), &mut observe).unwrap();
         assert_eq!((done.stopped, count(&done.mask)), (true, 11));
         assert_eq!(done.levels.len(), usize::from(epochs > 4));
     }
@@ -190,16 +200,11 @@ fn an_end_before_the_first_step_has_no_result_and_later_ones_have_s_weights() {
 
 #[test]
 fn weights_of_zero_survive_where_they_are_needed() {
-    let options = ImpOptions {
-        epochs: 1,
-        rewind: 0,
-        rates: Rates { rate: 1e-30, ..Rates::constant(1.0) },
-        ..options()
-    };
     let data = Matrix::new(4, 10, Values::U8(vec![0; 40])).unwrap();
-    let stop = Stop::new();
     let problem = Problem { data, labels: vec![0.0; 4], task: Task::Regression };
-    let mut run = Run::new(&problem, None, &options, &stop);
+    let (settings, stop) = (settings(), Stop::new());
+    let job = job(&problem, &settings, 11).unwrap();
+    let mut run = Run::new(&problem, &job, &stop);
     run.weights.fill(0.0);
     run.weights[50] = -1.0;
     run.prune(11).unwrap();
@@ -209,29 +214,22 @@ fn weights_of_zero_survive_where_they_are_needed() {
 
 #[test]
 fn steps_that_diverge_are_named() {
-    let options = ImpOptions {
+    let settings = ImpSettings {
         optimiser: Optimiser::Sgd { momentum: 0.9 },
-        rates: Rates::constant(f32::MAX),
-        ..options()
+        rates: Some(Rates::constant(f32::MAX)),
+        ..settings()
     };
-    let error = train(&options, None).unwrap_err().to_string();
+    let error = train(&settings, None).unwrap_err().to_string();
     assert!(error.contains("diverged") && error.contains("--rate"), "{error}");
 }
 
 #[test]
-fn sets_and_settings_out_of_bounds_are_refused() {
-    let refused = |options: ImpOptions| train(&options, None).unwrap_err().to_string();
-    assert!(refused(ImpOptions { nnz: 0, ..options() }).contains("--nnz 1 to 88"));
-    assert!(refused(ImpOptions { nnz: 89, ..options() }).contains("--nnz 1 to 88"));
-    assert!(refused(ImpOptions { part: 0.0, ..options() }).contains("--prune-part"));
-    assert!(refused(ImpOptions { part: f64::NAN, ..options() }).contains("--prune-part"));
-    assert!(refused(ImpOptions { rewind: 4, ..options() }).contains("--rewind 0 to 3"));
-    let other = Shape::new(9, &[6], 1, Head::Weights).unwrap();
-    assert!(refused(ImpOptions { shape: other, ..options() }).contains("columns"));
-    let other = Shape::new(10, &[6], 2, Head::Weights).unwrap();
-    assert!(refused(ImpOptions { shape: other.clone(), ..options() }).contains("labels"));
-    assert!(
-        refused(ImpOptions { shape: other, task: Task::Multiclass, ..options() })
-            .contains("classes")
-    );
+fn settings_out_of_bounds_are_refused() {
+    let refused =
+        |settings: ImpSettings, nnz| job(&problem(), &settings, nnz).unwrap_err().to_string();
+    assert!(refused(settings(), 0).contains("--nnz 1 to 88"));
+    assert!(refused(settings(), 89).contains("--nnz 1 to 88"));
+    assert!(refused(ImpSettings { prune: 0.0, ..settings() }, 11).contains("--prune-part"));
+    assert!(refused(ImpSettings { prune: f64::NAN, ..settings() }, 11).contains("--prune-part"));
+    assert!(refused(ImpSettings { rewind: 4, ..settings() }, 11).contains("--rewind 0 to 3"));
 }

@@ -1,31 +1,11 @@
-//! Rows, labels and scores of a batch, and the widths that a pass needs.
+//! Rows of a batch, and the widths that a pass needs.
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
 use tamis::base::rng::Permutation;
 
 use crate::data::{Problem, Task};
 use crate::train::dense::shape::{Head, Shape};
-
-/// How good a network is on a set.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Measure {
-    /// Rows.
-    pub rows: usize,
-    /// Mean squared error over rows and outputs; of several classes mean cross-entropy over rows.
-    pub loss: f64,
-    /// Rows whose class is right; none for regression.
-    pub right: Option<usize>,
-}
-
-impl Measure {
-    /// Fraction of the rows whose class is right.
-    #[must_use]
-    pub fn accuracy(&self) -> Option<f64> {
-        self.right.map(|right| right as f64 / self.rows.max(1) as f64)
-    }
-}
 
 /// Rows of a set, as a step takes them.
 #[derive(Clone)]
@@ -47,7 +27,7 @@ impl Batch<'_> {
 
 /// Widths of what the layers give, and of the sum behind them where there is one.
 pub(super) fn acts(shape: &Shape) -> impl Iterator<Item = usize> + '_ {
-    let sum = (shape.head() == Head::Sum).then_some(1);
+    let sum = (shape.head == Head::Sum).then_some(1);
     shape.layers().map(|layer| layer.outputs).chain(sum)
 }
 
@@ -57,6 +37,6 @@ pub(super) fn widest(shape: &Shape) -> usize {
 }
 
 /// Labels of a row.
-pub(in crate::train::dense) fn labels_of(shape: &Shape, task: Task) -> usize {
+pub(super) fn labels_of(shape: &Shape, task: Task) -> usize {
     if task == Task::Multiclass { 1 } else { shape.outputs() }
 }

@@ -2,44 +2,44 @@
 
 use std::ops::Range;
 
+use tamis::learn::loss;
+
 use super::batch::{Batch, acts, labels_of, widest};
-use super::number::Real;
 use crate::data::{Task, Values};
 use crate::operator::Stop;
 use crate::train::dense::product::{Mat, product};
 use crate::train::dense::shape::{Head, Shape};
 
 /// Memory of one group of tiles, and what it sums up.
-pub(super) struct Group<T> {
+pub(super) struct Group {
     /// Rows of a tile that do not lie together or are scaled; empty until there are such.
-    x: Vec<T>,
+    x: Vec<f32>,
     /// Outputs of each layer, those of the last one where the head is a sum included.
-    acts: Vec<Vec<T>>,
+    acts: Vec<Vec<f32>>,
     /// Residuals of two neighbouring layers.
-    back: [Vec<T>; 2],
+    back: [Vec<f32>; 2],
     labels: Vec<f32>,
     classes: Vec<u16>,
-    pub(super) gradient: Vec<T>,
+    pub(super) gradient: Vec<f32>,
     pub(super) loss: f64,
     pub(super) right: usize,
-    /// What went wrong, if anything did.
     pub(super) failed: Option<tamis::Error>,
 }
 
 /// One pass, as every group sees it.
-pub(super) struct Work<'a, T> {
+pub(super) struct Work<'a> {
     pub(super) shape: &'a Shape,
     pub(super) task: Task,
-    pub(super) weights: &'a [T],
+    pub(super) weights: &'a [f32],
     pub(super) batch: &'a Batch<'a>,
     pub(super) tile: usize,
     /// Factor from residuals to the gradient; none for the loss alone.
-    pub(super) scale: Option<T>,
+    pub(super) scale: Option<f32>,
     pub(super) stop: &'a Stop,
 }
 
-impl<T: Real> Work<'_, T> {
-    fn weights(&self, layer: usize) -> Mat<'_, T> {
+impl Work<'_> {
+    fn weights(&self, layer: usize) -> Mat<'_> {
         let layer = self.shape.layer(layer);
         Mat::new(&self.weights[layer.range], layer.outputs, layer.inputs)
     }
@@ -53,38 +53,28 @@ impl<T: Real> Work<'_, T> {
 }
 
 /// The inputs of `rows`: where they lie, or gathered and scaled in `x`.
-fn inputs<'a, T: Real>(x: &'a mut Vec<T>, batch: &Batch<'a>, rows: Range<usize>) -> &'a [T] {
-    let d = batch.set.data.cols;
+fn inputs<'a>(x: &'a mut Vec<f32>, batch: &Batch<'a>, rows: Range<usize>) -> &'a [f32] {
+    let (d, scale) = (batch.set.data.cols, batch.scale);
     if let Values::F32(values) = &batch.set.data.values
         && batch.order.is_none()
-        && batch.scale == 1.0
-        && let Some(own) = T::own(values)
+        && scale == 1.0
     {
-        return &own[rows.start * d..rows.end * d];
+        return &values[rows.start * d..rows.end * d];
     }
     if x.len() < rows.len() * d {
-        *x = vec![T::default(); rows.len() * d];
+        *x = vec![0.0; rows.len() * d];
     }
     let x = &mut x[..rows.len() * d];
-    let place = |at: usize| batch.place(rows.start + at) * d;
-    match &batch.set.data.values {
-        Values::F32(values) => {
-            let scale = f64::from(batch.scale);
-            for (at, x) in x.chunks_exact_mut(d).enumerate() {
-                let row = &values[place(at)..][..d];
-                match T::own(row).filter(|_| batch.scale == 1.0) {
-                    Some(row) => x.copy_from_slice(row),
-                    None => {
-                        x.iter_mut().zip(row).for_each(|(x, v)| *x = T::of(f64::from(*v) * scale));
-                    }
-                }
+    for (row, x) in rows.zip(x.chunks_exact_mut(d)) {
+        let from = batch.place(row) * d;
+        match &batch.set.data.values {
+            Values::F32(values) => {
+                x.iter_mut().zip(&values[from..][..d]).for_each(|(x, v)| *x = v * scale);
             }
-        }
-        Values::U8(values) => {
-            let scale = T::of(f64::from(batch.scale));
-            for (at, x) in x.chunks_exact_mut(d).enumerate() {
-                let row = &values[place(at)..][..d];
-                x.iter_mut().zip(row).for_each(|(x, v)| *x = T::byte(*v) * scale);
+            Values::U8(values) => {
+                x.iter_mut()
+                    .zip(&values[from..][..d])
+                    .for_each(|(x, b)| *x = f32::from(*b) * scale);
             }
         }
     }
@@ -92,58 +82,54 @@ fn inputs<'a, T: Real>(x: &'a mut Vec<T>, batch: &Batch<'a>, rows: Range<usize>)
 }
 
 /// Outputs of all layers for `n` rows.
-fn forward<T: Real>(work: &Work<'_, T>, x: &[T], acts: &mut [Vec<T>], n: usize) {
-    let zero = T::default();
+fn forward(work: &Work<'_>, x: &[f32], acts: &mut [Vec<f32>], n: usize) {
     for (l, layer) in work.shape.layers().enumerate() {
         let (before, from) = acts.split_at_mut(l);
         let left = before.last().map_or(x, |act| &act[..n * layer.inputs]);
         let out = &mut from[0][..n * layer.outputs];
-        product(out, false, T::ONE, T::ONE, Mat::new(left, n, layer.inputs), work.weights(l).t());
+        product(out, false, 1.0, Mat::new(left, n, layer.inputs), work.weights(l).t());
         if layer.relu {
             // What is no number stays so, and is found out.
-            out.iter_mut().for_each(|z| *z = if *z <= zero { zero } else { *z });
+            out.iter_mut().for_each(|z| *z = if *z <= 0.0 { 0.0 } else { *z });
         }
     }
-    if work.shape.head() == Head::Sum
+    if work.shape.head == Head::Sum
         && let [.., neurons, out] = acts
     {
         let width = neurons.len() / out.len();
         for (out, neurons) in out.iter_mut().zip(neurons.chunks_exact(width)).take(n) {
-            *out = zero;
+            *out = 0.0;
             neurons.iter().for_each(|a| *out += *a);
         }
     }
 }
 
 /// How many of the rows have the right class.
-fn right<T: Real>(work: &Work<'_, T>, rows: Range<usize>, out: &[T]) -> usize {
+fn right(work: &Work<'_>, rows: Range<usize>, out: &[f32]) -> usize {
     let mut count = 0;
     let outputs = work.shape.outputs();
     match work.task {
         Task::Regression => {}
-        Task::Binary => {
-            let half = T::of(0.5);
-            work.label_rows(rows, outputs, |at, label| {
-                count += usize::from((out[at] >= half) == (label[0] >= 0.5));
-            });
-        }
+        Task::Binary => work.label_rows(rows, outputs, |at, label| {
+            count += usize::from((out[at] >= 0.5) == (label[0] >= 0.5));
+        }),
         Task::Multiclass => work.label_rows(rows, 1, |at, label| {
-            count += usize::from(T::best(&out[at * outputs..][..outputs]) == label[0] as usize);
+            count += usize::from(loss::best(&out[at * outputs..][..outputs]) == label[0] as usize);
         }),
     }
     count
 }
 
-impl<T: Real> Group<T> {
+impl Group {
     pub(super) fn new(shape: &Shape, task: Task, tile: usize) -> Self {
         let classes = if task == Task::Multiclass { tile } else { 0 };
         Self {
             x: Vec::new(),
-            acts: acts(shape).map(|width| vec![T::default(); tile * width]).collect(),
-            back: [(); 2].map(|()| vec![T::default(); tile * widest(shape)]),
+            acts: acts(shape).map(|width| vec![0.0; tile * width]).collect(),
+            back: [(); 2].map(|()| vec![0.0; tile * widest(shape)]),
             labels: vec![0.0; tile * labels_of(shape, task)],
             classes: vec![0; classes],
-            gradient: vec![T::default(); shape.weights()],
+            gradient: vec![0.0; shape.weights()],
             loss: 0.0,
             right: 0,
             failed: None,
@@ -151,7 +137,7 @@ impl<T: Real> Group<T> {
     }
 
     /// Runs the tiles of the group.
-    pub(super) fn run(&mut self, work: &Work<'_, T>, tiles: Range<usize>) {
+    pub(super) fn run(&mut self, work: &Work<'_>, tiles: Range<usize>) {
         (self.loss, self.right, self.failed) = (0.0, 0, None);
         for tile in tiles.clone() {
             if work.stop.asked() {
@@ -169,35 +155,34 @@ impl<T: Real> Group<T> {
     }
 
     /// One tile; `add` where the gradient already holds that of others.
-    fn tile(&mut self, work: &Work<'_, T>, rows: Range<usize>, add: bool) -> tamis::Result<()> {
+    fn tile(&mut self, work: &Work<'_>, rows: Range<usize>, add: bool) -> tamis::Result<()> {
         let Self { x, acts, back, gradient, .. } = self;
         let n = rows.len();
         let x = inputs(x, work.batch, rows.clone());
         forward(work, x, acts, n);
-        let [first, second] = back;
+        let [mut residual, mut other] = back.each_mut().map(|back| &mut back[..]);
         let outputs = work.shape.outputs();
-        let mut residual = &mut first[..];
-        let mut other = &mut second[..];
         residual[..n * outputs].copy_from_slice(&acts[acts.len() - 1][..n * outputs]);
         let out = &mut residual[..n * outputs];
         if work.scale.is_none() {
             self.right += right(work, rows.clone(), out);
         }
-        self.loss += match work.task {
+        let loss: f64 = match work.task {
             Task::Multiclass => {
                 work.label_rows(rows, 1, |at, row| self.classes[at] = row[0] as u16);
-                T::cross_entropy(&self.classes[..n], outputs, out)?
+                loss::cross_entropy(&self.classes[..n], outputs, out)?.into()
             }
             Task::Regression | Task::Binary => {
                 let put = |at: usize, row: &[f32]| {
                     self.labels[at * outputs..][..outputs].copy_from_slice(row);
                 };
                 work.label_rows(rows, outputs, put);
-                T::square(&self.labels[..n * outputs], out)?
+                loss::square(&self.labels[..n * outputs], out)?.into()
             }
         };
+        self.loss += loss;
         let Some(scale) = work.scale else { return Ok(()) };
-        if work.shape.head() == Head::Sum {
+        if work.shape.head == Head::Sum {
             // Every neuron of the last layer has the residual of the row.
             let width = work.shape.layer(work.shape.layers().len() - 1).outputs;
             for (all, one) in other.chunks_exact_mut(width).zip(&residual[..n]) {
@@ -209,15 +194,15 @@ impl<T: Real> Group<T> {
             let layer = work.shape.layer(l);
             if layer.relu {
                 for (r, a) in residual.iter_mut().zip(&acts[l][..n * layer.outputs]) {
-                    *r = if *a > T::default() { *r } else { T::default() };
+                    *r = if *a > 0.0 { *r } else { 0.0 };
                 }
             }
             let r = Mat::new(&residual[..n * layer.outputs], n, layer.outputs);
             let left = if l == 0 { x } else { &acts[l - 1][..n * layer.inputs] };
             let left = Mat::new(left, n, layer.inputs);
-            product(&mut gradient[layer.range], add, T::ONE, scale, r.t(), left);
+            product(&mut gradient[layer.range], add, scale, r.t(), left);
             if l > 0 {
-                product(&mut other[..n * layer.inputs], false, T::ONE, T::ONE, r, work.weights(l));
+                product(&mut other[..n * layer.inputs], false, 1.0, r, work.weights(l));
                 std::mem::swap(&mut residual, &mut other);
             }
         }
