@@ -12,7 +12,8 @@ use crate::base::file::{self, Aligned};
 use crate::data::Matrix;
 use crate::data::Task;
 use crate::model::Score;
-use crate::model::predict::{inputs_cut, predict_integers, predict_rows, score, threshold};
+use crate::model::predict::{inputs_cut, predict_integers, predict_rows};
+use crate::model::score::threshold;
 use crate::{Error, Result};
 
 /// A `.tamis` file in memory, found to be valid.
@@ -269,7 +270,7 @@ impl ModelFile {
     /// As [`view`](Self::view).
     pub fn score(&self, task: Task, labels: &[f32], predictions: &[f32]) -> Result<Score> {
         let opened = self.open()?;
-        Ok(score(opened.task(), opened.outputs(), task, labels, predictions))
+        Ok(Score::stored(opened.task(), opened.outputs(), task, labels, predictions))
     }
 
     /// The prediction for every row, `outputs` numbers each; runs on the current rayon pool.

@@ -28,7 +28,8 @@ use super::round::{MOST, Sparse, prune};
 use crate::base::Limits;
 use crate::data::Matrix;
 use crate::data::Task;
-use crate::model::predict::{integer_row, number, score};
+use crate::model::Score;
+use crate::model::predict::{integer_row, number};
 use crate::operator::Stop;
 use crate::{Error, Result};
 
@@ -119,7 +120,7 @@ pub(super) fn tune(
     let goal = Goal::new(frame.task, task, labels);
     let outputs = layers.last().filter(|_| signs.is_none()).map_or(1, |last| last.rows.len());
     let loss = |bytes: &[u8]| -> Result<f64> {
-        Ok(score(frame.task, outputs, task, labels, &predict_bytes(bytes, data)?).loss)
+        Ok(Score::stored(frame.task, outputs, task, labels, &predict_bytes(bytes, data)?).loss)
     };
     let mut best = (loss(&bytes)?, 0, bytes);
     let mut state = State::new(&layers);
