@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use tamis::store::wire::Choice;
 
 use super::console::Console;
 use super::console::{bytes, count, facts};
 use super::interrupt;
-use super::quantise::EncodingName;
+use super::parse;
+use super::quantise::ENCODINGS;
 use crate::base::file::{self, Kind};
 use crate::convert::{ExportForm, ExportReport, check_name, export};
-use crate::model::ModelFile;
+use crate::model::{Encodings, ModelFile};
 use crate::{Error, Result};
 
 /// Write a model as source code (Rust without std, or C99), for other programs (ONNX, safetensors),
@@ -50,8 +52,8 @@ pub(super) struct Export {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// How weights are held [default: smallest]; with --format tamis
-    #[arg(long, value_enum)]
-    encoding: Option<EncodingName>,
+    #[arg(long, value_parser = parse::named(ENCODINGS))]
+    encoding: Option<Encodings>,
     /// The file to write: .rs, .onnx, .safetensors or .tamis; of C the .c, with the .h beside it,
     /// or a folder for both
     #[arg(short, long, value_name = "OUT")]
@@ -114,8 +116,8 @@ impl Export {
             Format::Onnx => self.file(ExportForm::Onnx)?,
             Format::Safetensors => self.file(ExportForm::Safetensors)?,
             Format::Tamis => {
-                let encoding = self.encoding.unwrap_or(EncodingName::Smallest);
-                self.file(ExportForm::Tamis(encoding.into()))?
+                let smallest = Encodings::Chosen(Choice::Smallest);
+                self.file(ExportForm::Tamis(self.encoding.unwrap_or(smallest)))?
             }
         };
         if let Some(folder) = &place.folder {

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use tamis::base::dims::Dims;
+use tamis::network::gates::Signs;
 
 use super::common::Common;
 use super::console::Console;
 use super::console::count;
 use super::interrupt;
-use super::parse::{self, SignsName};
+use super::parse::{self, SIGNS};
 use crate::base::file::{self, Folder};
 use crate::base::{check_setting, room_for};
 use crate::data::planted::{self, Planted, PlantedDeep, PlantedNet};
@@ -50,8 +51,8 @@ enum Kind {
               value_parser = parse::whole::<usize>)]
         hidden: Vec<usize>,
         /// Signs of the output weights
-        #[arg(long, value_enum, default_value_t = SignsName::Positive)]
-        signs: SignsName,
+        #[arg(long, default_value = "positive", value_parser = parse::named(SIGNS))]
+        signs: Signs,
         /// Outputs, each a label of a row: half of the nonzero weights lead to them
         #[arg(long, value_name = "C", conflicts_with = "signs",
               value_parser = parse::whole::<usize>)]
@@ -193,8 +194,7 @@ impl Generate {
             Kind::Planted { size, hidden, signs, outputs } => match (hidden.as_slice(), outputs) {
                 (&[hidden], None) => {
                     let dims = size.check(hidden)?;
-                    let draw =
-                        || planted::network(dims, (*signs).into(), common.seed).map(Drawn::signed);
+                    let draw = || planted::network(dims, *signs, common.seed).map(Drawn::signed);
                     size.make("planted", &[hidden], None, common, draw)?
                 }
                 (&[hidden], Some(outputs)) => {
@@ -252,11 +252,11 @@ impl Sizes {
     fn make_deep(
         &self,
         hidden: &[usize],
-        signs: SignsName,
+        signs: Signs,
         outputs: usize,
         common: &Common,
     ) -> Result<Object> {
-        if signs != SignsName::Positive || hidden.len() > LAYERS {
+        if signs != Signs::Positive || hidden.len() > LAYERS {
             return Err(Error::new("such a network of several hidden layers cannot be planted")
                 .expected(format_args!(
                     "2 to {LAYERS} hidden layers, which are summed up with positive signs"

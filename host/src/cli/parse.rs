@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use tamis::learn::iht::{Refine, Step};
 use tamis::learn::train::Rank;
 use tamis::network::gates::{Empty, Signs};
@@ -12,52 +13,43 @@ use tamis::network::gates::{Empty, Signs};
 use crate::Result;
 use crate::base::check_setting;
 use crate::model::{Limited, Target};
-use crate::train;
+use crate::train::dense::Optimiser;
+use crate::train::parse_weight;
 
 /// What a parser of a flag gives to clap, which prefixes the flag and the value to a complaint.
 type Parsed<T> = std::result::Result<T, String>;
 
-/// `--signs`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum SignsName {
-    /// All output weights are +1, as published
-    Positive,
-    /// Half of them are -1: for labels of both signs
-    Balanced,
-    /// As the labels ask for (recipe lm)
-    Free,
+/// A value of a flag: its name, what it stands for, and its help.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Named<T>(pub(super) &'static str, pub(super) T, pub(super) &'static str);
+
+/// A parser of one of these names.
+pub(super) fn named<T: Copy + Send + Sync + 'static, const N: usize>(
+    all: [Named<T>; N],
+) -> impl TypedValueParser<Value = T> {
+    let names = all.map(|Named(name, _, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(names).try_map(move |text| {
+        let value = all.iter().find(|Named(name, ..)| *name == text);
+        value.map(|Named(_, value, _)| *value).ok_or("no such value")
+    })
 }
 
-impl From<SignsName> for Signs {
-    fn from(name: SignsName) -> Self {
-        match name {
-            SignsName::Positive => Self::Positive,
-            SignsName::Balanced => Self::Balanced,
-            SignsName::Free => Self::Free,
-        }
-    }
-}
+pub(super) const SIGNS: [Named<Signs>; 3] = [
+    Named("positive", Signs::Positive, "All output weights are +1, as published"),
+    Named("balanced", Signs::Balanced, "Half of them are -1: for labels of both signs"),
+    Named("free", Signs::Free, "As the labels ask for (recipe lm)"),
+];
 
-/// `--empty`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum EmptyName {
-    /// They stay without, as in the published code
-    Freeze,
-    /// Their gates are open on every row, as in the paper's formula
-    Open,
-    /// They start again from a random generator
-    Reseed,
-}
+pub(super) const EMPTY: [Named<Empty>; 3] = [
+    Named("freeze", Empty::Freeze, "They stay without, as in the published code"),
+    Named("open", Empty::Open, "Their gates are open on every row, as in the paper's formula"),
+    Named("reseed", Empty::Reseed, "They start again from a random generator"),
+];
 
-impl From<EmptyName> for Empty {
-    fn from(name: EmptyName) -> Self {
-        match name {
-            EmptyName::Freeze => Self::Freeze,
-            EmptyName::Open => Self::Open,
-            EmptyName::Reseed => Self::Reseed,
-        }
-    }
-}
+pub(super) const OPTIMISERS: [Named<Optimiser>; 2] = [
+    Named("adam", Optimiser::Adam, "Adam with betas 0.9 and 0.999"),
+    Named("sgd", Optimiser::Sgd { momentum: 0.9 }, "Stochastic gradient descent with momentum"),
+];
 
 /// `--recipe`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -77,15 +69,6 @@ pub(super) enum RecipeName {
     /// The dense network, trained and pruned by magnitude round by round: the baseline, in dense
     /// memory
     Imp,
-}
-
-/// `--optimiser`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum OptimiserName {
-    /// Adam with betas 0.9 and 0.999
-    Adam,
-    /// Stochastic gradient descent with momentum
-    Sgd,
 }
 
 impl RecipeName {
@@ -197,7 +180,7 @@ pub(super) enum ToPin {
 
 /// `NEURON:INPUT`, a weight of the first layer, both counted from 0, or `@FILE` of such names.
 pub(super) fn to_pin(text: &str) -> Parsed<ToPin> {
-    match (text.strip_prefix('@'), train::parse_weight(text)) {
+    match (text.strip_prefix('@'), parse_weight(text)) {
         (Some(path), _) if !path.is_empty() => Ok(ToPin::File(path.into())),
         (None, Some((neuron, input))) => Ok(ToPin::Weight(neuron, input)),
         _ => Err("a weight NEURON:INPUT of two numbers from 0 is expected here, such as 0:3, or \

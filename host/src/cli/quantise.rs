@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use tamis::infer::quantised::Encoding;
 use tamis::learn::deep::tune;
 use tamis::store::wire::Choice;
@@ -11,7 +11,7 @@ use super::common::Common;
 use super::console::Console;
 use super::console::{bytes, count, decibel, facts, percent};
 use super::interrupt;
-use super::parse::{self, at_least_zero};
+use super::parse::{self, Named, at_least_zero};
 use super::progress::Bar;
 use super::saved::save;
 use super::saved::{Object, limit_fact};
@@ -77,8 +77,8 @@ pub(super) struct Quantise {
     #[arg(long, value_name = "SECONDS", value_parser = parse::number, requires = "tune")]
     time_limit: Option<f64>,
     /// How weights are held
-    #[arg(long, value_enum, default_value_t = EncodingName::Smallest)]
-    encoding: EncodingName,
+    #[arg(long, default_value = "smallest", value_parser = parse::named(ENCODINGS))]
+    encoding: Encodings,
 }
 
 /// The PSNR of outputs against those before, in dB, below which a model of integers is not what it
@@ -92,33 +92,21 @@ const FEW: usize = 32;
 const MUCH: f64 = 0.0101;
 
 /// `--encoding`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum EncodingName {
-    /// The fewest bytes, layer by layer
-    Smallest,
-    /// The fewest instructions on a Cortex-M4
-    Fastest,
-    /// All weights, zeros too; of integers
-    Dense,
-    /// A bit for each weight that could be; of integers
-    Bitmask,
-    /// Columns of 16 bits; of floats
-    Rows,
-    /// Windows of 256 columns with pairs of index and weight
-    Blocks,
-}
+pub(super) const ENCODINGS: [Named<Encodings>; 6] = [
+    Named("smallest", Encodings::Chosen(Choice::Smallest), "The fewest bytes, layer by layer"),
+    Named("fastest", Encodings::Chosen(Choice::Fastest), "The fewest instructions on a Cortex-M4"),
+    Named("dense", preferred(Encoding::Dense), "All weights, zeros too; of integers"),
+    Named("bitmask", preferred(Encoding::Mask), "A bit for each weight that could be; of integers"),
+    Named("rows", Encodings::Rows, "Columns of 16 bits; of floats"),
+    Named(
+        "blocks",
+        preferred(Encoding::Blocks),
+        "Windows of 256 columns with pairs of index and weight",
+    ),
+];
 
-impl From<EncodingName> for Encodings {
-    fn from(name: EncodingName) -> Self {
-        match name {
-            EncodingName::Smallest => Self::Chosen(Choice::Smallest),
-            EncodingName::Fastest => Self::Chosen(Choice::Fastest),
-            EncodingName::Dense => Self::Chosen(Choice::Prefer(Encoding::Dense)),
-            EncodingName::Bitmask => Self::Chosen(Choice::Prefer(Encoding::Mask)),
-            EncodingName::Rows => Self::Rows,
-            EncodingName::Blocks => Self::Chosen(Choice::Prefer(Encoding::Blocks)),
-        }
-    }
+const fn preferred(encoding: Encoding) -> Encodings {
+    Encodings::Chosen(Choice::Prefer(encoding))
 }
 
 impl Quantise {
@@ -138,7 +126,7 @@ impl Quantise {
                 Granularity::PerLayer
             },
             part: self.part,
-            choice: Encodings::from(self.encoding).of_integers()?,
+            choice: self.encoding.of_integers()?,
             tune: self.tuning(common)?,
         };
         let labels = scored.as_ref().map(|problem| (problem.task, problem.labels.as_slice()));

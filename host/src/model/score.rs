@@ -106,8 +106,7 @@ impl Tally {
     /// Of so many outputs, with the threshold of a stored task: one of 0 is that of log-odds, as
     /// `anneal` trains them.
     pub(crate) fn new(task: Task, stored: Option<wire::Task>, outputs: usize) -> Self {
-        let (threshold, outputs) =
-            (threshold(stored).unwrap_or(Score::THRESHOLD), outputs.max(1));
+        let (threshold, outputs) = (threshold(stored).unwrap_or(Score::THRESHOLD), outputs.max(1));
         let classes = if task == Task::Multiclass { outputs } else { 2 };
         let confusion = vec![vec![0; classes]; classes];
         Self { task, threshold, outputs, n: 0, losses: 0.0, squares: 0.0, peak: 0.0, confusion }

@@ -19,12 +19,6 @@ impl Work {
     pub fn dense(inputs: usize, outputs: usize) -> Self {
         Self(Shape { inputs, outputs, ..Shape::default() }.counts(Encoding::Dense))
     }
-
-    /// Thousandths of an instruction.
-    #[must_use]
-    pub fn price(&self, prices: &[u32]) -> u64 {
-        cost(&self.0, prices)
-    }
 }
 
 /// Of a layer of integers.
@@ -102,11 +96,8 @@ impl Around {
                 Self::of_dense_floats(csr.outputs(), csr.activation() == Activation::Relu)
             }
             Some(Layer::Blocks(blocks)) => {
-                let relu = if blocks.activation() == Activation::Relu {
-                    blocks.outputs() as u64
-                } else {
-                    0
-                };
+                let has_relu = blocks.activation() == Activation::Relu;
+                let relu = if has_relu { blocks.outputs() as u64 } else { 0 };
                 Self([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, relu])
             }
             Some(Layer::Sum(sum)) if matches!(before, Some(Layer::Csr(_))) => {
@@ -144,12 +135,6 @@ impl Around {
     #[must_use]
     pub const fn of_sum(inputs: usize) -> Self {
         Self([0, 0, 0, 0, 0, 0, 1, inputs as u64, 0, 0, 0])
-    }
-
-    /// Thousandths of an instruction.
-    #[must_use]
-    pub fn price(&self, prices: &[u32]) -> u64 {
-        cost(&self.0, prices)
     }
 }
 

@@ -42,7 +42,7 @@ impl Prices {
     /// The row of a kernel.
     #[must_use]
     pub const fn row(&self, kernel: Kernel) -> &Row {
-        &self.kernels[kernel.place()]
+        &self.kernels[kernel as usize]
     }
 
     /// Code and stack of a chain of these kernels and of so many of each of [`EXTRAS`], in Rust or

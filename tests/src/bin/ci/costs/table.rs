@@ -36,7 +36,7 @@ pub(crate) fn text(command: &str, parts: &[Measured]) -> String {
 /// The rows of the encodings as the core holds them.
 pub(crate) fn encodings(prices: &Instructions) -> [[u32; Work::COUNT]; 3] {
     [Kernel::Dense, Kernel::Mask, Kernel::Blocks].map(|kernel| {
-        let row = &prices.kernels[kernel.place()];
+        let row = &prices.kernels[kernel as usize];
         std::array::from_fn(|k| thousandths(row[k]) as u32)
     })
 }

@@ -263,7 +263,7 @@ impl Entries {
         }
         for (language, way) in LANGUAGES.into_iter().enumerate() {
             for kernel in Kernel::ALL {
-                bytes.kernels[kernel.place()][language] = own.kernel(kernel, way);
+                bytes.kernels[kernel as usize][language] = own.kernel(kernel, way);
             }
             for (at, numbers) in [Numbers::Floats, Numbers::Integers].into_iter().enumerate() {
                 for extra in 0..EXTRAS.len() {
@@ -276,7 +276,7 @@ impl Entries {
             let another = bytes.extras[1][ANOTHER][language][0];
             bytes.shared[language] = (sum(long, short)[0] + another - both[0]).max(0);
         }
-        bytes.kernels[Kernel::DenseFloats.place()] = [plain.map(|bytes| bytes as i64), [0; 2]];
+        bytes.kernels[Kernel::DenseFloats as usize] = [plain.map(|bytes| bytes as i64), [0; 2]];
         for (at, numbers) in [Numbers::Floats, Numbers::Integers].into_iter().enumerate() {
             bytes.file[at] = most(own.of(Role::File(numbers), Way::File));
             let embedded = own.of(Role::Module(numbers), Way::Embedded);
