@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use super::console::Console;
-use super::console::{self, count};
+use super::console::{self, Console, count};
 use super::{interrupt, parse};
 use crate::base::file::{self, Kind};
 use crate::model::{ComparedLayer, Comparison, Difference, ModelFile, TraceLog};

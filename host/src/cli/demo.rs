@@ -10,8 +10,7 @@ use tamis::base::dims::Dims;
 use tamis::network::gates::Signs;
 
 use super::common::Common;
-use super::console::Console;
-use super::console::{self, bytes, count, decibel};
+use super::console::{self, Console, bytes, count, decibel};
 use super::train::history::History;
 use super::{generate, interrupt};
 use crate::data::planted::{self, Planted};
@@ -307,7 +306,7 @@ fn draw(
         title: "A sparse network, recovered",
         facts: &facts,
         time: "step",
-        losses: &[Series { label: "outer steps", first: 1, values: history.losses() }],
+        losses: &[Series { label: "outer steps", first: 1, values: &history.losses }],
         planted: &truth.points(),
         recovered: &learnt.points(),
         labels,

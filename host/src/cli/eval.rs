@@ -6,8 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::common::Common;
-use super::console::Console;
-use super::console::{self, count};
+use super::console::{self, Console, count};
 use super::source::SourceArgs;
 use crate::Result;
 use crate::data::Task;

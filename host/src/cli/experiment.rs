@@ -9,8 +9,7 @@ use indicatif::HumanDuration;
 use serde::Serialize;
 
 use super::common::Common;
-use super::console::Console;
-use super::console::{self, count};
+use super::console::{self, Console, count};
 use super::parse::{self, limit_above_zero};
 use super::{interrupt, progress};
 use crate::lab::experiment::environment::{COMMIT_VARIABLE, commit};

@@ -8,8 +8,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use tamis::store::wire::Choice;
 
-use super::console::Console;
-use super::console::{bytes, count, facts};
+use super::console::{Console, bytes, count, facts};
 use super::interrupt;
 use super::parse;
 use super::quantise::ENCODINGS;

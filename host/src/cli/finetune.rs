@@ -18,8 +18,7 @@ use crate::Result;
 use crate::base::Limits;
 use crate::base::file::{self, Kind};
 use crate::model::ModelFile;
-use crate::train;
-use crate::train::{FinetuneMethod, FinetuneOptions, FinetuneReport};
+use crate::train::{self, FinetuneMethod, FinetuneOptions, FinetuneReport};
 
 /// Fit all layers of a model together, on the weights that it has (debiasing).
 #[derive(Debug, Args)]

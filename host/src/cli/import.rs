@@ -4,11 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::console::Console;
-use super::console::{count, facts, percent};
+use super::console::{Console, count, facts, percent};
 use super::parse;
-use super::saved::Object;
-use super::saved::save;
+use super::saved::{Object, save};
 use crate::Result;
 use crate::base::file::{self, Kind};
 use crate::convert::named::Layout;

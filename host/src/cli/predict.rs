@@ -6,12 +6,10 @@ use clap::Args;
 use serde::Serialize;
 
 use super::common::Common;
-use super::console::Console;
-use super::console::{count, cut_fact};
+use super::console::{Console, count, cut_fact};
 use super::interrupt;
 use crate::base::file::{self, Kind};
-use crate::data;
-use crate::data::Task;
+use crate::data::{self, Task};
 use crate::model::ModelFile;
 use crate::{Error, Result};
 

@@ -8,13 +8,11 @@ use tamis::learn::deep::tune;
 use tamis::store::wire::Choice;
 
 use super::common::Common;
-use super::console::Console;
-use super::console::{bytes, count, decibel, facts, percent};
+use super::console::{Console, bytes, count, decibel, facts, percent};
 use super::interrupt;
 use super::parse::{self, Named, at_least_zero};
 use super::progress::Bar;
-use super::saved::save;
-use super::saved::{Object, limit_fact};
+use super::saved::{Object, limit_fact, save};
 use crate::base::file::{self, Kind};
 use crate::base::{Limits, check_setting};
 use crate::data::{DataFiles, Labels, Problem};

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use super::console;
-use super::console::Console;
+use super::console::{self, Console};
 use super::interrupt;
 use crate::Result;
 use crate::lab::experiment::Store;

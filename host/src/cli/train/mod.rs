@@ -90,7 +90,7 @@ impl Train {
         bar.clear();
         let trained = trained?;
         if let Details::Paper(_) | Details::Outputs(_) = trained.report.details {
-            history.end(trained.report.loss as f32);
+            history.losses.push(trained.report.loss as f32);
         }
         history.save(self, trained.model.bytes(), &trained.report)?;
         if let Some(error) = trained.unsaved {

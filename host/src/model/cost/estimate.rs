@@ -261,7 +261,7 @@ fn each(kernels: impl Iterator<Item = Kernel>) -> Vec<Kernel> {
 fn sum_of(prices: &Prices, chain: &Chain, kernels: &[Kernel], is_c: bool) -> Memory {
     let extras = extras(chain, kernels);
     let sum = prices.chain(kernels, &extras, is_c);
-    let is_bound = kernels.len() > 1 || extras != [0; EXTRAS.len()];
+    let is_bound = kernels.len() > 1 || extras != [0; EXTRAS];
     Memory::code(if is_bound { bounded(sum) } else { sum }, is_bound)
 }
 
