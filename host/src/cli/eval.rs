@@ -64,9 +64,7 @@ impl Eval {
             (None, Some(_)) => TaskFrom::Model,
             (None, None) => TaskFrom::Labels,
         };
-        let source = self.source.source();
-        let problem = source.load(self.task.or(stored))?;
-        model.check_fit(&source, &problem)?;
+        let problem = self.source.load_for(&model, self.task)?;
         let predictions = common.on_pool(|| model.predict(&problem.data))??;
         let score = model.score(problem.task, &problem.labels, &predictions)?;
         let inputs_cut = common.on_pool(|| model.inputs_cut(&problem.data))??;

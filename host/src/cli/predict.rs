@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::common::Common;
 use super::console::{Console, count, cut_fact};
 use super::interrupt;
+use super::source::samples;
 use crate::base::file::{self, Kind};
 use crate::data::{self, Task};
 use crate::model::ModelFile;
@@ -53,11 +54,7 @@ impl Predict {
         let kind = kind(&self.output)?;
         file::check(&self.output, kind, [self.model.as_path(), self.data.as_path()])?;
         let model = ModelFile::load(&self.model)?;
-        let table = data::load_table(&self.data)?;
-        let samples = match &self.target {
-            Some(target) => table.split(target).map_err(|error| error.at(&self.data))?.0,
-            None => table.matrix,
-        };
+        let samples = samples(&self.data, self.target.as_deref())?;
         let n = samples.rows;
         let predictions = common.on_pool(|| model.predict(&samples))??;
         let inputs_cut = common.on_pool(|| model.inputs_cut(&samples))??;
