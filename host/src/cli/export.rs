@@ -153,35 +153,25 @@ impl Export {
 
     /// Refuses flags of another format.
     fn check_flags(&self) -> Result<()> {
+        let encoding = "write that format first, and export what it gives";
+        let name = "leave --name out: a module of Rust is named by its file";
+        let straight = "leave --straight-line out";
         let flags = [
-            (
-                self.encoding.is_some(),
-                "--encoding",
-                Format::Tamis,
-                "write that format first, and export what it gives",
-            ),
-            (self.straight_line, "--straight-line", Format::Rust, "leave --straight-line out"),
-            (
-                self.name.is_some(),
-                "--name",
-                Format::C,
-                "leave --name out: a module of Rust is named by its file",
-            ),
+            (self.encoding.is_some(), "--encoding", Format::Tamis, encoding),
+            (self.straight_line, "--straight-line", Format::Rust, straight),
+            (self.name.is_some(), "--name", Format::C, name),
         ];
-        let name = |format: Format| match format {
+        let foreign =
+            flags.into_iter().find(|(given, _, format, _)| *given && self.format != *format);
+        let Some((_, flag, format, help)) = foreign else { return Ok(()) };
+        let [format, own] = [format, self.format].map(|format| match format {
             Format::Rust => "rust",
             other => other.file().0,
-        };
-        match flags.into_iter().find(|(given, _, format, _)| *given && self.format != *format) {
-            None => Ok(()),
-            Some((_, flag, format, help)) => {
-                let format = name(format);
-                Err(Error::new(format!("only the format {format} takes {flag}"))
-                    .expected(format_args!("{flag} with --format {format}"))
-                    .got(format_args!("{flag} with --format {}", name(self.format)))
-                    .help(help))
-            }
-        }
+        });
+        Err(Error::new(format!("only the format {format} takes {flag}"))
+            .expected(format_args!("{flag} with --format {format}"))
+            .got(format_args!("{flag} with --format {own}"))
+            .help(help))
     }
 
     /// A form that is one file with the ending of the format, or none.
@@ -244,22 +234,16 @@ fn summary(object: &Object<'_>) -> String {
         ("model", format!("of {}, {inputs} inputs, {outputs} outputs", r.numbers)),
         ("weights", format!("{} as {held}", count(r.nnz))),
     ];
+    let table = bytes(r.table_bytes);
     if ["onnx", "safetensors"].contains(&r.format) {
-        rows.push((
-            "dense",
-            format!("{} with zeros; other programs run them all", bytes(r.table_bytes)),
-        ));
+        rows.push(("dense", format!("{table} with zeros; other programs run them all")));
     } else {
         if !r.straight_line {
-            let what = if r.format == "tamis" { "file" } else { "tables" };
-            rows.push((what, bytes(r.table_bytes)));
+            rows.push((if r.format == "tamis" { "file" } else { "tables" }, table));
         }
         rows.push(("stack", format!("{} between layers", bytes(r.scratch_bytes))));
     }
-    rows.extend(
-        object
-            .name
-            .map(|name| ("names", format!("{name}_predict, {}_INPUTS, …", name.to_uppercase()))),
-    );
+    let names = |name: &str| format!("{name}_predict, {}_INPUTS, …", name.to_uppercase());
+    rows.extend(object.name.map(|name| ("names", names(name))));
     facts(&format!("Saved {}", object.files.join(" and ")), &rows)
 }
