@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use super::console::{self, Console, count};
+use super::common::Common;
+use super::console::{self, count};
 use super::source::samples;
 use super::{interrupt, parse};
 use crate::base::file::{self, Kind};
@@ -70,7 +71,7 @@ struct Compared<'a> {
 }
 
 impl Compare {
-    pub(super) fn run(&self, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         if let Some(path) = &self.dump {
             file::check(path, Kind::TRACE, [self.model.as_path(), self.data.as_path()])?;
         }
@@ -81,7 +82,7 @@ impl Compare {
             interrupt::saving(|| model.dump(&samples, rows.clone(), path))?;
             let (model, dump) = (self.model.display().to_string(), path.display().to_string());
             let object = Dumped { model, rows: rows.len(), dump };
-            return console.result(&object, || {
+            return common.result(&object, || {
                 let rows = count(object.rows);
                 format!("Saved {}: what the layers give on {rows} rows", object.dump)
             });
@@ -91,7 +92,7 @@ impl Compare {
         let report = model.compare(&samples, self.first, &log)?;
         let inputs_cut = model.inputs_cut(&samples)?;
         let object = Compared { report: &report, inputs_cut, device: path.display().to_string() };
-        console.result(&object, || summary(&object))?;
+        common.result(&object, || summary(&object))?;
         report.check()
     }
 }

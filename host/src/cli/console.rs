@@ -5,16 +5,10 @@ use std::io::{self, ErrorKind, Write};
 
 use serde::Serialize;
 
+use super::common::Common;
 use crate::{Error, Result};
 
-/// How to talk.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Console {
-    pub(super) json: bool,
-    pub(super) quiet: bool,
-}
-
-impl Console {
+impl Common {
     /// The result: `object` with `--json`, else `text` unless `--quiet`.
     pub(super) fn result(
         &self,

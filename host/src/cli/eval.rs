@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::common::Common;
-use super::console::{self, Console, count};
+use super::console::{self, count};
 use super::source::SourceArgs;
 use crate::Result;
 use crate::data::Task;
@@ -56,7 +56,7 @@ enum TaskFrom {
 }
 
 impl Eval {
-    pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         let model = ModelFile::load(&self.model)?;
         let stored = model.task()?;
         let task_from = match (self.task, stored) {
@@ -70,7 +70,7 @@ impl Eval {
         let inputs_cut = common.on_pool(|| model.inputs_cut(&problem.data))??;
         let (model, task) = (self.model.display().to_string(), problem.task);
         let object = Object { model, task, task_from, inputs_cut, score };
-        console.result(&object, || summary(&object))
+        common.result(&object, || summary(&object))
     }
 }
 

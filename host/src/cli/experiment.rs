@@ -9,7 +9,7 @@ use indicatif::HumanDuration;
 use serde::Serialize;
 
 use super::common::Common;
-use super::console::{self, Console, count};
+use super::console::{self, count};
 use super::parse::{self, limit_above_zero};
 use super::{interrupt, progress};
 use crate::lab::experiment::environment::{COMMIT_VARIABLE, commit};
@@ -101,7 +101,7 @@ struct Plan<'a> {
 }
 
 impl Run {
-    pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         runner::watch_parent();
         let mut spec = figures::load(&self.experiment, self.profile.as_deref())?;
         if self.digits {
@@ -110,10 +110,10 @@ impl Run {
         let shard = self.cell.as_deref().map_or(Ok(None), Shard::parse)?;
         let options = self.options(shard, common)?;
         match (&self.output, &self.cell) {
-            _ if self.dry_run => self.plan(&spec, &options, console),
+            _ if self.dry_run => self.plan(&spec, &options, common),
             (Some(output), Some(id)) if shard.is_none() => {
                 let cell = spec.cell(id)?;
-                self.here(&Store::open(output, &spec)?, &cell, common, console)
+                self.here(&Store::open(output, &spec)?, &cell, common)
             }
             (Some(output), _) => {
                 if !output.join("folder.json").exists() {
@@ -126,9 +126,9 @@ impl Run {
                     false => (Store::open(output, &spec)?, 0),
                 };
                 if removed > 0 {
-                    console.say(format_args!("Removed {removed} cells of other settings."))?;
+                    common.say(format_args!("Removed {removed} cells of other settings."))?;
                 }
-                self.all(&store, &options, console)
+                self.all(&store, &options, common)
             }
             // The parser of the flags asks for it.
             (None, _) => {
@@ -151,7 +151,7 @@ impl Run {
     }
 
     /// Runs what is missing.
-    fn all(&self, store: &Store, options: &RunOptions, console: &Console) -> Result<()> {
+    fn all(&self, store: &Store, options: &RunOptions, common: &Common) -> Result<()> {
         let data = self.data_dir();
         store.prepare()?;
         let (todo, _) = runner::missing(store, options)?;
@@ -171,7 +171,7 @@ impl Run {
             command
         };
         let template = "  {bar:12} {pos}/{len}, {elapsed} {wide_msg}";
-        let bar = progress::line(console, Some(todo.len() as u64), template);
+        let bar = progress::line(common, Some(todo.len() as u64), template);
         bar.enable_steady_tick(Duration::from_millis(500));
         let observe = |record: &Record| {
             bar.inc(1);
@@ -191,22 +191,22 @@ impl Run {
             folder: store.path().display().to_string(),
             summary,
         };
-        console.result(&object, || self::summary(&object))
+        common.result(&object, || self::summary(&object))
     }
 
     /// Runs one cell in this process.
-    fn here(&self, store: &Store, cell: &Cell, common: &Common, console: &Console) -> Result<()> {
+    fn here(&self, store: &Store, cell: &Cell, common: &Common) -> Result<()> {
         let data = self.data_dir();
         let record = interrupt::training(|| {
             runner::run_here(store, cell, data.as_deref(), threads(common), interrupt::stop())
         })?;
-        console.result(&record, || {
+        common.result(&record, || {
             let reason = record.reason.iter().map(|reason| format!(": {reason}"));
             format!("{} {}{}", record.id, record.status.name(), reason.collect::<String>())
         })
     }
 
-    fn plan(&self, spec: &Spec, options: &RunOptions, console: &Console) -> Result<()> {
+    fn plan(&self, spec: &Spec, options: &RunOptions, common: &Common) -> Result<()> {
         let shard = options.shard;
         let mut cells = match (&self.cell, shard) {
             (Some(id), None) => vec![spec.cell(id)?],
@@ -232,7 +232,7 @@ impl Run {
             missing: cells.iter().map(Cell::id).collect(),
             missing_files: missing_files(spec, self.data_dir().as_deref()),
         };
-        console.result(&plan, || plan_text(spec, &plan, &cells))
+        common.result(&plan, || plan_text(spec, &plan, &cells))
     }
 }
 

@@ -8,7 +8,8 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use tamis::store::wire::Choice;
 
-use super::console::{Console, bytes, count, facts};
+use super::common::Common;
+use super::console::{bytes, count, facts};
 use super::interrupt;
 use super::parse;
 use super::quantise::ENCODINGS;
@@ -106,7 +107,7 @@ struct Place {
 }
 
 impl Export {
-    pub(super) fn run(&self, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         self.check_flags()?;
         let (form, place) = match self.format {
             Format::C => self.c()?,
@@ -148,7 +149,7 @@ impl Export {
             name: if let ExportForm::C { name, .. } = &form { Some(name) } else { None },
             report: &made.report,
         };
-        console.result(&object, || summary(&object))
+        common.result(&object, || summary(&object))
     }
 
     /// Refuses flags of another format.

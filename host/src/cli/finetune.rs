@@ -6,7 +6,7 @@ use clap::Args;
 use tamis::learn::deep::tune;
 
 use super::common::Common;
-use super::console::{Console, bytes, count, decibel, facts, percent, refuse};
+use super::console::{bytes, count, decibel, facts, percent, refuse};
 use super::interrupt;
 use super::parse::{self, at_least_zero};
 use super::progress::Bar;
@@ -56,7 +56,7 @@ pub(super) struct Finetune {
 const STEPS: u32 = 100;
 
 impl Finetune {
-    pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         let options = self.options(common)?;
         if self.method == FinetuneMethod::LeastSquares {
             let flags = [(self.batch.is_some(), "--batch"), (self.rate.is_some(), "--rate")];
@@ -68,7 +68,7 @@ impl Finetune {
         file::check(&self.output, Kind::MODEL, inputs)?;
         let model = ModelFile::load(&self.model)?;
         let problem = self.source.load_for(&model, None)?;
-        let bar = Bar::new(console);
+        let bar = Bar::new(common);
         let outcome = interrupt::training(|| {
             train::finetune(&model, problem, &options, interrupt::stop(), |progress| {
                 bar.show(progress.epoch, progress.epochs, progress.best);
@@ -79,7 +79,7 @@ impl Finetune {
         let outcome = outcome?;
         save(&self.output, &outcome.model)?;
         let object = Object::new(&self.output, &outcome.model, &outcome.report);
-        console.result(&object, || summary(&object))
+        common.result(&object, || summary(&object))
     }
 
     fn options(&self, common: &Common) -> Result<FinetuneOptions> {

@@ -8,7 +8,6 @@ use tamis::base::dims::Dims;
 use tamis::network::gates::Signs;
 
 use super::common::Common;
-use super::console::Console;
 use super::console::count;
 use super::interrupt;
 use super::parse::{self, SIGNS};
@@ -110,8 +109,8 @@ struct Object {
     kind: &'static str,
     samples: usize,
     inputs: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hidden: Option<Vec<usize>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hidden: Vec<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outputs: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -189,7 +188,7 @@ impl From<PlantedDeep> for Drawn {
 }
 
 impl Generate {
-    pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         let object = match &self.kind {
             Kind::Planted { size, hidden, signs, outputs } => match (hidden.as_slice(), outputs) {
                 (&[hidden], None) => {
@@ -211,7 +210,7 @@ impl Generate {
             }
             Kind::Digits { samples, side, output } => make_digits(*samples, *side, output, common)?,
         };
-        console.result(&object, || {
+        common.result(&object, || {
             let (rows, inputs) = (count(object.samples), count(object.inputs));
             let files = object.files.join("\n  ");
             format!("{rows} rows of {inputs} inputs, seed {}\n  {files}", object.seed)
@@ -265,8 +264,8 @@ impl Sizes {
                 .help("try 10 neurons a layer"));
         }
         let (rows, inputs, nnz, seed) = (self.samples, self.inputs, self.nnz, common.seed);
-        let end: &[usize] = if outputs > 1 { &[outputs] } else { &[] };
-        let widths = [&[inputs], hidden, end].concat();
+        let ends = (outputs > 1).then_some(outputs);
+        let widths = [&[inputs], hidden, ends.as_slice()].concat();
         let layers = widths.len() - 1;
         for (l, pair) in widths.windows(2).enumerate() {
             let share = planted::share(nnz, layers, l);
@@ -282,7 +281,7 @@ impl Sizes {
         check_dims(&Dims::new(rows, inputs, 1, 1))?;
         self.check_room(hidden.iter().fold(0, |sum, m| sum.saturating_add(*m)), outputs)?;
         let draw = || planted::deep(rows, inputs, hidden, outputs, nnz, seed);
-        self.make("planted", hidden, (outputs > 1).then_some(outputs), common, draw)
+        self.make("planted", hidden, ends, common, draw)
     }
 
     /// Checks that there is memory for samples, labels and weights.
@@ -326,7 +325,7 @@ impl Sizes {
             kind,
             samples: self.samples,
             inputs: self.inputs,
-            hidden: Some(hidden.to_vec()),
+            hidden: hidden.to_vec(),
             outputs,
             nnz: Some(self.nnz),
             seed: common.seed,
@@ -348,7 +347,7 @@ fn make_digits(samples: usize, side: usize, output: &Path, common: &Common) -> R
         kind: "digits",
         samples,
         inputs: images.cols,
-        hidden: None,
+        hidden: Vec::new(),
         outputs: None,
         nnz: None,
         seed: common.seed,

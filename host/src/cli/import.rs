@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::console::{Console, count, facts, percent};
+use super::common::Common;
+use super::console::{count, facts, percent};
 use super::parse;
 use super::saved::{Object, save};
 use crate::Result;
@@ -60,7 +61,7 @@ pub(super) struct Import {
 }
 
 impl Import {
-    pub(super) fn run(&self, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         file::check(&self.output, Kind::MODEL, [self.file.as_path()])?;
         let cut = match (self.nnz, self.density, self.threshold) {
             (Some(nnz), ..) => Cut::Size(Budget::Nonzeros(nnz)),
@@ -78,7 +79,7 @@ impl Import {
         let outcome = import(&self.file, &options)?;
         save(&self.output, &outcome.model)?;
         let object = Object::new(&self.output, &outcome.model, &outcome.report);
-        console.result(&object, || summary(&object))
+        common.result(&object, || summary(&object))
     }
 }
 

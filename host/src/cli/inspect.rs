@@ -6,7 +6,8 @@ use clap::Args;
 use serde::Serialize;
 use tamis::store::wire::Cost;
 
-use super::console::{self, Console, bytes, count, percent};
+use super::common::Common;
+use super::console::{self, bytes, count, percent};
 use super::parse::{self, Named};
 use crate::Result;
 use crate::data::Task;
@@ -68,14 +69,12 @@ const DEPLOY: [Named<Deploy>; 6] = [
     Named("c", Some(Way::C), "Tables of C: tamis export --format c"),
 ];
 
-/// What the verb prints.
+/// What the verb prints: on the target of --target, or without it on every kind of processor.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     #[serde(flatten)]
     cost: &'a ModelCost,
-    /// On the target of --target.
     target: Option<&'a TargetCost>,
-    /// On every kind of processor, without --target.
     targets: &'a [TargetCost],
 }
 
@@ -87,20 +86,20 @@ struct Known {
 }
 
 impl Inspect {
-    pub(super) fn run(&self, console: &Console) -> Result<()> {
-        let Some(path) = &self.model else { return list(console) };
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
+        let Some(path) = &self.model else { return list(common) };
         let model = ModelFile::load(path)?;
         let cost = model.cost()?;
         if let Some(target) = &self.target {
             let on = model.on(&cost, target, self.deploy, &self.fail_above)?;
             let report = Report { cost: &cost, target: Some(&on), targets: &[] };
-            console.result(&report, || on_target(&cost, &on, target))?;
+            common.result(&report, || on_target(&cost, &on, target))?;
             return on.check();
         }
         let on = |target: Target| model.on(&cost, &target, self.deploy, &[]);
         let targets = kinds().map(on).collect::<Result<Vec<_>>>()?;
         let report = Report { cost: &cost, target: None, targets: &targets };
-        console.result(&report, || summary(&cost, &targets))
+        common.result(&report, || summary(&cost, &targets))
     }
 }
 
@@ -109,21 +108,17 @@ fn kinds() -> impl Iterator<Item = Target> {
     Target::all().filter(|target| target.device.is_none())
 }
 
-fn list(console: &Console) -> Result<()> {
+fn list(common: &Common) -> Result<()> {
     let cores = kinds().map(|target| target.name());
     let known = Known { cores: cores.collect(), devices: DEVICES };
-    console.result(&known, || {
+    common.result(&known, || {
         let heading = ["device", "processor", "prices of", "flash", "RAM", "clock", ""];
         let row = |device: &Device| {
-            vec![
-                device.name.into(),
-                device.processor.into(),
-                device.core.name().to_lowercase(),
-                size(device.flash_bytes),
-                size(device.ram_bytes),
-                format!("{} MHz", device.megahertz),
-                device.note.into(),
-            ]
+            let (core, clock) = (device.core.name().to_lowercase(), device.megahertz);
+            let (flash, ram) = (size(device.flash_bytes), size(device.ram_bytes));
+            let [name, processor, note] =
+                [device.name, device.processor, device.note].map(Into::into);
+            vec![name, processor, core, flash, ram, format!("{clock} MHz"), note]
         };
         let devices = console::table(&heading, DEVICES.iter().map(row));
         format!("Kinds of processors: {}\n\n{devices}", known.cores.join(", "))
@@ -140,16 +135,12 @@ fn size(bytes: usize) -> String {
 
 fn title(cost: &ModelCost) -> String {
     let hidden: Vec<_> = cost.hidden.iter().map(|&m| count(m)).collect();
+    let ModelCost { model, outputs, crc32, .. } = cost;
+    let (file, task, inputs) = (bytes(cost.file_bytes), task(cost), count(cost.inputs));
+    let (hidden, s) = (hidden.join(" and "), if *outputs == 1 { "" } else { "s" });
     format!(
-        "{}: {}, {}, {} inputs, {} hidden, {} output{}, checksum {}",
-        cost.model,
-        bytes(cost.file_bytes),
-        task(cost),
-        count(cost.inputs),
-        hidden.join(" and "),
-        cost.outputs,
-        if cost.outputs == 1 { "" } else { "s" },
-        cost.crc32
+        "{model}: {file}, {task}, {inputs} inputs, {hidden} hidden, {outputs} output{s}, checksum \
+         {crc32}"
     )
 }
 
@@ -183,13 +174,9 @@ fn summary(cost: &ModelCost, targets: &[TargetCost]) -> String {
             count(on.dense_f32.instructions),
         ]
     };
-    format!(
-        "{}\n\n{layers}\n\n{}\n\n{}\n\n--target shows one of them, or a device (--targets), in \
-         full.",
-        title(cost),
-        verdict(&cost.total),
-        console::table(&heading, targets.iter().map(row))
-    )
+    let targets = console::table(&heading, targets.iter().map(row));
+    let more = "--target shows one of them, or a device (--targets), in full.".into();
+    [title(cost), layers, verdict(&cost.total), targets, more].join("\n\n")
 }
 
 /// The row of a whole model.
@@ -223,31 +210,24 @@ fn long(n: usize) -> String {
 /// Which form is the smaller one.
 fn verdict(total: &Cost) -> String {
     let ratio = |a: usize, b: usize| a as f64 / b.max(1) as f64;
-    if total.flash_bytes < total.dense_flash_bytes {
-        return format!(
-            "Sparse wins: {:.1} times less flash and {:.1} times fewer operations than dense f32.",
-            ratio(total.dense_flash_bytes, total.flash_bytes),
-            ratio(total.dense_macs, total.macs)
-        );
+    let (sparse, dense) = (total.flash_bytes, total.dense_flash_bytes);
+    let fewer = format!("{:.1} times fewer operations", ratio(total.dense_macs, total.macs));
+    if sparse < dense {
+        let less = ratio(dense, sparse);
+        return format!("Sparse wins: {less:.1} times less flash and {fewer} than dense f32.");
     }
+    let more = ratio(sparse, dense);
     format!(
-        "Dense wins on flash here: sparse takes {:.1} times the bytes of dense f32 ({:.1} times \
-         fewer operations).",
-        ratio(total.flash_bytes, total.dense_flash_bytes),
-        ratio(total.dense_macs, total.macs)
+        "Dense wins on flash here: sparse takes {more:.1} times the bytes of dense f32 ({fewer})."
     )
 }
 
 fn on_target(cost: &ModelCost, on: &TargetCost, target: &Target) -> String {
     let place = match &on.device {
-        Some(device) => format!(
-            "{} ({}, {} MHz, {} flash, {} RAM)",
-            device.name,
-            device.processor,
-            device.megahertz,
-            size(device.flash_bytes),
-            size(device.ram_bytes)
-        ),
+        Some(Device { name, processor, megahertz, flash_bytes, ram_bytes, .. }) => {
+            let (flash, ram) = (size(*flash_bytes), size(*ram_bytes));
+            format!("{name} ({processor}, {megahertz} MHz, {flash} flash, {ram} RAM)")
+        }
         None => on.core.to_owned(),
     };
     let dense = [("int8", &on.dense_int8), ("f32", &on.dense_f32)];
@@ -366,23 +346,21 @@ fn against(name: &str, dense: &Needs, model: &Needs) -> String {
 fn notes(on: &TargetCost) -> String {
     let mut lines = Vec::new();
     if let (Some(device), Some(fits)) = (&on.device, on.fits) {
-        let flash = on.model.bytes.flash_bytes() + on.startup_flash_bytes;
+        let Device { name, megahertz, note, .. } = device;
+        let fits = if fits { "Fits" } else { "Does not fit" };
+        let flash = bytes(on.model.bytes.flash_bytes() + on.startup_flash_bytes);
+        let ram = bytes(on.model.bytes.ram_bytes());
+        let (all_flash, all_ram) = (size(device.flash_bytes), size(device.ram_bytes));
         lines.push(format!(
-            "{}: with start-up code {} of {} flash, {} of {} RAM.",
-            if fits { "Fits" } else { "Does not fit" },
-            bytes(flash),
-            size(device.flash_bytes),
-            bytes(on.model.bytes.ram_bytes()),
-            size(device.ram_bytes)
+            "{fits}: with start-up code {flash} of {all_flash} flash, {ram} of {all_ram} RAM."
         ));
         let [least, most] = on.assumed_cycles_per_instruction;
         lines.push(format!(
-            "Times assume {} MHz, {least} to {most} cycles an instruction, and flash without wait \
-             states; only the instructions are measured.",
-            device.megahertz
+            "Times assume {megahertz} MHz, {least} to {most} cycles an instruction, and flash \
+             without wait states; only the instructions are measured."
         ));
-        if !device.note.is_empty() {
-            lines.push(format!("{}: {}.", device.name, device.note));
+        if !note.is_empty() {
+            lines.push(format!("{name}: {note}."));
         }
     }
     lines.push(format!(

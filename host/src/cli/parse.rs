@@ -113,12 +113,8 @@ pub(super) fn rank(text: &str) -> Parsed<Rank> {
 
 /// `armijo`, `cg` or `none`, with a number of steps if wanted: `cg:20`.
 pub(super) fn refine(text: &str) -> Parsed<Refine> {
-    let (name, steps) = match text.split_once(':') {
-        Some((name, steps)) => {
-            (name, steps.parse().map_err(|_| format!("no number of steps: {steps:?}"))?)
-        }
-        None => (text, 10),
-    };
+    let (name, steps) = text.split_once(':').unwrap_or((text, "10"));
+    let steps = steps.parse().map_err(|_| format!("no number of steps: {steps:?}"))?;
     match (name, Refine::PAPER) {
         ("none", _) if name == text => Ok(Refine::None),
         ("cg", _) => Ok(Refine::ConjugateGradient { steps, tolerance: 1e-4 }),
@@ -162,13 +158,9 @@ pub(super) fn number(text: &str) -> Parsed<f64> {
 
 /// `A..B`, the second above the first.
 pub(super) fn range(text: &str) -> Parsed<Range<usize>> {
-    let parsed = text
-        .split_once("..")
-        .and_then(|(a, b)| Some(a.trim().parse().ok()?..b.trim().parse().ok()?));
-    match parsed {
-        Some(range) if !range.is_empty() => Ok(range),
-        _ => Err("a range A..B of counts with A below B, such as 0..5000".into()),
-    }
+    let parse = |(a, b): (&str, &str)| Some(a.trim().parse().ok()?..b.trim().parse().ok()?);
+    let parsed = text.split_once("..").and_then(parse).filter(|range| !range.is_empty());
+    parsed.ok_or_else(|| "a range A..B of counts with A below B, such as 0..5000".into())
 }
 
 /// Weights to pin, as `--must-keep` names them.
@@ -202,20 +194,25 @@ pub(super) fn limit(text: &str) -> Parsed<(Limited, u64)> {
     let names = Limited::ALL.map(Limited::name).join(", ");
     let wrong = || format!("a limit WHAT=N with one of {names}, such as ram=16K");
     let (name, most) = text.split_once('=').ok_or_else(wrong)?;
-    let what =
-        Limited::ALL.into_iter().find(|what| what.name() == name.trim()).ok_or_else(wrong)?;
+    let what = Limited::ALL.into_iter().find(|what| what.name() == name.trim());
+    let what = what.ok_or_else(wrong)?;
     if what != Limited::Instructions {
         return Ok((what, bytes(most)?));
     }
     let upper = most.trim().to_ascii_uppercase();
-    let (number, unit) = match upper.strip_suffix(['K', 'M']) {
-        Some(number) => (number, if upper.ends_with('K') { 1000 } else { 1_000_000 }),
-        None => (upper.as_str(), 1),
+    let number = upper.strip_suffix(['K', 'M']).unwrap_or(&upper);
+    let unit = match &upper[number.len()..] {
+        "" => 1,
+        "K" => 1000,
+        _ => 1_000_000,
     };
-    let parsed = number.trim().parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
-    parsed
-        .map(|most| (what, most))
-        .ok_or_else(|| "a number of instructions, such as 50000 or 50K".into())
+    let most = units(number, unit).ok_or("a number of instructions, such as 50000 or 50K")?;
+    Ok((what, most))
+}
+
+/// So many of a unit.
+fn units(number: &str, unit: u64) -> Option<u64> {
+    number.trim().parse::<u64>().ok()?.checked_mul(unit)
 }
 
 /// A number of bytes: `65536`, `64K`, `1.5M`, `2G` (powers of 1024; `KB` and `KiB` are the same).
@@ -232,11 +229,7 @@ pub(super) fn bytes(text: &str) -> Parsed<u64> {
     };
     let number = number.trim();
     if number.bytes().all(|digit| digit.is_ascii_digit()) {
-        return number
-            .parse::<u64>()
-            .ok()
-            .and_then(|whole| whole.checked_mul(unit))
-            .ok_or_else(wrong);
+        return units(number, unit).ok_or_else(wrong);
     }
     match number.parse::<f64>().map(|value| value * unit as f64) {
         Ok(value) if (0.0..u64::MAX as f64).contains(&value) => Ok(value as u64),

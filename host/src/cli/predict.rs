@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::common::Common;
-use super::console::{Console, count, cut_fact};
+use super::console::{count, cut_fact};
 use super::interrupt;
 use super::source::samples;
 use crate::base::file::{self, Kind};
@@ -50,7 +50,7 @@ struct Object {
 }
 
 impl Predict {
-    pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         let kind = kind(&self.output)?;
         file::check(&self.output, kind, [self.model.as_path(), self.data.as_path()])?;
         let model = ModelFile::load(&self.model)?;
@@ -66,7 +66,7 @@ impl Predict {
         interrupt::saving(|| data::save(&self.output, &table, columns))?;
         let (model, output) = (self.model.display().to_string(), self.output.display().to_string());
         let object = Object { model, n, outputs, columns, inputs_cut, output };
-        console.result(&object, || {
+        common.result(&object, || {
             let saved = format!("Saved {}: predictions for {} rows", object.output, count(n));
             match cut_fact(inputs_cut) {
                 Some((name, text)) => format!("{saved}\n{name}: {text}"),

@@ -5,15 +5,15 @@ use std::ops::ControlFlow;
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::console::Console;
+use super::common::Common;
 use crate::train::{Progress, StepDetails};
 
 /// A line on standard error for so many steps, if there are so many; hidden where nobody watches.
 ///
 /// What may be long belongs into `{wide_msg}` at the end of the template, which is cut to the width
 /// of the terminal.
-pub(super) fn line(console: &Console, steps: Option<u64>, template: &str) -> ProgressBar {
-    let is_watched = !console.quiet && io::stderr().is_terminal();
+pub(super) fn line(common: &Common, steps: Option<u64>, template: &str) -> ProgressBar {
+    let is_watched = !common.quiet && io::stderr().is_terminal();
     let (shown, hidden) = (ProgressDrawTarget::stderr, ProgressDrawTarget::hidden);
     drawn(if is_watched { shown() } else { hidden() }, steps, template)
 }
@@ -35,8 +35,8 @@ const SEARCH: &str = "  {spinner} {wide_msg}";
 pub(super) struct Bar(ProgressBar);
 
 impl Bar {
-    pub(super) fn new(console: &Console) -> Self {
-        Self(line(console, Some(0), BAR))
+    pub(super) fn new(common: &Common) -> Self {
+        Self(line(common, Some(0), BAR))
     }
 
     pub(super) fn show(&self, step: u32, steps: u32, loss: f32) {
@@ -63,8 +63,8 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    pub(super) fn new(console: &Console) -> Self {
-        Self { bar: Bar::new(console), search: line(console, None, SEARCH) }
+    pub(super) fn new(common: &Common) -> Self {
+        Self { bar: Bar::new(common), search: line(common, None, SEARCH) }
     }
 
     /// Shows a step.

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use super::console::{self, Console};
+use super::common::Common;
+use super::console;
 use super::interrupt;
 use crate::Result;
 use crate::lab::experiment::Store;
@@ -39,7 +40,7 @@ struct Object {
 }
 
 impl Report {
-    pub(super) fn run(&self, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         let stores =
             self.results.iter().map(|path| Store::read(path)).collect::<Result<Vec<_>>>()?;
         let name = self.output.file_name().and_then(|name| name.to_str());
@@ -56,6 +57,6 @@ impl Report {
         let facts =
             [("cells", object.cells.to_string()), ("files", object.files.join("\n         "))];
         let title = format!("Report in {}", object.folder);
-        console.result(&object, || console::facts(&title, &facts))
+        common.result(&object, || console::facts(&title, &facts))
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::super::common::Common;
-use super::super::console::{Console, count, decibel, facts, percent, refuse};
+use super::super::console::{count, decibel, facts, percent, refuse};
 use super::super::interrupt;
 use super::super::parse::RecipeName;
 use super::super::progress::Watched;
@@ -39,7 +39,6 @@ pub(super) fn run(
     task: Task,
     recipe: RecipeName,
     common: &Common,
-    console: &Console,
 ) -> Result<()> {
     check(train)?;
     check_folder(&train.output)?;
@@ -48,7 +47,7 @@ pub(super) fn run(
     if matches!(recipe, RecipeName::Paper | RecipeName::PaperSafe) {
         train.check_paper(&problem)?;
     }
-    let bar = Watched::new(console);
+    let bar = Watched::new(common);
     let outcome = interrupt::training(|| {
         train_path(&problem, &options, sizes, interrupt::stop(), |progress| bar.update(progress))
     });
@@ -76,7 +75,7 @@ pub(super) fn run(
             })
         })
     })?;
-    console.result(&object, || summary(&object))
+    common.result(&object, || summary(&object))
 }
 
 /// A folder that is new or empty: a model of another path beside those of this one would be taken
