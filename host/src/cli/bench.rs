@@ -3,7 +3,6 @@
 use clap::Args;
 
 use super::common::Common;
-use super::console::Console;
 use super::parse;
 use crate::Result;
 use crate::lab::bench::{self, BenchOptions};
@@ -25,10 +24,10 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         let options =
             BenchOptions { samples: self.samples, rounds: self.rounds, seed: common.seed };
         let report = bench::run(&options)?;
-        console.result(&report, || report.to_string())
+        common.result(&report, || report.to_string())
     }
 }

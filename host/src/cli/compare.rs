@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use super::console::Console;
+use super::common::Common;
 use super::console::{self, count};
+use super::source::samples;
 use super::{interrupt, parse};
 use crate::base::file::{self, Kind};
 use crate::model::{ComparedLayer, Comparison, Difference, ModelFile, TraceLog};
-use crate::{Error, Result, data};
+use crate::{Error, Result};
 
 /// Find the first number of a layer that a device has otherwise than this program: exit code 3 if
 /// there is one.
@@ -70,27 +71,20 @@ struct Compared<'a> {
 }
 
 impl Compare {
-    pub(super) fn run(&self, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         if let Some(path) = &self.dump {
             file::check(path, Kind::TRACE, [self.model.as_path(), self.data.as_path()])?;
         }
         let model = ModelFile::load(&self.model)?;
-        let table = data::Table::read(&self.data)?;
-        let samples = match &self.target {
-            Some(target) => table.split(target).map_err(|error| error.at(&self.data))?.0,
-            None => table.matrix,
-        };
+        let samples = samples(&self.data, self.target.as_deref())?;
         if let Some(path) = &self.dump {
             let rows = self.rows.clone().unwrap_or(0..samples.rows);
             interrupt::saving(|| model.dump(&samples, rows.clone(), path))?;
             let (model, dump) = (self.model.display().to_string(), path.display().to_string());
             let object = Dumped { model, rows: rows.len(), dump };
-            return console.result(&object, || {
-                format!(
-                    "Saved {}: what the layers give on {} rows",
-                    object.dump,
-                    count(object.rows)
-                )
+            return common.result(&object, || {
+                let rows = count(object.rows);
+                format!("Saved {}: what the layers give on {rows} rows", object.dump)
             });
         }
         let path = self.device.as_deref().unwrap_or(Path::new(""));
@@ -98,7 +92,7 @@ impl Compare {
         let report = model.compare(&samples, self.first, &log)?;
         let inputs_cut = model.inputs_cut(&samples)?;
         let object = Compared { report: &report, inputs_cut, device: path.display().to_string() };
-        console.result(&object, || summary(&object))?;
+        common.result(&object, || summary(&object))?;
         report.check()
     }
 }
@@ -108,13 +102,9 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     use std::io::Read;
     let (file, len) = file::open(path)?;
     let mut bytes = Vec::new();
-    if len > LARGEST
-        || file
-            .take(LARGEST + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|e| Error::io("cannot read", path, e))? as u64
-            > LARGEST
-    {
+    let taken = file.take(if len > LARGEST { 0 } else { LARGEST + 1 }).read_to_end(&mut bytes);
+    let taken = taken.map_err(|error| Error::io("cannot read", path, error))?;
+    if len > LARGEST || taken as u64 > LARGEST {
         return Err(Error::new("the log is too large")
             .at(path)
             .expected(format_args!("at most {LARGEST} bytes"))
@@ -137,10 +127,10 @@ fn summary(object: &Compared<'_>) -> String {
         vec![layer.layer.to_string(), count(layer.numbers), count(layer.differ), largest]
     };
     let layers = console::table(&heading, report.layers.iter().map(row));
-    let first = report.first.as_ref().map_or_else(
-        || format!("All {} numbers are bit-identical.", count(report.numbers)),
-        |first| difference(report, first),
-    );
+    let first = match &report.first {
+        None => format!("All {} numbers are bit-identical.", count(report.numbers)),
+        Some(first) => difference(report, first),
+    };
     let warning =
         console::cut_fact(object.inputs_cut).map(|(name, text)| format!("\n{name}: {text}"));
     format!("{title}\n\n{layers}\n\n{first}{}", warning.unwrap_or_default())
@@ -149,12 +139,11 @@ fn summary(object: &Compared<'_>) -> String {
 fn difference(report: &Comparison, first: &Difference) -> String {
     let Difference { row, expected_bits, got_bits, .. } = first;
     let (Some(layer), Some(neuron)) = (first.layer, first.neuron) else {
+        let (differ, rows) = (count(report.inputs_differ), count(report.rows));
         return format!(
             "The device was given another row {row}: checksum {got_bits}, here {expected_bits}. \
-             Look at how the row reaches \
-             the model before looking at the model; {} of {} rows are others.",
-            count(report.inputs_differ),
-            count(report.rows)
+             Look at how the row reaches the model before looking at the model; {differ} of {rows} \
+             rows are others."
         );
     };
     let number =

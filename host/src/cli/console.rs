@@ -1,20 +1,14 @@
 //! What people and programs read.
 
 use std::fmt::Display;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, ErrorKind, Write};
 
 use serde::Serialize;
 
+use super::common::Common;
 use crate::{Error, Result};
 
-/// How to talk.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Console {
-    pub(super) json: bool,
-    pub(super) quiet: bool,
-}
-
-impl Console {
+impl Common {
     /// The result: `object` with `--json`, else `text` unless `--quiet`.
     pub(super) fn result(
         &self,
@@ -31,11 +25,6 @@ impl Console {
     /// A line that belongs to the report but comes before the end.
     pub(super) fn say(&self, text: impl Display) -> Result<()> {
         if self.json || self.quiet { Ok(()) } else { print(&text.to_string()) }
-    }
-
-    /// Whether progress may be drawn on standard error.
-    pub(super) fn shows_progress(&self) -> bool {
-        !self.quiet && io::stderr().is_terminal()
     }
 }
 
@@ -76,13 +65,9 @@ pub(super) fn refuse(
     expected: &str,
     other: &str,
 ) -> Result<()> {
-    match first_given(flags) {
-        None => Ok(()),
-        Some(flag) => Err(Error::new(what)
-            .expected(expected)
-            .got(flag)
-            .help(format!("leave {flag} out{other}"))),
-    }
+    let Some(flag) = first_given(flags) else { return Ok(()) };
+    let help = format!("leave {flag} out{other}");
+    Err(Error::new(what).expected(expected).got(flag).help(help))
 }
 
 /// A block of names and values, aligned.
@@ -96,15 +81,15 @@ pub(super) fn facts(title: &str, facts: &[(&str, String)]) -> String {
 pub(super) fn table(heading: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut all = vec![heading.iter().map(|&name| name.to_owned()).collect::<Vec<_>>()];
     all.extend(rows);
-    let width = |c: usize| {
-        all.iter().filter_map(|row| row.get(c)).map(|t| t.chars().count()).max().unwrap_or(0)
-    };
+    let len = |row: &Vec<String>, c: usize| row.get(c).map_or(0, |text| text.chars().count());
+    let width = |c: usize| all.iter().map(|row| len(row, c)).max().unwrap_or(0);
     let widths: Vec<usize> = (0..heading.len()).map(width).collect();
-    let cell = |(text, &width): (&String, &usize)| format!("  {text:>width$}");
     let line = |row: &Vec<String>| {
-        let first = row.first().map_or("", String::as_str);
-        let others: String = row.iter().zip(&widths).skip(1).map(cell).collect();
-        format!("  {first:<0$}{others}", widths[0]).trim_end().to_owned()
+        let cells = row.iter().zip(&widths).enumerate().map(|(c, (text, &width))| match c {
+            0 => format!("  {text:<width$}"),
+            _ => format!("  {text:>width$}"),
+        });
+        cells.collect::<String>().trim_end().to_owned()
     };
     all.iter().map(line).collect::<Vec<_>>().join("\n")
 }
@@ -112,14 +97,8 @@ pub(super) fn table(heading: &[&str], rows: impl IntoIterator<Item = Vec<String>
 /// A count with its thousands apart.
 pub(super) fn count(n: impl TryInto<u64>) -> String {
     let digits = n.try_into().unwrap_or(u64::MAX).to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(' ');
-        }
-        out.push(digit);
-    }
-    out
+    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    groups.collect::<Vec<_>>().join(" ")
 }
 
 /// Bytes as people read them: exact below 10 KB, else with three digits.
@@ -161,12 +140,10 @@ pub(super) fn percent(part: f64) -> String {
 /// A warning, where numbers of the data lie beyond what the bytes of a model of integers can stand
 /// for.
 pub(super) fn cut_fact(inputs: Option<usize>) -> Option<(&'static str, String)> {
-    let inputs = inputs.filter(|inputs| *inputs > 0)?;
+    let inputs = count(inputs.filter(|inputs| *inputs > 0)?);
     let text = format!(
-        "{} numbers of the data are beyond the range that the model was calibrated to, and cut to \
-         its ends; if such rows are common, \
-         quantize again on rows that hold such numbers",
-        count(inputs)
+        "{inputs} numbers of the data are beyond the range that the model was calibrated to, and \
+         cut to its ends; if such rows are common, quantize again on rows that hold such numbers"
     );
     Some(("warning", text))
 }

@@ -1,5 +1,6 @@
 //! `tamis demo`: everything once, on a problem whose answer is known.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,6 @@ use tamis::base::dims::Dims;
 use tamis::network::gates::Signs;
 
 use super::common::Common;
-use super::console::Console;
 use super::console::{self, bytes, count, decibel};
 use super::train::history::History;
 use super::{generate, interrupt};
@@ -65,12 +65,12 @@ struct Object<'a> {
 }
 
 impl Demo {
-    pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         file::check_folder(&self.output)?;
         let (truth, problem, unseen) = plant(common)?;
         let options = options(common);
         let plan = train::plan(&problem, &options)?;
-        console.say(opening(truth.index.len(), &plan, common.seed))?;
+        common.say(opening(truth.len(), &plan, common.seed))?;
 
         let mut history = History::losses_only();
         let trained = interrupt::training(|| {
@@ -81,7 +81,7 @@ impl Demo {
         })?;
 
         let SparseNetwork { index, value, .. } = trained.network.clone();
-        let learnt = align(&truth, &Weights { index, value });
+        let learnt = align(&truth, &index.into_iter().zip(value).collect());
         let model = self.save(&trained, &unseen)?;
         let predictions = common.on_pool(|| model.predict(&unseen.data))??;
         let score = Score::new(Task::Regression, &unseen.labels, &predictions);
@@ -90,7 +90,7 @@ impl Demo {
         interrupt::saving(|| {
             file::write(Path::new(&object.picture), |w| w.write_all(picture.as_bytes()))
         })?;
-        console.result(&object, || closing(&object, &history, &truth, &learnt, &self.output))
+        common.result(&object, || closing(&object, &history, &truth, &learnt, &self.output))
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -114,9 +114,8 @@ impl Demo {
         unseen: Score,
     ) -> Object<'a> {
         let report = &trained.report;
-        let support_match = learnt.index.iter().filter(|j| truth.get(**j).is_some()).count();
-        let errors = union(truth, learnt)
-            .map(|j| (truth.get(j).unwrap_or(0.0) - learnt.get(j).unwrap_or(0.0)).abs());
+        let support_match = learnt.keys().filter(|j| truth.contains_key(j)).count();
+        let errors = union(truth, learnt).map(|j| (weight(truth, j) - weight(learnt, j)).abs());
         let max_error = errors.fold(0.0, f32::max);
         Object {
             recovered: support_match == DIMS.nnz && max_error < CLOSE,
@@ -134,30 +133,15 @@ impl Demo {
 }
 
 /// Sparse weights by flat index.
-struct Weights {
-    index: Vec<u32>,
-    value: Vec<f32>,
-}
+type Weights = BTreeMap<u32, f32>;
 
-impl Weights {
-    fn get(&self, j: u32) -> Option<f32> {
-        self.index.binary_search(&j).ok().map(|at| self.value[at])
-    }
-
-    /// The weight of `neuron` at `input`, 0 where there is none.
-    fn at(&self, neuron: usize, input: usize) -> f32 {
-        self.get((neuron * DIMS.inputs + input) as u32).unwrap_or(0.0)
-    }
-
-    fn points(&self) -> Vec<(usize, f32)> {
-        self.index.iter().map(|&j| j as usize).zip(self.value.iter().copied()).collect()
-    }
+fn weight(weights: &Weights, j: u32) -> f32 {
+    weights.get(&j).copied().unwrap_or(0.0)
 }
 
 /// All indices of both, rising.
 fn union(a: &Weights, b: &Weights) -> impl Iterator<Item = u32> + use<> {
-    let all: std::collections::BTreeSet<u32> = a.index.iter().chain(&b.index).copied().collect();
-    all.into_iter()
+    a.keys().chain(b.keys()).copied().collect::<BTreeSet<_>>().into_iter()
 }
 
 /// The planted weights, the problem to learn them from, and unseen rows.
@@ -167,7 +151,8 @@ fn plant(common: &Common) -> Result<(Weights, Problem, Problem)> {
     let Planted { data, labels, index, value, .. } = planted;
     let all = Problem { data, labels, task: Task::Regression };
     let rows = |rows: Range<usize>| all.rows(rows.collect());
-    Ok((Weights { index, value }, rows(0..TRAINED)?, rows(TRAINED..TRAINED + UNSEEN)?))
+    let truth = index.into_iter().zip(value).collect();
+    Ok((truth, rows(0..TRAINED)?, rows(TRAINED..TRAINED + UNSEEN)?))
 }
 
 fn options(common: &Common) -> Options {
@@ -184,8 +169,9 @@ fn options(common: &Common) -> Options {
 /// The recovered weights with their neurons in the order of the planted ones: a sum does not know
 /// the order of its terms, so any order is right. The closest pair of neurons first.
 fn align(truth: &Weights, learnt: &Weights) -> Weights {
+    let at = |weights, neuron: usize, j: usize| weight(weights, (neuron * DIMS.inputs + j) as u32);
     let distance = |a: usize, b: usize| -> f32 {
-        (0..DIMS.inputs).map(|j| (truth.at(a, j) - learnt.at(b, j)).powi(2)).sum()
+        (0..DIMS.inputs).map(|j| (at(truth, a, j) - at(learnt, b, j)).powi(2)).sum()
     };
     let all = 0..DIMS.hidden;
     let mut pairs: Vec<_> = all.clone().flat_map(|a| all.clone().map(move |b| (a, b))).collect();
@@ -196,15 +182,11 @@ fn align(truth: &Weights, learnt: &Weights) -> Weights {
             place[b] = Some(a);
         }
     }
-    let moved = |&j: &u32| {
+    let moved = |(&j, &value): (&u32, &f32)| {
         let (b, input) = (j as usize / DIMS.inputs, j as usize % DIMS.inputs);
-        (place[b].unwrap_or(b) * DIMS.inputs + input) as u32
+        ((place[b].unwrap_or(b) * DIMS.inputs + input) as u32, value)
     };
-    let mut entries: Vec<(u32, f32)> =
-        learnt.index.iter().map(moved).zip(learnt.value.iter().copied()).collect();
-    entries.sort_by_key(|entry| entry.0);
-    let (index, value) = entries.into_iter().unzip();
-    Weights { index, value }
+    learnt.iter().map(moved).collect()
 }
 
 fn opening(planted: usize, plan: &Plan, seed: u64) -> String {
@@ -212,18 +194,12 @@ fn opening(planted: usize, plan: &Plan, seed: u64) -> String {
     let all = count(DIMS.parameters());
     let [state, workspace, total] =
         [plan.state_bytes, plan.workspace_bytes, plan.total_bytes()].map(bytes);
+    let network = format!("{hidden} hidden neurons × {inputs} inputs = {all} weights");
+    let (rows, budget) = (count(samples), bytes(BUDGET));
     let facts = [
-        (
-            "planted",
-            format!(
-                "{planted} nonzeros of {hidden} hidden neurons × {inputs} inputs = {all} weights"
-            ),
-        ),
-        ("data", format!("{} random samples, and the network's outputs on them", count(samples))),
-        (
-            "budget",
-            format!("{} for state and workspace of training, beside the data", bytes(BUDGET)),
-        ),
+        ("planted", format!("{planted} nonzeros of {network}")),
+        ("data", format!("{rows} random samples, and the network's outputs on them")),
+        ("budget", format!("{budget} for state and workspace of training, beside the data")),
         ("plan", format!("state {state} + workspace {workspace} = {total}")),
     ];
     console::facts(&format!("Recover a sparse network from what it computes (seed {seed})"), &facts)
@@ -239,25 +215,17 @@ fn closing(
     let r = object.report;
     let verdict = verdict(object.recovered, object.support_match, object.max_error);
     let dir = folder.display();
-    let moves = r
-        .search()
-        .map_or_else(String::new, |s| format!("{} of {} moves taken, ", s.moves, s.tried));
+    let moves = r.search().map(|s| format!("{} of {} moves taken, ", s.moves, s.tried));
+    let (moves, passes) = (moves.unwrap_or_default(), r.passes);
     let within = if object.within_budget { "within the budget" } else { "ABOVE the budget" };
+    let steps = format!("{} steps, {moves}{passes:.0} passes over the data", r.epochs);
+    let Score { n, psnr_db, .. } = object.unseen;
     let facts = [
-        (
-            "training",
-            format!(
-                "{:.3} s, {} steps, {moves}{:.0} passes over the data",
-                r.seconds, r.epochs, r.passes
-            ),
-        ),
+        ("training", format!("{:.3} s, {steps}", r.seconds)),
         ("loss", format!("{}  to {:.1e}, PSNR {}", history.line(), r.loss, decibel(r.psnr_db))),
         ("memory", format!("{} of {}: {within}", bytes(r.total_bytes()), bytes(BUDGET))),
         ("saved", format!("{} ({}), read back", object.model, bytes(object.model_bytes))),
-        (
-            "predicted",
-            format!("{} unseen samples, PSNR {}", object.unseen.n, decibel(object.unseen.psnr_db)),
-        ),
+        ("predicted", format!("{n} unseen samples, PSNR {}", decibel(psnr_db))),
         ("drawn", object.picture.clone()),
     ];
     format!(
@@ -281,10 +249,10 @@ fn verdict(recovered: bool, matching: usize, error: f32) -> String {
 
 /// Planted and recovered weights side by side.
 fn comparison(truth: &Weights, learnt: &Weights) -> String {
-    let number = |value: Option<f32>| value.map_or("-".into(), |value| format!("{value:.6}"));
+    let number = |value: Option<&f32>| value.map_or("-".into(), |value| format!("{value:.6}"));
     let row = |j: u32| {
         let place = format!("{}, {}", j as usize / DIMS.inputs, j as usize % DIMS.inputs);
-        vec![place, number(truth.get(j)), number(learnt.get(j))]
+        vec![place, number(truth.get(&j)), number(learnt.get(&j))]
     };
     console::table(&["neuron, input", "planted", "recovered"], union(truth, learnt).map(row))
 }
@@ -296,6 +264,9 @@ fn draw(
     [labels, predictions]: [&[f32]; 2],
 ) -> String {
     let memory = format!("{} of {}", bytes(object.report.total_bytes()), bytes(BUDGET));
+    let points = |weights: &Weights| -> Vec<(usize, f32)> {
+        weights.iter().map(|(&j, &value)| (j as usize, value)).collect()
+    };
     let facts = [
         ("weights", format!("{} of {} recovered", object.support_match, DIMS.nnz)),
         ("largest error", format!("{:.1e}", object.max_error)),
@@ -307,9 +278,9 @@ fn draw(
         title: "A sparse network, recovered",
         facts: &facts,
         time: "step",
-        losses: &[Series { label: "outer steps", first: 1, values: history.losses() }],
-        planted: &truth.points(),
-        recovered: &learnt.points(),
+        losses: &[Series { label: "outer steps", first: 1, values: &history.losses }],
+        planted: &points(truth),
+        recovered: &points(learnt),
         labels,
         predictions,
     })
@@ -321,10 +292,9 @@ mod tests {
 
     #[test]
     fn neurons_in_another_order_are_the_same_network() {
-        let truth = Weights { index: vec![7, 120, 305], value: vec![1.0, -2.0, 0.5] };
-        let moved = Weights { index: vec![20, 107, 205], value: vec![-2.0, 1.0, 0.5] };
-        let aligned = align(&truth, &moved);
-        assert_eq!((aligned.index, aligned.value), (truth.index, truth.value));
+        let truth = Weights::from([(7, 1.0), (120, -2.0), (305, 0.5)]);
+        let moved = Weights::from([(20, -2.0), (107, 1.0), (205, 0.5)]);
+        assert_eq!(align(&truth, &moved), truth);
     }
 
     #[test]
@@ -335,8 +305,8 @@ mod tests {
 
     #[test]
     fn a_wrong_weight_stays_wrong() {
-        let truth = Weights { index: vec![7, 120], value: vec![1.0, -2.0] };
-        let wrong = Weights { index: vec![8, 120], value: vec![1.0, -2.0] };
-        assert_eq!(align(&truth, &wrong).index, [8, 120]);
+        let truth = Weights::from([(7, 1.0), (120, -2.0)]);
+        let wrong = Weights::from([(8, 1.0), (120, -2.0)]);
+        assert_eq!(align(&truth, &wrong), wrong);
     }
 }

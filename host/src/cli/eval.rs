@@ -6,7 +6,6 @@ use clap::Args;
 use serde::Serialize;
 
 use super::common::Common;
-use super::console::Console;
 use super::console::{self, count};
 use super::source::SourceArgs;
 use crate::Result;
@@ -57,7 +56,7 @@ enum TaskFrom {
 }
 
 impl Eval {
-    pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         let model = ModelFile::load(&self.model)?;
         let stored = model.task()?;
         let task_from = match (self.task, stored) {
@@ -65,15 +64,13 @@ impl Eval {
             (None, Some(_)) => TaskFrom::Model,
             (None, None) => TaskFrom::Labels,
         };
-        let source = self.source.source();
-        let problem = source.load(self.task.or(stored))?;
-        model.check_fit(&source, &problem)?;
+        let problem = self.source.load_for(&model, self.task)?;
         let predictions = common.on_pool(|| model.predict(&problem.data))??;
         let score = model.score(problem.task, &problem.labels, &predictions)?;
         let inputs_cut = common.on_pool(|| model.inputs_cut(&problem.data))??;
         let (model, task) = (self.model.display().to_string(), problem.task);
         let object = Object { model, task, task_from, inputs_cut, score };
-        console.result(&object, || summary(&object))
+        common.result(&object, || summary(&object))
     }
 }
 

@@ -9,7 +9,6 @@ use indicatif::HumanDuration;
 use serde::Serialize;
 
 use super::common::Common;
-use super::console::Console;
 use super::console::{self, count};
 use super::parse::{self, limit_above_zero};
 use super::{interrupt, progress};
@@ -102,7 +101,7 @@ struct Plan<'a> {
 }
 
 impl Run {
-    pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         runner::watch_parent();
         let mut spec = figures::load(&self.experiment, self.profile.as_deref())?;
         if self.digits {
@@ -111,29 +110,25 @@ impl Run {
         let shard = self.cell.as_deref().map_or(Ok(None), Shard::parse)?;
         let options = self.options(shard, common)?;
         match (&self.output, &self.cell) {
-            _ if self.dry_run => self.plan(&spec, &options, console),
+            _ if self.dry_run => self.plan(&spec, &options, common),
             (Some(output), Some(id)) if shard.is_none() => {
                 let cell = spec.cell(id)?;
-                self.here(&Store::open(output, &spec)?, &cell, common, console)
+                self.here(&Store::open(output, &spec)?, &cell, common)
             }
             (Some(output), _) => {
                 if !output.join("folder.json").exists() {
                     // Before there is a folder for nothing.
-                    runner::check_files(
-                        &spec,
-                        &own_cells(&spec, shard),
-                        self.data_dir().as_deref(),
-                    )?;
+                    let cells = own_cells(&spec, shard);
+                    runner::check_files(&spec, &cells, self.data_dir().as_deref())?;
                 }
-                let (store, removed) = if self.update {
-                    Store::update(output, &spec)?
-                } else {
-                    (Store::open(output, &spec)?, 0)
+                let (store, removed) = match self.update {
+                    true => Store::update(output, &spec)?,
+                    false => (Store::open(output, &spec)?, 0),
                 };
                 if removed > 0 {
-                    console.say(format_args!("Removed {removed} cells of other settings."))?;
+                    common.say(format_args!("Removed {removed} cells of other settings."))?;
                 }
-                self.all(&store, &options, console)
+                self.all(&store, &options, common)
             }
             // The parser of the flags asks for it.
             (None, _) => {
@@ -145,15 +140,8 @@ impl Run {
     fn options(&self, shard: Option<Shard>, common: &Common) -> Result<RunOptions> {
         let time_limit = limit_above_zero("--time-limit", self.time_limit)?.map(parse::duration);
         let jobs = usize::from(self.jobs);
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = if common.threads() > 0 { common.threads() } else { cores() };
-        Ok(RunOptions {
-            jobs,
-            threads: (threads / jobs).max(1),
-            time_limit,
-            shard,
-            retry: self.retry,
-        })
+        let threads = (threads(common) / jobs).max(1);
+        Ok(RunOptions { jobs, threads, time_limit, shard, retry: self.retry })
     }
 
     fn data_dir(&self) -> Option<PathBuf> {
@@ -163,7 +151,7 @@ impl Run {
     }
 
     /// Runs what is missing.
-    fn all(&self, store: &Store, options: &RunOptions, console: &Console) -> Result<()> {
+    fn all(&self, store: &Store, options: &RunOptions, common: &Common) -> Result<()> {
         let data = self.data_dir();
         store.prepare()?;
         let (todo, _) = runner::missing(store, options)?;
@@ -174,13 +162,8 @@ impl Run {
         let spec = store.spec_file();
         let command = |cell: &Cell| {
             let mut command = Command::new(&program);
-            command
-                .arg("run")
-                .arg(&spec)
-                .arg("-o")
-                .arg(store.path())
-                .args(["--quiet", "--cell"])
-                .arg(cell.id());
+            command.arg("run").arg(&spec).arg("-o").arg(store.path());
+            command.args(["--quiet", "--cell", &cell.id()]);
             command.args(["--threads", &options.threads.to_string()]).env(COMMIT_VARIABLE, &commit);
             if let Some(data) = &data {
                 command.arg("--data-dir").arg(data);
@@ -188,7 +171,7 @@ impl Run {
             command
         };
         let template = "  {bar:12} {pos}/{len}, {elapsed} {wide_msg}";
-        let bar = progress::line(console, Some(todo.len() as u64), template);
+        let bar = progress::line(common, Some(todo.len() as u64), template);
         bar.enable_steady_tick(Duration::from_millis(500));
         let observe = |record: &Record| {
             bar.inc(1);
@@ -208,28 +191,22 @@ impl Run {
             folder: store.path().display().to_string(),
             summary,
         };
-        console.result(&object, || self::summary(&object))
+        common.result(&object, || self::summary(&object))
     }
 
     /// Runs one cell in this process.
-    fn here(&self, store: &Store, cell: &Cell, common: &Common, console: &Console) -> Result<()> {
-        let threads = if common.threads() > 0 {
-            common.threads()
-        } else {
-            std::thread::available_parallelism().map_or(1, usize::from)
-        };
+    fn here(&self, store: &Store, cell: &Cell, common: &Common) -> Result<()> {
         let data = self.data_dir();
         let record = interrupt::training(|| {
-            runner::run_here(store, cell, data.as_deref(), threads, interrupt::stop())
+            runner::run_here(store, cell, data.as_deref(), threads(common), interrupt::stop())
         })?;
-        console.result(&record, || {
-            let reason =
-                record.reason.as_deref().map_or(String::new(), |reason| format!(": {reason}"));
-            format!("{} {}{reason}", record.id, record.status.name())
+        common.result(&record, || {
+            let reason = record.reason.iter().map(|reason| format!(": {reason}"));
+            format!("{} {}{}", record.id, record.status.name(), reason.collect::<String>())
         })
     }
 
-    fn plan(&self, spec: &Spec, options: &RunOptions, console: &Console) -> Result<()> {
+    fn plan(&self, spec: &Spec, options: &RunOptions, common: &Common) -> Result<()> {
         let shard = options.shard;
         let mut cells = match (&self.cell, shard) {
             (Some(id), None) => vec![spec.cell(id)?],
@@ -237,9 +214,8 @@ impl Run {
         };
         let mut before = 0;
         let (planned, all) = (cells.len(), spec.cells().len());
-        if let Some(output) =
-            self.output.as_deref().filter(|output| output.join("folder.json").exists())
-        {
+        let output = self.output.as_deref();
+        if let Some(output) = output.filter(|output| output.join("folder.json").exists()) {
             let store = Store::open(output, spec)?;
             store.prepare()?;
             let (todo, _) = runner::missing(&store, options)?;
@@ -256,8 +232,14 @@ impl Run {
             missing: cells.iter().map(Cell::id).collect(),
             missing_files: missing_files(spec, self.data_dir().as_deref()),
         };
-        console.result(&plan, || plan_text(spec, &plan, &cells))
+        common.result(&plan, || plan_text(spec, &plan, &cells))
     }
+}
+
+/// Threads that are asked for, else one per core.
+fn threads(common: &Common) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    if common.threads() > 0 { common.threads() } else { cores() }
 }
 
 /// The cells of a machine.
@@ -278,13 +260,8 @@ fn plan_text(spec: &Spec, plan: &Plan<'_>, cells: &[Cell]) -> String {
     let row = |part: &spec::Part| {
         let own = cells.iter().filter(|cell| cell.part == part.name).count();
         let methods: Vec<&str> = part.methods.iter().map(|method| method.name()).collect();
-        vec![
-            part.name.clone(),
-            count(part.sizes()),
-            count(part.seeds.len()),
-            count(own),
-            methods.join(", "),
-        ]
+        let [sizes, seeds, own] = [part.sizes(), part.seeds.len(), own].map(count);
+        vec![part.name.clone(), sizes, seeds, own, methods.join(", ")]
     };
     let heading = ["part", "sizes", "seeds", "cells to run", "methods"];
     let mut lines = vec![
@@ -292,9 +269,8 @@ fn plan_text(spec: &Spec, plan: &Plan<'_>, cells: &[Cell]) -> String {
         console::table(&heading, spec.part.iter().map(row)),
         format!("  {} cells, {} of them done", count(plan.cells), count(plan.before)),
     ];
-    lines.extend(
-        plan.minutes.map(|minutes| format!("  about {minutes:.0} minutes in all on two cores")),
-    );
+    let minutes = plan.minutes;
+    lines.extend(minutes.map(|n| format!("  about {n:.0} minutes in all on two cores")));
     if !plan.missing_files.is_empty() {
         let files = plan.missing_files.join(", ");
         lines.push(format!(
@@ -310,22 +286,18 @@ fn summary(object: &Object<'_>) -> String {
     let ended = if s.stopped { "Interrupted" } else { "Done" };
     let title =
         format!("{ended}: {}, profile {}, in {}", object.experiment, object.profile, object.folder);
-    let number = |n: usize| count(n);
-    let mut states = vec![format!("{} with a result", number(s.done))];
+    let [cells, before, ran] = [s.cells, s.before, s.ran].map(count);
+    let mut states = vec![format!("{} with a result", count(s.done))];
     let others = [
         (s.skipped, "skipped"),
         (s.failed, "failed"),
         (s.timeout, "too long"),
         (s.crashed, "crashed"),
     ];
-    states.extend(
-        others.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", number(*n))),
-    );
+    let others = others.into_iter().filter(|(n, _)| *n > 0);
+    states.extend(others.map(|(n, what)| format!("{} {what}", count(n))));
     let facts = [
-        (
-            "cells",
-            format!("{}: {} done before, {} now", number(s.cells), number(s.before), number(s.ran)),
-        ),
+        ("cells", format!("{cells}: {before} done before, {ran} now")),
         ("states", states.join(", ")),
         ("next", format!("tamis report {} -o report", object.folder)),
     ];

@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use tamis::store::wire::Choice;
 
-use super::console::Console;
+use super::common::Common;
 use super::console::{bytes, count, facts};
 use super::interrupt;
-use super::quantise::EncodingName;
+use super::parse;
+use super::quantise::ENCODINGS;
 use crate::base::file::{self, Kind};
 use crate::convert::{ExportForm, ExportReport, check_name, export};
-use crate::model::ModelFile;
+use crate::model::{Encodings, ModelFile};
 use crate::{Error, Result};
 
 /// Write a model as source code (Rust without std, or C99), for other programs (ONNX, safetensors),
@@ -50,8 +52,8 @@ pub(super) struct Export {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// How weights are held [default: smallest]; with --format tamis
-    #[arg(long, value_enum)]
-    encoding: Option<EncodingName>,
+    #[arg(long, value_parser = parse::named(ENCODINGS))]
+    encoding: Option<Encodings>,
     /// The file to write: .rs, .onnx, .safetensors or .tamis; of C the .c, with the .h beside it,
     /// or a folder for both
     #[arg(short, long, value_name = "OUT")]
@@ -105,7 +107,7 @@ struct Place {
 }
 
 impl Export {
-    pub(super) fn run(&self, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         self.check_flags()?;
         let (form, place) = match self.format {
             Format::C => self.c()?,
@@ -114,8 +116,8 @@ impl Export {
             Format::Onnx => self.file(ExportForm::Onnx)?,
             Format::Safetensors => self.file(ExportForm::Safetensors)?,
             Format::Tamis => {
-                let encoding = self.encoding.unwrap_or(EncodingName::Smallest);
-                self.file(ExportForm::Tamis(encoding.into()))?
+                let smallest = Encodings::Chosen(Choice::Smallest);
+                self.file(ExportForm::Tamis(self.encoding.unwrap_or(smallest)))?
             }
         };
         if let Some(folder) = &place.folder {
@@ -147,40 +149,30 @@ impl Export {
             name: if let ExportForm::C { name, .. } = &form { Some(name) } else { None },
             report: &made.report,
         };
-        console.result(&object, || summary(&object))
+        common.result(&object, || summary(&object))
     }
 
     /// Refuses flags of another format.
     fn check_flags(&self) -> Result<()> {
+        let encoding = "write that format first, and export what it gives";
+        let name = "leave --name out: a module of Rust is named by its file";
+        let straight = "leave --straight-line out";
         let flags = [
-            (
-                self.encoding.is_some(),
-                "--encoding",
-                Format::Tamis,
-                "write that format first, and export what it gives",
-            ),
-            (self.straight_line, "--straight-line", Format::Rust, "leave --straight-line out"),
-            (
-                self.name.is_some(),
-                "--name",
-                Format::C,
-                "leave --name out: a module of Rust is named by its file",
-            ),
+            (self.encoding.is_some(), "--encoding", Format::Tamis, encoding),
+            (self.straight_line, "--straight-line", Format::Rust, straight),
+            (self.name.is_some(), "--name", Format::C, name),
         ];
-        let name = |format: Format| match format {
+        let foreign =
+            flags.into_iter().find(|(given, _, format, _)| *given && self.format != *format);
+        let Some((_, flag, format, help)) = foreign else { return Ok(()) };
+        let [format, own] = [format, self.format].map(|format| match format {
             Format::Rust => "rust",
             other => other.file().0,
-        };
-        match flags.into_iter().find(|(given, _, format, _)| *given && self.format != *format) {
-            None => Ok(()),
-            Some((_, flag, format, help)) => {
-                let format = name(format);
-                Err(Error::new(format!("only the format {format} takes {flag}"))
-                    .expected(format_args!("{flag} with --format {format}"))
-                    .got(format_args!("{flag} with --format {}", name(self.format)))
-                    .help(help))
-            }
-        }
+        });
+        Err(Error::new(format!("only the format {format} takes {flag}"))
+            .expected(format_args!("{flag} with --format {format}"))
+            .got(format_args!("{flag} with --format {own}"))
+            .help(help))
     }
 
     /// A form that is one file with the ending of the format, or none.
@@ -243,22 +235,16 @@ fn summary(object: &Object<'_>) -> String {
         ("model", format!("of {}, {inputs} inputs, {outputs} outputs", r.numbers)),
         ("weights", format!("{} as {held}", count(r.nnz))),
     ];
+    let table = bytes(r.table_bytes);
     if ["onnx", "safetensors"].contains(&r.format) {
-        rows.push((
-            "dense",
-            format!("{} with zeros; other programs run them all", bytes(r.table_bytes)),
-        ));
+        rows.push(("dense", format!("{table} with zeros; other programs run them all")));
     } else {
         if !r.straight_line {
-            let what = if r.format == "tamis" { "file" } else { "tables" };
-            rows.push((what, bytes(r.table_bytes)));
+            rows.push((if r.format == "tamis" { "file" } else { "tables" }, table));
         }
         rows.push(("stack", format!("{} between layers", bytes(r.scratch_bytes))));
     }
-    rows.extend(
-        object
-            .name
-            .map(|name| ("names", format!("{name}_predict, {}_INPUTS, …", name.to_uppercase()))),
-    );
+    let names = |name: &str| format!("{name}_predict, {}_INPUTS, …", name.to_uppercase());
+    rows.extend(object.name.map(|name| ("names", names(name))));
     facts(&format!("Saved {}", object.files.join(" and ")), &rows)
 }

@@ -5,21 +5,18 @@ use std::path::PathBuf;
 use clap::Args;
 use tamis::learn::deep::tune;
 
-use super::console::{bytes, count, decibel, facts, percent};
+use super::common::Common;
+use super::console::{bytes, count, decibel, facts, percent, refuse};
+use super::interrupt;
 use super::parse::{self, at_least_zero};
 use super::progress::Bar;
 use super::saved::{Object, limit_fact, peak_fact, save};
 use super::source::SourceArgs;
-
-use super::common::Common;
-use super::console::{Console, refuse};
-use super::interrupt;
 use crate::Result;
 use crate::base::Limits;
 use crate::base::file::{self, Kind};
 use crate::model::ModelFile;
-use crate::train;
-use crate::train::{FinetuneMethod, FinetuneOptions, FinetuneReport};
+use crate::train::{self, FinetuneMethod, FinetuneOptions, FinetuneReport};
 
 /// Fit all layers of a model together, on the weights that it has (debiasing).
 #[derive(Debug, Args)]
@@ -59,7 +56,7 @@ pub(super) struct Finetune {
 const STEPS: u32 = 100;
 
 impl Finetune {
-    pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         let options = self.options(common)?;
         if self.method == FinetuneMethod::LeastSquares {
             let flags = [(self.batch.is_some(), "--batch"), (self.rate.is_some(), "--rate")];
@@ -70,11 +67,8 @@ impl Finetune {
         let inputs = self.source.inputs().chain([self.model.as_path()]);
         file::check(&self.output, Kind::MODEL, inputs)?;
         let model = ModelFile::load(&self.model)?;
-        let source = self.source.source();
-        let task = model.task()?;
-        let problem = source.load(task)?;
-        model.check_fit(&source, &problem)?;
-        let bar = Bar::new(console);
+        let problem = self.source.load_for(&model, None)?;
+        let bar = Bar::new(common);
         let outcome = interrupt::training(|| {
             train::finetune(&model, problem, &options, interrupt::stop(), |progress| {
                 bar.show(progress.epoch, progress.epochs, progress.best);
@@ -85,17 +79,7 @@ impl Finetune {
         let outcome = outcome?;
         save(&self.output, &outcome.model)?;
         let object = Object::new(&self.output, &outcome.model, &outcome.report);
-        console.result(&object, || summary(&object))
-    }
-
-    /// With a setting that only Adam has, Adam is meant.
-    fn method(&self) -> FinetuneMethod {
-        match self.method {
-            FinetuneMethod::Auto if self.batch.is_some() || self.rate.is_some() => {
-                FinetuneMethod::Adam
-            }
-            method => method,
-        }
+        common.result(&object, || summary(&object))
     }
 
     fn options(&self, common: &Common) -> Result<FinetuneOptions> {
@@ -106,8 +90,13 @@ impl Finetune {
             Some(0) => usize::MAX,
             batch => batch.unwrap_or(defaults.batch),
         };
+        // With a setting that only Adam has, Adam is meant.
+        let is_adam = self.batch.is_some() || self.rate.is_some();
         Ok(FinetuneOptions {
-            method: self.method(),
+            method: match self.method {
+                FinetuneMethod::Auto if is_adam => FinetuneMethod::Adam,
+                method => method,
+            },
             params: tune::Params {
                 epochs: self.epochs.unwrap_or(defaults.epochs),
                 batch,
@@ -133,30 +122,13 @@ fn summary(object: &Object<'_, FinetuneReport>) -> String {
     rows.extend(r.accuracy.zip(r.accuracy_before).map(|(now, before)| {
         ("accuracy", format!("{} of these rows, {} before", percent(now), percent(before)))
     }));
-    rows.extend([
-        (
-            "time",
-            match r.method {
-                "adam" => format!("{:.3} s, {} epochs{}", r.seconds, r.epochs, limit_fact(r.limit)),
-                method => {
-                    format!(
-                        "{:.3} s, {} steps of {method}{}",
-                        r.seconds,
-                        r.epochs,
-                        limit_fact(r.limit)
-                    )
-                }
-            },
-        ),
-        (
-            "memory",
-            format!(
-                "data {}, state {}{}",
-                bytes(r.data_bytes),
-                bytes(r.state_bytes),
-                peak_fact(r.peak_rss_bytes)
-            ),
-        ),
-    ]);
+    let steps = match r.method {
+        "adam" => format!("{} epochs", r.epochs),
+        method => format!("{} steps of {method}", r.epochs),
+    };
+    rows.push(("time", format!("{:.3} s, {steps}{}", r.seconds, limit_fact(r.limit))));
+    let (data, state, peak) =
+        (bytes(r.data_bytes), bytes(r.state_bytes), peak_fact(r.peak_rss_bytes));
+    rows.push(("memory", format!("data {data}, state {state}{peak}")));
     facts(&object.title(r.stopped), &rows)
 }

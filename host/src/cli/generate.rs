@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use tamis::base::dims::Dims;
+use tamis::network::gates::Signs;
 
 use super::common::Common;
-use super::console::Console;
 use super::console::count;
 use super::interrupt;
-use super::parse::{self, SignsName};
+use super::parse::{self, SIGNS};
 use crate::base::file::{self, Files};
 use crate::base::{check_setting, room_for};
 use crate::data::planted::{self, Planted, PlantedDeep, PlantedNet};
@@ -50,8 +50,8 @@ enum Kind {
               value_parser = parse::whole::<usize>)]
         hidden: Vec<usize>,
         /// Signs of the output weights
-        #[arg(long, value_enum, default_value_t = SignsName::Positive)]
-        signs: SignsName,
+        #[arg(long, default_value = "positive", value_parser = parse::named(SIGNS))]
+        signs: Signs,
         /// Outputs, each a label of a row: half of the nonzero weights lead to them
         #[arg(long, value_name = "C", conflicts_with = "signs",
               value_parser = parse::whole::<usize>)]
@@ -109,8 +109,8 @@ struct Object {
     kind: &'static str,
     samples: usize,
     inputs: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hidden: Option<Vec<usize>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hidden: Vec<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outputs: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,11 +127,6 @@ enum Stored {
 }
 
 impl Stored {
-    /// Rows and columns of a matrix of weights.
-    fn shape(shape: [usize; 2]) -> Self {
-        Self::Indices(shape.map(|len| len as u32).to_vec())
-    }
-
     fn array(&self) -> Result<Array<'_>> {
         match self {
             Self::Indices(list) => Array::new(&[list.len()], list),
@@ -141,85 +136,84 @@ impl Stored {
     }
 }
 
-/// A data set, and the weights that labelled it.
+/// A data set, and the weights that labelled it, by name.
 struct Drawn {
     data: Matrix,
     labels: Vec<f32>,
-    /// By name.
     weights: Vec<(String, Stored)>,
 }
 
-impl Drawn {
-    fn signed(planted: Planted) -> Self {
+/// A matrix of weights; {} in its names stands for `index`, `value` and `shape`.
+fn matrix(
+    names: &str,
+    index: Vec<u32>,
+    value: Vec<f32>,
+    shape: [usize; 2],
+) -> Vec<(String, Stored)> {
+    let shape = Stored::Indices(shape.map(|len| len as u32).to_vec());
+    let arrays = [Stored::Indices(index), Stored::Values(value), shape];
+    let names = ["index", "value", "shape"].map(|name| names.replace("{}", name));
+    names.into_iter().zip(arrays).collect()
+}
+
+impl From<Planted> for Drawn {
+    fn from(planted: Planted) -> Self {
         let Planted { data, labels, index, value, hidden, signs } = planted;
-        let signs: Vec<i8> = (0..hidden).map(|i| signs.sign(i) as i8).collect();
-        let weights = vec![
-            ("index".into(), Stored::Indices(index)),
-            ("value".into(), Stored::Values(value)),
-            ("shape".into(), Stored::shape([hidden, data.cols])),
-            ("signs".into(), Stored::Signs(signs)),
-        ];
+        let signs = (0..hidden).map(|i| signs.sign(i) as i8).collect();
+        let mut weights = matrix("{}", index, value, [hidden, data.cols]);
+        weights.push(("signs".into(), Stored::Signs(signs)));
         Self { data, labels, weights }
     }
+}
 
-    fn several_outputs(planted: PlantedNet) -> Self {
+impl From<PlantedNet> for Drawn {
+    fn from(planted: PlantedNet) -> Self {
         let PlantedNet { data, labels, hidden, outputs, .. } = planted;
-        let weights = vec![
-            ("index".into(), Stored::Indices(planted.index)),
-            ("value".into(), Stored::Values(planted.value)),
-            ("shape".into(), Stored::shape([hidden, data.cols])),
-            ("out_index".into(), Stored::Indices(planted.out_index)),
-            ("out_value".into(), Stored::Values(planted.out_value)),
-            ("out_shape".into(), Stored::shape([hidden, outputs])),
-        ];
+        let mut weights = matrix("{}", planted.index, planted.value, [hidden, data.cols]);
+        let (index, value) = (planted.out_index, planted.out_value);
+        weights.extend(matrix("out_{}", index, value, [hidden, outputs]));
         Self { data, labels, weights }
     }
+}
 
-    fn layers(planted: PlantedDeep) -> Self {
+impl From<PlantedDeep> for Drawn {
+    fn from(planted: PlantedDeep) -> Self {
         let PlantedDeep { data, labels, layers, widths } = planted;
-        let mut weights = Vec::new();
-        for ((at, (index, value)), width) in (1..).zip(layers).zip(widths.windows(2)) {
-            weights.push((format!("index{at}"), Stored::Indices(index)));
-            weights.push((format!("value{at}"), Stored::Values(value)));
-            weights.push((format!("shape{at}"), Stored::shape([width[1], width[0]])));
-        }
-        Self { data, labels, weights }
+        let layers = (1..).zip(layers).zip(widths.windows(2));
+        let weights = layers.flat_map(|((at, (index, value)), width)| {
+            matrix(&format!("{{}}{at}"), index, value, [width[1], width[0]])
+        });
+        Self { data, labels, weights: weights.collect() }
     }
 }
 
 impl Generate {
-    pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         let object = match &self.kind {
             Kind::Planted { size, hidden, signs, outputs } => match (hidden.as_slice(), outputs) {
                 (&[hidden], None) => {
                     let dims = size.check(hidden)?;
-                    let draw =
-                        || planted::network(dims, (*signs).into(), common.seed).map(Drawn::signed);
+                    let draw = || planted::network(dims, *signs, common.seed);
                     size.make("planted", &[hidden], None, common, draw)?
                 }
                 (&[hidden], Some(outputs)) => {
                     let dims = size.check_outputs(hidden, *outputs)?;
                     let draw = || planted::factored(dims, *outputs, common.seed);
-                    let draw = || draw().map(Drawn::several_outputs);
                     size.make("planted", &[hidden], Some(*outputs), common, draw)?
                 }
                 (_, outputs) => size.make_deep(hidden, *signs, outputs.unwrap_or(1), common)?,
             },
             Kind::Gaussian { size } => {
                 size.check(1)?;
-                let linear = || planted::linear(size.samples, size.inputs, size.nnz, common.seed);
-                size.make("gaussian", &[1], None, common, || linear().map(Drawn::signed))?
+                let draw = || planted::linear(size.samples, size.inputs, size.nnz, common.seed);
+                size.make("gaussian", &[1], None, common, draw)?
             }
             Kind::Digits { samples, side, output } => make_digits(*samples, *side, output, common)?,
         };
-        console.result(&object, || {
-            format!(
-                "{} rows of {} inputs, seed {}\n  {}",
-                count(object.samples),
-                count(object.inputs),
-                object.seed,
-                object.files.join("\n  ")
-            )
+        common.result(&object, || {
+            let (rows, inputs) = (count(object.samples), count(object.inputs));
+            let files = object.files.join("\n  ");
+            format!("{rows} rows of {inputs} inputs, seed {}\n  {files}", object.seed)
         })
     }
 }
@@ -252,15 +246,14 @@ impl Sizes {
     fn make_deep(
         &self,
         hidden: &[usize],
-        signs: SignsName,
+        signs: Signs,
         outputs: usize,
         common: &Common,
     ) -> Result<Object> {
-        if signs != SignsName::Positive || hidden.len() > LAYERS {
+        if signs != Signs::Positive || hidden.len() > LAYERS {
+            let most = format!("2 to {LAYERS} hidden layers");
             return Err(Error::new("such a network of several hidden layers cannot be planted")
-                .expected(format_args!(
-                    "2 to {LAYERS} hidden layers, which are summed up with positive signs"
-                ))
+                .expected(most + ", which are summed up with positive signs")
                 .got(format_args!("{} layers", hidden.len()))
                 .help("leave --signs out, and pass fewer numbers to --hidden"));
         }
@@ -271,8 +264,8 @@ impl Sizes {
                 .help("try 10 neurons a layer"));
         }
         let (rows, inputs, nnz, seed) = (self.samples, self.inputs, self.nnz, common.seed);
-        let end: &[usize] = if outputs > 1 { &[outputs] } else { &[] };
-        let widths = [&[inputs], hidden, end].concat();
+        let ends = (outputs > 1).then_some(outputs);
+        let widths = [&[inputs], hidden, ends.as_slice()].concat();
         let layers = widths.len() - 1;
         for (l, pair) in widths.windows(2).enumerate() {
             let share = planted::share(nnz, layers, l);
@@ -287,8 +280,8 @@ impl Sizes {
         }
         check_dims(&Dims::new(rows, inputs, 1, 1))?;
         self.check_room(hidden.iter().fold(0, |sum, m| sum.saturating_add(*m)), outputs)?;
-        let draw = || planted::deep(rows, inputs, hidden, outputs, nnz, seed).map(Drawn::layers);
-        self.make("planted", hidden, (outputs > 1).then_some(outputs), common, draw)
+        let draw = || planted::deep(rows, inputs, hidden, outputs, nnz, seed);
+        self.make("planted", hidden, ends, common, draw)
     }
 
     /// Checks that there is memory for samples, labels and weights.
@@ -301,19 +294,19 @@ impl Sizes {
     }
 
     /// Draws a data set, adds noise to its labels, and writes it with its weights.
-    fn make(
+    fn make<T: Into<Drawn> + Send>(
         &self,
         kind: &'static str,
         hidden: &[usize],
         outputs: Option<usize>,
         common: &Common,
-        draw: impl FnOnce() -> tamis::Result<Drawn> + Send,
+        draw: impl FnOnce() -> tamis::Result<T> + Send,
     ) -> Result<Object> {
         let sigma = self.noise.unwrap_or(0.0);
         let holds = sigma >= 0.0 && (sigma as f32).is_finite();
         check_setting(holds, "--noise 0 or more", sigma, "leave --noise out for no noise")?;
         file::check_folder(&self.output)?;
-        let Drawn { data, mut labels, weights } = common.on_pool(draw)??;
+        let Drawn { data, mut labels, weights } = common.on_pool(draw)??.into();
         if hidden.len() > 1 && labels.iter().all(|&label| label == 0.0) {
             return Err(Error::new("the planted network gives 0 for every row")
                 .expected("weights that lead from the inputs to the outputs")
@@ -332,7 +325,7 @@ impl Sizes {
             kind,
             samples: self.samples,
             inputs: self.inputs,
-            hidden: Some(hidden.to_vec()),
+            hidden: hidden.to_vec(),
             outputs,
             nnz: Some(self.nnz),
             seed: common.seed,
@@ -354,7 +347,7 @@ fn make_digits(samples: usize, side: usize, output: &Path, common: &Common) -> R
         kind: "digits",
         samples,
         inputs: images.cols,
-        hidden: None,
+        hidden: Vec::new(),
         outputs: None,
         nnz: None,
         seed: common.seed,

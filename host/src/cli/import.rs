@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::console::Console;
+use super::common::Common;
 use super::console::{count, facts, percent};
 use super::parse;
-use super::saved::Object;
-use super::saved::save;
+use super::saved::{Object, save};
 use crate::Result;
 use crate::base::file::{self, Kind};
 use crate::convert::named::Layout;
@@ -62,7 +61,7 @@ pub(super) struct Import {
 }
 
 impl Import {
-    pub(super) fn run(&self, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         file::check(&self.output, Kind::MODEL, [self.file.as_path()])?;
         let cut = match (self.nnz, self.density, self.threshold) {
             (Some(nnz), ..) => Cut::Size(Budget::Nonzeros(nnz)),
@@ -80,57 +79,44 @@ impl Import {
         let outcome = import(&self.file, &options)?;
         save(&self.output, &outcome.model)?;
         let object = Object::new(&self.output, &outcome.model, &outcome.report);
-        console.result(&object, || summary(&object))
+        common.result(&object, || summary(&object))
     }
 }
 
 fn summary(object: &Object<'_, ImportReport>) -> String {
     let r = object.report;
-    let title = object.title(false);
-    let mut rows = vec![
-        ("from", format!("{}, {} inputs, {} outputs", r.format, count(r.inputs), count(r.outputs))),
-        (
-            "task",
-            match (r.task, r.threshold) {
-                (Some(task), Some(from)) => format!("{}, class 1 from {from} on", task.name()),
-                (Some(task), None) => task.name().to_owned(),
-                (None, _) => "not said by the file: pass --task to store it".to_owned(),
-            },
-        ),
-    ];
-    let kept = r.nnz - r.handed_on;
+    let task = match (r.task, r.threshold) {
+        (Some(task), Some(from)) => format!("{}, class 1 from {from} on", task.name()),
+        (Some(task), None) => task.name().to_owned(),
+        (None, _) => "not said by the file: pass --task to store it".to_owned(),
+    };
+    let (inputs, outputs) = (count(r.inputs), count(r.outputs));
+    let mut rows =
+        vec![("from", format!("{}, {inputs} inputs, {outputs} outputs", r.format)), ("task", task)];
+    let own = r.nnz - r.handed_on;
     let mut nonzeros = count(r.nnz);
     if let Some(requested) = r.requested_nnz {
         nonzeros += &format!(" of {} requested", count(requested));
     }
-    let part = percent(kept as f64 / r.dense_nnz.max(1) as f64);
-    nonzeros += &format!(": {} of {} weights and biases ({part})", count(kept), count(r.dense_nnz));
+    let part = percent(own as f64 / r.dense_nnz.max(1) as f64);
+    nonzeros += &format!(": {} of {} weights and biases ({part})", count(own), count(r.dense_nnz));
     if r.handed_on > 0 {
         nonzeros += &format!(", and {} to hand on the 1 of biases", count(r.handed_on));
     }
     rows.push(("nonzeros", nonzeros));
     for layer in &r.layers {
         let shape = format!("{}: {}→{}", layer.name, count(layer.inputs), count(layer.outputs));
-        let biases = if layer.biases > 0 {
-            format!(", {} biases", count(layer.biases))
-        } else {
-            String::new()
-        };
-        rows.push((
-            "layer",
-            format!(
-                "{shape}, {} of {} nonzeros{biases}",
-                count(layer.nnz),
-                count(layer.nnz_before)
-            ),
-        ));
+        let (nnz, before) = (count(layer.nnz), count(layer.nnz_before));
+        let mut text = format!("{shape}, {nnz} of {before} nonzeros");
+        if layer.biases > 0 {
+            text += &format!(", {} biases", count(layer.biases));
+        }
+        rows.push(("layer", text));
     }
     rows.extend(r.notes.iter().map(|note| ("note", note.clone())));
-    if kept < r.nnz_before {
-        rows.push((
-            "next",
-            "weights were pruned by size: tamis finetune fits the others".to_owned(),
-        ));
+    if own < r.nnz_before {
+        let next = "weights were pruned by size: tamis finetune fits the others";
+        rows.push(("next", next.to_owned()));
     }
-    facts(&title, &rows)
+    facts(&object.title(false), &rows)
 }

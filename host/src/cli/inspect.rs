@@ -2,18 +2,19 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
+use tamis::store::wire::Cost;
 
-use super::console::Console;
+use super::common::Common;
 use super::console::{self, bytes, count, percent};
-use super::parse;
+use super::parse::{self, Named};
 use crate::Result;
 use crate::data::Task;
-use crate::model::cost::Way;
+use crate::model::cost::{Memory, Way};
 use crate::model::{
-    Bytes, DEVICES, DeployedBytes, Device, LayerCost, Limited, ModelCost, ModelFile, Needs, Score,
-    Target, TargetCost, WayNeeds,
+    DEVICES, Device, LayerCost, Limited, ModelCost, ModelFile, Needs, Score, Target, TargetCost,
+    WayNeeds,
 };
 
 /// Show what a model holds and costs: flash, RAM, operations and instructions on a
@@ -39,7 +40,7 @@ pub(super) struct Inspect {
     #[arg(long, value_name = "DEVICE", value_parser = parse::target)]
     target: Option<Target>,
     /// How the program has the model; what is said of the target is of that
-    #[arg(long, value_name = "WAY", value_enum, default_value_t = Deploy::Auto)]
+    #[arg(long, value_name = "WAY", default_value = "auto", value_parser = parse::named(DEPLOY))]
     deploy: Deploy,
     /// Exit with code 3 if the model takes more on the target: flash, ram and stack in bytes,
     /// instructions of a prediction; K and M are 1024 and 1024² bytes, or 1000 and 1000²
@@ -52,45 +53,28 @@ pub(super) struct Inspect {
     targets: bool,
 }
 
-/// `--deploy`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Deploy {
-    /// Whichever takes the least flash
-    Auto,
-    /// The file, read in place when the program starts
-    File,
-    /// The file, read by the compiler
-    Embedded,
-    /// Tables of Rust: tamis export --format rust
-    Rust,
-    /// Code without tables: tamis export --format rust --straight-line
-    Straight,
-    /// Tables of C: tamis export --format c
-    C,
-}
+/// `--deploy`; none where the least flash decides.
+type Deploy = Option<Way>;
 
-impl Deploy {
-    /// The way; none where the least flash decides.
-    const fn way(self) -> Option<Way> {
-        match self {
-            Self::Auto => None,
-            Self::File => Some(Way::File),
-            Self::Embedded => Some(Way::Embedded),
-            Self::Rust => Some(Way::Rust),
-            Self::Straight => Some(Way::Straight),
-            Self::C => Some(Way::C),
-        }
-    }
-}
+const DEPLOY: [Named<Deploy>; 6] = [
+    Named("auto", None, "Whichever takes the least flash"),
+    Named("file", Some(Way::File), "The file, read in place when the program starts"),
+    Named("embedded", Some(Way::Embedded), "The file, read by the compiler"),
+    Named("rust", Some(Way::Rust), "Tables of Rust: tamis export --format rust"),
+    Named(
+        "straight",
+        Some(Way::Straight),
+        "Code without tables: tamis export --format rust --straight-line",
+    ),
+    Named("c", Some(Way::C), "Tables of C: tamis export --format c"),
+];
 
-/// What the verb prints.
+/// What the verb prints: on the target of --target, or without it on every kind of processor.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     #[serde(flatten)]
     cost: &'a ModelCost,
-    /// On the target of --target.
     target: Option<&'a TargetCost>,
-    /// On every kind of processor, without --target.
     targets: &'a [TargetCost],
 }
 
@@ -102,43 +86,39 @@ struct Known {
 }
 
 impl Inspect {
-    pub(super) fn run(&self, console: &Console) -> Result<()> {
-        let Some(path) = &self.model else { return list(console) };
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
+        let Some(path) = &self.model else { return list(common) };
         let model = ModelFile::load(path)?;
         let cost = model.cost()?;
         if let Some(target) = &self.target {
-            let on = model.on(&cost, target, self.deploy.way(), &self.fail_above)?;
+            let on = model.on(&cost, target, self.deploy, &self.fail_above)?;
             let report = Report { cost: &cost, target: Some(&on), targets: &[] };
-            console.result(&report, || on_target(&cost, &on))?;
+            common.result(&report, || on_target(&cost, &on, target))?;
             return on.check();
         }
-        let on = |target: Target| model.on(&cost, &target, self.deploy.way(), &[]);
+        let on = |target: Target| model.on(&cost, &target, self.deploy, &[]);
         let targets = kinds().map(on).collect::<Result<Vec<_>>>()?;
         let report = Report { cost: &cost, target: None, targets: &targets };
-        console.result(&report, || summary(&cost, &targets))
+        common.result(&report, || summary(&cost, &targets))
     }
 }
 
 /// The kinds of processors.
 fn kinds() -> impl Iterator<Item = Target> {
-    Target::all().filter(|target| target.device().is_none())
+    Target::all().filter(|target| target.device.is_none())
 }
 
-fn list(console: &Console) -> Result<()> {
+fn list(common: &Common) -> Result<()> {
     let cores = kinds().map(|target| target.name());
     let known = Known { cores: cores.collect(), devices: DEVICES };
-    console.result(&known, || {
+    common.result(&known, || {
         let heading = ["device", "processor", "prices of", "flash", "RAM", "clock", ""];
         let row = |device: &Device| {
-            vec![
-                device.name.into(),
-                device.processor.into(),
-                device.core.name().to_lowercase(),
-                size(device.flash_bytes),
-                size(device.ram_bytes),
-                format!("{} MHz", device.megahertz),
-                device.note.into(),
-            ]
+            let (core, clock) = (device.core.name().to_lowercase(), device.megahertz);
+            let (flash, ram) = (size(device.flash_bytes), size(device.ram_bytes));
+            let [name, processor, note] =
+                [device.name, device.processor, device.note].map(Into::into);
+            vec![name, processor, core, flash, ram, format!("{clock} MHz"), note]
         };
         let devices = console::table(&heading, DEVICES.iter().map(row));
         format!("Kinds of processors: {}\n\n{devices}", known.cores.join(", "))
@@ -155,26 +135,22 @@ fn size(bytes: usize) -> String {
 
 fn title(cost: &ModelCost) -> String {
     let hidden: Vec<_> = cost.hidden.iter().map(|&m| count(m)).collect();
+    let ModelCost { model, outputs, crc32, .. } = cost;
+    let (file, task, inputs) = (bytes(cost.file_bytes), task(cost), count(cost.inputs));
+    let (hidden, s) = (hidden.join(" and "), if *outputs == 1 { "" } else { "s" });
     format!(
-        "{}: {}, {}, {} inputs, {} hidden, {} output{}, checksum {}",
-        cost.model,
-        bytes(cost.file_bytes),
-        task(cost),
-        count(cost.inputs),
-        hidden.join(" and "),
-        cost.outputs,
-        if cost.outputs == 1 { "" } else { "s" },
-        cost.crc32
+        "{model}: {file}, {task}, {inputs} inputs, {hidden} hidden, {outputs} output{s}, checksum \
+         {crc32}"
     )
 }
 
 fn summary(cost: &ModelCost, targets: &[TargetCost]) -> String {
     let heading =
         ["layer", "nonzeros", "flash", "RAM", "operations", "dense flash", "dense operations"];
-    let row = |name: String, cost: &Bytes| {
+    let row = |name: String, cost: &Cost| {
         vec![
             name,
-            count(cost.nnz),
+            count(cost.nonzeros),
             long(cost.flash_bytes),
             long(cost.ram_bytes),
             count(cost.macs),
@@ -191,20 +167,16 @@ fn summary(cost: &ModelCost, targets: &[TargetCost]) -> String {
         vec![
             on.target.clone(),
             on.deploy.into(),
-            marked(bytes.is_bound, long(bytes.flash_bytes)),
-            marked(bytes.is_bound, long(bytes.ram_bytes)),
+            marked(bytes.is_bound, long(bytes.flash_bytes())),
+            marked(bytes.is_bound, long(bytes.ram_bytes())),
             marked(model.instructions_are_bound, count(model.instructions)),
             count(on.dense_int8.instructions),
             count(on.dense_f32.instructions),
         ]
     };
-    format!(
-        "{}\n\n{layers}\n\n{}\n\n{}\n\n--target shows one of them, or a device (--targets), in \
-         full.",
-        title(cost),
-        verdict(&cost.total),
-        console::table(&heading, targets.iter().map(row))
-    )
+    let targets = console::table(&heading, targets.iter().map(row));
+    let more = "--target shows one of them, or a device (--targets), in full.".into();
+    [title(cost), layers, verdict(&cost.total), targets, more].join("\n\n")
 }
 
 /// The row of a whole model.
@@ -236,39 +208,32 @@ fn long(n: usize) -> String {
 }
 
 /// Which form is the smaller one.
-fn verdict(total: &Bytes) -> String {
+fn verdict(total: &Cost) -> String {
     let ratio = |a: usize, b: usize| a as f64 / b.max(1) as f64;
-    if total.flash_bytes < total.dense_flash_bytes {
-        return format!(
-            "Sparse wins: {:.1} times less flash and {:.1} times fewer operations than dense f32.",
-            ratio(total.dense_flash_bytes, total.flash_bytes),
-            ratio(total.dense_macs, total.macs)
-        );
+    let (sparse, dense) = (total.flash_bytes, total.dense_flash_bytes);
+    let fewer = format!("{:.1} times fewer operations", ratio(total.dense_macs, total.macs));
+    if sparse < dense {
+        let less = ratio(dense, sparse);
+        return format!("Sparse wins: {less:.1} times less flash and {fewer} than dense f32.");
     }
+    let more = ratio(sparse, dense);
     format!(
-        "Dense wins on flash here: sparse takes {:.1} times the bytes of dense f32 ({:.1} times \
-         fewer operations).",
-        ratio(total.flash_bytes, total.dense_flash_bytes),
-        ratio(total.dense_macs, total.macs)
+        "Dense wins on flash here: sparse takes {more:.1} times the bytes of dense f32 ({fewer})."
     )
 }
 
-fn on_target(cost: &ModelCost, on: &TargetCost) -> String {
+fn on_target(cost: &ModelCost, on: &TargetCost, target: &Target) -> String {
     let place = match &on.device {
-        Some(device) => format!(
-            "{} ({}, {} MHz, {} flash, {} RAM)",
-            device.name,
-            device.processor,
-            device.megahertz,
-            size(device.flash_bytes),
-            size(device.ram_bytes)
-        ),
+        Some(Device { name, processor, megahertz, flash_bytes, ram_bytes, .. }) => {
+            let (flash, ram) = (size(*flash_bytes), size(*ram_bytes));
+            format!("{name} ({processor}, {megahertz} MHz, {flash} flash, {ram} RAM)")
+        }
         None => on.core.to_owned(),
     };
     let dense = [("int8", &on.dense_int8), ("f32", &on.dense_f32)];
     let blocks = [
         format!("{}\non {place}", title(cost)),
-        layers(cost, on),
+        layers(cost, on, target),
         ways(on),
         networks(on),
         dense.map(|(name, dense)| against(name, dense, &on.model)).join("\n"),
@@ -277,24 +242,24 @@ fn on_target(cost: &ModelCost, on: &TargetCost) -> String {
     blocks.join("\n\n")
 }
 
-fn layers(cost: &ModelCost, on: &TargetCost) -> String {
+fn layers(cost: &ModelCost, on: &TargetCost, target: &Target) -> String {
     let heading =
         ["layer", "nonzeros", "density", "flash", "RAM", "operations", "instructions", "time"];
-    let row = |name: String, bytes: &Bytes, density: String, instructions: u64| {
+    let row = |name: String, bytes: &Cost, density: String, instructions: u64| {
         vec![
             name,
-            count(bytes.nnz),
+            count(bytes.nonzeros),
             density,
             long(bytes.flash_bytes),
             long(bytes.ram_bytes),
             count(bytes.macs),
             count(instructions),
-            on.milliseconds(instructions).map_or_else(String::new, milliseconds),
+            target.milliseconds(instructions).map_or_else(String::new, milliseconds),
         ]
     };
     let layers = (1..).zip(&cost.layers).zip(&on.layer_instructions);
     let layers = layers.map(|((at, layer), &instructions)| {
-        let density = if layer.cost.nnz == 0 { String::new() } else { percent(layer.density) };
+        let density = if layer.cost.nonzeros == 0 { String::new() } else { percent(layer.density) };
         row(name(at, layer), &layer.cost, density, instructions)
     });
     let total = row(ALL.into(), &cost.total, String::new(), on.model.instructions);
@@ -313,14 +278,14 @@ fn milliseconds([least, most]: [f64; 2]) -> String {
 /// Headings and cells of the bytes of a deployed network.
 const BYTES: [&str; 6] = ["flash", "model", "code", "RAM", "scratch, output", "stack"];
 
-fn cells(name: &str, bytes: &DeployedBytes) -> Vec<String> {
+fn cells(name: &str, bytes: &Memory) -> Vec<String> {
     let of = |n| marked(bytes.is_bound, long(n));
     vec![
         name.into(),
-        of(bytes.flash_bytes),
+        of(bytes.flash_bytes()),
         long(bytes.model_bytes),
         of(bytes.code_bytes),
-        of(bytes.ram_bytes),
+        of(bytes.ram_bytes()),
         long(bytes.scratch_bytes + bytes.output_bytes),
         of(bytes.stack_bytes),
     ]
@@ -362,46 +327,40 @@ fn against(name: &str, dense: &Needs, model: &Needs) -> String {
         ratio => format!("{ratio:.1} times less"),
     };
     let names = ["flash", "bytes of the model", "RAM", "instructions"];
-    let both = || names.into_iter().zip(model.compared()).zip(dense.compared());
-    let wins = |dense_wins: bool| {
-        let one = both().filter_map(|((what, (_, sparse)), (_, dense))| {
-            let (less, more) = if dense_wins { (dense, sparse) } else { (sparse, dense) };
-            (less < more).then(|| format!("{what} ({})", times(more, less)))
+    let wins = |own: &Needs, other: &Needs| {
+        let both = names.into_iter().zip(own.compared()).zip(other.compared());
+        let less = both.filter_map(|((what, (_, own)), (_, other))| {
+            (own < other).then(|| format!("{what} ({})", times(other, own)))
         });
-        one.collect::<Vec<_>>().join(", ")
+        less.collect::<Vec<_>>().join(", ")
     };
-    match (wins(false), wins(true)) {
-        (sparse, dense) if sparse.is_empty() && dense.is_empty() => {
-            format!("Dense {name} takes the same.")
-        }
-        (sparse, dense) if dense.is_empty() => {
-            format!("Sparse wins against dense {name} on {sparse}.")
-        }
-        (sparse, dense) if sparse.is_empty() => format!("Dense {name} wins on {dense}."),
-        (sparse, dense) => format!("Dense {name} wins on {dense}; sparse on {sparse}."),
+    let (sparse, dense) = (wins(model, dense), wins(dense, model));
+    match (sparse.is_empty(), dense.is_empty()) {
+        (true, true) => format!("Dense {name} takes the same."),
+        (false, true) => format!("Sparse wins against dense {name} on {sparse}."),
+        (true, false) => format!("Dense {name} wins on {dense}."),
+        (false, false) => format!("Dense {name} wins on {dense}; sparse on {sparse}."),
     }
 }
 
 fn notes(on: &TargetCost) -> String {
     let mut lines = Vec::new();
     if let (Some(device), Some(fits)) = (&on.device, on.fits) {
-        let flash = on.model.bytes.flash_bytes + on.startup_flash_bytes;
+        let Device { name, megahertz, note, .. } = device;
+        let fits = if fits { "Fits" } else { "Does not fit" };
+        let flash = bytes(on.model.bytes.flash_bytes() + on.startup_flash_bytes);
+        let ram = bytes(on.model.bytes.ram_bytes());
+        let (all_flash, all_ram) = (size(device.flash_bytes), size(device.ram_bytes));
         lines.push(format!(
-            "{}: with start-up code {} of {} flash, {} of {} RAM.",
-            if fits { "Fits" } else { "Does not fit" },
-            bytes(flash),
-            size(device.flash_bytes),
-            bytes(on.model.bytes.ram_bytes),
-            size(device.ram_bytes)
+            "{fits}: with start-up code {flash} of {all_flash} flash, {ram} of {all_ram} RAM."
         ));
         let [least, most] = on.assumed_cycles_per_instruction;
         lines.push(format!(
-            "Times assume {} MHz, {least} to {most} cycles an instruction, and flash without wait \
-             states; only the instructions are measured.",
-            device.megahertz
+            "Times assume {megahertz} MHz, {least} to {most} cycles an instruction, and flash \
+             without wait states; only the instructions are measured."
         ));
-        if !device.note.is_empty() {
-            lines.push(format!("{}: {}.", device.name, device.note));
+        if !note.is_empty() {
+            lines.push(format!("{name}: {note}."));
         }
     }
     lines.push(format!(
@@ -419,7 +378,7 @@ fn notes(on: &TargetCost) -> String {
     if on.deploy == "straight" || on.deploy == "c" {
         lines.push("Instructions are those of the crate's kernels.".into());
     }
-    if !on.has_float_unit && on.model_has_floats() {
+    if !on.has_float_unit && on.numbers == "floats" {
         lines.push(
             "There is no float unit: instructions depend on the numbers, and integers \
              (tamis quantize) are faster."

@@ -35,7 +35,7 @@ use clap::{Arg, Command, CommandFactory, FromArgMatches, Parser, Subcommand, Val
 
 use crate::Result;
 use common::{Common, INTERRUPTED, OVER_LIMIT, USAGE};
-use console::{Console, say_error};
+use console::say_error;
 use parse::RecipeName;
 use settings::Given;
 
@@ -91,8 +91,7 @@ pub fn main() -> ExitCode {
     if let (Verb::Train(train), Some(given)) = (&mut cli.verb, given) {
         train.given = given;
     }
-    let console = Console { json: cli.common.json, quiet: cli.common.quiet };
-    let done = interrupt::install().and_then(|()| run(&cli.verb, &cli.common, &console));
+    let done = interrupt::install().and_then(|()| run(&cli.verb, &cli.common));
     match done {
         Ok(()) if interrupt::stop().asked() => ExitCode::from(INTERRUPTED),
         Ok(()) => ExitCode::SUCCESS,
@@ -142,22 +141,22 @@ fn flags() -> Command {
     take_negative(Cli::command())
 }
 
-fn run(verb: &Verb, common: &Common, console: &Console) -> Result<()> {
+fn run(verb: &Verb, common: &Common) -> Result<()> {
     match verb {
-        Verb::Demo(demo) => demo.run(common, console),
-        Verb::Generate(generate) => generate.run(common, console),
-        Verb::Train(train) => train.run(common, console),
-        Verb::Eval(eval) => eval.run(common, console),
-        Verb::Finetune(finetune) => finetune.run(common, console),
-        Verb::Predict(predict) => predict.run(common, console),
-        Verb::Quantise(quantise) => quantise.run(common, console),
-        Verb::Inspect(inspect) => inspect.run(console),
-        Verb::Compare(compare) => compare.run(console),
-        Verb::Export(export) => export.run(console),
-        Verb::Import(import) => import.run(console),
-        Verb::Run(run) => run.run(common, console),
-        Verb::Report(report) => report.run(console),
-        Verb::Bench(bench) => bench.run(common, console),
+        Verb::Demo(demo) => demo.run(common),
+        Verb::Generate(generate) => generate.run(common),
+        Verb::Train(train) => train.run(common),
+        Verb::Eval(eval) => eval.run(common),
+        Verb::Finetune(finetune) => finetune.run(common),
+        Verb::Predict(predict) => predict.run(common),
+        Verb::Quantise(quantise) => quantise.run(common),
+        Verb::Inspect(inspect) => inspect.run(common),
+        Verb::Compare(compare) => compare.run(common),
+        Verb::Export(export) => export.run(common),
+        Verb::Import(import) => import.run(common),
+        Verb::Run(run) => run.run(common),
+        Verb::Report(report) => report.run(common),
+        Verb::Bench(bench) => bench.run(common),
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use tamis::learn::iht::{Refine, Step};
 use tamis::learn::train::Rank;
 use tamis::network::gates::{Empty, Signs};
@@ -12,52 +13,43 @@ use tamis::network::gates::{Empty, Signs};
 use crate::Result;
 use crate::base::check_setting;
 use crate::model::{Limited, Target};
-use crate::train;
+use crate::train::dense::Optimiser;
+use crate::train::parse_weight;
 
 /// What a parser of a flag gives to clap, which prefixes the flag and the value to a complaint.
 type Parsed<T> = std::result::Result<T, String>;
 
-/// `--signs`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum SignsName {
-    /// All output weights are +1, as published
-    Positive,
-    /// Half of them are -1: for labels of both signs
-    Balanced,
-    /// As the labels ask for (recipe lm)
-    Free,
+/// A value of a flag: its name, what it stands for, and its help.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Named<T>(pub(super) &'static str, pub(super) T, pub(super) &'static str);
+
+/// A parser of one of these names.
+pub(super) fn named<T: Copy + Send + Sync + 'static, const N: usize>(
+    all: [Named<T>; N],
+) -> impl TypedValueParser<Value = T> {
+    let names = all.map(|Named(name, _, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(names).try_map(move |text| {
+        let value = all.iter().find(|Named(name, ..)| *name == text);
+        value.map(|Named(_, value, _)| *value).ok_or("no such value")
+    })
 }
 
-impl From<SignsName> for Signs {
-    fn from(name: SignsName) -> Self {
-        match name {
-            SignsName::Positive => Self::Positive,
-            SignsName::Balanced => Self::Balanced,
-            SignsName::Free => Self::Free,
-        }
-    }
-}
+pub(super) const SIGNS: [Named<Signs>; 3] = [
+    Named("positive", Signs::Positive, "All output weights are +1, as published"),
+    Named("balanced", Signs::Balanced, "Half of them are -1: for labels of both signs"),
+    Named("free", Signs::Free, "As the labels ask for (recipe lm)"),
+];
 
-/// `--empty`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum EmptyName {
-    /// They stay without, as in the published code
-    Freeze,
-    /// Their gates are open on every row, as in the paper's formula
-    Open,
-    /// They start again from a random generator
-    Reseed,
-}
+pub(super) const EMPTY: [Named<Empty>; 3] = [
+    Named("freeze", Empty::Freeze, "They stay without, as in the published code"),
+    Named("open", Empty::Open, "Their gates are open on every row, as in the paper's formula"),
+    Named("reseed", Empty::Reseed, "They start again from a random generator"),
+];
 
-impl From<EmptyName> for Empty {
-    fn from(name: EmptyName) -> Self {
-        match name {
-            EmptyName::Freeze => Self::Freeze,
-            EmptyName::Open => Self::Open,
-            EmptyName::Reseed => Self::Reseed,
-        }
-    }
-}
+pub(super) const OPTIMISERS: [Named<Optimiser>; 2] = [
+    Named("adam", Optimiser::Adam, "Adam with betas 0.9 and 0.999"),
+    Named("sgd", Optimiser::Sgd { momentum: 0.9 }, "Stochastic gradient descent with momentum"),
+];
 
 /// `--recipe`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -77,15 +69,6 @@ pub(super) enum RecipeName {
     /// The dense network, trained and pruned by magnitude round by round: the baseline, in dense
     /// memory
     Imp,
-}
-
-/// `--optimiser`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum OptimiserName {
-    /// Adam with betas 0.9 and 0.999
-    Adam,
-    /// Stochastic gradient descent with momentum
-    Sgd,
 }
 
 impl RecipeName {
@@ -130,12 +113,8 @@ pub(super) fn rank(text: &str) -> Parsed<Rank> {
 
 /// `armijo`, `cg` or `none`, with a number of steps if wanted: `cg:20`.
 pub(super) fn refine(text: &str) -> Parsed<Refine> {
-    let (name, steps) = match text.split_once(':') {
-        Some((name, steps)) => {
-            (name, steps.parse().map_err(|_| format!("no number of steps: {steps:?}"))?)
-        }
-        None => (text, 10),
-    };
+    let (name, steps) = text.split_once(':').unwrap_or((text, "10"));
+    let steps = steps.parse().map_err(|_| format!("no number of steps: {steps:?}"))?;
     match (name, Refine::PAPER) {
         ("none", _) if name == text => Ok(Refine::None),
         ("cg", _) => Ok(Refine::ConjugateGradient { steps, tolerance: 1e-4 }),
@@ -179,13 +158,9 @@ pub(super) fn number(text: &str) -> Parsed<f64> {
 
 /// `A..B`, the second above the first.
 pub(super) fn range(text: &str) -> Parsed<Range<usize>> {
-    let parsed = text
-        .split_once("..")
-        .and_then(|(a, b)| Some(a.trim().parse().ok()?..b.trim().parse().ok()?));
-    match parsed {
-        Some(range) if !range.is_empty() => Ok(range),
-        _ => Err("a range A..B of counts with A below B, such as 0..5000".into()),
-    }
+    let parse = |(a, b): (&str, &str)| Some(a.trim().parse().ok()?..b.trim().parse().ok()?);
+    let parsed = text.split_once("..").and_then(parse).filter(|range| !range.is_empty());
+    parsed.ok_or_else(|| "a range A..B of counts with A below B, such as 0..5000".into())
 }
 
 /// Weights to pin, as `--must-keep` names them.
@@ -197,7 +172,7 @@ pub(super) enum ToPin {
 
 /// `NEURON:INPUT`, a weight of the first layer, both counted from 0, or `@FILE` of such names.
 pub(super) fn to_pin(text: &str) -> Parsed<ToPin> {
-    match (text.strip_prefix('@'), train::parse_weight(text)) {
+    match (text.strip_prefix('@'), parse_weight(text)) {
         (Some(path), _) if !path.is_empty() => Ok(ToPin::File(path.into())),
         (None, Some((neuron, input))) => Ok(ToPin::Weight(neuron, input)),
         _ => Err("a weight NEURON:INPUT of two numbers from 0 is expected here, such as 0:3, or \
@@ -219,20 +194,25 @@ pub(super) fn limit(text: &str) -> Parsed<(Limited, u64)> {
     let names = Limited::ALL.map(Limited::name).join(", ");
     let wrong = || format!("a limit WHAT=N with one of {names}, such as ram=16K");
     let (name, most) = text.split_once('=').ok_or_else(wrong)?;
-    let what =
-        Limited::ALL.into_iter().find(|what| what.name() == name.trim()).ok_or_else(wrong)?;
+    let what = Limited::ALL.into_iter().find(|what| what.name() == name.trim());
+    let what = what.ok_or_else(wrong)?;
     if what != Limited::Instructions {
         return Ok((what, bytes(most)?));
     }
     let upper = most.trim().to_ascii_uppercase();
-    let (number, unit) = match upper.strip_suffix(['K', 'M']) {
-        Some(number) => (number, if upper.ends_with('K') { 1000 } else { 1_000_000 }),
-        None => (upper.as_str(), 1),
+    let number = upper.strip_suffix(['K', 'M']).unwrap_or(&upper);
+    let unit = match &upper[number.len()..] {
+        "" => 1,
+        "K" => 1000,
+        _ => 1_000_000,
     };
-    let parsed = number.trim().parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
-    parsed
-        .map(|most| (what, most))
-        .ok_or_else(|| "a number of instructions, such as 50000 or 50K".into())
+    let most = units(number, unit).ok_or("a number of instructions, such as 50000 or 50K")?;
+    Ok((what, most))
+}
+
+/// So many of a unit.
+fn units(number: &str, unit: u64) -> Option<u64> {
+    number.trim().parse::<u64>().ok()?.checked_mul(unit)
 }
 
 /// A number of bytes: `65536`, `64K`, `1.5M`, `2G` (powers of 1024; `KB` and `KiB` are the same).
@@ -249,11 +229,7 @@ pub(super) fn bytes(text: &str) -> Parsed<u64> {
     };
     let number = number.trim();
     if number.bytes().all(|digit| digit.is_ascii_digit()) {
-        return number
-            .parse::<u64>()
-            .ok()
-            .and_then(|whole| whole.checked_mul(unit))
-            .ok_or_else(wrong);
+        return units(number, unit).ok_or_else(wrong);
     }
     match number.parse::<f64>().map(|value| value * unit as f64) {
         Ok(value) if (0.0..u64::MAX as f64).contains(&value) => Ok(value as u64),

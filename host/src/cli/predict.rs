@@ -6,12 +6,11 @@ use clap::Args;
 use serde::Serialize;
 
 use super::common::Common;
-use super::console::Console;
 use super::console::{count, cut_fact};
 use super::interrupt;
+use super::source::samples;
 use crate::base::file::{self, Kind};
-use crate::data;
-use crate::data::Task;
+use crate::data::{self, Task};
 use crate::model::ModelFile;
 use crate::{Error, Result};
 
@@ -51,15 +50,11 @@ struct Object {
 }
 
 impl Predict {
-    pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         let kind = kind(&self.output)?;
         file::check(&self.output, kind, [self.model.as_path(), self.data.as_path()])?;
         let model = ModelFile::load(&self.model)?;
-        let table = data::Table::read(&self.data)?;
-        let samples = match &self.target {
-            Some(target) => table.split(target).map_err(|error| error.at(&self.data))?.0,
-            None => table.matrix,
-        };
+        let samples = samples(&self.data, self.target.as_deref())?;
         let n = samples.rows;
         let predictions = common.on_pool(|| model.predict(&samples))??;
         let inputs_cut = common.on_pool(|| model.inputs_cut(&samples))??;
@@ -71,7 +66,7 @@ impl Predict {
         interrupt::saving(|| data::save(&self.output, &table, columns))?;
         let (model, output) = (self.model.display().to_string(), self.output.display().to_string());
         let object = Object { model, n, outputs, columns, inputs_cut, output };
-        console.result(&object, || {
+        common.result(&object, || {
             let saved = format!("Saved {}: predictions for {} rows", object.output, count(n));
             match cut_fact(inputs_cut) {
                 Some((name, text)) => format!("{saved}\n{name}: {text}"),

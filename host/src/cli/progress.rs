@@ -1,23 +1,21 @@
 //! Progress of a run, on one line of standard error and only on a terminal.
 
+use std::io::{self, IsTerminal as _};
 use std::ops::ControlFlow;
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::console::Console;
+use super::common::Common;
 use crate::train::{Progress, StepDetails};
 
 /// A line on standard error for so many steps, if there are so many; hidden where nobody watches.
 ///
 /// What may be long belongs into `{wide_msg}` at the end of the template, which is cut to the width
 /// of the terminal.
-pub(super) fn line(console: &Console, steps: Option<u64>, template: &str) -> ProgressBar {
-    let target = if console.shows_progress() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
-    drawn(target, steps, template)
+pub(super) fn line(common: &Common, steps: Option<u64>, template: &str) -> ProgressBar {
+    let is_watched = !common.quiet && io::stderr().is_terminal();
+    let (shown, hidden) = (ProgressDrawTarget::stderr, ProgressDrawTarget::hidden);
+    drawn(if is_watched { shown() } else { hidden() }, steps, template)
 }
 
 fn drawn(target: ProgressDrawTarget, steps: Option<u64>, template: &str) -> ProgressBar {
@@ -29,15 +27,16 @@ fn drawn(target: ProgressDrawTarget, steps: Option<u64>, template: &str) -> Prog
     }
 }
 
+const BAR: &str = "  {bar:12} {wide_msg}";
+const SEARCH: &str = "  {spinner} {wide_msg}";
+
 /// A bar that fills step by step.
 #[derive(Debug)]
 pub(super) struct Bar(ProgressBar);
 
 impl Bar {
-    const TEMPLATE: &str = "  {bar:12} {wide_msg}";
-
-    pub(super) fn new(console: &Console) -> Self {
-        Self(line(console, Some(0), Self::TEMPLATE))
+    pub(super) fn new(common: &Common) -> Self {
+        Self(line(common, Some(0), BAR))
     }
 
     pub(super) fn show(&self, step: u32, steps: u32, loss: f32) {
@@ -56,62 +55,31 @@ impl Bar {
     }
 }
 
-/// A line that tells where a search stands.
-#[derive(Debug)]
-struct Search(ProgressBar);
-
-impl Search {
-    const TEMPLATE: &str = "  {spinner} {wide_msg}";
-
-    pub(super) fn new(console: &Console) -> Self {
-        Self(line(console, None, Self::TEMPLATE))
-    }
-
-    fn update(&self, progress: &Progress) {
-        let &Progress { step, loss, nnz, live, .. } = progress;
-        let StepDetails::Lm { search_best, moves, kicks, .. } = progress.details else { return };
-        self.say(|time| {
-            format!(
-                "step {step}, loss {loss:.3e}, least {search_best:.3e}, {nnz} weights in {live} \
-                 neurons, {moves} moves, {kicks} perturbations, {time:#}"
-            )
-        });
-    }
-
-    fn say(&self, text: impl FnOnce(HumanDuration) -> String) {
-        let Self(bar) = self;
-        if !bar.is_hidden() {
-            bar.set_message(text(HumanDuration(bar.elapsed())));
-            bar.tick();
-        }
-    }
-
-    /// Takes the line off the screen.
-    pub(super) fn clear(&self) {
-        self.0.finish_and_clear();
-    }
-}
-
-/// The progress of any run: a bar, or of a search a line.
+/// The progress of any run: a bar, or of a search a line that tells where it stands.
 #[derive(Debug)]
 pub(super) struct Watched {
     bar: Bar,
-    search: Search,
+    search: ProgressBar,
 }
 
 impl Watched {
-    pub(super) fn new(console: &Console) -> Self {
-        Self { bar: Bar::new(console), search: Search::new(console) }
+    pub(super) fn new(common: &Common) -> Self {
+        Self { bar: Bar::new(common), search: line(common, None, SEARCH) }
     }
 
     /// Shows a step.
     pub(super) fn update(&self, progress: &Progress) -> ControlFlow<()> {
-        let &Progress { stage, step, steps, loss, details, .. } = progress;
+        let &Progress { stage, step, steps, loss, nnz, live, details, .. } = progress;
         match details {
             _ if stage.trainings > 1 => {
                 self.bar.show(stage.training as u32, stage.trainings as u32, loss);
             }
-            StepDetails::Lm { .. } => self.search.update(progress),
+            StepDetails::Lm { search_best, moves, kicks, .. } => say(&self.search, |time| {
+                format!(
+                    "step {step}, loss {loss:.3e}, least {search_best:.3e}, {nnz} weights in \
+                     {live} neurons, {moves} moves, {kicks} perturbations, {time:#}"
+                )
+            }),
             _ => self.bar.show(step, steps, loss),
         }
         ControlFlow::Continue(())
@@ -120,13 +88,19 @@ impl Watched {
     /// Takes all of it off the screen.
     pub(super) fn clear(&self) {
         self.bar.clear();
-        self.search.clear();
+        self.search.finish_and_clear();
+    }
+}
+
+fn say(bar: &ProgressBar, text: impl FnOnce(HumanDuration) -> String) {
+    if !bar.is_hidden() {
+        bar.set_message(text(HumanDuration(bar.elapsed())));
+        bar.tick();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io;
     use std::sync::{Arc, Mutex};
 
     use indicatif::TermLike;
@@ -183,12 +157,11 @@ mod tests {
     #[test]
     fn lines_fit_a_narrow_terminal() {
         let terminal = Narrow::default();
-        let bar = Bar(on(&terminal, Some(0), Bar::TEMPLATE));
+        let bar = Bar(on(&terminal, Some(0), BAR));
         bar.show(123_456, 1_000_000, 1.234e-5);
         check(&terminal, "step 123456 of");
         let terminal = Narrow::default();
-        let search = Search(on(&terminal, None, Search::TEMPLATE));
-        search.say(|time| {
+        say(&on(&terminal, None, SEARCH), |time| {
             format!("step 1234, loss 1.500e-3, least 1.250e-3, 2644 weights, {time:#}")
         });
         check(&terminal, "step 1234, loss 1.500e-3");

@@ -2,19 +2,17 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use tamis::infer::quantised::Encoding;
 use tamis::learn::deep::tune;
 use tamis::store::wire::Choice;
 
 use super::common::Common;
-use super::console::Console;
 use super::console::{bytes, count, decibel, facts, percent};
 use super::interrupt;
-use super::parse::{self, at_least_zero};
+use super::parse::{self, Named, at_least_zero};
 use super::progress::Bar;
-use super::saved::save;
-use super::saved::{Object, limit_fact};
+use super::saved::{Object, limit_fact, save};
 use crate::base::file::{self, Kind};
 use crate::base::{Limits, check_setting};
 use crate::data::{DataFiles, Labels, Problem};
@@ -77,8 +75,8 @@ pub(super) struct Quantise {
     #[arg(long, value_name = "SECONDS", value_parser = parse::number, requires = "tune")]
     time_limit: Option<f64>,
     /// How weights are held
-    #[arg(long, value_enum, default_value_t = EncodingName::Smallest)]
-    encoding: EncodingName,
+    #[arg(long, default_value = "smallest", value_parser = parse::named(ENCODINGS))]
+    encoding: Encodings,
 }
 
 /// The PSNR of outputs against those before, in dB, below which a model of integers is not what it
@@ -92,37 +90,25 @@ const FEW: usize = 32;
 const MUCH: f64 = 0.0101;
 
 /// `--encoding`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum EncodingName {
-    /// The fewest bytes, layer by layer
-    Smallest,
-    /// The fewest instructions on a Cortex-M4
-    Fastest,
-    /// All weights, zeros too; of integers
-    Dense,
-    /// A bit for each weight that could be; of integers
-    Bitmask,
-    /// Columns of 16 bits; of floats
-    Rows,
-    /// Windows of 256 columns with pairs of index and weight
-    Blocks,
-}
+pub(super) const ENCODINGS: [Named<Encodings>; 6] = [
+    Named("smallest", Encodings::Chosen(Choice::Smallest), "The fewest bytes, layer by layer"),
+    Named("fastest", Encodings::Chosen(Choice::Fastest), "The fewest instructions on a Cortex-M4"),
+    Named("dense", preferred(Encoding::Dense), "All weights, zeros too; of integers"),
+    Named("bitmask", preferred(Encoding::Mask), "A bit for each weight that could be; of integers"),
+    Named("rows", Encodings::Rows, "Columns of 16 bits; of floats"),
+    Named(
+        "blocks",
+        preferred(Encoding::Blocks),
+        "Windows of 256 columns with pairs of index and weight",
+    ),
+];
 
-impl From<EncodingName> for Encodings {
-    fn from(name: EncodingName) -> Self {
-        match name {
-            EncodingName::Smallest => Self::Chosen(Choice::Smallest),
-            EncodingName::Fastest => Self::Chosen(Choice::Fastest),
-            EncodingName::Dense => Self::Chosen(Choice::Prefer(Encoding::Dense)),
-            EncodingName::Bitmask => Self::Chosen(Choice::Prefer(Encoding::Mask)),
-            EncodingName::Rows => Self::Rows,
-            EncodingName::Blocks => Self::Chosen(Choice::Prefer(Encoding::Blocks)),
-        }
-    }
+const fn preferred(encoding: Encoding) -> Encodings {
+    Encodings::Chosen(Choice::Prefer(encoding))
 }
 
 impl Quantise {
-    pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         let part = self.part.unwrap_or(1.0);
         let help = "leave --part out for the best of several";
         check_setting(part > 0.0 && part <= 1.0, "--part above 0, at most 1", part, help)?;
@@ -131,21 +117,18 @@ impl Quantise {
         file::check(&self.output, Kind::MODEL, inputs)?;
         let model = ModelFile::load(&self.model)?;
         let (data, scored) = self.rows(&model)?;
+        let (per_layer, per_neuron) = (Granularity::PerLayer, Granularity::PerNeuron);
         let options = QuantiseOptions {
-            granularity: if self.per_neuron {
-                Granularity::PerNeuron
-            } else {
-                Granularity::PerLayer
-            },
+            granularity: if self.per_neuron { per_neuron } else { per_layer },
             part: self.part,
-            choice: Encodings::from(self.encoding).of_integers()?,
+            choice: self.encoding.of_integers()?,
             tune: self.tuning(common)?,
         };
         let labels = scored.as_ref().map(|problem| (problem.task, problem.labels.as_slice()));
         let rows = data.as_ref().or(scored.as_ref().map(|problem| &problem.data));
-        let rows =
-            rows.ok_or_else(|| Error::new("there are no rows").help("pass rows with --data"))?;
-        let bar = Bar::new(console);
+        let none = || Error::new("there are no rows").help("pass rows with --data");
+        let rows = rows.ok_or_else(none)?;
+        let bar = Bar::new(common);
         let run = || {
             quantise_until(&model, rows, labels, &options, interrupt::stop(), |progress| {
                 bar.show(progress.epoch, progress.epochs, progress.best);
@@ -160,7 +143,7 @@ impl Quantise {
         let outcome = outcome??;
         save(&self.output, &outcome.model)?;
         let object = Object::new(&self.output, &outcome.model, &outcome.report);
-        console.result(&object, || summary(&object))
+        common.result(&object, || summary(&object))
     }
 
     /// How to tune, with `--tune`.
@@ -179,18 +162,14 @@ impl Quantise {
                 .help("pass the labels of the rows, or leave --tune out"));
         }
         let rate = at_least_zero("--rate", self.rate)?;
-        let time = at_least_zero("--time-limit", self.time_limit)?;
-        let defaults = tune::Params::DEFAULT;
+        let time = at_least_zero("--time-limit", self.time_limit)?.map(parse::duration);
         let batch = match self.batch {
             Some(0) => usize::MAX,
-            batch => batch.unwrap_or(defaults.batch),
+            batch => batch.unwrap_or(tune::Params::DEFAULT.batch),
         };
         let rate = rate.map_or(TuneOptions::RATE, |rate| rate as f32);
         let params = tune::Params { epochs, batch, rate, seed: common.seed };
-        Ok(Some(TuneOptions {
-            params,
-            limits: Limits { time: time.map(parse::duration), ..Limits::NONE },
-        }))
+        Ok(Some(TuneOptions { params, limits: Limits { time, ..Limits::NONE } }))
     }
 
     /// Rows alone, or a problem to score as well.
@@ -221,25 +200,23 @@ impl Quantise {
 fn summary(object: &Object<'_, QuantiseReport>) -> String {
     let r = object.report;
     let title = object.title(r.tune.as_ref().is_some_and(|tune| tune.stopped));
+    let (own, before) = (bytes(object.model_bytes), bytes(r.model_bytes_before));
+    let (scale, zero) = (r.input_scale, r.input_zero);
     let mut rows = vec![
-        (
-            "model",
-            format!("{}, of floats {}", bytes(object.model_bytes), bytes(r.model_bytes_before)),
-        ),
+        ("model", format!("{own}, of floats {before}")),
         ("nonzeros", format!("{} of {}", count(r.nnz), count(r.nnz_before))),
         (
             "inputs",
-            if r.bytes_as_they_are {
-                format!("bytes as they are, a step stands for {}", r.input_scale)
-            } else {
-                format!("rounded to steps of {:e}, 0 is byte {}", r.input_scale, r.input_zero)
+            match r.bytes_as_they_are {
+                true => format!("bytes as they are, a step stands for {scale}"),
+                false => format!("rounded to steps of {scale:e}, 0 is byte {zero}"),
             },
         ),
         (
             "biases",
             match r.biases {
                 0 => "none".into(),
-                some => format!("{}, of a last input that is 1 in every row", count(some)),
+                n => format!("{}, of a last input that is 1 in every row", count(n)),
             },
         ),
         ("outputs", format!("{} against those before", decibel(r.outputs_psnr_db))),
@@ -254,11 +231,8 @@ fn summary(object: &Object<'_, QuantiseReport>) -> String {
             0 => "none better than without".into(),
             best => format!("best after {}", count(best)),
         };
-        let limit = limit_fact(tune.limit);
-        rows.push((
-            "tuned",
-            format!("{:.3} s, {} epochs, {best}{limit}", tune.seconds, count(tune.epochs)),
-        ));
+        let (seconds, epochs, limit) = (tune.seconds, count(tune.epochs), limit_fact(tune.limit));
+        rows.push(("tuned", format!("{seconds:.3} s, {epochs} epochs, {best}{limit}")));
     }
     if let (Some(before), Some(after)) = (&r.before, &r.after) {
         // Of the floats, and of integers that were not tuned.
@@ -277,25 +251,24 @@ fn summary(object: &Object<'_, QuantiseReport>) -> String {
             rows.push(("accuracy", format!("{} of these rows, {accuracy}", percent(now))));
         }
     }
+    let mut warn = |text: String| rows.push(("warning", text));
     if r.samples < FEW {
-        let few = format!(
-            "scales of so few rows ({}) are those of chance: pass {FEW} or more, better hundreds",
-            count(r.samples)
-        );
-        rows.push(("warning", few));
-    }
-    if r.part_cut > MUCH {
-        rows.push((
-            "warning",
-            format!("{} of the activations are cut: pass a larger --part", percent(r.part_cut)),
+        let rows = count(r.samples);
+        warn(format!(
+            "scales of so few rows ({rows}) are those of chance: pass {FEW} or more, better hundreds"
         ));
     }
+    if r.part_cut > MUCH {
+        let share = percent(r.part_cut);
+        warn(format!("{share} of the activations are cut: pass a larger --part"));
+    }
     if r.tune.is_none() && r.outputs_psnr_db.is_some_and(|psnr| psnr < FAR) {
-        let far = "the outputs are far from those of the floats: the weights of a layer, or the \
-             inputs, differ too much in \
-                   size for 8 bits; try --per-neuron, or --tune 10 with labels, or bring the \
-                   inputs to one unit and train again";
-        rows.push(("warning", far.into()));
+        warn(
+            "the outputs are far from those of the floats: the weights of a layer, or the inputs, \
+             differ too much in size for 8 bits; try --per-neuron, or --tune 10 with labels, or \
+             bring the inputs to one unit and train again"
+                .into(),
+        );
     }
     facts(&title, &rows)
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
+use super::common::Common;
 use super::console;
-use super::console::Console;
 use super::interrupt;
 use crate::Result;
 use crate::lab::experiment::Store;
@@ -40,28 +40,23 @@ struct Object {
 }
 
 impl Report {
-    pub(super) fn run(&self, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         let stores =
             self.results.iter().map(|path| Store::read(path)).collect::<Result<Vec<_>>>()?;
-        let name = self
-            .output
-            .file_name()
-            .and_then(|name| name.to_str())
-            .filter(|name| name.ends_with(".md"));
+        let name = self.output.file_name().and_then(|name| name.to_str());
         let (report, folder) = match name {
-            Some(name) => {
+            Some(name) if name.ends_with(".md") => {
                 (report::summarise(&stores, name)?, self.output.parent().unwrap_or(&self.output))
             }
-            None => (report::make(&stores)?, self.output.as_path()),
+            _ => (report::make(&stores)?, self.output.as_path()),
         };
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let files = interrupt::saving(|| report.write(folder))?;
         let object =
             Object { folder: self.output.display().to_string(), cells: report.cells, files };
-        console.result(&object, || {
-            let facts =
-                [("cells", object.cells.to_string()), ("files", object.files.join("\n         "))];
-            console::facts(&format!("Report in {}", object.folder), &facts)
-        })
+        let facts =
+            [("cells", object.cells.to_string()), ("files", object.files.join("\n         "))];
+        let title = format!("Report in {}", object.folder);
+        common.result(&object, || console::facts(&title, &facts))
     }
 }

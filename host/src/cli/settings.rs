@@ -8,16 +8,11 @@ use crate::data::Task;
 use crate::train::check_recipe;
 use crate::{Error, Result};
 
-/// A setting that some recipes take.
+/// A setting that some recipes take, by its name in the parser.
 #[derive(Debug, Clone, Copy)]
 struct Setting {
-    /// Its name in the parser.
     id: &'static str,
     recipes: &'static [RecipeName],
-}
-
-const fn of(id: &'static str, recipes: &'static [RecipeName]) -> Setting {
-    Setting { id, recipes }
 }
 
 /// All but the dense baseline.
@@ -25,52 +20,29 @@ const SPARSE: &[RecipeName] = &[Lm, Anneal, Paper, PaperSafe];
 const PUBLISHED: &[RecipeName] = &[Paper, PaperSafe];
 const STEPPED: &[RecipeName] = &[Anneal, Paper, PaperSafe, Imp];
 
-/// Settings that every recipe takes are not among them, nor are those that need a reason of their
-/// own (`--must-keep`).
-const SETTINGS: &[Setting] = &[
-    of("search_rows", &[Lm]),
-    of("kicks", &[Lm]),
-    of("idle_kicks", &[Lm]),
-    of("turns", &[Lm]),
-    of("start_factor", &[Anneal]),
-    of("drop", &[Anneal]),
-    of("trials", PUBLISHED),
-    of("trial_rows", PUBLISHED),
-    of("step", PUBLISHED),
-    of("rank", PUBLISHED),
-    of("refine", &[Paper]),
-    of("empty", &[Paper]),
-    of("prune_part", &[Imp]),
-    of("one_shot", &[Imp]),
-    of("rewind", &[Imp]),
-    of("optimiser", &[Imp]),
-    of("momentum", &[Imp]),
-    of("weight_decay", &[Imp]),
-    of("rate_falls", &[Imp]),
-    of("rate_factor", &[Imp]),
-    of("sum_output", &[Imp]),
-    of("raw_inputs", &[Imp]),
-    of("test_data", &[Imp]),
-    of("test_labels", &[Imp]),
-    of("keep_levels", &[Imp]),
-    of("tune_epochs", SPARSE),
-    of("tune_rate", SPARSE),
-    of("grow", &[Lm, Anneal]),
-    of("epochs", STEPPED),
-    of("batch", STEPPED),
-    of("rate", &[Anneal, Imp]),
-    of("signs", &[Lm, Paper]),
-    of("validation", &[Lm, Anneal]),
-    of("patience", &[Lm, Anneal]),
-    of("time_limit", SPARSE),
-    of("passes_limit", SPARSE),
-    of("log", SPARSE),
-    of("picture", SPARSE),
-    of("ram", SPARSE),
-    of("panel", SPARSE),
-    of("folds", SPARSE),
-    of("cold", SPARSE),
+/// Settings by the recipes that take them. Those that every recipe takes are not among them, nor
+/// are those that need a reason of their own (`--must-keep`).
+const SETTINGS: &[(&[RecipeName], &str)] = &[
+    (&[Lm], "search_rows kicks idle_kicks turns"),
+    (&[Anneal], "start_factor drop"),
+    (PUBLISHED, "trials trial_rows step rank"),
+    (&[Paper], "refine empty"),
+    (&[Imp], "prune_part one_shot rewind optimiser momentum weight_decay rate_falls rate_factor"),
+    (&[Imp], "sum_output raw_inputs test_data test_labels keep_levels"),
+    (SPARSE, "tune_epochs tune_rate"),
+    (&[Lm, Anneal], "grow"),
+    (STEPPED, "epochs batch"),
+    (&[Anneal, Imp], "rate"),
+    (&[Lm, Paper], "signs"),
+    (&[Lm, Anneal], "validation patience"),
+    (SPARSE, "time_limit passes_limit log picture ram panel folds cold"),
 ];
+
+fn settings() -> impl Iterator<Item = Setting> {
+    let of =
+        |&(recipes, ids): &(_, &'static str)| ids.split(' ').map(move |id| Setting { id, recipes });
+    SETTINGS.iter().flat_map(of)
+}
 
 /// Settings of recipes that train for several classes too, but not these settings.
 const ONE_OUTPUT: &[&str] = &["refine", "empty", "signs"];
@@ -81,7 +53,7 @@ const BASIC: &[&str] = &["ram", "time_limit"];
 /// `tamis train` with the flags that its help shows: those of a recipe, or those that matter to
 /// all.
 pub(super) fn shown(train: Command, recipe: Option<RecipeName>) -> Command {
-    let hides = |id: &str| match (SETTINGS.iter().find(|setting| setting.id == id), recipe) {
+    let hides = |id: &str| match (settings().find(|setting| setting.id == id), recipe) {
         (Some(setting), Some(recipe)) => !setting.recipes.contains(&recipe),
         (Some(_), None) => !BASIC.contains(&id),
         (None, recipe) => id == "must_keep" && !matches!(recipe, Some(Anneal | Paper | PaperSafe)),
@@ -100,8 +72,8 @@ impl Given {
     /// Of the parsed flags of `tamis train`.
     pub(super) fn new(train: &ArgMatches) -> Self {
         let is_given =
-            |setting: &&Setting| train.value_source(setting.id) == Some(ValueSource::CommandLine);
-        Self(SETTINGS.iter().filter(is_given).copied().collect())
+            |setting: &Setting| train.value_source(setting.id) == Some(ValueSource::CommandLine);
+        Self(settings().filter(is_given).collect())
     }
 
     /// Whether there is one that these recipes alone take.
@@ -111,40 +83,33 @@ impl Given {
 
     /// Refuses the first one that the recipe does not take.
     pub(super) fn check(&self, recipe: RecipeName, task: Task) -> Result<()> {
-        match self.0.iter().find(|setting| !setting.recipes.contains(&recipe)) {
-            None => Ok(()),
-            Some(setting) => Err(foreign(setting, recipe, task)),
-        }
+        let foreign = self.0.iter().find(|setting| !setting.recipes.contains(&recipe));
+        let Some(Setting { id, recipes }) = foreign else { return Ok(()) };
+        let flag = format!("--{}", id.replace('_', "-"));
+        let for_task = |recipe: &RecipeName| {
+            let one_output = task == Task::Multiclass && ONE_OUTPUT.contains(id);
+            !one_output && check_recipe(recipe.name(), task).is_ok()
+        };
+        let suitable: Vec<_> = recipes.iter().copied().filter(for_task).collect();
+        let task = task.name();
+        let help = if suitable.is_empty() {
+            format!("leave {flag} out: these recipes do not take it for --task {task}")
+        } else {
+            format!("leave {flag} out, or choose --recipe {}", either(&suitable))
+        };
+        Err(Error::usage(format!("recipe {} does not take {flag}", recipe.name()))
+            .expected(format_args!("{flag} with recipe {}", either(recipes)))
+            .got(format_args!("{flag} with recipe {}", recipe.name()))
+            .help(help))
     }
-}
-
-/// The error of a setting that the recipe does not take.
-fn foreign(setting: &Setting, recipe: RecipeName, task: Task) -> Error {
-    let Setting { id, recipes } = setting;
-    let flag = format!("--{}", id.replace('_', "-"));
-    let for_task = |recipe: &RecipeName| {
-        let one_output = task == Task::Multiclass && ONE_OUTPUT.contains(id);
-        !one_output && check_recipe(recipe.name(), task).is_ok()
-    };
-    let suitable: Vec<_> = recipes.iter().copied().filter(for_task).collect();
-    Error::usage(format!("recipe {} does not take {flag}", recipe.name()))
-        .expected(format_args!("{flag} with recipe {}", either(recipes)))
-        .got(format_args!("{flag} with recipe {}", recipe.name()))
-        .help(match &suitable[..] {
-            [] => {
-                format!("leave {flag} out: these recipes do not take it for --task {}", task.name())
-            }
-            suitable => format!("leave {flag} out, or choose --recipe {}", either(suitable)),
-        })
 }
 
 /// The names of recipes, as in `lm, anneal or paper`.
 fn either(recipes: &[RecipeName]) -> String {
     let names: Vec<&str> = recipes.iter().map(|recipe| recipe.name()).collect();
     match &names[..] {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [others @ .., last] => format!("{} or {last}", others.join(", ")),
+        [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        one => one.concat(),
     }
 }
 
@@ -182,11 +147,10 @@ mod tests {
         let train = flags.find_subcommand("train").unwrap();
         let ids: Vec<&str> =
             train.get_arguments().map(|argument| argument.get_id().as_str()).collect();
-        let known =
-            |id: &&str| SETTINGS.iter().any(|setting| setting.id == *id) != EVERY.contains(id);
+        let known = |id: &&str| settings().any(|setting| setting.id == *id) != EVERY.contains(id);
         let unknown: Vec<_> = ids.iter().filter(|id| !known(id) && **id != "version").collect();
         assert!(unknown.is_empty(), "not in SETTINGS, or in both: {unknown:?}");
-        let gone: Vec<_> = SETTINGS.iter().filter(|setting| !ids.contains(&setting.id)).collect();
+        let gone: Vec<_> = settings().filter(|setting| !ids.contains(&setting.id)).collect();
         assert!(gone.is_empty(), "no flags: {gone:?}");
     }
 }

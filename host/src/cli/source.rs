@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::parse;
-use crate::data::{DataFiles, Labels};
+use crate::Result;
+use crate::data::{self, DataFiles, Labels, Matrix, Problem, Task};
+use crate::model::ModelFile;
 
 /// Data and labels.
 #[derive(Debug, Args)]
@@ -33,10 +35,25 @@ pub(super) struct SourceArgs {
     rows_per_label: Option<Range<usize>>,
 }
 
+/// The rows of a file without the column of their labels.
+pub(super) fn samples(data: &Path, target: Option<&str>) -> Result<Matrix> {
+    let table = data::Table::read(data)?;
+    let Some(target) = target else { return Ok(table.matrix) };
+    Ok(table.split(target).map_err(|error| error.at(data))?.0)
+}
+
 impl SourceArgs {
     /// The files that are read.
     pub(super) fn inputs(&self) -> impl Iterator<Item = &Path> {
         std::iter::once(self.data.as_path()).chain(self.labels.as_deref())
+    }
+
+    /// The rows, which the model can be scored on; without a task of the one that it was trained for.
+    pub(super) fn load_for(&self, model: &ModelFile, task: Option<Task>) -> Result<Problem> {
+        let source = self.source();
+        let problem = source.load(task.or(model.task()?))?;
+        model.check_fit(&source, &problem)?;
+        Ok(problem)
     }
 
     pub(super) fn source(&self) -> DataFiles {

@@ -19,7 +19,7 @@ mod log;
 pub use log::{TraceLog, TracedRow};
 
 /// A number that a device has otherwise, or a row that went in otherwise.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Difference {
     /// The row of the data, counted from 0.
     pub row: usize,
@@ -52,7 +52,7 @@ pub struct ComparedLayer {
 }
 
 /// What came of a comparison.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Comparison {
     /// The model.
     pub model: String,
@@ -145,15 +145,12 @@ impl ModelFile {
             crc32: format!("{own:08x}"),
             numbers_are: kind.name(),
             rows: log.rows.len(),
-            inputs_differ: 0,
-            numbers: 0,
-            differ: 0,
             agree: true,
-            first: None,
-            layers: Vec::new(),
+            ..Comparison::default()
         };
         for (k, (host, device)) in here.rows.iter().zip(&log.rows).enumerate() {
-            report.add(kind, first + k, k, host, device)?;
+            check_places(k, host, device)?;
+            report.add(kind, first + k, host, device);
         }
         Ok(report)
     }
@@ -168,12 +165,9 @@ impl ModelFile {
     fn check_rows(&self, data: &Matrix, rows: &Range<usize>) -> Result<()> {
         self.check_columns(data)?;
         if rows.end > data.rows {
+            let last = rows.end.saturating_sub(1);
             return Err(Error::new("the data has too few rows")
-                .expected(format_args!(
-                    "rows {} to {}, counted from 0",
-                    rows.start,
-                    rows.end.saturating_sub(1)
-                ))
+                .expected(format_args!("rows {} to {last}, counted from 0", rows.start))
                 .got(format_args!("{} rows", data.rows))
                 .help(
                     "pass the rows that the device has predicted; --first says where they begin",
@@ -216,38 +210,19 @@ impl ModelFile {
 }
 
 impl Comparison {
-    /// One more row: `row` of the data, `at` of the log.
-    fn add(
-        &mut self,
-        kind: Kind,
-        row: usize,
-        at: usize,
-        host: &TracedRow,
-        device: &TracedRow,
-    ) -> Result<()> {
-        check_places(at, host, device)?;
+    /// One more row, the one of this number in the data.
+    fn add(&mut self, kind: Kind, row: usize, host: &TracedRow, device: &TracedRow) {
         if (host.len, host.input) != (device.len, device.input) {
             self.inputs_differ += 1;
             let bits = |row: &TracedRow| format!("{:08x} of {} numbers", row.input, row.len);
             let (expected_bits, got_bits) = (bits(host), bits(device));
-            let (layer, neuron, expected, got) = (None, None, None, None);
-            self.first.get_or_insert(Difference {
-                row,
-                layer,
-                neuron,
-                expected,
-                got,
-                expected_bits,
-                got_bits,
-            });
+            let inputs = Difference { row, expected_bits, got_bits, ..Difference::default() };
+            self.first.get_or_insert(inputs);
         }
         for (&[layer, neuron, expected], &[_, _, got]) in host.numbers.iter().zip(&device.numbers) {
             if self.layers.last().is_none_or(|last| last.layer < layer) {
-                self.layers.push(ComparedLayer {
-                    layer,
-                    largest: Some(0.0),
-                    ..ComparedLayer::default()
-                });
+                let largest = Some(0.0);
+                self.layers.push(ComparedLayer { layer, largest, ..ComparedLayer::default() });
             }
             self.numbers += 1;
             let Some(sums) = self.layers.get_mut(layer as usize) else { continue };
@@ -271,37 +246,30 @@ impl Comparison {
             });
         }
         self.agree = self.first.is_none();
-        Ok(())
     }
 }
 
 /// Whether both rows have the same numbers of the same layers.
 fn check_places(at: usize, host: &TracedRow, device: &TracedRow) -> Result<()> {
-    let place = |&[layer, neuron, _]: &[u32; 3]| (layer, neuron);
-    let (mut here, mut there) = (host.numbers.iter().map(place), device.numbers.iter().map(place));
-    loop {
-        let (expected, got) = (here.next(), there.next());
-        if expected == got {
-            if expected.is_none() {
-                return Ok(());
-            }
-            continue;
-        }
-        let text = |place: Option<(u32, u32)>| match place {
-            Some((layer, neuron)) => format!("layer {layer}, neuron {neuron}"),
-            None => "the end of the row".into(),
-        };
-        let missing =
-            expected.filter(|&(layer, _)| device.numbers.iter().all(|number| number[0] != layer));
-        let what = match missing {
-            Some((layer, _)) => format!("row {at} of the log has no number of layer {layer}"),
-            None => format!("row {at} of the log has other numbers than the model"),
-        };
-        return Err(Error::new(what)
-            .expected(text(expected))
-            .got(text(got))
-            .help("record every number of every layer, as Trace::floats and Trace::integers do"));
+    let is_same = |(here, there): &(&[u32; 3], &[u32; 3])| here[..2] == there[..2];
+    let same = host.numbers.iter().zip(&device.numbers).take_while(is_same).count();
+    let (expected, got) = (host.numbers.get(same), device.numbers.get(same));
+    if expected.is_none() && got.is_none() {
+        return Ok(());
     }
+    let text = |place: Option<&[u32; 3]>| match place {
+        Some([layer, neuron, _]) => format!("layer {layer}, neuron {neuron}"),
+        None => "the end of the row".into(),
+    };
+    let is_missing = |[layer, ..]: &&[u32; 3]| device.numbers.iter().all(|got| got[0] != *layer);
+    let what = match expected.filter(is_missing) {
+        Some([layer, ..]) => format!("row {at} of the log has no number of layer {layer}"),
+        None => format!("row {at} of the log has other numbers than the model"),
+    };
+    Err(Error::new(what)
+        .expected(text(expected))
+        .got(text(got))
+        .help("record every number of every layer, as Trace::floats and Trace::integers do"))
 }
 
 /// What bits stand for; none for a float that is no number or infinite.

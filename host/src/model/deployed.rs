@@ -1,48 +1,26 @@
 //! What a model takes on a target against dense layers in its place.
 
-use serde::Serialize;
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 
-use crate::model::cost::{Estimate, Memory, Numbers, Way, float_layers, integer_layers};
+use crate::model::cost::{Estimate, Memory, Numbers, Way};
 use crate::model::file::Opened;
-use crate::model::target::{Device, Target, milliseconds};
+use crate::model::target::{Device, Target};
 use crate::model::{ModelCost, ModelFile};
 use crate::{Error, Result};
 
-/// Bytes of a network, deployed in one way.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DeployedBytes {
-    /// Code and stack, and sums with them, are upper bounds; otherwise measured, flash within 8 %,
-    /// RAM within 8 % or 24 bytes.
-    pub is_bound: bool,
-    /// Model and code.
-    pub flash_bytes: usize,
-    /// The encoded model, or its arrays and layers; of dense f32 the weights; 0 of code without
-    /// tables.
-    pub model_bytes: usize,
-    /// Code that predicts, and of a file that reads it in place.
-    pub code_bytes: usize,
-    /// Scratch, output and stack.
-    pub ram_bytes: usize,
-    /// Activations between layers.
-    pub scratch_bytes: usize,
-    /// The prediction.
-    pub output_bytes: usize,
-    /// The deepest stack besides both.
-    pub stack_bytes: usize,
-}
-
-impl DeployedBytes {
-    fn new(memory: &Memory) -> Self {
-        Self {
-            is_bound: memory.is_bound,
-            flash_bytes: memory.flash_bytes(),
-            model_bytes: memory.model_bytes,
-            code_bytes: memory.code_bytes,
-            ram_bytes: memory.ram_bytes(),
-            scratch_bytes: memory.scratch_bytes,
-            output_bytes: memory.output_bytes,
-            stack_bytes: memory.stack_bytes,
-        }
+impl Serialize for Memory {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("is_bound", &self.is_bound)?;
+        map.serialize_entry("flash_bytes", &self.flash_bytes())?;
+        map.serialize_entry("model_bytes", &self.model_bytes)?;
+        map.serialize_entry("code_bytes", &self.code_bytes)?;
+        map.serialize_entry("ram_bytes", &self.ram_bytes())?;
+        map.serialize_entry("scratch_bytes", &self.scratch_bytes)?;
+        map.serialize_entry("output_bytes", &self.output_bytes)?;
+        map.serialize_entry("stack_bytes", &self.stack_bytes)?;
+        map.end()
     }
 }
 
@@ -51,7 +29,7 @@ impl DeployedBytes {
 pub struct Needs {
     /// Flash and RAM.
     #[serde(flatten)]
-    pub bytes: DeployedBytes,
+    pub bytes: Memory,
     /// Instructions are an upper bound; otherwise measured, within 20 %.
     pub instructions_are_bound: bool,
     /// The input row, in no sum: it may lie in flash or RAM.
@@ -65,9 +43,9 @@ pub struct Needs {
 }
 
 impl Needs {
-    fn new(estimate: &Estimate, memory: &Memory, target: &Target) -> Self {
+    fn new(estimate: &Estimate, bytes: Memory, target: &Target) -> Self {
         Self {
-            bytes: DeployedBytes::new(memory),
+            bytes,
             instructions_are_bound: estimate.is_bound,
             row_bytes: estimate.row_bytes,
             macs: estimate.macs,
@@ -80,9 +58,9 @@ impl Needs {
     #[must_use]
     pub const fn compared(&self) -> [(&'static str, u64); 4] {
         [
-            ("flash_bytes", self.bytes.flash_bytes as u64),
+            ("flash_bytes", self.bytes.flash_bytes() as u64),
             ("model_bytes", self.bytes.model_bytes as u64),
-            ("ram_bytes", self.bytes.ram_bytes as u64),
+            ("ram_bytes", self.bytes.ram_bytes() as u64),
             ("instructions", self.instructions),
         ]
     }
@@ -101,7 +79,7 @@ pub struct WayNeeds {
     pub way: &'static str,
     /// Flash and RAM.
     #[serde(flatten)]
-    pub bytes: DeployedBytes,
+    pub bytes: Memory,
 }
 
 /// Something that a target or the user bounds.
@@ -135,8 +113,8 @@ impl Limited {
 
     fn of(self, needs: &Needs) -> u64 {
         match self {
-            Self::Flash => needs.bytes.flash_bytes as u64,
-            Self::Ram => needs.bytes.ram_bytes as u64,
+            Self::Flash => needs.bytes.flash_bytes() as u64,
+            Self::Ram => needs.bytes.ram_bytes() as u64,
             Self::Stack => needs.bytes.stack_bytes as u64,
             Self::Instructions => needs.instructions,
         }
@@ -177,8 +155,7 @@ pub struct TargetCost {
     pub startup_flash_bytes: usize,
     /// Instructions of each layer.
     pub layer_instructions: Vec<u64>,
-    /// Every way of deploying the model, the least flash first; code without tables is of models of
-    /// integers only.
+    /// Every way of deploying the model, the least flash first.
     pub ways: Vec<WayNeeds>,
     /// The way that `model`, `fits` and the bounds are of.
     pub deploy: &'static str,
@@ -215,16 +192,9 @@ impl ModelFile {
         limits: &[(Limited, u64)],
     ) -> Result<TargetCost> {
         let core = target.core;
-        let (numbers, estimate, layers): (_, _, Vec<u64>) = match &self.open()? {
-            Opened::Floats(view) => (
-                "floats",
-                Estimate::of_floats(view, core),
-                float_layers(view.model(), core).collect(),
-            ),
-            Opened::Integers(view) => {
-                let layers = integer_layers(view.model(), core).collect();
-                ("integers", Estimate::of_integers(view, core), layers)
-            }
+        let (numbers, estimate) = match &self.open()? {
+            Opened::Floats(view) => ("floats", Estimate::of_floats(view, core)),
+            Opened::Integers(view) => ("integers", Estimate::of_integers(view, core)),
         };
         let mut ways: Vec<_> =
             Way::ALL.into_iter().filter_map(|way| Some((way, estimate.memory(way)?))).collect();
@@ -232,9 +202,8 @@ impl ModelFile {
         let deploy = deploy.or(ways.first().map(|(way, _)| *way)).unwrap_or(Way::File);
         let dense = |numbers| {
             let dense = Estimate::of_dense(&dense_shape(cost), numbers, core);
-            let memory =
-                dense.memory(deploy).or_else(|| dense.memory(Way::Embedded)).unwrap_or_default();
-            Needs::new(&dense, &memory, target)
+            let memory = dense.memory(deploy).or_else(|| dense.memory(Way::Embedded));
+            Needs::new(&dense, memory.unwrap_or_default(), target)
         };
         let memory = estimate.memory(deploy).ok_or_else(|| {
             Error::new("a model of floats cannot be deployed so")
@@ -242,18 +211,20 @@ impl ModelFile {
                 .got(deploy.name())
                 .help("quantize the model first, or choose another way")
         })?;
-        let model = Needs::new(&estimate, &memory, target);
-        let way_needs = |(way, memory): &(Way, Memory)| WayNeeds {
-            way: way.name(),
-            bytes: DeployedBytes::new(memory),
-        };
+        let model = Needs::new(&estimate, memory, target);
         let (dense_int8, dense_f32) = (dense(Numbers::Integers), dense(Numbers::Floats));
-        let limits = bounds(target, limits).map(|(what, limit, from)| {
-            let got = what.of(&model) + if from == FAIL_ABOVE { 0 } else { startup(target, what) };
+        let startup = core.prices().startup;
+        let held_to = |what: Limited, limit: u64, startup: u32, from: &str| {
+            let got = what.of(&model) + u64::from(startup);
             Limit { what, limit, got, exceeded: got > limit, from: from.to_owned() }
-        });
-        let limits: Vec<_> = limits.collect();
-        let own = |limit: &&Limit| limit.from != FAIL_ABOVE;
+        };
+        let mut held = Vec::new();
+        if let Some(device) = target.device {
+            held.push(held_to(Limited::Flash, device.flash_bytes as u64, startup, device.name));
+            held.push(held_to(Limited::Ram, device.ram_bytes as u64, 0, device.name));
+        }
+        let fits = target.device.map(|_| held.iter().all(|limit| !limit.exceeded));
+        held.extend(limits.iter().map(|&(what, most)| held_to(what, most, 0, "--fail-above")));
         Ok(TargetCost {
             target: target.name(),
             core: core.name(),
@@ -261,40 +232,22 @@ impl ModelFile {
             numbers,
             device: target.device.copied(),
             assumed_cycles_per_instruction: target.cycles(),
-            startup_flash_bytes: core.prices().startup as usize,
-            layer_instructions: layers,
-            ways: ways.iter().map(way_needs).collect(),
+            startup_flash_bytes: startup as usize,
+            layer_instructions: estimate.layers,
+            ways: ways
+                .iter()
+                .map(|(way, bytes)| WayNeeds { way: way.name(), bytes: *bytes })
+                .collect(),
             deploy: deploy.name(),
             dense_int8_wins: dense_int8.wins(&model),
             dense_f32_wins: dense_f32.wins(&model),
-            fits: target.device.map(|_| limits.iter().filter(own).all(|limit| !limit.exceeded)),
+            fits,
             model,
             dense_int8,
             dense_f32,
-            limits,
+            limits: held,
         })
     }
-}
-
-const FAIL_ABOVE: &str = "--fail-above";
-
-/// Those of the device, then the user's.
-fn bounds<'a>(
-    target: &'a Target,
-    limits: &'a [(Limited, u64)],
-) -> impl Iterator<Item = (Limited, u64, &'a str)> {
-    let device = target.device.into_iter().flat_map(|device| {
-        [
-            (Limited::Flash, device.flash_bytes as u64, device.name),
-            (Limited::Ram, device.ram_bytes as u64, device.name),
-        ]
-    });
-    device.chain(limits.iter().map(|&(what, limit)| (what, limit, FAIL_ABOVE)))
-}
-
-/// What every program takes of a device.
-fn startup(target: &Target, what: Limited) -> u64 {
-    if what == Limited::Flash { target.core.prices().startup.into() } else { 0 }
 }
 
 /// Inputs and outputs of the dense layers in the place of the model's, with the requested
@@ -309,19 +262,6 @@ fn dense_shape(cost: &ModelCost) -> Vec<[usize; 2]> {
 }
 
 impl TargetCost {
-    /// Milliseconds of so many instructions, from and to; none for a kind of processor.
-    #[must_use]
-    pub fn milliseconds(&self, instructions: u64) -> Option<[f64; 2]> {
-        let cycles = self.assumed_cycles_per_instruction;
-        self.device.map(|device| milliseconds(instructions, cycles, &device))
-    }
-
-    /// Whether the model computes with floats.
-    #[must_use]
-    pub fn model_has_floats(&self) -> bool {
-        self.numbers == "floats"
-    }
-
     /// Nothing where every bound is kept.
     ///
     /// # Errors
@@ -335,18 +275,20 @@ impl TargetCost {
         let list = |of: &dyn Fn(&Limit) -> String| {
             over.iter().map(|limit| of(limit)).collect::<Vec<_>>().join(", ")
         };
-        let most = |limit: &Limit| {
-            let name = limit.what.name();
-            format!("{name} at most {}{} ({})", limit.limit, unit(limit.what), limit.from)
+        let most = |Limit { what, limit, from, .. }: &Limit| {
+            format!("{} at most {limit}{} ({from})", what.name(), unit(*what))
         };
-        let got =
-            |limit: &Limit| format!("{} {}{}", limit.what.name(), limit.got, unit(limit.what));
+        let got = |Limit { what, got, .. }: &Limit| format!("{} {got}{}", what.name(), unit(*what));
         Err(Error::over_limit(format!("the model takes more than it may on {}", self.target))
             .expected(list(&most))
             .got(list(&got))
             .help(format!(
                 "train it with fewer nonzeros or neurons, {}or take a larger device",
-                if self.model_has_floats() { "make integers of it (tamis quantize), " } else { "" }
+                if self.numbers == "floats" {
+                    "make integers of it (tamis quantize), "
+                } else {
+                    ""
+                }
             )))
     }
 }

@@ -3,16 +3,17 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 use tamis::infer::model::{Activation, Layer};
-use tamis::infer::quantised;
 use tamis::store::wire::{self, Choice, Cost, QuantisedView, View, checksum};
 
 use crate::base::file::{self, Aligned};
-use crate::data::Matrix;
-use crate::data::Task;
+use crate::data::{Matrix, Task};
 use crate::model::Score;
-use crate::model::predict::{inputs_cut, predict_integers, predict_rows, score, threshold};
+use crate::model::cost::integer_macs;
+use crate::model::predict::{inputs_cut, predict_integers, predict_rows};
+use crate::model::score::threshold;
 use crate::{Error, Result};
 
 /// A `.tamis` file in memory, found to be valid.
@@ -38,25 +39,20 @@ pub struct LayerCost {
     /// Nonzeros as a fraction of the weights of the dense layer; 0 of a sum, which has none.
     pub density: f64,
     /// Its cost.
-    #[serde(flatten)]
-    pub cost: Bytes,
+    #[serde(flatten, serialize_with = "cost_names")]
+    pub cost: Cost,
 }
 
 /// A cost under the names that the command line uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Bytes {
-    /// Nonzero weights.
-    pub nnz: usize,
-    /// Encoded bytes.
-    pub flash_bytes: usize,
-    /// Scratch for activations.
-    pub ram_bytes: usize,
-    /// Multiplications with addition; for a sum its additions.
-    pub macs: usize,
-    /// Bytes of the `f32` weights of the dense layer.
-    pub dense_flash_bytes: usize,
-    /// Multiplications with addition of the dense layer.
-    pub dense_macs: usize,
+fn cost_names<S: Serializer>(cost: &Cost, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    map.serialize_entry("nnz", &cost.nonzeros)?;
+    map.serialize_entry("flash_bytes", &cost.flash_bytes)?;
+    map.serialize_entry("ram_bytes", &cost.ram_bytes)?;
+    map.serialize_entry("macs", &cost.macs)?;
+    map.serialize_entry("dense_flash_bytes", &cost.dense_flash_bytes)?;
+    map.serialize_entry("dense_macs", &cost.dense_macs)?;
+    map.end()
 }
 
 /// What the integers of a model stand for, as [`tamis::infer::quantised::Scales`] has it.
@@ -96,7 +92,8 @@ pub struct ModelCost {
     /// Layer by layer.
     pub layers: Vec<LayerCost>,
     /// The whole, with header, task and shared scratch.
-    pub total: Bytes,
+    #[serde(serialize_with = "cost_names")]
+    pub total: Cost,
 }
 
 impl ModelFile {
@@ -180,31 +177,7 @@ impl ModelFile {
         } else {
             View::parse(&self.bytes).map(Opened::Floats)
         };
-        opened.map_err(|error| match error {
-            tamis::Error::Version { reads, got } => {
-                Error::new("the model has a later format than this program reads")
-                    .at(&self.path)
-                    .expected(format_args!("format version {reads}"))
-                    .got(format_args!("format version {got}"))
-                    .help("update tamis, or train the model again with this one")
-            }
-            tamis::Error::Removed { what, at, got } => Error::new(
-                "the model holds its integers \
-                 in a way that is no longer read",
-            )
-            .at(&self.path)
-            .expected("dense layers, bitmasks or blocks")
-            .got(format_args!("{what} {got} at byte {at}"))
-            .help(
-                "quantize the model of floats again, or, with the tamis that wrote this \
-                     file, tamis export --format tamis --encoding blocks",
-            ),
-            tamis::Error::Newer { .. } => Error::from(error).at(&self.path).help(
-                "update tamis, or train the model again \
-                     with this one",
-            ),
-            error => self.damaged(error).at(&self.path),
-        })
+        opened.map_err(|error| self.damaged(error).at(&self.path))
     }
 
     /// What is wrong with bytes that are no model, in numbers that a reader can compare with the
@@ -212,8 +185,25 @@ impl ModelFile {
     fn damaged(&self, error: tamis::Error) -> Error {
         const NONE: &str = "this is no .tamis model: tamis import reads models of other programs";
         const CUT: &str = "the file is cut off or damaged: copy it again, or train it again";
+        const LATER: &str = "update tamis, or train the model again with this one";
         let (len, head) = (self.bytes.len(), &self.bytes[..self.bytes.len().min(4)]);
         match error {
+            tamis::Error::Version { reads, got } => {
+                Error::new("the model has a later format than this program reads")
+                    .expected(format_args!("format version {reads}"))
+                    .got(format_args!("format version {got}"))
+                    .help(LATER)
+            }
+            tamis::Error::Removed { what, at, got } => {
+                Error::new("the model holds its integers in a way that is no longer read")
+                    .expected("dense layers, bitmasks or blocks")
+                    .got(format_args!("{what} {got} at byte {at}"))
+                    .help(
+                        "quantize the model of floats again, or, with the tamis that wrote this \
+                         file, tamis export --format tamis --encoding blocks",
+                    )
+            }
+            tamis::Error::Newer { .. } => Error::from(error).help(LATER),
             _ if len == 0 => Error::new("the model is an empty file").help(CUT),
             tamis::Error::Format { at: 0, .. } => Error::new("the file is no model")
                 .expected("the magic \"\\x89TAM\" at its start")
@@ -269,7 +259,7 @@ impl ModelFile {
     /// As [`view`](Self::view).
     pub fn score(&self, task: Task, labels: &[f32], predictions: &[f32]) -> Result<Score> {
         let opened = self.open()?;
-        Ok(score(opened.task(), opened.outputs(), task, labels, predictions))
+        Ok(Score::stored(opened.task(), opened.outputs(), task, labels, predictions))
     }
 
     /// The prediction for every row, `outputs` numbers each; runs on the current rayon pool.
@@ -278,8 +268,7 @@ impl ModelFile {
     /// The data has not as many columns as the model has inputs, or a prediction overflows.
     pub fn predict(&self, data: &Matrix) -> Result<Vec<f32>> {
         self.check_columns(data)?;
-        let opened = self.open()?;
-        match opened {
+        match self.open()? {
             Opened::Floats(view) => predict_rows(view.model(), data),
             Opened::Integers(view) => predict_integers(view.model(), data),
         }
@@ -325,18 +314,26 @@ impl ModelFile {
     /// As [`view`](Self::view).
     pub fn cost(&self) -> Result<ModelCost> {
         let opened = self.open()?;
-        let (layers, total, scales) = match &opened {
+        let (layers, total, integers) = match &opened {
             Opened::Floats(view) => {
                 let model = view.model();
                 let costs = model.layers().iter().zip(model.layer_costs());
-                let layers: Vec<_> = costs.map(|(layer, cost)| layer_cost(layer, cost)).collect();
-                (
-                    layers,
-                    Bytes { flash_bytes: view.encoded_len(), ..Bytes::from(model.cost()) },
-                    None,
-                )
+                let layers = costs.map(|(layer, cost)| layer_cost(layer, cost)).collect();
+                (layers, Cost { flash_bytes: view.encoded_len(), ..model.cost() }, None)
             }
-            Opened::Integers(view) => integer_costs(view),
+            Opened::Integers(view) => {
+                let (layers, scales) = (integer_costs(view), view.model().scales());
+                let total = layers.iter().fold(Cost::default(), |sum, layer| sum + layer.cost);
+                let flash_bytes = view.encoded_len(Choice::Keep);
+                let ram_bytes = 4 * view.model().scratch_len();
+                let scales = IntegerScales {
+                    input: scales.input(),
+                    zero: scales.zero,
+                    output: scales.output(),
+                    threshold: scales.threshold,
+                };
+                (layers, Cost { flash_bytes, ram_bytes, ..total }, Some(scales))
+            }
         };
         Ok(ModelCost {
             model: self.path.display().to_string(),
@@ -347,7 +344,7 @@ impl ModelFile {
             hidden: layers.iter().filter(|l| l.activation == "relu").map(|l| l.requested).collect(),
             task: self.task()?,
             threshold: threshold(opened.task()),
-            integers: scales,
+            integers,
             total,
             layers,
         })
@@ -384,30 +381,25 @@ impl Opened<'_> {
     }
 }
 
-/// The costs of the layers, of the whole, and what the integers stand for. A layer's RAM are its
-/// sums and its bytes.
-fn integer_costs(view: &QuantisedView<'_>) -> (Vec<LayerCost>, Bytes, Option<IntegerScales>) {
+/// The costs of the layers. A layer's RAM are its sums and its bytes.
+fn integer_costs(view: &QuantisedView<'_>) -> Vec<LayerCost> {
     let (model, mut dense_inputs) = (view.model(), view.model().inputs());
     let mut layers = Vec::new();
     for (at, layer) in model.layers().iter().enumerate() {
         let last = at + 1 == model.layers().len() && model.sum().is_none();
-        let (outputs, requested) = (layer.outputs(), layer.requested());
+        let (weights, outputs, requested) = (layer.weights(), layer.outputs(), layer.requested());
         let dense_macs = dense_inputs.saturating_mul(requested);
-        let cost = Bytes {
-            nnz: layer.weights().nonzeros(),
+        let cost = Cost {
+            nonzeros: weights.nonzeros(),
             flash_bytes: wire::layer_len(layer, Choice::Keep),
             ram_bytes: if last { 0 } else { 5 * outputs },
-            macs: match layer.weights() {
-                quantised::Weights::Dense(dense) => dense.values().len(),
-                weights => weights.nonzeros(),
-            },
+            macs: integer_macs(weights),
             dense_flash_bytes: 4 * dense_macs,
             dense_macs,
         };
         dense_inputs = requested;
-        let kind = layer.weights().encoding().name();
         layers.push(LayerCost {
-            kind,
+            kind: weights.encoding().name(),
             activation: activation_name(layer.activation()),
             inputs: layer.inputs(),
             outputs,
@@ -416,7 +408,7 @@ fn integer_costs(view: &QuantisedView<'_>) -> (Vec<LayerCost>, Bytes, Option<Int
             cost,
         });
     }
-    if let Some(sum) = model.sum() {
+    layers.extend(model.sum().map(|sum| {
         let cost = Cost {
             flash_bytes: Layer::Sum(*sum).flash_bytes(),
             macs: sum.inputs(),
@@ -424,38 +416,9 @@ fn integer_costs(view: &QuantisedView<'_>) -> (Vec<LayerCost>, Bytes, Option<Int
             dense_macs: dense_inputs,
             ..Cost::default()
         };
-        layers.push(layer_cost(&Layer::Sum(*sum), cost));
-    }
-    let sum = |of: fn(&Bytes) -> usize| layers.iter().map(|layer| of(&layer.cost)).sum();
-    let total = Bytes {
-        nnz: sum(|cost| cost.nnz),
-        flash_bytes: view.encoded_len(Choice::Keep),
-        ram_bytes: 4 * model.scratch_len(),
-        macs: sum(|cost| cost.macs),
-        dense_flash_bytes: sum(|cost| cost.dense_flash_bytes),
-        dense_macs: sum(|cost| cost.dense_macs),
-    };
-    let scales = model.scales();
-    let scales = IntegerScales {
-        input: scales.input(),
-        zero: scales.zero,
-        output: scales.output(),
-        threshold: scales.threshold,
-    };
-    (layers, total, Some(scales))
-}
-
-impl From<Cost> for Bytes {
-    fn from(cost: Cost) -> Self {
-        Self {
-            nnz: cost.nonzeros,
-            flash_bytes: cost.flash_bytes,
-            ram_bytes: cost.ram_bytes,
-            macs: cost.macs,
-            dense_flash_bytes: cost.dense_flash_bytes,
-            dense_macs: cost.dense_macs,
-        }
-    }
+        layer_cost(&Layer::Sum(*sum), cost)
+    }));
+    layers
 }
 
 fn layer_cost(layer: &Layer<'_>, cost: Cost) -> LayerCost {
@@ -465,7 +428,6 @@ fn layer_cost(layer: &Layer<'_>, cost: Cost) -> LayerCost {
         Layer::Sum(_) => ("sum", Activation::Identity),
         _ => ("sparse", Activation::Identity),
     };
-    let cost = Bytes::from(cost);
     LayerCost {
         kind,
         activation: activation_name(activation),
@@ -481,6 +443,6 @@ const fn activation_name(activation: Activation) -> &'static str {
     if matches!(activation, Activation::Relu) { "relu" } else { "identity" }
 }
 
-fn density(cost: &Bytes) -> f64 {
-    cost.nnz as f64 / cost.dense_macs.max(1) as f64
+fn density(cost: &Cost) -> f64 {
+    cost.nonzeros as f64 / cost.dense_macs.max(1) as f64
 }

@@ -12,8 +12,8 @@ pub(crate) mod target;
 pub(crate) mod windows;
 
 pub use compare::{ComparedLayer, Comparison, Difference, TraceLog, TracedRow};
-pub use deployed::{DeployedBytes, Limit, Limited, Needs, TargetCost, WayNeeds};
-pub use file::{Bytes, IntegerScales, LayerCost, ModelCost, ModelFile};
+pub use deployed::{Limit, Limited, Needs, TargetCost, WayNeeds};
+pub use file::{IntegerScales, LayerCost, ModelCost, ModelFile};
 pub use predict::score_model;
 pub use quantise::{
     EpochProgress, Granularity, QuantiseOptions, QuantiseOutcome, QuantiseReport, QuantisedLayer,

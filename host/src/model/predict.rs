@@ -5,35 +5,17 @@ use std::ops::Range;
 use rayon::prelude::*;
 use tamis::infer::model::{Input, Model};
 use tamis::infer::quantised::{self, Scales};
-use tamis::store::wire::{self, View};
+use tamis::store::wire::View;
 
 use crate::base::file::Aligned;
 use crate::base::memory::room_for;
-use crate::data::{Matrix, Values};
-use crate::data::{Problem, Task};
+use crate::data::{Matrix, Problem, Values};
 use crate::model::Score;
-use crate::model::score::{ClassTally, Tally};
+use crate::model::score::Tally;
 use crate::{Error, Result};
 
 /// Rows that a thread predicts at a time.
 const CHUNK: usize = 256;
-
-/// Scores predictions of a model, with its threshold or else the default one.
-pub(crate) fn score(
-    stored: Option<wire::Task>,
-    outputs: usize,
-    task: Task,
-    labels: &[f32],
-    predictions: &[f32],
-) -> Score {
-    let threshold = threshold(stored).unwrap_or(Score::THRESHOLD);
-    let mut score = Score::with_threshold(task, threshold, labels, predictions);
-    if task == Task::Regression {
-        // Labels and predictions are those of all outputs.
-        score.n /= outputs.max(1);
-    }
-    score
-}
 
 /// Scores the bytes of a model on labelled rows; runs on the current rayon pool, a few hundred rows
 /// to each thread at a time, whose predictions are all that it holds.
@@ -43,28 +25,19 @@ pub(crate) fn score(
 pub fn score_model(model: &[u8], problem: &Problem) -> Result<Score> {
     let bytes = Aligned::new(model);
     let view = View::parse(&bytes)?;
-    let (model, task, data) = (view.model(), problem.task, &problem.data);
+    let (model, data) = (view.model(), &problem.data);
     let (outputs, width) = (model.outputs().max(1), problem.outputs());
-    let mut tally = Tally::new(task, threshold(view.task()).unwrap_or(Score::THRESHOLD));
-    let mut classes = ClassTally::new(outputs);
-    let part = CHUNK * rayon::current_num_threads();
-    let mut predictions = vec![0.0; part.min(data.rows) * outputs];
-    for first in (0..data.rows).step_by(part) {
-        let rows = first..(first + part).min(data.rows);
+    let mut tally = Tally::new(problem.task, view.task(), outputs);
+    let chunk = CHUNK * rayon::current_num_threads();
+    let mut predictions = vec![0.0; chunk.min(data.rows) * outputs];
+    for first in (0..data.rows).step_by(chunk) {
+        let rows = first..(first + chunk).min(data.rows);
         let predictions = &mut predictions[..rows.len() * outputs];
         let labels = &problem.labels[rows.start * width..rows.end * width];
         predict_into(model, data, rows, predictions)?;
-        match task {
-            Task::Multiclass => classes.add(labels, predictions),
-            _ => tally.add(labels, predictions.iter().copied()),
-        }
+        tally.add(labels, predictions);
     }
-    let mut score = if task == Task::Multiclass { classes.score() } else { tally.score() };
-    if task == Task::Regression {
-        // Labels and predictions are those of all outputs.
-        score.n /= outputs;
-    }
-    Ok(score)
+    Ok(tally.score())
 }
 
 /// The number that an output of integers stands for.
@@ -194,11 +167,4 @@ where
         }
         Ok(())
     })
-}
-
-pub(crate) fn threshold(task: Option<wire::Task>) -> Option<f32> {
-    match task {
-        Some(wire::Task::Binary { threshold }) => Some(threshold),
-        _ => None,
-    }
 }

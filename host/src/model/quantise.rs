@@ -27,8 +27,7 @@ use self::scales::{
 };
 pub use self::tune::{EpochProgress, TuneOptions, TuneReport};
 use crate::base::file::Aligned;
-use crate::data::Matrix;
-use crate::data::Task;
+use crate::data::{Matrix, Task};
 use crate::model::predict::predict_rows;
 use crate::model::{ModelFile, Score};
 use crate::operator::Stop;
@@ -122,8 +121,9 @@ pub struct QuantiseOutcome {
 
 /// A model of integers without tuning, and what it is made of.
 struct Choosing {
-    /// Floats with their scales.
+    /// Floats with their scales, and which of two each layer has.
     layers: Vec<Sparse<f32>>,
+    which: Vec<usize>,
     input: InputScale,
     part: f64,
     part_cut: f64,
@@ -266,77 +266,60 @@ impl<'a> Chooser<'a> {
                 [by_largest(layer, granularity), searched(layer, granularity, &squares)]
             })
             .collect();
-        let made = |which: &[usize]| {
+        let made = |which: Vec<usize>| {
             let mut layers = plain.to_vec();
-            for ((layer, scales), &which) in layers.iter_mut().zip(&scales).zip(which) {
+            for ((layer, scales), &which) in layers.iter_mut().zip(&scales).zip(&which) {
                 layer.scales.clone_from(&scales[which]);
             }
-            self.choose(layers)
+            self.choose(layers, which)
         };
-        let mut which = vec![0; plain.len()];
-        let mut best = made(&which);
-        let mut keep = |tried: Vec<usize>, which: &mut Vec<usize>| {
-            if let Ok(other) = made(&tried)
-                && best.as_ref().map_or(true, |best| other.error < best.error)
-            {
-                (best, *which) = (Ok(other), tried);
-            }
-        };
-        let differ: Vec<usize> =
-            (0..plain.len()).filter(|&at| scales[at][0] != scales[at][1]).collect();
+        let n = plain.len();
+        let mut best = made(vec![0; n]);
+        let differ: Vec<usize> = (0..n).filter(|&at| scales[at][0] != scales[at][1]).collect();
         if !differ.is_empty() {
-            keep(vec![1; plain.len()], &mut which);
+            best = better(best, made(vec![1; n]));
         }
         for &at in differ.iter().filter(|_| differ.len() > 1) {
-            let mut tried = which.clone();
-            tried[at] = 1 - tried[at];
-            keep(tried, &mut which);
+            let mut which = best.as_ref().map_or(vec![0; n], |best| best.which.clone());
+            which[at] = 1 - which[at];
+            best = better(best, made(which));
         }
         best
     }
 
     /// The best part of the activations for layers with these scales.
-    fn choose(&self, layers: Vec<Sparse<f32>>) -> Result<Choosing> {
+    fn choose(&self, layers: Vec<Sparse<f32>>, which: Vec<usize>) -> Result<Choosing> {
         let mut rounded: Vec<Sparse<i8>> =
             layers.iter().map(|layer| layer.rounded(false)).collect();
         let mut signs = self.signs.clone();
         let kept = prune(&mut rounded, &mut signs);
-        let biased = rounded
-            .iter()
-            .flat_map(|layer| &layer.offsets)
-            .filter(|offset| **offset != 0.0)
-            .count();
+        let offsets = rounded.iter().flat_map(|layer| &layer.offsets);
+        let biased = offsets.filter(|offset| **offset != 0.0).count();
         let input = input_scale(self.data, &rounded)?;
         let activations = activations(&self.given, &kept)?;
-        let parts = self.options.part.map_or(PARTS.to_vec(), |part| vec![part]);
-        let mut best: Option<(f64, f64, Vec<f32>, Vec<u8>)> = None;
-        let mut refused = None;
-        for part in parts {
-            let made = cuts(&activations, part).and_then(|cuts| {
-                let frame = Frame { input, cuts: &cuts, task: self.view.task() };
-                let bytes =
-                    Built::new(&rounded, signs.as_deref(), frame)?.encode(self.options.choice)?;
-                Ok((cuts, bytes))
-            });
-            let (cuts, bytes) = match made {
-                Ok(made) => made,
-                Err(error) => {
-                    refused = refused.or(Some(error));
-                    continue;
-                }
-            };
+        let tried = |part: f64| -> Result<Choosing> {
+            let cuts = cuts(&activations, part)?;
+            let frame = Frame { input, cuts: &cuts, task: self.view.task() };
+            let bytes =
+                Built::new(&rounded, signs.as_deref(), frame)?.encode(self.options.choice)?;
             let error = squared_error(&self.wanted, &predict_bytes(&bytes, &self.few)?);
-            if best.as_ref().is_none_or(|(_, least, ..)| error < *least) {
-                best = Some((part, error, cuts, bytes));
-            }
-        }
-        let Some((part, error, cuts, bytes)) = best else {
-            return Err(
-                refused.unwrap_or_else(|| Error::new("no scale was found").help("pass other rows"))
-            );
+            let part_cut = part_cut(&activations, &cuts);
+            let (layers, which) = (Vec::new(), Vec::new());
+            Ok(Choosing { layers, which, input, part, part_cut, cuts, biased, error, bytes })
         };
-        let part_cut = part_cut(&activations, &cuts);
-        Ok(Choosing { layers, input, part, part_cut, cuts, biased, error, bytes })
+        let parts = self.options.part.map_or(PARTS.to_vec(), |part| vec![part]);
+        let best = parts.into_iter().map(tried).reduce(better);
+        let none = || Err(Error::new("no scale was found").help("pass other rows"));
+        Ok(Choosing { layers, which, ..best.unwrap_or_else(none)? })
+    }
+}
+
+/// The one of less error, of equal ones the first.
+fn better(best: Result<Choosing>, next: Result<Choosing>) -> Result<Choosing> {
+    match (&best, &next) {
+        (Ok(one), Ok(other)) if other.error < one.error => next,
+        (Err(_), Ok(_)) => next,
+        _ => best,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use tamis::store::wire;
 
 use crate::data::Task;
 
@@ -51,25 +52,22 @@ impl Score {
     /// ```
     #[must_use]
     pub fn new(task: Task, labels: &[f32], predictions: &[f32]) -> Self {
-        Self::with_threshold(task, Self::THRESHOLD, labels, predictions)
+        let is_multiclass = task == Task::Multiclass;
+        let outputs = if is_multiclass { predictions.len() / labels.len().max(1) } else { 1 };
+        Self::stored(None, outputs, task, labels, predictions)
     }
 
-    /// The same where predictions of at least `threshold` are class 1; several classes have none. A
-    /// threshold of 0 is that of log-odds, as `anneal` trains them.
-    ///
-    /// ```
-    /// use tamis_host::model::Score;
-    /// use tamis_host::data::Task;
-    /// let score = Score::with_threshold(Task::Binary, 0.0, &[0.0, 1.0], &[-1e9, 0.0]);
-    /// assert_eq!((score.accuracy, score.loss), (Some(1.0), 2.0_f64.ln() / 2.0));
-    /// ```
-    #[must_use]
-    pub fn with_threshold(task: Task, threshold: f32, labels: &[f32], predictions: &[f32]) -> Self {
-        if task == Task::Multiclass {
-            return class_score(labels, predictions);
-        }
-        let mut tally = Tally::new(task, threshold);
-        tally.add(labels, predictions.iter().copied());
+    /// The score of predictions of so many outputs each, with the threshold of the task that a
+    /// model file has, or else the default one.
+    pub(crate) fn stored(
+        stored: Option<wire::Task>,
+        outputs: usize,
+        task: Task,
+        labels: &[f32],
+        predictions: &[f32],
+    ) -> Self {
+        let mut tally = Tally::new(task, stored, outputs);
+        tally.add(labels, predictions);
         tally.score()
     }
 }
@@ -92,20 +90,26 @@ impl fmt::Display for Score {
 }
 
 /// Sums over rows, chunk by chunk.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Tally {
     task: Task,
     threshold: f32,
+    outputs: usize,
     n: usize,
     losses: f64,
     squares: f64,
     peak: f32,
-    confusion: [[usize; 2]; 2],
+    confusion: Vec<Vec<usize>>,
 }
 
 impl Tally {
-    pub(crate) fn new(task: Task, threshold: f32) -> Self {
-        Self { task, threshold, n: 0, losses: 0.0, squares: 0.0, peak: 0.0, confusion: [[0; 2]; 2] }
+    /// Of so many outputs, with the threshold of a stored task: one of 0 is that of log-odds, as
+    /// `anneal` trains them.
+    pub(crate) fn new(task: Task, stored: Option<wire::Task>, outputs: usize) -> Self {
+        let (threshold, outputs) = (threshold(stored).unwrap_or(Score::THRESHOLD), outputs.max(1));
+        let classes = if task == Task::Multiclass { outputs } else { 2 };
+        let confusion = vec![vec![0; classes]; classes];
+        Self { task, threshold, outputs, n: 0, losses: 0.0, squares: 0.0, peak: 0.0, confusion }
     }
 
     /// Whether predictions are the log-odds of class 1.
@@ -113,39 +117,59 @@ impl Tally {
         self.task == Task::Binary && self.threshold == 0.0
     }
 
-    pub(crate) fn add(&mut self, labels: &[f32], predictions: impl IntoIterator<Item = f32>) {
-        for (&label, prediction) in labels.iter().zip(predictions) {
-            self.n += 1;
+    /// Adds rows: a label for each prediction, or for each row of them where they are classes'.
+    pub(crate) fn add(&mut self, labels: &[f32], predictions: &[f32]) {
+        if self.task == Task::Multiclass {
+            for (&label, outputs) in labels.iter().zip(predictions.chunks(self.outputs)) {
+                self.losses += cross_entropy(outputs, label as usize);
+                self.count(label as usize, tamis::learn::loss::best(outputs));
+            }
+            return;
+        }
+        for (&label, &prediction) in labels.iter().zip(predictions) {
+            let is_one = label >= Score::THRESHOLD;
             self.losses += if self.is_odds() {
-                let wrong =
-                    f64::from(if label >= Score::THRESHOLD { -prediction } else { prediction });
+                let wrong = f64::from(if is_one { -prediction } else { prediction });
                 wrong.max(0.0) + (-wrong.abs()).exp().ln_1p()
             } else {
                 (f64::from(label) - f64::from(prediction)).powi(2)
             };
             self.squares += f64::from(label).powi(2);
             self.peak = self.peak.max(label.abs());
-            self.confusion[usize::from(label >= Score::THRESHOLD)]
-                [usize::from(prediction >= self.threshold)] += 1;
+            self.count(is_one.into(), (prediction >= self.threshold).into());
         }
     }
 
-    pub(crate) fn score(&self) -> Score {
-        let n = self.n.max(1) as f64;
-        let (binary, odds) = (self.task == Task::Binary, self.is_odds());
-        let loss = self.losses / n;
-        let right = self.confusion[0][0] + self.confusion[1][1];
-        let psnr = |loss| if odds { None } else { psnr_db(f64::from(self.peak), loss) };
-        Score {
-            n: self.n,
-            loss,
-            loss_kind: if odds { Score::CROSS_ENTROPY } else { Score::SQUARED_ERROR },
-            psnr_db: psnr(loss),
-            zero_psnr_db: psnr(self.squares / n).filter(|_| self.peak > 0.0),
-            accuracy: binary.then_some(right as f64 / n),
-            confusion: binary.then(|| self.confusion.map(Vec::from).to_vec()),
+    fn count(&mut self, label: usize, prediction: usize) {
+        self.n += 1;
+        if let Some(count) = self.confusion.get_mut(label).and_then(|row| row.get_mut(prediction)) {
+            *count += 1;
         }
     }
+
+    pub(crate) fn score(self) -> Score {
+        let n = self.n.max(1) as f64;
+        let is_entropy = self.task == Task::Multiclass || self.is_odds();
+        let psnr = |loss| if is_entropy { None } else { psnr_db(f64::from(self.peak), loss) };
+        let loss = self.losses / n;
+        let right: usize = self.confusion.iter().enumerate().map(|(class, row)| row[class]).sum();
+        let is_numbers = self.task == Task::Regression;
+        Score {
+            // Labels and predictions are those of all outputs.
+            n: if is_numbers { self.n / self.outputs } else { self.n },
+            loss,
+            loss_kind: if is_entropy { Score::CROSS_ENTROPY } else { Score::SQUARED_ERROR },
+            psnr_db: psnr(loss),
+            zero_psnr_db: psnr(self.squares / n).filter(|_| self.peak > 0.0),
+            accuracy: (!is_numbers).then_some(right as f64 / n),
+            confusion: (!is_numbers).then_some(self.confusion),
+        }
+    }
+}
+
+/// The least prediction that is class 1; none but for a binary task.
+pub(crate) fn threshold(task: Option<wire::Task>) -> Option<f32> {
+    if let Some(wire::Task::Binary { threshold }) = task { Some(threshold) } else { None }
 }
 
 pub(crate) fn psnr_db(peak: f64, loss: f64) -> Option<f64> {
@@ -156,54 +180,6 @@ pub(crate) fn psnr_db(peak: f64, loss: f64) -> Option<f64> {
     db.is_finite().then_some(db.min(MAX_PSNR_DB))
 }
 
-/// Sums over rows of several classes, chunk by chunk.
-#[derive(Debug, Clone)]
-pub(crate) struct ClassTally {
-    n: usize,
-    loss: f64,
-    confusion: Vec<Vec<usize>>,
-}
-
-impl ClassTally {
-    pub(crate) fn new(classes: usize) -> Self {
-        Self { n: 0, loss: 0.0, confusion: vec![vec![0; classes]; classes] }
-    }
-
-    /// Adds rows: a label and as many outputs as there are classes for each.
-    pub(crate) fn add(&mut self, labels: &[f32], outputs: &[f32]) {
-        for (&label, outputs) in labels.iter().zip(outputs.chunks(self.confusion.len().max(1))) {
-            let (label, best) = (label as usize, tamis::learn::loss::best(outputs));
-            self.n += 1;
-            self.loss += cross_entropy(outputs, label);
-            if let Some(count) = self.confusion.get_mut(label).and_then(|row| row.get_mut(best)) {
-                *count += 1;
-            }
-        }
-    }
-
-    pub(crate) fn score(self) -> Score {
-        let right: usize = self.confusion.iter().enumerate().map(|(class, row)| row[class]).sum();
-        let rows = self.n.max(1) as f64;
-        Score {
-            n: self.n,
-            loss: self.loss / rows,
-            loss_kind: Score::CROSS_ENTROPY,
-            psnr_db: None,
-            zero_psnr_db: None,
-            accuracy: Some(right as f64 / rows),
-            confusion: Some(self.confusion),
-        }
-    }
-}
-
-/// Loss, accuracy and confusion matrix of n×c outputs, row by row.
-fn class_score(labels: &[f32], outputs: &[f32]) -> Score {
-    let mut tally = ClassTally::new(outputs.len() / labels.len().max(1));
-    tally.add(labels, outputs);
-    tally.score()
-}
-
-/// `-ln softmax(outputs)[label]`; infinite for a label without an output.
 fn cross_entropy(outputs: &[f32], label: usize) -> f64 {
     let Some(&own) = outputs.get(label) else { return f64::INFINITY };
     let top = outputs.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -228,9 +204,9 @@ mod tests {
     fn chunks_add_up_to_the_whole() {
         let labels: Vec<f32> = (0..10).map(|i| (i % 2) as f32).collect();
         let predictions: Vec<f32> = (0..10).map(|i| i as f32 / 10.0).collect();
-        let mut tally = Tally::new(Task::Binary, Score::THRESHOLD);
-        tally.add(&labels[..3], predictions[..3].iter().copied());
-        tally.add(&labels[3..], predictions[3..].iter().copied());
+        let mut tally = Tally::new(Task::Binary, None, 1);
+        tally.add(&labels[..3], &predictions[..3]);
+        tally.add(&labels[3..], &predictions[3..]);
         let score = Score::new(Task::Binary, &labels, &predictions);
         assert_eq!(tally.score(), score);
         assert_eq!((score.n, score.confusion), (10, Some(vec![vec![3, 2], vec![2, 3]])));
@@ -238,8 +214,16 @@ mod tests {
     }
 
     #[test]
+    fn a_threshold_of_0_is_that_of_log_odds() {
+        let stored = Some(wire::Task::Binary { threshold: 0.0 });
+        let score = Score::stored(stored, 1, Task::Binary, &[0.0, 1.0], &[-1e9, 0.0]);
+        assert_eq!((score.accuracy, score.loss), (Some(1.0), 2.0_f64.ln() / 2.0));
+    }
+
+    #[test]
     fn the_score_is_that_of_the_softmax() {
-        let score = class_score(&[0.0, 1.0, 1.0], &[0.0, 0.0, 3.0, 1000.0, 1.0, 0.0]);
+        let outputs = [0.0, 0.0, 3.0, 1000.0, 1.0, 0.0];
+        let score = Score::new(Task::Multiclass, &[0.0, 1.0, 1.0], &outputs);
         // ln 2, 0 and ln(1 + e)
         let expected = (2.0_f64.ln() + (1.0 + 1.0_f64.exp()).ln()) / 3.0;
         assert!((score.loss - expected).abs() < 1e-12, "{}", score.loss);

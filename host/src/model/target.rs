@@ -66,8 +66,10 @@ pub const DEVICES: &[Device] = &[
 /// A device, or a kind of processor without a size and a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target {
-    pub(super) core: Core,
-    pub(super) device: Option<&'static Device>,
+    /// The kind of code that it runs.
+    pub core: Core,
+    /// The device; none for a kind of processor.
+    pub device: Option<&'static Device>,
 }
 
 fn core_name<S: serde::Serializer>(
@@ -105,12 +107,6 @@ impl Target {
         self.device.map_or_else(|| self.core.name().to_lowercase(), |device| device.name.into())
     }
 
-    /// The device; none for a kind of processor.
-    #[must_use]
-    pub fn device(&self) -> Option<&'static Device> {
-        self.device
-    }
-
     /// Cycles an instruction, from and to, with flash that does not make the processor wait. That
     /// is an assumption and no measurement: loads and branches that are taken need two cycles or
     /// three, a superscalar processor may pair instructions.
@@ -123,13 +119,10 @@ impl Target {
     }
 
     /// Milliseconds of so many instructions at the device's clock, from and to.
-    pub(super) fn milliseconds(&self, instructions: u64) -> Option<[f64; 2]> {
-        self.device.map(|device| milliseconds(instructions, self.cycles(), device))
+    pub(crate) fn milliseconds(&self, instructions: u64) -> Option<[f64; 2]> {
+        let clock = 1000.0 * f64::from(self.device?.megahertz);
+        Some(self.cycles().map(|cycles| instructions as f64 * cycles / clock))
     }
-}
-
-pub(super) fn milliseconds(instructions: u64, cycles: [f64; 2], device: &Device) -> [f64; 2] {
-    cycles.map(|cycles| instructions as f64 * cycles / (1000.0 * f64::from(device.megahertz)))
 }
 
 #[cfg(test)]

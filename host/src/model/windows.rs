@@ -34,20 +34,25 @@ impl Encodings {
     }
 }
 
-/// A layer in its own memory.
-#[derive(Debug, Clone, PartialEq)]
-enum Owned {
-    Rows { counts: Vec<u16>, columns: Vec<u16> },
-    Windows { counts: Vec<u8>, indices: Vec<u8> },
-}
-
-/// A sparse layer in its new encoding, with its values in the order of that.
+/// A sparse layer in memory of its own; values are in the order of their places.
 struct Held {
     inputs: usize,
     requested: usize,
     activation: Activation,
-    owned: Owned,
+    places: Places,
     values: Vec<f32>,
+}
+
+enum Places {
+    Rows { counts: Vec<u16>, columns: Vec<u16> },
+    Windows { counts: Vec<u8>, indices: Vec<u8> },
+}
+
+/// A weight and where it is.
+struct Entry {
+    row: usize,
+    column: u16,
+    value: f32,
 }
 
 impl ModelFile {
@@ -84,15 +89,11 @@ impl ModelFile {
 /// # Errors
 /// Another encoding is chosen, which floats do not have.
 fn floats(view: &View<'_>, encodings: Encodings) -> Result<Vec<u8>> {
-    let mut held = Vec::new();
-    for layer in view.model().layers() {
-        held.push(encode(layer, encodings)?);
-    }
-    let mut chain = Vec::new();
-    for (layer, held) in view.model().layers().iter().zip(&held) {
-        chain.push(held.as_ref().map_or(Ok(*layer), Held::layer)?);
-    }
-    let made = View::new(Model::new(&chain)?);
+    let layers = view.model().layers();
+    let held = layers.iter().map(|layer| encode(layer, encodings)).collect::<Result<Vec<_>>>()?;
+    let chain = layers.iter().zip(&held);
+    let chain = chain.map(|(layer, held)| held.as_ref().map_or(Ok(*layer), Held::layer));
+    let made = View::new(Model::new(&chain.collect::<Result<Vec<_>>>()?)?);
     let made = if let Some(task) = view.task() { made.with_task(task)? } else { made };
     let mut bytes = vec![0; made.encoded_len()];
     made.encode(&mut bytes)?;
@@ -101,33 +102,38 @@ fn floats(view: &View<'_>, encodings: Encodings) -> Result<Vec<u8>> {
 
 /// A sparse layer anew; none for a sum and for one that stays as it is.
 fn encode(layer: &Layer<'_>, encodings: Encodings) -> Result<Option<Held>> {
-    let (rows, columns, values, activation) = match layer {
-        Layer::Csr(csr) => (
-            rows_of(csr).collect(),
-            csr.columns().to_vec(),
-            csr.values().to_vec(),
-            csr.activation(),
-        ),
+    let mut entries = Vec::new();
+    let mut add = |row, column, value| entries.push(Entry { row, column, value });
+    let activation = match layer {
+        Layer::Csr(csr) => {
+            let places = rows_of(csr).zip(csr.columns()).zip(csr.values());
+            places.for_each(|((row, &column), &value)| add(row, column, value));
+            csr.activation()
+        }
         Layer::Blocks(blocks) => {
-            let (mut rows, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
-            blocks.entries(&mut |row, column, value| {
-                rows.push(row);
-                columns.push(column);
-                values.push(value);
-            });
-            (rows, columns, values, blocks.activation())
+            blocks.entries(&mut add);
+            blocks.activation()
         }
         _ => return Ok(None),
     };
-    let (inputs, outputs, requested) = (layer.inputs(), layer.outputs(), layer.requested());
-    let entries = Entries { inputs, outputs, rows, columns, values };
-    let windows = match encodings {
+    let (inputs, outputs, n) = (layer.inputs(), layer.outputs(), entries.len());
+    let windows = inputs.div_ceil(WINDOW);
+    let is_windowed = match encodings {
         Encodings::Rows => false,
         Encodings::Chosen(Choice::Keep) => return Ok(None),
         Encodings::Chosen(Choice::Prefer(Encoding::Blocks)) => true,
-        Encodings::Chosen(Choice::Smallest) => entries.bytes(true) <= entries.bytes(false),
+        Encodings::Chosen(Choice::Smallest) => {
+            // Counts and columns; values take the same in both.
+            let bytes = |counts: usize, columns: usize| {
+                counts.next_multiple_of(4) + columns.next_multiple_of(4)
+            };
+            bytes(outputs * windows, n) <= bytes(2 * outputs, 2 * n)
+        }
         Encodings::Chosen(Choice::Fastest) => {
-            entries.instructions(true) <= entries.instructions(false)
+            // On a Cortex-M4F, as counted on 784 inputs and 10 outputs; a row of fewer inputs than
+            // a window has is read with checks.
+            let each = if inputs < WINDOW { 20 } else { 14 };
+            each * n / 2 + windows * (20 + 40 * outputs) <= 17 * n / 2 + 40 * outputs
         }
         Encodings::Chosen(other) => {
             return Err(Error::new("floats are held in rows or in blocks")
@@ -136,11 +142,41 @@ fn encode(layer: &Layer<'_>, encodings: Encodings) -> Result<Option<Held>> {
                 .help("quantize the model for the other encodings"));
         }
     };
-    let (owned, values) = match windows.then(|| entries.windows()).flatten() {
-        Some(made) => made,
-        None => entries.in_rows()?,
+    let places = match is_windowed.then(|| in_windows(inputs, outputs, &mut entries)).flatten() {
+        Some(places) => places,
+        None => in_rows(outputs, &entries)?,
     };
-    Ok(Some(Held { inputs, requested, activation, owned, values }))
+    let values = entries.iter().map(|entry| entry.value).collect();
+    Ok(Some(Held { inputs, requested: layer.requested(), activation, places, values }))
+}
+
+/// Window after window; none if a row has more than 255 entries in one, and the entries are as they
+/// were.
+fn in_windows(inputs: usize, outputs: usize, entries: &mut [Entry]) -> Option<Places> {
+    let window = |entry: &Entry| usize::from(entry.column) / WINDOW;
+    let mut counts = vec![0_u8; outputs * inputs.div_ceil(WINDOW)];
+    for entry in &*entries {
+        let count = &mut counts[window(entry) * outputs + entry.row];
+        *count = count.checked_add(1)?;
+    }
+    entries.sort_by_key(window);
+    let index = |entry: &Entry| {
+        let start = (window(entry) * WINDOW).min(inputs.saturating_sub(WINDOW));
+        (usize::from(entry.column) - start) as u8
+    };
+    Some(Places::Windows { counts, indices: entries.iter().map(index).collect() })
+}
+
+fn in_rows(outputs: usize, entries: &[Entry]) -> Result<Places> {
+    let mut counts = vec![0_u16; outputs];
+    for entry in entries {
+        counts[entry.row] = counts[entry.row].checked_add(1).ok_or_else(|| {
+            Error::new("a row has too many weights for columns of 16 bits")
+                .expected(format_args!("at most {}", u16::MAX))
+                .help("use --encoding blocks")
+        })?;
+    }
+    Ok(Places::Rows { counts, columns: entries.iter().map(|entry| entry.column).collect() })
 }
 
 /// The row of each entry.
@@ -151,77 +187,17 @@ pub(crate) fn rows_of(csr: &Csr<'_>) -> impl Iterator<Item = usize> {
 
 impl Held {
     fn layer(&self) -> Result<Layer<'_>> {
-        let (inputs, values, activation) = (self.inputs, self.values.as_slice(), self.activation);
-        Ok(match &self.owned {
-            Owned::Rows { counts, columns } => {
-                let csr = Csr::new(inputs, counts, columns, values, activation)?;
-                Layer::Csr(csr.with_requested(self.requested)?)
+        let Self { inputs, requested, activation, places, values } = self;
+        Ok(match places {
+            Places::Rows { counts, columns } => {
+                let csr = Csr::new(*inputs, counts, columns, values, *activation)?;
+                Layer::Csr(csr.with_requested(*requested)?)
             }
-            Owned::Windows { counts, indices } => {
+            Places::Windows { counts, indices } => {
                 let outputs = counts.len() / inputs.div_ceil(WINDOW).max(1);
-                let blocks = Blocks::new(inputs, outputs, counts, indices, values, activation)?;
-                Layer::Blocks(blocks.with_requested(self.requested)?)
+                let blocks = Blocks::new(*inputs, outputs, counts, indices, values, *activation)?;
+                Layer::Blocks(blocks.with_requested(*requested)?)
             }
         })
-    }
-}
-
-/// The entries of a layer, row after row and columns rising.
-struct Entries {
-    inputs: usize,
-    outputs: usize,
-    rows: Vec<usize>,
-    columns: Vec<u16>,
-    values: Vec<f32>,
-}
-
-impl Entries {
-    /// Bytes of counts and columns; values take the same in both.
-    fn bytes(&self, windows: bool) -> usize {
-        let padded = |bytes: usize| bytes.next_multiple_of(4);
-        let runs = self.outputs * self.inputs.div_ceil(WINDOW);
-        let n = self.columns.len();
-        if windows { padded(runs) + padded(n) } else { padded(2 * self.outputs) + padded(2 * n) }
-    }
-
-    /// Instructions on a Cortex-M4F, about: as they were counted on 784 inputs and 10 outputs.
-    fn instructions(&self, windows: bool) -> usize {
-        let (n, per_run) = (self.columns.len(), self.inputs.div_ceil(WINDOW));
-        if !windows {
-            return 17 * n / 2 + 40 * self.outputs;
-        }
-        // A row of fewer inputs than a window has is read with checks.
-        let each = if self.inputs < WINDOW { 20 } else { 14 };
-        each * n / 2 + per_run * (20 + 40 * self.outputs)
-    }
-
-    /// Window after window; none if a row has more than 255 entries in one.
-    fn windows(&self) -> Option<(Owned, Vec<f32>)> {
-        let (mut counts, mut indices, mut values) = (Vec::new(), Vec::new(), Vec::new());
-        for window in 0..self.inputs.div_ceil(WINDOW) {
-            let start = (window * WINDOW).min(self.inputs.saturating_sub(WINDOW));
-            let first = counts.len();
-            counts.resize(first + self.outputs, 0_u8);
-            for ((&row, &column), &value) in self.rows.iter().zip(&self.columns).zip(&self.values) {
-                if usize::from(column) / WINDOW == window {
-                    counts[first + row] = counts[first + row].checked_add(1)?;
-                    indices.push((usize::from(column) - start) as u8);
-                    values.push(value);
-                }
-            }
-        }
-        Some((Owned::Windows { counts, indices }, values))
-    }
-
-    fn in_rows(self) -> Result<(Owned, Vec<f32>)> {
-        let mut counts = vec![0_u16; self.outputs];
-        for row in self.rows {
-            counts[row] = counts[row].checked_add(1).ok_or_else(|| {
-                Error::new("a row has too many weights for columns of 16 bits")
-                    .expected(format_args!("at most {}", u16::MAX))
-                    .help("use --encoding blocks")
-            })?;
-        }
-        Ok((Owned::Rows { counts, columns: self.columns }, self.values))
     }
 }

@@ -11,7 +11,7 @@ use tamis::operator::sensing::Sensing as _;
 use crate::Result;
 use crate::data::Task;
 use crate::model::Score;
-use crate::model::score::{ClassTally, Tally};
+use crate::model::score::Tally;
 use crate::operator::Blocked;
 
 /// The nonzeros of a network of one hidden layer, as flat indices and values.
@@ -92,8 +92,7 @@ impl Scored<'_> {
         };
         let batch = batch.clamp(1, rows.len().max(1));
         let (out, scratch) = bytemuck::cast_slice_mut(memory).split_at_mut(batch * outputs);
-        let mut tally = Tally::new(task, Score::THRESHOLD);
-        let mut classes = ClassTally::new(net.outputs());
+        let mut tally = Tally::new(task, None, outputs);
         for first in rows.clone().step_by(batch) {
             let part = first..(first + batch).min(rows.end);
             let labels = &labels[part.start * width..part.end * width];
@@ -103,16 +102,14 @@ impl Scored<'_> {
                 Head::Signs(_) => operator.forward(gates, net.w(), out)?,
                 Head::Weights(_) => operator.net_forward(gates, net, out, scratch)?,
             }
-            match task {
-                Task::Multiclass => classes.add(labels, out),
-                _ if is_summed => {
-                    let sums =
-                        out.chunks(outputs).map(|row| row.iter().map(|z| z.max(0.0)).sum::<f32>());
-                    tally.add(labels, sums);
+            let own = if is_summed { labels.len() } else { out.len() };
+            if is_summed {
+                for k in 0..own {
+                    out[k] = out[k * outputs..(k + 1) * outputs].iter().map(|z| z.max(0.0)).sum();
                 }
-                _ => tally.add(labels, out.iter().copied()),
             }
+            tally.add(labels, &out[..own]);
         }
-        Ok(if task == Task::Multiclass { classes.score() } else { tally.score() })
+        Ok(tally.score())
     }
 }

@@ -19,7 +19,7 @@ fn demo_recovers_within_its_budget_and_draws() {
         std::fs::read_to_string(folder.path().join(report["picture"].as_str().unwrap())).unwrap();
     roxmltree::Document::parse(&picture).unwrap();
     let model = ModelFile::load(folder.path().join(report["model"].as_str().unwrap())).unwrap();
-    assert_eq!(model.cost().unwrap().total.nnz, 50);
+    assert_eq!(model.cost().unwrap().total.nonzeros, 50);
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn files_of_pytorch_keras_and_scikit_learn_predict_as_there() {
             }
         }
         assert_eq!(object["model"], "m.tamis");
-        assert_eq!(object["nnz"], model.cost().unwrap().total.nnz, "{name}");
+        assert_eq!(object["nnz"], model.cost().unwrap().total.nonzeros, "{name}");
     }
 }
 
@@ -153,7 +153,7 @@ fn the_largest_weights_are_kept_over_all_layers_exactly_as_many_as_asked() {
             (Some(nnz), Some(nnz))
         );
         let model = ModelFile::load(folder.path().join("a.tamis")).unwrap();
-        assert_eq!(model.cost().unwrap().total.nnz as u64, nnz);
+        assert_eq!(model.cost().unwrap().total.nonzeros as u64, nnz);
         json(
             folder.path(),
             &format!("import m.onnx --threshold {} -o b.tamis", sizes[nnz as usize - 1]),

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 use tamis::learn::iht::{Refine, Step};
 use tamis::learn::train::Rank;
+use tamis::network::gates::{Empty, Signs};
 
-use super::super::parse::{self, EmptyName, OptimiserName, RecipeName, SignsName, ToPin};
+use super::super::parse::{self, EMPTY, OPTIMISERS, RecipeName, SIGNS, ToPin};
 use super::super::settings::Given;
 use super::super::source::SourceArgs;
 use crate::data::Task;
+use crate::train::dense::Optimiser;
 
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
 #[derive(Debug, Args)]
@@ -52,8 +54,8 @@ pub(crate) struct Train {
     pub(crate) given: Given,
     /// Signs of the output weights, but for several classes and labels of several columns [default:
     /// positive; lm: free where a label is negative]
-    #[arg(long, value_enum)]
-    pub(super) signs: Option<SignsName>,
+    #[arg(long, value_parser = parse::named(SIGNS))]
+    pub(super) signs: Option<Signs>,
     /// Neurons of a gradient panel: fewer take less memory and more time, and change the result in
     /// rounding only
     #[arg(long, value_name = "P", conflicts_with = "ram", value_parser = parse::whole::<usize>)]
@@ -209,8 +211,8 @@ pub(super) struct PaperArgs {
     #[arg(long, value_parser = parse::refine)]
     pub(super) refine: Option<Refine>,
     /// What becomes of neurons that lose all weights [default: freeze]
-    #[arg(long, value_enum)]
-    pub(super) empty: Option<EmptyName>,
+    #[arg(long, value_parser = parse::named(EMPTY))]
+    pub(super) empty: Option<Empty>,
     /// How the weights that stay are chosen where there are several outputs: exact, by their
     /// magnitudes, or sketch, by the sums of all their steps in a count sketch, which sketch:DECAY
     /// multiplies by DECAY before each step [default: sketch]
@@ -233,8 +235,8 @@ pub(super) struct ImpArgs {
     #[arg(long, value_name = "EPOCH", value_parser = parse::whole::<u32>)]
     pub(super) rewind: Option<u32>,
     /// How a gradient becomes a step [default: adam]
-    #[arg(long, value_enum)]
-    pub(super) optimiser: Option<OptimiserName>,
+    #[arg(long, value_parser = parse::named(OPTIMISERS))]
+    pub(super) optimiser: Option<Optimiser>,
     /// Momentum of sgd [default: 0.9]
     #[arg(long, value_name = "FRACTION", value_parser = parse::number)]
     pub(super) momentum: Option<f64>,

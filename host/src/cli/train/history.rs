@@ -1,6 +1,6 @@
 //! The log of a run as JSON lines, its picture, and its losses as bars for the terminal.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, Write};
 use std::path::Path;
 use std::time::Instant;
 
@@ -49,39 +49,31 @@ impl Line {
     fn new(progress: &Progress, seconds: f64) -> Self {
         let &Progress { step, loss, nnz, live, passes, details, .. } = progress;
         let is_search = matches!(details, StepDetails::Lm { .. });
-        let (mut epoch, mut loss_of, mut accuracy_of) = (None, None, None);
+        let (support, nnz) = if is_search { (Some(nnz), None) } else { (None, Some(nnz)) };
+        let (mut epoch, mut validation) = (None, (None, None));
         if let StepDetails::Anneal { epoch_steps, validation_loss, validation_accuracy, .. } =
             details
         {
             let steps = epoch_steps.max(1);
             epoch = Some(step.div_ceil(steps));
             if step.is_multiple_of(steps) {
-                (loss_of, accuracy_of) = (validation_loss, validation_accuracy);
+                validation = (validation_loss, validation_accuracy);
             }
         }
+        let (validation_loss, validation_accuracy) = validation;
         Self {
             step,
             epoch,
             loss,
-            support: is_search.then_some(nnz),
-            nnz: (!is_search).then_some(nnz),
+            support,
+            nnz,
             live,
             passes,
             seconds,
             details,
-            validation_loss: loss_of,
-            validation_accuracy: accuracy_of,
+            validation_loss,
+            validation_accuracy,
         }
-    }
-
-    /// Heading of the picture, what a step is, and what is counted beside the support.
-    const fn names(&self) -> Names<'static> {
-        let (title, step, counted) = match self.details {
-            StepDetails::Lm { .. } => ("Search", "outer step", "Neurons and moves"),
-            StepDetails::Paper { .. } => ("Training", "step", "Neurons and starts"),
-            _ => ("Training", "step", "Neurons"),
-        };
-        Names { title, step, counted }
     }
 
     /// The curves in the three figures of the picture: losses, weights, and other counts. The names
@@ -91,18 +83,13 @@ impl Line {
         let live = ("live neurons", Some(self.live as f32));
         let loss = Some(self.loss);
         let (losses, counts) = match self.details {
-            StepDetails::Lm { best, search_best, moves, kicks, .. } => (
-                vec![
-                    ("tried", loss),
-                    ("best of any support", Some(search_best)),
-                    ("best of s weights", best),
-                ],
-                vec![
-                    live,
-                    ("moves taken", Some(moves as f32)),
-                    ("perturbations", Some(kicks as f32)),
-                ],
-            ),
+            StepDetails::Lm { best, search_best, moves, kicks, .. } => {
+                let search = ("best of any support", Some(search_best));
+                let moves = ("moves taken", Some(moves as f32));
+                let perturbations = ("perturbations", Some(kicks as f32));
+                let losses = vec![("tried", loss), search, ("best of s weights", best)];
+                (losses, vec![live, moves, perturbations])
+            }
             StepDetails::Anneal { validation_loss, .. } => {
                 (vec![("batch", loss), ("validation", validation_loss)], vec![live])
             }
@@ -120,7 +107,8 @@ impl Line {
 pub(crate) struct History {
     /// Empty where neither log nor picture is wanted.
     steps: Vec<Line>,
-    losses: Vec<f32>,
+    /// Every loss; that of the result may be the last.
+    pub(crate) losses: Vec<f32>,
     wanted: bool,
     /// Steps from one line of the log to the next.
     every: u32,
@@ -150,9 +138,6 @@ struct Ending<'a, R> {
 impl History {
     /// For what the flags ask for; seconds count from now on. A run that resumes reads the
     /// earlier log, where there is one.
-    ///
-    /// # Errors
-    /// The file to log to is no log, which would be lost, or cannot be read.
     pub(super) fn new(train: &Train) -> Result<Self> {
         let LimitArgs { log, picture, .. } = &train.limits;
         let earlier = match log {
@@ -183,28 +168,18 @@ impl History {
             if steps <= LINES { 1 } else { epoch.saturating_mul((steps / epoch).div_ceil(LINES)) };
     }
 
-    /// Every loss.
-    pub(crate) fn losses(&self) -> &[f32] {
-        &self.losses
-    }
-
     /// The losses as bars; a loss falls over decades, so its logarithm is shown.
     pub(crate) fn line(&self) -> String {
         let logs: Vec<f32> = self.losses.iter().map(|loss| loss.log10()).collect();
         sparkline(&logs)
     }
 
-    /// Adds the loss of the result to the bars.
-    pub(super) fn end(&mut self, loss: f32) {
-        self.losses.push(loss);
-    }
-
     /// Adds a step.
     pub(crate) fn add(&mut self, progress: &Progress) {
-        match progress.details {
-            StepDetails::Anneal { epoch_steps, .. } => self.thin(progress.steps, epoch_steps),
-            _ => self.thin(progress.steps, 1),
-        }
+        let steps = progress.details;
+        let epoch =
+            if let StepDetails::Anneal { epoch_steps, .. } = steps { epoch_steps } else { 1 };
+        self.thin(progress.steps, epoch);
         if self.steps.is_empty() && !self.earlier.is_empty() {
             // The earlier run may have gone further than its checkpoint.
             let last = self.earlier.iter().rposition(|line| line.step < progress.step);
@@ -219,49 +194,44 @@ impl History {
 
     /// Writes the model, and log and picture where they are wanted: all of them or none.
     pub(super) fn save(&self, train: &Train, model: &[u8], report: &impl Serialize) -> Result<()> {
-        interrupt::saving(|| {
-            file::write_files(|files| {
-                files.write(&train.output, |out| out.write_all(model))?;
-                self.write(&train.limits, report, files)
-            })
-        })
+        let write = |files: &mut Files| {
+            files.write(&train.output, |out| out.write_all(model))?;
+            if let Some(path) = &train.limits.log {
+                files.write(path, |out| self.write_log(out, report))?;
+            }
+            if let Some(path) = &train.limits.picture {
+                files.write(path, |out| out.write_all(self.draw().as_bytes()))?;
+            }
+            Ok(())
+        };
+        interrupt::saving(|| file::write_files(write))
     }
 
-    fn write(&self, args: &LimitArgs, report: &impl Serialize, files: &mut Files) -> Result<()> {
-        if let Some(path) = &args.log {
-            let every = self.every.max(1);
-            files.write(path, |out| {
-                for line in &self.earlier {
-                    out.write_all(line.line.as_bytes())?;
-                    out.write_all(b"\n")?;
-                }
-                for step in self.steps.iter().filter(|step| step.step.is_multiple_of(every)) {
-                    serde_json::to_writer(&mut *out, step)?;
-                    out.write_all(b"\n")?;
-                }
-                serde_json::to_writer(&mut *out, &Ending { result: true, report })?;
-                out.write_all(b"\n")
-            })?;
+    fn write_log(&self, mut out: impl Write, report: &impl Serialize) -> io::Result<()> {
+        for line in &self.earlier {
+            writeln!(out, "{}", line.line)?;
         }
-        if let Some(path) = &args.picture {
-            let picture = self.draw();
-            files.write(path, |out| out.write_all(picture.as_bytes()))?;
+        let every = self.every.max(1);
+        for step in self.steps.iter().filter(|step| step.step.is_multiple_of(every)) {
+            writeln!(out, "{}", serde_json::to_string(step)?)?;
         }
-        Ok(())
+        writeln!(out, "{}", serde_json::to_string(&Ending { result: true, report })?)
     }
 
     /// The picture of the run.
     fn draw(&self) -> String {
         let curves = [0, 1, 2].map(|figure| self.columns(figure));
-        let [losses, support, counts] = [0, 1, 2].map(|figure: usize| -> Vec<Series<'_>> {
-            let drawn = curves[figure].iter().filter(|(.., values)| !values.is_empty());
+        let [losses, support, counts] = curves.each_ref().map(|columns| -> Vec<Series<'_>> {
+            let drawn = columns.iter().filter(|(.., values)| !values.is_empty());
             drawn.map(|(label, first, values)| Series { label, first: *first, values }).collect()
         });
-        let names = self
-            .steps
-            .first()
-            .map_or(Names { title: "Training", step: "step", counted: "Neurons" }, Line::names);
-        plot::course(names, &losses, &support, &counts)
+        // Heading, what a step is, and what is counted beside the support.
+        let (title, step, counted) = match self.steps.first().map(|step| step.details) {
+            Some(StepDetails::Lm { .. }) => ("Search", "outer step", "Neurons and moves"),
+            Some(StepDetails::Paper { .. }) => ("Training", "step", "Neurons and starts"),
+            _ => ("Training", "step", "Neurons"),
+        };
+        plot::course(Names { title, step, counted }, &losses, &support, &counts)
     }
 
     /// The curves of a figure: name, number of the first step that has a value, and values from
@@ -273,9 +243,8 @@ impl History {
         for step in &self.steps {
             for ((_, first, values), (_, value)) in columns.iter_mut().zip(&step.curves()[figure]) {
                 match value {
-                    Some(value) => values.push(*value),
                     None if values.is_empty() => *first += 1,
-                    None => values.push(f32::NAN),
+                    value => values.push(value.unwrap_or(f32::NAN)),
                 }
             }
         }
@@ -295,10 +264,9 @@ fn lines(path: &Path) -> Result<Vec<LogLine>> {
     for (number, line) in (1..).zip(BufReader::new(file::open(path)?.0).lines()) {
         let line = line
             .map_err(|error| Error::new("cannot read the log to resume").at(path).source(error))?;
-        let parsed: Option<Stored> = serde_json::from_str(&line).ok();
-        match parsed {
-            Some(Stored { result: Some(true), .. }) => {}
-            Some(Stored { step: Some(step), seconds, .. }) => {
+        match serde_json::from_str(&line) {
+            Ok(Stored { result: Some(true), .. }) => {}
+            Ok(Stored { step: Some(step), seconds, .. }) => {
                 lines.push(LogLine { step, seconds: seconds.unwrap_or(0.0), line });
             }
             _ => {
@@ -315,12 +283,12 @@ fn lines(path: &Path) -> Result<Vec<LogLine>> {
 
 /// Checks that all files can be written, and that they are different ones.
 pub(super) fn check_outputs(train: &Train) -> Result<()> {
-    let (args, kept) = (&train.limits, &train.checkpoints);
+    let LimitArgs { log, picture, .. } = &train.limits;
     let outputs = [
         (Some(&train.output), Kind::MODEL),
-        (args.log.as_ref(), Kind::LOG),
-        (args.picture.as_ref(), Kind::PICTURE),
-        (kept.checkpoint.as_ref(), Kind::CHECKPOINT),
+        (log.as_ref(), Kind::LOG),
+        (picture.as_ref(), Kind::PICTURE),
+        (train.checkpoints.checkpoint.as_ref(), Kind::CHECKPOINT),
     ];
     for (k, (path, kind)) in outputs.iter().enumerate() {
         let Some(path) = path else { continue };

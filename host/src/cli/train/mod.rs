@@ -7,7 +7,7 @@ mod path;
 mod summary;
 
 use super::common::Common;
-use super::console::{Console, refuse};
+use super::console::refuse;
 use super::interrupt;
 use super::parse::RecipeName;
 use super::progress::Watched;
@@ -21,14 +21,14 @@ use history::{History, check_outputs};
 use summary::summary;
 
 impl Train {
-    pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
+    pub(super) fn run(&self, common: &Common) -> Result<()> {
         let task = self.task;
         self.check_counts()?;
         let recipe = self.recipe_name(task)?;
         if let Some(sizes) = self.path_options() {
-            return path::run(self, &sizes, task, recipe, common, console);
+            return path::run(self, &sizes, task, recipe, common);
         }
-        self.run_one(task, recipe, common, console)
+        self.run_one(task, recipe, common)
     }
 
     /// Refuses settings of several hidden layers for one, and of several sizes for one.
@@ -56,13 +56,7 @@ impl Train {
     }
 
     /// Trains one network.
-    fn run_one(
-        &self,
-        task: Task,
-        recipe: RecipeName,
-        common: &Common,
-        console: &Console,
-    ) -> Result<()> {
+    fn run_one(&self, task: Task, recipe: RecipeName, common: &Common) -> Result<()> {
         let mut options = self.options(recipe, common)?;
         if let Recipe::Imp(_) = &options.recipe {
             let tests = [&self.imp.test_data, &self.imp.test_labels];
@@ -71,7 +65,7 @@ impl Train {
             file::check(&self.output, Kind::MODEL, inputs)?;
         } else {
             check_outputs(self)?;
-            self.check_checkpoint(console)?;
+            self.check_checkpoint(common)?;
         }
         let source = self.source.source();
         let problem = source.load_to_learn(task)?;
@@ -79,7 +73,7 @@ impl Train {
             settings.test = self.test(&source, task)?;
         }
         self.check_problem(&problem, &options)?;
-        let bar = Watched::new(console);
+        let bar = Watched::new(common);
         let mut history = History::new(self)?;
         let trained = interrupt::training(|| {
             train_with(problem, &options, Start::Zero, interrupt::stop(), |progress| {
@@ -90,14 +84,14 @@ impl Train {
         bar.clear();
         let trained = trained?;
         if let Details::Paper(_) | Details::Outputs(_) = trained.report.details {
-            history.end(trained.report.loss as f32);
+            history.losses.push(trained.report.loss as f32);
         }
         history.save(self, trained.model.bytes(), &trained.report)?;
         if let Some(error) = trained.unsaved {
             return Err(error);
         }
         let object = Object::new(&self.output, trained.model.bytes(), &trained.report);
-        console.result(&object, || summary(&object, &history.line()))
+        common.result(&object, || summary(&object, &history.line()))
     }
 
     /// Refuses what the data turn out not to be for.
@@ -114,7 +108,7 @@ impl Train {
     }
 
     /// Checks that no checkpoint would be lost, and says where there is none to resume from.
-    fn check_checkpoint(&self, console: &Console) -> Result<()> {
+    fn check_checkpoint(&self, common: &Common) -> Result<()> {
         let Some(path) = &self.checkpoints.checkpoint else { return Ok(()) };
         match (self.checkpoints.resume, file::exists(path)?) {
             (false, true) => Err(Error::new("there is a checkpoint already")
@@ -122,8 +116,9 @@ impl Train {
                 .expected("--resume, or the name of a file that there is not")
                 .got("a file of that name, which this run would overwrite")
                 .help("pass --resume to continue from it, or remove it to start anew")),
-            (true, false) => console
-                .say(format_args!("There is no {} yet: the run starts anew.", path.display())),
+            (true, false) => {
+                common.say(format_args!("There is no {} yet: the run starts anew.", path.display()))
+            }
             _ => Ok(()),
         }
     }

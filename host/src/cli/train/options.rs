@@ -4,10 +4,11 @@ use tamis::learn::deep::{shrink, tune};
 use tamis::learn::iht::Step;
 use tamis::learn::train::{OneOutput, Schedule, Trials};
 use tamis::learn::{anneal, lm};
+use tamis::network::gates::Signs;
 
 use super::super::common::Common;
 use super::super::console::{first_given, refuse, say_error};
-use super::super::parse::{self, OptimiserName, RecipeName, SignsName, ToPin, limit_above_zero};
+use super::super::parse::{self, RecipeName, ToPin, limit_above_zero};
 use super::args::{LimitArgs, Train};
 use crate::base::{Limits, check_setting};
 use crate::data::{DataFiles, Labels, Problem, Task};
@@ -128,7 +129,7 @@ impl Train {
         };
         Ok(LmOptions {
             params,
-            signs: self.signs.map(Into::into),
+            signs: self.signs,
             validation,
             turns: args.turns.unwrap_or(defaults.turns),
             layer_kicks: args.kicks.unwrap_or(defaults.layer_kicks),
@@ -157,7 +158,7 @@ impl Train {
 
     fn paper_options(&self, recipe: RecipeName) -> Result<PaperOptions> {
         let args = &self.paper;
-        if self.signs == Some(SignsName::Free) {
+        if self.signs == Some(Signs::Free) {
             return Err(Error::new("the published method has no free signs")
                 .expected("--signs positive or balanced")
                 .got("free")
@@ -172,8 +173,8 @@ impl Train {
         };
         let published = PaperOptions::published(epochs, batch);
         let head = OneOutput {
-            signs: self.signs.map_or(defaults.schedule.head.signs, Into::into),
-            empty: args.empty.map_or(defaults.schedule.head.empty, Into::into),
+            signs: self.signs.unwrap_or(defaults.schedule.head.signs),
+            empty: args.empty.unwrap_or(defaults.schedule.head.empty),
             step: args.step.unwrap_or(defaults.schedule.head.step),
             refine: args.refine.unwrap_or(defaults.schedule.head.refine),
             ..published.head
@@ -211,15 +212,15 @@ impl Train {
 
     fn imp_settings(&self) -> Result<ImpSettings> {
         let (args, defaults) = (&self.imp, ImpSettings::default());
-        let optimiser = match args.optimiser.unwrap_or(OptimiserName::Adam) {
-            OptimiserName::Adam if args.momentum.is_some() => {
+        let optimiser = match (args.optimiser.unwrap_or(Optimiser::Adam), args.momentum) {
+            (Optimiser::Adam, Some(_)) => {
                 return Err(Error::new("adam has no momentum to set")
                     .expected("--momentum with --optimiser sgd")
                     .got("--optimiser adam")
                     .help("leave --momentum out, or choose --optimiser sgd"));
             }
-            OptimiserName::Adam => Optimiser::Adam,
-            OptimiserName::Sgd => Optimiser::Sgd { momentum: args.momentum.unwrap_or(0.9) as f32 },
+            (Optimiser::Sgd { .. }, Some(momentum)) => Optimiser::Sgd { momentum: momentum as f32 },
+            (optimiser, None) => optimiser,
         };
         let rates = Rates {
             falls: args.rate_falls.clone().unwrap_or_default(),

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::super::common::Common;
-use super::super::console::{Console, count, decibel, facts, percent, refuse};
+use super::super::console::{count, decibel, facts, percent, refuse};
 use super::super::interrupt;
 use super::super::parse::RecipeName;
 use super::super::progress::Watched;
@@ -39,7 +39,6 @@ pub(super) fn run(
     task: Task,
     recipe: RecipeName,
     common: &Common,
-    console: &Console,
 ) -> Result<()> {
     check(train)?;
     check_folder(&train.output)?;
@@ -48,7 +47,7 @@ pub(super) fn run(
     if matches!(recipe, RecipeName::Paper | RecipeName::PaperSafe) {
         train.check_paper(&problem)?;
     }
-    let bar = Watched::new(console);
+    let bar = Watched::new(common);
     let outcome = interrupt::training(|| {
         train_path(&problem, &options, sizes, interrupt::stop(), |progress| bar.update(progress))
     });
@@ -76,7 +75,7 @@ pub(super) fn run(
             })
         })
     })?;
-    console.result(&object, || summary(&object))
+    common.result(&object, || summary(&object))
 }
 
 /// A folder that is new or empty: a model of another path beside those of this one would be taken
@@ -126,11 +125,9 @@ fn picture(report: &PathReport) -> String {
     };
     let (own, held) = (points(&|point| Some(point.loss)), points(&|point| point.cv_loss));
     let above = points(&|point| Some(point.cv_loss? + point.cv_error?));
-    let line = |label: &str, points, colour, dashed| Line {
-        label: label.to_owned(),
-        points,
-        colour,
-        dashed,
+    let line = |label: &str, points, colour, dashed| {
+        let label = label.to_owned();
+        Line { label, points, colour, dashed }
     };
     let has_folds = !held.is_empty();
     let mut all = vec![line("training rows", own, 0, false)];
@@ -138,9 +135,10 @@ fn picture(report: &PathReport) -> String {
         all.push(line("validation folds", held, 1, false));
         all.push(line("with a standard error", above, 1, true));
     }
-    let title = report
-        .chosen_nnz
-        .map_or_else(|| "Sizes".into(), |nnz| format!("Sizes: {nnz} nonzeros chosen"));
+    let title = match report.chosen_nnz {
+        Some(nnz) => format!("Sizes: {nnz} nonzeros chosen"),
+        None => "Sizes".into(),
+    };
     let axes = [Measure { name: "s, nonzeros", log: true }, Measure { name: "loss", log: true }];
     plot::lines(&title, axes, &all)
 }
@@ -148,34 +146,23 @@ fn picture(report: &PathReport) -> String {
 fn summary(object: &Object<'_>) -> String {
     let r = object.report;
     let line = |point: &PathPoint| {
-        let fit = match (point.accuracy, point.psnr_db) {
-            (Some(part), _) => percent(part),
-            (None, psnr) => decibel(psnr),
-        };
-        let held = point.cv_loss.zip(point.cv_error);
-        let held = held.map_or_else(String::new, |(loss, error)| {
-            let right =
-                point.cv_accuracy.map(|part| format!(", {}", percent(part))).unwrap_or_default();
-            format!("; cross-validation {loss:.4e} ± {error:.1e}{right}")
+        let fit = point.accuracy.map_or_else(|| decibel(point.psnr_db), percent);
+        let held = point.cv_loss.zip(point.cv_error).map(|(loss, error)| {
+            let right = point.cv_accuracy.map(|share| format!(", {}", percent(share)));
+            format!("; cross-validation {loss:.4e} ± {error:.1e}{}", right.unwrap_or_default())
         });
         let start = if point.warm { "warm" } else { "cold" };
+        let (nnz, live, loss) = (count(point.nnz), count(point.live), point.loss);
+        let (held, seconds) = (held.unwrap_or_default(), point.seconds);
         format!(
-            "{} nonzeros, {} neurons: loss {:.4e}, {fit}{held}; {:.2} s, {start}",
-            count(point.nnz),
-            count(point.live),
-            point.loss,
-            point.seconds
+            "{nnz} nonzeros, {live} neurons: loss {loss:.4e}, {fit}{held}; {seconds:.2} s, {start}"
         )
     };
-    let lines: Vec<(String, String)> =
-        r.points.iter().map(|point| (name(point.requested_nnz), line(point))).collect();
+    let names: Vec<String> = r.points.iter().map(|point| name(point.requested_nnz)).collect();
     let mut rows: Vec<(&str, String)> =
-        lines.iter().map(|(name, line)| (name.as_str(), line.clone())).collect();
-    rows.extend(
-        r.chosen_nnz.map(|nnz| {
-            ("chosen", format!("{} nonzeros, by {} folds: {CHOSEN}", count(nnz), r.folds))
-        }),
-    );
+        names.iter().zip(&r.points).map(|(name, point)| (name.as_str(), line(point))).collect();
+    let chosen = |nnz| format!("{} nonzeros, by {} folds: {CHOSEN}", count(nnz), r.folds);
+    rows.extend(r.chosen_nnz.map(|nnz| ("chosen", chosen(nnz))));
     rows.push(("time", format!("{:.2} s, {}", r.seconds, several(r.trainings, "training"))));
     let ended = if r.stopped { "Interrupted; saved" } else { "Saved" };
     facts(&format!("{ended} {} in {}", several(r.points.len(), "model"), object.folder), &rows)

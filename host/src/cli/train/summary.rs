@@ -63,28 +63,23 @@ fn nonzeros(r: &Report) -> Fact {
                 outputs => (r.inputs + outputs, format!("({inputs} + {})", count(outputs))),
             };
             let start = start.map(|start| format!(", from {} at the start", count(start)));
-            let (share, m) = (share(hidden * width), count(hidden));
-            format!(
-                "{nnz} of {requested} requested ({share} of {m} × {shape} weights){}",
-                start.unwrap_or_default()
-            )
+            let (share, m, start) =
+                (share(hidden * width), count(hidden), start.unwrap_or_default());
+            format!("{nnz} of {requested} requested ({share} of {m} × {shape} weights){start}")
         }
     };
     ("nonzeros", text)
 }
 
 fn neurons(r: &Report) -> Fact {
-    let of = || {
-        r.live.layers().iter().zip(r.hidden.layers()).map(|(live, all)| format!("{live} of {all}"))
-    };
+    let layers = r.live.layers().iter().zip(r.hidden.layers());
+    let of = joined(layers.map(|(live, all)| format!("{live} of {all}")));
     let text = match &r.details {
-        Details::Imp(_) => format!("{} count", joined(of())),
-        Details::Lm(SearchDetails {
-            second_hidden: Some(second), second_live: Some(live), ..
-        }) => {
-            format!("{}, and {live} of {second} have weights", joined(of()))
+        Details::Imp(_) => format!("{of} count"),
+        Details::Lm(SearchDetails { second_hidden: Some(m), second_live: Some(live), .. }) => {
+            format!("{of}, and {live} of {m} have weights")
         }
-        _ => format!("{} have weights", joined(of())),
+        _ => format!("{of} have weights"),
     };
     ("neurons", text)
 }
@@ -113,17 +108,15 @@ fn loss(r: &Report, losses: &str) -> Fact {
 
 /// The joint fit of all layers.
 fn together(r: &Report, layers: &LayersDetails) -> Option<Fact> {
-    let before = layers.untuned_loss?;
-    let grown = if layers.grown_nnz > r.nnz {
-        format!(" with {} weights", count(layers.grown_nnz))
-    } else {
-        String::new()
-    };
-    let of = match layers.attempts {
-        2.. => format!("; the best of {} networks", layers.attempts),
-        _ => String::new(),
-    };
-    Some(("together", format!("{before:.4e} before{grown}, {} epochs{of}", layers.tune_epochs)))
+    let mut text = format!("{:.4e} before", layers.untuned_loss?);
+    if layers.grown_nnz > r.nnz {
+        text += &format!(" with {} weights", count(layers.grown_nnz));
+    }
+    text += &format!(", {} epochs", layers.tune_epochs);
+    if layers.attempts > 1 {
+        text += &format!("; the best of {} networks", layers.attempts);
+    }
+    Some(("together", text))
 }
 
 /// The pinned weights, if there were such: some of them by name.
@@ -133,11 +126,9 @@ fn pinned(pinned: &[PinnedWeight]) -> Option<Fact> {
         format!("{}:{} = {:.4e}", weight.neuron, weight.input, weight.value)
     };
     let names = joined(pinned.iter().take(SHOWN).map(name));
-    let more = match pinned.len().saturating_sub(SHOWN) {
-        0 => String::new(),
-        more => format!(", and {} more, which --json lists", count(more)),
-    };
-    (!names.is_empty()).then(|| ("pinned", format!("{names}{more}")))
+    let more = pinned.len().checked_sub(SHOWN).filter(|more| *more > 0);
+    let more = more.map(|more| format!(", and {} more, which --json lists", count(more)));
+    (!names.is_empty()).then(|| ("pinned", names + &more.unwrap_or_default()))
 }
 
 fn search_split(search: &SearchDetails) -> Option<Fact> {
@@ -161,19 +152,13 @@ fn search_fact(search: &SearchDetails) -> Fact {
         (false, true) => "early stopping on the validation split",
         (false, false) => "not exact",
     };
-    let turns = match search.turns {
+    let SearchDetails { moves, tried, kicks, turns, signs, search_rows, .. } = search;
+    let turns = match turns {
         0 => String::new(),
         turns => format!(", {turns} alternations with published steps"),
     };
-    let moves =
-        format!("{} of {} moves taken, {} perturbations", search.moves, search.tried, search.kicks);
-    (
-        "search",
-        format!(
-            "{ended}; {moves}{turns}, signs {}, {} rows first",
-            search.signs, search.search_rows
-        ),
-    )
+    let moves = format!("{moves} of {tried} moves taken, {kicks} perturbations{turns}");
+    ("search", format!("{ended}; {moves}, signs {signs}, {search_rows} rows first"))
 }
 
 /// The test rows after the last level.
@@ -191,50 +176,34 @@ fn time(r: &Report) -> Fact {
         0 => String::new(),
         steps => format!(", resumed from step {}", count(steps)),
     };
-    let (seconds, passes, epochs, threads) = (r.seconds, r.passes, r.epochs, r.threads);
+    let Report { seconds, passes, epochs, threads, recipe, steps, .. } = r;
     let ended = format!("{threads} threads{}{resumed}", limit_fact(r.limit));
-    let text = match &r.details {
-        Details::Imp(imp) => {
-            let (rounds, steps) = (imp.rounds, count(r.steps));
-            format!(
-                "{seconds:.3} s, {rounds} rounds of pruning, {epochs} epochs each training, \
-                 {steps} steps, {ended}"
-            )
+    let done = match &r.details {
+        Details::Imp(ImpDetails { rounds, .. }) => {
+            let steps = count(*steps);
+            format!("{rounds} rounds of pruning, {epochs} epochs each training, {steps} steps")
         }
-        Details::Layers(_) => {
-            format!(
-                "{seconds:.3} s, recipe {} layer by layer, {passes:.0} passes, {ended}",
-                r.recipe
-            )
-        }
-        Details::Anneal(_) => {
-            format!(
-                "{seconds:.3} s, {epochs} epochs, {} steps, {passes:.0} passes, {ended}",
-                r.steps
-            )
-        }
-        Details::Lm(_) => format!("{seconds:.3} s, {epochs} steps, {passes:.0} passes, {ended}"),
-        _ => format!("{seconds:.3} s, {epochs} epochs, {passes:.0} passes, {ended}"),
+        Details::Layers(_) => format!("recipe {recipe} layer by layer, {passes:.0} passes"),
+        Details::Anneal(_) => format!("{epochs} epochs, {steps} steps, {passes:.0} passes"),
+        Details::Lm(_) => format!("{epochs} steps, {passes:.0} passes"),
+        _ => format!("{epochs} epochs, {passes:.0} passes"),
     };
-    ("time", text)
+    ("time", format!("{seconds:.3} s, {done}, {ended}"))
 }
 
 fn memory(r: &Report) -> Fact {
     let (data, peak) = (bytes(r.data_bytes), peak_fact(r.peak_rss_bytes));
     let (state, workspace) = (bytes(r.state_bytes), bytes(r.workspace_bytes));
-    let text = match &r.details {
+    let training = match &r.details {
         Details::Imp(imp) => {
             let (dense, here) = (bytes(imp.dense_bytes), bytes(r.total_bytes()));
-            format!("data {data}, dense training {dense} (here {here} with tiles){peak}")
+            format!(", dense training {dense} (here {here} with tiles)")
         }
-        Details::Layers(layers) => {
-            let mapped = bytes(layers.mapped_bytes);
-            format!(
-                "data {data} and {mapped} between layers, state {state}, workspace \
-                 {workspace}{peak}"
-            )
+        Details::Layers(LayersDetails { mapped_bytes, .. }) => {
+            let mapped = bytes(*mapped_bytes);
+            format!(" and {mapped} between layers, state {state}, workspace {workspace}")
         }
-        _ => format!("data {data}, state {state}, workspace {workspace}{peak}"),
+        _ => format!(", state {state}, workspace {workspace}"),
     };
-    ("memory", text)
+    ("memory", format!("data {data}{training}{peak}"))
 }

@@ -58,9 +58,9 @@ impl TraceLog {
     /// There is no trace in the log, it is of a later version, ends too soon or is damaged.
     pub fn parse(log: &[u8]) -> Result<Self> {
         let text = String::from_utf8_lossy(log);
-        let lines = text.lines().enumerate().filter_map(|(at, text)| {
+        let lines = (1..).zip(text.lines()).filter_map(|(at, text)| {
             let (_, text) = text.split_once(PREFIX)?;
-            Some(Line { at: at + 1, text: text.trim() })
+            Some(Line { at, text: text.trim() })
         });
         let lines: Vec<Line<'_>> = lines.collect();
         let is_head =
@@ -80,29 +80,26 @@ impl TraceLog {
 
 /// What is read of the lines behind the first.
 fn read(head: Line<'_>, lines: &[Line<'_>]) -> Result<TraceLog> {
-    let expected = "version, kind of numbers and checksum of the model";
-    let [version, kind, checksum] = fields(head.text).ok_or_else(|| head.damaged(expected))?;
+    let damaged = || head.damaged("version, kind of numbers and checksum of the model");
+    let [version, kind, checksum] = fields(head.text).ok_or_else(damaged)?;
     match version.parse() {
         Ok(VERSION) => {}
         Ok(later) if later > VERSION => {
-            let error = Error::new("the log has a later format than this program reads");
-            return Err(error
+            return Err(Error::new("the log has a later format than this program reads")
                 .expected(format_args!("version {VERSION}"))
                 .got(format_args!("version {later}"))
                 .help("update tamis"));
         }
-        _ => return Err(head.damaged(expected)),
+        _ => return Err(damaged()),
     }
-    let (kind, checksum) =
-        kind_of(kind).zip(bits(checksum)).ok_or_else(|| head.damaged(expected))?;
+    let (kind, checksum) = kind_of(kind).zip(bits(checksum)).ok_or_else(damaged)?;
     let (mut rows, mut open): (Vec<TracedRow>, Option<TracedRow>) = (Vec::new(), None);
     for line in lines {
         match (words(line.text).as_slice(), &mut open) {
             (["row", number, len, sum], None) => {
-                let expected = "number, length and checksum of a row";
-                let read = (whole(number), whole(len), bits(sum));
-                let (Some(number), Some(len), Some(input)) = read else {
-                    return Err(line.damaged(expected));
+                let (Some(number), Some(len), Some(input)) = (whole(number), whole(len), bits(sum))
+                else {
+                    return Err(line.damaged("number, length and checksum of a row"));
                 };
                 if u64::from(number) != rows.len() as u64 {
                     return Err(line
@@ -113,18 +110,17 @@ fn read(head: Line<'_>, lines: &[Line<'_>]) -> Result<TraceLog> {
                 open = Some(TracedRow { len, input, numbers: Vec::new() });
             }
             (["end", count, sum], Some(row)) => {
-                let read = whole(count).zip(bits(sum));
-                let (count, sum) =
-                    read.ok_or_else(|| line.damaged("count and checksum of the numbers"))?;
-                if u64::from(count) != row.numbers.len() as u64 {
-                    let expected = format!("{count} numbers in row {}", rows.len());
-                    let got = format!("{} numbers", row.numbers.len());
-                    return Err(line.damaged(&expected).got(got));
+                let (Some(count), Some(sum)) = (whole(count), bits(sum)) else {
+                    return Err(line.damaged("count and checksum of the numbers"));
+                };
+                let (at, found) = (rows.len(), row.numbers.len());
+                if u64::from(count) != found as u64 {
+                    let error = line.damaged(&format!("{count} numbers in row {at}"));
+                    return Err(error.got(format_args!("{found} numbers")));
                 }
                 let got = trace::checksum(row.numbers.iter().copied());
                 if got != sum {
-                    let expected =
-                        format!("checksum {sum:08x} of the numbers of row {}", rows.len());
+                    let expected = format!("checksum {sum:08x} of the numbers of row {at}");
                     return Err(line.damaged(&expected).got(format_args!("{got:08x}")));
                 }
                 rows.extend(open.take());
@@ -137,8 +133,9 @@ fn read(head: Line<'_>, lines: &[Line<'_>]) -> Result<TraceLog> {
                 return Ok(TraceLog { kind, checksum, rows });
             }
             ([layer, neuron, value], Some(row)) => {
-                let read = (whole(layer), whole(neuron), bits(value));
-                let (Some(layer), Some(neuron), Some(value)) = read else {
+                let (Some(layer), Some(neuron), Some(value)) =
+                    (whole(layer), whole(neuron), bits(value))
+                else {
                     return Err(line.damaged("layer, neuron and eight hexadecimal digits"));
                 };
                 row.numbers.push([layer, neuron, value]);
@@ -147,12 +144,10 @@ fn read(head: Line<'_>, lines: &[Line<'_>]) -> Result<TraceLog> {
             (_, None) => return Err(line.damaged("a row, or the end of the trace")),
         }
     }
-    let what = if open.is_some() { "in" } else { "behind" };
-    let row = if open.is_some() { rows.len() } else { rows.len().saturating_sub(1) };
-    let got = if rows.is_empty() && open.is_none() {
-        "no row".to_owned()
-    } else {
-        format!("an end {what} row {row}")
+    let got = match (open, rows.len()) {
+        (Some(_), at) => format!("an end in row {at}"),
+        (None, 0) => "no row".to_owned(),
+        (None, rows) => format!("an end behind row {}", rows - 1),
     };
     Err(Error::new("the log ends too soon")
         .expected(format_args!("a line \"{PREFIX} done …\""))

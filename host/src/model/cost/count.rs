@@ -19,12 +19,6 @@ impl Work {
     pub fn dense(inputs: usize, outputs: usize) -> Self {
         Self(Shape { inputs, outputs, ..Shape::default() }.counts(Encoding::Dense))
     }
-
-    /// Thousandths of an instruction.
-    #[must_use]
-    pub fn price(&self, prices: &[u32]) -> u64 {
-        cost(&self.0, prices)
-    }
 }
 
 /// Of a layer of integers.
@@ -63,31 +57,17 @@ pub fn float_work(layer: &Layer<'_>) -> Work {
     }
 }
 
-/// What a prediction takes besides its kernels, one number for each of [`NAMES`](Self::NAMES).
+/// What a prediction takes besides its kernels: the prediction itself, outputs that become bytes,
+/// those of the last layer that are scaled, both once more where each has a factor of its own,
+/// biases, outputs with `ReLU` (of integers those of a last layer), a sum with signs, and what it
+/// adds, and of floats in windows, whose sums lie in memory, the sum, what it adds, and `ReLU`
+/// apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Around(pub [u64; Around::COUNT]);
 
 impl Around {
     /// How many counts there are.
     pub const COUNT: usize = 11;
-
-    /// What is counted: the prediction itself, outputs that become bytes, those of the last layer
-    /// that are scaled, both once more where each has a factor of its own, biases, outputs with
-    /// `ReLU` (of integers those of a last layer), a sum with signs, and what it adds, and of
-    /// floats in windows, whose sums lie in memory, the sum, what it adds, and `ReLU` apart.
-    pub const NAMES: [&str; Self::COUNT] = [
-        "prediction",
-        "byte",
-        "number",
-        "own factor",
-        "bias",
-        "relu",
-        "sum",
-        "sign",
-        "sum of the scratch",
-        "its sign",
-        "relu of the scratch",
-    ];
 
     /// The prediction itself, without any layer.
     pub const PREDICTION: Self = Self([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -102,11 +82,8 @@ impl Around {
                 Self::of_dense_floats(csr.outputs(), csr.activation() == Activation::Relu)
             }
             Some(Layer::Blocks(blocks)) => {
-                let relu = if blocks.activation() == Activation::Relu {
-                    blocks.outputs() as u64
-                } else {
-                    0
-                };
+                let has_relu = blocks.activation() == Activation::Relu;
+                let relu = if has_relu { blocks.outputs() as u64 } else { 0 };
                 Self([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, relu])
             }
             Some(Layer::Sum(sum)) if matches!(before, Some(Layer::Csr(_))) => {
@@ -144,12 +121,6 @@ impl Around {
     #[must_use]
     pub const fn of_sum(inputs: usize) -> Self {
         Self([0, 0, 0, 0, 0, 0, 1, inputs as u64, 0, 0, 0])
-    }
-
-    /// Thousandths of an instruction.
-    #[must_use]
-    pub fn price(&self, prices: &[u32]) -> u64 {
-        cost(&self.0, prices)
     }
 }
 
@@ -195,22 +166,14 @@ impl Chain {
     }
 }
 
-/// What a chain may have that changes its code and stack, with numbers of either kind.
-pub const EXTRAS: [&str; 9] = [
-    "biases",
-    "last layer with factors",
-    "last layer with relu",
-    "sum",
-    "sum of one layer",
-    "one layer",
-    "a factor for each output",
-    "more than two layers",
-    "another kernel",
-];
+/// How many things a chain may have that change its code and stack, with numbers of either kind.
+pub const EXTRAS: usize = 9;
 
-/// How many of each of [`EXTRAS`] a chain of these kernels has.
+/// What a chain of these kernels has: biases, a last layer with factors and one with relu, a sum of
+/// several layers, a sum of one, one layer alone, a factor for each output, more than two layers,
+/// and further kernels.
 #[must_use]
-pub fn extras(chain: &Chain, kernels: &[Kernel]) -> [u8; EXTRAS.len()] {
+pub fn extras(chain: &Chain, kernels: &[Kernel]) -> [u8; EXTRAS] {
     [
         u8::from(chain.biases),
         u8::from(chain.scaled),
@@ -224,34 +187,21 @@ pub fn extras(chain: &Chain, kernels: &[Kernel]) -> [u8; EXTRAS.len()] {
     ]
 }
 
+/// How many counts there are of code without tables.
+pub const STRAIGHT: usize = 12;
+
 /// What is counted of code without tables: the prediction itself, rows with weights, weights, once
 /// more those of columns from 32 on and from 256 on, those beyond 31 in size, outputs that become
 /// bytes, those of the last layer that are scaled, biases, outputs with `ReLU`, what a sum adds,
 /// and outputs.
-pub const STRAIGHT: [&str; 12] = [
-    "prediction",
-    "row",
-    "weight",
-    "column from 32",
-    "column from 256",
-    "large",
-    "byte",
-    "number",
-    "bias",
-    "relu",
-    "sign",
-    "output",
-];
-
-/// Counts of [`STRAIGHT`], and what they cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Straight(pub [u64; STRAIGHT.len()]);
+pub struct Straight(pub [u64; STRAIGHT]);
 
 impl Straight {
     /// Of a model.
     #[must_use]
     pub fn of(model: &quantised::Model<'_>) -> Self {
-        let mut counts = [0_usize; STRAIGHT.len()];
+        let mut counts = [0_usize; STRAIGHT];
         counts[0] = 1;
         let layers = model.layers();
         for (at, layer) in layers.iter().enumerate() {

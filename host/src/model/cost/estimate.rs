@@ -4,8 +4,8 @@ use super::count::{Around, Chain, EXTRAS, Straight, Work, extras, float_work, in
 use super::kernel::{Core, Kernel, Numbers, Way};
 use super::rows::{Prices, zeros};
 use super::table::TABLE;
-use tamis::infer::model::{Layer, MAX_LAYERS, Model, Sum};
-use tamis::infer::price::PER_INSTRUCTION;
+use tamis::infer::model::{Layer, MAX_LAYERS, Sum};
+use tamis::infer::price::{PER_INSTRUCTION, cost};
 use tamis::infer::quantised::{self, Weights};
 use tamis::store::wire::{Choice, QuantisedView, View, layer_len};
 
@@ -30,8 +30,8 @@ pub struct Memory {
     /// Code and stack are upper bounds; else they are measured, all flash within 8 % and all RAM
     /// within 8 % or 24 bytes.
     pub is_bound: bool,
-    /// The encoded model, or the arrays and layers that the compiler makes of it; 0 of code without
-    /// tables.
+    /// The encoded model, or the arrays and layers that the compiler makes of it; of dense floats
+    /// the weights; 0 of code without tables.
     pub model_bytes: usize,
     /// Code that predicts, and, of a file, that reads and checks it.
     pub code_bytes: usize,
@@ -44,6 +44,11 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// Code and stack alone.
+    fn code([code_bytes, stack_bytes]: [usize; 2], is_bound: bool) -> Self {
+        Self { is_bound, code_bytes, stack_bytes, ..Self::default() }
+    }
+
     /// Flash: model and code.
     #[must_use]
     pub const fn flash_bytes(&self) -> usize {
@@ -58,7 +63,7 @@ impl Memory {
 }
 
 /// What a network takes on a core.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Estimate {
     /// One input row, exactly: in flash or RAM, as the program has it. In no sum here.
     pub row_bytes: usize,
@@ -68,6 +73,8 @@ pub struct Estimate {
     pub instructions: u64,
     /// They are an upper bound: of floats computed by routines, which multiply zeros faster.
     pub is_bound: bool,
+    /// Instructions of each layer, and of the sum behind them where there is one.
+    pub layers: Vec<u64>,
     /// Of each of [`Way::ALL`]; none where there is no such way.
     pub ways: [Option<Memory>; Way::ALL.len()],
 }
@@ -97,43 +104,38 @@ impl Estimate {
         let chain = Chain::of_floats(layers);
         let scratch = 4 * model.scratch_len();
         let bytes = |way| {
-            let (model_bytes, scratch_bytes, of, is_bound) = match way {
-                Way::File => (view.encoded_len(), scratch, prices.file[0].map(usize::from), true),
+            let (model_bytes, scratch_bytes, code) = match way {
+                Way::File => {
+                    let code = Memory::code(prices.file[0].map(usize::from), true);
+                    (view.encoded_len(), scratch, code)
+                }
                 Way::C => {
                     // Every sparse layer is exported in rows, and every hidden layer has its own
                     // activations.
-                    let rows = [Kernel::Floats];
-                    let (of, is_bound) = sum_of(prices, &chain, &rows, true);
-                    (layers.iter().map(c_len).sum(), c_scratch(layers), of, is_bound)
+                    let code = sum_of(prices, &chain, &[Kernel::Floats], true);
+                    let hidden = layers.iter().take(layers.len().saturating_sub(1));
+                    let scratch = hidden.map(|layer| 4 * layer.outputs()).sum();
+                    (layers.iter().map(c_len).sum(), scratch, code)
                 }
                 Way::Straight => return None,
-                _ => {
-                    let (of, is_bound) = sum_of(prices, &chain, &kernels, false);
-                    let module = if way == Way::Rust { prices.module[0] } else { [0, 0] };
-                    (
-                        FLOAT_CHAIN + layers.iter().map(chain_len).sum::<usize>(),
-                        scratch,
-                        plus(of, module),
-                        is_bound,
-                    )
+                Way::Embedded | Way::Rust => {
+                    let code = in_module(sum_of(prices, &chain, &kernels, false), way, prices, 0);
+                    (FLOAT_CHAIN + layers.iter().map(chain_len).sum::<usize>(), scratch, code)
                 }
             };
-            Some(memory(model_bytes, scratch_bytes, model.outputs(), of, is_bound))
+            Some(Memory { model_bytes, scratch_bytes, output_bytes: 4 * model.outputs(), ..code })
         };
         let hidden = layers.iter().filter(|layer| !matches!(layer, Layer::Sum(_))).count() > 1;
         // Software's instructions for a float depend on the numbers: a sixteenth more bounds them.
         let is_bound = hidden && !core.has_floats();
-        let prices = (0..layers.len()).map(|at| float_price(layers, at, core));
-        let instructions = total(prices, core, Numbers::Floats);
+        let priced: Vec<u64> = (0..layers.len()).map(|at| float_price(layers, at, core)).collect();
+        let instructions = total(&priced, core, Numbers::Floats);
         Self {
             row_bytes: 4 * model.inputs(),
             macs: model.cost().macs,
-            instructions: if is_bound {
-                instructions + instructions.div_ceil(16)
-            } else {
-                instructions
-            },
+            instructions: instructions + if is_bound { instructions.div_ceil(16) } else { 0 },
             is_bound,
+            layers: priced.into_iter().map(whole).collect(),
             ways: Way::ALL.map(bytes),
         }
     }
@@ -146,45 +148,34 @@ impl Estimate {
         let kernels = each(layers.iter().map(|layer| Kernel::of_integers(layer.weights())));
         let (chain, scratch) = (Chain::of_integers(model), 4 * model.scratch_len());
         let signs = model.sum().map_or(0, |sum| size_of_val(sum.signs()));
-        let lens = || layers.iter().map(|layer| layer_len(layer, Choice::Keep));
+        let lens = layers.iter().map(|layer| layer_len(layer, Choice::Keep) - FILE_LAYER);
+        let arrays = signs + lens.sum::<usize>();
         let bytes = |way| {
-            let (model_bytes, scratch_bytes, of, is_bound) = match way {
-                Way::File => (
-                    view.encoded_len(Choice::Keep),
-                    scratch,
-                    bounded(prices.file[1].map(usize::from)),
-                    true,
-                ),
-                Way::Straight => (0, straight_scratch(model), straight(model, prices), true),
-                Way::C => {
-                    let (of, is_bound) = sum_of(prices, &chain, &kernels, true);
-                    (
-                        signs + lens().map(|len| len - FILE_LAYER).sum::<usize>(),
-                        scratch,
-                        of,
-                        is_bound,
-                    )
+            let (model_bytes, scratch_bytes, code) = match way {
+                Way::File => {
+                    let code = Memory::code(bounded(prices.file[1].map(usize::from)), true);
+                    (view.encoded_len(Choice::Keep), scratch, code)
                 }
-                _ => {
-                    let (mut of, is_bound) = sum_of(prices, &chain, &kernels, false);
-                    of[0] += zeros(prices.zeros, [model.scratch_len(), model.outputs()]);
-                    let module = if way == Way::Rust { prices.module[1] } else { [0, 0] };
-                    let len = lens().map(|len| len - FILE_LAYER + CHAIN_LAYER).sum::<usize>();
-                    (EMPTY_CHAIN + signs + len, scratch, plus(of, module), is_bound)
+                Way::Straight => (0, straight_scratch(model), straight(model, prices)),
+                Way::C => (arrays, scratch, sum_of(prices, &chain, &kernels, true)),
+                Way::Embedded | Way::Rust => {
+                    let mut code = sum_of(prices, &chain, &kernels, false);
+                    code.code_bytes += zeros(prices.zeros, [model.scratch_len(), model.outputs()]);
+                    let head = EMPTY_CHAIN + CHAIN_LAYER * layers.len();
+                    (head + arrays, scratch, in_module(code, way, prices, 1))
                 }
             };
-            Some(memory(model_bytes, scratch_bytes, model.outputs(), of, is_bound))
+            Some(Memory { model_bytes, scratch_bytes, output_bytes: 4 * model.outputs(), ..code })
         };
-        let macs = layers.iter().map(integer_macs).sum::<usize>();
+        let macs = layers.iter().map(|layer| integer_macs(layer.weights())).sum::<usize>();
+        let priced: Vec<u64> =
+            (0..=MAX_LAYERS).filter_map(|at| integer_price(model, at, core)).collect();
         Self {
             row_bytes: model.inputs(),
             macs: macs + model.sum().map_or(0, Sum::inputs),
-            instructions: total(
-                (0..=MAX_LAYERS).filter_map(|at| integer_price(model, at, core)),
-                core,
-                Numbers::Integers,
-            ),
+            instructions: total(&priced, core, Numbers::Integers),
             is_bound: false,
+            layers: priced.into_iter().map(whole).collect(),
             ways: Way::ALL.map(bytes),
         }
     }
@@ -196,13 +187,13 @@ impl Estimate {
     pub fn of_dense(layers: &[[usize; 2]], numbers: Numbers, core: Core) -> Self {
         let (prices, is_floats) = (core.prices(), numbers == Numbers::Floats);
         let kernel = if is_floats { Kernel::DenseFloats } else { Kernel::Dense };
-        let (size, frame) = if is_floats { (4, prices.around[0]) } else { (1, prices.around[1]) };
+        let (size, frame) = (if is_floats { 4 } else { 1 }, prices.around[numbers as usize]);
         let mut dense = Self {
             row_bytes: size * layers.first().map_or(0, |layer| layer[0]),
             ..Self::default()
         };
         let (mut arrays, mut scratch, mut before) = (0, 0, 0);
-        let mut price = Around::PREDICTION.price(&frame);
+        let mut price = cost(&Around::PREDICTION.0, &frame);
         for (at, &[inputs, outputs]) in layers.iter().enumerate() {
             // Sizes asked for may be any; nothing below overflows.
             let weights = inputs.saturating_mul(outputs).min(usize::MAX >> 8);
@@ -215,11 +206,8 @@ impl Estimate {
             } else {
                 Around::of_dense_integers(outputs, is_hidden)
             };
-            price = price
-                .saturating_add(
-                    Work::dense(inputs, outputs).price(&prices.row(kernel).instructions),
-                )
-                .saturating_add(around.price(&frame));
+            let work = cost(&Work::dense(inputs, outputs).0, &prices.row(kernel).instructions);
+            price = price.saturating_add(work).saturating_add(cost(&around.0, &frame));
             // Integers have their sums and bytes in one scratch; floats what a layer reads and what
             // it writes.
             scratch = scratch.max(match (is_hidden, is_floats) {
@@ -230,27 +218,24 @@ impl Estimate {
             before = outputs;
         }
         dense.instructions = whole(price);
-        let (file, embedded) = if is_floats {
-            let of = prices.row(kernel).bytes[0].map(usize::from);
-            let plain = memory(arrays, scratch, before, of, false);
+        let of = |model_bytes, code| {
+            Some(Memory { model_bytes, scratch_bytes: scratch, output_bytes: 4 * before, ..code })
+        };
+        let n = layers.len();
+        (dense.ways[0], dense.ways[1]) = if is_floats {
+            let plain =
+                of(arrays, Memory::code(prices.row(kernel).bytes[0].map(usize::from), false));
             (plain, plain)
         } else {
-            let chain = Chain { layers: layers.len(), ..Chain::default() };
-            let (mut of, is_bound) = sum_of(prices, &chain, &[kernel], false);
-            of[0] += zeros(prices.zeros, [scratch / 4, before]);
-            let n = layers.len();
+            let chain = Chain { layers: n, ..Chain::default() };
+            let mut code = sum_of(prices, &chain, &[kernel], false);
+            code.code_bytes += zeros(prices.zeros, [scratch / 4, before]);
+            let file = Memory::code(prices.file[1].map(usize::from), false);
             (
-                memory(
-                    arrays + EMPTY_FILE + FILE_LAYER * n,
-                    scratch,
-                    before,
-                    prices.file[1].map(usize::from),
-                    false,
-                ),
-                memory(arrays + EMPTY_CHAIN + CHAIN_LAYER * n, scratch, before, of, is_bound),
+                of(arrays + EMPTY_FILE + FILE_LAYER * n, file),
+                of(arrays + EMPTY_CHAIN + CHAIN_LAYER * n, code),
             )
         };
-        (dense.ways[0], dense.ways[1]) = (Some(file), Some(embedded));
         dense
     }
 
@@ -261,42 +246,23 @@ impl Estimate {
     }
 }
 
-/// Instructions of each layer of a model of floats, in the order of [`Model::layers`].
-pub fn float_layers(model: &Model<'_>, core: Core) -> impl Iterator<Item = u64> {
-    (0..model.layers().len()).map(move |at| whole(float_price(model.layers(), at, core)))
-}
-
-/// Instructions of each layer of a model of integers, and of the sum behind them where there is
-/// one.
-pub fn integer_layers(model: &quantised::Model<'_>, core: Core) -> impl Iterator<Item = u64> {
-    (0..=MAX_LAYERS).filter_map(move |at| integer_price(model, at, core)).map(whole)
-}
-
 /// Each kernel once.
 fn each(kernels: impl Iterator<Item = Kernel>) -> Vec<Kernel> {
-    let mut each = Vec::new();
-    for kernel in kernels {
-        if !each.contains(&kernel) {
-            each.push(kernel);
-        }
-    }
+    let all: Vec<_> = kernels.collect();
     // The row of windows was measured with shorter ones behind them.
-    if each.contains(&Kernel::Windows) {
-        each.retain(|kernel| *kernel != Kernel::ShortWindows);
-    }
-    each
+    let measured =
+        |kernel: Kernel| kernel == Kernel::ShortWindows && all.contains(&Kernel::Windows);
+    Kernel::ALL.into_iter().filter(|&kernel| all.contains(&kernel) && !measured(kernel)).collect()
 }
 
-/// Code and stack of a chain, and whether they are a bound: of one kernel alone they are measured.
-/// A sum of rows may be a few hundredths below what is linked, so that a bound has a twenty-fourth
-/// of the code and an eighth of the stack besides.
-fn sum_of(prices: &Prices, chain: &Chain, kernels: &[Kernel], is_c: bool) -> ([usize; 2], bool) {
+/// Code and stack of a chain: of one kernel alone they are measured, else a bound. A sum of rows
+/// may be a few hundredths below what is linked, so that a bound has a twenty-fourth of the code
+/// and an eighth of the stack besides.
+fn sum_of(prices: &Prices, chain: &Chain, kernels: &[Kernel], is_c: bool) -> Memory {
     let extras = extras(chain, kernels);
     let sum = prices.chain(kernels, &extras, is_c);
-    match kernels.len() > 1 || extras != [0; EXTRAS.len()] {
-        true => (bounded(sum), true),
-        false => (sum, false),
-    }
+    let is_bound = kernels.len() > 1 || extras != [0; EXTRAS];
+    Memory::code(if is_bound { bounded(sum) } else { sum }, is_bound)
 }
 
 /// Code and stack with that room.
@@ -304,25 +270,11 @@ fn bounded([code, stack]: [usize; 2]) -> [usize; 2] {
     [code + code.div_ceil(24) + 40, (stack + stack.div_ceil(8)).next_multiple_of(4)]
 }
 
-fn memory(
-    model: usize,
-    scratch: usize,
-    outputs: usize,
-    [code, stack]: [usize; 2],
-    is_bound: bool,
-) -> Memory {
-    Memory {
-        is_bound,
-        model_bytes: model,
-        code_bytes: code,
-        scratch_bytes: scratch,
-        output_bytes: 4 * outputs,
-        stack_bytes: stack,
-    }
-}
-
-fn plus(of: [usize; 2], more: [i16; 2]) -> [usize; 2] {
-    [0, 1].map(|k| of[k].saturating_add_signed(more[k].into()))
+/// With what a module of Rust takes beyond an embedded model.
+fn in_module(code: Memory, way: Way, prices: &Prices, numbers: usize) -> Memory {
+    let [more, stack] = if way == Way::Rust { prices.module[numbers] } else { [0, 0] };
+    let code_bytes = code.code_bytes.saturating_add_signed(more.into());
+    Memory { code_bytes, stack_bytes: code.stack_bytes.saturating_add_signed(stack.into()), ..code }
 }
 
 /// Bytes of the arrays and the head of a layer of floats in a chain.
@@ -341,11 +293,6 @@ fn c_len(layer: &Layer<'_>) -> usize {
     }
 }
 
-/// Bytes of all hidden activations.
-fn c_scratch(layers: &[Layer<'_>]) -> usize {
-    layers.iter().take(layers.len().saturating_sub(1)).map(|layer| 4 * layer.outputs()).sum()
-}
-
 /// Bytes between the layers of code without tables: those of two neighbours.
 fn straight_scratch(model: &quantised::Model<'_>) -> usize {
     let hidden = model.layers().len() - usize::from(model.sum().is_none());
@@ -358,45 +305,45 @@ fn straight_scratch(model: &quantised::Model<'_>) -> usize {
 }
 
 /// Bounds of code and of stack without tables.
-fn straight(model: &quantised::Model<'_>, prices: &Prices) -> [usize; 2] {
+fn straight(model: &quantised::Model<'_>, prices: &Prices) -> Memory {
     let [code, ram] = prices.straight.map(|prices| Straight::of(model).bytes(&prices));
     let buffers = straight_scratch(model) + 4 * model.outputs();
     // No fit to some models bounds all others; a margin of 1/32 does those that it was held to.
-    [code + code / 32, ram.saturating_sub(buffers) + STRAIGHT_STACK]
+    Memory::code([code + code / 32, ram.saturating_sub(buffers) + STRAIGHT_STACK], true)
 }
 
 /// Multiplications with addition of a layer of integers.
-fn integer_macs(layer: &quantised::Layer<'_>) -> usize {
-    match layer.weights() {
-        Weights::Dense(dense) => dense.values().len(),
-        weights => weights.nonzeros(),
-    }
+#[must_use]
+pub fn integer_macs(weights: &Weights<'_>) -> usize {
+    if let Weights::Dense(dense) = weights { dense.values().len() } else { weights.nonzeros() }
 }
 
+/// Thousandths of an instruction of the layer at a place.
 fn float_price(layers: &[Layer<'_>], at: usize, core: Core) -> u64 {
     let prices = core.prices();
     let own = layers.get(at).and_then(|layer| {
-        Some(float_work(layer).price(&prices.row(Kernel::of_floats(layer)?).instructions))
+        Some(cost(&float_work(layer).0, &prices.row(Kernel::of_floats(layer)?).instructions))
     });
-    own.unwrap_or(0) + Around::of_floats(layers, at).price(&prices.around[0])
+    own.unwrap_or(0) + cost(&Around::of_floats(layers, at).0, &prices.around[0])
 }
 
-/// Thousandths of the layer at a place, the sum's behind the last; `None` past them.
+/// The same, the sum's behind the last; `None` past them.
 fn integer_price(model: &quantised::Model<'_>, at: usize, core: Core) -> Option<u64> {
     let (layers, prices) = (model.layers(), core.prices());
     if at == layers.len() {
-        return model.sum().map(|sum| Around::of_sum(sum.inputs()).price(&prices.around[1]));
+        return model.sum().map(|sum| cost(&Around::of_sum(sum.inputs()).0, &prices.around[1]));
     }
     let layer = layers.get(at)?;
     let last = at + 1 == layers.len() && model.sum().is_none();
     let row = prices.row(Kernel::of_integers(layer.weights()));
-    let own = integer_work(layer.weights()).price(&row.instructions);
-    Some(own + Around::of_integers(layer, last).price(&prices.around[1]))
+    let own = cost(&integer_work(layer.weights()).0, &row.instructions);
+    Some(own + cost(&Around::of_integers(layer, last).0, &prices.around[1]))
 }
 
-fn total(layers: impl Iterator<Item = u64>, core: Core, numbers: Numbers) -> u64 {
-    let frame = &core.prices().around[usize::from(numbers == Numbers::Integers)];
-    whole(layers.fold(Around::PREDICTION.price(frame), u64::saturating_add))
+/// Instructions of layers, whose thousandths these are, with what is around them.
+fn total(layers: &[u64], core: Core, numbers: Numbers) -> u64 {
+    let frame = cost(&Around::PREDICTION.0, &core.prices().around[numbers as usize]);
+    whole(layers.iter().copied().fold(frame, u64::saturating_add))
 }
 
 /// Instructions, rounded up.

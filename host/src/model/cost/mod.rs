@@ -20,6 +20,6 @@ mod table;
 pub use count::{
     Around, Chain, EXTRAS, STRAIGHT, Straight, Work, extras, float_work, integer_work,
 };
-pub use estimate::{Estimate, Memory, float_layers, integer_layers};
+pub use estimate::{Estimate, Memory, integer_macs};
 pub use kernel::{Core, Kernel, Numbers, Way};
 pub use rows::{Prices, Row, zeros};

@@ -24,7 +24,7 @@ pub struct Prices {
     /// Thousandths of an instruction of each count of [`Around`], of floats and of integers.
     pub around: [[u32; Around::COUNT]; 2],
     /// Of floats and of integers, for each of [`EXTRAS`], of Rust and of C.
-    pub extras: [[[[i16; 2]; 2]; EXTRAS.len()]; 2],
+    pub extras: [[[[i16; 2]; 2]; EXTRAS]; 2],
     /// What blocks on long and on short rows share beyond all kernels, of Rust and of C.
     pub shared: [u16; 2],
     /// Programs that read a file, of floats the largest, and of integers.
@@ -35,20 +35,20 @@ pub struct Prices {
     pub zeros: [u16; 2],
     /// Thousandths of a byte of code and of all RAM for each count of code without tables: bounds
     /// of both.
-    pub straight: [[u32; STRAIGHT.len()]; 2],
+    pub straight: [[u32; STRAIGHT]; 2],
 }
 
 impl Prices {
     /// The row of a kernel.
     #[must_use]
     pub const fn row(&self, kernel: Kernel) -> &Row {
-        &self.kernels[kernel.place()]
+        &self.kernels[kernel as usize]
     }
 
     /// Code and stack of a chain of these kernels and of so many of each of [`EXTRAS`], in Rust or
     /// in C.
     #[must_use]
-    pub fn chain(&self, kernels: &[Kernel], extras: &[u8; EXTRAS.len()], is_c: bool) -> [usize; 2] {
+    pub fn chain(&self, kernels: &[Kernel], extras: &[u8; EXTRAS], is_c: bool) -> [usize; 2] {
         let language = usize::from(is_c);
         let mut sum = [0_i64; 2];
         for &kernel in kernels {

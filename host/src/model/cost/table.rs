@@ -4,13 +4,7 @@
 //! Made by `cargo ci costs (rustc 1.95.0)`.
 //! Do not edit: run that again.
 //!
-//! - a prediction: prediction, byte, number, own factor, bias, relu, sum, sign, sum of the scratch,
-//!   its sign, relu of the scratch
-//! - a layer: layer, row, first weight, weight, group, window, output, short row, copied byte
-//! - a chain besides: biases, last layer with factors, last layer with relu, sum, sum of one layer,
-//!   one layer, a factor for each output, more than two layers, another kernel
-//! - code without tables: prediction, row, weight, column from 32, column from 256, large, byte,
-//!   number, bias, relu, sign, output
+//! Prices are in the order of `Around`, `COUNTS`, `extras` and `Straight`.
 
 use super::rows::{Prices, Row};
 
@@ -20,30 +14,22 @@ pub(super) static TABLE: [Prices; 5] = [
     Prices {
         startup: 332,
         kernels: [
-            // f32 rows
             Row { instructions: [205_233, 116_590, 133_842, 258_423, 171_289, 0, 0, 0, 0],
-                bytes: [[1940, 256], [2184, 132]] },
-            // f32 windows
+                bytes: [[1940, 256], [2184, 132]] }, // f32 rows
             Row { instructions: [0, 67_139, 136_328, 218_139, 263_913, 148_136, 47_240, 0, 0],
-                bytes: [[2428, 256], [2184, 132]] },
-            // f32 short window
+                bytes: [[2428, 256], [2184, 132]] }, // f32 windows
             Row { instructions: [215_587, 154_034, 48_128, 237_748, 0, 0, 0, 0, 0],
-                bytes: [[1976, 176], [2184, 132]] },
-            // f32 dense
+                bytes: [[1976, 176], [2184, 132]] }, // f32 short window
             Row { instructions: [433_478, 8978, 224_063, 231_544, 905_904, 0, 0, 0, 0],
-                bytes: [[2492, 236], [0, 0]] },
-            // dense
+                bytes: [[2492, 236], [0, 0]] }, // f32 dense
             Row { instructions: [144_506, 30_547, 7170, 6731, 28_094, 0, 0, 0, 0],
-                bytes: [[507, 176], [308, 108]] },
-            // bitmask
+                bytes: [[507, 176], [308, 108]] }, // dense
             Row { instructions: [159_753, 24_063, 32_740, 33_238, 9434, 0, 0, 0, 0],
-                bytes: [[527, 164], [460, 108]] },
-            // blocks
+                bytes: [[527, 164], [460, 108]] }, // bitmask
             Row { instructions: [186_983, 22_353, 0, 7483, 0, 42_526, 0, 47_886, 3814],
-                bytes: [[808, 220], [676, 116]] },
-            // short blocks
+                bytes: [[808, 220], [676, 116]] }, // blocks
             Row { instructions: [186_983, 22_353, 0, 7483, 0, 42_526, 0, 47_886, 3814],
-                bytes: [[799, 464], [620, 108]] },
+                bytes: [[799, 464], [620, 108]] }, // short blocks
         ],
         around: [[0, 0, 0, 0, 0, 0, 40_804, 84_547, 99_787, 128_700, 0],
             [108_615, 66_517, 75_626, 7168, 0, 7719, 3891, 14_846, 0, 0, 0]],
@@ -60,30 +46,22 @@ pub(super) static TABLE: [Prices; 5] = [
     Prices {
         startup: 1172,
         kernels: [
-            // f32 rows
             Row { instructions: [88_839, 82_474, 92_264, 138_939, 136_882, 0, 0, 0, 0],
-                bytes: [[1700, 172], [1308, 104]] },
-            // f32 windows
+                bytes: [[1700, 172], [1308, 104]] }, // f32 rows
             Row { instructions: [0, 48_534, 65_728, 125_268, 161_161, 76_363, 31_894, 0, 0],
-                bytes: [[2132, 188], [1308, 104]] },
-            // f32 short window
+                bytes: [[2132, 188], [1308, 104]] }, // f32 windows
             Row { instructions: [181_382, 63_486, 54_896, 139_731, 0, 0, 0, 0, 0],
-                bytes: [[1708, 92], [1308, 104]] },
-            // f32 dense
+                bytes: [[1708, 92], [1308, 104]] }, // f32 short window
             Row { instructions: [28_761, 0, 137_717, 135_086, 530_293, 0, 0, 0, 0],
-                bytes: [[1852, 168], [0, 0]] },
-            // dense
+                bytes: [[1852, 168], [0, 0]] }, // f32 dense
             Row { instructions: [141_526, 27_564, 3899, 5587, 14_013, 0, 0, 0, 0],
-                bytes: [[446, 156], [208, 68]] },
-            // bitmask
+                bytes: [[446, 156], [208, 68]] }, // dense
             Row { instructions: [141_050, 20_136, 16_458, 14_138, 6590, 0, 0, 0, 0],
-                bytes: [[446, 140], [260, 72]] },
-            // blocks
+                bytes: [[446, 140], [260, 72]] }, // bitmask
             Row { instructions: [95_281, 14_780, 0, 5044, 0, 44_248, 922, 131_577, 1087],
-                bytes: [[714, 172], [528, 68]] },
-            // short blocks
+                bytes: [[714, 172], [528, 68]] }, // blocks
             Row { instructions: [95_281, 14_780, 0, 5044, 0, 44_248, 922, 131_577, 1087],
-                bytes: [[758, 420], [480, 68]] },
+                bytes: [[758, 420], [480, 68]] }, // short blocks
         ],
         around: [[0, 0, 0, 0, 0, 0, 0, 60_528, 118_235, 80_889, 11_404],
             [55_898, 12_810, 23_980, 4346, 1941, 6815, 25_328, 12_100, 0, 0, 0]],
@@ -100,30 +78,22 @@ pub(super) static TABLE: [Prices; 5] = [
     Prices {
         startup: 1200,
         kernels: [
-            // f32 rows
             Row { instructions: [95_129, 32_809, 27_891, 9678, 5585, 0, 0, 0, 0],
-                bytes: [[660, 84], [148, 60]] },
-            // f32 windows
+                bytes: [[660, 84], [148, 60]] }, // f32 rows
             Row { instructions: [120_182, 27_805, 9195, 7700, 0, 42_023, 0, 0, 0],
-                bytes: [[1200, 112], [148, 60]] },
-            // f32 short window
+                bytes: [[1200, 112], [148, 60]] }, // f32 windows
             Row { instructions: [167_322, 28_588, 8700, 12_037, 0, 0, 0, 0, 0],
-                bytes: [[796, 36], [148, 60]] },
-            // f32 dense
+                bytes: [[796, 36], [148, 60]] }, // f32 short window
             Row { instructions: [56_327, 11_413, 11_231, 4718, 15_991, 0, 0, 0, 0],
-                bytes: [[760, 96], [0, 0]] },
-            // dense
+                bytes: [[760, 96], [0, 0]] }, // f32 dense
             Row { instructions: [144_574, 26_522, 3912, 5583, 14_012, 0, 0, 0, 0],
-                bytes: [[418, 140], [212, 68]] },
-            // bitmask
+                bytes: [[418, 140], [212, 68]] }, // dense
             Row { instructions: [143_997, 19_083, 16_488, 14_138, 6589, 0, 0, 0, 0],
-                bytes: [[426, 116], [264, 72]] },
-            // blocks
+                bytes: [[426, 116], [264, 72]] }, // bitmask
             Row { instructions: [96_751, 14_767, 0, 5043, 0, 44_510, 926, 132_805, 1087],
-                bytes: [[690, 148], [540, 68]] },
-            // short blocks
+                bytes: [[690, 148], [540, 68]] }, // blocks
             Row { instructions: [96_751, 14_767, 0, 5043, 0, 44_510, 926, 132_805, 1087],
-                bytes: [[734, 396], [492, 68]] },
+                bytes: [[734, 396], [492, 68]] }, // short blocks
         ],
         around: [[0, 0, 0, 0, 0, 2494, 7208, 2510, 148_860, 8973, 8767],
             [55_966, 11_817, 23_969, 4382, 1957, 6825, 21_309, 12_084, 0, 0, 0]],
@@ -140,30 +110,22 @@ pub(super) static TABLE: [Prices; 5] = [
     Prices {
         startup: 2160,
         kernels: [
-            // f32 rows
             Row { instructions: [95_174, 31_843, 27_812, 9667, 5615, 0, 0, 0, 0],
-                bytes: [[656, 84], [152, 60]] },
-            // f32 windows
+                bytes: [[656, 84], [152, 60]] }, // f32 rows
             Row { instructions: [120_088, 27_852, 9022, 7701, 0, 42_198, 0, 0, 0],
-                bytes: [[1200, 112], [152, 60]] },
-            // f32 short window
+                bytes: [[1200, 112], [152, 60]] }, // f32 windows
             Row { instructions: [167_496, 28_760, 8461, 12_036, 0, 0, 0, 0, 0],
-                bytes: [[796, 36], [152, 60]] },
-            // f32 dense
+                bytes: [[796, 36], [152, 60]] }, // f32 short window
             Row { instructions: [56_327, 11_380, 11_231, 4718, 15_991, 0, 0, 0, 0],
-                bytes: [[760, 96], [0, 0]] },
-            // dense
+                bytes: [[760, 96], [0, 0]] }, // f32 dense
             Row { instructions: [144_583, 26_558, 3895, 5584, 14_013, 0, 0, 0, 0],
-                bytes: [[422, 140], [208, 68]] },
-            // bitmask
+                bytes: [[422, 140], [208, 68]] }, // dense
             Row { instructions: [144_068, 19_093, 16_492, 14_138, 6589, 0, 0, 0, 0],
-                bytes: [[430, 116], [260, 72]] },
-            // blocks
+                bytes: [[430, 116], [260, 72]] }, // bitmask
             Row { instructions: [97_101, 14_776, 0, 5044, 0, 44_354, 922, 132_659, 1087],
-                bytes: [[694, 148], [532, 68]] },
-            // short blocks
+                bytes: [[694, 148], [532, 68]] }, // blocks
             Row { instructions: [97_101, 14_776, 0, 5044, 0, 44_354, 922, 132_659, 1087],
-                bytes: [[738, 396], [484, 68]] },
+                bytes: [[738, 396], [484, 68]] }, // short blocks
         ],
         around: [[0, 0, 0, 0, 0, 2527, 7173, 1561, 146_711, 9023, 8839],
             [57_875, 12_809, 23_977, 4363, 1950, 6824, 19_362, 12_083, 0, 0, 0]],
@@ -180,30 +142,22 @@ pub(super) static TABLE: [Prices; 5] = [
     Prices {
         startup: 618,
         kernels: [
-            // f32 rows
             Row { instructions: [146_444, 113_178, 64_316, 156_063, 43_540, 0, 0, 0, 0],
-                bytes: [[2272, 132], [2096, 136]] },
-            // f32 windows
+                bytes: [[2272, 132], [2096, 136]] }, // f32 rows
             Row { instructions: [0, 49_927, 86_164, 123_495, 123_866, 131_020, 17_335, 0, 0],
-                bytes: [[2892, 152], [2096, 136]] },
-            // f32 short window
+                bytes: [[2892, 152], [2096, 136]] }, // f32 windows
             Row { instructions: [195_939, 114_695, 0, 130_252, 0, 0, 0, 0, 0],
-                bytes: [[2448, 76], [2096, 136]] },
-            // f32 dense
+                bytes: [[2448, 76], [2096, 136]] }, // f32 short window
             Row { instructions: [337_173, 19_889, 114_772, 125_845, 484_451, 0, 0, 0, 0],
-                bytes: [[2528, 132], [0, 0]] },
-            // dense
+                bytes: [[2528, 132], [0, 0]] }, // f32 dense
             Row { instructions: [125_963, 11_669, 10_810, 7525, 19_023, 0, 0, 0, 0],
-                bytes: [[511, 144], [212, 44]] },
-            // bitmask
+                bytes: [[511, 144], [212, 44]] }, // dense
             Row { instructions: [119_982, 9391, 20_322, 19_179, 5526, 0, 0, 0, 0],
-                bytes: [[515, 120], [624, 92]] },
-            // blocks
+                bytes: [[515, 120], [624, 92]] }, // bitmask
             Row { instructions: [60_463, 17_396, 0, 7225, 0, 43_420, 0, 117_179, 3653],
-                bytes: [[871, 132], [704, 44]] },
-            // short blocks
+                bytes: [[871, 132], [704, 44]] }, // blocks
             Row { instructions: [60_463, 17_396, 0, 7225, 0, 43_420, 0, 117_179, 3653],
-                bytes: [[939, 380], [640, 44]] },
+                bytes: [[939, 380], [640, 44]] }, // short blocks
         ],
         around: [[0, 0, 0, 0, 0, 0, 46_887, 45_134, 77_317, 89_385, 0],
             [90_388, 20_369, 20_720, 4772, 1914, 9374, 0, 13_831, 0, 0, 0]],

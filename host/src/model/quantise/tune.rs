@@ -26,9 +26,9 @@ use tamis::store::wire::{self, Choice};
 use super::build::{Built, Frame, predict_bytes};
 use super::round::{MOST, Sparse, prune};
 use crate::base::Limits;
-use crate::data::Matrix;
-use crate::data::Task;
-use crate::model::predict::{integer_row, number, score};
+use crate::data::{Matrix, Task};
+use crate::model::Score;
+use crate::model::predict::{integer_row, number};
 use crate::operator::Stop;
 use crate::{Error, Result};
 
@@ -64,7 +64,7 @@ pub struct EpochProgress {
 }
 
 /// What was done; the fields are keys of the command line's JSON.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct TuneReport {
     /// Epochs done.
     pub epochs: u32,
@@ -119,29 +119,21 @@ pub(super) fn tune(
     let goal = Goal::new(frame.task, task, labels);
     let outputs = layers.last().filter(|_| signs.is_none()).map_or(1, |last| last.rows.len());
     let loss = |bytes: &[u8]| -> Result<f64> {
-        Ok(score(frame.task, outputs, task, labels, &predict_bytes(bytes, data)?).loss)
+        Ok(Score::stored(frame.task, outputs, task, labels, &predict_bytes(bytes, data)?).loss)
     };
     let mut best = (loss(&bytes)?, 0, bytes);
     let mut state = State::new(&layers);
     let batch = params.batch.min(data.rows).max(1);
     let steps = (params.epochs as usize).saturating_mul(data.rows.div_ceil(batch)).max(1);
-    let mut report = TuneReport {
-        epochs: 0,
-        best_epoch: 0,
-        seed: params.seed,
-        limit: None,
-        stopped: false,
-        seconds: 0.0,
-        state_bytes: 20 * state.value.len() as u64,
-    };
+    let state_bytes = 20 * state.value.len() as u64;
+    let mut report = TuneReport { seed: params.seed, state_bytes, ..TuneReport::default() };
     let late = |limit: Option<Duration>| limit.is_some_and(|limit| began.elapsed() >= limit);
     // Steps shorten over the planned epochs, or over the time where that ends first.
     let part = |step: usize| {
         let of_steps = step as f32 / steps as f32;
         options.limits.time.map_or(of_steps, |limit| {
-            of_steps
-                .max(began.elapsed().as_secs_f32() / limit.as_secs_f32().max(f32::MIN_POSITIVE))
-                .min(1.0)
+            let limit = limit.as_secs_f32().max(f32::MIN_POSITIVE);
+            of_steps.max(began.elapsed().as_secs_f32() / limit).min(1.0)
         })
     };
     let mut step = 0_usize;
@@ -221,13 +213,11 @@ enum Goal<'a> {
 impl<'a> Goal<'a> {
     /// As training has it: classes for several of them and for log-odds, else numbers.
     fn new(stored: Option<wire::Task>, task: Task, labels: &'a [f32]) -> Self {
-        match task {
-            Task::Multiclass => Self::Classes(labels.iter().map(|&label| label as u16).collect()),
-            Task::Binary if stored == Some(Task::LOG_ODDS) => {
-                Self::Classes(labels.iter().map(|&label| label as u16).collect())
-            }
-            _ => Self::Values(labels),
+        let is_odds = task == Task::Binary && stored == Some(Task::LOG_ODDS);
+        if task == Task::Multiclass || is_odds {
+            return Self::Classes(labels.iter().map(|&label| label as u16).collect());
         }
+        Self::Values(labels)
     }
 
     /// Turns the outputs of a row into the negative derivative of its loss, up to a factor that is
@@ -270,10 +260,8 @@ fn gradient(
             out.iter_mut().zip(&sums).for_each(|(out, &sum)| *out = number(sum, scales.output()));
             goal.residual(k, &mut out)?;
             if has_relu {
-                out.iter_mut()
-                    .zip(&sums)
-                    .filter(|(_, sum)| **sum <= 0)
-                    .for_each(|(out, _)| *out = 0.0);
+                let idle = out.iter_mut().zip(&sums).filter(|(_, sum)| **sum <= 0);
+                idle.for_each(|(out, _)| *out = 0.0);
             }
             straight::add_gradient(&chain, &row, &given, &out, &mut deltas, &mut gradient)?;
         }

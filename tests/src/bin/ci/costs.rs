@@ -217,7 +217,7 @@ fn parse(core: &str, log: &str, counts: &str, models: &[&Drawn]) -> Result<Vec<T
 /// Where the prices of a kernel start among all that are fitted; both of blocks have one row.
 fn place(kernel: Kernel) -> usize {
     let kernel = if kernel == Kernel::ShortBlocks { Kernel::Blocks } else { kernel };
-    2 * Around::COUNT + Work::COUNT * kernel.place()
+    2 * Around::COUNT + Work::COUNT * kernel as usize
 }
 
 /// Instructions around layers of floats and of integers, and of each kernel.

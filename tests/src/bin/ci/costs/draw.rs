@@ -4,7 +4,7 @@
 use crate::cost::{Around, Core, Estimate, Kernel, Numbers, Work, float_work, integer_work};
 use tamis::base::rng::{Rng, stream};
 use tamis::infer::model::{self, Activation, Sum, WINDOW};
-use tamis::infer::price::PER_INSTRUCTION;
+use tamis::infer::price::{PER_INSTRUCTION, cost};
 use tamis::infer::quantised::{self, Encoding, Mask, Scales, Weights};
 use tamis::store::wire::{Aligned, Choice, QuantisedView, View};
 use tamis_tests::cases::Digest;
@@ -612,7 +612,8 @@ impl Drawn {
             |inputs, outputs| {
                 // The loop has ReLU, as a hidden layer; an estimate takes a last layer for one
                 // without.
-                let relu = Around::of_dense_floats(outputs, true).price(&core.prices().around[0]);
+                let relu = Around::of_dense_floats(outputs, true);
+                let relu = cost(&relu.0, &core.prices().around[0]);
                 let mut estimate = Estimate::of_dense(&[[inputs, outputs]], Numbers::Floats, core);
                 estimate.instructions += relu / PER_INSTRUCTION;
                 estimate

@@ -1,10 +1,10 @@
 //! The text of the generated table.
 
 use super::Instructions;
-use crate::cost::{Around, EXTRAS, Kernel, STRAIGHT, Work};
+use crate::cost::{Kernel, Work};
 use crate::ways::fit::Bytes;
 use std::fmt::Write as _;
-use tamis::infer::price::{COUNTS, PER_INSTRUCTION};
+use tamis::infer::price::PER_INSTRUCTION;
 
 /// Everything of one core.
 #[derive(Debug, Clone)]
@@ -20,13 +20,8 @@ pub(crate) fn text(command: &str, parts: &[Measured]) -> String {
     let mut text = format!(
         "//! Generated: what was measured of each core but the Cortex-M7, which runs the code of the Cortex-M4F.\n//!\n\
          //! Made by `{command}`.\n//! Do not edit: run that again.\n//!\n\
-         //! - a prediction: {}\n//! - a layer: {}\n//! - a chain besides: {}\n//! - code without
-         //!   tables: {}\n\n\
+         //! Prices are in the order of `Around`, `COUNTS`, `extras` and `Straight`.\n\n\
          use super::rows::{{Prices, Row}};\n\n#[rustfmt::skip]\npub(super) static TABLE: [Prices; {}] = [\n",
-        Around::NAMES.join(", "),
-        COUNTS.join(", "),
-        EXTRAS.join(", "),
-        STRAIGHT.join(", "),
         parts.len()
     );
     parts.iter().for_each(|part| text += &entry(part));
@@ -36,7 +31,7 @@ pub(crate) fn text(command: &str, parts: &[Measured]) -> String {
 /// The rows of the encodings as the core holds them.
 pub(crate) fn encodings(prices: &Instructions) -> [[u32; Work::COUNT]; 3] {
     [Kernel::Dense, Kernel::Mask, Kernel::Blocks].map(|kernel| {
-        let row = &prices.kernels[kernel.place()];
+        let row = &prices.kernels[kernel as usize];
         std::array::from_fn(|k| thousandths(row[k]) as u32)
     })
 }
@@ -50,10 +45,10 @@ fn entry(part: &Measured) -> String {
     for (at, kernel) in Kernel::ALL.iter().enumerate() {
         let _ = writeln!(
             text,
-            "            // {}\n            Row {{ instructions: {},\n                bytes: {:?} }},",
-            kernel.name(),
+            "            Row {{ instructions: {},\n                bytes: {:?} }}, // {}",
             list(&prices.kernels[at]),
-            bytes.kernels[at]
+            bytes.kernels[at],
+            kernel.name()
         );
     }
     let [floats, integers] = prices.around.each_ref().map(|prices| list(prices));
@@ -93,7 +88,7 @@ fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost::Core;
+    use crate::cost::{Around, Core};
     use tamis::infer::price::CORTEX_M4F;
 
     #[test]

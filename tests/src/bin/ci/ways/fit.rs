@@ -14,7 +14,7 @@ const MARGIN: f64 = 0.02;
 /// Of [`EXTRAS`], those that floats have: sums of several layers and of one, and one layer alone.
 const OF_FLOATS: [usize; 3] = [3, 4, 5];
 /// The last of them, another kernel, comes from models of two.
-const ANOTHER: usize = EXTRAS.len() - 1;
+const ANOTHER: usize = EXTRAS - 1;
 /// Hidden neurons of models whose buffers [`tamis::infer::model::zeros`] makes by few stores, by
 /// many, and by a routine.
 const BUFFERS: [usize; 3] = [12, 50, 90];
@@ -56,7 +56,7 @@ pub(crate) struct Entries(Vec<Entry>);
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Bytes {
     pub(crate) kernels: [[Pair; 2]; Kernel::ALL.len()],
-    pub(crate) extras: [[[Pair; 2]; EXTRAS.len()]; 2],
+    pub(crate) extras: [[[Pair; 2]; EXTRAS]; 2],
     pub(crate) shared: Pair,
     pub(crate) file: [Pair; 2],
     pub(crate) module: [Pair; 2],
@@ -263,10 +263,10 @@ impl Entries {
         }
         for (language, way) in LANGUAGES.into_iter().enumerate() {
             for kernel in Kernel::ALL {
-                bytes.kernels[kernel.place()][language] = own.kernel(kernel, way);
+                bytes.kernels[kernel as usize][language] = own.kernel(kernel, way);
             }
             for (at, numbers) in [Numbers::Floats, Numbers::Integers].into_iter().enumerate() {
-                for extra in 0..EXTRAS.len() {
+                for extra in 0..EXTRAS {
                     bytes.extras[at][extra][language] = own.extra(extra, numbers, way);
                 }
             }
@@ -276,7 +276,7 @@ impl Entries {
             let another = bytes.extras[1][ANOTHER][language][0];
             bytes.shared[language] = (sum(long, short)[0] + another - both[0]).max(0);
         }
-        bytes.kernels[Kernel::DenseFloats.place()] = [plain.map(|bytes| bytes as i64), [0; 2]];
+        bytes.kernels[Kernel::DenseFloats as usize] = [plain.map(|bytes| bytes as i64), [0; 2]];
         for (at, numbers) in [Numbers::Floats, Numbers::Integers].into_iter().enumerate() {
             bytes.file[at] = most(own.of(Role::File(numbers), Way::File));
             let embedded = own.of(Role::Module(numbers), Way::Embedded);
@@ -291,16 +291,16 @@ impl Entries {
     fn straight(&self, took: &[Taken]) -> [Vec<f64>; 2] {
         let of = || self.0.iter().zip(took).filter(|(entry, _)| entry.role == Role::Straight);
         let counts = |entry: &Entry| {
-            let none = [0; STRAIGHT.len()];
+            let none = [0; STRAIGHT];
             let counts =
                 entry.model.read(|_, _| none, |_| none, |view| Straight::of(view.model()).0);
             counts.map(|count| count as f64).to_vec()
         };
-        // Of RAM only what is in it: the prediction itself, layers, and what they give.
-        let held = |name: &str| ["prediction", "byte", "output", "sign"].contains(&name);
+        // Of RAM only what is in it: the prediction itself, bytes, what a sum adds, and outputs.
+        let held = |at: usize| [0, 6, 10, 11].contains(&at);
         let in_ram = |counts: &Vec<f64>| {
-            let counts = counts.iter().zip(STRAIGHT);
-            counts.map(|(&count, name)| if held(name) { count } else { 0.0 }).collect()
+            let counts = counts.iter().enumerate();
+            counts.map(|(at, &count)| if held(at) { count } else { 0.0 }).collect()
         };
         let code: Vec<Vec<f64>> = of().map(|(entry, _)| counts(entry)).collect();
         let ram: Vec<Vec<f64>> = code.iter().map(in_ram).collect();
@@ -376,7 +376,7 @@ mod tests {
                     (kernels, Chain::of_integers(view.model()))
                 },
             );
-            let mut expected = [0; EXTRAS.len()];
+            let mut expected = [0; EXTRAS];
             match entry.role {
                 Role::Kernel(kernel) => assert!(kernels[0] == kernel && kernels.len() == 2),
                 Role::Extra(extra, kernel) => {
