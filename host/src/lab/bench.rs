@@ -22,13 +22,13 @@ use tamis::operator::sensing::Sensing;
 
 /// What to measure.
 #[derive(Debug, Clone, Copy)]
-pub struct BenchOptions {
+pub(crate) struct BenchOptions {
     /// Rows of the data.
-    pub samples: usize,
+    pub(crate) samples: usize,
     /// Rounds, of which the fastest counts.
-    pub rounds: usize,
+    pub(crate) rounds: usize,
     /// Seed of the planted problems.
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
 impl Default for BenchOptions {
@@ -39,54 +39,51 @@ impl Default for BenchOptions {
 
 /// Figures of one run.
 #[derive(Debug, Clone, Serialize)]
-pub struct BenchReport {
+pub(crate) struct BenchReport {
     /// Hardware threads.
-    pub threads: usize,
+    pub(crate) threads: usize,
     /// One entry per problem size.
-    pub shapes: Vec<ShapeReport>,
+    pub(crate) shapes: Vec<ShapeReport>,
 }
 
 /// Figures of one problem size; every ratio is above 1 where the first is faster.
 #[derive(Debug, Clone, Serialize)]
-pub struct ShapeReport {
+pub(crate) struct ShapeReport {
     /// n, rows.
-    pub samples: usize,
+    pub(crate) samples: usize,
     /// d, inputs.
-    pub inputs: usize,
+    pub(crate) inputs: usize,
     /// m, hidden neurons.
-    pub hidden: usize,
+    pub(crate) hidden: usize,
     /// s, nonzero weights.
-    pub nnz: usize,
+    pub(crate) nnz: usize,
     /// Rate of the matrix product alone, one thread, in billions of operations a second (two per
     /// multiply-add).
-    pub gemm_gflops: f64,
+    pub(crate) gemm_gflops: f64,
     /// Rate of the whole gradient, gates included, one thread; dense operations as for the product.
-    pub gradient_gflops: f64,
+    pub(crate) gradient_gflops: f64,
     /// Gradient rate over product rate.
-    pub gradient_over_gemm: f64,
+    pub(crate) gradient_over_gemm: f64,
     /// Gradient on one thread over two threads, in seconds; null on a machine with one.
-    pub two_threads_over_one: Option<f64>,
+    pub(crate) two_threads_over_one: Option<f64>,
     /// Gradient of the core's reference operator over the blocked one's, in seconds.
-    pub blocked_over_reference: f64,
+    pub(crate) blocked_over_reference: f64,
     /// Rate of the restricted product `A_S^T A_S p`, one thread, in billions of multiply-adds on
     /// the support a second.
-    pub normal_gmacs: f64,
+    pub(crate) normal_gmacs: f64,
     /// Forty restricted products in a row over the same with the support's Gram matrix, in seconds,
     /// one thread; null where the matrix would take more than a few megabytes.
-    pub products_over_gram: Option<f64>,
+    pub(crate) products_over_gram: Option<f64>,
     /// Outputs and gates of a network of which one neuron has changed: all computed anew over those
     /// that reuse the activations held, in seconds, one thread.
-    pub anew_over_kept: f64,
+    pub(crate) anew_over_kept: f64,
 }
 
 /// Products in a row, as conjugate gradients need them on inputs that have a mean.
 const PRODUCTS: usize = 40;
 
 /// Measures every shape.
-///
-/// # Errors
-/// No rows or no rounds, too little memory, or a thread pool that cannot be started.
-pub fn run(options: &BenchOptions) -> Result<BenchReport> {
+pub(crate) fn run(options: &BenchOptions) -> Result<BenchReport> {
     if options.rounds == 0 {
         return Err(Error::new("there is nothing to measure")
             .expected("--rounds 1 or more")

@@ -103,9 +103,6 @@ pub(super) fn of_model(model: &Model<'_>) -> Option<Vec<Neuron>> {
 }
 
 /// What a model has of a planted network.
-///
-/// # Errors
-/// The bytes are no model.
 pub(super) fn measure(
     model: &[u8],
     planted: Option<&[Neuron]>,

@@ -10,29 +10,29 @@ use crate::{Error, Result};
 /// One figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Value {
+pub(crate) struct Value {
     /// How it was trained.
-    pub method: Method,
+    pub(crate) method: Method,
     /// Neurons of a hidden layer.
-    pub m: usize,
+    pub(crate) m: usize,
     /// Nonzero weights.
-    pub s: usize,
+    pub(crate) s: usize,
     /// In the metric of the part, of the one seed that is known or of seed 0.
-    pub value: f64,
+    pub(crate) value: f64,
     /// The same of further seeds, where they are known; not a number where the run diverged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub more: Vec<f64>,
+    pub(crate) more: Vec<f64>,
     /// Seconds that it took.
-    pub seconds: Option<f64>,
+    pub(crate) seconds: Option<f64>,
     /// Megabytes above what was resident before.
-    pub mb: Option<f64>,
+    pub(crate) mb: Option<f64>,
     /// What else there is to know.
-    pub note: Option<String>,
+    pub(crate) note: Option<String>,
 }
 
 impl Value {
     /// Of all seeds that are known.
-    pub fn all(&self) -> impl Iterator<Item = f64> + '_ {
+    pub(crate) fn all(&self) -> impl Iterator<Item = f64> + '_ {
         std::iter::once(self.value).chain(self.more.iter().copied())
     }
 
@@ -48,22 +48,19 @@ impl Value {
     /// assert_eq!(of(vec![29.1, 19.9]).median(), 29.1);
     /// assert!(of(vec![f64::NAN, f64::NAN]).median().is_nan());
     /// ```
-    #[must_use]
-    pub fn median(&self) -> f64 {
+    pub(crate) fn median(&self) -> f64 {
         let all = self.all().map(|v| if v.is_nan() { f64::NEG_INFINITY } else { v });
         median(all.collect()).filter(|middle| middle.is_finite()).unwrap_or(f64::NAN)
     }
 
     /// The median in words.
-    #[must_use]
-    pub fn text(&self, digits: usize) -> String {
+    pub(crate) fn text(&self, digits: usize) -> String {
         let median = self.median();
         if median.is_nan() { "diverged".to_owned() } else { format!("{median:.digits$}") }
     }
 
     /// What else there is to know.
-    #[must_use]
-    pub fn about(&self) -> String {
+    pub(crate) fn about(&self) -> String {
         let text = |v: f64| if v.is_nan() { "diverged".into() } else { v.to_string() };
         let seeds: Vec<String> = self.all().map(text).collect();
         let (last, list) = (seeds.len() - 1, seeds.join(", "));
@@ -74,11 +71,11 @@ impl Value {
 
 /// The figures of a part.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Known {
+pub(crate) struct Known {
     /// Printed in the paper.
-    pub published: Vec<Value>,
+    pub(crate) published: Vec<Value>,
     /// Measured of the authors' code.
-    pub reference: Vec<Value>,
+    pub(crate) reference: Vec<Value>,
 }
 
 #[derive(Deserialize)]
@@ -101,9 +98,6 @@ struct Entry {
 impl Known {
     /// The figures of a part of an experiment; none where nothing is known.
     ///
-    /// # Errors
-    /// None: the figures are part of the program, and tested.
-    ///
     /// ```
     /// use tamis_host::lab::experiment::{Method, known::Known};
     /// let known = Known::of("runtimes", "classes")?;
@@ -111,7 +105,7 @@ impl Known {
     /// assert_eq!(accuracy.value, 0.8873);
     /// # Ok::<(), tamis_host::Error>(())
     /// ```
-    pub fn of(experiment: &str, part: &str) -> Result<Self> {
+    pub(crate) fn of(experiment: &str, part: &str) -> Result<Self> {
         let file: File = toml::from_str(include_str!("../../../specs/known.toml"))
             .map_err(|error| Error::new("the known figures cannot be read").source(error))?;
         let name = format!("{experiment}/{part}");
@@ -124,8 +118,7 @@ impl Known {
     }
 
     /// The figure of a cell.
-    #[must_use]
-    pub fn find(values: &[Value], method: Method, m: usize, s: usize) -> Option<&Value> {
+    pub(crate) fn find(values: &[Value], method: Method, m: usize, s: usize) -> Option<&Value> {
         values.iter().find(|value| (value.method, value.m, value.s) == (method, m, s))
     }
 }

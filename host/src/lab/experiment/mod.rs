@@ -22,25 +22,26 @@
 //! | [`known`] | published figures, and those that were measured of the authors' code |
 //! | [`report`] | tables, heat maps, curves and one page |
 
-pub mod cell;
+pub(crate) mod cell;
 mod compare;
 mod course;
-pub mod environment;
+pub(crate) mod environment;
 pub mod figures;
-pub mod known;
+pub(crate) mod known;
 mod median;
 mod picture;
 mod planted;
-pub mod problem;
-pub mod record;
-pub mod report;
-pub mod runner;
-pub mod solve;
-pub mod spec;
-pub mod store;
-pub mod theory;
+pub(crate) mod problem;
+pub(crate) mod record;
+pub(crate) mod report;
+pub(crate) mod runner;
+pub(crate) mod solve;
+pub(crate) mod spec;
+pub(crate) mod store;
+pub(crate) mod theory;
 
-pub use cell::{Cell, Shard};
-pub use record::{Record, Status};
-pub use spec::{Data, Method, Part, Spec};
-pub use store::Store;
+pub use cell::Cell;
+pub(crate) use cell::Shard;
+pub(crate) use record::Record;
+pub use spec::Spec;
+pub(crate) use store::Store;

@@ -14,7 +14,7 @@ use crate::data::{DataFiles, Labels, Problem, Task};
 use crate::{Error, Result};
 
 /// The variable that names the folder of the data, where no flag does.
-pub const FOLDER_VARIABLE: &str = "TAMIS_DATA";
+pub(crate) const FOLDER_VARIABLE: &str = "TAMIS_DATA";
 /// Seed of drawn digits: the same images in all cells.
 const DIGITS_SEED: u64 = 0;
 /// Images of each digit of MNIST before the test part.
@@ -24,11 +24,11 @@ const MNIST_TEST: usize = 1000;
 
 /// The data set of a cell.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Set {
+pub(crate) struct Set {
     /// Rows to train on.
-    pub train: Problem,
+    pub(crate) train: Problem,
     /// Rows to test on, where there are some.
-    pub test: Option<Problem>,
+    pub(crate) test: Option<Problem>,
     /// The planted network, of one hidden layer and one output.
     pub(super) planted: Option<Vec<Neuron>>,
     /// Mean square of the noise on the labels of the test rows.
@@ -62,8 +62,7 @@ fn files(data: &Data) -> Vec<String> {
 }
 
 /// The files that a part needs, under the folder of the data.
-#[must_use]
-pub fn files_of(part: &Part) -> Vec<String> {
+pub(crate) fn files_of(part: &Part) -> Vec<String> {
     let pixels = part.variants.iter().any(|variant| variant.rows == Some(Distribution::Pixels));
     let chosen = part.variants.iter().filter_map(|variant| variant.picture);
     let cifar = matches!(part.data, Data::Image { from: Pictures::Cifar, .. });
@@ -85,10 +84,7 @@ fn found(folder: &Path, name: &str) -> PathBuf {
 }
 
 /// Checks that the files of a part are there.
-///
-/// # Errors
-/// One is not, or no folder is named; says where the originals are published.
-pub fn check_files(part: &Part, folder: Option<&Path>) -> Result<()> {
+pub(crate) fn check_files(part: &Part, folder: Option<&Path>) -> Result<()> {
     for name in files_of(part) {
         let path = folder.map(|folder| found(folder, &name));
         if path.as_deref().map_or(Ok(false), file::exists)? {
@@ -115,10 +111,7 @@ pub fn check_files(part: &Part, folder: Option<&Path>) -> Result<()> {
 }
 
 /// Makes or reads the data of a cell.
-///
-/// # Errors
-/// A file is missing or damaged, or the data do not fit in memory.
-pub fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Set> {
+pub(crate) fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Set> {
     check_files(part, folder)?;
     let folder = folder.unwrap_or(Path::new("."));
     let task = part.data.task();

@@ -36,7 +36,7 @@ const RECOVERED: f64 = 1e-8;
 
 /// How a cell ended.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ending {
+pub(crate) enum Ending {
     /// There is a result.
     Solved(Box<Solved>),
     /// There can be none; why.
@@ -44,10 +44,13 @@ pub enum Ending {
 }
 
 /// Trains a cell on its data.
-///
-/// # Errors
-/// Those of the run: a size out of bounds, steps that diverge, or the run was ended.
-pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) -> Result<Ending> {
+pub(crate) fn solve(
+    part: &Part,
+    cell: &Cell,
+    set: Set,
+    threads: usize,
+    stop: &Stop,
+) -> Result<Ending> {
     if let Some(why) = skipped(&set.train) {
         return Ok(Ending::Skipped(why));
     }
@@ -89,10 +92,7 @@ pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) ->
 }
 
 /// Measures a cell that checks the theory; its data are made from its seed.
-///
-/// # Errors
-/// Steps that diverge, want of memory, or the run was ended.
-pub fn check(part: &Part, cell: &Cell, threads: usize, stop: &Stop) -> Result<Ending> {
+pub(crate) fn check(part: &Part, cell: &Cell, threads: usize, stop: &Stop) -> Result<Ending> {
     let mut solved = theory::measure(part, cell, threads, stop)?;
     solved.rss_peak_bytes = base::peak_rss_bytes();
     Ok(Ending::Solved(Box::new(solved)))

@@ -141,8 +141,8 @@ impl Grid {
 /// The values of a part along an axis, rising; those of impossible sizes included.
 fn values(part: &Part, axis: Axis) -> Vec<usize> {
     let mut values = match axis {
-        Axis::M => part.axes()[0].clone(),
-        Axis::S => part.axes()[1].clone(),
+        Axis::M => part.m.clone(),
+        Axis::S => part.s.clone(),
         _ => part.points().into_iter().map(|at| axis.at(at)).collect(),
     };
     values.sort_unstable();

@@ -3,6 +3,7 @@
 use super::table::{Item, Table};
 use super::view::{Experiment, View};
 use super::{pictures, tables, verdicts};
+use crate::lab::plot::escape;
 
 /// Narrow screens scroll wide tables on their own; the page itself never moves sideways.
 const STYLE: &str = include_str!("page.css");
@@ -113,8 +114,4 @@ fn table(table: &Table) -> String {
         escape(&table.title),
         table.rows.iter().map(row).collect::<String>()
     )
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -2,9 +2,10 @@
 //! page.
 
 use super::super::known::{Known, Value};
+use super::super::record::one_line;
 use super::super::spec::{Method, Point};
 use super::axes::{self, Axis};
-use super::table::{Item, Table, listed, one_line, plain};
+use super::table::{Item, Table, listed, plain};
 use super::view::{Experiment, Stats, View, number};
 use super::{checks, summary, verdicts};
 

@@ -375,7 +375,7 @@ mod tests {
             variant: None,
             seed: 0,
         };
-        let record = Record::new(&cell, crate::lab::experiment::Status::Done, 1, None);
+        let record = Record::new(&cell, Status::Done, 1, None);
         let ended = |curve: Vec<(f64, f64)>, live: Vec<usize>| {
             why(&Solved { live, passes: 100.0, curve, ..Solved::default() }, &record)
         };

@@ -21,7 +21,7 @@ pub(super) struct Experiment {
 
 impl Experiment {
     pub(super) fn read(store: &Store) -> Result<Self> {
-        let spec = store.spec().clone();
+        let spec = store.spec.clone();
         let records = store.records()?;
         let view = |part: &Part| {
             let records = records.iter().filter(|record| record.cell.part == part.name);
@@ -29,7 +29,8 @@ impl Experiment {
             Ok(View { part: part.clone(), records: records.cloned().collect(), known })
         };
         let views = spec.part.iter().map(view).collect::<Result<Vec<_>>>()?;
-        let (version, environment) = (store.version().to_owned(), store.environment().clone());
+        let (version, environment) =
+            (store.folder.version.to_owned(), store.folder.environment.clone());
         Ok(Self { name: spec.name.clone(), spec, version, environment, views })
     }
 

@@ -10,16 +10,16 @@ use super::metric::Metric;
 /// `[STATISTIC ]QUANTITY[ >= NUMBER]`, such as `least psnr`, `seconds` or `psnr >= 120`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Column {
+pub(crate) struct Column {
     /// What of the seeds is shown.
-    pub statistic: Statistic,
+    pub(crate) statistic: Statistic,
     /// Of what.
-    pub quantity: Quantity,
+    pub(crate) quantity: Quantity,
 }
 
 /// What is shown of the seeds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Statistic {
+pub(crate) enum Statistic {
     /// How many seeds have it, of how many; the default of metrics that are yes or no.
     Count,
     /// The median; the default of the others.
@@ -38,7 +38,7 @@ pub enum Statistic {
 
 /// What is recorded of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quantity {
+pub(crate) enum Quantity {
     /// A metric; PSNR and accuracy on the rows of the part.
     Of(Metric),
     /// PSNR or accuracy on the test rows.
@@ -71,7 +71,7 @@ const STATISTICS: [(&str, Statistic); 5] = [
 
 impl Quantity {
     /// The recipe, the one quantity that is no number.
-    pub const RECIPE: Self = Self::Recorded("recipe");
+    pub(crate) const RECIPE: Self = Self::Recorded("recipe");
 
     fn parse(name: &str) -> Option<Self> {
         let metric = |name: &str| Metric::all().find(|metric| metric.name() == name);
@@ -93,8 +93,7 @@ impl Quantity {
     }
 
     /// As people read it, and digits behind the point.
-    #[must_use]
-    pub fn shown(self) -> (String, usize) {
+    pub(crate) fn shown(self) -> (String, usize) {
         match self {
             Self::Of(metric) => (metric.title().into(), metric.digits().1),
             Self::Test(metric) => (format!("{} on test rows", metric.title()), metric.digits().1),
@@ -123,8 +122,7 @@ impl Statistic {
 
 impl Column {
     /// As people read it.
-    #[must_use]
-    pub fn title(self) -> String {
+    pub(crate) fn title(self) -> String {
         let (title, _) = self.quantity.shown();
         match self.statistic {
             Statistic::Count => title,

@@ -9,19 +9,16 @@ use crate::{Error, Result};
 
 /// What rows and generators give (paper IHT, Assumption 2).
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Assumption {
+pub(crate) struct Assumption {
     /// `min_i |{k: x_k·h_i > 0}| / n`, 0 to 1.
-    pub eps: f64,
+    pub(crate) eps: f64,
     /// `min_{i ≠ i'}` of the fraction of the rows on which the gates i and i' differ; 1 where there
     /// is one generator.
-    pub gamma: f64,
+    pub(crate) gamma: f64,
 }
 
 /// Measures n×d rows against m gates, in m·n bits of memory and m²·n/64 steps.
-///
-/// # Errors
-/// The rows are bytes.
-pub fn measure(data: &Matrix, gates: Gates<'_>, count: usize) -> Result<Assumption> {
+pub(crate) fn measure(data: &Matrix, gates: Gates<'_>, count: usize) -> Result<Assumption> {
     let Values::F32(values) = &data.values else {
         return Err(Error::new("the rows are bytes")
             .expected("floats")
@@ -58,8 +55,7 @@ pub fn measure(data: &Matrix, gates: Gates<'_>, count: usize) -> Result<Assumpti
 /// What gamma comes to on ever more standard normal rows: the smallest angle between two
 /// generators, in units of π. Two gates differ where a row falls between their hyperplanes. eps
 /// comes to 1/2.
-#[must_use]
-pub fn limit(generators: &Generators) -> f64 {
+pub(crate) fn limit(generators: &Generators) -> f64 {
     let nearest = |i: usize| (0..i).map(|other| generators.angle(i, other)).fold(1.0, f64::min);
     (0..generators.len()).into_par_iter().map(nearest).reduce(|| 1.0, f64::min)
 }

@@ -18,16 +18,16 @@ const ITERATIONS: u32 = 120;
 
 /// Extreme eigenvalues over some supports.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Extremes {
+pub(crate) struct Extremes {
     /// The smallest.
-    pub alpha: f64,
+    pub(crate) alpha: f64,
     /// The largest.
-    pub beta: f64,
+    pub(crate) beta: f64,
 }
 
 /// Which supports of s columns to look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Supports {
+pub(crate) enum Supports {
     /// Any s of all columns.
     Random,
     /// The columns of one input in as many random neurons as there are, then those of the next one:
@@ -36,10 +36,7 @@ pub enum Supports {
 }
 
 /// Extreme eigenvalues over `draws` supports of s columns.
-///
-/// # Errors
-/// s is above the number of columns.
-pub fn extremes<S: HostSensing<Source = Infallible>>(
+pub(crate) fn extremes<S: HostSensing<Source = Infallible>>(
     sensing: &mut S,
     gates: Gates<'_>,
     kind: Supports,
@@ -87,8 +84,7 @@ fn aligned(d: usize, m: usize, s: usize, seed: u64, draw: u32) -> Vec<u32> {
 /// Where the eigenvalues of s independent unit columns of n rows end (Marchenko and Pastur):
 /// `(1 ∓ sqrt(s/n))²`; the lower end is 0 from s = n on. The deviations in Lemma 1 have this form,
 /// `1 ∓ C sqrt(s/n)` with logarithms in C.
-#[must_use]
-pub fn independent(s: usize, rows: f64) -> Extremes {
+pub(crate) fn independent(s: usize, rows: f64) -> Extremes {
     let deviation = (s as f64 / rows).sqrt();
     Extremes { alpha: (1.0 - deviation).max(0.0).powi(2), beta: (1.0 + deviation).powi(2) }
 }

@@ -35,9 +35,6 @@ const RECOVERED: f64 = 1e-3;
 const GOAL: f64 = 1e-8;
 
 /// Measures a cell.
-///
-/// # Errors
-/// Steps that diverge, want of memory, or the run was ended.
 pub(in crate::lab::experiment) fn measure(
     part: &Part,
     cell: &Cell,

@@ -17,10 +17,10 @@
 //! | [`curvature`] | alpha and beta over random supports, and over those that one input spans |
 //! | [`recovery`] | a planted vector recovered step by step; the line through the logarithm of the loss |
 
-pub mod assumption;
-pub mod curvature;
-pub mod generators;
+pub(crate) mod assumption;
+pub(crate) mod curvature;
+pub(crate) mod generators;
 mod measure;
-pub mod recovery;
+pub(crate) mod recovery;
 
 pub(super) use measure::measure;
