@@ -96,6 +96,11 @@ struct Entry {
 }
 
 impl Known {
+    /// Both lists, with their sources as reports call them.
+    pub(crate) fn sources(&self) -> [(&'static str, &[Value]); 2] {
+        [("published", &self.published), ("authors' code", &self.reference)]
+    }
+
     /// The figures of a part of an experiment; none where nothing is known.
     ///
     /// ```

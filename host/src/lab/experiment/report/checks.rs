@@ -4,7 +4,7 @@
 use super::super::median::median;
 use super::super::record::Record;
 use super::super::spec::{Data, Directions, Method, Metric, Point};
-use super::axes::Axis;
+use super::axes::{Axis, by_size};
 use super::table::{Item, Table, listed};
 use super::view::{View, number, spread};
 use crate::lab::plot::{self, Line, Measure};
@@ -241,24 +241,21 @@ pub(super) fn table(view: &View) -> Table {
     let columns: Vec<Metric> = Metric::all()
         .filter(|metric| methods.iter().any(|method| method.measures(&part.data).contains(metric)))
         .collect();
-    let mut head = Axis::heads(part);
-    head.push("method".into());
-    head.extend(columns.iter().map(|metric| metric.title().to_owned()));
-    head.push("seconds".into());
+    let titles = columns.iter().map(|metric| metric.title());
+    let heads = std::iter::once("method").chain(titles).chain(["seconds"]).map(str::to_owned);
     let row = |at: Point, method: Method| {
-        let mut row = Axis::items(part, at);
-        row.push(method.title().into());
+        let mut row: Vec<Item> = vec![method.title().into()];
         row.extend(columns.iter().map(|metric| {
             let measured = value(view, method, at, *metric);
-            Item::from(measured.map_or(String::new(), |value| shown(value, metric.digits().1)))
+            Item::from(measured.map(|value| shown(value, metric.digits().1)).unwrap_or_default())
         }));
         let seconds = median(view.solved(method, at).map(|solved| solved.seconds).collect());
-        row.push(seconds.map_or(String::new(), |seconds| number(seconds, 2)).into());
+        row.push(seconds.map(|seconds| number(seconds, 2)).unwrap_or_default().into());
         row
     };
-    let points = part.points().into_iter();
-    let rows = points.flat_map(|at| methods.iter().map(move |&method| row(at, method)));
-    Table::new("Measured", note(view), head, rows.collect())
+    by_size(part, ["Measured", &note(view)], heads, |at| {
+        methods.iter().map(|&method| row(at, method)).collect::<Vec<_>>()
+    })
 }
 
 /// A number of either size in few letters.

@@ -109,7 +109,7 @@ pub(super) fn curves(view: &View) -> Vec<(String, String)> {
             let curve = &view.first_seed(method, at)?.curve;
             (curve.len() > 1).then(|| (method, stretched(&smooth(curve))))
         };
-        view.trained().filter_map(line).collect()
+        view.trained().into_iter().filter_map(line).collect()
     };
     let draw = |at: Point| {
         let lines = lines(at);
@@ -138,7 +138,7 @@ pub(super) fn reconstructions(view: &View) -> Vec<(String, &str)> {
             let text = format!("{}, {}{db}", method.title(), place(&view.part, at));
             solved.picture.as_deref().map(|picture| (text, picture))
         };
-        view.trained().filter_map(one).collect::<Vec<_>>()
+        view.trained().into_iter().filter_map(one).collect::<Vec<_>>()
     };
     let points = view.part.points().into_iter().filter(|&at| !own(at).is_empty()).collect();
     spread(points, CURVES).into_iter().flat_map(own).collect()

@@ -45,6 +45,12 @@ impl Table {
         (0..self.head.len()).map(column).collect()
     }
 
+    /// As Markdown after its note, without its title.
+    pub(super) fn noted_markdown(&self) -> String {
+        let note = plain(&self.note);
+        if note.is_empty() { self.markdown() } else { format!("{note}\n\n{}", self.markdown()) }
+    }
+
     /// As Markdown, without its title and note.
     pub(super) fn markdown(&self) -> String {
         let line = |items: Vec<String>| format!("| {} |\n", items.join(" | "));

@@ -80,6 +80,7 @@ pub(super) struct View {
 }
 
 /// What the seeds of a cell gave together.
+#[derive(Default)]
 pub(super) struct Stats {
     /// Of the seeds that have a result.
     pub(super) values: Vec<(u64, f64)>,
@@ -199,8 +200,8 @@ impl View {
     }
 
     /// Methods that train.
-    pub(super) fn trained(&self) -> impl Iterator<Item = Method> {
-        self.part.methods.iter().copied().filter(|method| !method.is_constant())
+    pub(super) fn trained(&self) -> Vec<Method> {
+        self.part.methods.iter().copied().filter(|method| !method.is_constant()).collect()
     }
 }
 
@@ -272,12 +273,7 @@ mod tests {
         let stats = |values: &[f64], lost: &[Status]| Stats {
             values: values.iter().zip(0..).map(|(value, seed)| (seed, *value)).collect(),
             lost: lost.iter().zip(10..).map(|(status, seed)| (seed, *status)).collect(),
-            limited: false,
-            seconds: None,
-            passes: None,
-            heap: None,
-            budget: None,
-            dense: None,
+            ..Stats::default()
         };
         assert_eq!(stats(&[3.0, 1.0, 2.0], &[]).spread(1), "2.0 (1.0 to 3.0)");
         assert_eq!(

@@ -64,6 +64,11 @@ impl Method {
         METHODS[self as usize].2
     }
 
+    /// What heads of columns call it beside a known figure.
+    pub(crate) const fn short(self) -> &'static str {
+        if self.is_dense() { "IMP" } else { "IHT" }
+    }
+
     /// Whether it looks at nothing but the labels.
     pub(crate) const fn is_constant(self) -> bool {
         matches!(self, Self::Zero | Self::Mean)
