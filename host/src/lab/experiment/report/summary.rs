@@ -1,7 +1,9 @@
 //! The summary table of a part, with the columns that its spec names; and a page of nothing but
 //! these.
 
-use super::super::median::median;
+use std::collections::BTreeSet;
+
+use super::super::median::{mean, median};
 use super::super::record::Solved;
 use super::super::spec::{Column, Method, Metric, Point, Quantity, Rows, Statistic};
 use super::axes::{Grid, by_size};
@@ -48,28 +50,27 @@ pub(super) fn table(view: &View) -> Option<Table> {
 /// What a column shows of the seeds.
 fn shown(view: &View, solved: &[&Solved], column: Column) -> String {
     if column.quantity == Quantity::RECIPE {
-        let mut names: Vec<&str> = solved.iter().map(|solved| solved.recipe.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        return names.join(", ");
+        return listed(solved.iter().map(|solved| &solved.recipe).collect::<BTreeSet<_>>());
     }
-    let values: Vec<f64> =
-        solved.iter().filter_map(|solved| value(view, solved, column.quantity)).collect();
+    let values = solved.iter().filter_map(|solved| value(view, solved, column.quantity));
+    let values: Vec<f64> = values.collect();
     let count = |least: f64| {
-        format!("{} of {}", values.iter().filter(|v| **v >= least).count(), solved.len())
+        let count = values.iter().filter(|value| **value >= least).count();
+        (!values.is_empty()).then(|| format!("{count} of {}", solved.len()))
     };
     let text = |value: f64| number(column.quantity, value);
-    let found = match column.statistic {
-        _ if values.is_empty() => None,
-        Statistic::Count => Some(count(1.0)),
-        Statistic::Reaches(least) => Some(count(least)),
+    let shown = match column.statistic {
+        Statistic::Count => count(1.0),
+        Statistic::Reaches(least) => count(least),
         Statistic::Median => median(values).map(text),
-        Statistic::Mean => Some(text(values.iter().sum::<f64>() / values.len() as f64)),
+        Statistic::Mean => mean(&values).map(text),
         Statistic::Least => values.into_iter().reduce(f64::min).map(text),
         Statistic::Most => values.into_iter().reduce(f64::max).map(text),
-        Statistic::Each => Some(listed(values.into_iter().map(text))),
+        Statistic::Each => {
+            Some(listed(values.into_iter().map(text))).filter(|text| !text.is_empty())
+        }
     };
-    found.unwrap_or_else(|| "–".to_owned())
+    shown.unwrap_or_else(|| "–".to_owned())
 }
 
 /// Fractions in percent.
@@ -104,7 +105,7 @@ fn value(view: &View, solved: &Solved, quantity: Quantity) -> Option<f64> {
 pub(super) fn markdown(experiments: &[Experiment]) -> String {
     let mut text = String::new();
     for experiment in experiments {
-        let (spec, env) = (&experiment.spec, &experiment.environment);
+        let (spec, env) = (&experiment.spec, &experiment.folder.environment);
         let profile = match spec.resolved.as_str() {
             "paper" => String::new(),
             other => format!(" --profile {other}"),
