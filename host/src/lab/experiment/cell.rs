@@ -8,9 +8,7 @@ use crate::{Error, Result};
 /// What a cell is; the cells of a spec are all different.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Name of its part.
     pub(crate) part: String,
-    /// How it is trained.
     pub(crate) method: Method,
     /// Neurons of a hidden layer; 0 for a constant predictor of labels that are the same in all
     /// cells.
@@ -26,7 +24,6 @@ pub struct Cell {
     /// What it is trained with, where the part has several variants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) variant: Option<String>,
-    /// Its seed.
     pub(crate) seed: u64,
 }
 
@@ -89,20 +86,20 @@ impl Spec {
 
 fn cells(part: &Part) -> Vec<Cell> {
     let fixed = |method: Method| method.is_constant() && part.data.is_fixed();
+    let (constants, methods): (Vec<Method>, Vec<Method>) =
+        part.methods.iter().partition(|&&method| fixed(method));
     let cell = |method, m, s, seed| {
         let part = part.name.clone();
         Cell { part, method, m, s, n: None, d: None, variant: None, seed }
     };
-    let constants = part.methods.iter().filter(|&&method| fixed(method));
-    let mut cells: Vec<Cell> = constants.map(|&method| cell(method, 0, 0, part.seeds[0])).collect();
+    let mut cells: Vec<Cell> =
+        constants.into_iter().map(|method| cell(method, 0, 0, part.seeds[0])).collect();
     for at in part.points() {
         let n = (!part.n.is_empty()).then_some(at.n);
         let d = (!part.d.is_empty()).then_some(at.d);
-        let variant =
-            part.variants.get(at.variant).map(|of| of.name.clone()).filter(|name| !name.is_empty());
+        let variant = Some(part.variant(at).name).filter(|name| !name.is_empty());
         for &seed in &part.seeds {
-            let methods = part.methods.iter().filter(|&&method| !fixed(method));
-            cells.extend(methods.map(|&method| {
+            cells.extend(methods.iter().map(|&method| {
                 let variant = variant.clone();
                 Cell { n, d, variant, ..cell(method, at.m, at.s, seed) }
             }));
@@ -122,13 +119,6 @@ pub(crate) struct Shard {
 
 impl Shard {
     /// Reads `I/N`; nothing where the text has another form.
-    ///
-    /// ```
-    /// use tamis_host::lab::experiment::Shard;
-    /// assert_eq!(Shard::parse("2/8").unwrap(), Some(Shard { index: 2, of: 8 }));
-    /// assert_eq!(Shard::parse("planted-paper-m1-s1-seed0").unwrap(), None);
-    /// assert!(Shard::parse("0/8").is_err());
-    /// ```
     pub(crate) fn parse(text: &str) -> Result<Option<Self>> {
         let Some((index, of)) = text.split_once('/') else { return Ok(None) };
         match (index.trim().parse(), of.trim().parse()) {
@@ -144,5 +134,18 @@ impl Shard {
     /// each time from the next one on, so that every shard has cells of every size and method.
     pub(crate) const fn has(&self, at: usize) -> bool {
         (at % self.of + at / self.of) % self.of == self.index - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_are_told_from_names() {
+        let shard = Shard::parse("2/8").unwrap().unwrap();
+        assert_eq!((shard.index, shard.of), (2, 8));
+        assert_eq!(Shard::parse("planted-paper-m1-s1-seed0").unwrap(), None);
+        assert!(Shard::parse("0/8").is_err());
     }
 }

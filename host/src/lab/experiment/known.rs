@@ -11,43 +11,28 @@ use crate::{Error, Result};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Value {
-    /// How it was trained.
     pub(crate) method: Method,
-    /// Neurons of a hidden layer.
     pub(crate) m: usize,
-    /// Nonzero weights.
     pub(crate) s: usize,
     /// In the metric of the part, of the one seed that is known or of seed 0.
     pub(crate) value: f64,
     /// The same of further seeds, where they are known; not a number where the run diverged.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) more: Vec<f64>,
-    /// Seconds that it took.
+    #[serde(default)]
+    more: Vec<f64>,
     pub(crate) seconds: Option<f64>,
     /// Megabytes above what was resident before.
-    pub(crate) mb: Option<f64>,
-    /// What else there is to know.
-    pub(crate) note: Option<String>,
+    mb: Option<f64>,
+    note: Option<String>,
 }
 
 impl Value {
     /// Of all seeds that are known.
-    pub(crate) fn all(&self) -> impl Iterator<Item = f64> + '_ {
+    fn all(&self) -> impl Iterator<Item = f64> + '_ {
         std::iter::once(self.value).chain(self.more.iter().copied())
     }
 
     /// The median of these; a run that diverged is below all others. Not a number where that is the
     /// median.
-    ///
-    /// ```
-    /// use tamis_host::lab::experiment::{Method, known::Value};
-    /// let text = "method = 'paper'\nm = 10\ns = 10\nvalue = 41.0";
-    /// let one: Value = toml::from_str(text).unwrap();
-    /// let of = |more| Value { more, ..one.clone() };
-    /// assert_eq!(one.method, Method::Paper);
-    /// assert_eq!(of(vec![29.1, 19.9]).median(), 29.1);
-    /// assert!(of(vec![f64::NAN, f64::NAN]).median().is_nan());
-    /// ```
     pub(crate) fn median(&self) -> f64 {
         let all = self.all().map(|v| if v.is_nan() { f64::NEG_INFINITY } else { v });
         median(all.collect()).filter(|middle| middle.is_finite()).unwrap_or(f64::NAN)
@@ -63,15 +48,18 @@ impl Value {
     pub(crate) fn about(&self) -> String {
         let text = |v: f64| if v.is_nan() { "diverged".into() } else { v.to_string() };
         let seeds: Vec<String> = self.all().map(text).collect();
-        let (last, list) = (seeds.len() - 1, seeds.join(", "));
+        let (last, list) = (self.more.len(), seeds.join(", "));
         let seeds = (last > 0).then(|| format!("seeds 0 to {last}: {list}"));
         [self.note.clone(), seeds].into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 }
 
-/// The figures of a part.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// The figures of some parts.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub(crate) struct Known {
+    /// `experiment/part`, for which they hold.
+    parts: Vec<String>,
     /// Printed in the paper.
     pub(crate) published: Vec<Value>,
     /// Measured of the authors' code.
@@ -79,20 +67,8 @@ pub(crate) struct Known {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct File {
-    value: Vec<Entry>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Entry {
-    /// `experiment/part`, for which it holds.
-    parts: Vec<String>,
-    #[serde(default)]
-    published: Vec<Value>,
-    #[serde(default)]
-    reference: Vec<Value>,
+    value: Vec<Known>,
 }
 
 impl Known {
@@ -101,21 +77,17 @@ impl Known {
         [("published", &self.published), ("authors' code", &self.reference)]
     }
 
-    /// The figures of a part of an experiment; none where nothing is known.
-    ///
-    /// ```
-    /// use tamis_host::lab::experiment::{Method, known::Known};
-    /// let known = Known::of("runtimes", "classes")?;
-    /// let accuracy = Known::find(&known.published, Method::Paper, 10, 1000).unwrap();
-    /// assert_eq!(accuracy.value, 0.8873);
-    /// # Ok::<(), tamis_host::Error>(())
-    /// ```
-    pub(crate) fn of(experiment: &str, part: &str) -> Result<Self> {
+    fn read() -> Result<Vec<Self>> {
         let file: File = toml::from_str(include_str!("../../../specs/known.toml"))
             .map_err(|error| Error::new("the known figures cannot be read").source(error))?;
+        Ok(file.value)
+    }
+
+    /// The figures of a part of an experiment; none where nothing is known.
+    pub(crate) fn of(experiment: &str, part: &str) -> Result<Self> {
         let name = format!("{experiment}/{part}");
         let mut known = Self::default();
-        for entry in file.value.into_iter().filter(|entry| entry.parts.contains(&name)) {
+        for entry in Self::read()?.into_iter().filter(|entry| entry.parts.contains(&name)) {
             known.published.extend(entry.published);
             known.reference.extend(entry.reference);
         }
@@ -134,9 +106,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_median_is_of_all_seeds_and_diverged_ones_are_below() {
+        let known = Known::of("runtimes", "classes").unwrap();
+        let one = Known::find(&known.published, Method::Paper, 10, 1000).unwrap();
+        assert_eq!(one.value, 0.8873);
+        let of = |more| Value { value: 41.0, more, ..one.clone() };
+        assert_eq!(of(vec![29.1, 19.9]).median(), 29.1);
+        assert!(of(vec![f64::NAN, f64::NAN]).median().is_nan());
+    }
+
+    #[test]
     fn every_known_figure_is_a_cell_of_the_full_grid() {
-        let file: File = toml::from_str(include_str!("../../../specs/known.toml")).unwrap();
-        for entry in &file.value {
+        for entry in Known::read().unwrap() {
             let parts: Vec<_> = entry.parts.iter().map(|name| part(name)).collect();
             for value in entry.published.iter().chain(&entry.reference) {
                 let at = format!("{:?}: {value:?}", entry.parts);

@@ -23,17 +23,14 @@ pub(crate) struct Quality {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Solved {
-    /// The recipe of `tamis train` that did it; none where nothing is trained.
+    /// The recipe of `tamis train` that did it; empty where nothing is trained.
     pub(crate) recipe: String,
-    /// On the rows trained on; none where nothing is trained.
     #[serde(default)]
     pub(crate) train: Option<Quality>,
-    /// On the test rows, where there are some.
     pub(crate) test: Option<Quality>,
-    /// What a check of the theory has measured, and of planted networks how much was found.
+    /// What a check has measured, and how much of a planted network was found.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) measured: BTreeMap<Metric, f64>,
-    /// Nonzeros of the model.
     pub(crate) nnz: usize,
     /// Neurons of each hidden layer that count.
     pub(crate) live: Vec<usize>,
@@ -43,10 +40,9 @@ pub(crate) struct Solved {
     pub(crate) passes: f64,
     /// Which limit of the part ended it.
     pub(crate) limit: Option<String>,
-    /// The most bytes of the heap that training had at once, above what was there before it with
-    /// the data loaded; measured.
+    /// The peak of the heap above what was there with the data loaded; measured.
     pub(crate) heap_peak_bytes: Option<u64>,
-    /// The most memory of the process, loading of the data included; measured.
+    /// The peak of the process, loading included; measured.
     pub(crate) rss_peak_bytes: Option<u64>,
     /// Samples and labels trained on.
     pub(crate) data_bytes: u64,
@@ -54,15 +50,13 @@ pub(crate) struct Solved {
     pub(crate) state_bytes: Option<u64>,
     /// All else of the training; by formula.
     pub(crate) workspace_bytes: Option<u64>,
-    /// What a typical dense implementation takes, activations of a batch included; by formula, for
-    /// IMP.
+    /// What a typical dense implementation takes; by formula, for IMP.
     pub(crate) dense_bytes: Option<u64>,
     /// The `.tamis` file.
     pub(crate) model_bytes: Option<u64>,
     /// Passes and the loss of a step, thinned.
     pub(crate) curve: Vec<(f64, f64)>,
-    /// Of a picture, for the first seed: the picture and beside it what the network makes of it, a
-    /// PNG file in hexadecimal digits.
+    /// A picture and what the network makes of it, a PNG file in hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) picture: Option<String>,
     /// The model, until it is tested; never stored.
@@ -96,20 +90,14 @@ impl Status {
 /// The record of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
-    /// Its name.
     pub(crate) id: String,
-    /// What it was.
     #[serde(flatten)]
     pub(crate) cell: Cell,
-    /// How it ended.
     pub(crate) status: Status,
     /// Why, where there is no result.
     pub(crate) reason: Option<String>,
-    /// What it gave.
     pub(crate) solved: Option<Solved>,
-    /// Threads that it had.
     pub(crate) threads: usize,
-    /// The version of tamis.
     pub(crate) version: String,
     /// The commit of its sources, as far as it can be known.
     pub(crate) commit: Option<String>,
@@ -121,7 +109,6 @@ pub(super) fn one_line(text: &str) -> String {
 }
 
 impl Record {
-    /// Of a cell that ended in some way, with threads and commit.
     pub(crate) fn new(cell: &Cell, status: Status, threads: usize, commit: Option<String>) -> Self {
         let (id, cell) = (cell.id(), cell.clone());
         let version = env!("CARGO_PKG_VERSION").to_owned();

@@ -101,43 +101,27 @@ impl Method {
 pub(crate) enum Data {
     /// Labels of a random sparse network of the cell's sizes on standard normal rows.
     Planted {
-        /// Rows to train on.
         samples: usize,
-        /// Columns, d.
         inputs: usize,
-        /// Outputs, c.
         outputs: usize,
         /// Further rows to test on.
         test: usize,
     },
     /// MNIST: so many images of each class, in order.
     Mnist {
-        /// Digits; two are a binary task.
+        /// Two are a binary task.
         classes: Vec<u8>,
-        /// Images of each class to train on.
         train: usize,
-        /// Images of each class to test on, at most.
         test: usize,
         /// Whether to test on the first of the 10000 in place of the next images.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         official: bool,
     },
     /// Drawn digits in place of MNIST, from a fixed seed.
-    Digits {
-        /// Pixels of a side.
-        side: usize,
-        /// Digits; two are a binary task.
-        classes: Vec<u8>,
-        /// Images of each class to train on.
-        train: usize,
-        /// Images of each class to test on.
-        test: usize,
-    },
+    Digits { side: usize, classes: Vec<u8>, train: usize, test: usize },
     /// One picture: places to brightness.
     Image {
-        /// Which pictures.
         from: Pictures,
-        /// Which of them, from 0.
         index: usize,
         /// Fourier features of a place.
         features: usize,
@@ -147,24 +131,17 @@ pub(crate) enum Data {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         channel_deviation: Option<f64>,
     },
-    /// Gates of fixed generators on standard normal rows, for checks of the theory.
+    /// Gates of fixed generators on standard normal rows, for checks of the theory. Rows and inputs
+    /// hold where the part has no axis of them.
     Gates {
-        /// Rows, n, where the part has no axis of them.
         samples: usize,
-        /// Columns, d, where the part has no axis of them.
         inputs: usize,
-        /// Which generators.
         generators: Directions,
         /// Nonzeros of a generator, k, and of a planted neuron.
         weights: usize,
     },
     /// Measurements `y = G x` of sparse vectors, for checks of the theory.
-    Gaussian {
-        /// Measurements, n, where the part has no axis of them.
-        samples: usize,
-        /// Entries of x, where the part has no axis of them.
-        inputs: usize,
-    },
+    Gaussian { samples: usize, inputs: usize },
 }
 
 /// How many sign patterns of k of d inputs there are, `C(d, k) 2^k` (paper IHT, Theorem 7); nothing
@@ -206,10 +183,8 @@ pub(crate) enum Pictures {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Rows {
-    /// Those trained on.
     #[default]
     Train,
-    /// Those of the test set.
     Test,
 }
 
@@ -235,11 +210,10 @@ pub(crate) enum Impossible {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Imp {
-    /// Epochs of each level.
+    /// Of each level.
     pub(crate) epochs: u32,
     /// Rows of a batch, 0 for all.
     pub(crate) batch: usize,
-    /// Rate of Adam.
     pub(crate) rate: f64,
     /// Fraction of the weights that a round prunes.
     pub(crate) prune: f64,
@@ -252,7 +226,6 @@ impl Default for Imp {
 }
 
 impl Data {
-    /// What the labels mean.
     pub(crate) fn task(&self) -> Task {
         match self {
             Self::Mnist { .. } | Self::Digits { .. } if self.outputs() == 1 => Task::Binary,

@@ -27,9 +27,7 @@ pub(crate) struct Point {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Part {
-    /// Short name, of small letters, digits and dashes.
     pub(crate) name: String,
-    /// Heading.
     pub(crate) title: String,
     /// Hidden layers, each of m neurons.
     #[serde(default = "one")]
@@ -49,7 +47,6 @@ pub(crate) struct Part {
     /// Pairs of m and s, in place of a grid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) sizes: Vec<[usize; 2]>,
-    /// What becomes of cells that cannot be.
     #[serde(default)]
     pub(crate) impossible: Impossible,
     /// Epochs of the published methods; of IMP, each level; of checks, steps.
@@ -61,25 +58,20 @@ pub(crate) struct Part {
     /// What each cell is trained with in turn; without it, one way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) variants: Vec<Variant>,
-    /// How each cell is trained.
     pub(crate) methods: Vec<Method>,
     /// Seeds of each cell: of planted data, frequencies, starts and orders.
     pub(crate) seeds: Vec<u64>,
-    /// What is compared.
     pub(crate) metric: Metric,
-    /// On which rows.
     #[serde(default)]
     pub(crate) on: Rows,
     /// Values at the ends of the colours.
     pub(crate) range: [f64; 2],
-    /// Passes over all rows after which the method `recipe` ends, if it has not before.
+    /// Limits of the method `recipe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) passes: Option<f64>,
-    /// Seconds after which the method `recipe` ends, if it has not before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) seconds: Option<f64>,
-    /// Of checks: supports that eigenvalues are taken over; of measurements, vectors that are
-    /// recovered.
+    /// Of checks: supports of which eigenvalues are taken, or vectors that are recovered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) draws: Option<u32>,
     /// Of checks: how many times s nonzeros iterates may have, 1 or more.
@@ -88,12 +80,10 @@ pub(crate) struct Part {
     /// What the summary table shows of each size and method.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) columns: Vec<Column>,
-    /// What there is to know of the summary table.
+    /// Text over the summary table.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) note: String,
-    /// What is learnt.
     pub(crate) data: Data,
-    /// How the method `imp` trains.
     #[serde(default)]
     pub(crate) imp: Imp,
 }
