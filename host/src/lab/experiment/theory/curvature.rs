@@ -19,16 +19,13 @@ const ITERATIONS: u32 = 120;
 /// Extreme eigenvalues over some supports.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Extremes {
-    /// The smallest.
     pub(crate) alpha: f64,
-    /// The largest.
     pub(crate) beta: f64,
 }
 
 /// Which supports of s columns to look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Supports {
-    /// Any s of all columns.
     Random,
     /// The columns of one input in as many random neurons as there are, then those of the next one:
     /// what gates have in common makes these nearly parallel, so random supports do not show them.
@@ -50,23 +47,21 @@ pub(crate) fn extremes<S: HostSensing<Source = Infallible>>(
     let mut work: Work<'_> =
         Work { residual: &mut [], panel: &mut panel, scratch: &mut scratch, strips: None };
     let (mut index, mut value) = (vec![0; s], vec![0.0; s]);
+    let at = |draw| PowerIteration { seed, draw, iterations: ITERATIONS };
+    let mut found = spectrum::Extremes { alpha: f32::INFINITY, beta: 0.0 };
     if kind == Supports::Random {
-        let power = PowerIteration { seed, draw: 0, iterations: ITERATIONS };
         let support = EntriesMut { index: &mut index, value: &mut value };
-        let spectrum::Extremes { alpha, beta } =
-            spectrum::extremes(sensing, gates, draws, power, support, &mut work)?;
-        return Ok(Extremes { alpha: f64::from(alpha), beta: f64::from(beta) });
+        found = spectrum::extremes(sensing, gates, draws, at(0), support, &mut work)?;
+    } else {
+        for draw in 0..draws {
+            let index = aligned(d, m, s, seed, draw);
+            let own =
+                spectrum::extremes_at(sensing, gates, &index, at(draw), &mut value, &mut work)?;
+            found.alpha = found.alpha.min(own.alpha);
+            found.beta = found.beta.max(own.beta);
+        }
     }
-    let mut found = Extremes { alpha: f64::INFINITY, beta: 0.0 };
-    for draw in 0..draws {
-        let index = aligned(d, m, s, seed, draw);
-        let power = PowerIteration { seed, draw, iterations: ITERATIONS };
-        let spectrum::Extremes { alpha, beta } =
-            spectrum::extremes_at(sensing, gates, &index, power, &mut value, &mut work)?;
-        found.alpha = found.alpha.min(f64::from(alpha));
-        found.beta = found.beta.max(f64::from(beta));
-    }
-    Ok(found)
+    Ok(Extremes { alpha: found.alpha.into(), beta: found.beta.into() })
 }
 
 /// One aligned support, rising; s is at most d·m.

@@ -23,9 +23,7 @@ const END: f64 = 1e-11;
 /// Planted weights: flat indices, rising, and a value each.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Planted {
-    /// Flat indices.
     pub(crate) index: Vec<u32>,
-    /// Values.
     pub(crate) value: Vec<f32>,
 }
 
@@ -82,7 +80,6 @@ pub(crate) struct Recovery {
     pub(crate) losses: Vec<f64>,
     /// `|w - w*|₂ / |w*|₂` at the end.
     pub(crate) error: f64,
-    /// Nonzeros at the end.
     pub(crate) nnz: usize,
     /// Reads of all rows.
     pub(crate) reads: u64,
@@ -91,7 +88,6 @@ pub(crate) struct Recovery {
 /// How to recover a network.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attempt<'a> {
-    /// What a step does.
     pub(crate) params: Params<'a>,
     /// Nonzeros of each iterate.
     pub(crate) budget: usize,
@@ -99,8 +95,8 @@ pub(crate) struct Attempt<'a> {
     pub(crate) steps: u32,
 }
 
-/// Recovers `planted` from its measurements, from w = 0 on. It ends sooner
-/// where the loss has fallen to 1e-11 of its start. `see` is told of every loss.
+/// Recovers `planted` from its measurements, from w = 0 on; ends sooner where the loss has fallen to
+/// [`END`]. `see` is told of every loss.
 pub(crate) fn recover<S: HostSensing<Source = Infallible>>(
     sensing: &mut S,
     gates: Gates<'_>,
@@ -166,20 +162,12 @@ impl Recovery {
 pub(crate) struct Line {
     /// Decades that the loss falls at each step.
     pub(crate) rate: f64,
-    /// `log10` of the loss at step 0 on the line.
-    pub(crate) start: f64,
     /// r², the fraction of the variance that the line explains.
     pub(crate) straight: f64,
 }
 
 /// The line of least squares through `log10` of losses, one per step, step 0 first; none where
 /// fewer than three are above 0.
-///
-/// ```
-/// use tamis_host::lab::experiment::theory::recovery::line;
-/// let line = line(&[1.0, 0.1, 0.01, 0.001]).unwrap();
-/// assert!((line.rate - 1.0).abs() < 1e-9 && line.start.abs() < 1e-9 && line.straight > 0.999_999);
-/// ```
 pub(crate) fn line(losses: &[f64]) -> Option<Line> {
     let points = losses.iter().enumerate().filter(|(_, loss)| **loss > 0.0);
     let points: Vec<(f64, f64)> = points.map(|(step, loss)| (step as f64, loss.log10())).collect();
@@ -193,7 +181,7 @@ pub(crate) fn line(losses: &[f64]) -> Option<Line> {
         |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|p| of(p.0 - x, p.1 - y)).sum::<f64>();
     let (xx, xy, yy) = (moment(&|x, _| x * x), moment(&|x, y| x * y), moment(&|_, y| y * y));
     let straight = if yy > 0.0 { xy * xy / (xx * yy) } else { 1.0 };
-    Some(Line { rate: -xy / xx, start: y - xy / xx * x, straight })
+    Some(Line { rate: -xy / xx, straight })
 }
 
 #[cfg(test)]
