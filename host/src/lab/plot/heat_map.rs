@@ -35,6 +35,17 @@ pub struct Scale<'a> {
     pub labels: &'a [String],
 }
 
+/// A cell of a heat map.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HeatCell {
+    /// None where it was not measured.
+    pub value: Option<f32>,
+    /// Whether it has a star.
+    pub starred: bool,
+    /// What a reader sees who points at it, if anything.
+    pub hover: String,
+}
+
 /// What [`heat`] draws: one cell per pair of a row and a column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Heat<'a> {
@@ -46,19 +57,14 @@ pub struct Heat<'a> {
     pub rows: Scale<'a>,
     /// Across the picture.
     pub columns: Scale<'a>,
-    /// Values row by row; `None`, and what is missing, is a cell that was not measured.
-    pub values: &'a [Option<f32>],
+    /// Row by row; what is missing was not measured.
+    pub cells: &'a [HeatCell],
     /// Values at the two ends of the colours; values beyond have the colour of the end.
     pub range: (f32, f32),
     /// Digits behind the point.
     pub digits: usize,
-    /// Cells with a star, in the order of the values; those missing have none.
-    pub starred: &'a [bool],
     /// What a star says; it stands under the picture where there is a star.
     pub star: &'a str,
-    /// What a reader sees who points at a cell, in the order of the values; nothing where it is
-    /// empty or missing.
-    pub hover: &'a [String],
 }
 
 /// A table of numbers whose cells are coloured by their values, from dark blue for the low end to
@@ -66,27 +72,26 @@ pub struct Heat<'a> {
 /// and to the colour-blind; every cell carries its number.
 ///
 /// ```
-/// use tamis_host::lab::plot::{Heat, Scale, heat};
+/// use tamis_host::lab::plot::{Heat, HeatCell, Scale, heat};
 /// let labels = |of: [u32; 2]| of.map(|v| v.to_string());
 /// let (m, s) = (labels([1, 2]), labels([10, 20]));
+/// let cell = |value, starred| HeatCell { value: Some(value), starred, hover: String::new() };
 /// let svg = heat(&Heat {
 ///     title: "Recovery",
 ///     value: "PSNR, dB",
 ///     rows: Scale { name: "m", labels: &m },
 ///     columns: Scale { name: "s", labels: &s },
-///     values: &[Some(160.0), Some(31.5), None, Some(-3.0)],
+///     cells: &[cell(160.0, false), cell(31.5, true), HeatCell::default()],
 ///     range: (-20.0, 160.0),
 ///     digits: 0,
-///     starred: &[false, true],
 ///     star: "ended by the time limit",
-///     hover: &[],
 /// });
 /// assert!(["160", "32*", "* ended by the time limit"].iter().all(|text| svg.contains(text)));
 /// ```
 #[must_use]
 pub fn heat(map: &Heat<'_>) -> String {
     let table = Table::of(map);
-    let starred = map.starred.iter().take(map.values.len()).any(|&star| star);
+    let starred = map.cells.iter().any(|cell| cell.starred);
     let body = NAME + CELL * table.rows.max(1) as u32 + 2 * NAME;
     let height = TITLE + BAR + body + if starred { page::ROW } else { 0 };
     let mut svg = page::page(map.title, height, |area| {
@@ -95,7 +100,7 @@ pub fn heat(map: &Heat<'_>) -> String {
         let (legend, rest) = rest.split_vertically(BAR);
         draw_bar(&legend, map)?;
         let (middle, notes) = rest.split_vertically(body);
-        if map.values.iter().flatten().any(|v| v.is_finite()) {
+        if map.cells.iter().filter_map(|cell| cell.value).any(f32::is_finite) {
             table.draw(&middle, map)?;
         } else {
             page::no_data(&middle)?;
@@ -104,11 +109,11 @@ pub fn heat(map: &Heat<'_>) -> String {
     });
     // A clear rectangle with a title over every cell that has something to say: readers show it to
     // who points there.
-    let cells = map.hover.iter().enumerate().take(table.rows * table.columns);
-    let titles = cells.filter(|(_, text)| !text.is_empty()).map(|(at, text)| {
+    let cells = map.cells.iter().enumerate().take(table.rows * table.columns);
+    let titles = cells.filter(|(_, cell)| !cell.hover.is_empty()).map(|(at, cell)| {
         let [(x, y), (right, bottom)] = table.cell(at / table.columns, at % table.columns);
         let (y, wide, high) = (y + (TITLE + BAR) as i32, right - x, bottom - y);
-        let text = page::escape(text);
+        let text = page::escape(&cell.hover);
         format!(
             "<rect x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{high}\" fill=\"none\" \
              pointer-events=\"all\">\n<title>{text}</title>\n</rect>\n"
@@ -154,13 +159,12 @@ impl Table {
             let middle = self.cell(row, 0)[0].1 + CELL as i32 / 2;
             page::write(area, &label, &ink, HPos::Right, self.left - 8, middle)?;
             for column in 0..self.columns {
-                let at = row * self.columns + column;
-                let value = map.values.get(at).copied().flatten().filter(|value| value.is_finite());
-                let Some(value) = value else { continue };
+                let Some(cell) = map.cells.get(row * self.columns + column) else { continue };
+                let Some(value) = cell.value.filter(|value| value.is_finite()) else { continue };
                 let fraction = fraction(value, map.range.0, map.range.1);
                 let place = self.cell(row, column);
                 area.draw(&Rectangle::new(place, colour(fraction).filled()))?;
-                let star = if map.starred.get(at).copied().unwrap_or(false) { "*" } else { "" };
+                let star = if cell.starred { "*" } else { "" };
                 let text = format!("{}{star}", number(value, map.digits));
                 let text = page::fit(&text, page::NOTE, place[1].0 - place[0].0);
                 let size = f64::from(page::NOTE) * 1.24;
@@ -274,12 +278,10 @@ mod tests {
             value: "v",
             rows: scale,
             columns: scale,
-            values: &[],
+            cells: &[],
             range: (0.0, 1.0),
             digits: 0,
-            starred: &[],
             star: "",
-            hover: &[],
         });
         let number = |line: &str, key: &str| -> Option<i32> {
             line.split_once(&format!(" {key}=\""))

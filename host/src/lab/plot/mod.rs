@@ -17,6 +17,6 @@ mod spark;
 pub use figures::{
     Line, Measure, Names, Panel, Series, course, lines, loss_curve, panel, scatter, weights,
 };
-pub use heat_map::{Heat, Scale, heat};
+pub use heat_map::{Heat, HeatCell, Scale, heat};
 pub(crate) use page::escape;
 pub use spark::{SPARKLINE_WIDTH, sparkline};

@@ -11,9 +11,7 @@ use super::metric::Metric;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct Column {
-    /// What of the seeds is shown.
     pub(crate) statistic: Statistic,
-    /// Of what.
     pub(crate) quantity: Quantity,
 }
 
@@ -22,13 +20,10 @@ pub(crate) struct Column {
 pub(crate) enum Statistic {
     /// How many seeds have it, of how many; the default of metrics that are yes or no.
     Count,
-    /// The median; the default of the others.
+    /// The default of the others.
     Median,
-    /// The mean.
     Mean,
-    /// The least.
     Least,
-    /// The most.
     Most,
     /// Every seed's.
     Each,
@@ -75,12 +70,12 @@ impl Quantity {
 
     fn parse(name: &str) -> Option<Self> {
         let metric = |name: &str| Metric::all().find(|metric| metric.name() == name);
-        match (RECORDED.iter().find(|(own, ..)| *own == name), name.strip_prefix("test-")) {
-            (Some((own, ..)), _) => Some(Self::Recorded(own)),
-            (None, Some(name)) => {
-                metric(name).filter(|metric| !metric.is_measured()).map(Self::Test)
-            }
-            (None, None) => metric(name).map(Self::Of),
+        if let Some((own, ..)) = RECORDED.iter().find(|(own, ..)| *own == name) {
+            return Some(Self::Recorded(own));
+        }
+        match name.strip_prefix("test-") {
+            Some(name) => metric(name).filter(|metric| !metric.is_measured()).map(Self::Test),
+            None => metric(name).map(Self::Of),
         }
     }
 
@@ -134,36 +129,33 @@ impl Column {
             other => format!("{title}, {}", other.name()),
         }
     }
+
+    fn parse(text: &str) -> Option<Self> {
+        if let Some((name, least)) = text.split_once(">=") {
+            let statistic = Statistic::Reaches(least.trim().parse().ok()?);
+            return Some(Self { statistic, quantity: Quantity::parse(name.trim())? });
+        }
+        let (statistic, name) = text.split_once(' ').unwrap_or(("", text));
+        let own = STATISTICS.iter().find(|(own, _)| *own == statistic).map(|(_, own)| *own);
+        let quantity = Quantity::parse(name)?;
+        let default = statistic.is_empty().then(|| quantity.default_statistic());
+        Some(Self { statistic: own.or(default)?, quantity })
+    }
 }
 
 impl TryFrom<String> for Column {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let wrong = || {
-            let names: Vec<&str> = Metric::all().map(Metric::name).collect();
+        Self::parse(&text).ok_or_else(|| {
+            let recorded = RECORDED.map(|(name, ..)| name).join(", ");
+            let metrics: Vec<&str> = Metric::all().map(Metric::name).collect();
+            let metrics = metrics.join(", ");
             format!(
                 "{text:?} is no column: [median|mean|least|most|each] QUANTITY or QUANTITY >= \
-                    NUMBER, where QUANTITY is \
-                 {}, test-psnr, test-accuracy, {}",
-                RECORDED.map(|(name, ..)| name).join(", "),
-                names.join(", ")
+                 NUMBER, where QUANTITY is {recorded}, test-psnr, test-accuracy, {metrics}"
             )
-        };
-        if let Some((name, least)) = text.split_once(">=") {
-            let quantity = Quantity::parse(name.trim()).ok_or_else(wrong)?;
-            let least = least.trim().parse().map_err(|_| wrong())?;
-            return Ok(Self { statistic: Statistic::Reaches(least), quantity });
-        }
-        let (statistic, name) = match text.split_once(' ') {
-            Some((first, name)) => {
-                let own = STATISTICS.iter().find(|(own, _)| *own == first);
-                (Some(own.ok_or_else(wrong)?.1), name)
-            }
-            None => (None, text.as_str()),
-        };
-        let quantity = Quantity::parse(name).ok_or_else(wrong)?;
-        Ok(Self { statistic: statistic.unwrap_or_else(|| quantity.default_statistic()), quantity })
+        })
     }
 }
 
