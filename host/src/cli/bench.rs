@@ -14,11 +14,11 @@ Example:
   tamis bench --rounds 21")]
 pub(super) struct Bench {
     /// Rows of the data
-    #[arg(long, value_name = "N", default_value_t = BenchOptions::default().samples,
+    #[arg(long, value_name = "N", default_value_t = 50_000,
           value_parser = parse::whole::<usize>)]
     samples: usize,
     /// Rounds; the fastest of each counts
-    #[arg(long, value_name = "R", default_value_t = BenchOptions::default().rounds,
+    #[arg(long, value_name = "R", default_value_t = 15,
           value_parser = parse::whole::<usize>)]
     rounds: usize,
 }

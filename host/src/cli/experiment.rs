@@ -155,14 +155,14 @@ impl Run {
         let data = self.data_dir();
         store.prepare()?;
         let (todo, _) = runner::missing(store, options)?;
-        runner::check_files(store.spec(), &todo, data.as_deref())?;
+        runner::check_files(&store.spec, &todo, data.as_deref())?;
         let program = std::env::current_exe()
             .map_err(|error| Error::new("cannot find the program that is running").source(error))?;
         let commit = commit().unwrap_or_default();
-        let spec = store.spec_file();
+        let spec = store.path.join("spec.toml");
         let command = |cell: &Cell| {
             let mut command = Command::new(&program);
-            command.arg("run").arg(&spec).arg("-o").arg(store.path());
+            command.arg("run").arg(&spec).arg("-o").arg(&store.path);
             command.args(["--quiet", "--cell", &cell.id()]);
             command.args(["--threads", &options.threads.to_string()]).env(COMMIT_VARIABLE, &commit);
             if let Some(data) = &data {
@@ -183,12 +183,12 @@ impl Run {
         });
         bar.finish_and_clear();
         let summary = summary?;
-        let spec = store.spec();
+        let spec = &store.spec;
         let object = Object {
             experiment: &spec.name,
             profile: &spec.resolved,
             spec: spec.hash(),
-            folder: store.path().display().to_string(),
+            folder: store.path.display().to_string(),
             summary,
         };
         common.result(&object, || self::summary(&object))

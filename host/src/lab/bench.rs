@@ -22,71 +22,53 @@ use tamis::operator::sensing::Sensing;
 
 /// What to measure.
 #[derive(Debug, Clone, Copy)]
-pub struct BenchOptions {
-    /// Rows of the data.
-    pub samples: usize,
+pub(crate) struct BenchOptions {
+    pub(crate) samples: usize,
     /// Rounds, of which the fastest counts.
-    pub rounds: usize,
-    /// Seed of the planted problems.
-    pub seed: u64,
+    pub(crate) rounds: usize,
+    pub(crate) seed: u64,
 }
 
-impl Default for BenchOptions {
-    fn default() -> Self {
-        Self { samples: 50_000, rounds: 15, seed: 0 }
-    }
-}
-
-/// Figures of one run.
-#[derive(Debug, Clone, Serialize)]
-pub struct BenchReport {
+#[derive(Debug, Serialize)]
+pub(crate) struct BenchReport {
     /// Hardware threads.
-    pub threads: usize,
-    /// One entry per problem size.
-    pub shapes: Vec<ShapeReport>,
+    threads: usize,
+    shapes: Vec<ShapeReport>,
 }
 
-/// Figures of one problem size; every ratio is above 1 where the first is faster.
-#[derive(Debug, Clone, Serialize)]
-pub struct ShapeReport {
-    /// n, rows.
-    pub samples: usize,
-    /// d, inputs.
-    pub inputs: usize,
-    /// m, hidden neurons.
-    pub hidden: usize,
-    /// s, nonzero weights.
-    pub nnz: usize,
-    /// Rate of the matrix product alone, one thread, in billions of operations a second (two per
-    /// multiply-add).
-    pub gemm_gflops: f64,
-    /// Rate of the whole gradient, gates included, one thread; dense operations as for the product.
-    pub gradient_gflops: f64,
-    /// Gradient rate over product rate.
-    pub gradient_over_gemm: f64,
+/// Figures of one problem size; rates are of one thread, and every ratio is above 1 where the first
+/// is faster.
+#[derive(Debug, Serialize)]
+struct ShapeReport {
+    samples: usize,
+    inputs: usize,
+    hidden: usize,
+    nnz: usize,
+    /// Rate of the matrix product alone, in billions of operations a second (two per multiply-add).
+    gemm_gflops: f64,
+    /// Rate of the whole gradient, gates included; dense operations as for the product.
+    gradient_gflops: f64,
+    gradient_over_gemm: f64,
     /// Gradient on one thread over two threads, in seconds; null on a machine with one.
-    pub two_threads_over_one: Option<f64>,
+    two_threads_over_one: Option<f64>,
     /// Gradient of the core's reference operator over the blocked one's, in seconds.
-    pub blocked_over_reference: f64,
-    /// Rate of the restricted product `A_S^T A_S p`, one thread, in billions of multiply-adds on
-    /// the support a second.
-    pub normal_gmacs: f64,
-    /// Forty restricted products in a row over the same with the support's Gram matrix, in seconds,
-    /// one thread; null where the matrix would take more than a few megabytes.
-    pub products_over_gram: Option<f64>,
+    blocked_over_reference: f64,
+    /// Rate of the restricted product `A_S^T A_S p`, in billions of multiply-adds on the support a
+    /// second.
+    normal_gmacs: f64,
+    /// Forty restricted products in a row over the same with the support's Gram matrix, in seconds;
+    /// null where the matrix would take more than a few megabytes.
+    products_over_gram: Option<f64>,
     /// Outputs and gates of a network of which one neuron has changed: all computed anew over those
-    /// that reuse the activations held, in seconds, one thread.
-    pub anew_over_kept: f64,
+    /// that reuse the activations held, in seconds.
+    anew_over_kept: f64,
 }
 
 /// Products in a row, as conjugate gradients need them on inputs that have a mean.
 const PRODUCTS: usize = 40;
 
 /// Measures every shape.
-///
-/// # Errors
-/// No rows or no rounds, too little memory, or a thread pool that cannot be started.
-pub fn run(options: &BenchOptions) -> Result<BenchReport> {
+pub(crate) fn run(options: &BenchOptions) -> Result<BenchReport> {
     if options.rounds == 0 {
         return Err(Error::new("there is nothing to measure")
             .expected("--rounds 1 or more")
@@ -136,42 +118,34 @@ fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeRepo
     // width.
     let columns = w.blocks().count();
     let right: Vec<f32> = (0..n * columns).map(|at| labels[at / columns]).collect();
-    let mut many = vec![0.0; s];
-    let (mut panel, mut product, mut restricted) =
-        (vec![0.0; m * d], vec![0.0; d * columns], vec![0.0; s]);
-
-    let mut products = |blocked: &mut Blocked| -> tamis::Result<f64> {
+    let [mut panel, mut product, mut sums] = [m * d, d * columns, s].map(|len| vec![0.0; len]);
+    let mut products = |blocked: &mut Blocked, count: usize| -> tamis::Result<f64> {
         let gates = blocked.hold(gates, w.index())?;
-        timed(|| (0..PRODUCTS).try_for_each(|_| blocked.normal_at(gates, w, &mut many, &mut [])))
+        timed(|| (0..count).try_for_each(|_| blocked.normal_at(gates, w, &mut sums, &mut [])))
     };
     let (one, two) = (pool(1)?, pool(2)?);
     // Seconds of the fastest round.
-    let [mut gemm, mut gradient, mut pair, mut normal, mut many_products, mut gram] =
-        [f64::INFINITY; 6];
-    let [mut anew, mut reused] = [f64::INFINITY; 2];
+    let mut fastest = [f64::INFINITY; 8];
     for _ in 0..options.rounds {
-        let product = || {
+        let gemm = timed(|| {
             whole_product(&rows, &right, &mut product, n, d, columns);
             Ok(())
-        };
-        gemm = gemm.min(timed(product)?);
-        let all =
-            |blocked: &mut Blocked, panel: &mut [f32]| blocked.gradient(gates, labels, 0..m, panel);
-        gradient = gradient.min(one.install(|| timed(|| all(&mut blocked, &mut panel)))?);
-        if threads > 1 {
-            pair = pair.min(two.install(|| timed(|| all(&mut blocked, &mut panel)))?);
-        }
-        normal = normal.min(one.install(|| {
-            let gates = blocked.hold(gates, w.index())?;
-            timed(|| blocked.normal_at(gates, w, &mut restricted, &mut []))
-        })?);
-        many_products = many_products.min(one.install(|| products(&mut blocked))?);
-        gram = gram.min(one.install(|| products(&mut cached))?);
-        anew = anew.min(one.install(|| evaluate(&mut blocked))?);
-        // Once untimed, so that the activations held are of the previous weights.
-        let again = || evaluate(&mut cached).and_then(|_| evaluate(&mut cached));
-        reused = reused.min(one.install(again)?);
+        })?;
+        let mut gradient = || timed(|| blocked.gradient(gates, labels, 0..m, &mut panel));
+        let alone = one.install(&mut gradient)?;
+        let pair = if threads > 1 { two.install(&mut gradient)? } else { f64::INFINITY };
+        let [normal, many, gram, anew, reused] = one.install(|| -> tamis::Result<_> {
+            let own = [products(&mut blocked, 1)?, products(&mut blocked, PRODUCTS)?];
+            let gram = products(&mut cached, PRODUCTS)?;
+            let anew = evaluate(&mut blocked)?;
+            // Once untimed, so that the activations held are of the previous weights.
+            evaluate(&mut cached)?;
+            Ok([own[0], own[1], gram, anew, evaluate(&mut cached)?])
+        })?;
+        let times = [gemm, alone, pair, normal, many, gram, anew, reused];
+        fastest.iter_mut().zip(times).for_each(|(fastest, time)| *fastest = fastest.min(time));
     }
+    let [gemm, gradient, pair, normal, many, gram, anew, reused] = fastest;
     // The reference operator is slower by orders of magnitude: a fraction of the rows, once.
     let few = (n / 50).max(1);
     let mut memory = vec![0.0; budget::gated_words(d, m)];
@@ -192,7 +166,7 @@ fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeRepo
         two_threads_over_one: (threads > 1).then_some(gradient / pair),
         blocked_over_reference: reference / gradient,
         normal_gmacs: 2.0 * (n * s) as f64 / normal / 1e9,
-        products_over_gram: (layout.with_gram(s).gram > 0).then_some(many_products / gram),
+        products_over_gram: (layout.with_gram(s).gram > 0).then_some(many / gram),
         anew_over_kept: anew / reused,
     })
 }
@@ -201,11 +175,8 @@ impl fmt::Display for BenchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "hardware threads: {}", self.threads)?;
         for s in &self.shapes {
-            writeln!(
-                f,
-                "\n{} rows, {} inputs, {} neurons, {} nonzeros",
-                s.samples, s.inputs, s.hidden, s.nnz
-            )?;
+            let ShapeReport { samples, inputs, hidden, nnz, .. } = s;
+            writeln!(f, "\n{samples} rows, {inputs} inputs, {hidden} neurons, {nnz} nonzeros")?;
             writeln!(f, "  matrix product alone    {:8.1} GFLOP/s, one thread", s.gemm_gflops)?;
             writeln!(f, "  gradient, gates and all {:8.1} GFLOP/s, one thread", s.gradient_gflops)?;
             writeln!(f, "    of the product's rate {:8.0} %", 100.0 * s.gradient_over_gemm)?;
@@ -214,19 +185,12 @@ impl fmt::Display for BenchReport {
                 None => writeln!(f, "    two threads           SKIPPED(one hardware thread)")?,
             }
             writeln!(f, "    over the reference    {:8.1} times faster", s.blocked_over_reference)?;
-            writeln!(
-                f,
-                "  restricted product      {:8.1} G multiply-adds/s, one thread",
-                s.normal_gmacs
-            )?;
+            let (rate, anew) = (s.normal_gmacs, s.anew_over_kept);
+            writeln!(f, "  restricted product      {rate:8.1} G multiply-adds/s, one thread")?;
             if let Some(ratio) = s.products_over_gram {
                 writeln!(f, "    {PRODUCTS} by a Gram matrix  {ratio:8.1} times faster")?;
             }
-            writeln!(
-                f,
-                "  one neuron changed      {:8.1} times faster with kept activations",
-                s.anew_over_kept
-            )?;
+            writeln!(f, "  one neuron changed      {anew:8.1} times faster with kept activations")?;
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
 //! Experiments, pictures and benchmarks.
 
-pub mod bench;
+pub(crate) mod bench;
 pub mod experiment;
 pub mod plot;

@@ -1,7 +1,7 @@
 //! The pictures: well-formed whatever the data, with the labels and marks that the data asks for.
 
 use std::fmt::Write as _;
-use tamis_host::lab::plot::{self, Heat, Panel, Scale, Series};
+use tamis_host::lab::plot::{self, Heat, HeatCell, Panel, Scale, Series};
 
 type Entries = Vec<(usize, f32)>;
 
@@ -76,17 +76,18 @@ fn heat(values: &[Option<f32>], range: (f32, f32), name: &str) -> String {
     let labels = |of: &[u32]| of.iter().map(u32::to_string).collect::<Vec<_>>();
     let (rows, columns) =
         (labels(&[1, 10, 1000]), labels(&[1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]));
+    let cells = values.iter().enumerate();
+    let cells =
+        cells.map(|(at, &value)| HeatCell { value, starred: at == 2, hover: String::new() });
     plot::heat(&Heat {
         title: "Recovery",
         value: "PSNR, dB",
         rows: Scale { name, labels: &rows },
         columns: Scale { name: "s (weights)", labels: &columns },
-        values,
+        cells: &cells.collect::<Vec<_>>(),
         range,
         digits: 0,
-        starred: &[false, false, true],
         star: "ended by the time limit",
-        hover: &[],
     })
 }
 

@@ -8,32 +8,28 @@ use crate::{Error, Result};
 /// What a cell is; the cells of a spec are all different.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Name of its part.
-    pub part: String,
-    /// How it is trained.
-    pub method: Method,
+    pub(crate) part: String,
+    pub(crate) method: Method,
     /// Neurons of a hidden layer; 0 for a constant predictor of labels that are the same in all
     /// cells.
-    pub m: usize,
+    pub(crate) m: usize,
     /// Nonzero weights; 0 as for `m`, and where nothing depends on them.
-    pub s: usize,
+    pub(crate) s: usize,
     /// Rows, where the part has an axis of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub n: Option<usize>,
+    pub(crate) n: Option<usize>,
     /// Inputs, where the part has an axis of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub d: Option<usize>,
+    pub(crate) d: Option<usize>,
     /// What it is trained with, where the part has several variants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub variant: Option<String>,
-    /// Its seed.
-    pub seed: u64,
+    pub(crate) variant: Option<String>,
+    pub(crate) seed: u64,
 }
 
 impl Cell {
     /// Its name among the cells of the spec, and that of its file: `planted-paper-m10-s50-seed0`,
     /// with all axes `inputs-assumption-m180-s0-n1000-d10-seed0`.
-    #[must_use]
     pub fn id(&self) -> String {
         let Self { part, method, m, s, n, d, variant, seed } = self;
         let axis = |name: &str, value: &Option<usize>| {
@@ -45,8 +41,7 @@ impl Cell {
     }
 
     /// Its sizes, in its part.
-    #[must_use]
-    pub fn point(&self, part: &Part) -> Point {
+    pub(crate) fn point(&self, part: &Part) -> Point {
         let own = |variant: &String| part.variants.iter().position(|of| of.name == *variant);
         Point {
             m: self.m,
@@ -61,16 +56,12 @@ impl Cell {
 impl Spec {
     /// All cells, in an order that depends on the spec alone. Constant predictors of labels that no
     /// cell changes have one cell.
-    #[must_use]
     pub fn cells(&self) -> Vec<Cell> {
         self.part.iter().flat_map(cells).collect()
     }
 
     /// The part of a cell.
-    ///
-    /// # Errors
-    /// There is no such part.
-    pub fn part_of(&self, cell: &Cell) -> Result<&Part> {
+    pub(crate) fn part_of(&self, cell: &Cell) -> Result<&Part> {
         self.part.iter().find(|part| part.name == cell.part).ok_or_else(|| {
             Error::new("the cell is of no part of the spec")
                 .got(cell.id())
@@ -79,9 +70,6 @@ impl Spec {
     }
 
     /// The cell of a name.
-    ///
-    /// # Errors
-    /// There is no such cell.
     pub fn cell(&self, id: &str) -> Result<Cell> {
         let all = self.cells();
         let example = all.first().map_or_else(String::new, Cell::id);
@@ -98,20 +86,20 @@ impl Spec {
 
 fn cells(part: &Part) -> Vec<Cell> {
     let fixed = |method: Method| method.is_constant() && part.data.is_fixed();
+    let (constants, methods): (Vec<Method>, Vec<Method>) =
+        part.methods.iter().partition(|&&method| fixed(method));
     let cell = |method, m, s, seed| {
         let part = part.name.clone();
         Cell { part, method, m, s, n: None, d: None, variant: None, seed }
     };
-    let constants = part.methods.iter().filter(|&&method| fixed(method));
-    let mut cells: Vec<Cell> = constants.map(|&method| cell(method, 0, 0, part.seeds[0])).collect();
+    let mut cells: Vec<Cell> =
+        constants.into_iter().map(|method| cell(method, 0, 0, part.seeds[0])).collect();
     for at in part.points() {
         let n = (!part.n.is_empty()).then_some(at.n);
         let d = (!part.d.is_empty()).then_some(at.d);
-        let variant =
-            part.variants.get(at.variant).map(|of| of.name.clone()).filter(|name| !name.is_empty());
+        let variant = Some(part.variant(at).name).filter(|name| !name.is_empty());
         for &seed in &part.seeds {
-            let methods = part.methods.iter().filter(|&&method| !fixed(method));
-            cells.extend(methods.map(|&method| {
+            cells.extend(methods.iter().map(|&method| {
                 let variant = variant.clone();
                 Cell { n, d, variant, ..cell(method, at.m, at.s, seed) }
             }));
@@ -122,26 +110,16 @@ fn cells(part: &Part) -> Vec<Cell> {
 
 /// Every N-th cell: what one of N machines runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shard {
+pub(crate) struct Shard {
     /// Which one, from 1.
-    pub index: usize,
+    pub(crate) index: usize,
     /// Of how many.
-    pub of: usize,
+    pub(crate) of: usize,
 }
 
 impl Shard {
     /// Reads `I/N`; nothing where the text has another form.
-    ///
-    /// # Errors
-    /// I is 0 or above N.
-    ///
-    /// ```
-    /// use tamis_host::lab::experiment::Shard;
-    /// assert_eq!(Shard::parse("2/8").unwrap(), Some(Shard { index: 2, of: 8 }));
-    /// assert_eq!(Shard::parse("planted-paper-m1-s1-seed0").unwrap(), None);
-    /// assert!(Shard::parse("0/8").is_err());
-    /// ```
-    pub fn parse(text: &str) -> Result<Option<Self>> {
+    pub(crate) fn parse(text: &str) -> Result<Option<Self>> {
         let Some((index, of)) = text.split_once('/') else { return Ok(None) };
         match (index.trim().parse(), of.trim().parse()) {
             (Ok(index), Ok(of)) if (1..=of).contains(&index) => Ok(Some(Self { index, of })),
@@ -154,8 +132,20 @@ impl Shard {
 
     /// Whether cell number `at`, from 0, is one of its cells. Neighbours go to different shards,
     /// each time from the next one on, so that every shard has cells of every size and method.
-    #[must_use]
-    pub const fn has(&self, at: usize) -> bool {
+    pub(crate) const fn has(&self, at: usize) -> bool {
         (at % self.of + at / self.of) % self.of == self.index - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_are_told_from_names() {
+        let shard = Shard::parse("2/8").unwrap().unwrap();
+        assert_eq!((shard.index, shard.of), (2, 8));
+        assert_eq!(Shard::parse("planted-paper-m1-s1-seed0").unwrap(), None);
+        assert!(Shard::parse("0/8").is_err());
     }
 }

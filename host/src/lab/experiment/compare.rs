@@ -38,11 +38,6 @@ impl Match {
     pub(super) const fn one_to_one(&self) -> bool {
         self.neurons_found == self.neurons && self.extra == 0
     }
-
-    /// The fraction of the planted weights that was found.
-    pub(super) fn found(&self) -> f64 {
-        self.weights_found as f64 / self.weights.max(1) as f64
-    }
 }
 
 /// A neuron: its output's sign, and the inputs that it reads, rising.
@@ -88,24 +83,17 @@ pub(super) fn planted(weights: Weights<'_>, signs: Signs) -> Vec<Neuron> {
 /// The neurons of a model; none where it is of another shape.
 pub(super) fn of_model(model: &Model<'_>) -> Option<Vec<Neuron>> {
     let [Layer::Csr(hidden), Layer::Sum(sum)] = model.layers() else { return None };
-    let (mut columns, mut values) = (hidden.columns(), hidden.values());
-    let mut neurons = Vec::new();
-    for (i, &count) in hidden.counts().iter().enumerate() {
-        let (row, rest) = columns.split_at_checked(count.into())?;
-        let (weights, left) = values.split_at_checked(count.into())?;
-        (columns, values) = (rest, left);
+    let mut weights = hidden.columns().iter().zip(hidden.values());
+    let neuron = |(i, &count): (usize, &u16)| {
         let sign = if sum.signs().get(i / 32)? >> (i % 32) & 1 == 1 { -1.0 } else { 1.0 };
-        let entries =
-            row.iter().zip(weights).map(|(&j, &w)| (j.into(), f64::from(sign * w))).collect();
-        neurons.push(Neuron { sign, entries });
-    }
-    Some(neurons)
+        let own = weights.by_ref().take(count.into());
+        let entries = own.map(|(&j, &w)| (j.into(), f64::from(sign * w))).collect();
+        Some(Neuron { sign, entries })
+    };
+    hidden.counts().iter().enumerate().map(neuron).collect()
 }
 
 /// What a model has of a planted network.
-///
-/// # Errors
-/// The bytes are no model.
 pub(super) fn measure(
     model: &[u8],
     planted: Option<&[Neuron]>,
@@ -117,7 +105,8 @@ pub(super) fn measure(
     if let Some((planted, found)) = planted.zip(of_model(View::parse(&bytes)?.model())) {
         let found = compare(planted, &found);
         measured.insert(Metric::OneToOne, yes(found.one_to_one()));
-        measured.insert(Metric::WeightsFound, found.found());
+        let fraction = found.weights_found as f64 / found.weights.max(1) as f64;
+        measured.insert(Metric::WeightsFound, fraction);
         measured.insert(Metric::ExtraWeights, found.extra as f64);
     }
     Ok(measured)

@@ -1,13 +1,16 @@
 //! What is noted of a cell from step to step.
 
+use std::time::Instant;
+
 use super::record::Solved;
 use crate::base::HeapPeak;
 
 /// Most points of a curve.
 const POINTS: usize = 64;
 
-/// What is noted from step to step: a curve of at most [`POINTS`] points, and the peak of the heap.
+/// A curve of at most [`POINTS`] points, the peak of the heap, and the time.
 pub(super) struct Course {
+    start: Instant,
     heap: HeapPeak,
     peak: Option<u64>,
     every: u64,
@@ -18,7 +21,8 @@ pub(super) struct Course {
 impl Course {
     pub(super) fn start() -> Self {
         let curve = Vec::with_capacity(POINTS + 1);
-        Self { heap: HeapPeak::start(), peak: None, every: 1, curve, steps: 0 }
+        let (start, heap) = (Instant::now(), HeapPeak::start());
+        Self { start, heap, peak: None, every: 1, curve, steps: 0 }
     }
 
     /// After a step: what the run has taken so far, and the loss after so many passes.
@@ -40,7 +44,8 @@ impl Course {
 
     /// What was noted, and nothing else yet.
     pub(super) fn ended(self, model: Option<Vec<u8>>) -> Solved {
-        Solved { heap_peak_bytes: self.peak, curve: self.curve, model, ..Solved::default() }
+        let (seconds, heap_peak_bytes) = (self.start.elapsed().as_secs_f64(), self.peak);
+        Solved { seconds, heap_peak_bytes, curve: self.curve, model, ..Solved::default() }
     }
 }
 

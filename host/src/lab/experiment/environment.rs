@@ -6,26 +6,25 @@ use serde::{Deserialize, Serialize};
 
 /// Toolchain and machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Environment {
+pub(crate) struct Environment {
     /// The compiler.
-    pub toolchain: String,
+    pub(crate) toolchain: String,
     /// The commit of the sources that the program lies in, with `-dirty` where they were changed;
     /// none where there is no git.
-    pub commit: Option<String>,
+    pub(crate) commit: Option<String>,
     /// The processor, as the system calls it.
-    pub cpu: Option<String>,
+    pub(crate) cpu: Option<String>,
     /// Threads that the machine runs at once.
-    pub cores: usize,
+    pub(crate) cores: usize,
     /// Memory of the machine.
-    pub memory_bytes: Option<u64>,
+    pub(crate) memory_bytes: Option<u64>,
     /// Operating system and architecture.
-    pub system: String,
+    pub(crate) system: String,
 }
 
 impl Environment {
     /// This one.
-    #[must_use]
-    pub fn here() -> Self {
+    pub(crate) fn here() -> Self {
         let line = |file: &str, name: &str| {
             let text = std::fs::read_to_string(file).ok()?;
             let line = text.lines().find(|line| line.starts_with(name))?;
@@ -45,11 +44,10 @@ impl Environment {
 }
 
 /// The variable that tells the process of a cell what its parent has found.
-pub const COMMIT_VARIABLE: &str = "TAMIS_COMMIT";
+pub(crate) const COMMIT_VARIABLE: &str = "TAMIS_COMMIT";
 
 /// The commit of the sources that the program was built from, where it lies in their folder.
-#[must_use]
-pub fn commit() -> Option<String> {
+pub(crate) fn commit() -> Option<String> {
     if let Ok(commit) = std::env::var(COMMIT_VARIABLE) {
         return (!commit.is_empty()).then_some(commit);
     }

@@ -40,9 +40,6 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// The experiment of a name, or in a file whose name ends in `.toml`, with a profile applied.
 ///
-/// # Errors
-/// There is no such experiment, or the file is no spec; see [`Spec::parse`].
-///
 /// ```
 /// let spec = tamis_host::lab::experiment::figures::load("figure-3-right", Some("smoke"))?;
 /// assert_eq!(spec.name, "figure-3-right");

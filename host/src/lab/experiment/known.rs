@@ -10,113 +10,84 @@ use crate::{Error, Result};
 /// One figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Value {
-    /// How it was trained.
-    pub method: Method,
-    /// Neurons of a hidden layer.
-    pub m: usize,
-    /// Nonzero weights.
-    pub s: usize,
+pub(crate) struct Value {
+    pub(crate) method: Method,
+    pub(crate) m: usize,
+    pub(crate) s: usize,
     /// In the metric of the part, of the one seed that is known or of seed 0.
-    pub value: f64,
+    pub(crate) value: f64,
     /// The same of further seeds, where they are known; not a number where the run diverged.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub more: Vec<f64>,
-    /// Seconds that it took.
-    pub seconds: Option<f64>,
+    #[serde(default)]
+    more: Vec<f64>,
+    pub(crate) seconds: Option<f64>,
     /// Megabytes above what was resident before.
-    pub mb: Option<f64>,
-    /// What else there is to know.
-    pub note: Option<String>,
+    mb: Option<f64>,
+    note: Option<String>,
 }
 
 impl Value {
     /// Of all seeds that are known.
-    pub fn all(&self) -> impl Iterator<Item = f64> + '_ {
+    fn all(&self) -> impl Iterator<Item = f64> + '_ {
         std::iter::once(self.value).chain(self.more.iter().copied())
     }
 
     /// The median of these; a run that diverged is below all others. Not a number where that is the
     /// median.
-    ///
-    /// ```
-    /// use tamis_host::lab::experiment::{Method, known::Value};
-    /// let text = "method = 'paper'\nm = 10\ns = 10\nvalue = 41.0";
-    /// let one: Value = toml::from_str(text).unwrap();
-    /// let of = |more| Value { more, ..one.clone() };
-    /// assert_eq!(one.method, Method::Paper);
-    /// assert_eq!(of(vec![29.1, 19.9]).median(), 29.1);
-    /// assert!(of(vec![f64::NAN, f64::NAN]).median().is_nan());
-    /// ```
-    #[must_use]
-    pub fn median(&self) -> f64 {
+    pub(crate) fn median(&self) -> f64 {
         let all = self.all().map(|v| if v.is_nan() { f64::NEG_INFINITY } else { v });
         median(all.collect()).filter(|middle| middle.is_finite()).unwrap_or(f64::NAN)
     }
 
     /// The median in words.
-    #[must_use]
-    pub fn text(&self, digits: usize) -> String {
+    pub(crate) fn text(&self, digits: usize) -> String {
         let median = self.median();
         if median.is_nan() { "diverged".to_owned() } else { format!("{median:.digits$}") }
     }
 
     /// What else there is to know.
-    #[must_use]
-    pub fn about(&self) -> String {
+    pub(crate) fn about(&self) -> String {
         let text = |v: f64| if v.is_nan() { "diverged".into() } else { v.to_string() };
         let seeds: Vec<String> = self.all().map(text).collect();
-        let (last, list) = (seeds.len() - 1, seeds.join(", "));
+        let (last, list) = (self.more.len(), seeds.join(", "));
         let seeds = (last > 0).then(|| format!("seeds 0 to {last}: {list}"));
         [self.note.clone(), seeds].into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 }
 
-/// The figures of a part.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Known {
-    /// Printed in the paper.
-    pub published: Vec<Value>,
-    /// Measured of the authors' code.
-    pub reference: Vec<Value>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    value: Vec<Entry>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Entry {
-    /// `experiment/part`, for which it holds.
+/// The figures of some parts.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Known {
+    /// `experiment/part`, for which they hold.
     parts: Vec<String>,
-    #[serde(default)]
-    published: Vec<Value>,
-    #[serde(default)]
-    reference: Vec<Value>,
+    /// Printed in the paper.
+    pub(crate) published: Vec<Value>,
+    /// Measured of the authors' code.
+    pub(crate) reference: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    value: Vec<Known>,
 }
 
 impl Known {
-    /// The figures of a part of an experiment; none where nothing is known.
-    ///
-    /// # Errors
-    /// None: the figures are part of the program, and tested.
-    ///
-    /// ```
-    /// use tamis_host::lab::experiment::{Method, known::Known};
-    /// let known = Known::of("runtimes", "classes")?;
-    /// let accuracy = Known::find(&known.published, Method::Paper, 10, 1000).unwrap();
-    /// assert_eq!(accuracy.value, 0.8873);
-    /// # Ok::<(), tamis_host::Error>(())
-    /// ```
-    pub fn of(experiment: &str, part: &str) -> Result<Self> {
+    /// Both lists, with their sources as reports call them.
+    pub(crate) fn sources(&self) -> [(&'static str, &[Value]); 2] {
+        [("published", &self.published), ("authors' code", &self.reference)]
+    }
+
+    fn read() -> Result<Vec<Self>> {
         let file: File = toml::from_str(include_str!("../../../specs/known.toml"))
             .map_err(|error| Error::new("the known figures cannot be read").source(error))?;
+        Ok(file.value)
+    }
+
+    /// The figures of a part of an experiment; none where nothing is known.
+    pub(crate) fn of(experiment: &str, part: &str) -> Result<Self> {
         let name = format!("{experiment}/{part}");
         let mut known = Self::default();
-        for entry in file.value.into_iter().filter(|entry| entry.parts.contains(&name)) {
+        for entry in Self::read()?.into_iter().filter(|entry| entry.parts.contains(&name)) {
             known.published.extend(entry.published);
             known.reference.extend(entry.reference);
         }
@@ -124,8 +95,7 @@ impl Known {
     }
 
     /// The figure of a cell.
-    #[must_use]
-    pub fn find(values: &[Value], method: Method, m: usize, s: usize) -> Option<&Value> {
+    pub(crate) fn find(values: &[Value], method: Method, m: usize, s: usize) -> Option<&Value> {
         values.iter().find(|value| (value.method, value.m, value.s) == (method, m, s))
     }
 }
@@ -136,9 +106,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_median_is_of_all_seeds_and_diverged_ones_are_below() {
+        let known = Known::of("runtimes", "classes").unwrap();
+        let one = Known::find(&known.published, Method::Paper, 10, 1000).unwrap();
+        assert_eq!(one.value, 0.8873);
+        let of = |more| Value { value: 41.0, more, ..one.clone() };
+        assert_eq!(of(vec![29.1, 19.9]).median(), 29.1);
+        assert!(of(vec![f64::NAN, f64::NAN]).median().is_nan());
+    }
+
+    #[test]
     fn every_known_figure_is_a_cell_of_the_full_grid() {
-        let file: File = toml::from_str(include_str!("../../../specs/known.toml")).unwrap();
-        for entry in &file.value {
+        for entry in Known::read().unwrap() {
             let parts: Vec<_> = entry.parts.iter().map(|name| part(name)).collect();
             for value in entry.published.iter().chain(&entry.reference) {
                 let at = format!("{:?}: {value:?}", entry.parts);

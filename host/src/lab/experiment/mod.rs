@@ -6,41 +6,27 @@
 //!                                                                                         │
 //!                             page, tables, heat maps, published figures  <── report ─────┘
 //! ```
-//!
-//! | module | holds |
-//! |---|---|
-//! | [`spec`] | what a figure is: data, grid, methods, settings; profiles that change parts of it; its hash |
-//! | [`figures`] | the specs that ship with the command |
-//! | [`cell`] | one training: figure, method, m, s, seed; a name that never changes |
-//! | [`problem`] | the data of a cell, from a seed or from files |
-//! | `planted`, `compare` | rows of other distributions and noise; whether the network found is the planted one |
-//! | [`solve`] | one way to call the library's runs for every method, and what is recorded of each |
-//! | [`theory`] | what the checks of the theory measure in place of a training |
-//! | [`record`], [`environment`] | the record of a cell, and the machine |
-//! | [`store`] | a results folder: a small file per cell, written whole or not at all |
-//! | [`runner`] | which cells are missing, and a process of its own for each |
-//! | [`known`] | published figures, and those that were measured of the authors' code |
-//! | [`report`] | tables, heat maps, curves and one page |
 
-pub mod cell;
+pub(crate) mod cell;
 mod compare;
 mod course;
-pub mod environment;
+pub(crate) mod environment;
 pub mod figures;
-pub mod known;
+pub(crate) mod known;
 mod median;
 mod picture;
 mod planted;
-pub mod problem;
-pub mod record;
-pub mod report;
-pub mod runner;
-pub mod solve;
-pub mod spec;
-pub mod store;
-pub mod theory;
+pub(crate) mod problem;
+pub(crate) mod record;
+pub(crate) mod report;
+pub(crate) mod runner;
+pub(crate) mod solve;
+pub(crate) mod spec;
+pub(crate) mod store;
+pub(crate) mod theory;
 
-pub use cell::{Cell, Shard};
-pub use record::{Record, Status};
-pub use spec::{Data, Method, Part, Spec};
-pub use store::Store;
+pub use cell::Cell;
+pub(crate) use cell::Shard;
+pub(crate) use record::Record;
+pub use spec::Spec;
+pub(crate) use store::Store;

@@ -8,9 +8,6 @@ use crate::model::predict::predict_rows;
 use crate::{Error, Result};
 
 /// A picture and beside it what the model makes of it, as a PNG file in hexadecimal digits.
-///
-/// # Errors
-/// The bytes are no model of as many inputs.
 pub(super) fn side_by_side(
     model: &[u8],
     picture: &Problem,

@@ -19,9 +19,6 @@ const NEIGHBOURS: f32 = 0.7;
 const FREEDOM: usize = 5;
 
 /// n×d rows of a distribution; pixels are those of the images in a file.
-///
-/// # Errors
-/// The file of images cannot be read or has too few.
 pub(super) fn rows(
     of: Distribution,
     n: usize,

@@ -1,5 +1,7 @@
 //! The data of a cell: made from its seed, or read from files that are not part of the project.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::cell::Cell;
@@ -14,7 +16,7 @@ use crate::data::{DataFiles, Labels, Problem, Task};
 use crate::{Error, Result};
 
 /// The variable that names the folder of the data, where no flag does.
-pub const FOLDER_VARIABLE: &str = "TAMIS_DATA";
+pub(crate) const FOLDER_VARIABLE: &str = "TAMIS_DATA";
 /// Seed of drawn digits: the same images in all cells.
 const DIGITS_SEED: u64 = 0;
 /// Images of each digit of MNIST before the test part.
@@ -24,11 +26,9 @@ const MNIST_TEST: usize = 1000;
 
 /// The data set of a cell.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Set {
-    /// Rows to train on.
-    pub train: Problem,
-    /// Rows to test on, where there are some.
-    pub test: Option<Problem>,
+pub(crate) struct Set {
+    pub(crate) train: Problem,
+    pub(crate) test: Option<Problem>,
     /// The planted network, of one hidden layer and one output.
     pub(super) planted: Option<Vec<Neuron>>,
     /// Mean square of the noise on the labels of the test rows.
@@ -51,26 +51,23 @@ const MNIST: [&str; 4] = [
     "mnist/t10k-labels-idx1-ubyte.gz",
 ];
 
-fn files(data: &Data) -> Vec<String> {
-    match data {
+/// The files that a part needs, under the folder of the data.
+pub(crate) fn files_of(part: &Part) -> Vec<String> {
+    let pixels = part.variants.iter().any(|variant| variant.rows == Some(Distribution::Pixels));
+    let mut files = match part.data {
         Data::Mnist { .. } | Data::Image { from: Pictures::Mnist, .. } => {
             MNIST.map(String::from).to_vec()
         }
-        Data::Image { from: Pictures::Cifar, index, .. } => vec![format!("cifar/image{index}.png")],
+        Data::Image { from: Pictures::Cifar, index, .. } => {
+            let chosen = part.variants.iter().filter_map(|variant| variant.picture);
+            let chosen: BTreeSet<usize> = chosen.collect();
+            let all = if chosen.is_empty() { BTreeSet::from([index]) } else { chosen };
+            all.iter().map(|index| format!("cifar/image{index}.png")).collect()
+        }
         _ => Vec::new(),
-    }
-}
-
-/// The files that a part needs, under the folder of the data.
-#[must_use]
-pub fn files_of(part: &Part) -> Vec<String> {
-    let pixels = part.variants.iter().any(|variant| variant.rows == Some(Distribution::Pixels));
-    let chosen = part.variants.iter().filter_map(|variant| variant.picture);
-    let cifar = matches!(part.data, Data::Image { from: Pictures::Cifar, .. });
-    let pictures: Vec<String> =
-        chosen.filter(|_| cifar).map(|index| format!("cifar/image{index}.png")).collect();
-    let own = if pictures.is_empty() { files(&part.data) } else { pictures };
-    own.into_iter().chain(pixels.then(|| MNIST[0].to_owned())).collect()
+    };
+    files.extend(pixels.then(|| MNIST[0].to_owned()));
+    files
 }
 
 /// A file under the folder of the data: of a gzip file that there is not, what it is the gzip file
@@ -85,10 +82,7 @@ fn found(folder: &Path, name: &str) -> PathBuf {
 }
 
 /// Checks that the files of a part are there.
-///
-/// # Errors
-/// One is not, or no folder is named; says where the originals are published.
-pub fn check_files(part: &Part, folder: Option<&Path>) -> Result<()> {
+pub(crate) fn check_files(part: &Part, folder: Option<&Path>) -> Result<()> {
     for name in files_of(part) {
         let path = folder.map(|folder| found(folder, &name));
         if path.as_deref().map_or(Ok(false), file::exists)? {
@@ -115,10 +109,7 @@ pub fn check_files(part: &Part, folder: Option<&Path>) -> Result<()> {
 }
 
 /// Makes or reads the data of a cell.
-///
-/// # Errors
-/// A file is missing or damaged, or the data do not fit in memory.
-pub fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Set> {
+pub(crate) fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Set> {
     check_files(part, folder)?;
     let folder = folder.unwrap_or(Path::new("."));
     let task = part.data.task();
@@ -126,10 +117,9 @@ pub fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Set> {
         Data::Planted { .. } => plant(part, cell, folder),
         Data::Mnist { classes, train, test, official } => {
             let images = |files, rows| mnist(folder, files, classes, rows).load_to_learn(task);
-            let (own, other, tested) = if *official {
-                (MnistFiles::Train, MnistFiles::Test, 0..*test)
-            } else {
-                (MnistFiles::Both, MnistFiles::Both, *train..train + test)
+            let (own, other, tested): (&[usize], &[usize], _) = match official {
+                true => (&[0], &[1], 0..*test),
+                false => (&[0, 1], &[0, 1], *train..train + test),
             };
             let test = (*test > 0).then(|| images(other, tested)).transpose()?;
             Ok(Set::new(images(own, 0..*train)?, test))
@@ -214,37 +204,20 @@ fn split(data: &mut Matrix, at: usize) -> Matrix {
     Matrix { rows, cols, values }
 }
 
-/// The files of MNIST that rows are counted in.
-#[derive(Clone, Copy)]
-enum MnistFiles {
-    Train,
-    Test,
-    Both,
-}
-
-fn mnist(
-    folder: &Path,
-    files: MnistFiles,
-    classes: &[u8],
-    rows: std::ops::Range<usize>,
-) -> DataFiles {
-    let pair = |at: usize| {
-        let [train, test] =
-            [MNIST[at], MNIST[at + 1]].map(|name| found(folder, name).display().to_string());
-        PathBuf::from(match files {
-            MnistFiles::Train => train,
-            MnistFiles::Test => test,
-            MnistFiles::Both => format!("{train},{test}"),
-        })
+/// Rows of MNIST, counted in its training files (0), its test files (1) or both.
+fn mnist(folder: &Path, files: &[usize], classes: &[u8], rows: Range<usize>) -> DataFiles {
+    let path = |name: &str| found(folder, name).display().to_string();
+    let paths = |at: usize| {
+        PathBuf::from(files.iter().map(|i| path(MNIST[at + i])).collect::<Vec<_>>().join(","))
     };
     let keep = Some(classes.iter().map(|&class| f32::from(class)).collect());
-    DataFiles { data: pair(0), labels: Labels::File(pair(2)), keep, rows_per_label: Some(rows) }
+    DataFiles { data: paths(0), labels: Labels::File(paths(2)), keep, rows_per_label: Some(rows) }
 }
 
 /// Drawn digits: enough that every class has its images, then as with MNIST.
 fn drawn(side: usize, classes: &[u8], train: usize, test: usize, task: Task) -> Result<Set> {
     let keep: Vec<f32> = classes.iter().map(|&class| f32::from(class)).collect();
-    let of = |rows: std::ops::Range<usize>| -> Result<Problem> {
+    let of = |rows: Range<usize>| -> Result<Problem> {
         let bytes = (digits::CLASSES * side * side) as u64 * rows.end as u64;
         room_for("the drawn digits", bytes, "choose fewer data.train and data.test in the spec")?;
         // Every ten images hold each digit once.
@@ -268,7 +241,7 @@ fn picture(from: Pictures, index: usize, folder: &Path) -> Result<Picture> {
     match from {
         Pictures::Cifar => Picture::load(folder.join(format!("cifar/image{index}.png"))),
         Pictures::Mnist => {
-            let source = mnist(folder, MnistFiles::Both, &[], 0..1);
+            let source = mnist(folder, &[0, 1], &[], 0..1);
             let Labels::File(labels) = &source.labels else { return Err(beyond(0)) };
             let chosen = |labels: &[f32]| {
                 let test = select::occurrences(labels, MNIST_TRAIN..MNIST_TRAIN + MNIST_TEST)?;

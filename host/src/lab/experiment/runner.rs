@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::cell::{Cell, Shard};
 use super::environment;
 use super::problem;
-use super::record::{Record, Status};
+use super::record::{Record, Status, one_line};
 use super::solve::{self, Ending};
 use super::spec::Spec;
 use super::store::Store;
@@ -22,7 +22,7 @@ use crate::operator::Stop;
 use crate::{Error, Result};
 
 /// The variable that tells a process that its parent holds its standard input.
-pub const WATCH_VARIABLE: &str = "TAMIS_WATCH_PARENT";
+pub(crate) const WATCH_VARIABLE: &str = "TAMIS_WATCH_PARENT";
 /// The longest time from one look at a process to the next.
 const LOOK: Duration = Duration::from_millis(20);
 /// Most bytes of the error of a process in its record.
@@ -30,40 +30,40 @@ const ERROR_BYTES: u64 = 4000;
 
 /// Which cells to run, and how.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct RunOptions {
+pub(crate) struct RunOptions {
     /// Processes at once; 0 is one.
-    pub jobs: usize,
+    pub(crate) jobs: usize,
     /// Threads of each cell.
-    pub threads: usize,
+    pub(crate) threads: usize,
     /// The longest that a cell may take.
-    pub time_limit: Option<Duration>,
+    pub(crate) time_limit: Option<Duration>,
     /// The cells of one of several machines.
-    pub shard: Option<Shard>,
+    pub(crate) shard: Option<Shard>,
     /// Whether cells that failed, crashed or took too long are run again.
-    pub retry: bool,
+    pub(crate) retry: bool,
 }
 
 /// Counts of cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// Of the spec, or of the shard.
-    pub cells: usize,
+    pub(crate) cells: usize,
     /// That were done before.
-    pub before: usize,
+    pub(crate) before: usize,
     /// That this run has added, in whatever state.
-    pub ran: usize,
+    pub(crate) ran: usize,
     /// With a result, those before included; and so on.
-    pub done: usize,
+    pub(crate) done: usize,
     /// That cannot be.
-    pub skipped: usize,
+    pub(crate) skipped: usize,
     /// That ended with an error.
-    pub failed: usize,
+    pub(crate) failed: usize,
     /// That took too long.
-    pub timeout: usize,
+    pub(crate) timeout: usize,
     /// Whose process died.
-    pub crashed: usize,
+    pub(crate) crashed: usize,
     /// Whether the run was interrupted.
-    pub stopped: bool,
+    pub(crate) stopped: bool,
 }
 
 impl Summary {
@@ -79,12 +79,9 @@ impl Summary {
 }
 
 /// The cells that a run has to do, and those that it finds done.
-///
-/// # Errors
-/// A file of the results cannot be read.
-pub fn missing(store: &Store, options: &RunOptions) -> Result<(Vec<Cell>, Summary)> {
+pub(crate) fn missing(store: &Store, options: &RunOptions) -> Result<(Vec<Cell>, Summary)> {
     let (mut todo, mut summary) = (Vec::new(), Summary::default());
-    for (at, cell) in store.spec().cells().into_iter().enumerate() {
+    for (at, cell) in store.spec.cells().into_iter().enumerate() {
         if options.shard.is_some_and(|shard| !shard.has(at)) {
             continue;
         }
@@ -101,10 +98,7 @@ pub fn missing(store: &Store, options: &RunOptions) -> Result<(Vec<Cell>, Summar
 }
 
 /// Checks that the files of all these cells are there.
-///
-/// # Errors
-/// One is not.
-pub fn check_files(spec: &Spec, cells: &[Cell], folder: Option<&Path>) -> Result<()> {
+pub(crate) fn check_files(spec: &Spec, cells: &[Cell], folder: Option<&Path>) -> Result<()> {
     for part in &spec.part {
         if cells.iter().any(|cell| cell.part == part.name) {
             problem::check_files(part, folder)?;
@@ -113,14 +107,9 @@ pub fn check_files(spec: &Spec, cells: &[Cell], folder: Option<&Path>) -> Result
     Ok(())
 }
 
-/// Runs cells in processes that `command` makes, and merges the results.
-///
-/// `observe` is told of every cell that has ended, with its record. `stop` ends the run: the cells
-/// on their way are given up.
-///
-/// # Errors
-/// A process cannot be started, or a record cannot be written; the cells on their way are given up.
-pub fn run(
+/// Runs cells in processes that `command` makes, and merges the results. `observe` is told of every
+/// cell that has ended. `stop`, or an error, ends the run: the cells on their way are given up.
+pub(crate) fn run(
     store: &Store,
     options: &RunOptions,
     command: impl Fn(&Cell) -> Command + Sync,
@@ -131,30 +120,19 @@ pub fn run(
     let queue = Mutex::new(todo.into_iter());
     let ended = Mutex::new((Vec::new(), None));
     // A worker that meets an error ends the others.
-    let halt = stop.clone();
+    let give_up = || stop.asked() || ended.lock().is_ok_and(|ended| ended.1.is_some());
+    let next = || queue.lock().ok().and_then(|mut queue| queue.next());
     let worker = || {
-        loop {
-            let next = queue.lock().ok().and_then(|mut queue| queue.next());
-            let Some(cell) =
-                next.filter(|_| !halt.asked() && ended.lock().is_ok_and(|ended| ended.1.is_none()))
-            else {
-                return;
-            };
-            let give_up = || halt.asked() || ended.lock().is_ok_and(|ended| ended.1.is_some());
-            match run_cell(store, &cell, command(&cell), options, give_up) {
-                Ok(Some(record)) => {
-                    observe(&record);
-                    if let Ok(mut ended) = ended.lock() {
-                        ended.0.push(record.status);
-                    }
-                }
+        while let Some(cell) = next().filter(|_| !give_up()) {
+            let outcome = run_cell(store, &cell, command(&cell), options, give_up);
+            if let Ok(Some(record)) = &outcome {
+                observe(record);
+            }
+            let Ok(mut ended) = ended.lock() else { return };
+            match outcome {
+                Ok(Some(record)) => ended.0.push(record.status),
                 Ok(None) => return,
-                Err(error) => {
-                    if let Ok(mut ended) = ended.lock() {
-                        ended.1.get_or_insert(error);
-                    }
-                    return;
-                }
+                Err(error) => drop(ended.1.get_or_insert(error)),
             }
         }
     };
@@ -201,48 +179,41 @@ fn run_cell(
     let retried = store.cell(cell)?;
     let mut child = command.spawn().map_err(failed)?;
     let exit = attend(&mut child, options.time_limit, give_up).map_err(failed)?;
-    let status = match exit {
+    let (status, reason) = match exit {
         Exit::Stopped => return Ok(None),
-        Exit::Timeout => Status::Timeout,
-        Exit::Done(status) => {
-            let kept = store
-                .cell(cell)?
-                .filter(|record| status.success() || retried.as_ref() != Some(record));
-            match (kept, status.code()) {
-                (Some(record), _) => return Ok(Some(record)),
-                // Ended by the same Ctrl-C as the run, which has not seen it yet.
-                (None, Some(130)) => return Ok(None),
-                // What training meets is recorded by the process itself: this is about all cells.
-                (None, Some(1 | 2)) => return Err(cannot_run(cell, &last_words(&mut said))),
-                (None, _) => Status::Crashed,
+        Exit::Timeout => {
+            let seconds = options.time_limit.unwrap_or_default().as_secs_f64();
+            (Status::Timeout, format!("longer than {seconds} s"))
+        }
+        Exit::Done(exit) => {
+            let record = store.cell(cell)?;
+            if record.is_some() && (exit.success() || retried != record) {
+                return Ok(record);
             }
+            let text = last_words(&mut said);
+            let reason = match exit.code() {
+                // Ended by the same Ctrl-C as the run, which has not seen it yet.
+                Some(130) => return Ok(None),
+                // What training meets is recorded by the process itself: this is about all cells.
+                Some(1 | 2) => return Err(cannot_run(cell, &text)),
+                Some(_) => format!("the process crashed ({exit}): {text}"),
+                None => {
+                    format!("the process was ended ({exit}), perhaps for want of memory {text}")
+                }
+            };
+            (Status::Crashed, reason.trim_end().to_owned())
         }
-    };
-    let text = last_words(&mut said);
-    let reason = match (&exit, status) {
-        (_, Status::Timeout) => {
-            format!("longer than {} s", options.time_limit.unwrap_or_default().as_secs_f64())
-        }
-        (Exit::Done(exit), _) if exit.code().is_some() => {
-            format!("the process crashed ({exit}): {text}")
-        }
-        (Exit::Done(exit), _) => {
-            format!("the process was ended ({exit}), perhaps for want of memory {text}")
-                .trim_end()
-                .to_owned()
-        }
-        _ => text,
     };
     let mut record = Record::new(cell, status, options.threads, environment::commit());
     record.reason = Some(reason);
-    store.keep(&record)?;
+    store.write(&record)?;
     Ok(Some(record))
 }
 
 /// A cell whose process cannot do its work: the data are damaged, or the record cannot be written.
 fn cannot_run(cell: &Cell, text: &str) -> Error {
     let text = text.strip_prefix("error: ").unwrap_or(text);
-    let said = text.lines().map(str::trim).collect::<Vec<_>>().join("; ");
+    let said = one_line(text);
     Error::new(format!("cell {} cannot be run", cell.id()))
         .got(if said.is_empty() { "no reason: perhaps the disk is full" } else { &said })
         .help("mend the cause and run the same command again: it resumes with what is missing")
@@ -286,19 +257,16 @@ fn last_words(said: &mut std::fs::File) -> String {
     String::from_utf8_lossy(&text).trim().to_owned()
 }
 
-/// Runs one cell in this process and writes its record. An interrupted cell leaves nothing.
-///
-/// # Errors
-/// The data are missing, the record cannot be written, or the cell was interrupted. What goes wrong
-/// in training is recorded.
-pub fn run_here(
+/// Runs one cell in this process and writes its record, also of what goes wrong in training. An
+/// interrupted cell leaves nothing.
+pub(crate) fn run_here(
     store: &Store,
     cell: &Cell,
     folder: Option<&Path>,
     threads: usize,
     stop: &Stop,
 ) -> Result<Record> {
-    let part = store.spec().part_of(cell)?;
+    let part = store.spec.part_of(cell)?;
     let ending = if part.data.is_check() {
         solve::check(part, cell, threads, stop)
     } else {
@@ -315,12 +283,12 @@ pub fn run_here(
         }
         Err(error) => (record.status, record.reason) = (Status::Failed, Some(error.to_string())),
     }
-    store.keep(&record)?;
+    store.write(&record)?;
     Ok(record)
 }
 
 /// Ends this process when the one that has started it has ended, where that asked for it.
-pub fn watch_parent() {
+pub(crate) fn watch_parent() {
     if std::env::var_os(WATCH_VARIABLE).is_none() {
         return;
     }

@@ -27,7 +27,7 @@ use crate::operator::Stop;
 use crate::train::dense::{Head, Rates};
 use crate::train::{
     AnnealOptions, Budget, Details, ImpSettings, LayersOptions, LmOptions, Memory, Options,
-    OutputsOptions, PaperOptions, Recipe, Start, Trained, train_with,
+    OutputsOptions, PaperOptions, Recipe, Report, Start, Trained, train_with,
 };
 
 /// A planted network is recovered where its mean squared error on test rows is at most this
@@ -36,7 +36,7 @@ const RECOVERED: f64 = 1e-8;
 
 /// How a cell ended.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ending {
+pub(crate) enum Ending {
     /// There is a result.
     Solved(Box<Solved>),
     /// There can be none; why.
@@ -44,12 +44,16 @@ pub enum Ending {
 }
 
 /// Trains a cell on its data.
-///
-/// # Errors
-/// Those of the run: a size out of bounds, steps that diverge, or the run was ended.
-pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) -> Result<Ending> {
-    if let Some(why) = skipped(&set.train) {
-        return Ok(Ending::Skipped(why));
+pub(crate) fn solve(
+    part: &Part,
+    cell: &Cell,
+    set: Set,
+    threads: usize,
+    stop: &Stop,
+) -> Result<Ending> {
+    let skipped = |why: &str| Ok(Ending::Skipped(why.to_owned()));
+    if set.train.task == Task::Regression && set.train.labels.iter().all(|&y| y == 0.0) {
+        return skipped("the planted network gives 0 for every row");
     }
     let variant = part.variant(cell.point(part));
     let work = Work { part, cell, variant, threads, stop };
@@ -62,7 +66,7 @@ pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) ->
         Method::Zero | Method::Mean => constant(cell.method, &train, test.as_ref()),
         // The spec refuses them on data to train on.
         Method::Assumption | Method::Curvature | Method::Theory | Method::Normalised => {
-            return Ok(Ending::Skipped("a check of the theory trains nothing".into()));
+            return skipped("a check of the theory trains nothing");
         }
         _ => work.train(train)?,
     };
@@ -89,19 +93,10 @@ pub fn solve(part: &Part, cell: &Cell, set: Set, threads: usize, stop: &Stop) ->
 }
 
 /// Measures a cell that checks the theory; its data are made from its seed.
-///
-/// # Errors
-/// Steps that diverge, want of memory, or the run was ended.
-pub fn check(part: &Part, cell: &Cell, threads: usize, stop: &Stop) -> Result<Ending> {
+pub(crate) fn check(part: &Part, cell: &Cell, threads: usize, stop: &Stop) -> Result<Ending> {
     let mut solved = theory::measure(part, cell, threads, stop)?;
     solved.rss_peak_bytes = base::peak_rss_bytes();
     Ok(Ending::Solved(Box::new(solved)))
-}
-
-/// Why there can be no result.
-fn skipped(train: &Problem) -> Option<String> {
-    let silent = train.task == Task::Regression && train.labels.iter().all(|&y| y == 0.0);
-    silent.then(|| "the planted network gives 0 for every row".into())
 }
 
 struct Work<'a> {
@@ -155,15 +150,21 @@ impl Work<'_> {
             }
             _ => (Recipe::Paper(self.paper(train)), false),
         };
+        let time = part.seconds.map(Duration::from_secs_f64);
+        let limits = Limits { passes: part.passes, time };
         let untuned = tune::Params { epochs: 0, ..tune::Params::DEFAULT };
         Options {
             hidden,
             recipe,
             layers: (!is_own).then(|| LayersOptions { tune: untuned, ..LayersOptions::default() }),
             seed: cell.seed,
-            memory: self.memory(),
+            memory: match self.variant.ram {
+                _ if cell.method == Method::PaperLeast => Memory::Least,
+                Some(bytes) => Memory::Ram(bytes),
+                None => Memory::Auto,
+            },
             threads: self.threads,
-            limits: if is_own { self.limits() } else { Limits::NONE },
+            limits: if is_own { limits } else { Limits::NONE },
             ..Options::new(budget)
         }
     }
@@ -204,12 +205,13 @@ impl Work<'_> {
         // Random starts: the default ones where the method has them.
         let trials =
             |default: Trials| if method == Method::PaperTrials { default } else { Trials::NONE };
-        let schedule = PaperOptions::published(self.part.epochs, self.part.batch);
+        let &Part { epochs, batch, .. } = self.part;
+        let schedule = PaperOptions::published(epochs, batch);
         PaperOptions {
             schedule: Schedule { trials: trials(Trials::DEFAULT), ..schedule },
             outputs: OutputsOptions {
-                epochs: self.part.epochs,
-                batch: self.part.batch,
+                epochs,
+                batch,
                 safe: train.has_several_outputs()
                     && matches!(method, Method::PaperSafe | Method::PaperLeast),
                 trials: trials(OutputsOptions::TRIALS),
@@ -233,18 +235,6 @@ impl Work<'_> {
             ..default
         }
     }
-
-    fn memory(&self) -> Memory {
-        match self.variant.ram {
-            _ if self.cell.method == Method::PaperLeast => Memory::Least,
-            Some(bytes) => Memory::Ram(bytes),
-            None => Memory::Auto,
-        }
-    }
-
-    fn limits(&self) -> Limits {
-        Limits { passes: self.part.passes, time: self.part.seconds.map(Duration::from_secs_f64) }
-    }
 }
 
 fn solved(trained: &Trained, course: Course) -> Solved {
@@ -253,13 +243,10 @@ fn solved(trained: &Trained, course: Course) -> Solved {
     live.extend(report.search().and_then(|search| search.second_live));
     let mapped = report.layers().map_or(0, |layers| layers.mapped_bytes);
     let model = trained.model.bytes().to_vec();
+    let &Report { loss, psnr_db, accuracy, .. } = report;
     Solved {
         recipe: report.recipe.into(),
-        train: Some(Quality {
-            loss: report.loss,
-            psnr_db: report.psnr_db,
-            accuracy: report.accuracy,
-        }),
+        train: Some(Quality { loss, psnr_db, accuracy }),
         nnz: report.nnz,
         live,
         seconds: report.seconds,
@@ -285,28 +272,18 @@ fn constant(method: Method, train: &Problem, test: Option<&Problem>) -> Solved {
     let rows = train.data.rows.max(1) as f64;
     let mut prediction = vec![0.0_f32; outputs];
     if method == Method::Mean {
+        let has_classes = train.task == Task::Multiclass;
         let mut sums = vec![0.0_f64; outputs];
-        if train.task == Task::Multiclass {
-            train.labels.iter().for_each(|&label| sums[label as usize] += 1.0);
-        } else {
-            train
-                .labels
-                .iter()
-                .enumerate()
-                .for_each(|(i, &label)| sums[i % outputs] += f64::from(label));
+        for (i, &label) in train.labels.iter().enumerate() {
+            let (at, one) = if has_classes { (label as usize, 1.0) } else { (i % outputs, label) };
+            sums[at] += f64::from(one);
         }
-        for (out, sum) in prediction.iter_mut().zip(sums) {
-            *out = if train.task == Task::Multiclass {
-                (sum / rows).ln() as f32
-            } else {
-                (sum / rows) as f32
-            };
-        }
+        let value = |sum: f64| if has_classes { (sum / rows).ln() } else { sum / rows };
+        prediction = sums.into_iter().map(|sum| value(sum) as f32).collect();
     }
     let score = |problem: &Problem| {
-        let all: Vec<f32> =
-            prediction.iter().copied().cycle().take(problem.data.rows * outputs).collect();
-        quality(&Score::new(problem.task, &problem.labels, &all))
+        let all = prediction.iter().copied().cycle().take(problem.data.rows * outputs);
+        quality(&Score::new(problem.task, &problem.labels, &all.collect::<Vec<f32>>()))
     };
     Solved {
         recipe: method.name().into(),

@@ -25,36 +25,37 @@ use crate::{Error, Result, base::file};
 
 /// Version of what stands in a results folder.
 const FORMAT: u32 = 1;
+/// The version of tamis.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What stands in `folder.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Folder {
+pub(crate) struct Folder {
     format: u32,
-    version: String,
+    /// The version of tamis that ran it.
+    pub(crate) version: String,
     name: String,
     profile: String,
     spec: String,
-    environment: Environment,
+    /// Toolchain and machine of the first run.
+    pub(crate) environment: Environment,
 }
 
 /// An open results folder.
 #[derive(Debug)]
-pub struct Store {
-    path: PathBuf,
-    spec: Spec,
-    folder: Folder,
+pub(crate) struct Store {
+    pub(crate) path: PathBuf,
+    /// The resolved spec.
+    pub(crate) spec: Spec,
+    pub(crate) folder: Folder,
 }
 
 impl Store {
-    /// Opens the folder of a spec to run it, and makes it where there is none.
-    ///
-    /// # Errors
-    /// The folder holds something else, the results of another spec or version, or cannot be
-    /// written.
-    pub fn open(path: &Path, spec: &Spec) -> Result<Self> {
+    /// Opens the folder of a spec to run it, and makes it where there is none. Refuses a folder
+    /// that holds something else, or results of another spec or version.
+    pub(crate) fn open(path: &Path, spec: &Spec) -> Result<Self> {
         // Made first, and not only tried: other processes may be about to write into it.
-        std::fs::create_dir_all(path).map_err(|error| unmade(path, error))?;
-        file::check_folder(path)?;
+        make_folder(path)?;
         let store = match read_folder(path)? {
             Some(folder) => {
                 folder.check(path, spec)?;
@@ -62,25 +63,18 @@ impl Store {
             }
             None => Self::make(path, spec)?,
         };
-        let cells = store.path.join("cells");
-        std::fs::create_dir_all(&cells).map_err(|error| unmade(&cells, error))?;
-        file::check_folder(&cells)?;
+        make_folder(&store.path.join("cells"))?;
         Ok(store)
     }
 
     /// Opens the folder of an earlier state of a spec to run its present one: cells whose settings
-    /// are the same are kept, the others are removed. How many were removed.
-    ///
-    /// Killed at any point, it can be called again.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open), but for results of another state of the spec; or these cannot be
-    /// read.
-    pub fn update(path: &Path, spec: &Spec) -> Result<(Self, usize)> {
-        let Some(folder) = read_folder(path)? else { return Ok((Self::open(path, spec)?, 0)) };
-        if folder.spec == spec.hash() || folder.name != spec.name {
-            return Ok((Self::open(path, spec)?, 0));
-        }
+    /// are the same are kept, the others are removed. How many were removed. Killed at any point,
+    /// it can be called again.
+    pub(crate) fn update(path: &Path, spec: &Spec) -> Result<(Self, usize)> {
+        let folder = match read_folder(path)? {
+            Some(folder) if folder.spec != spec.hash() && folder.name == spec.name => folder,
+            _ => return Ok((Self::open(path, spec)?, 0)),
+        };
         folder.check_run(path)?;
         let old = Self::read(path)?;
         let settings = |spec: &Spec, cell: &Cell| {
@@ -102,9 +96,8 @@ impl Store {
         }
         old.write_records(&valid)?;
         let folder = Folder { profile: spec.resolved.clone(), spec: spec.hash(), ..folder };
-        let about = to_json(&folder)?;
         // The spec comes last, and also where the update was killed before it: prepare() writes it.
-        file::write(path.join("folder.json"), |w| writeln!(w, "{about}"))?;
+        write_json(&path.join("folder.json"), &[folder])?;
         let store = Self::open(path, spec)?;
         store.heal()?;
         Ok((store, others.len()))
@@ -112,16 +105,13 @@ impl Store {
 
     /// Makes the folder ready for a run of many cells: writes the cells of merged results that are
     /// missing, and repairs what a killed run or a killed update has left.
-    ///
-    /// # Errors
-    /// The merged results cannot be read, or a cell or the spec cannot be written.
-    pub fn prepare(&self) -> Result<()> {
+    pub(crate) fn prepare(&self) -> Result<()> {
         self.heal()?;
         let cells = self.spec.cells().into_iter();
         let known: BTreeMap<String, Cell> = cells.map(|cell| (cell.id(), cell)).collect();
         for (id, record) in self.merged()? {
             if known.get(&id) == Some(&record.cell) && !file::exists(&self.cell_file(&id))? {
-                self.keep(&record)?;
+                self.write(&record)?;
             }
         }
         self.sweep();
@@ -129,11 +119,14 @@ impl Store {
     }
 
     /// Opens a folder to report it.
-    ///
-    /// # Errors
-    /// There is no results folder there, it is damaged, or of another version of the folder.
-    pub fn read(path: &Path) -> Result<Self> {
-        let Some(folder) = read_folder(path)? else { return Err(no_folder(path)) };
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let Some(folder) = read_folder(path)? else {
+            return Err(Error::new("there are no results")
+                .at(path)
+                .expected("a folder that tamis run has made, with folder.json in it")
+                .got(if path.exists() { "another folder or file" } else { "nothing of that name" })
+                .help("pass the folder that was given to tamis run with -o"));
+        };
         folder.check_format(path)?;
         let file = path.join("spec.toml");
         let spec = Spec::load(&file, None)?;
@@ -147,45 +140,12 @@ impl Store {
         Ok(Self { path: path.to_owned(), spec, folder })
     }
 
-    /// The resolved spec.
-    #[must_use]
-    pub fn spec(&self) -> &Spec {
-        &self.spec
-    }
-
-    /// Where it is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Toolchain and machine of the first run.
-    #[must_use]
-    pub fn environment(&self) -> &Environment {
-        &self.folder.environment
-    }
-
-    /// The version of tamis that ran it.
-    #[must_use]
-    pub fn version(&self) -> &str {
-        &self.folder.version
-    }
-
-    /// The file of the resolved spec.
-    #[must_use]
-    pub fn spec_file(&self) -> PathBuf {
-        self.path.join("spec.toml")
-    }
-
     fn cell_file(&self, id: &str) -> PathBuf {
         self.path.join("cells").join(format!("{id}.json"))
     }
 
     /// The record of a cell, if it is done.
-    ///
-    /// # Errors
-    /// The file cannot be read, or something else has changed it.
-    pub fn cell(&self, cell: &Cell) -> Result<Option<Record>> {
+    pub(crate) fn cell(&self, cell: &Cell) -> Result<Option<Record>> {
         let id = cell.id();
         let path = self.cell_file(&id);
         if !file::exists(&path)? {
@@ -203,19 +163,12 @@ impl Store {
     }
 
     /// Writes a cell: the whole file or none.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    pub fn keep(&self, record: &Record) -> Result<()> {
-        let text = to_json(record)?;
-        file::write(self.cell_file(&record.id), |w| writeln!(w, "{text}"))
+    pub(crate) fn write(&self, record: &Record) -> Result<()> {
+        write_json(&self.cell_file(&record.id), &[record])
     }
 
     /// All cells that are done, in the order of the spec.
-    ///
-    /// # Errors
-    /// One cannot be read.
-    pub fn records(&self) -> Result<Vec<Record>> {
+    pub(crate) fn records(&self) -> Result<Vec<Record>> {
         let mut merged = self.merged()?;
         let cells = self.spec.cells().into_iter();
         let records = cells.map(|cell| Ok(self.cell(&cell)?.or_else(|| merged.remove(&cell.id()))));
@@ -223,33 +176,30 @@ impl Store {
     }
 
     /// Writes `results.jsonl` from the cells that are done, and removes what killed cells have left
-    /// half written; how many are done.
-    ///
-    /// # Errors
-    /// A cell cannot be read, or the file cannot be written.
-    pub fn merge(&self) -> Result<usize> {
+    /// half written.
+    pub(crate) fn merge(&self) -> Result<()> {
         // One at a time, so that the last one to end has seen all cells.
         let path = self.path.join("folder.json");
         let (lock, _) = file::open(&path)?;
         // Not every file system can lock; the cells stay in any case.
         let _ = lock.lock();
-        let records = self.records()?;
-        self.write_records(&records)?;
+        self.write_records(&self.records()?)?;
         self.sweep();
-        Ok(records.len())
+        Ok(())
     }
 
     fn write_records(&self, records: &[Record]) -> Result<()> {
-        let lines = records.iter().map(to_json).collect::<Result<Vec<_>>>()?;
-        file::write(self.path.join("results.jsonl"), |w| {
-            lines.iter().try_for_each(|line| writeln!(w, "{line}"))
-        })
+        write_json(&self.path.join("results.jsonl"), records)
     }
 
     fn make(path: &Path, spec: &Spec) -> Result<Self> {
-        let listed = std::fs::read_dir(path).map_err(|error| unreadable(path, error))?;
-        for entry in listed {
-            let name = entry.map_err(|error| unreadable(path, error))?.file_name();
+        let unreadable = |error| {
+            Error::io("cannot read", path, error).help(
+                "results are plain files in plain folders: see that nothing else is in their place",
+            )
+        };
+        for entry in std::fs::read_dir(path).map_err(unreadable)? {
+            let name = entry.map_err(unreadable)?.file_name();
             let name = name.to_string_lossy();
             if !matches!(name.as_ref(), "spec.toml" | "cells") && !file::is_partial(&name) {
                 if file::exists(&path.join("folder.json"))? {
@@ -265,24 +215,29 @@ impl Store {
         }
         let folder = Folder {
             format: FORMAT,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: VERSION.to_owned(),
             name: spec.name.clone(),
             profile: spec.resolved.clone(),
             spec: spec.hash(),
             environment: Environment::here(),
         };
-        let (text, about) = (spec.to_toml()?, to_json(&folder)?);
-        file::write(path.join("spec.toml"), |w| w.write_all(text.as_bytes()))?;
+        let store = Self { path: path.to_owned(), spec: spec.clone(), folder };
+        store.write_spec()?;
         // Last: what has it is complete.
-        file::write(path.join("folder.json"), |w| writeln!(w, "{about}"))?;
-        Ok(Self { path: path.to_owned(), spec: spec.clone(), folder })
+        write_json(&path.join("folder.json"), &[&store.folder])?;
+        Ok(store)
+    }
+
+    fn write_spec(&self) -> Result<()> {
+        let text = self.spec.to_toml()?;
+        file::write(self.path.join("spec.toml"), |w| w.write_all(text.as_bytes()))
     }
 
     /// Writes the spec anew where an update was killed before it was written.
     fn heal(&self) -> Result<()> {
-        let (file, text) = (self.spec_file(), self.spec.to_toml()?);
+        let file = self.path.join("spec.toml");
         let is_other = Spec::load(&file, None).map_or(true, |spec| spec.hash() != self.folder.spec);
-        if is_other { file::write(file, |w| w.write_all(text.as_bytes())) } else { Ok(()) }
+        if is_other { self.write_spec() } else { Ok(()) }
     }
 
     /// The records of `results.jsonl`, by name.
@@ -322,38 +277,45 @@ impl Folder {
     /// Checks that this program may add to the results.
     fn check_run(&self, path: &Path) -> Result<()> {
         self.check_format(path)?;
-        let version = env!("CARGO_PKG_VERSION");
-        if self.version != version {
-            return Err(Error::new("the results are of another version of tamis")
-                .at(path)
-                .expected(format_args!("tamis {version}"))
-                .got(format_args!("tamis {}", self.version))
-                .help(
-                    "run into another folder, so that results of two versions are not mixed; \
-                    tamis report reads either",
-                ));
+        if self.version == VERSION {
+            return Ok(());
         }
-        Ok(())
+        Err(Error::new("the results are of another version of tamis")
+            .at(path)
+            .expected(format_args!("tamis {VERSION}"))
+            .got(format_args!("tamis {}", self.version))
+            .help(
+                "run into another folder, so that results of two versions are not mixed; \
+                tamis report reads either",
+            ))
     }
 
     fn check(&self, path: &Path, spec: &Spec) -> Result<()> {
         self.check_run(path)?;
-        if self.spec != spec.hash() {
-            let state = |name: &str, profile: &str, hash: &str| {
-                format!("{name}, profile {profile}, hash {hash}")
-            };
-            return Err(Error::new("the folder holds results of another spec")
-                .at(path)
-                .expected(state(&spec.name, &spec.resolved, &spec.hash()))
-                .got(state(&self.name, &self.profile, &self.spec))
-                .help(
-                    "choose another folder with -o, or the spec, profile and --digits of these \
-                    results; --update keeps the cells whose settings are the same, where the spec \
-                    was changed",
-                ));
+        if self.spec == spec.hash() {
+            return Ok(());
         }
-        Ok(())
+        let state = |name: &str, profile: &str, hash: &str| {
+            format!("{name}, profile {profile}, hash {hash}")
+        };
+        Err(Error::new("the folder holds results of another spec")
+            .at(path)
+            .expected(state(&spec.name, &spec.resolved, &spec.hash()))
+            .got(state(&self.name, &self.profile, &self.spec))
+            .help(
+                "choose another folder with -o, or the spec, profile and --digits of these \
+                results; --update keeps the cells whose settings are the same, where the spec \
+                was changed",
+            ))
     }
+}
+
+fn make_folder(path: &Path) -> Result<()> {
+    std::fs::create_dir_all(path).map_err(|error| {
+        Error::io("cannot make the folder", path, error)
+            .help("choose a place that you may write to")
+    })?;
+    file::check_folder(path)
 }
 
 fn read_folder(path: &Path) -> Result<Option<Folder>> {
@@ -361,25 +323,8 @@ fn read_folder(path: &Path) -> Result<Option<Folder>> {
     if file::exists(&about)? { read_json(&about).map(Some) } else { Ok(None) }
 }
 
-fn no_folder(path: &Path) -> Error {
-    Error::new("there are no results")
-        .at(path)
-        .expected("a folder that tamis run has made, with folder.json in it")
-        .got(if path.exists() { "another folder or file" } else { "nothing of that name" })
-        .help("pass the folder that was given to tamis run with -o")
-}
-
 fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T> {
     serde_json::from_str(&file::read_text(path)?).map_err(|error| damaged(path, 1, error))
-}
-
-fn unreadable(path: &Path, error: std::io::Error) -> Error {
-    Error::io("cannot read", path, error)
-        .help("results are plain files in plain folders: see that nothing else is in their place")
-}
-
-fn unmade(path: &Path, error: std::io::Error) -> Error {
-    Error::io("cannot make the folder", path, error).help("choose a place that you may write to")
 }
 
 fn damaged(path: &Path, line: usize, error: serde_json::Error) -> Error {
@@ -390,6 +335,9 @@ fn damaged(path: &Path, line: usize, error: serde_json::Error) -> Error {
         .help("remove the file: what is missing is run again")
 }
 
-fn to_json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string(value).map_err(|error| Error::new("cannot write JSON").source(error))
+/// Writes values, a line each.
+fn write_json(path: &Path, values: &[impl Serialize]) -> Result<()> {
+    let lines: serde_json::Result<Vec<String>> = values.iter().map(serde_json::to_string).collect();
+    let lines = lines.map_err(|error| Error::new("cannot write JSON").source(error))?;
+    file::write(path, |w| lines.iter().try_for_each(|line| writeln!(w, "{line}")))
 }

@@ -16,13 +16,13 @@ pub(super) struct Axis {
     pub(super) high: f64,
     pub(super) ticks: Vec<(f64, String)>,
     /// Whether the units of the drawing are logarithms.
-    log: bool,
+    pub(super) log: bool,
 }
 
 impl Axis {
     /// A linear axis that holds every finite value, with a margin.
-    pub(super) fn linear(name: &str, values: impl Iterator<Item = f32>) -> Self {
-        let (low, high) = range(values.map(f64::from)).unwrap_or((0.0, 1.0));
+    pub(super) fn linear(name: &str, values: impl Iterator<Item = f64>) -> Self {
+        let (low, high) = range(values).unwrap_or((0.0, 1.0));
         let (low, high) = widen(low, high);
         let margin = 0.05 * (high - low);
         Self::new(name, low - margin, high + margin, roomy_ticks(low - margin, high + margin, 0.0))
@@ -36,32 +36,32 @@ impl Axis {
         Self::new(name, low - margin, high + margin, roomy_ticks(low, high, 1.0))
     }
 
-    /// A logarithmic axis (base 10) that holds every positive value, with a line for 0 below if
-    /// `zero` is set.
-    pub(super) fn log(name: &str, values: impl Iterator<Item = f32>, zero: bool) -> Self {
-        let logs = values.filter(|&v| v > 0.0).map(|v| f64::from(v).log10());
+    /// A logarithmic axis (base 10) that holds every positive value, with a line for 0 below where
+    /// there are others.
+    pub(super) fn log(name: &str, values: impl Iterator<Item = f64> + Clone) -> Self {
+        let has_zero = values.clone().any(|v| v <= 0.0 && v.is_finite());
+        let logs = values.filter(|&v| v > 0.0).map(f64::log10);
         let (low, high) = range(logs).unwrap_or((-1.0, 0.0));
         let (low, high) = if high - low < 0.02 { (low - 0.1, high + 0.1) } else { (low, high) };
         let margin = 0.05 * (high - low);
         let (bottom, top) = (low - margin, high + margin);
-        let mut ticks = log_ticks(bottom, top);
-        if !zero {
-            return Self { log: true, ..Self::new(name, bottom, top, ticks) };
+        let mut axis = Self { log: true, ..Self::new(name, bottom, top, log_ticks(bottom, top)) };
+        if has_zero {
+            let below = 0.12 * (top - bottom);
+            axis.ticks.push((bottom - below, "0".to_owned()));
+            axis.low -= 1.4 * below;
         }
-        let below = 0.12 * (top - bottom);
-        ticks.push((bottom - below, "0".to_owned()));
-        Self { log: true, ..Self::new(name, bottom - 1.4 * below, top, ticks) }
+        axis
     }
 
     /// Where a value lies; on a logarithmic axis 0 and less on the line marked 0; nowhere what is
     /// not finite.
-    pub(super) fn place(&self, value: f32) -> Option<f64> {
-        let zero = || self.ticks.iter().find(|(_, label)| label == "0").map(|&(at, _)| at);
+    pub(super) fn place(&self, value: f64) -> Option<f64> {
         match value {
-            v if !v.is_finite() => None,
-            v if !self.log => Some(f64::from(v)),
-            v if v > 0.0 => Some(f64::from(v).log10()),
-            _ => zero(),
+            v if !(v as f32).is_finite() => None,
+            v if !self.log => Some(v),
+            v if v > 0.0 => Some(v.log10()),
+            _ => self.ticks.iter().find(|(_, label)| label == "0").map(|&(at, _)| at),
         }
     }
 
@@ -81,11 +81,8 @@ impl Ranged for Axis {
 
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
         // Light lines are those between the ticks; there are none.
-        if hint.weight().allow_light_points() {
-            Vec::new()
-        } else {
-            self.ticks.iter().map(|(at, _)| *at).collect()
-        }
+        let ticks = self.ticks.iter().filter(|_| !hint.weight().allow_light_points());
+        ticks.map(|(at, _)| *at).collect()
     }
 
     fn range(&self) -> Range<f64> {
@@ -95,11 +92,8 @@ impl Ranged for Axis {
 
 impl ValueFormatter<f64> for Axis {
     fn format_ext(&self, at: &f64) -> String {
-        self.ticks
-            .iter()
-            .find(|(tick, _)| tick == at)
-            .map(|(_, label)| label.clone())
-            .unwrap_or_default()
+        let tick = self.ticks.iter().find(|(tick, _)| tick == at);
+        tick.map_or(String::new(), |(_, label)| label.clone())
     }
 }
 
@@ -126,11 +120,9 @@ fn widen(low: f64, high: f64) -> (f64, f64) {
 fn roomy_ticks(low: f64, high: f64, least: f64) -> Vec<(f64, String)> {
     let letters =
         |ticks: &[(f64, String)]| ticks.iter().map(|(_, l)| l.chars().count() + 2).sum::<usize>();
-    let choices = [6, 4, 3].into_iter().map(|most| linear_ticks(low, high, least, most));
-    choices
-        .into_iter()
-        .find(|ticks| letters(ticks) <= MOST_LETTERS)
-        .unwrap_or_else(|| linear_ticks(low, high, least, 2))
+    let mut choices = [6, 4, 3].into_iter().map(|most| linear_ticks(low, high, least, most));
+    let roomy = choices.find(|ticks| letters(ticks) <= MOST_LETTERS);
+    roomy.unwrap_or_else(|| linear_ticks(low, high, least, 2))
 }
 
 /// Multiples of 1, 2 or 5 times a power of ten inside the range, at most about `most` of them and
@@ -145,11 +137,8 @@ fn linear_ticks(low: f64, high: f64, least: f64, most: usize) -> Vec<(f64, Strin
 /// The least of 1, 2, 5 times a power of ten that is not below `least`.
 fn nice_step(least: f64) -> f64 {
     let power = 10.0_f64.powf(least.log10().floor());
-    [1.0, 2.0, 5.0]
-        .into_iter()
-        .map(|m| m * power)
-        .find(|step| *step >= least)
-        .unwrap_or(10.0 * power)
+    let mut steps = [1.0, 2.0, 5.0].into_iter().map(|mantissa| mantissa * power);
+    steps.find(|step| *step >= least).unwrap_or(10.0 * power)
 }
 
 /// Ticks between two logarithms: powers of ten, with 2 and 5 times them over few decades, linear
@@ -188,33 +177,21 @@ fn number(value: f64, step: f64, largest: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
-    if (-3.0..=0.0).contains(&digits) && largest < 1e5 || digits > 0.0 && largest < 1e6 {
-        return minus(format!("{value:.*}", (-digits).max(0.0) as usize));
-    }
-    // One exponent for the whole axis, so that the mantissas can be compared.
-    let exponent = largest.log10().floor();
-    let mantissa = value / 10.0_f64.powf(exponent);
-    minus(format!(
-        "{mantissa:.*}×10{}",
-        (exponent - digits).max(0.0) as usize,
-        superscript(exponent as i32)
-    ))
-}
-
-/// With the sign that is as wide as a digit.
-fn minus(text: String) -> String {
-    if let Some(rest) = text.strip_prefix('-') { format!("−{rest}") } else { text }
+    let text = if (-3.0..=0.0).contains(&digits) && largest < 1e5 || digits > 0.0 && largest < 1e6 {
+        format!("{value:.*}", (-digits).max(0.0) as usize)
+    } else {
+        // One exponent for the whole axis, so that the mantissas can be compared.
+        let exponent = largest.log10().floor();
+        let (mantissa, raised) = (value / 10.0_f64.powf(exponent), superscript(exponent as i32));
+        format!("{mantissa:.*}×10{raised}", (exponent - digits).max(0.0) as usize)
+    };
+    // The sign that is as wide as a digit.
+    text.replace('-', "−")
 }
 
 fn superscript(exponent: i32) -> String {
-    let raise = |c: char| match c {
-        '-' => '⁻',
-        '1' => '¹',
-        '2' => '²',
-        '3' => '³',
-        digit => digit.to_digit(10).and_then(|d| char::from_u32(0x2070 + d)).unwrap_or(digit),
-    };
-    exponent.to_string().chars().map(raise).collect()
+    let raise = |c: char| c.to_digit(10).and_then(|d| "⁰¹²³⁴⁵⁶⁷⁸⁹".chars().nth(d as usize));
+    exponent.to_string().chars().map(|c| raise(c).unwrap_or('⁻')).collect()
 }
 
 #[cfg(test)]
@@ -230,18 +207,18 @@ mod tests {
         let values = || [0.0, 20.0, 100.0, 40.0].into_iter();
         for axis in [
             Axis::linear("", values()),
-            Axis::log("", values(), true),
+            Axis::log("", values()),
             Axis::count("", values().map(|v| v as usize)),
         ] {
             let named =
-                axis.ticks.iter().filter_map(|(at, label)| Some((*at, label.parse::<f32>().ok()?)));
-            let named: Vec<(f64, f32)> = named.collect();
+                axis.ticks.iter().filter_map(|(at, label)| Some((*at, label.parse::<f64>().ok()?)));
+            let named: Vec<(f64, f64)> = named.collect();
             assert!(named.len() >= 3, "{axis:?}");
             for (at, value) in named {
                 assert!((axis.place(value).unwrap() - at).abs() < 1e-6, "{value}: {axis:?}");
             }
         }
-        assert_eq!(Axis::linear("", values()).place(f32::NAN), None);
+        assert_eq!(Axis::linear("", values()).place(f64::NAN), None);
     }
 
     #[test]
@@ -273,9 +250,9 @@ mod tests {
         for (a, b) in signed().flat_map(|a| signed().map(move |b| (a, b))) {
             let whole = |v: f32| v.abs().min(1e18) as usize;
             let axes = [
-                Axis::linear("", [a, b].into_iter()),
-                Axis::log("", [a, b].into_iter(), true),
-                Axis::log("", [a, b].into_iter(), false),
+                Axis::linear("", [a, b].map(f64::from).into_iter()),
+                Axis::log("", [a, b].map(f64::from).into_iter()),
+                Axis::log("", [a, b].map(|v| f64::from(v.abs())).into_iter()),
                 Axis::count("", [whole(a), whole(b)].into_iter()),
             ];
             for axis in axes {
@@ -304,9 +281,7 @@ mod tests {
 
     #[test]
     fn an_axis_without_values_still_has_ticks() {
-        for axis in
-            [Axis::linear("", [f32::NAN].into_iter()), Axis::log("", std::iter::empty(), false)]
-        {
+        for axis in [Axis::linear("", [f64::NAN].into_iter()), Axis::log("", std::iter::empty())] {
             assert!(axis.low < axis.high && axis.ticks.len() >= 2, "{axis:?}");
         }
         assert!(Axis::count("", std::iter::empty()).ticks.len() == 2);
@@ -314,10 +289,10 @@ mod tests {
 
     #[test]
     fn a_log_axis_places_zero_below_everything_and_infinity_nowhere() {
-        let axis = Axis::log("", [1e-3, 10.0].into_iter(), true);
+        let axis = Axis::log("", [1e-3, 0.0, 10.0].into_iter());
         assert!(axis.place(0.0).unwrap() < axis.place(1e-3).unwrap());
         assert_eq!(axis.place(-1.0), axis.place(0.0));
-        assert_eq!((axis.place(f32::NAN), axis.place(f32::INFINITY)), (None, None));
+        assert_eq!((axis.place(f64::NAN), axis.place(f64::INFINITY)), (None, None));
         assert_eq!(axis.place(100.0), Some(2.0));
     }
 }

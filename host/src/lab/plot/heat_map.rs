@@ -3,7 +3,6 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::input::{Heat, Scale};
 use super::page::{self, Area, Drawn};
 
 /// Colours from the low end to the high one. Like the letters on them they are the same on light
@@ -27,47 +26,101 @@ const NAME: u32 = 28;
 const STEPS: i32 = 60;
 const BAR_WIDTH: i32 = 180;
 
-pub(super) fn draw(map: &Heat<'_>) -> String {
-    let rows = map.rows.labels.len() as u32;
-    let starred = map.starred.iter().take(map.values.len()).any(|&star| star);
-    let height =
-        TITLE + BAR + NAME + CELL * rows.max(1) + 2 * NAME + if starred { page::ROW } else { 0 };
-    let svg = page::page(map.title, height, |area| {
+/// One axis of a heat map.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scale<'a> {
+    /// What is counted along it.
+    pub name: &'a str,
+    /// One label per row or column of cells.
+    pub labels: &'a [String],
+}
+
+/// A cell of a heat map.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HeatCell {
+    /// None where it was not measured.
+    pub value: Option<f32>,
+    /// Whether it has a star.
+    pub starred: bool,
+    /// What a reader sees who points at it, if anything.
+    pub hover: String,
+}
+
+/// What [`heat`] draws: one cell per pair of a row and a column.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Heat<'a> {
+    /// Heading of the picture.
+    pub title: &'a str,
+    /// What a value is, with its unit: `"PSNR, dB"`.
+    pub value: &'a str,
+    /// Down the picture.
+    pub rows: Scale<'a>,
+    /// Across the picture.
+    pub columns: Scale<'a>,
+    /// Row by row; what is missing was not measured.
+    pub cells: &'a [HeatCell],
+    /// Values at the two ends of the colours; values beyond have the colour of the end.
+    pub range: (f32, f32),
+    /// Digits behind the point.
+    pub digits: usize,
+    /// What a star says; it stands under the picture where there is a star.
+    pub star: &'a str,
+}
+
+/// A table of numbers whose cells are coloured by their values, from dark blue for the low end to
+/// yellow for the high one. The lightness rises all the way, so that the colours also tell in print
+/// and to the colour-blind; every cell carries its number.
+///
+/// ```
+/// use tamis_host::lab::plot::{Heat, HeatCell, Scale, heat};
+/// let labels = |of: [u32; 2]| of.map(|v| v.to_string());
+/// let (m, s) = (labels([1, 2]), labels([10, 20]));
+/// let cell = |value, starred| HeatCell { value: Some(value), starred, hover: String::new() };
+/// let svg = heat(&Heat {
+///     title: "Recovery",
+///     value: "PSNR, dB",
+///     rows: Scale { name: "m", labels: &m },
+///     columns: Scale { name: "s", labels: &s },
+///     cells: &[cell(160.0, false), cell(31.5, true), HeatCell::default()],
+///     range: (-20.0, 160.0),
+///     digits: 0,
+///     star: "ended by the time limit",
+/// });
+/// assert!(["160", "32*", "* ended by the time limit"].iter().all(|text| svg.contains(text)));
+/// ```
+#[must_use]
+pub fn heat(map: &Heat<'_>) -> String {
+    let table = Table::of(map);
+    let starred = map.cells.iter().any(|cell| cell.starred);
+    let body = NAME + CELL * table.rows.max(1) as u32 + 2 * NAME;
+    let height = TITLE + BAR + body + if starred { page::ROW } else { 0 };
+    let mut svg = page::page(map.title, height, |area| {
         let (top, rest) = area.split_vertically(TITLE);
         page::heading(&top, map.title)?;
         let (legend, rest) = rest.split_vertically(BAR);
-        bar(&legend, map)?;
-        let (table, notes) = rest.split_vertically(NAME + CELL * rows.max(1) + 2 * NAME);
-        if map.values.iter().flatten().any(|v| v.is_finite()) {
-            cells(&table, map)?;
+        draw_bar(&legend, map)?;
+        let (middle, notes) = rest.split_vertically(body);
+        if map.cells.iter().filter_map(|cell| cell.value).any(f32::is_finite) {
+            table.draw(&middle, map)?;
         } else {
-            page::no_data(&table)?;
+            page::no_data(&middle)?;
         }
         if starred { page::note(&notes, &format!("* {}", map.star), 4) } else { Ok(()) }
     });
-    with_hover(svg, map)
-}
-
-/// Lays a clear rectangle with a title over every cell that has something to say: readers show it
-/// to who points there.
-fn with_hover(mut svg: String, map: &Heat<'_>) -> String {
-    let table = Table::of(map);
-    let cells = map.hover.iter().enumerate().take(table.rows * table.columns);
-    let titles = cells.filter(|(_, text)| !text.is_empty()).map(|(at, text)| {
-        let (row, column) = (at / table.columns, at % table.columns);
-        let (x, y) = (table.across(column), table.down(row) + (TITLE + BAR) as i32);
-        let wide = table.across(column + 1) - 2 - x;
-        let text = page::escape(text);
+    // A clear rectangle with a title over every cell that has something to say: readers show it to
+    // who points there.
+    let cells = map.cells.iter().enumerate().take(table.rows * table.columns);
+    let titles = cells.filter(|(_, cell)| !cell.hover.is_empty()).map(|(at, cell)| {
+        let [(x, y), (right, bottom)] = table.cell(at / table.columns, at % table.columns);
+        let (y, wide, high) = (y + (TITLE + BAR) as i32, right - x, bottom - y);
+        let text = page::escape(&cell.hover);
         format!(
-            "<rect x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{}\" fill=\"none\" \
-                pointer-events=\"all\">\n\
-             <title>{text}</title>\n</rect>\n",
-            CELL - 2
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{high}\" fill=\"none\" \
+             pointer-events=\"all\">\n<title>{text}</title>\n</rect>\n"
         )
     });
-    let titles: String = titles.collect();
     if let Some(end) = svg.rfind("</svg>") {
-        svg.insert_str(end, &titles);
+        svg.insert_str(end, &titles.collect::<String>());
     }
     svg
 }
@@ -83,23 +136,58 @@ struct Table {
 impl Table {
     fn of(map: &Heat<'_>) -> Self {
         let (rows, columns) = (map.rows.labels.len(), map.columns.labels.len());
-        let widest =
-            |scale: &Scale<'_>| scale.labels.iter().map(|l| page::width_of(l, page::TEXT)).max();
-        let names = widest(&map.rows).unwrap_or(0).max(page::SIDE).min(page::WIDTH as i32 / 4);
+        let widest = map.rows.labels.iter().map(|label| page::width_of(label, page::TEXT)).max();
+        let names = widest.unwrap_or(0).max(page::SIDE).min(page::WIDTH as i32 / 4);
         Self { rows, columns, left: page::SIDE + names + 8, right: page::WIDTH as i32 - page::SIDE }
     }
 
-    fn across(&self, column: usize) -> i32 {
-        self.left + (self.right - self.left) * column as i32 / self.columns.max(1) as i32
+    /// Two corners of a cell.
+    fn cell(&self, row: usize, column: usize) -> [(i32, i32); 2] {
+        let across = |column: usize| {
+            self.left + (self.right - self.left) * column as i32 / self.columns.max(1) as i32
+        };
+        let down = |row: usize| (NAME + CELL * row as u32) as i32;
+        [(across(column), down(row)), (across(column + 1) - 2, down(row + 1) - 2)]
     }
 
-    fn down(&self, row: usize) -> i32 {
-        NAME as i32 + (CELL as i32) * row as i32
+    fn draw(&self, area: &Area<'_>, map: &Heat<'_>) -> Drawn {
+        let [ink, faint] = [page::INK, page::FAINT].map(|colour| page::letters(page::TEXT, colour));
+        let name = page::fit(map.rows.name, page::TEXT, self.right - page::SIDE);
+        page::write(area, &name, &faint, HPos::Left, page::SIDE, NAME as i32 / 2)?;
+        for (row, label) in map.rows.labels.iter().enumerate() {
+            let label = page::fit(label, page::TEXT, self.left - page::SIDE - 8);
+            let middle = self.cell(row, 0)[0].1 + CELL as i32 / 2;
+            page::write(area, &label, &ink, HPos::Right, self.left - 8, middle)?;
+            for column in 0..self.columns {
+                let Some(cell) = map.cells.get(row * self.columns + column) else { continue };
+                let Some(value) = cell.value.filter(|value| value.is_finite()) else { continue };
+                let fraction = fraction(value, map.range.0, map.range.1);
+                let place = self.cell(row, column);
+                area.draw(&Rectangle::new(place, colour(fraction).filled()))?;
+                let star = if cell.starred { "*" } else { "" };
+                let text = format!("{}{star}", number(value, map.digits));
+                let text = page::fit(&text, page::NOTE, place[1].0 - place[0].0);
+                let size = f64::from(page::NOTE) * 1.24;
+                let style = ("sans-serif", size).into_font().color(&letters(fraction));
+                let x = i32::midpoint(place[0].0, place[1].0);
+                page::write(area, &text, &style, HPos::Center, x, middle - 1)?;
+            }
+        }
+        for (column, label) in map.columns.labels.iter().enumerate() {
+            let [(left, below), (right, _)] = self.cell(self.rows, column);
+            let label = page::fit(label, page::TEXT, right + 2 - left);
+            let (x, y) = (i32::midpoint(left, right), below + NAME as i32 / 2);
+            page::write(area, &label, &ink, HPos::Center, x, y)?;
+        }
+        let name = page::fit(map.columns.name, page::TEXT, self.right - self.left);
+        let below = self.cell(self.rows, 0)[0].1 + NAME as i32 * 3 / 2 - 4;
+        let x = i32::midpoint(self.left, self.right);
+        page::write(area, &name, &faint, HPos::Center, x, below)
     }
 }
 
 /// The colours, with the values at their ends and what they are.
-fn bar(area: &Area<'_>, map: &Heat<'_>) -> Drawn {
+fn draw_bar(area: &Area<'_>, map: &Heat<'_>) -> Drawn {
     let ink = page::letters(page::TEXT, page::INK);
     let (low, high) = map.range;
     let [low, high] = [low, high].map(|end| page::fit(&number(end, map.digits), page::TEXT, 100));
@@ -119,45 +207,6 @@ fn bar(area: &Area<'_>, map: &Heat<'_>) -> Drawn {
     x += page::width_of(&high, page::TEXT) + page::SIDE;
     let what = page::fit(map.value, page::TEXT, page::WIDTH as i32 - page::SIDE - x);
     page::write(area, &what, &ink, HPos::Left, x, y)
-}
-
-fn cells(area: &Area<'_>, map: &Heat<'_>) -> Drawn {
-    let (ink, faint) =
-        (page::letters(page::TEXT, page::INK), page::letters(page::TEXT, page::FAINT));
-    let table = Table::of(map);
-    let (rows, columns, left, right) = (table.rows, table.columns, table.left, table.right);
-    let (across, down) = (|column| table.across(column), |row| table.down(row));
-    let middle = |row: usize| down(row) + CELL as i32 / 2;
-    let name = page::fit(map.rows.name, page::TEXT, right - page::SIDE);
-    page::write(area, &name, &faint, HPos::Left, page::SIDE, NAME as i32 / 2)?;
-    for (row, label) in map.rows.labels.iter().enumerate() {
-        let label = page::fit(label, page::TEXT, left - page::SIDE - 8);
-        page::write(area, &label, &ink, HPos::Right, left - 8, middle(row))?;
-        for column in 0..columns {
-            let at = row * columns + column;
-            let value = map.values.get(at).copied().flatten().filter(|value| value.is_finite());
-            let Some(value) = value else { continue };
-            let fraction = fraction(value, map.range.0, map.range.1);
-            let place = [(across(column), down(row)), (across(column + 1) - 2, down(row + 1) - 2)];
-            area.draw(&Rectangle::new(place, colour(fraction).filled()))?;
-            let star = if map.starred.get(at).copied().unwrap_or(false) { "*" } else { "" };
-            let text = format!("{}{star}", number(value, map.digits));
-            let text = page::fit(&text, page::NOTE, across(column + 1) - across(column) - 2);
-            let style =
-                ("sans-serif", f64::from(page::NOTE) * 1.24).into_font().color(&letters(fraction));
-            let x = i32::midpoint(across(column), across(column + 1) - 2);
-            page::write(area, &text, &style, HPos::Center, x, middle(row) - 1)?;
-        }
-    }
-    let below = down(rows);
-    for (column, label) in map.columns.labels.iter().enumerate() {
-        let label = page::fit(label, page::TEXT, across(column + 1) - across(column));
-        let x = i32::midpoint(across(column), across(column + 1) - 2);
-        page::write(area, &label, &ink, HPos::Center, x, below + NAME as i32 / 2)?;
-    }
-    let name = page::fit(map.columns.name, page::TEXT, right - left);
-    let (x, y) = (i32::midpoint(left, right), below + NAME as i32 * 3 / 2 - 4);
-    page::write(area, &name, &faint, HPos::Center, x, y)
 }
 
 /// A number with so many digits behind the point, in scientific form where it would be long, and
@@ -224,17 +273,15 @@ mod tests {
     fn steps_of_the_colour_bar_overlap() {
         let one = ["1".to_owned()];
         let scale = Scale { name: "m", labels: &one };
-        let svg = draw(&Heat {
+        let svg = heat(&Heat {
             title: "t",
             value: "v",
             rows: scale,
             columns: scale,
-            values: &[],
+            cells: &[],
             range: (0.0, 1.0),
             digits: 0,
-            starred: &[],
             star: "",
-            hover: &[],
         });
         let number = |line: &str, key: &str| -> Option<i32> {
             line.split_once(&format!(" {key}=\""))

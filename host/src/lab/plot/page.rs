@@ -1,5 +1,4 @@
-//! What every picture shares: the palette, the SVG shell with its dark form, text, marks, legend
-//! and frame.
+//! What every picture shares: the SVG shell with its dark form, text, legend and frame.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -69,12 +68,9 @@ fn style() -> String {
 }
 
 /// As text of an XML element or attribute.
-pub(super) fn escape(text: &str) -> String {
-    clean(text)
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
+pub(crate) fn escape(text: &str) -> String {
+    let text = clean(text).replace('&', "&amp;").replace('<', "&lt;");
+    text.replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// Without the characters that XML forbids.

@@ -1,7 +1,7 @@
 //! The axes along which the cells of a part differ.
 
 use super::super::spec::{Data, Part, Point};
-use super::table::{Item, listed};
+use super::table::{Item, Table, listed};
 
 /// One axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,16 +28,6 @@ impl Axis {
             _ => varies(*axis),
         };
         Self::ALL.into_iter().filter(has).collect()
-    }
-
-    /// The heads of these columns.
-    pub(super) fn heads(part: &Part) -> Vec<String> {
-        Self::of(part).into_iter().map(|axis| axis.name().to_owned()).collect()
-    }
-
-    /// The cells of a point in these columns.
-    pub(super) fn items(part: &Part, at: Point) -> Vec<Item> {
-        Self::of(part).into_iter().map(|axis| Item::from(axis.text(part, at))).collect()
     }
 
     /// Where a point is along it.
@@ -87,6 +77,23 @@ impl Axis {
     pub(super) fn equals(self, point: Point) -> String {
         format!("{} = {}", self.name(), self.at(point))
     }
+}
+
+/// A table with rows for each size: its axes, then `cells`.
+pub(super) fn by_size<R: IntoIterator<Item = Vec<Item>>>(
+    part: &Part,
+    [title, note]: [&str; 2],
+    columns: impl IntoIterator<Item = String>,
+    mut cells: impl FnMut(Point) -> R,
+) -> Table {
+    let axes = Axis::of(part);
+    let mut rows = Vec::new();
+    for at in part.points() {
+        let size = || axes.iter().map(|axis| axis.text(part, at).into());
+        rows.extend(cells(at).into_iter().map(|cells| size().chain(cells).collect()));
+    }
+    let head = axes.iter().map(|axis| axis.name().to_owned());
+    Table::new(title, note, head.chain(columns), rows)
 }
 
 /// A point in words, such as `m = 10, s = 50`.
@@ -141,8 +148,8 @@ impl Grid {
 /// The values of a part along an axis, rising; those of impossible sizes included.
 fn values(part: &Part, axis: Axis) -> Vec<usize> {
     let mut values = match axis {
-        Axis::M => part.axes()[0].clone(),
-        Axis::S => part.axes()[1].clone(),
+        Axis::M => part.m.clone(),
+        Axis::S => part.s.clone(),
         _ => part.points().into_iter().map(|at| axis.at(at)).collect(),
     };
     values.sort_unstable();

@@ -1,10 +1,10 @@
 //! Pictures and tables of parts that check the theory: what was measured, over the axes of the
 //! part, beside what theory says.
 
-use super::super::median::median;
+use super::super::median::{mean, median};
 use super::super::record::Record;
 use super::super::spec::{Data, Directions, Method, Metric, Point};
-use super::axes::Axis;
+use super::axes::{Axis, by_size};
 use super::table::{Item, Table, listed};
 use super::view::{View, number, spread};
 use crate::lab::plot::{self, Line, Measure};
@@ -29,17 +29,17 @@ struct Family {
     points: Vec<Point>,
 }
 
-fn families(view: &View, axes: &[Axis]) -> Vec<Family> {
+fn families(view: &View, along: Axis) -> Vec<Family> {
+    let others = axes(view).into_iter().filter(|axis| *axis != along).collect::<Vec<_>>();
+    let mut points = view.part.points();
     let mut families: Vec<Family> = Vec::new();
-    for point in view.part.points() {
-        let name = listed(axes.iter().skip(1).map(|axis| axis.equals(point)));
+    points.sort_by_key(|&point| along.at(point));
+    for point in points {
+        let name = listed(others.iter().map(|axis| axis.equals(point)));
         match families.iter_mut().find(|family| family.name == name) {
             Some(family) => family.points.push(point),
             None => families.push(Family { name, points: vec![point] }),
         }
-    }
-    if let Some(first) = axes.first() {
-        families.iter_mut().for_each(|of| of.points.sort_by_key(|&point| first.at(point)));
     }
     families
 }
@@ -52,8 +52,8 @@ pub(super) fn value(view: &View, method: Method, at: Point, metric: Metric) -> O
         measured.or((metric == Metric::Steps).then_some(f64::INFINITY))
     };
     let values: Vec<f64> = view.records_of(method, at).filter_map(measured).collect();
-    if metric == Metric::Success && !values.is_empty() {
-        return Some(values.iter().sum::<f64>() / values.len() as f64);
+    if metric == Metric::Success {
+        return mean(&values);
     }
     median(values).filter(|value| value.is_finite())
 }
@@ -69,36 +69,24 @@ struct Group {
 }
 
 fn groups(view: &View, method: Method) -> Vec<Group> {
-    use Metric::{
-        Alpha, AlphaAligned, AlphaIndependent, Beta, BetaAligned, BetaForm, BetaIndependent,
-        GammaLimit,
-    };
+    use Metric::*;
     let group = |name, unit, log, measured, theory| Group { name, unit, log, measured, theory };
     let gates = matches!(view.part.data, Data::Gates { .. });
-    let (fraction, eigenvalue) = ("fraction of the rows", "eigenvalue");
+    let fraction = "fraction of the rows";
     match method {
         Method::Assumption => vec![
-            group("gamma", fraction, false, &[Metric::Gamma], &[(GammaLimit, 0)]),
-            group("eps", fraction, false, &[Metric::Eps], &[]),
+            group("gamma", fraction, false, &[Gamma], &[(GammaLimit, 0)]),
+            group("eps", fraction, false, &[Eps], &[]),
         ],
-        Method::Curvature if gates => vec![group(
-            "curvature",
-            eigenvalue,
-            true,
-            &[Alpha, Beta, AlphaAligned, BetaAligned],
-            &[(AlphaIndependent, 0), (BetaIndependent, 1), (GammaLimit, 2), (BetaForm, 3)],
-        )],
-        Method::Curvature => vec![group(
-            "curvature",
-            eigenvalue,
-            true,
-            &[Alpha, Beta],
-            &[(AlphaIndependent, 0), (BetaIndependent, 1)],
-        )],
-        _ if gates => {
-            vec![group("steps", "steps", true, &[Metric::Steps], &[(Metric::StepsForm, 0)])]
+        Method::Curvature => {
+            let measured: &[Metric] = &[Alpha, Beta, AlphaAligned, BetaAligned];
+            let theory: &[_] =
+                &[(AlphaIndependent, 0), (BetaIndependent, 1), (GammaLimit, 2), (BetaForm, 3)];
+            let shown = if gates { 4 } else { 2 };
+            vec![group("curvature", "eigenvalue", true, &measured[..shown], &theory[..shown])]
         }
-        _ => vec![group("error", "median relative error", true, &[Metric::Error], &[])],
+        _ if gates => vec![group("steps", "steps", true, &[Steps], &[(StepsForm, 0)])],
+        _ => vec![group("error", "median relative error", true, &[Error], &[])],
     }
 }
 
@@ -109,10 +97,9 @@ pub(super) fn curves(view: &View) -> Vec<(String, String)> {
         if matches!(view.part.data, Data::Gates { .. }) && method.is_iterative() {
             pictures.extend(losses(view, method));
         }
-        if let Some(&along) = axes(view).first() {
-            for group in groups(view, method) {
-                pictures.extend(over(view, method, along, &group));
-            }
+        for along in axes(view).into_iter().take(1) {
+            let groups = groups(view, method);
+            pictures.extend(groups.iter().flat_map(|group| over(view, method, along, group)));
         }
     }
     pictures
@@ -122,34 +109,33 @@ pub(super) fn curves(view: &View) -> Vec<(String, String)> {
 fn over(view: &View, method: Method, along: Axis, group: &Group) -> Vec<(String, String)> {
     let part = &view.part;
     let shared = group.measured.len() == 1;
-    let families = spread(families(view, &axes(view)), if shared { CURVES } else { MOST });
-    let values: Vec<f64> = part.points().iter().map(|&point| along.at(point) as f64).collect();
-    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let log = values.iter().copied().fold(0.0, f64::max) >= 8.0 * low;
+    let families = spread(families(view, along), if shared { CURVES } else { MOST });
+    let values = part.points().into_iter().map(|point| along.at(point));
+    let log = values.clone().max() >= values.min().map(|low| 8 * low);
     let name = along.title(part);
     let scales = [Measure { name: &name, log }, Measure { name: group.unit, log: group.log }];
-    let line = |family: &Family, metric: Metric, label: &str, colour: usize, dashed: bool| {
-        let at =
-            |&point: &Point| Some((along.at(point) as f64, value(view, method, point, metric)?));
-        let points = family.points.iter().filter_map(at).collect();
-        Line { label: label.to_owned(), points, colour, dashed }
-    };
     let draw = |families: &[Family], place: &str| {
         let mut lines = Vec::new();
         for (at, family) in families.iter().enumerate() {
-            let colour = |k: usize| if shared { at } else { k };
+            let mut add = |metric: Metric, label: &str, k: usize, dashed: bool| {
+                let place = |&point: &Point| {
+                    Some((along.at(point) as f64, value(view, method, point, metric)?))
+                };
+                let points: Vec<_> = family.points.iter().filter_map(place).collect();
+                if !points.is_empty() {
+                    let (label, colour) = (label.to_owned(), if shared { at } else { k });
+                    lines.push(Line { label, points, colour, dashed });
+                }
+            };
             for (k, &metric) in group.measured.iter().enumerate() {
                 let is_named = shared && !family.name.is_empty();
-                let label = if is_named { &family.name } else { metric.title() };
-                lines.push(line(family, metric, label, colour(k), false));
+                add(metric, if is_named { &family.name } else { metric.title() }, k, false);
             }
             for &(metric, k) in group.theory {
                 // Where several families have one, the first stands for all.
-                let label = if at == 0 { metric.title() } else { "" };
-                lines.push(line(family, metric, label, colour(k), true));
+                add(metric, if at == 0 { metric.title() } else { "" }, k, true);
             }
         }
-        lines.retain(|line| !line.points.is_empty());
         // In the legend what was measured comes first.
         lines.sort_by_key(|line| line.dashed);
         let what: Vec<&str> = group.measured.iter().take(2).map(|metric| metric.title()).collect();
@@ -241,24 +227,21 @@ pub(super) fn table(view: &View) -> Table {
     let columns: Vec<Metric> = Metric::all()
         .filter(|metric| methods.iter().any(|method| method.measures(&part.data).contains(metric)))
         .collect();
-    let mut head = Axis::heads(part);
-    head.push("method".into());
-    head.extend(columns.iter().map(|metric| metric.title().to_owned()));
-    head.push("seconds".into());
+    let titles = columns.iter().map(|metric| metric.title());
+    let heads = std::iter::once("method").chain(titles).chain(["seconds"]).map(str::to_owned);
     let row = |at: Point, method: Method| {
-        let mut row = Axis::items(part, at);
-        row.push(method.title().into());
+        let mut row: Vec<Item> = vec![method.title().into()];
         row.extend(columns.iter().map(|metric| {
             let measured = value(view, method, at, *metric);
-            Item::from(measured.map_or(String::new(), |value| shown(value, metric.digits().1)))
+            Item::from(measured.map(|value| shown(value, metric.digits().1)).unwrap_or_default())
         }));
         let seconds = median(view.solved(method, at).map(|solved| solved.seconds).collect());
-        row.push(seconds.map_or(String::new(), |seconds| number(seconds, 2)).into());
+        row.push(seconds.map(|seconds| number(seconds, 2)).unwrap_or_default().into());
         row
     };
-    let points = part.points().into_iter();
-    let rows = points.flat_map(|at| methods.iter().map(move |&method| row(at, method)));
-    Table::new("Measured", note(view), head, rows.collect())
+    by_size(part, ["Measured", &note(view)], heads, |at| {
+        methods.iter().map(|&method| row(at, method)).collect::<Vec<_>>()
+    })
 }
 
 /// A number of either size in few letters.

@@ -3,9 +3,8 @@
 use serde_json::Value;
 
 use super::super::known::Known;
-use super::super::record::Record;
+use super::super::record::{Record, one_line};
 use super::super::spec::Metric;
-use super::table::one_line;
 use super::view::{Experiment, View};
 
 /// The columns before those of checks. Most are fields of a record or of its result.

@@ -31,18 +31,15 @@ use view::Experiment;
 
 /// A report in memory.
 #[derive(Debug)]
-pub struct Report {
+pub(crate) struct Report {
     /// Cells of all results.
-    pub cells: usize,
+    pub(crate) cells: usize,
     /// Names and contents.
     files: Vec<(String, String)>,
 }
 
 /// Makes a report of results.
-///
-/// # Errors
-/// A record cannot be read.
-pub fn make(stores: &[Store]) -> Result<Report> {
+pub(crate) fn make(stores: &[Store]) -> Result<Report> {
     let mut experiments = stores.iter().map(Experiment::read).collect::<Result<Vec<_>>>()?;
     name(&mut experiments);
     let mut files = vec![
@@ -61,10 +58,7 @@ pub fn make(stores: &[Store]) -> Result<Report> {
 }
 
 /// Makes one Markdown file of the summary tables of results, of that name.
-///
-/// # Errors
-/// A record cannot be read, or no part names columns for such a table.
-pub fn summarise(stores: &[Store], name: &str) -> Result<Report> {
+pub(crate) fn summarise(stores: &[Store], name: &str) -> Result<Report> {
     let experiments = stores.iter().map(Experiment::read).collect::<Result<Vec<_>>>()?;
     let mut views = experiments.iter().flat_map(|experiment| &experiment.views);
     if views.all(|view| view.part.columns.is_empty()) {
@@ -83,10 +77,7 @@ fn cells(experiments: &[Experiment]) -> usize {
 
 impl Report {
     /// Writes all files into a folder, or none; their paths.
-    ///
-    /// # Errors
-    /// One cannot be written.
-    pub fn write(&self, path: &Path) -> Result<Vec<String>> {
+    pub(crate) fn write(&self, path: &Path) -> Result<Vec<String>> {
         file::write_folder(path, |folder| {
             self.files.iter().try_for_each(|(name, text)| {
                 folder.write(name, |w| std::io::Write::write_all(w, text.as_bytes()))

@@ -3,6 +3,7 @@
 use super::table::{Item, Table};
 use super::view::{Experiment, View};
 use super::{pictures, tables, verdicts};
+use crate::lab::plot::escape;
 
 /// Narrow screens scroll wide tables on their own; the page itself never moves sideways.
 const STYLE: &str = include_str!("page.css");
@@ -25,7 +26,7 @@ pub(super) fn page(experiments: &[Experiment]) -> String {
         };
         html += &format!("<nav>\n{}</nav>\n", experiments.iter().map(link).collect::<String>());
     }
-    if let Some(verdicts::Headline { sentence, table: own }) = verdicts::headline(experiments) {
+    if let Some((sentence, own)) = verdicts::headline(experiments) {
         html += &format!("<p class=\"lead\">{}</p>\n{}", escape(&sentence), table(&own));
     }
     html += "<p class=\"note\">Point at a cell of a map or table for its seeds, time, memory and \
@@ -113,8 +114,4 @@ fn table(table: &Table) -> String {
         escape(&table.title),
         table.rows.iter().map(row).collect::<String>()
     )
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -5,7 +5,7 @@ use super::super::spec::{Method, Metric, Point};
 use super::axes::{Grid, place};
 use super::view::{View, spread};
 use super::{checks, tables};
-use crate::lab::plot::{self, Heat, Scale, Series};
+use crate::lab::plot::{self, Heat, HeatCell, Scale, Series};
 
 /// Points of a curve over its whole training.
 const POINTS: usize = 101;
@@ -18,17 +18,15 @@ const MANY: usize = 10;
 
 /// All pictures, with their names.
 pub(super) fn all(view: &View) -> Vec<(String, String)> {
-    let mut pictures = heat_maps(view);
-    pictures.extend(curves(view));
-    pictures
+    heat_maps(view).into_iter().chain(curves(view)).collect()
 }
 
 /// A map per method, and per source of known figures; none where there is no grid.
 pub(super) fn heat_maps(view: &View) -> Vec<(String, String)> {
     let Some(grid) = Grid::of(&view.part) else { return Vec::new() };
     let points: Vec<Option<Point>> = grid.points(&view.part).into_iter().flatten().collect();
-    let map = |title: &str, cell: &dyn Fn(Point) -> Heated| {
-        let cells = points.iter().map(|at| at.map_or_else(Heated::default, cell));
+    let map = |title: &str, cell: &dyn Fn(Point) -> HeatCell| {
+        let cells = points.iter().map(|at| at.map_or_else(HeatCell::default, cell));
         draw(view, &grid, title, &cells.collect::<Vec<_>>())
     };
     let mut maps = Vec::new();
@@ -36,19 +34,18 @@ pub(super) fn heat_maps(view: &View) -> Vec<(String, String)> {
         let svg = map(method.title(), &|at| of_method(view, method, at));
         maps.push((method.name().to_owned(), svg));
     }
-    for (name, source, values) in [
-        ("published", "printed in the paper", &view.known.published),
-        ("authors-code", "authors' code, measured", &view.known.reference),
-    ] {
-        for (method, title) in [(Method::Paper, "IHT"), (Method::ImpPublished, "IMP")] {
+    let sources = ["published", "authors-code"].into_iter().zip(view.known.sources());
+    for (name, (source, values)) in sources {
+        let source = if source == "published" { "printed in the paper" } else { source };
+        for method in [Method::Paper, Method::ImpPublished] {
             let find = |at: Point| Known::find(values, method, at.m, at.s);
-            let cell = |at: Point| Heated {
+            let cell = |at: Point| HeatCell {
                 value: find(at).map(|value| value.value as f32),
                 hover: find(at).map(Value::about).unwrap_or_default(),
                 starred: false,
             };
             if points.iter().flatten().any(|&at| find(at).is_some()) {
-                let svg = map(&format!("{title}, {source}"), &cell);
+                let svg = map(&format!("{}, {source}", method.short()), &cell);
                 maps.push((format!("{}-{name}", method.name()), svg));
             }
         }
@@ -56,30 +53,22 @@ pub(super) fn heat_maps(view: &View) -> Vec<(String, String)> {
     maps
 }
 
-/// A cell of a map.
-#[derive(Default)]
-struct Heated {
-    value: Option<f32>,
-    hover: String,
-    starred: bool,
-}
-
-fn of_method(view: &View, method: Method, at: Point) -> Heated {
+fn of_method(view: &View, method: Method, at: Point) -> HeatCell {
     if view.part.data.is_check() {
         let error = checks::value(view, method, at, Metric::Error);
         let error = error.map_or(String::new(), |error| format!("; median error {error:.1e}"));
         let value = checks::value(view, method, at, view.part.metric).map(|value| value as f32);
-        return Heated { value, hover: place(&view.part, at) + &error, starred: false };
+        return HeatCell { value, hover: place(&view.part, at) + &error, starred: false };
     }
     let stats = view.stats(method, at);
-    Heated {
+    HeatCell {
         value: stats.mean().map(|mean| mean as f32),
         hover: tables::hover(view, method, at),
         starred: !stats.values.is_empty() && (stats.limited || !stats.lost.is_empty()),
     }
 }
 
-fn draw(view: &View, grid: &Grid, title: &str, cells: &[Heated]) -> String {
+fn draw(view: &View, grid: &Grid, title: &str, cells: &[HeatCell]) -> String {
     let part = &view.part;
     let labels = |values: &[usize]| values.iter().map(usize::to_string).collect::<Vec<_>>();
     let ((down, rows), (across, columns)) = (&grid.down, &grid.across);
@@ -88,60 +77,54 @@ fn draw(view: &View, grid: &Grid, title: &str, cells: &[Heated]) -> String {
         value: part.metric.title(),
         rows: Scale { name: &down.title(part), labels: &labels(rows) },
         columns: Scale { name: &across.title(part), labels: &labels(columns) },
-        values: &cells.iter().map(|cell| cell.value).collect::<Vec<_>>(),
+        cells,
         range: (part.range[0] as f32, part.range[1] as f32),
         digits: part.metric.digits().0,
-        starred: &cells.iter().map(|cell| cell.starred).collect::<Vec<_>>(),
         star: "ended by a limit of the part, or a seed without a result",
-        hover: &cells.iter().map(|cell| cell.hover.clone()).collect::<Vec<_>>(),
     })
 }
 
-/// Losses over the course of each training, at the smallest, a middle and the largest size that
-/// have some.
+/// What the trained methods have at the smallest, a middle and the largest size where one has it.
+fn chosen<T>(view: &View, of: impl Fn(Method, Point) -> Option<T>) -> Vec<(Point, Vec<T>)> {
+    let all = |at: Point| view.trained().into_iter().filter_map(|method| of(method, at)).collect();
+    let points = view.part.points().into_iter().map(|at| (at, all(at)));
+    spread(points.filter(|(_, all): &(Point, Vec<T>)| !all.is_empty()).collect(), CURVES)
+}
+
+/// Losses over the course of each training.
 pub(super) fn curves(view: &View) -> Vec<(String, String)> {
     let part = &view.part;
     if part.data.is_check() {
         return checks::curves(view);
     }
-    let lines = |at: Point| -> Vec<(Method, Vec<f32>)> {
-        let line = |method: Method| {
-            let curve = &view.first_seed(method, at)?.curve;
-            (curve.len() > 1).then(|| (method, stretched(&smooth(curve))))
-        };
-        view.trained().filter_map(line).collect()
+    let line = |method: Method, at: Point| {
+        let curve = &view.first_seed(method, at)?.curve;
+        (curve.len() > 1).then(|| (method, stretched(&smooth(curve))))
     };
-    let draw = |at: Point| {
-        let lines = lines(at);
-        let series =
-            lines.iter().map(|(of, values)| Series { label: of.title(), first: 0, values });
-        let series: Vec<Series<'_>> = series.collect();
+    let draw = |(at, lines): (Point, Vec<(Method, Vec<f32>)>)| {
+        let series = lines.iter();
+        let series = series.map(|(of, values)| Series { label: of.title(), first: 0, values });
         let title = format!("Loss of training, {}", place(part, at));
         let variant = part.variants.get(at.variant).filter(|_| part.variants.len() > 1);
         let name = variant.map_or(String::new(), |variant| format!("-{}", variant.name));
         let rows = if part.n.len() > 1 { format!("-n{}", at.n) } else { String::new() };
         let name = format!("curve-{}-{}{rows}{name}", at.m, at.s);
+        let series: Vec<Series<'_>> = series.collect();
         (name, plot::loss_curve(&title, "percent of the training", &series))
     };
-    let points = part.points().into_iter().filter(|&at| !lines(at).is_empty()).collect();
-    spread(points, CURVES).into_iter().map(draw).collect()
+    chosen(view, line).into_iter().map(draw).collect()
 }
 
-/// Pictures and what the networks made of them: captions and PNG files in hexadecimal digits, at
-/// the smallest, a middle and the largest size that have some.
+/// Pictures and what the networks made of them: captions and PNG files in hexadecimal digits.
 pub(super) fn reconstructions(view: &View) -> Vec<(String, &str)> {
-    let own = |at: Point| {
-        let one = move |method: Method| {
-            let solved = view.first_seed(method, at)?;
-            let db = solved.train.and_then(|train| train.psnr_db);
-            let db = db.map_or(String::new(), |db| format!(", {db:.1} dB"));
-            let text = format!("{}, {}{db}", method.title(), place(&view.part, at));
-            solved.picture.as_deref().map(|picture| (text, picture))
-        };
-        view.trained().filter_map(one).collect::<Vec<_>>()
+    let one = |method: Method, at: Point| {
+        let solved = view.first_seed(method, at)?;
+        let db = solved.train.and_then(|train| train.psnr_db);
+        let db = db.map_or(String::new(), |db| format!(", {db:.1} dB"));
+        let text = format!("{}, {}{db}", method.title(), place(&view.part, at));
+        solved.picture.as_deref().map(|picture| (text, picture))
     };
-    let points = view.part.points().into_iter().filter(|&at| !own(at).is_empty()).collect();
-    spread(points, CURVES).into_iter().flat_map(own).collect()
+    chosen(view, one).into_iter().flat_map(|(_, pictures)| pictures).collect()
 }
 
 /// A curve that jumps up and down, as losses of batches and of pruned levels do, as running means

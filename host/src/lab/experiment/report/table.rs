@@ -45,6 +45,12 @@ impl Table {
         (0..self.head.len()).map(column).collect()
     }
 
+    /// As Markdown after its note, without its title.
+    pub(super) fn noted_markdown(&self) -> String {
+        let note = plain(&self.note);
+        if note.is_empty() { self.markdown() } else { format!("{note}\n\n{}", self.markdown()) }
+    }
+
     /// As Markdown, without its title and note.
     pub(super) fn markdown(&self) -> String {
         let line = |items: Vec<String>| format!("| {} |\n", items.join(" | "));
@@ -65,11 +71,6 @@ pub(super) fn plain(text: &str) -> String {
 /// A list in one line, with commas.
 pub(super) fn listed<T: ToString>(all: impl IntoIterator<Item = T>) -> String {
     all.into_iter().map(|one| one.to_string()).collect::<Vec<_>>().join(", ")
-}
-
-/// A text of several lines in one.
-pub(super) fn one_line(text: &str) -> String {
-    text.lines().map(str::trim).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 //! page.
 
 use super::super::known::{Known, Value};
+use super::super::record::one_line;
 use super::super::spec::{Method, Point};
-use super::axes::{self, Axis};
-use super::table::{Item, Table, listed, one_line, plain};
+use super::axes::{self, by_size};
+use super::table::{Item, Table, listed, plain};
 use super::view::{Experiment, Stats, View, number};
 use super::{checks, summary, verdicts};
 
@@ -24,71 +25,48 @@ pub(super) fn tables(view: &View) -> Vec<Table> {
     tables
 }
 
-/// The sources of known figures, as heads of columns call them.
-fn sources(view: &View) -> [(&'static str, &[Value]); 2] {
-    [("published", &view.known.published), ("authors' code", &view.known.reference)]
-}
-
 /// The settings in words.
 pub(super) fn settings(view: &View) -> String {
     if view.part.data.is_check() { checks::settings(view) } else { view.settings() }
 }
 
-/// A figure that tables show beside the known ones.
-struct Figure {
-    /// Of a known figure; none where it says nothing of it.
-    known: fn(&Value) -> Option<f64>,
-    digits: usize,
-}
-
-/// A row per size: a column per method, then one per known figure.
+/// A row per size: a column per method, then one per known figure that has `known`, with so many
+/// digits.
 fn grid(
     view: &View,
-    [title, note]: [&str; 2],
+    texts: [&str; 2],
     methods: &[Method],
-    figure: &Figure,
+    known: fn(&Value) -> Option<f64>,
+    digits: usize,
     item: impl Fn(Method, &Stats, Point) -> Item,
 ) -> Table {
     let part = &view.part;
-    let &Figure { known, digits } = figure;
     let pairs = part.pairs();
-    let columns: Vec<(String, &[Value], Method)> = sources(view)
-        .into_iter()
-        .flat_map(|(name, values)| part.methods.iter().map(move |&of| (name, values, of)))
-        .filter(|(_, values, method)| {
-            let is_shown = |v: &&Value| v.method == *method && pairs.contains(&(v.m, v.s));
-            values.iter().filter(is_shown).any(|value| known(value).is_some())
-        })
-        .map(|(name, values, method)| (format!("{}, {name}", short(method)), values, method))
-        .collect();
-    let mut head = Axis::heads(part);
-    let own = head.len()..head.len() + methods.len();
-    head.extend(methods.iter().map(|method| method.title().to_owned()));
-    head.extend(columns.iter().map(|(name, ..)| name.clone()));
-    let rows = part.points().into_iter().map(|at| {
-        let mut row = Axis::items(part, at);
-        row.extend(methods.iter().map(|&method| item(method, &view.stats(method, at), at)));
-        row.extend(columns.iter().map(|&(_, values, method)| {
-            let value = Known::find(values, method, at.m, at.s);
-            let text = value.and_then(known).map_or(String::new(), |value| number(value, digits));
-            Item { text, hover: value.map(Value::about).unwrap_or_default() }
-        }));
-        row
-    });
-    let rows = rows.filter(|row| row[own.clone()].iter().any(|item| !item.text.is_empty()));
-    Table::new(title, note, head, rows.collect())
-}
-
-const fn short(method: Method) -> &'static str {
-    match method {
-        Method::Paper | Method::PaperLeast | Method::PaperSafe | Method::PaperTrials => "IHT",
-        Method::Imp | Method::ImpPublished => "IMP",
-        Method::Recipe => "recipe",
-        Method::Theory | Method::Normalised => "IHT",
-        Method::Assumption | Method::Curvature => "check",
-        Method::Zero => "zero",
-        Method::Mean => "mean",
+    let mut heads: Vec<String> = methods.iter().map(|method| method.title().to_owned()).collect();
+    let mut columns: Vec<(&[Value], Method)> = Vec::new();
+    for (name, values) in view.known.sources() {
+        for &method in &part.methods {
+            let is_shown = |v: &&Value| v.method == method && pairs.contains(&(v.m, v.s));
+            if values.iter().filter(is_shown).any(|value| known(value).is_some()) {
+                heads.push(format!("{}, {name}", method.short()));
+                columns.push((values, method));
+            }
+        }
     }
+    by_size(part, texts, heads, |at| {
+        let of = |&method: &Method| item(method, &view.stats(method, at), at);
+        let mut row: Vec<Item> = methods.iter().map(of).collect();
+        if row.iter().all(|item| item.text.is_empty()) {
+            return None;
+        }
+        row.extend(columns.iter().map(|&(values, method)| {
+            let value = Known::find(values, method, at.m, at.s);
+            let text = value.and_then(known).map(|value| number(value, digits));
+            let hover = value.map(Value::about).unwrap_or_default();
+            Item { text: text.unwrap_or_default(), hover }
+        }));
+        Some(row)
+    })
 }
 
 fn quality(view: &View) -> Table {
@@ -106,56 +84,47 @@ fn quality(view: &View) -> Table {
     let title = format!("{} on the {}", upper(view.part.metric.title()), view.part.on.title());
     let note = "Means over seeds, medians in brackets where there are several seeds; of seeds that \
                 have a result, with how many have none.";
-    let figure = Figure { known: |value| Some(value.value), digits };
-    grid(view, [&title, note], &view.part.methods, &figure, item)
+    grid(view, [&title, note], &view.part.methods, |value| Some(value.value), digits, item)
 }
 
 fn time(view: &View) -> Table {
-    let methods: Vec<Method> = view.trained().collect();
     let item = |_: Method, stats: &Stats, _: Point| {
         Item::from(stats.seconds.map_or_else(|| stats.absent().to_owned(), duration))
     };
     let note = "Wall time of a training and of scoring its rows, medians over seeds; files are \
-        read \
-                before. The published times are those of a GPU, those of the authors' code of one \
-                core.";
-    let figure = Figure { known: |value| value.seconds, digits: 1 };
-    grid(view, ["Seconds", note], &methods, &figure, item)
+                read before. The published times are those of a GPU, those of the authors' code of \
+                one core.";
+    grid(view, ["Seconds", note], &view.trained(), |value| value.seconds, 1, item)
 }
 
 fn passes(view: &View) -> Table {
-    let methods: Vec<Method> = view.trained().collect();
     let item = |_: Method, stats: &Stats, _: Point| {
         let passes = stats.passes.map(|passes| number(passes, 0));
         Item::from(passes.unwrap_or_else(|| stats.absent().to_owned()))
     };
     let note = "Passes over all rows, forwards or back, medians over seeds; a fraction of the rows \
                 counts as that fraction of a pass.";
-    let figure = Figure { known: |_| None, digits: 0 };
-    grid(view, ["Data passes", note], &methods, &figure, item)
+    grid(view, ["Data passes", note], &view.trained(), |_| None, 0, item)
 }
 
 /// Peaks that were measured, what the formulas say, and whether the sparse training stays below the
 /// dense one.
 fn memory(view: &View) -> Table {
-    let part = &view.part;
-    let methods: Vec<Method> = view.trained().collect();
-    let has = |own: Method| methods.iter().copied().find(|method| *method == own);
+    let methods = view.trained();
+    let has = |own: Method| methods.contains(&own).then_some(own);
     let dense = has(Method::ImpPublished);
     let sparse = has(Method::PaperLeast).or(has(Method::Paper));
     let stated: Vec<Method> = methods.iter().copied().filter(|method| !method.is_dense()).collect();
+    let mut heads: Vec<String> =
+        methods.iter().map(|method| format!("{}, measured", method.title())).collect();
+    heads.extend(stated.iter().map(|method| format!("{}, formula", method.title())));
+    heads.extend(["IMP, usual dense implementation, formula", "IHT below IMP"].map(str::to_owned));
     let (mut below, mut below_usual, mut both, mut without) = (0, 0, 0, 0);
-    let mut head = Axis::heads(part);
-    let sizes = head.len();
-    head.extend(methods.iter().map(|method| format!("{}, measured", method.title())));
-    head.extend(stated.iter().map(|method| format!("{}, formula", method.title())));
-    head.extend(["IMP, usual dense implementation, formula", "IHT below IMP"].map(str::to_owned));
-    let row = |at: Point| {
+    let mut table = by_size(&view.part, ["Peak memory of training, KB", ""], heads, |at| {
         let stats = |method: Method| view.stats(method, at);
-        let bytes = |bytes: Option<u64>| Item::from(bytes.map_or(String::new(), kilobytes));
-        let mut row = Axis::items(part, at);
-        row.extend(methods.iter().map(|&method| bytes(stats(method).heap)));
-        if row[sizes..].iter().all(|item| item.text.is_empty()) {
+        let bytes = |bytes: Option<u64>| Item::from(bytes.map(kilobytes).unwrap_or_default());
+        let mut row: Vec<Item> = methods.iter().map(|&method| bytes(stats(method).heap)).collect();
+        if row.iter().all(|item| item.text.is_empty()) {
             return None;
         }
         row.extend(stated.iter().map(|&method| bytes(stats(method).budget)));
@@ -176,28 +145,25 @@ fn memory(view: &View) -> Table {
             _ => "",
         }));
         Some(row)
-    };
-    let rows = part.points().into_iter().filter_map(row).collect();
-    let mut note = "Measured: the most bytes of the heap from the start of the training to its \
-        last \
-                    step, above what was there before with the data loaded; the most of all seeds. \
-                    Formula: what the run states before it starts. Our IMP runs tile by tile and \
-                    so \
-                    takes less than a usual dense implementation, which holds the activations of a \
-                    batch."
+    });
+    table.note = "Measured: the most bytes of the heap from the start of the training to its last \
+                  step, above what was there before with the data loaded; the most of all seeds. \
+                  Formula: what the run states before it starts. Our IMP runs tile by tile and so \
+                  takes less than a usual dense implementation, which holds the activations of a \
+                  batch."
         .to_owned();
     if both > 0 {
-        note += &format!(
-            " The measured peak of {} is below that of IMP as published in {below} of {both} \
-                cells, \
-             and below what a usual dense implementation takes in {below_usual} of {both}.",
-            sparse.map_or("IHT", Method::title),
+        let sparse = sparse.map_or("IHT", Method::title);
+        table.note += &format!(
+            " The measured peak of {sparse} is below that of IMP as published in {below} of \
+             {both} cells, and below what a usual dense implementation takes in {below_usual} of \
+             {both}."
         );
+        if without > 0 {
+            table.note += &format!(" In {without} more it has no result, and so no peak.");
+        }
     }
-    if both > 0 && without > 0 {
-        note += &format!(" In {without} more it has no result, and so no peak.");
-    }
-    Table::new("Peak memory of training, KB", note, head, rows)
+    table
 }
 
 /// Cells without a result.
@@ -212,10 +178,7 @@ fn lost(view: &View) -> Table {
         }
     }
     let row = |(reason, ids): (String, Vec<String>)| {
-        let more = match ids.len() {
-            1 => String::new(),
-            count => format!(" and {} more", count - 1),
-        };
+        let more = if ids.len() > 1 { format!(" and {} more", ids.len() - 1) } else { "".into() };
         let cells = Item { text: format!("{}{more}", ids[0]), hover: ids.join(" ") };
         vec![Item::from(ids.len().to_string()), cells, Item::from(reason)]
     };
@@ -246,8 +209,7 @@ pub(super) fn hover(view: &View, method: Method, at: Point) -> String {
     if let Some(heap) = stats.heap {
         text += &format!("; peak {} KB", kilobytes(heap));
     }
-    let [(_, published), (_, reference)] = sources(view);
-    for (name, values) in [("published", published), ("authors' code, measured", reference)] {
+    for (name, values) in view.known.sources() {
         if let Some(value) = Known::find(values, method, at.m, at.s) {
             text += &format!("; {name}: {}", value.text(digits));
         }
@@ -271,8 +233,11 @@ fn upper(text: &str) -> String {
 
 /// The tables of all experiments.
 pub(super) fn markdown(experiments: &[Experiment]) -> String {
-    let mut text =
-        verdicts::headline(experiments).map_or(String::new(), |headline| headline.markdown());
+    let mut text = String::new();
+    if let Some((sentence, table)) = verdicts::headline(experiments) {
+        let rows = table.markdown();
+        text += &format!("# {}\n\n{}\n\n{rows}\n", plain(&table.title), plain(&sentence));
+    }
     for experiment in experiments {
         text += &format!("# {}\n\n", plain(&experiment.spec.title));
         for (name, fact) in experiment.facts() {
@@ -281,11 +246,7 @@ pub(super) fn markdown(experiments: &[Experiment]) -> String {
         for view in &experiment.views {
             text += &format!("\n## {}\n\n{}.\n", plain(&view.part.title), plain(&settings(view)));
             for table in tables(view) {
-                text += &format!("\n### {}\n\n", plain(&table.title));
-                if !table.note.is_empty() {
-                    text += &format!("{}\n\n", plain(&table.note));
-                }
-                text += &table.markdown();
+                text += &format!("\n### {}\n\n{}", plain(&table.title), table.noted_markdown());
             }
         }
         text += "\n";

@@ -2,12 +2,13 @@
 //! method beside the figures that are known of it, and why a baseline that was trained to its end
 //! is no better.
 
+use super::super::known::Value;
 use super::super::median::median;
 use super::super::record::{Record, Solved, Status};
 use super::super::spec::{Method, Metric, Point};
 use super::axes::place;
-use super::table::{Item, Table, listed, plain};
-use super::view::{Experiment, View, number};
+use super::table::{Item, Table, listed};
+use super::view::{Experiment, Stats, View, number};
 
 /// From here on a fit in floats is exact: the error is rounding.
 const EXACT_DB: f64 = 100.0;
@@ -22,26 +23,29 @@ const FROM_NONZEROS: usize = 50;
 const LAST: f64 = 0.05;
 const STILL: f64 = 0.01;
 
-const EXACT: &str = "both exact, to the rounding of floats";
+/// The methods that the default recipe is to be better than.
+const RIVALS: [Method; 3] = [Method::Paper, Method::ImpPublished, Method::Imp];
 
 /// The tables of a part.
 pub(super) fn tables(view: &View) -> [Table; 3] {
     [beside_paper(view), beside_known(view), baseline(view)]
 }
 
-/// How a value stands beside another one.
+/// How a value stands beside another one, in the digits that are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Standing {
-    Better,
-    Equal,
-    Exact,
     Behind,
+    /// Behind in the median, and not with the best seed.
+    WithinSeeds,
+    Exact,
+    Equal,
+    Better,
 }
 
 impl Standing {
+    /// In the order of tables.
     const ALL: [Self; 4] = [Self::Better, Self::Equal, Self::Exact, Self::Behind];
 
-    /// Beyond what is printed of them.
     fn of(metric: Metric, own: f64, other: f64) -> Self {
         let (_, digits) = metric.digits();
         let printed = |value: f64| (value * 10_f64.powi(digits as i32)).round();
@@ -56,8 +60,20 @@ impl Standing {
         }
     }
 
+    /// Of a median and the best seed beside a known figure; a figure that is no number is that of a
+    /// run that diverged.
+    fn reached(metric: Metric, stats: &Stats, figure: f64) -> Option<Self> {
+        let (own, most) = (stats.median()?, stats.most()?);
+        Some(match Self::of(metric, own, figure) {
+            _ if figure.is_nan() || own >= figure => Self::Better,
+            Self::Behind if most >= figure => Self::WithinSeeds,
+            standing => standing,
+        })
+    }
+
     const fn title(self) -> &'static str {
-        ["better", "equal", EXACT, "behind"][self as usize]
+        let exact = "both exact, to the rounding of floats";
+        ["behind", "within its seeds", exact, "equal", "better"][self as usize]
     }
 }
 
@@ -77,74 +93,49 @@ fn standings(view: &View, other: Method) -> Vec<(Standing, Point)> {
     view.part.points().into_iter().filter(|_| is_compared).filter_map(standing).collect()
 }
 
-/// The methods that the default recipe is to be better than.
-const RIVALS: [Method; 3] = [Method::Paper, Method::ImpPublished, Method::Imp];
-
-/// Who wins: the default recipe beside its rivals, a row per part.
-pub(super) struct Headline {
-    /// One sentence over all parts.
-    pub(super) sentence: String,
-    pub(super) table: Table,
+fn count(all: &[(Standing, Point)], own: Standing) -> usize {
+    all.iter().filter(|(standing, _)| *standing == own).count()
 }
 
-impl Headline {
-    pub(super) fn markdown(&self) -> String {
-        let Self { sentence, table } = self;
-        format!("# {}\n\n{}\n\n{}\n", plain(&table.title), plain(sentence), table.markdown())
-    }
-}
-
-/// None where nothing is compared.
-pub(super) fn headline(experiments: &[Experiment]) -> Option<Headline> {
+/// Who wins: one sentence on the default recipe beside its rivals, and a row per part; none where
+/// nothing is compared.
+pub(super) fn headline(experiments: &[Experiment]) -> Option<(String, Table)> {
     let views = || experiments.iter().flat_map(|own| own.views.iter().map(move |view| (own, view)));
-    let of = |view: &View, rival: Method| -> Vec<Standing> {
-        standings(view, rival).into_iter().map(|(standing, _)| standing).collect()
-    };
     let rivals = RIVALS.into_iter().filter_map(|rival| {
-        let all: Vec<Standing> = views().flat_map(|(_, view)| of(view, rival)).collect();
+        let all: Vec<_> = views().flat_map(|(_, view)| standings(view, rival)).collect();
         (!all.is_empty()).then_some((rival, all))
     });
-    let rivals: Vec<(Method, Vec<Standing>)> = rivals.collect();
-    let sentences = rivals.iter().map(|(rival, all)| sentence(*rival, all)).collect::<Vec<_>>();
+    let rivals: Vec<(Method, Vec<_>)> = rivals.collect();
+    let sentences = rivals.iter().map(|(rival, all)| {
+        let (better, behind) = (count(all, Standing::Better), count(all, Standing::Behind));
+        let (title, level, all) = (rival.title(), all.len() - better - behind, all.len());
+        format!(
+            "better than {title} in {better} of {all} cells, level in {level}, behind in {behind}"
+        )
+    });
+    // Such as `better 19, both exact 10`.
+    let tally = |all: &[(Standing, Point)]| {
+        let counts = Standing::ALL.map(|own| (own, count(all, own)));
+        listed(counts.into_iter().filter(|(_, count)| *count > 0).map(|(own, count)| {
+            let word = if own == Standing::Exact { "both exact" } else { own.title() };
+            format!("{word} {count}")
+        }))
+    };
     let row = |(experiment, view): (&Experiment, &View)| {
-        let texts: Vec<String> = rivals.iter().map(|(rival, _)| tally(&of(view, *rival))).collect();
+        let texts = rivals.iter().map(|(rival, _)| tally(&standings(view, *rival)));
+        let texts: Vec<String> = texts.collect();
         let is_compared = texts.iter().any(|text| !text.is_empty());
         let named = std::iter::once(title(experiment, view)).chain(texts);
         is_compared.then(|| named.map(Item::from).collect())
     };
-    let head = rivals.iter().map(|(rival, _)| format!("beside {}", rival.title()));
+    let sentence =
+        format!("Tamis's default recipe is {}.", sentences.collect::<Vec<_>>().join("; "));
     let note = "Medians over seeds in the digits that are printed; fits of 100 dB and more are \
                 exact to the rounding of floats.";
-    (!rivals.is_empty()).then(|| Headline {
-        sentence: format!("Tamis's default recipe is {}.", sentences.join("; ")),
-        table: Table::new(
-            "Who wins",
-            note,
-            std::iter::once("cells of".to_owned()).chain(head),
-            views().filter_map(row).collect(),
-        ),
-    })
-}
-
-fn count(all: &[Standing], own: Standing) -> usize {
-    all.iter().filter(|standing| **standing == own).count()
-}
-
-/// Such as `better 19, both exact 10`.
-fn tally(all: &[Standing]) -> String {
-    let shown = Standing::ALL.into_iter().filter(|&own| count(all, own) > 0);
-    listed(shown.map(|own| {
-        let word = if own == Standing::Exact { "both exact" } else { own.title() };
-        format!("{word} {}", count(all, own))
-    }))
-}
-
-fn sentence(rival: Method, found: &[Standing]) -> String {
-    let (all, better, behind) =
-        (found.len(), count(found, Standing::Better), count(found, Standing::Behind));
-    let level = all - better - behind;
-    let title = rival.title();
-    format!("better than {title} in {better} of {all} cells, level in {level}, behind in {behind}")
+    let beside = rivals.iter().map(|(rival, _)| format!("beside {}", rival.title()));
+    let head = std::iter::once("cells of".to_owned()).chain(beside);
+    let table = Table::new("Who wins", note, head, views().filter_map(row).collect());
+    (!rivals.is_empty()).then_some((sentence, table))
 }
 
 /// A part's title, with that of its experiment where it does not say it.
@@ -161,18 +152,21 @@ fn title(experiment: &Experiment, view: &View) -> String {
 fn beside_paper(view: &View) -> Table {
     let part = &view.part;
     let (_, digits) = part.metric.digits();
+    let methods = [Method::Recipe, Method::Paper];
     let text = |(standing, at): &(Standing, Point)| {
-        let [own, other] =
-            [Method::Recipe, Method::Paper].map(|method| view.stats(method, *at).median());
         let mut cell = format!("({})", place(part, *at).replace("m = ", "").replace("s = ", ""));
-        match (standing, own, other) {
-            (Standing::Behind, Some(own), Some(other)) => {
+        match (standing, methods.map(|method| view.stats(method, *at).median())) {
+            (Standing::Behind, [Some(own), Some(other)]) => {
                 cell += &format!(" {} to {}", number(own, digits), number(other, digits));
-                if fits_better(view, *at) {
+                let loss = |method: Method| {
+                    let solved = view.solved(method, *at);
+                    median(solved.filter_map(|solved| Some(solved.train?.loss)).collect())
+                };
+                if loss(Method::Recipe).zip(loss(Method::Paper)).is_some_and(|(a, b)| a < b) {
                     cell += ", with less loss on the training rows";
                 }
             }
-            (Standing::Better, _, None) => cell += ", where the published steps diverge",
+            (Standing::Better, [_, None]) => cell += ", where the published steps diverge",
             _ => {}
         }
         cell
@@ -191,88 +185,48 @@ fn beside_paper(view: &View) -> Table {
         let row = vec![standing.title().into(), count.into(), Item { text, hover }];
         (!cells.is_empty()).then_some(row)
     };
+    let [metric, rows] = [part.metric.title(), part.on.title()];
     Table::new(
         format!("{} beside {}", Method::Recipe.title(), Method::Paper.title()),
-        format!(
-            "{} on the {}, medians over seeds, in the digits that are printed.",
-            part.metric.title(),
-            part.on.title()
-        ),
+        format!("{metric} on the {rows}, medians over seeds, in the digits that are printed."),
         ["the recipe is", "cells", "(m, s)"],
         Standing::ALL.into_iter().filter_map(row).collect(),
     )
-}
-
-/// Whether the recipe has the lower median loss on the rows trained on.
-fn fits_better(view: &View, at: Point) -> bool {
-    let loss = |method: Method| {
-        median(view.solved(method, at).filter_map(|solved| Some(solved.train?.loss)).collect())
-    };
-    matches!((loss(Method::Recipe), loss(Method::Paper)), (Some(own), Some(other)) if own < other)
 }
 
 /// The published method and its variants beside what the paper prints and what was measured of its
 /// authors' code.
 fn beside_known(view: &View) -> Table {
     let part = &view.part;
-    let ours = part.methods.iter().copied().filter(|method| method.is_published());
-    let ours: Vec<Method> = ours.collect();
+    let ours: Vec<Method> =
+        part.methods.iter().copied().filter(|method| method.is_published()).collect();
     let (_, digits) = part.metric.digits();
     let points = part.points();
+    let row = |source: &str, known: &Value| {
+        let (m, s) = (known.m, known.s);
+        let at = points.iter().find(|at| (at.m, at.s) == (m, s))?;
+        let stats: Vec<Stats> = ours.iter().map(|&method| view.stats(method, *at)).collect();
+        let best = stats.iter().map(|own| Standing::reached(part.metric, own, known.median()));
+        let best = best.max().flatten().map_or("", |best| match best {
+            Standing::Equal | Standing::Better => "reached",
+            other => other.title(),
+        });
+        let figure = Item { text: known.text(digits), hover: known.about() };
+        let mut row = vec![m.to_string().into(), s.to_string().into(), source.into(), figure];
+        row.extend(stats.iter().map(|own| Item::from(own.spread(digits))));
+        row.push(best.into());
+        Some(row)
+    };
     let mut rows = Vec::new();
-    for (source, values) in
-        [("published", &view.known.published), ("authors' code", &view.known.reference)]
-    {
-        // Seeds differ by more than methods: one says little.
-        let is_shown = part.seeds.len() > 1;
-        for known in values.iter().filter(|known| is_shown && known.method == Method::Paper) {
-            let (m, s) = (known.m, known.s);
-            let Some(&at) = points.iter().find(|at| (at.m, at.s) == (m, s)) else { continue };
-            let mut row: Vec<Item> = vec![m.to_string().into(), s.to_string().into()];
-            row.extend([source.into(), Item { text: known.text(digits), hover: known.about() }]);
-            let mut best: Option<Reach> = None;
-            for &method in &ours {
-                let stats = view.stats(method, at);
-                row.push(stats.spread(digits).into());
-                let (median, most) = (stats.median(), stats.most());
-                best = best.max(Reach::of(part.metric, median, most, known.median()));
-            }
-            row.push(best.map_or("", Reach::title).into());
-            rows.push(row);
-        }
+    // Seeds differ by more than methods: one says little.
+    for (source, values) in view.known.sources().into_iter().filter(|_| part.seeds.len() > 1) {
+        let values = values.iter().filter(|known| known.method == Method::Paper);
+        rows.extend(values.filter_map(|known| row(source, known)));
     }
     let head = ["m", "s", "source", "figure"].into_iter().chain(ours.iter().map(|of| of.title()));
     let note = "Medians over seeds, in brackets the least and the most. Where a known figure is of \
                 several seeds it is their median, and says which it is when it is pointed at.";
     Table::new("Beside the known figures", note, head.chain(["the best of ours"]), rows)
-}
-
-/// How a median stands to a known figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Reach {
-    Behind,
-    WithinSeeds,
-    Exact,
-    Reached,
-}
-
-impl Reach {
-    /// None where there is nothing to compare; a figure that is no number is that of a run that
-    /// diverged.
-    fn of(metric: Metric, own: Option<f64>, most: Option<f64>, figure: f64) -> Option<Self> {
-        let (own, most) = (own?, most?);
-        Some(match Standing::of(metric, own, figure) {
-            _ if figure.is_nan() || own >= figure => Self::Reached,
-            Standing::Exact => Self::Exact,
-            Standing::Behind if most >= figure => Self::WithinSeeds,
-            Standing::Behind => Self::Behind,
-            Standing::Better | Standing::Equal => Self::Reached,
-        })
-    }
-
-    const fn title(self) -> &'static str {
-        ["behind", "within its seeds", EXACT, "reached"][self as usize]
-    }
 }
 
 /// Where the baseline that is trained to its end is little better than the zero predictor, and why.
@@ -320,16 +274,13 @@ fn why(solved: &Solved, record: &Record) -> String {
     let earlier = solved.curve.iter().rev().find(|(at, _)| *at <= end - LAST * solved.passes);
     let Some(&(at, loss)) = earlier.filter(|(_, loss)| *loss > 0.0) else { return String::new() };
     let fell = 1.0 - last / loss;
+    let (way, what) = match fell {
+        _ if fell < -STILL => ("rose", "steps of this rate are too long for what is left to learn"),
+        _ if fell >= STILL => ("fell", "it would gain from more epochs"),
+        _ => ("fell", "the last level has ended; the weights it has can do no more"),
+    };
     let (passes, percent) = (end - at, 100.0 * fell.abs());
-    let way = if fell < -STILL { "rose" } else { "fell" };
-    let what = format!("over its last {passes:.0} passes the loss {way} by {percent:.1} %");
-    if fell < -STILL {
-        format!("{what}: steps of this rate are too long for what is left to learn")
-    } else if fell < STILL {
-        format!("the last level has ended: {what}; the kept weights can do no more")
-    } else {
-        format!("{what}: it would gain from more epochs")
-    }
+    format!("over its last {passes:.0} passes the loss {way} by {percent:.1} %: {what}")
 }
 
 #[cfg(test)]
@@ -349,18 +300,24 @@ mod tests {
 
     #[test]
     fn figures_are_reached_by_the_median_or_by_the_best_seed() {
-        let reach = |own, most, figure| Reach::of(Metric::Psnr, Some(own), Some(most), figure);
-        assert_eq!(reach(22.1, 24.3, 23.5), Some(Reach::WithinSeeds));
-        assert_eq!(reach(23.5, 24.3, 23.5), Some(Reach::Reached));
-        assert_eq!(reach(22.1, 23.0, 23.5), Some(Reach::Behind));
-        assert_eq!(reach(-3.0, 1.0, f64::NAN), Some(Reach::Reached));
+        let reach = |median: f64, most: f64, figure| {
+            let values = vec![(0, 2.0 * median - most), (1, median), (2, most)];
+            let stats = Stats { values, ..Stats::default() };
+            Standing::reached(Metric::Psnr, &stats, figure)
+        };
+        assert_eq!(reach(22.1, 24.3, 23.5), Some(Standing::WithinSeeds));
+        assert_eq!(reach(23.5, 24.3, 23.5), Some(Standing::Better));
+        assert_eq!(reach(22.1, 23.0, 23.5), Some(Standing::Behind));
+        assert_eq!(reach(-3.0, 1.0, f64::NAN), Some(Standing::Better));
         // Both are exact, and 159.6 is not 165.3.
         assert_eq!(
             (reach(159.6, 161.0, 165.3), reach(165.3, 165.3, 159.6)),
-            (Some(Reach::Exact), Some(Reach::Reached))
+            (Some(Standing::Exact), Some(Standing::Better))
         );
-        assert_eq!(Reach::of(Metric::Psnr, None, None, 1.0), None);
-        assert!(Reach::Reached > Reach::WithinSeeds && Reach::WithinSeeds > Reach::Behind);
+        assert_eq!(Standing::reached(Metric::Psnr, &Stats::default(), 1.0), None);
+        assert!(
+            Standing::Better > Standing::WithinSeeds && Standing::WithinSeeds > Standing::Behind
+        );
     }
 
     #[test]
@@ -375,7 +332,7 @@ mod tests {
             variant: None,
             seed: 0,
         };
-        let record = Record::new(&cell, crate::lab::experiment::Status::Done, 1, None);
+        let record = Record::new(&cell, Status::Done, 1, None);
         let ended = |curve: Vec<(f64, f64)>, live: Vec<usize>| {
             why(&Solved { live, passes: 100.0, curve, ..Solved::default() }, &record)
         };

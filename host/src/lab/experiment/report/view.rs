@@ -1,11 +1,12 @@
 //! The results of a spec and of its parts, and what the seeds of a cell gave together.
 
-use super::super::environment::Environment;
+use std::collections::BTreeSet;
+
 use super::super::known::Known;
-use super::super::median::median;
+use super::super::median::{mean, median};
 use super::super::record::{Record, Solved, Status};
 use super::super::spec::{Method, Metric, Part, Point, Rows, Spec};
-use super::super::store::Store;
+use super::super::store::{Folder, Store};
 use super::table::listed;
 use crate::Result;
 
@@ -14,14 +15,13 @@ pub(super) struct Experiment {
     /// What its files are called.
     pub(super) name: String,
     pub(super) spec: Spec,
-    pub(super) version: String,
-    pub(super) environment: Environment,
+    pub(super) folder: Folder,
     pub(super) views: Vec<View>,
 }
 
 impl Experiment {
     pub(super) fn read(store: &Store) -> Result<Self> {
-        let spec = store.spec().clone();
+        let spec = store.spec.clone();
         let records = store.records()?;
         let view = |part: &Part| {
             let records = records.iter().filter(|record| record.cell.part == part.name);
@@ -29,8 +29,7 @@ impl Experiment {
             Ok(View { part: part.clone(), records: records.cloned().collect(), known })
         };
         let views = spec.part.iter().map(view).collect::<Result<Vec<_>>>()?;
-        let (version, environment) = (store.version().to_owned(), store.environment().clone());
-        Ok(Self { name: spec.name.clone(), spec, version, environment, views })
+        Ok(Self { name: spec.name.clone(), spec, folder: store.folder.clone(), views })
     }
 
     pub(super) fn records(&self) -> impl Iterator<Item = &Record> {
@@ -39,11 +38,9 @@ impl Experiment {
 
     /// The commits of the records, each once.
     pub(super) fn commits(&self) -> String {
-        let mut commits: Vec<&str> =
-            self.records().filter_map(|record| record.commit.as_deref()).collect();
-        commits.sort_unstable();
-        commits.dedup();
-        if commits.is_empty() { "unknown".into() } else { commits.join(", ") }
+        let commits: BTreeSet<&String> =
+            self.records().filter_map(|record| record.commit.as_ref()).collect();
+        if commits.is_empty() { "unknown".into() } else { listed(commits) }
     }
 
     /// The most threads of a cell, in words.
@@ -56,12 +53,11 @@ impl Experiment {
 
     /// What was run, where and by what.
     pub(super) fn facts(&self) -> [(&'static str, String); 4] {
-        let env = &self.environment;
-        let memory = env.memory_bytes.map_or(String::new(), |bytes| {
-            format!(", {:.0} GiB", bytes as f64 / (1u64 << 30) as f64)
-        });
+        let (env, version) = (&self.folder.environment, &self.folder.version);
+        let memory = env.memory_bytes.map(|bytes| bytes as f64 / (1u64 << 30) as f64);
+        let memory = memory.map_or(String::new(), |gib| format!(", {gib:.0} GiB"));
         let cpu = env.cpu.as_deref().unwrap_or("processor unknown");
-        let (version, commits, threads) = (&self.version, self.commits(), self.threads());
+        let (commits, threads) = (self.commits(), self.threads());
         [
             ("published settings", self.spec.source.clone()),
             ("profile", format!("{}, hash {}", self.spec.resolved, self.spec.hash())),
@@ -79,6 +75,7 @@ pub(super) struct View {
 }
 
 /// What the seeds of a cell gave together.
+#[derive(Default)]
 pub(super) struct Stats {
     /// Of the seeds that have a result.
     pub(super) values: Vec<(u64, f64)>,
@@ -86,11 +83,10 @@ pub(super) struct Stats {
     pub(super) lost: Vec<(u64, Status)>,
     /// Whether a limit of the part ended one.
     pub(super) limited: bool,
-    /// Median over seeds.
+    /// Medians over seeds.
     pub(super) seconds: Option<f64>,
-    /// Median over seeds.
     pub(super) passes: Option<f64>,
-    /// The most of all seeds.
+    /// The most of all seeds, in bytes.
     pub(super) heap: Option<u64>,
     pub(super) budget: Option<u64>,
     pub(super) dense: Option<u64>,
@@ -111,17 +107,15 @@ impl View {
         let passes = part.passes.map_or(String::new(), |passes| {
             format!("; the default recipe ends after {passes} passes at the latest")
         });
-        let imp = if part.methods.contains(&Method::Imp) {
-            format!(
-                "; IMP trained properly: {} epochs a level, {}, {:.0} % of the weights pruned a \
-                    round",
-                part.imp.epochs,
-                batch(part.imp.batch),
-                100.0 * part.imp.prune
-            )
-        } else {
-            String::new()
-        };
+        let mut imp = String::new();
+        if part.methods.contains(&Method::Imp) {
+            let (epochs, batch, prune) = (part.imp.epochs, batch(part.imp.batch), part.imp.prune);
+            imp = format!(
+                "; IMP trained properly: {epochs} epochs a level, {batch}, {:.0} % of the weights \
+                 pruned a round",
+                100.0 * prune
+            );
+        }
         format!(
             "{} inputs, {}, {}; {} epochs, {}, as published{imp}{passes}; {}; {} on the {}",
             part.data.inputs(),
@@ -168,25 +162,22 @@ impl View {
 
     /// A metric; PSNR or accuracy on some rows.
     pub(super) fn metric(&self, solved: &Solved, on: Rows, metric: Metric) -> Option<f64> {
-        if metric.is_measured() {
-            return solved.measured.get(&metric).copied();
+        let quality = if on == Rows::Train { solved.train } else { solved.test };
+        match metric {
+            Metric::Psnr => quality?.psnr_db,
+            Metric::Accuracy => quality?.accuracy,
+            metric => solved.measured.get(&metric).copied(),
         }
-        let quality = match on {
-            Rows::Train => solved.train,
-            Rows::Test => solved.test,
-        }?;
-        if metric == Metric::Psnr { quality.psnr_db } else { quality.accuracy }
     }
 
     pub(super) fn stats(&self, method: Method, at: Point) -> Stats {
-        let records: Vec<&Record> = self.records_of(method, at).collect();
-        let solved = || records.iter().filter_map(|record| record.solved.as_ref());
+        let solved = || self.solved(method, at);
         let most = |of: fn(&Solved) -> Option<u64>| solved().filter_map(of).max();
         let value =
-            |record: &&Record| Some((record.cell.seed, self.value(record.solved.as_ref()?)?));
-        let lost = records.iter().filter(|record| record.solved.is_none());
+            |record: &Record| Some((record.cell.seed, self.value(record.solved.as_ref()?)?));
+        let lost = self.records_of(method, at).filter(|record| record.solved.is_none());
         Stats {
-            values: records.iter().filter_map(value).collect(),
+            values: self.records_of(method, at).filter_map(value).collect(),
             lost: lost.map(|record| (record.cell.seed, record.status)).collect(),
             limited: solved().any(|solved| solved.limit.is_some()),
             seconds: median(solved().map(|solved| solved.seconds).collect()),
@@ -198,40 +189,40 @@ impl View {
     }
 
     /// Methods that train.
-    pub(super) fn trained(&self) -> impl Iterator<Item = Method> {
-        self.part.methods.iter().copied().filter(|method| !method.is_constant())
+    pub(super) fn trained(&self) -> Vec<Method> {
+        self.part.methods.iter().copied().filter(|method| !method.is_constant()).collect()
     }
 }
 
 impl Stats {
-    fn numbers(&self) -> impl Iterator<Item = f64> {
-        self.values.iter().map(|(_, value)| *value)
+    fn numbers(&self) -> Vec<f64> {
+        self.values.iter().map(|(_, value)| *value).collect()
     }
 
     pub(super) fn mean(&self) -> Option<f64> {
-        let n = self.values.len();
-        (n > 0).then(|| self.numbers().sum::<f64>() / n as f64)
+        mean(&self.numbers())
     }
 
     pub(super) fn median(&self) -> Option<f64> {
-        median(self.numbers().collect())
+        median(self.numbers())
     }
 
     pub(super) fn most(&self) -> Option<f64> {
-        self.numbers().reduce(f64::max)
+        self.numbers().into_iter().reduce(f64::max)
     }
 
     /// The median, and from the least to the most where there are several seeds; and what became of
     /// the others.
     pub(super) fn spread(&self, digits: usize) -> String {
         let number = |value: f64| number(value, digits);
-        let text = match (self.median(), self.numbers().reduce(f64::min), self.most()) {
-            (Some(median), Some(least), Some(most)) if self.values.len() > 1 => {
-                format!("{} ({} to {})", number(median), number(least), number(most))
-            }
-            (Some(median), ..) => number(median),
-            _ => return self.absent().to_owned(),
+        let least = self.numbers().into_iter().reduce(f64::min);
+        let Some(((median, least), most)) = self.median().zip(least).zip(self.most()) else {
+            return self.absent().to_owned();
         };
+        let mut text = number(median);
+        if self.values.len() > 1 {
+            text += &format!(" ({} to {})", number(least), number(most));
+        }
         text + &self.missing()
     }
 
@@ -271,12 +262,7 @@ mod tests {
         let stats = |values: &[f64], lost: &[Status]| Stats {
             values: values.iter().zip(0..).map(|(value, seed)| (seed, *value)).collect(),
             lost: lost.iter().zip(10..).map(|(status, seed)| (seed, *status)).collect(),
-            limited: false,
-            seconds: None,
-            passes: None,
-            heap: None,
-            budget: None,
-            dense: None,
+            ..Stats::default()
         };
         assert_eq!(stats(&[3.0, 1.0, 2.0], &[]).spread(1), "2.0 (1.0 to 3.0)");
         assert_eq!(

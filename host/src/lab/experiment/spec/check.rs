@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
+use super::is_plain;
 use super::kinds::{Data, Directions, Imp, Impossible, Method, Pictures, Rows};
 use super::metric::Metric;
 use super::part::{Part, Point};
@@ -18,13 +19,8 @@ const LONGEST: usize = 1000;
 
 impl Method {
     /// What it measures on such data, with the theory's value beside it.
-    #[must_use]
-    pub const fn measures(self, data: &Data) -> &'static [Metric] {
-        use Metric::{
-            Alpha, AlphaAligned, AlphaIndependent, Beta, BetaAligned, BetaForm, BetaIndependent,
-            Eps, Error, Gamma, GammaLimit, Inflation, LossLeft, Rate, RateForm, Steps, StepsForm,
-            Straight, Success,
-        };
+    pub(crate) const fn measures(self, data: &Data) -> &'static [Metric] {
+        use Metric::*;
         match (self, data) {
             (Self::Assumption, Data::Gates { .. }) => &[Eps, Gamma, GammaLimit],
             #[rustfmt::skip]
@@ -66,6 +62,11 @@ fn twice<T: PartialEq + Copy>(list: &[T]) -> Option<T> {
 impl Part {
     /// Checks every key, and every cell.
     pub(super) fn check(&self) -> Result<()> {
+        self.check_lists()?;
+        let [low, high] = self.range;
+        let is_wrong = !(low < high && low.is_finite() && high.is_finite());
+        let expected = "two numbers, the second above the first";
+        self.refuse("range", expected, is_wrong.then(|| format!("{:?}", self.range)))?;
         if self.data.is_check() { self.check_theory() } else { self.check_training() }
     }
 
@@ -81,10 +82,43 @@ impl Part {
         wrong.map_or(Ok(()), |got| Err(self.out_of_bounds(key, expected, got)))
     }
 
+    /// Refuses a number that is not within a range.
+    fn refuse_beyond(&self, key: &str, value: usize, range: RangeInclusive<usize>) -> Result<()> {
+        let expected = format!("{} to {}", range.start(), range.end());
+        self.refuse(key, &expected, outside(value, range))
+    }
+
     /// Refuses keys that are set and mean nothing here.
     fn refuse_set(&self, expected: &str, keys: &[(&str, bool)]) -> Result<()> {
         let key = keys.iter().find(|(_, is_set)| *is_set).map(|(key, _)| key);
         key.map_or(Ok(()), |key| Err(self.out_of_bounds(key, expected, "one")))
+    }
+
+    /// Lists, none too long and all entries different; seeds and methods are not empty.
+    fn check_lists(&self) -> Result<()> {
+        let pairs: Vec<usize> = self.sizes.iter().flatten().copied().collect();
+        let axes = [("m", &self.m), ("s", &self.s), ("n", &self.n), ("d", &self.d)];
+        let lens = [("seeds", self.seeds.len()), ("sizes", self.sizes.len())];
+        for (name, len) in axes.iter().map(|(name, axis)| (*name, axis.len())).chain(lens) {
+            let expected = format!("at most {LONGEST} entries");
+            self.refuse(name, &expected, outside(len, 0..=LONGEST))?;
+        }
+        for (name, list) in axes.into_iter().chain([("sizes", &pairs)]) {
+            list.iter().try_for_each(|&value| self.refuse_beyond(name, value, 1..=MOST))?;
+        }
+        for (name, axis) in axes {
+            self.refuse(name, "every number once", twice(axis))?;
+        }
+        let pair = twice(&self.sizes).map(|pair| format!("{pair:?}"));
+        self.refuse("sizes", "every pair once", pair)?;
+        let is_large = |&seed: &u64| i64::try_from(seed).is_err();
+        let (seeds, methods) = (&self.seeds, &self.methods);
+        let is_wrong = seeds.is_empty() || twice(seeds).is_some() || seeds.iter().any(is_large);
+        let got = is_wrong.then(|| format!("{seeds:?}"));
+        self.refuse("seeds", "one or more, every seed once", got)?;
+        let is_wrong = methods.is_empty() || twice(methods).is_some();
+        let got = is_wrong.then(|| format!("{methods:?}"));
+        self.refuse("methods", "one or more, every method once", got)
     }
 
     fn check_training(&self) -> Result<()> {
@@ -103,14 +137,18 @@ impl Part {
                 ("inflation", self.inflation.is_some()),
             ],
         )?;
-        self.check_grid()?;
+        let keys = [("m", self.m.len()), ("s", self.s.len()), ("sizes", self.sizes.len())];
+        let set: Vec<&str> = keys.iter().filter(|(_, len)| *len > 0).map(|(key, _)| *key).collect();
+        let got = if set.is_empty() { "none of them".into() } else { set.join(" and ") };
+        let is_wrong = set != ["m", "s"] && set != ["sizes"];
+        let expected = "m and s, or sizes, with one number or more";
+        self.refuse("m, s and sizes", expected, is_wrong.then_some(got))?;
         self.check_settings()?;
         self.check_data()?;
         self.check_variants()?;
-        let all = self.m.iter().flat_map(|&m| self.s.iter().map(move |&s| (m, s)));
-        let mut all = all.chain(self.sizes.iter().map(|&[m, s]| (m, s)));
+        let mut refused = self.all_pairs().filter_map(|(m, s)| Some((m, s, self.refusal(m, s)?)));
         if self.impossible == Impossible::Refuse
-            && let Some((m, s, why)) = all.find_map(|(m, s)| Some((m, s, self.refusal(m, s)?)))
+            && let Some((m, s, why)) = refused.next()
         {
             let name = &self.name;
             return Err(Error::new(format!("a cell of part {name} cannot be: m = {m}, s = {s}"))
@@ -121,73 +159,29 @@ impl Part {
         self.refuse("m and s", "a pair that can be", self.pairs().is_empty().then_some("none"))
     }
 
-    fn check_grid(&self) -> Result<()> {
-        let pairs = !self.sizes.is_empty();
-        let keys = [("m", !self.m.is_empty()), ("s", !self.s.is_empty()), ("sizes", pairs)];
-        let set: Vec<&str> = keys.iter().filter(|(_, is_set)| *is_set).map(|(k, _)| *k).collect();
-        let got = if set.is_empty() { "none of them".into() } else { set.join(" and ") };
-        let is_wrong = set != ["m", "s"] && set != ["sizes"];
-        let expected = "m and s, or sizes, with one number or more";
-        self.refuse("m, s and sizes", expected, is_wrong.then_some(got))?;
-        let lists = [self.m.len(), self.s.len(), self.n.len(), self.sizes.len(), self.seeds.len()];
-        let long = lists.into_iter().find(|&len| len > LONGEST);
-        self.refuse("m, s, n, sizes and seeds", &format!("at most {LONGEST} entries"), long)?;
-        let mut numbers =
-            self.m.iter().chain(&self.s).chain(&self.n).chain(self.sizes.iter().flatten());
-        let wrong = numbers.find_map(|&number| outside(number, 1..=MOST));
-        self.refuse("m, s and n", &format!("1 to {MOST}"), wrong)?;
-        let repeated = [&self.m, &self.s, &self.n].into_iter().find_map(|list| twice(list));
-        self.refuse("m, s and n", "every number once", repeated)?;
-        let pair = twice(&self.sizes).map(|pair| format!("{pair:?}"));
-        self.refuse("sizes", "every pair once", pair)?;
-        self.refuse("hidden", "1 to 5 layers", outside(self.hidden, 1..=5))
-    }
-
     fn check_settings(&self) -> Result<()> {
+        self.refuse("hidden", "1 to 5 layers", outside(self.hidden, 1..=5))?;
         let stepped = |method: &Method| method.is_published() || *method == Method::ImpPublished;
         let least = usize::from(self.methods.iter().any(stepped));
-        let epochs = outside(self.epochs as usize, least..=MOST);
-        self.refuse("epochs", &format!("{least} to {MOST}"), epochs)?;
+        self.refuse_beyond("epochs", self.epochs as usize, least..=MOST)?;
         let batch = outside(self.batch.max(self.imp.batch), 0..=MOST);
         self.refuse("batch", &format!("0 for all rows, or up to {MOST}"), batch)?;
         let Imp { epochs, rate, prune, .. } = self.imp;
-        self.refuse("imp.epochs", &format!("1 to {MOST}"), outside(epochs as usize, 1..=MOST))?;
+        self.refuse_beyond("imp.epochs", epochs as usize, 1..=MOST)?;
         self.refuse("imp.rate", "above 0", not_positive(rate, f64::MAX))?;
         self.refuse("imp.prune", "above 0 and at most 1", not_positive(prune, 1.0))?;
         let passes = self.passes.and_then(|passes| not_positive(passes, f64::MAX));
         self.refuse("passes", "above 0", passes)?;
         let seconds = self.seconds.and_then(|seconds| not_positive(seconds, 1e6));
         self.refuse("seconds", "above 0, at most 1000000", seconds)?;
-        self.check_range()?;
-        self.check_lists()?;
         let is_wrong = self.methods.contains(&Method::PaperSafe) && self.data.outputs() == 1;
         let expected = "paper-safe for several outputs only";
         self.refuse("methods", expected, is_wrong.then_some("one output"))
     }
 
-    fn check_range(&self) -> Result<()> {
-        let [low, high] = self.range;
-        let is_wrong = !(low < high && low.is_finite() && high.is_finite());
-        let expected = "two numbers, the second above the first";
-        self.refuse("range", expected, is_wrong.then(|| format!("{:?}", self.range)))
-    }
-
-    /// Seeds and methods, each one or more and all different.
-    fn check_lists(&self) -> Result<()> {
-        let is_large = |&seed: &u64| i64::try_from(seed).is_err();
-        let (seeds, methods) = (&self.seeds, &self.methods);
-        let is_wrong = seeds.is_empty() || twice(seeds).is_some() || seeds.iter().any(is_large);
-        let got = is_wrong.then(|| format!("{seeds:?}"));
-        self.refuse("seeds", "one or more, every seed once", got)?;
-        let is_wrong = methods.is_empty() || twice(methods).is_some();
-        let got = is_wrong.then(|| format!("{methods:?}"));
-        self.refuse("methods", "one or more, every method once", got)
-    }
-
     fn check_data(&self) -> Result<()> {
         let rows = |name: &str, n: usize, least: usize| {
-            let wrong = outside(n, least..=MOST);
-            self.refuse(&format!("data.{name}"), &format!("{least} to {MOST}"), wrong)
+            self.refuse_beyond(&format!("data.{name}"), n, least..=MOST)
         };
         match &self.data {
             Data::Planted { samples, inputs, outputs, test } => {
@@ -245,25 +239,24 @@ impl Part {
     fn check_variants(&self) -> Result<()> {
         let count = self.variants.len();
         self.refuse("variants", &format!("at most {LONGEST}"), outside(count, 0..=LONGEST))?;
-        let is_plain = matches!(self.data, Data::Planted { .. })
+        let is_plain_data = matches!(self.data, Data::Planted { .. })
             && self.hidden == 1
             && self.data.outputs() == 1;
+        let is_picture = matches!(self.data, Data::Image { .. });
         for (at, variant) in self.variants.iter().enumerate() {
-            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
             let name = &variant.name;
             let is_wrong = self.variants[..at].iter().any(|other| other.name == *name)
                 || name.is_empty() && count > 1
-                || !name.chars().all(plain);
+                || !is_plain(name);
             let expected = "names of small letters, digits and dashes, every one once";
             self.refuse("variants", expected, is_wrong.then(|| format!("{name:?}")))?;
             let noise = variant.noise.filter(|noise| !(*noise >= 0.0 && noise.is_finite()));
             self.refuse("variants.noise", "0 or more", noise)?;
             let fraction = variant.validation.filter(|fraction| !(0.0..1.0).contains(fraction));
             self.refuse("variants.validation", "0 up to but not 1", fraction)?;
-            let is_picture = matches!(self.data, Data::Image { .. });
             let wrong = (variant.picture.is_some() && !is_picture).then_some(name);
             self.refuse("variants", "no picture but for data of kind image", wrong)?;
-            let wrong = (variant.is_of_data() && !is_plain).then_some(name);
+            let wrong = (variant.is_of_data() && !is_plain_data).then_some(name);
             let expected = "no rows, noise or negative but for planted data of one hidden layer \
                             and one output";
             self.refuse("variants", expected, wrong)?;
@@ -273,13 +266,23 @@ impl Part {
         self.refuse("data.inputs", "at most 784 pixels", wrong)
     }
 
-    /// Checks every key of a check, and every cell.
     fn check_theory(&self) -> Result<()> {
-        let entries = format!("at most {LONGEST} entries");
-        self.refuse("seeds", &entries, outside(self.seeds.len(), 0..=LONGEST))?;
-        self.check_range()?;
-        self.check_lists()?;
-        self.check_axes()?;
+        // Counted before they are made.
+        let most = LONGEST * LONGEST;
+        let expected = format!("at most {most} pairs, triples or fours of sizes");
+        self.refuse("m, s, n and d", &expected, outside(self.sizes(), 0..=most))?;
+        let random = matches!(self.data, Data::Gates { generators: Directions::Gaussian, .. });
+        let expected = match self.data {
+            _ if random => "how many random generators there are",
+            Data::Gaussian { .. } => "none: there are no gates",
+            _ => "none: all patterns are taken",
+        };
+        let got = (random == self.m.is_empty()).then(|| format!("{:?}", self.m));
+        self.refuse("m", expected, got)?;
+        let supports = self.methods.iter().any(|method| *method != Method::Assumption);
+        let expected = if supports { "nonzeros" } else { "none: nothing depends on it" };
+        let got = (supports == self.s.is_empty()).then(|| format!("{:?}", self.s));
+        self.refuse("s", expected, got)?;
         let unknown = self.methods.iter().find(|method| method.measures(&self.data).is_empty());
         let expected = "curvature, theory, normalised or paper; with gates also assumption";
         self.refuse("methods", expected, unknown.map(|method| method.name()))?;
@@ -293,8 +296,7 @@ impl Part {
         let expected = if iterative { &steps } else { "none: nothing is iterated" };
         let range = if iterative { 1..=MOST } else { 0..=0 };
         self.refuse("epochs", expected, outside(self.epochs as usize, range))?;
-        let draws = self.draws.and_then(|draws| outside(draws as usize, 1..=LONGEST));
-        self.refuse("draws", &format!("1 to {LONGEST}"), draws)?;
+        self.refuse_beyond("draws", self.draws.unwrap_or(1) as usize, 1..=LONGEST)?;
         let inflation = self.inflation.filter(|inflation| !(1.0..=1e6).contains(inflation));
         self.refuse("inflation", "1 to 1000000", inflation)?;
         self.refuse_set(
@@ -310,50 +312,24 @@ impl Part {
                 ("variants", !self.variants.is_empty()),
             ],
         )?;
-        let points = self.points();
-        match points.iter().find_map(|&point| Some((point, self.impossible_point(point)?))) {
-            Some((Point { m, s, n, d, .. }, expected)) => {
-                let got = format!("m = {m}, s = {s}, n = {n}, d = {d}");
-                Err(self.out_of_bounds("the sizes", &expected, got))
-            }
-            None => Ok(()),
-        }
-    }
-
-    fn check_axes(&self) -> Result<()> {
-        // Counted before they are made.
-        let most = LONGEST * LONGEST;
-        let expected = format!("at most {most} pairs, triples or fours of sizes");
-        self.refuse("m, s, n and d", &expected, outside(self.sizes(), 0..=most))?;
-        for (name, axis) in [("m", &self.m), ("s", &self.s), ("n", &self.n), ("d", &self.d)] {
-            let long = outside(axis.len(), 0..=LONGEST);
-            self.refuse(name, &format!("at most {LONGEST} entries"), long)?;
-            let wrong = axis.iter().find_map(|&value| outside(value, 1..=MOST));
-            self.refuse(name, &format!("1 to {MOST}"), wrong)?;
-            self.refuse(name, "every number once", twice(axis))?;
-        }
-        let random = matches!(self.data, Data::Gates { generators: Directions::Gaussian, .. });
-        let expected = match self.data {
-            _ if random => "how many random generators there are",
-            Data::Gaussian { .. } => "none: there are no gates",
-            _ => "none: all patterns are taken",
+        let refused = |point: Point| Some((point, self.impossible_point(point, iterative)?));
+        let Some((Point { m, s, n, d, .. }, expected)) =
+            self.points().into_iter().find_map(refused)
+        else {
+            return Ok(());
         };
-        let got = (random == self.m.is_empty()).then(|| format!("{:?}", self.m));
-        self.refuse("m", expected, got)?;
-        let supports = self.methods.iter().any(|method| *method != Method::Assumption);
-        let expected = if supports { "nonzeros" } else { "none: nothing depends on it" };
-        let got = (supports == self.s.is_empty()).then(|| format!("{:?}", self.s));
-        self.refuse("s", expected, got)
+        let got = format!("m = {m}, s = {s}, n = {n}, d = {d}");
+        Err(self.out_of_bounds("the sizes", &expected, got))
     }
 
-    /// What sizes have to be, where these are not.
-    fn impossible_point(&self, at: Point) -> Option<String> {
+    /// What the sizes of a check have to be, where these are not; `plants` is whether networks are
+    /// planted.
+    fn impossible_point(&self, at: Point, plants: bool) -> Option<String> {
         let columns = at.m.saturating_mul(at.d);
         if let Data::Gates { weights, .. } = self.data {
             if !(1..=at.d).contains(&weights) {
                 return Some(format!("data.weights from 1 to d, not {weights}"));
             }
-            let plants = self.methods.iter().any(|method| method.is_iterative());
             if plants && !at.s.is_multiple_of(weights) {
                 return Some(format!(
                     "s a multiple of data.weights = {weights}, as many as a planted neuron has"

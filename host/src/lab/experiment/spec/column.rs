@@ -10,25 +10,20 @@ use super::metric::Metric;
 /// `[STATISTIC ]QUANTITY[ >= NUMBER]`, such as `least psnr`, `seconds` or `psnr >= 120`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Column {
-    /// What of the seeds is shown.
-    pub statistic: Statistic,
-    /// Of what.
-    pub quantity: Quantity,
+pub(crate) struct Column {
+    pub(crate) statistic: Statistic,
+    pub(crate) quantity: Quantity,
 }
 
 /// What is shown of the seeds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Statistic {
+pub(crate) enum Statistic {
     /// How many seeds have it, of how many; the default of metrics that are yes or no.
     Count,
-    /// The median; the default of the others.
+    /// The default of the others.
     Median,
-    /// The mean.
     Mean,
-    /// The least.
     Least,
-    /// The most.
     Most,
     /// Every seed's.
     Each,
@@ -38,7 +33,7 @@ pub enum Statistic {
 
 /// What is recorded of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quantity {
+pub(crate) enum Quantity {
     /// A metric; PSNR and accuracy on the rows of the part.
     Of(Metric),
     /// PSNR or accuracy on the test rows.
@@ -71,16 +66,16 @@ const STATISTICS: [(&str, Statistic); 5] = [
 
 impl Quantity {
     /// The recipe, the one quantity that is no number.
-    pub const RECIPE: Self = Self::Recorded("recipe");
+    pub(crate) const RECIPE: Self = Self::Recorded("recipe");
 
     fn parse(name: &str) -> Option<Self> {
         let metric = |name: &str| Metric::all().find(|metric| metric.name() == name);
-        match (RECORDED.iter().find(|(own, ..)| *own == name), name.strip_prefix("test-")) {
-            (Some((own, ..)), _) => Some(Self::Recorded(own)),
-            (None, Some(name)) => {
-                metric(name).filter(|metric| !metric.is_measured()).map(Self::Test)
-            }
-            (None, None) => metric(name).map(Self::Of),
+        if let Some((own, ..)) = RECORDED.iter().find(|(own, ..)| *own == name) {
+            return Some(Self::Recorded(own));
+        }
+        match name.strip_prefix("test-") {
+            Some(name) => metric(name).filter(|metric| !metric.is_measured()).map(Self::Test),
+            None => metric(name).map(Self::Of),
         }
     }
 
@@ -93,8 +88,7 @@ impl Quantity {
     }
 
     /// As people read it, and digits behind the point.
-    #[must_use]
-    pub fn shown(self) -> (String, usize) {
+    pub(crate) fn shown(self) -> (String, usize) {
         match self {
             Self::Of(metric) => (metric.title().into(), metric.digits().1),
             Self::Test(metric) => (format!("{} on test rows", metric.title()), metric.digits().1),
@@ -123,8 +117,7 @@ impl Statistic {
 
 impl Column {
     /// As people read it.
-    #[must_use]
-    pub fn title(self) -> String {
+    pub(crate) fn title(self) -> String {
         let (title, _) = self.quantity.shown();
         match self.statistic {
             Statistic::Count => title,
@@ -136,36 +129,33 @@ impl Column {
             other => format!("{title}, {}", other.name()),
         }
     }
+
+    fn parse(text: &str) -> Option<Self> {
+        if let Some((name, least)) = text.split_once(">=") {
+            let statistic = Statistic::Reaches(least.trim().parse().ok()?);
+            return Some(Self { statistic, quantity: Quantity::parse(name.trim())? });
+        }
+        let (statistic, name) = text.split_once(' ').unwrap_or(("", text));
+        let own = STATISTICS.iter().find(|(own, _)| *own == statistic).map(|(_, own)| *own);
+        let quantity = Quantity::parse(name)?;
+        let default = statistic.is_empty().then(|| quantity.default_statistic());
+        Some(Self { statistic: own.or(default)?, quantity })
+    }
 }
 
 impl TryFrom<String> for Column {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let wrong = || {
-            let names: Vec<&str> = Metric::all().map(Metric::name).collect();
+        Self::parse(&text).ok_or_else(|| {
+            let recorded = RECORDED.map(|(name, ..)| name).join(", ");
+            let metrics: Vec<&str> = Metric::all().map(Metric::name).collect();
+            let metrics = metrics.join(", ");
             format!(
                 "{text:?} is no column: [median|mean|least|most|each] QUANTITY or QUANTITY >= \
-                    NUMBER, where QUANTITY is \
-                 {}, test-psnr, test-accuracy, {}",
-                RECORDED.map(|(name, ..)| name).join(", "),
-                names.join(", ")
+                 NUMBER, where QUANTITY is {recorded}, test-psnr, test-accuracy, {metrics}"
             )
-        };
-        if let Some((name, least)) = text.split_once(">=") {
-            let quantity = Quantity::parse(name.trim()).ok_or_else(wrong)?;
-            let least = least.trim().parse().map_err(|_| wrong())?;
-            return Ok(Self { statistic: Statistic::Reaches(least), quantity });
-        }
-        let (statistic, name) = match text.split_once(' ') {
-            Some((first, name)) => {
-                let own = STATISTICS.iter().find(|(own, _)| *own == first);
-                (Some(own.ok_or_else(wrong)?.1), name)
-            }
-            None => (None, text.as_str()),
-        };
-        let quantity = Quantity::parse(name).ok_or_else(wrong)?;
-        Ok(Self { statistic: statistic.unwrap_or_else(|| quantity.default_statistic()), quantity })
+        })
     }
 }
 

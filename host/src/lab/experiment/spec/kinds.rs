@@ -7,11 +7,10 @@ use crate::data::Task;
 /// How a cell is trained, or predicted without training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Method {
+pub(crate) enum Method {
     /// Iterative hard thresholding as published.
     Paper,
-    /// The same in the least memory that it can be had in, for more time; for several outputs with
-    /// safe steps.
+    /// The same in the least memory, for more time; for several outputs with safe steps.
     PaperLeast,
     /// The same for several outputs, with epochs that diverge undone and the best iterate kept.
     PaperSafe,
@@ -56,44 +55,42 @@ static METHODS: [(Method, &str, &str); 13] = [
 
 impl Method {
     /// As specs and files call it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         METHODS[self as usize].1
     }
 
     /// As people read it.
-    #[must_use]
-    pub fn title(self) -> &'static str {
+    pub(crate) fn title(self) -> &'static str {
         METHODS[self as usize].2
     }
 
+    /// What heads of columns call it beside a known figure.
+    pub(crate) const fn short(self) -> &'static str {
+        if self.is_dense() { "IMP" } else { "IHT" }
+    }
+
     /// Whether it looks at nothing but the labels.
-    #[must_use]
-    pub const fn is_constant(self) -> bool {
+    pub(crate) const fn is_constant(self) -> bool {
         matches!(self, Self::Zero | Self::Mean)
     }
 
     /// Whether it is the published method on data to train on, in any of its variants.
-    #[must_use]
-    pub const fn is_published(self) -> bool {
+    pub(crate) const fn is_published(self) -> bool {
         matches!(self, Self::Paper | Self::PaperLeast | Self::PaperSafe | Self::PaperTrials)
     }
 
     /// Whether the dense network is trained and pruned.
-    #[must_use]
-    pub const fn is_dense(self) -> bool {
+    pub(crate) const fn is_dense(self) -> bool {
         matches!(self, Self::Imp | Self::ImpPublished)
     }
 
     /// Whether it checks the theory, and is no way to train.
-    #[must_use]
-    pub const fn is_check(self) -> bool {
+    pub(crate) const fn is_check(self) -> bool {
         matches!(self, Self::Assumption | Self::Curvature | Self::Theory | Self::Normalised)
     }
 
     /// Whether it goes step by step, on data of the theory.
-    #[must_use]
-    pub const fn is_iterative(self) -> bool {
+    pub(crate) const fn is_iterative(self) -> bool {
         matches!(self, Self::Theory | Self::Normalised | Self::Paper)
     }
 }
@@ -101,48 +98,30 @@ impl Method {
 /// What a cell learns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Data {
-    /// Labels of a random sparse network of the cell's m and s, with as many hidden layers as the
-    /// part, on standard normal rows.
+pub(crate) enum Data {
+    /// Labels of a random sparse network of the cell's sizes on standard normal rows.
     Planted {
-        /// Rows to train on.
         samples: usize,
-        /// Columns, d.
         inputs: usize,
-        /// Outputs, c.
         outputs: usize,
         /// Further rows to test on.
         test: usize,
     },
-    /// MNIST: of each class so many images to train on and the next ones to test on, the 60000 +
-    /// 10000 images in order.
+    /// MNIST: so many images of each class, in order.
     Mnist {
-        /// Digits; two are a binary task.
+        /// Two are a binary task.
         classes: Vec<u8>,
-        /// Images of each class to train on.
         train: usize,
-        /// Images of each class to test on, at most.
         test: usize,
-        /// Whether the rows to test on are the first ones of the 10000 in place of the next ones.
+        /// Whether to test on the first of the 10000 in place of the next images.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         official: bool,
     },
     /// Drawn digits in place of MNIST, from a fixed seed.
-    Digits {
-        /// Pixels of a side.
-        side: usize,
-        /// Digits; two are a binary task.
-        classes: Vec<u8>,
-        /// Images of each class to train on.
-        train: usize,
-        /// Images of each class to test on.
-        test: usize,
-    },
+    Digits { side: usize, classes: Vec<u8>, train: usize, test: usize },
     /// One picture: places to brightness.
     Image {
-        /// Which pictures.
         from: Pictures,
-        /// Which of them, from 0.
         index: usize,
         /// Fourier features of a place.
         features: usize,
@@ -152,35 +131,22 @@ pub enum Data {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         channel_deviation: Option<f64>,
     },
-    /// Gates of fixed generators on standard normal rows, for checks of the theory.
+    /// Gates of fixed generators on standard normal rows, for checks of the theory. Rows and inputs
+    /// hold where the part has no axis of them.
     Gates {
-        /// Rows, n, where the part has no axis of them.
         samples: usize,
-        /// Columns, d, where the part has no axis of them.
         inputs: usize,
-        /// Which generators.
         generators: Directions,
         /// Nonzeros of a generator, k, and of a planted neuron.
         weights: usize,
     },
     /// Measurements `y = G x` of sparse vectors, for checks of the theory.
-    Gaussian {
-        /// Measurements, n, where the part has no axis of them.
-        samples: usize,
-        /// Entries of x, where the part has no axis of them.
-        inputs: usize,
-    },
+    Gaussian { samples: usize, inputs: usize },
 }
 
 /// How many sign patterns of k of d inputs there are, `C(d, k) 2^k` (paper IHT, Theorem 7); nothing
 /// where that is beyond all memory or k is not in 1 to d.
-///
-/// ```
-/// use tamis_host::lab::experiment::spec::patterns;
-/// assert_eq!((patterns(10, 2), patterns(5, 5), patterns(3, 4)), (Some(180), Some(32), None));
-/// ```
-#[must_use]
-pub fn patterns(inputs: usize, weights: usize) -> Option<usize> {
+pub(crate) fn patterns(inputs: usize, weights: usize) -> Option<usize> {
     if !(1..=inputs).contains(&weights) {
         return None;
     }
@@ -192,7 +158,7 @@ pub fn patterns(inputs: usize, weights: usize) -> Option<usize> {
 /// The generators of [`Data::Gates`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Directions {
+pub(crate) enum Directions {
     /// All sign patterns on each k-subset of the inputs (paper IHT, Theorem 7): `C(d, k) 2^k`.
     Patterns,
     /// m random directions with k normal entries each (Theorem 6).
@@ -202,7 +168,7 @@ pub enum Directions {
 /// Where pictures come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Pictures {
+pub(crate) enum Pictures {
     /// The test part of MNIST: images 5000 to 5999 of each digit, in order of the digits; 28×28.
     Mnist,
     /// `cifar/image0.png` and so on; 32×32 in colours.
@@ -216,29 +182,23 @@ pub enum Pictures {
 /// Which rows the metric is taken on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Rows {
-    /// Those trained on.
+pub(crate) enum Rows {
     #[default]
     Train,
-    /// Those of the test set.
     Test,
 }
 
 impl Rows {
     /// As people read it.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Train => "training rows",
-            Self::Test => "test rows",
-        }
+    pub(crate) const fn title(self) -> &'static str {
+        ["training rows", "test rows"][self as usize]
     }
 }
 
 /// What becomes of cells that cannot be, such as s above the number of parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Impossible {
+pub(crate) enum Impossible {
     /// The spec is refused.
     #[default]
     Refuse,
@@ -249,15 +209,14 @@ pub enum Impossible {
 /// How iterative magnitude pruning is trained properly.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Imp {
-    /// Epochs of each level.
-    pub epochs: u32,
+pub(crate) struct Imp {
+    /// Of each level.
+    pub(crate) epochs: u32,
     /// Rows of a batch, 0 for all.
-    pub batch: usize,
-    /// Rate of Adam.
-    pub rate: f64,
+    pub(crate) batch: usize,
+    pub(crate) rate: f64,
     /// Fraction of the weights that a round prunes.
-    pub prune: f64,
+    pub(crate) prune: f64,
 }
 
 impl Default for Imp {
@@ -267,21 +226,16 @@ impl Default for Imp {
 }
 
 impl Data {
-    /// What the labels mean.
-    #[must_use]
-    pub fn task(&self) -> Task {
+    pub(crate) fn task(&self) -> Task {
         match self {
-            Self::Mnist { classes, .. } | Self::Digits { classes, .. } if classes.len() == 2 => {
-                Task::Binary
-            }
+            Self::Mnist { .. } | Self::Digits { .. } if self.outputs() == 1 => Task::Binary,
             Self::Mnist { .. } | Self::Digits { .. } => Task::Multiclass,
             _ => Task::Regression,
         }
     }
 
     /// Rows to train on or to measure, n, where that is a key of its own; 0 elsewhere.
-    #[must_use]
-    pub const fn samples(&self) -> usize {
+    pub(crate) const fn samples(&self) -> usize {
         match self {
             Self::Planted { samples, .. }
             | Self::Gates { samples, .. }
@@ -291,8 +245,7 @@ impl Data {
     }
 
     /// Columns, d.
-    #[must_use]
-    pub fn inputs(&self) -> usize {
+    pub(crate) fn inputs(&self) -> usize {
         match self {
             Self::Planted { inputs, .. }
             | Self::Gates { inputs, .. }
@@ -304,8 +257,7 @@ impl Data {
     }
 
     /// Outputs, c: labels of a row, or classes.
-    #[must_use]
-    pub fn outputs(&self) -> usize {
+    pub(crate) fn outputs(&self) -> usize {
         match self {
             Self::Planted { outputs, .. } => *outputs,
             Self::Mnist { classes, .. } | Self::Digits { classes, .. } if classes.len() > 2 => {
@@ -316,14 +268,12 @@ impl Data {
     }
 
     /// Whether labels are the same in every cell.
-    #[must_use]
-    pub const fn is_fixed(&self) -> bool {
+    pub(crate) const fn is_fixed(&self) -> bool {
         !matches!(self, Self::Planted { .. })
     }
 
     /// Whether there are rows to test on.
-    #[must_use]
-    pub const fn has_test(&self) -> bool {
+    pub(crate) const fn has_test(&self) -> bool {
         match self {
             Self::Planted { test, .. } | Self::Mnist { test, .. } | Self::Digits { test, .. } => {
                 *test > 0
@@ -333,8 +283,7 @@ impl Data {
     }
 
     /// Whether a check of the theory is made on them, and nothing is trained.
-    #[must_use]
-    pub const fn is_check(&self) -> bool {
+    pub(crate) const fn is_check(&self) -> bool {
         matches!(self, Self::Gates { .. } | Self::Gaussian { .. })
     }
 }
@@ -351,5 +300,14 @@ mod tests {
                 (at, (*name).into())
             );
         }
+    }
+
+    #[test]
+    fn patterns_are_counted_or_none() {
+        assert_eq!(
+            (patterns(10, 2), patterns(5, 5), patterns(3, 2)),
+            (Some(180), Some(32), Some(12))
+        );
+        assert_eq!((patterns(3, 4), patterns(200, 100)), (None, None));
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Metric {
+pub(crate) enum Metric {
     /// `20 log10(max|y|) - 10 log10(MSE)`, in dB; means over seeds are taken in dB.
     Psnr,
     /// Fraction of the rows whose class is right.
@@ -14,8 +14,7 @@ pub enum Metric {
     Eps,
     /// Fraction of the rows on which the two gates differ that differ on the fewest (Assumption 2).
     Gamma,
-    /// What gamma comes to on ever more normal rows: the smallest angle between generators, in
-    /// units of π.
+    /// The limit of gamma for many normal rows: the smallest angle between generators over π.
     GammaLimit,
     /// Smallest eigenvalue of `A_S^T A_S` over random supports of unit columns (Lemma 1).
     Alpha,
@@ -25,8 +24,7 @@ pub enum Metric {
     AlphaAligned,
     /// Largest eigenvalue over them.
     BetaAligned,
-    /// `(s + 1)/2`, what beta is over supports of one input where two gates share half of their
-    /// rows.
+    /// `(s + 1)/2`: beta over supports of one input where two gates share half of their rows.
     BetaForm,
     /// `(1 - sqrt(s/n))²`, n the active rows: the form of the bound, as for independent columns.
     AlphaIndependent,
@@ -34,9 +32,8 @@ pub enum Metric {
     BetaIndependent,
     /// `|w - w*|₂ / |w*|₂`; of several draws the median.
     Error,
-    /// Fraction of the draws, and of the seeds, whose error is below 1e-3; of planted networks that
-    /// are trained, whose mean squared error on the test rows is at most 1e-8 of the labels' mean
-    /// square.
+    /// Fraction of the draws, and of the seeds, whose error is below 1e-3; of planted networks whose
+    /// mean squared error on the test rows is at most 1e-8 of the labels' mean square.
     Success,
     /// The loss at the end, over that of w = 0.
     LossLeft,
@@ -50,8 +47,7 @@ pub enum Metric {
     RateForm,
     /// r² of that line.
     Straight,
-    /// `32 (beta/alpha)²`, alpha over random supports: by how much Theorem 1 asks the budget to be
-    /// inflated.
+    /// `32 (beta/alpha)²`, the inflation of the budget that Theorem 1 asks for.
     Inflation,
     /// Whether a fit's error is one that single precision cannot tell from 0.
     Exact,
@@ -61,15 +57,13 @@ pub enum Metric {
     WeightsFound,
     /// Weights found that stand for no planted one.
     ExtraWeights,
-    /// Mean squared error on the test rows, in units of the noise of their labels: the planted
-    /// network itself has 1.
+    /// Mean squared error on the test rows over the noise of their labels; 1 for the planted network.
     LossOverNoise,
     /// Accuracy on the validation set of a recipe.
     ValidationAccuracy,
 }
 
-/// Each metric as specs and files call it, with its unit, and its digits in pictures and in tables;
-/// in the order of the type.
+/// Name in specs and files, title, and digits in pictures and in tables, in the order of the type.
 static METRICS: [(Metric, &str, &str, (usize, usize)); 27] = [
     (Metric::Psnr, "psnr", "PSNR, dB", (0, 1)),
     (Metric::Accuracy, "accuracy", "accuracy", (3, 4)),
@@ -102,43 +96,37 @@ static METRICS: [(Metric, &str, &str, (usize, usize)); 27] = [
 
 impl Metric {
     /// All, in the order of tables.
-    pub fn all() -> impl Iterator<Item = Self> {
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
         METRICS.iter().map(|about| about.0)
     }
 
     /// As specs and files call it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         METRICS[self as usize].1
     }
 
     /// With its unit.
-    #[must_use]
-    pub fn title(self) -> &'static str {
+    pub(crate) fn title(self) -> &'static str {
         METRICS[self as usize].2
     }
 
     /// Digits behind the point in pictures and tables.
-    #[must_use]
-    pub fn digits(self) -> (usize, usize) {
+    pub(crate) fn digits(self) -> (usize, usize) {
         METRICS[self as usize].3
     }
 
     /// Whether records have it by name, in `measured`; the others are of the scores of a training.
-    #[must_use]
-    pub const fn is_measured(self) -> bool {
+    pub(crate) const fn is_measured(self) -> bool {
         !matches!(self, Self::Psnr | Self::Accuracy)
     }
 
     /// Whether it can be had of a training.
-    #[must_use]
-    pub fn is_of_training(self) -> bool {
+    pub(crate) fn is_of_training(self) -> bool {
         self.is_yes_or_no() || matches!(self, Self::Psnr | Self::Accuracy) || self > Self::Exact
     }
 
     /// Whether a cell has it or has it not, so that seeds are counted.
-    #[must_use]
-    pub const fn is_yes_or_no(self) -> bool {
+    pub(crate) const fn is_yes_or_no(self) -> bool {
         matches!(self, Self::Success | Self::Exact | Self::OneToOne)
     }
 }

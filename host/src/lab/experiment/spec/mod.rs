@@ -1,8 +1,8 @@
-//! What an experiment is: a TOML file with one or more parts, each a grid of cells, and profiles
-//! that change them.
+//! What an experiment is: a TOML file with one or more grids of cells, and profiles that change
+//! them. `docs/experiments.md` describes every key.
 //!
-//! `docs/experiments.md` describes every key. A profile is applied once: what runs, what is hashed
-//! and what stands in the results folder is the resolved spec, which is a valid spec file itself.
+//! A profile is applied once: what runs, what is hashed and what stands in the results folder is
+//! the resolved spec, which is a valid spec file itself.
 
 mod check;
 mod column;
@@ -19,53 +19,43 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-pub use column::{Column, Quantity, Statistic};
-pub use kinds::{Data, Directions, Imp, Impossible, Method, Pictures, Rows, patterns};
-pub use metric::Metric;
-pub use part::{Part, Point};
-pub use variant::{Distribution, Variant};
+pub(crate) use column::{Column, Quantity, Statistic};
+pub(crate) use kinds::{Data, Directions, Method, Pictures, Rows};
+pub(crate) use metric::Metric;
+pub(crate) use part::{Part, Point};
+pub(crate) use variant::{Distribution, Variant};
 
-/// The profiles that a spec may have; `paper` is the spec as it stands, the full grid.
-pub const PROFILES: [&str; 3] = ["smoke", "reduced", "paper"];
-/// The profile that changes nothing unless the spec says so.
-pub const FULL: &str = "paper";
+/// The profiles that a spec may have; `paper` is the full grid, and changes nothing unless the spec
+/// says so.
+pub(crate) const PROFILES: [&str; 3] = ["smoke", "reduced", "paper"];
 /// The most cells of an experiment.
 const MOST_CELLS: usize = 1_000_000;
 
-/// A resolved experiment.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// An experiment with its profile applied.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Its name, of small letters, digits and dashes.
-    pub name: String,
+    /// Small letters, digits and dashes.
+    pub(crate) name: String,
     /// Heading.
-    pub title: String,
+    pub(crate) title: String,
     /// Where the figure was published, with its settings in words.
-    pub source: String,
+    pub(crate) source: String,
     /// The profile that was applied.
-    pub resolved: String,
+    #[serde(default)]
+    pub(crate) resolved: String,
     /// How long it took where it was measured, on two cores; for `--dry-run`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub minutes: Option<f64>,
+    pub(crate) minutes: Option<f64>,
     /// The grids.
-    pub part: Vec<Part>,
-}
-
-/// A spec as it is written.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Document {
-    name: String,
-    title: String,
-    source: String,
-    resolved: Option<String>,
-    minutes: Option<f64>,
-    part: Vec<Part>,
-    #[serde(default)]
+    pub(crate) part: Vec<Part>,
+    /// The profiles of a spec as it is written; empty once one is applied.
+    #[serde(default, skip_serializing)]
     profile: BTreeMap<String, Profile>,
 }
 
 /// What a profile changes.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Profile {
     minutes: Option<f64>,
@@ -98,11 +88,9 @@ impl Spec {
     /// m = [2]
     /// s = [2, 4]
     /// epochs = 5
-    /// batch = 0
     /// methods = ["paper"]
     /// seeds = [0]
     /// metric = "psnr"
-    /// on = "train"
     /// range = [-20, 50]
     /// data = { kind = "planted", samples = 200, inputs = 8, outputs = 1, test = 0 }
     /// [profile.smoke.all]
@@ -115,45 +103,42 @@ impl Spec {
     /// # Ok::<(), tamis_host::Error>(())
     /// ```
     pub fn parse(text: &str, profile: Option<&str>) -> Result<Self> {
-        let document: Document = toml::from_str(text).map_err(|error| unreadable(text, &error))?;
-        if let Some(other) = document.profile.keys().find(|name| !PROFILES.contains(&name.as_str()))
-        {
+        let mut spec: Self = toml::from_str(text).map_err(|error| unreadable(text, &error))?;
+        let mut profiles = std::mem::take(&mut spec.profile);
+        let is_known = |name: &str| PROFILES.contains(&name);
+        if let Some(other) = profiles.keys().find(|name| !is_known(name)) {
             return Err(no_profile(other, "the spec"));
         }
-        let name = profile.or(document.resolved.as_deref()).unwrap_or(FULL);
-        if !PROFILES.contains(&name) {
-            return Err(no_profile(name, "--profile"));
+        let resolved = (!spec.resolved.is_empty()).then_some(spec.resolved.as_str());
+        let name = profile.or(resolved).unwrap_or("paper").to_owned();
+        if !is_known(&name) {
+            return Err(no_profile(&name, "--profile"));
         }
-        if let Some(resolved) = document.resolved.as_deref().filter(|resolved| *resolved != name) {
+        if let Some(resolved) = resolved.filter(|resolved| *resolved != name) {
             return Err(Error::new("the spec was resolved for another profile")
                 .expected(format_args!("--profile {resolved}, or none"))
                 .got(format_args!("--profile {name}"))
                 .help("run the spec that it came from"));
         }
-        let none = Profile::default();
-        let changes = document.profile.get(name).unwrap_or(&none);
-        if name == "smoke" && !document.profile.contains_key(name) && document.resolved.is_none() {
-            return Err(Error::new("the spec has no profile smoke")
-                .expected("a table [profile.smoke]")
-                .help("add one, or choose another --profile"));
+        match profiles.remove(&name) {
+            Some(changes) => {
+                spec.minutes = changes.minutes.or(spec.minutes);
+                spec.part = apply(spec.part, &changes)?;
+            }
+            None if name == "smoke" && resolved.is_none() => {
+                return Err(Error::new("the spec has no profile smoke")
+                    .expected("a table [profile.smoke]")
+                    .help("add one, or choose another --profile"));
+            }
+            None => {}
         }
-        let spec = Self {
-            name: document.name,
-            title: document.title,
-            source: document.source,
-            resolved: name.to_owned(),
-            minutes: changes.minutes.or(document.minutes),
-            part: apply(document.part, changes)?,
-        };
+        spec.resolved = name;
         spec.check()?;
         Ok(spec)
     }
 
     /// Reads a spec file, as [`parse`](Self::parse).
-    ///
-    /// # Errors
-    /// The file cannot be read, and those of `parse`.
-    pub fn load(path: &Path, profile: Option<&str>) -> Result<Self> {
+    pub(crate) fn load(path: &Path, profile: Option<&str>) -> Result<Self> {
         let bytes = crate::base::file::read_aligned(path)?;
         let text = std::str::from_utf8(&bytes).map_err(|error| {
             Error::new("the spec is no text").at(path).source(error).help("save it as UTF-8")
@@ -179,8 +164,7 @@ impl Spec {
     }
 
     /// The same with drawn digits in place of data that has to be fetched.
-    #[must_use]
-    pub fn with_digits(mut self) -> Self {
+    pub(crate) fn with_digits(mut self) -> Self {
         for part in &mut self.part {
             match &mut part.data {
                 Data::Mnist { classes, train, test, .. } => {
@@ -196,14 +180,14 @@ impl Spec {
     }
 
     fn check(&self) -> Result<()> {
-        slug("name", &self.name)?;
+        slug(&self.name)?;
         if self.part.is_empty() {
             return Err(Error::new("the experiment has no part")
                 .expected("a table [[part]]")
                 .help("add one"));
         }
         for (at, part) in self.part.iter().enumerate() {
-            slug("name", &part.name)?;
+            slug(&part.name)?;
             if self.part[..at].iter().any(|other| other.name == part.name) {
                 return Err(part.out_of_bounds("name", "a name of its own", &part.name));
             }
@@ -226,58 +210,59 @@ impl Spec {
 }
 
 /// The parts that a profile runs, with its changes.
-fn apply(parts: Vec<Part>, changes: &Profile) -> Result<Vec<Part>> {
-    let known = |name: &String| parts.iter().any(|part| part.name == *name);
+fn apply(mut parts: Vec<Part>, changes: &Profile) -> Result<Vec<Part>> {
     let named = changes.part.keys().chain(changes.parts.iter().flatten());
-    if let Some(name) = named.into_iter().find(|name| !known(name)) {
+    if let Some(name) = named.into_iter().find(|name| parts.iter().all(|part| part.name != **name))
+    {
         let all: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
         return Err(Error::new("the profile changes a part that there is not")
             .expected(format_args!("one of {}", all.join(", ")))
             .got(name)
             .help("correct the name"));
     }
-    let kept = |part: &Part| changes.parts.as_ref().is_none_or(|parts| parts.contains(&part.name));
-    let none = toml::Table::new();
+    parts.retain(|part| changes.parts.as_ref().is_none_or(|names| names.contains(&part.name)));
     let change = |part: Part| {
-        let own = changes.part.get(&part.name).unwrap_or(&none);
-        changed(changed(part, &changes.all)?, own)
+        let own = changes.part.get(&part.name);
+        changed(changed(part, Some(&changes.all))?, own)
     };
-    parts.into_iter().filter(kept).map(change).collect()
+    parts.into_iter().map(change).collect()
 }
 
 /// A part with some keys in place of its own.
-fn changed(part: Part, keys: &toml::Table) -> Result<Part> {
-    if keys.is_empty() {
-        return Ok(part);
-    }
-    let wrong = |why: String| {
+fn changed(part: Part, keys: Option<&toml::Table>) -> Result<Part> {
+    let Some(keys) = keys.filter(|keys| !keys.is_empty()) else { return Ok(part) };
+    let wrong = |why: &str| {
         Error::new(format!("a profile cannot change part {}", part.name))
             .expected("keys of a part, with values of their types")
             .got(why.replace('\n', " "))
             .help("docs/experiments.md describes every key")
     };
-    let mut table = toml::Table::try_from(&part).map_err(|error| wrong(error.to_string()))?;
+    let mut table = toml::Table::try_from(&part).map_err(|error| wrong(&error.to_string()))?;
     // A grid takes the place of pairs, and the other way round.
     if keys.contains_key("m") || keys.contains_key("s") {
         table.remove("sizes");
     }
     if keys.contains_key("sizes") {
-        ["m", "s"].iter().for_each(|key| drop(table.remove(*key)));
+        table.retain(|key, _| key != "m" && key != "s");
     }
     table.extend(keys.clone());
-    table.try_into().map_err(|error: toml::de::Error| wrong(error.message().to_owned()))
+    table.try_into().map_err(|error: toml::de::Error| wrong(error.message()))
 }
 
-/// Names of files and figures.
-fn slug(key: &str, name: &str) -> Result<()> {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if !name.is_empty() && name.len() <= 60 && name.chars().all(plain) {
+/// Checks the name of an experiment or a part, which names files.
+fn slug(name: &str) -> Result<()> {
+    if !name.is_empty() && name.len() <= 60 && is_plain(name) {
         return Ok(());
     }
-    Err(Error::new(format!("a {key} in the spec cannot be the name of a file"))
+    Err(Error::new("a name in the spec cannot be the name of a file")
         .expected("small letters, digits and dashes, at most 60")
         .got(format_args!("{name:?}"))
         .help("choose another name"))
+}
+
+/// Whether a name has small letters, digits and dashes alone.
+fn is_plain(name: &str) -> bool {
+    name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
 fn no_profile(name: &str, place: &str) -> Error {
@@ -288,9 +273,10 @@ fn no_profile(name: &str, place: &str) -> Error {
 }
 
 fn unreadable(text: &str, error: &toml::de::Error) -> Error {
-    let line =
-        error.span().map(|span| 1 + text.bytes().take(span.start).filter(|&b| b == b'\n').count());
-    let place = line.map_or(String::new(), |line| format!(", in line {line}"));
+    let place = error.span().map_or(String::new(), |span| {
+        let breaks = text.bytes().take(span.start).filter(|&byte| byte == b'\n').count();
+        format!(", in line {}", breaks + 1)
+    });
     Error::new("the spec cannot be read")
         .expected("TOML with the keys that docs/experiments.md describes")
         .got(format_args!("{}{place}", error.message().replace('\n', " ")))

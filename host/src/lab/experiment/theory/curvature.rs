@@ -18,17 +18,14 @@ const ITERATIONS: u32 = 120;
 
 /// Extreme eigenvalues over some supports.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Extremes {
-    /// The smallest.
-    pub alpha: f64,
-    /// The largest.
-    pub beta: f64,
+pub(crate) struct Extremes {
+    pub(crate) alpha: f64,
+    pub(crate) beta: f64,
 }
 
 /// Which supports of s columns to look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Supports {
-    /// Any s of all columns.
+pub(crate) enum Supports {
     Random,
     /// The columns of one input in as many random neurons as there are, then those of the next one:
     /// what gates have in common makes these nearly parallel, so random supports do not show them.
@@ -36,10 +33,7 @@ pub enum Supports {
 }
 
 /// Extreme eigenvalues over `draws` supports of s columns.
-///
-/// # Errors
-/// s is above the number of columns.
-pub fn extremes<S: HostSensing<Source = Infallible>>(
+pub(crate) fn extremes<S: HostSensing<Source = Infallible>>(
     sensing: &mut S,
     gates: Gates<'_>,
     kind: Supports,
@@ -53,23 +47,21 @@ pub fn extremes<S: HostSensing<Source = Infallible>>(
     let mut work: Work<'_> =
         Work { residual: &mut [], panel: &mut panel, scratch: &mut scratch, strips: None };
     let (mut index, mut value) = (vec![0; s], vec![0.0; s]);
+    let at = |draw| PowerIteration { seed, draw, iterations: ITERATIONS };
+    let mut found = spectrum::Extremes { alpha: f32::INFINITY, beta: 0.0 };
     if kind == Supports::Random {
-        let power = PowerIteration { seed, draw: 0, iterations: ITERATIONS };
         let support = EntriesMut { index: &mut index, value: &mut value };
-        let spectrum::Extremes { alpha, beta } =
-            spectrum::extremes(sensing, gates, draws, power, support, &mut work)?;
-        return Ok(Extremes { alpha: f64::from(alpha), beta: f64::from(beta) });
+        found = spectrum::extremes(sensing, gates, draws, at(0), support, &mut work)?;
+    } else {
+        for draw in 0..draws {
+            let index = aligned(d, m, s, seed, draw);
+            let own =
+                spectrum::extremes_at(sensing, gates, &index, at(draw), &mut value, &mut work)?;
+            found.alpha = found.alpha.min(own.alpha);
+            found.beta = found.beta.max(own.beta);
+        }
     }
-    let mut found = Extremes { alpha: f64::INFINITY, beta: 0.0 };
-    for draw in 0..draws {
-        let index = aligned(d, m, s, seed, draw);
-        let power = PowerIteration { seed, draw, iterations: ITERATIONS };
-        let spectrum::Extremes { alpha, beta } =
-            spectrum::extremes_at(sensing, gates, &index, power, &mut value, &mut work)?;
-        found.alpha = found.alpha.min(f64::from(alpha));
-        found.beta = found.beta.max(f64::from(beta));
-    }
-    Ok(found)
+    Ok(Extremes { alpha: found.alpha.into(), beta: found.beta.into() })
 }
 
 /// One aligned support, rising; s is at most d·m.
@@ -87,8 +79,7 @@ fn aligned(d: usize, m: usize, s: usize, seed: u64, draw: u32) -> Vec<u32> {
 /// Where the eigenvalues of s independent unit columns of n rows end (Marchenko and Pastur):
 /// `(1 ∓ sqrt(s/n))²`; the lower end is 0 from s = n on. The deviations in Lemma 1 have this form,
 /// `1 ∓ C sqrt(s/n)` with logarithms in C.
-#[must_use]
-pub fn independent(s: usize, rows: f64) -> Extremes {
+pub(crate) fn independent(s: usize, rows: f64) -> Extremes {
     let deviation = (s as f64 / rows).sqrt();
     Extremes { alpha: (1.0 - deviation).max(0.0).powi(2), beta: (1.0 + deviation).powi(2) }
 }

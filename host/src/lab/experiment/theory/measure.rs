@@ -11,7 +11,7 @@ use tamis::network::gates::Gates;
 use tamis::operator::gaussian::Gaussian;
 use tamis::operator::sensing::HostSensing;
 
-use super::assumption;
+use super::assumption::{self, Assumption};
 use super::curvature::{self, Extremes, Supports};
 use super::generators::{self, Generators};
 use super::recovery::{self, Attempt, Planted, Recovery};
@@ -35,9 +35,6 @@ const RECOVERED: f64 = 1e-3;
 const GOAL: f64 = 1e-8;
 
 /// Measures a cell.
-///
-/// # Errors
-/// Steps that diverge, want of memory, or the run was ended.
 pub(in crate::lab::experiment) fn measure(
     part: &Part,
     cell: &Cell,
@@ -46,7 +43,12 @@ pub(in crate::lab::experiment) fn measure(
 ) -> Result<Solved> {
     let work = Work { part, cell, at: cell.point(part), stop };
     pool(threads)?.install(|| match &part.data {
-        Data::Gaussian { .. } => work.gaussian(),
+        Data::Gaussian { .. } if cell.method == Method::Curvature => {
+            let (course, Point { n, d, m, .. }) = (Course::start(), work.at);
+            let mut sensing = Gaussian::new(cell.seed, n, d, m)?;
+            work.curvature(&mut sensing, Gates::seeded(0), n as f64, Measured::new(), course)
+        }
+        Data::Gaussian { .. } => work.sense(Course::start()),
         Data::Gates { generators, weights, .. } => work.gates(*generators, *weights),
         _ => Err(Error::new("nothing of the theory is measured on such data")
             .expected("data of kind gates or gaussian")
@@ -70,68 +72,44 @@ impl Work<'_> {
     }
 
     fn gates(&self, directions: Directions, weights: usize) -> Result<Solved> {
-        let Point { m, s, n, d, .. } = self.at;
+        let (Point { m, s, n, d, .. }, seed) = (self.at, self.cell.seed);
         let help = "choose fewer generators, rows or inputs in the spec";
         room_for("the rows", (n as u64).saturating_mul(4 * d as u64), help)?;
         room_for("the gates", (n as u64 / 8 + 8).saturating_mul(m as u64), help)?;
         let own = match directions {
             Directions::Patterns => Generators::patterns(d, weights),
-            Directions::Gaussian => {
-                Generators::gaussian(d, weights, m, generators::seed(self.cell.seed))
-            }
+            Directions::Gaussian => Generators::gaussian(d, weights, m, generators::seed(seed)),
         };
-        let data = rows(self.cell.seed, n, d);
-        let gates = own.gates()?;
-        let mut course = Course::start();
-        let start = std::time::Instant::now();
+        let (data, gates) = (rows(seed, n, d), own.gates()?);
         let data_bytes = 4 * (n * d) as u64;
-        let mut solved = match self.cell.method {
+        let mut course = Course::start();
+        let operator = |data: Matrix, nnz: usize| -> Result<Blocked> {
+            let mut operator = Blocked::new(data, m, nnz, Layout::new(m, d))?;
+            operator.heed(Some(self.stop.clone()));
+            Ok(operator)
+        };
+        let limit = || (Metric::GammaLimit, assumption::limit(&own));
+        let solved = match self.cell.method {
             Method::Assumption => {
-                let found = assumption::measure(&data, gates, own.len())?;
-                let limit = assumption::limit(&own);
-                let gamma = [(Metric::Gamma, found.gamma), (Metric::GammaLimit, limit)];
-                let mut measured = Measured::from(gamma);
-                measured.insert(Metric::Eps, found.eps);
+                let Assumption { eps, gamma } = assumption::measure(data, gates, own.len());
                 course.see(0.0, f64::NAN);
+                let both = [(Metric::Gamma, gamma), (Metric::Eps, eps)];
+                let measured = both.into_iter().chain([limit()]).collect();
                 Solved { measured, ..course.ended(None) }
             }
             Method::Curvature => {
-                let mut operator = Blocked::new(data, m, s, Layout::new(m, d))?;
-                operator.heed(Some(self.stop.clone()));
+                let form = (s <= m).then(|| (Metric::BetaForm, f64::midpoint(s as f64, 1.0)));
+                let measured = form.into_iter().chain([limit()]).collect();
                 // A gate is active on half of the rows.
-                let mut solved = self.curvature(&mut operator, gates, n as f64 / 2.0, course)?;
-                solved.measured.insert(Metric::GammaLimit, assumption::limit(&own));
-                if s <= m {
-                    solved.measured.insert(Metric::BetaForm, f64::midpoint(s as f64, 1.0));
-                }
-                solved
+                self.curvature(&mut operator(data, s)?, gates, n as f64 / 2.0, measured, course)?
             }
             _ => {
-                let budget = self.budget(s);
-                let all = (budget + s).min(m * d);
-                let mut operator = Blocked::new(data, m, all, Layout::new(m, d))?;
-                operator.heed(Some(self.stop.clone()));
-                let extremes = self.extremes(&mut operator, gates, all)?;
-                let planted = Planted::network(&own, s, self.cell.seed);
-                self.converge(&mut operator, gates, &planted, budget, extremes, course)?
+                let all = (self.budget(s) + s).min(m * d);
+                let planted = Planted::network(&own, s, seed);
+                self.converge(&mut operator(data, all)?, gates, &planted, all, course)?
             }
         };
-        (solved.seconds, solved.data_bytes) = (start.elapsed().as_secs_f64(), data_bytes);
-        Ok(solved)
-    }
-
-    fn gaussian(&self) -> Result<Solved> {
-        let Point { n, d, m, .. } = self.at;
-        let (course, start) = (Course::start(), std::time::Instant::now());
-        let mut solved = match self.cell.method {
-            Method::Curvature => {
-                let mut sensing = Gaussian::new(self.cell.seed, n, d, m)?;
-                self.curvature(&mut sensing, Gates::seeded(0), n as f64, course)?
-            }
-            _ => self.sense(course)?,
-        };
-        solved.seconds = start.elapsed().as_secs_f64();
-        Ok(solved)
+        Ok(Solved { data_bytes, ..solved })
     }
 
     /// s~, the nonzeros that iterates may have.
@@ -145,23 +123,19 @@ impl Work<'_> {
         sensing: &mut S,
         gates: Gates<'_>,
         rows: f64,
+        mut measured: Measured,
         mut course: Course,
     ) -> Result<Solved> {
-        let (s, draws, seed) = (self.at.s, self.draws(), self.cell.seed);
-        let random = curvature::extremes(sensing, gates, Supports::Random, s, draws, seed)?;
+        let (random, aligned) = self.extremes(sensing, gates, self.at.s)?;
         let independent = curvature::independent(self.at.s, rows);
-        let mut measured = Measured::from([
+        measured.extend([
             (Metric::Alpha, random.alpha),
             (Metric::Beta, random.beta),
             (Metric::AlphaIndependent, independent.alpha),
             (Metric::BetaIndependent, independent.beta),
         ]);
-        if self.at.m > 1 {
-            let aligned = curvature::extremes(sensing, gates, Supports::Aligned, s, draws, seed)?;
-            measured.extend([
-                (Metric::AlphaAligned, aligned.alpha),
-                (Metric::BetaAligned, aligned.beta),
-            ]);
+        if let Some(Extremes { alpha, beta }) = aligned {
+            measured.extend([(Metric::AlphaAligned, alpha), (Metric::BetaAligned, beta)]);
         }
         course.see(0.0, f64::NAN);
         Ok(Solved { measured, ..course.ended(None) })
@@ -173,12 +147,11 @@ impl Work<'_> {
         sensing: &mut S,
         gates: Gates<'_>,
         s: usize,
-    ) -> Result<[Extremes; 2]> {
-        let of = |sensing: &mut S, kind| {
-            curvature::extremes(sensing, gates, kind, s, self.draws(), self.cell.seed)
-        };
-        let random = of(sensing, Supports::Random)?;
-        Ok([random, if self.at.m > 1 { of(sensing, Supports::Aligned)? } else { random }])
+    ) -> Result<(Extremes, Option<Extremes>)> {
+        let mut of =
+            |kind| curvature::extremes(sensing, gates, kind, s, self.draws(), self.cell.seed);
+        let random = of(Supports::Random)?;
+        Ok((random, (self.at.m > 1).then(|| of(Supports::Aligned)).transpose()?))
     }
 
     fn params(&self, beta: f64) -> Params<'static> {
@@ -190,19 +163,21 @@ impl Work<'_> {
         }
     }
 
-    /// One planted network, and how its recovery compares with Theorem 1.
+    /// One planted network, and how its recovery compares with Theorem 1; eigenvalues are over
+    /// supports of `columns` columns.
     fn converge<S: HostSensing<Source = Infallible>>(
         &self,
         sensing: &mut S,
         gates: Gates<'_>,
         planted: &Planted,
-        budget: usize,
-        [random, aligned]: [Extremes; 2],
+        columns: usize,
         mut course: Course,
     ) -> Result<Solved> {
+        let (random, aligned) = self.extremes(sensing, gates, columns)?;
+        let aligned = aligned.unwrap_or(random);
         // Steps that are too long for the supports that they meet diverge.
         let (alpha, beta) = (random.alpha, random.beta.max(aligned.beta));
-        let params = self.params(beta);
+        let (params, budget) = (self.params(beta), self.budget(self.at.s));
         let mut step = 0.0;
         let see = |loss: f64| {
             course.see(step, loss);
@@ -235,10 +210,8 @@ impl Work<'_> {
             let rate = -2.0 * (1.0 - 2.0 * alpha / (3.0 * beta)).log10();
             measured.insert(Metric::RateForm, rate);
         }
-        let quality = Quality {
-            loss: found.left() * found.losses[0] / self.at.n as f64,
-            ..Quality::default()
-        };
+        let loss = found.left() * found.losses[0] / self.at.n as f64;
+        let quality = Quality { loss, ..Quality::default() };
         let (nnz, passes) = (found.nnz, found.reads as f64);
         Ok(Solved { measured, nnz, passes, train: Some(quality), ..course.ended(None) })
     }
@@ -259,8 +232,7 @@ impl Work<'_> {
                 1.0
             };
             let attempt = Attempt { params: self.params(beta), budget, steps: self.part.epochs };
-            let see = |_| ();
-            match recovery::recover(&mut sensing, gates, &planted, &attempt, self.stop, see) {
+            match recovery::recover(&mut sensing, gates, &planted, &attempt, self.stop, |_| ()) {
                 Ok(found) => Ok(Some(found)),
                 // With too few measurements steps may grow without end: nothing is recovered.
                 Err(_) if !self.stop.asked() => Ok(None),
@@ -269,9 +241,8 @@ impl Work<'_> {
         };
         let found: Vec<Option<Recovery>> =
             (0..draws).into_par_iter().map(draw).collect::<Result<_>>()?;
-        let error =
-            |found: &Option<Recovery>| found.as_ref().map_or(f64::INFINITY, |found| found.error);
-        let errors: Vec<f64> = found.iter().map(error).collect();
+        let errors = found.iter().map(|own| own.as_ref().map_or(f64::INFINITY, |own| own.error));
+        let errors: Vec<f64> = errors.collect();
         let recovered = errors.iter().filter(|error| **error < RECOVERED).count();
         let mut measured = Measured::from([(Metric::Success, recovered as f64 / f64::from(draws))]);
         if let Some(error) = median(errors).filter(|error| error.is_finite()) {

@@ -9,18 +9,11 @@
 //! recovery     y = A w*:  w <- H_s~(w + 2/(3 beta) A^T (y - A w)),  unit columns                (Theorem 1)
 //!              y = G x, G Gaussian: the same without gates, where the theory is classical
 //! ```
-//!
-//! | module | holds |
-//! |---|---|
-//! | [`generators`] | all sign patterns on each k-subset (Theorem 7), or random sparse Gaussian directions (Theorem 6) |
-//! | [`assumption`] | eps and gamma of rows, and gamma's limit from the angles between generators |
-//! | [`curvature`] | alpha and beta over random supports, and over those that one input spans |
-//! | [`recovery`] | a planted vector recovered step by step; the line through the logarithm of the loss |
 
-pub mod assumption;
-pub mod curvature;
-pub mod generators;
+mod assumption;
+mod curvature;
+mod generators;
 mod measure;
-pub mod recovery;
+mod recovery;
 
 pub(super) use measure::measure;

@@ -22,19 +22,16 @@ const END: f64 = 1e-11;
 
 /// Planted weights: flat indices, rising, and a value each.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Planted {
-    /// Flat indices.
-    pub index: Vec<u32>,
-    /// Values.
-    pub value: Vec<f32>,
+pub(crate) struct Planted {
+    pub(crate) index: Vec<u32>,
+    pub(crate) value: Vec<f32>,
 }
 
 impl Planted {
     /// A `ReLU` network whose neurons point along s/k of the generators, chosen at random, each
     /// with a standard half-normal length: its gates are those of its generators, so `y = A w*` is
     /// what it computes. s is a multiple of k, of at most all generators.
-    #[must_use]
-    pub fn network(generators: &Generators, s: usize, seed: u64) -> Self {
+    pub(crate) fn network(generators: &Generators, s: usize, seed: u64) -> Self {
         let mut rng = Rng::new(seed, PLANTED);
         let k = generators.get(0).0.len();
         let mut neurons = distinct(&mut rng, generators.len(), s / k.max(1));
@@ -50,8 +47,7 @@ impl Planted {
     }
 
     /// s standard normal values at random places of `columns`; s is at most that.
-    #[must_use]
-    pub fn sparse(columns: usize, s: usize, seed: u64) -> Self {
+    pub(crate) fn sparse(columns: usize, s: usize, seed: u64) -> Self {
         let mut rng = Rng::new(seed, PLANTED);
         let mut index: Vec<u32> =
             distinct(&mut rng, columns, s).into_iter().map(|j| j as u32).collect();
@@ -61,8 +57,7 @@ impl Planted {
     }
 
     /// `|w - w*|₂ / |w*|₂`.
-    #[must_use]
-    pub fn error(&self, w: Weights<'_>) -> f64 {
+    pub(crate) fn error(&self, w: Weights<'_>) -> f64 {
         let (mut wrong, mut all) = (0.0, 0.0);
         let mut found = w.index().iter().zip(w.value()).peekable();
         for (j, planted) in self.index.iter().zip(&self.value) {
@@ -80,34 +75,29 @@ impl Planted {
 
 /// How a recovery went.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Recovery {
+pub(crate) struct Recovery {
     /// `f(w) = |y - A w|²` at w = 0 and after each step.
-    pub losses: Vec<f64>,
+    pub(crate) losses: Vec<f64>,
     /// `|w - w*|₂ / |w*|₂` at the end.
-    pub error: f64,
-    /// Nonzeros at the end.
-    pub nnz: usize,
+    pub(crate) error: f64,
+    pub(crate) nnz: usize,
     /// Reads of all rows.
-    pub reads: u64,
+    pub(crate) reads: u64,
 }
 
 /// How to recover a network.
 #[derive(Debug, Clone, Copy)]
-pub struct Attempt<'a> {
-    /// What a step does.
-    pub params: Params<'a>,
+pub(crate) struct Attempt<'a> {
+    pub(crate) params: Params<'a>,
     /// Nonzeros of each iterate.
-    pub budget: usize,
+    pub(crate) budget: usize,
     /// Steps at the most.
-    pub steps: u32,
+    pub(crate) steps: u32,
 }
 
-/// Recovers `planted` from its measurements, from w = 0 on. It ends sooner
-/// where the loss has fallen to 1e-11 of its start. `see` is told of every loss.
-///
-/// # Errors
-/// Steps that diverge, or the run was ended.
-pub fn recover<S: HostSensing<Source = Infallible>>(
+/// Recovers `planted` from its measurements, from w = 0 on; ends sooner where the loss has fallen to
+/// [`END`]. `see` is told of every loss.
+pub(crate) fn recover<S: HostSensing<Source = Infallible>>(
     sensing: &mut S,
     gates: Gates<'_>,
     planted: &Planted,
@@ -157,39 +147,28 @@ pub fn recover<S: HostSensing<Source = Infallible>>(
 
 impl Recovery {
     /// The first step at which the loss has fallen to this fraction of that of w = 0.
-    #[must_use]
-    pub fn steps_to(&self, fraction: f64) -> Option<usize> {
+    pub(crate) fn steps_to(&self, fraction: f64) -> Option<usize> {
         self.losses.iter().position(|loss| *loss <= fraction * self.losses[0])
     }
 
     /// The loss at the end, as a fraction of that of w = 0.
-    #[must_use]
-    pub fn left(&self) -> f64 {
+    pub(crate) fn left(&self) -> f64 {
         self.losses.last().map_or(1.0, |last| last / self.losses[0])
     }
 }
 
 /// A line through the logarithms of losses.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Line {
+pub(crate) struct Line {
     /// Decades that the loss falls at each step.
-    pub rate: f64,
-    /// `log10` of the loss at step 0 on the line.
-    pub start: f64,
+    pub(crate) rate: f64,
     /// r², the fraction of the variance that the line explains.
-    pub straight: f64,
+    pub(crate) straight: f64,
 }
 
 /// The line of least squares through `log10` of losses, one per step, step 0 first; none where
 /// fewer than three are above 0.
-///
-/// ```
-/// use tamis_host::lab::experiment::theory::recovery::line;
-/// let line = line(&[1.0, 0.1, 0.01, 0.001]).unwrap();
-/// assert!((line.rate - 1.0).abs() < 1e-9 && line.start.abs() < 1e-9 && line.straight > 0.999_999);
-/// ```
-#[must_use]
-pub fn line(losses: &[f64]) -> Option<Line> {
+pub(crate) fn line(losses: &[f64]) -> Option<Line> {
     let points = losses.iter().enumerate().filter(|(_, loss)| **loss > 0.0);
     let points: Vec<(f64, f64)> = points.map(|(step, loss)| (step as f64, loss.log10())).collect();
     let n = points.len() as f64;
@@ -202,7 +181,7 @@ pub fn line(losses: &[f64]) -> Option<Line> {
         |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|p| of(p.0 - x, p.1 - y)).sum::<f64>();
     let (xx, xy, yy) = (moment(&|x, _| x * x), moment(&|x, y| x * y), moment(&|_, y| y * y));
     let straight = if yy > 0.0 { xy * xy / (xx * yy) } else { 1.0 };
-    Some(Line { rate: -xy / xx, start: y - xy / xx * x, straight })
+    Some(Line { rate: -xy / xx, straight })
 }
 
 #[cfg(test)]
