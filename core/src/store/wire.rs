@@ -122,9 +122,14 @@ pub const fn checksum(bytes: &[u8]) -> u32 {
     digest.finalize()
 }
 
-/// The bytes up to the next multiple of 4.
+/// The bytes that are missing to a multiple of 4.
 const fn padding(len: usize) -> usize {
     len.wrapping_neg() % 4
+}
+
+/// Bytes up to the next multiple of 4.
+const fn padded(len: usize) -> usize {
+    len.saturating_add(padding(len))
 }
 
 /// Bytes of a sparse layer, its section header included.

@@ -1,7 +1,7 @@
 //! The fields of a layer before its arrays, and how long those are.
 
 use super::reader::{Reader, activation, expect, removed};
-use super::{TAG_BLOCKS, TAG_DENSE, TAG_MASK, TAG_SUM, TAG_WINDOWS};
+use super::{TAG_BLOCKS, TAG_DENSE, TAG_MASK, TAG_SUM, TAG_WINDOWS, padded};
 use crate::base::error::{range, tri};
 use crate::infer::model::{Activation, MAX_INPUTS, MAX_OUTPUTS, windows};
 use crate::{Error, Result};
@@ -84,6 +84,20 @@ impl Head {
         let [first, second] = integer_arrays(tag, inputs, outputs, nonzeros);
         let arrays = [first, second, 0];
         Ok(Self { tag, inputs, outputs, nonzeros, requested, activation, factors, biases, arrays })
+    }
+
+    /// Bytes of all arrays with their padding.
+    pub(crate) const fn bytes(&self) -> usize {
+        let words = self.factors.saturating_add(self.biases).saturating_mul(4);
+        let [a, b, c] = self.arrays;
+        words.saturating_add(padded(a)).saturating_add(padded(b)).saturating_add(padded(c))
+    }
+
+    /// Where array `k` starts, less where the arrays start.
+    #[cfg(feature = "embedded-storage")]
+    pub(crate) fn start(&self, k: usize) -> usize {
+        let before = self.arrays.iter().take(k).map(|&len| padded(len)).sum::<usize>();
+        4 * (self.factors + self.biases) + before
     }
 }
 

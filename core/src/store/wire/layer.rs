@@ -90,6 +90,16 @@ impl<'a> Walk<'a> {
         Ok(Some(tri!(RawLayer::read(head, payload))))
     }
 
+    /// So many bytes at the end of the section that was read last.
+    pub(super) const fn last_bytes(&self, len: usize) -> &'a [u8] {
+        if let Some((read, _)) = self.reader.bytes.split_at_checked(self.reader.at)
+            && let Some((_, last)) = read.split_at_checked(read.len().saturating_sub(len))
+        {
+            return last;
+        }
+        &[]
+    }
+
     /// The sections that this version does not know.
     pub(super) fn extra(&self) -> &'a [u8] {
         self.reader.bytes.get(self.known..).unwrap_or_default()

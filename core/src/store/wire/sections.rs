@@ -6,7 +6,7 @@ use super::layer::read_task;
 use super::reader::{Reader, encoded_len, expect, later, removed};
 use super::{
     HEADER, OPTIONAL, SCALES, SECTION, TAG_BLOCKS, TAG_CSR, TAG_DENSE, TAG_LAST_INTEGERS, TAG_MASK,
-    TAG_SCALES, TAG_SUM, TAG_TASK, TAG_WINDOWS, Task, padding,
+    TAG_SCALES, TAG_SUM, TAG_TASK, TAG_WINDOWS, Task,
 };
 use crate::infer::quantised::Scales;
 use crate::{Error, Result};
@@ -140,21 +140,5 @@ impl Sections {
             TAG_SCALES.into(),
             if lacks { 0 } else { TAG_SCALES.into() },
         )
-    }
-}
-
-impl Head {
-    /// Bytes of all arrays with their padding.
-    pub(crate) fn bytes(&self) -> usize {
-        let words = self.factors.saturating_add(self.biases).saturating_mul(4);
-        self.arrays
-            .iter()
-            .fold(words, |sum, &len| sum.saturating_add(len).saturating_add(padding(len)))
-    }
-
-    /// Where array `k` starts, less where the arrays start.
-    pub(crate) fn start(&self, k: usize) -> usize {
-        let before = self.arrays.iter().take(k).map(|&len| len + padding(len)).sum::<usize>();
-        4 * (self.factors + self.biases) + before
     }
 }
