@@ -42,8 +42,8 @@ pub(crate) use {head::Head, sections::PIECE, sections::Section, sections::Sectio
 
 pub use aligned::{Aligned, OwnedModel};
 pub use cost::Cost;
-pub use integers::{QuantisedView, layer_len};
-pub use read::View;
+pub use integers::layer_len;
+pub use read::{QuantisedView, Stored, View};
 pub use reader::encoded_len;
 pub use recode::Choice;
 pub use task::Task;

@@ -9,7 +9,7 @@ use bytemuck::AnyBitPattern;
 /// Reads forward; `at` is the offset from the start of the model, and `bytes` end where what
 /// is read ends.
 #[derive(Clone, Copy)]
-pub(super) struct Reader<'a> {
+pub struct Reader<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
 }
