@@ -132,22 +132,13 @@ const fn padded(len: usize) -> usize {
     len.saturating_add(padding(len))
 }
 
-/// Bytes of a sparse layer, its section header included.
-const fn csr_len(outputs: usize, nonzeros: usize) -> usize {
-    let (counts, columns) = (outputs.saturating_mul(2), nonzeros.saturating_mul(2));
+/// Bytes of a layer of floats with this tag, its section header included.
+const fn float_len(tag: u16, inputs: usize, outputs: usize, nonzeros: usize) -> usize {
+    let [counts, columns, values] = head::float_arrays(tag, inputs, outputs, nonzeros);
     (SECTION + CSR_HEADER)
-        .saturating_add(counts.saturating_add(padding(counts)))
-        .saturating_add(columns.saturating_add(padding(columns)))
-        .saturating_add(nonzeros.saturating_mul(4))
-}
-
-/// Bytes of a sparse layer in windows of columns, its section header included.
-const fn windows_len(inputs: usize, outputs: usize, nonzeros: usize) -> usize {
-    let counts = outputs.saturating_mul(crate::infer::model::windows(inputs));
-    (SECTION + CSR_HEADER)
-        .saturating_add(counts.saturating_add(padding(counts)))
-        .saturating_add(nonzeros.saturating_add(padding(nonzeros)))
-        .saturating_add(nonzeros.saturating_mul(4))
+        .saturating_add(padded(counts))
+        .saturating_add(padded(columns))
+        .saturating_add(values)
 }
 
 /// Bytes of a sum, its section header included.

@@ -28,11 +28,7 @@ impl Head {
         let [inputs, outputs, nonzeros, requested] = tri!(p.words());
         let activation = tri!(activation(p));
         tri!(expect("reserved", p.at, 0, tri!(p.u16()) as u32));
-        let [counts, columns] = match tag {
-            TAG_WINDOWS => [outputs.saturating_mul(windows(inputs)), nonzeros],
-            _ => [outputs.saturating_mul(2), nonzeros.saturating_mul(2)],
-        };
-        let arrays = [counts, columns, nonzeros.saturating_mul(4)];
+        let arrays = float_arrays(tag, inputs, outputs, nonzeros);
         let (factors, biases) = (0, 0);
         Ok(Self { tag, inputs, outputs, nonzeros, requested, activation, factors, biases, arrays })
     }
@@ -99,6 +95,21 @@ impl Head {
         let before = self.arrays.iter().take(k).map(|&len| padded(len)).sum::<usize>();
         4 * (self.factors + self.biases) + before
     }
+}
+
+/// Bytes of the arrays of a layer of floats, in the order of the specification.
+#[inline(always)]
+pub(super) const fn float_arrays(
+    tag: u16,
+    inputs: usize,
+    outputs: usize,
+    nonzeros: usize,
+) -> [usize; 3] {
+    let [counts, columns] = match tag {
+        TAG_WINDOWS => [outputs.saturating_mul(windows(inputs)), nonzeros],
+        _ => [outputs.saturating_mul(2), nonzeros.saturating_mul(2)],
+    };
+    [counts, columns, nonzeros.saturating_mul(4)]
 }
 
 /// Bytes of the arrays of a layer of integers, in the order of the specification.

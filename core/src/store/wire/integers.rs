@@ -8,17 +8,14 @@ use super::read::{QuantisedView, Readable};
 use super::reader::{Reader, expect};
 use super::recode::{self, Choice};
 use super::write::Writer;
-use super::{
-    HEADER, INT_HEADER, SCALES, SECTION, TAG_BLOCKS, TAG_DENSE, TAG_MASK, TAG_SCALES, TAG_SUM,
-    Task, sum_len,
-};
+use super::{HEADER, INT_HEADER, SCALES, SECTION, TAG_SCALES, TAG_SUM, Task, sum_len};
 #[cfg(doc)]
 use crate::Error;
 use crate::Result;
 use crate::base::error::tri;
 use crate::infer::model::Activation;
 use crate::infer::price::Shape;
-use crate::infer::quantised::{Encoding, Layer, Model, Scales};
+use crate::infer::quantised::{Layer, Model, Scales};
 
 impl<'a> Readable<'a> for Model<'a> {
     fn empty() -> Self {
@@ -72,13 +69,10 @@ impl QuantisedView<'_> {
         writer.header(self.model.inputs(), self.model.outputs())?;
         let scales = self.model.scales();
         writer.words([usize::from(TAG_SCALES), SCALES - SECTION])?;
-        writer.put(&scales.input().to_bits().to_le_bytes())?;
-        writer.put(&scales.output().to_bits().to_le_bytes())?;
-        writer.put(&scales.threshold.to_le_bytes())?;
-        writer.put(&[scales.zero, 0, 0, 0])?;
-        for layer in self.model.layers() {
-            write_layer(&mut writer, layer, choice)?;
-        }
+        writer.array(&[scales.input(), scales.output()])?;
+        writer.array(&[scales.threshold, scales.zero.into()])?;
+        let mut layers = self.model.layers().iter();
+        layers.try_for_each(|layer| write_layer(&mut writer, layer, choice))?;
         if let Some(sum) = self.model.sum() {
             writer.sum(sum)?;
         }
@@ -101,21 +95,14 @@ pub fn layer_len(layer: &Layer<'_>, choice: Choice) -> usize {
 fn write_layer(writer: &mut Writer<'_>, layer: &Layer<'_>, choice: Choice) -> Result<()> {
     let (weights, shape) = (layer.weights(), Shape::of(layer.weights()));
     let encoding = recode::choose(&shape, weights.encoding(), choice);
-    let tag = match encoding {
-        Encoding::Dense => TAG_DENSE,
-        Encoding::Mask => TAG_MASK,
-        Encoding::Blocks => TAG_BLOCKS,
-    };
     let factors = layer.rescale().len().min(2);
     let biases = usize::from(!layer.bias().is_empty());
-    writer.words([usize::from(tag), layer_len(layer, choice) - SECTION])?;
+    writer.words([usize::from(recode::tag(encoding)), layer_len(layer, choice) - SECTION])?;
     writer.words([weights.inputs(), weights.outputs(), weights.nonzeros(), layer.requested()])?;
-    writer.words([usize::from(layer.activation() == Activation::Relu)
-        | factors << 16
-        | biases << 24])?;
-    writer.words([0])?;
-    layer.rescale().iter().try_for_each(|factor| writer.put(&factor.to_le_bytes()))?;
-    layer.bias().iter().try_for_each(|bias| writer.put(&bias.to_le_bytes()))?;
+    let is_relu = usize::from(layer.activation() == Activation::Relu);
+    writer.words([is_relu | factors << 16 | biases << 24, 0])?;
+    writer.array(layer.rescale())?;
+    writer.array(layer.bias())?;
     recode::write(writer, weights, &shape, encoding)
 }
 
