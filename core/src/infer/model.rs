@@ -22,6 +22,7 @@ mod sum;
 pub(crate) use blocks::{Runs, start, windows};
 #[cfg(feature = "embedded-storage")]
 pub(crate) use chain::Ends;
+pub(crate) use chain::push;
 #[cfg(feature = "embedded-storage")]
 pub(crate) use csr::dot;
 pub(crate) use kernels::{apart, rolled};

@@ -132,15 +132,6 @@ const fn padded(len: usize) -> usize {
     len.saturating_add(padding(len))
 }
 
-/// Bytes of a layer of floats with this tag, its section header included.
-const fn float_len(tag: u16, inputs: usize, outputs: usize, nonzeros: usize) -> usize {
-    let [counts, columns, values] = head::float_arrays(tag, inputs, outputs, nonzeros);
-    (SECTION + CSR_HEADER)
-        .saturating_add(padded(counts))
-        .saturating_add(padded(columns))
-        .saturating_add(values)
-}
-
 /// Bytes of a sum, its section header included.
 const fn sum_len(inputs: usize) -> usize {
     SECTION + SUM_HEADER + inputs.div_ceil(32).saturating_mul(4)

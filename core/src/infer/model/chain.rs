@@ -282,9 +282,7 @@ impl<'a> Model<'a> {
 
     /// One more layer.
     pub(crate) fn push(&mut self, layer: Layer<'a>) -> Result<()> {
-        let got = MAX_LAYERS + 1;
-        let many = Error::Range { what: "layers of the model", min: 1, max: MAX_LAYERS, got };
-        self.layers.push(layer).map_err(|_| many)
+        push(&mut self.layers, layer)
     }
 
     /// Ends the layers: from here on it is what [`new`](Self::new) makes.
@@ -355,6 +353,12 @@ impl<'a> Model<'a> {
     {
         self.chain().predict_from(x, scratch, out)
     }
+}
+
+/// One more layer.
+pub(crate) fn push<T>(layers: &mut heapless::Vec<T, MAX_LAYERS>, layer: T) -> Result<()> {
+    let (what, got) = ("layers of the model", MAX_LAYERS + 1);
+    layers.push(layer).map_err(|_| Error::Range { what, min: 1, max: MAX_LAYERS, got })
 }
 
 /// Checks that layers follow each other.

@@ -3,7 +3,7 @@
 use super::kernels::{ALL_KERNELS, BIASES, LAST_FACTORS, LAST_RELU, ONE_FACTOR, OWN_FACTORS};
 use super::{Layer, Rescale, Scales};
 use crate::base::error::{length, range, tri};
-use crate::infer::model::{Activation, Blind, MAX_LAYERS, Observer, Seeing, Sum, rolled};
+use crate::infer::model::{Activation, Blind, MAX_LAYERS, Observer, Seeing, Sum, push, rolled};
 use crate::{Error, Result};
 
 /// A chain of one to [`MAX_LAYERS`] layers of integers that lie elsewhere, the scalar [`Sum`] as
@@ -287,9 +287,7 @@ impl<'a> Model<'a> {
 
     /// One more layer.
     pub(crate) fn push(&mut self, layer: Layer<'a>) -> Result<()> {
-        let got = MAX_LAYERS + 1;
-        let many = Error::Range { what: "layers of the model", min: 1, max: MAX_LAYERS, got };
-        self.layers.push(layer).map_err(|_| many)
+        push(&mut self.layers, layer)
     }
 
     /// Ends the layers: from here on it is what [`new`](Self::new) makes.

@@ -1,7 +1,7 @@
 //! The fields of a layer before its arrays, and how long those are.
 
 use super::reader::{Reader, activation, expect, removed};
-use super::{TAG_BLOCKS, TAG_DENSE, TAG_MASK, TAG_SUM, TAG_WINDOWS, padded};
+use super::{CSR_HEADER, SECTION, TAG_BLOCKS, TAG_DENSE, TAG_MASK, TAG_SUM, TAG_WINDOWS, padded};
 use crate::base::error::{range, tri};
 use crate::infer::model::{Activation, MAX_INPUTS, MAX_OUTPUTS, windows};
 use crate::{Error, Result};
@@ -110,6 +110,15 @@ pub(super) const fn float_arrays(
         _ => [outputs.saturating_mul(2), nonzeros.saturating_mul(2)],
     };
     [counts, columns, nonzeros.saturating_mul(4)]
+}
+
+/// Bytes of a layer of floats with this tag, its section header included.
+pub(super) const fn float_len(tag: u16, inputs: usize, outputs: usize, nonzeros: usize) -> usize {
+    let [counts, columns, values] = float_arrays(tag, inputs, outputs, nonzeros);
+    (SECTION + CSR_HEADER)
+        .saturating_add(padded(counts))
+        .saturating_add(padded(columns))
+        .saturating_add(values)
 }
 
 /// Bytes of the arrays of a layer of integers, in the order of the specification.

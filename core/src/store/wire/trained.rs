@@ -1,9 +1,10 @@
 //! What the trainer holds, written without a copy: one hidden layer, the signs of its neurons, and
 //! the task.
 
+use super::head::float_len;
 use super::task::TASK;
 use super::write::{FloatHead, Writer};
-use super::{HEADER, TAG_CSR, Task, float_len, sum_len};
+use super::{HEADER, TAG_CSR, Task, sum_len};
 use crate::Result;
 use crate::base::error::{finite, range};
 use crate::infer::model::{Activation, MAX_INPUTS};

@@ -1,9 +1,10 @@
 //! A model to bytes in the caller's buffer.
 
+use super::head::float_len;
 use super::task::TASK;
 use super::{
     CHECKSUM, HEADER, MAGIC, SECTION, TAG_CSR, TAG_SUM, TAG_WINDOWS, Task, VERSION, View, checksum,
-    float_len, padding, sum_len,
+    padding, sum_len,
 };
 use crate::base::error::range;
 use crate::infer::model::{Activation, Layer, Model, Sum};
