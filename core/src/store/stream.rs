@@ -3,15 +3,13 @@
 //! [`ReadNorFlash`](embedded_storage::nor_flash::ReadNorFlash) of `embedded-storage`.
 //!
 //! A device needs RAM for the activations and for a buffer of 48 bytes or more, however large the
-//! model is; each prediction reads all of it once. Rows go through the kernels that models in
-//! memory use, piece by piece of a row in its order, so predictions have the same bits. Layers of
+//! model is; each prediction reads all of it once and has the bits of models in memory. Layers of
 //! floats must be in rows, those of integers in blocks:
 //! `tamis export --format tamis --encoding rows` and `--encoding blocks` write a model so.
 //!
-//! Opening reads the file twice, for its checksum and to check every number, as
-//! [`crate::store::wire::View::parse`] does. What the bus gives later is not checked again:
-//! [`Model::check`] reads the checksum anew. A read that fails ends the call with its error and
-//! leaves the outputs as they were.
+//! Opening reads the file twice, for its checksum and to check every number. What the bus gives
+//! later is not checked again: [`Model::check`] reads the checksum anew. A read that fails ends the
+//! call with its error and leaves the outputs as they were.
 //!
 //! ```
 //! # mod mapped {

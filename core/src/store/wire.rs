@@ -1,10 +1,9 @@
 //! Models as bytes: little-endian, versioned, checksummed, and used where they lie.
 //!
-//! `docs/format.md` is the specification. [`View::parse`] checks every length, index, padding byte
-//! and reserved field, and the CRC-32 of the whole, before anything is used; what it gives borrows
-//! the bytes. [`View::encode`] writes a chain of layers and [`encode`] what the trainer holds, both
-//! into the caller's buffer. One model has one encoding: what was parsed encodes to the same bytes.
-//! [`QuantisedView`] does the same for models of integers. [`embed_model!`](crate::embed_model) and
+//! `docs/format.md` is the specification. [`View::parse`] checks all of a file, down to padding and
+//! the CRC-32; what it gives borrows the bytes. [`View::encode`] writes a chain of layers and
+//! [`encode`] what the trainer holds. What was parsed encodes to the same bytes. [`QuantisedView`]
+//! does the same for models of integers. [`embed_model!`](crate::embed_model) and
 //! [`embed_quantised!`](crate::embed_quantised) have the compiler read a file.
 //!
 //! ```
@@ -96,8 +95,8 @@ const TAG_WINDOWS: u16 = 11;
 /// Flag of a section that a reader may skip.
 const OPTIONAL: u16 = 1;
 
-/// A device checks a model once, at start: 1 KiB of flash for a table is worth more there than the
-/// time, about 47 instructions a byte on a Cortex-M4, the other checks included.
+/// A device checks a model once, at start, in about 47 instructions a byte on a Cortex-M4: 1 KiB of
+/// flash for a table is worth more.
 #[cfg(target_os = "none")]
 pub(crate) type Table = crc::Table<0>;
 #[cfg(not(target_os = "none"))]

@@ -36,13 +36,8 @@ impl<'b> Array<'b> {
         (self.from, self.to) = (0, bytes.min(self.left));
         let padding = self.buffer.get(self.to..bytes).unwrap_or_default();
         if let Some(k) = padding.iter().position(|&byte| byte != 0) {
-            let got = padding.get(k).copied().unwrap_or(0).into();
-            return Err(Error::Format {
-                what: "padding",
-                at: self.at + self.to + k,
-                expected: 0,
-                got,
-            });
+            let (at, got) = (self.at + self.to + k, padding.get(k).copied().unwrap_or(0).into());
+            return Err(Error::Format { what: "padding", at, expected: 0, got });
         }
         self.at += bytes;
         self.left -= self.to;

@@ -54,10 +54,7 @@ impl<R: ReadNorFlash> File<R> {
             }
         }
         let (expected, got) = (digest.finalize(), self.checksum);
-        match expected == got {
-            true => Ok(()),
-            false => Err(Error::Format { what: "checksum", at: 12, expected, got }),
-        }
+        error::expect("checksum", 12, expected, got)
     }
 }
 

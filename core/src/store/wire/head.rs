@@ -1,8 +1,8 @@
 //! The fields of a layer before its arrays, and how long those are.
 
-use super::reader::{Reader, activation, expect, removed};
+use super::reader::{Reader, activation, removed};
 use super::{CSR_HEADER, SECTION, TAG_BLOCKS, TAG_DENSE, TAG_MASK, TAG_SUM, TAG_WINDOWS, padded};
-use crate::base::error::{range, tri};
+use crate::base::error::{expect, range, tri};
 use crate::infer::model::{Activation, MAX_INPUTS, MAX_OUTPUTS, windows};
 use crate::{Error, Result};
 

@@ -5,14 +5,14 @@
 
 use super::layer::Walk;
 use super::read::{QuantisedView, Readable};
-use super::reader::{Reader, expect};
+use super::reader::Reader;
 use super::recode::{self, Choice};
 use super::write::Writer;
 use super::{HEADER, INT_HEADER, SCALES, SECTION, TAG_SCALES, TAG_SUM, Task, sum_len};
 #[cfg(doc)]
 use crate::Error;
 use crate::Result;
-use crate::base::error::tri;
+use crate::base::error::{expect, tri};
 use crate::infer::model::Activation;
 use crate::infer::price::Shape;
 use crate::infer::quantised::{Layer, Model, Scales};

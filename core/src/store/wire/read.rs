@@ -2,8 +2,9 @@
 
 use super::Task;
 use super::layer::Walk;
-use super::reader::{Reader, encoded, expect};
+use super::reader::{Reader, encoded};
 use crate::Result;
+use crate::base::error::expect;
 use crate::infer::{model::Model, quantised};
 #[cfg(doc)]
 use crate::{

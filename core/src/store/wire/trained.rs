@@ -13,22 +13,19 @@ use crate::network::net::{Head, Network};
 use crate::network::weights::Weights;
 
 /// Writes a trained network, and the task it was trained for, to the start of `out`; gives the
-/// length in bytes.
-///
-/// Neurons without weights from the inputs add nothing; neither they nor their output weights are
-/// written. The model keeps `hidden`, the number of neurons that were asked for, which a trainer
-/// may have had blocks beyond.
+/// length in bytes. Neurons without weights from the inputs are not written; `hidden` is the number
+/// that was asked for.
 ///
 /// Where output weights are signs, the trainer's weights are fused with them, `w_i = v_i u_i`; the
 /// model `sum_i v_i relu(u_i x)` holds the `u_i = v_i w_i`. Otherwise the model has a second sparse
 /// layer, of which row k holds the weights to output k, in order of the neurons.
 ///
 /// # Errors
-/// [`crate::Error::Range`] for `hidden` below the neurons that have weights;
-/// [`crate::Error::Range`] for no input or more than 65536, or for a neuron or an output with more
-/// than 65535 weights; [`crate::Error::NotFinite`] for a NaN or infinite weight or threshold;
-/// [`crate::Error::Length`] or again [`crate::Error::Range`] for a task that the number of outputs
-/// does not fit; [`crate::Error::Budget`] if `out` is too short (nothing is written then).
+/// [`crate::Error::Range`] for `hidden` below the neurons that have weights, for no input or more
+/// than 65536, or for a neuron or an output with more than 65535 weights;
+/// [`crate::Error::NotFinite`] for a NaN or infinite weight or threshold; [`crate::Error::Length`]
+/// or [`crate::Error::Range`] for a task that the number of outputs does not fit;
+/// [`crate::Error::Budget`] if `out` is too short (nothing is written then).
 ///
 /// ```
 /// use tamis::{network::{net::Network, weights::Weights}, store::wire};
