@@ -1,8 +1,5 @@
-//! Exactly how many bytes each algorithm needs, in `const fn`, and the one buffer they are carved
-//! from.
-//!
-//! The caller owns a slice of 32-bit words; [`Workspace`] hands out pieces of it as indices or
-//! floats. Nothing else is allocated anywhere, so what these functions say is what a run uses.
+//! Exactly how many bytes each algorithm needs, in `const fn`, and the one buffer of 32-bit words of
+//! the caller that they are carved from ([`Workspace`]). Nothing else is allocated anywhere.
 
 use crate::base::dims::Dims;
 use crate::base::error::{Error, Result};
@@ -10,8 +7,21 @@ use crate::base::error::{Error, Result};
 /// Bytes of one word: an index or a float.
 pub const WORD: usize = 4;
 
+/// What terms add up to.
+const fn sum(terms: &[usize]) -> usize {
+    let (mut sum, mut left) = (0_usize, terms);
+    while let [term, behind @ ..] = left {
+        (sum, left) = (sum.saturating_add(*term), behind);
+    }
+    sum
+}
+
+const fn max(a: usize, b: usize) -> usize {
+    if a > b { a } else { b }
+}
+
 /// What follows from the words of state and workspace.
-macro_rules! sums {
+macro_rules! totals {
     ($budget:ident) => {
         impl $budget {
             /// All words together.
@@ -38,13 +48,12 @@ macro_rules! sums {
 /// Memory of a training run of [`crate::learn::train`], in words; the operator's own buffers come
 /// on top.
 ///
-/// *State* is what survives from step to step: iterate and next iterate, index and value, 16 bytes
-/// per nonzero; 8 more for a third network; and the counters of a count sketch where one ranks.
-/// *Workspace* is the rest: one residual per row and output of a batch or of a strip of it, and the
-/// operator's scratch. For one output one buffer holds either a gradient panel of p blocks or three
-/// vectors on the support, whichever is longer, and where there are strips another what one of them
-/// adds to it. For several outputs there is a panel of p (d + c), and as many indices and values
-/// that stand for blocks without weights.
+/// *State* survives from step to step: iterate and next iterate, index and value, 16 bytes per
+/// nonzero; 8 more for a third network; and the counters of a count sketch. *Workspace* is the rest:
+/// one residual per row and output of a batch or of a strip of it, and the operator's scratch. For
+/// one output one buffer holds a gradient panel of p blocks or three vectors on the support, and
+/// with strips another what one of them adds to it. For several outputs there is a panel of
+/// p (d + c), and as many indices and values that stand for blocks without weights.
 ///
 /// ```
 /// use tamis::{base::budget::Training, base::dims::Dims};
@@ -110,7 +119,7 @@ impl Training {
     /// Floats of the residual of a strip.
     #[must_use]
     pub const fn residual_words(&self) -> usize {
-        self.strip.saturating_mul(if self.outputs > 0 { self.outputs } else { 1 })
+        self.strip.saturating_mul(max(self.outputs, 1))
     }
 
     /// Floats of a gradient panel over both sides; for one output of the buffer that panels and
@@ -122,8 +131,7 @@ impl Training {
             return panel;
         }
         let panels = panel.saturating_mul(if self.normalised_columns { 2 } else { 1 });
-        let vectors = self.dims.nnz.saturating_mul(3);
-        if panels > vectors { panels } else { vectors }
+        max(panels, self.dims.nnz.saturating_mul(3))
     }
 
     /// Entries that stand for those of a panel; none for one output.
@@ -135,34 +143,28 @@ impl Training {
     /// Floats of what a strip adds; none where a strip is the batch, and for several outputs.
     #[must_use]
     pub const fn strip_words(&self) -> usize {
+        let has_strips = self.outputs == 0 && self.strip < self.batch;
         let panel = self.panel.saturating_mul(self.dims.inputs);
-        match self.outputs == 0 && self.strip < self.batch {
-            false => 0,
-            true if panel > self.dims.nnz => panel,
-            true => self.dims.nnz,
-        }
+        if has_strips { max(panel, self.dims.nnz) } else { 0 }
     }
 
     /// Words needed within a step only.
     #[must_use]
     pub const fn workspace_words(&self) -> usize {
-        self.residual_words()
-            .saturating_add(self.scratch)
-            .saturating_add(self.panel_words())
-            .saturating_add(self.standin_entries().saturating_mul(2))
-            .saturating_add(self.strip_words())
+        let standins = self.standin_entries().saturating_mul(2);
+        let (residual, panel) = (self.residual_words(), self.panel_words());
+        sum(&[residual, self.scratch, panel, standins, self.strip_words()])
     }
 }
 
-sums!(Training);
+totals!(Training);
 
 /// Memory of a run of [`crate::learn::anneal`], in words; the operator's own buffers come on top.
 ///
-/// *State* is what survives from step to step: index, weight, two moments and a score for each of
-/// the `start` entries that the support begins with, 20 bytes each, and with validation rows one
-/// more float per nonzero. *Workspace* is the rest: the residual of a batch, n·c; a gradient panel
-/// of p blocks, p (d + c); the scale of each column, d; and the operator's scratch. Nothing has the
-/// length of the dense network, m (d + c).
+/// *State* survives from step to step: index, weight, two moments and a score for each of the
+/// `start` entries that the support begins with, 20 bytes each, and with validation rows one more
+/// float per nonzero. *Workspace* is the rest: the residual of a batch, n·c; a gradient panel of p
+/// blocks, p (d + c); the scale of each column, d; and the operator's scratch.
 ///
 /// ```
 /// use tamis::{learn::anneal::Params, base::budget::Annealing, base::dims::Dims};
@@ -208,25 +210,21 @@ impl Annealing {
     #[must_use]
     pub const fn workspace_words(&self) -> usize {
         let residual = self.batch.saturating_mul(self.outputs);
-        let columns = self.dims.inputs.saturating_add(self.scratch);
-        residual.saturating_add(self.panel_words()).saturating_add(columns)
+        sum(&[residual, self.panel_words(), self.dims.inputs, self.scratch])
     }
 }
 
-sums!(Annealing);
+totals!(Annealing);
 
 /// Memory of a run of [`crate::learn::lm`], in words; the operator's own buffers come on top.
 ///
 /// *State* is what the optimiser holds: five networks (the current one, the base of the moves, the
 /// best trial, the best network while searching, the result), six vectors on the support, and four
-/// of one number per input; for a network of several outputs four more of one number per output,
-/// while both of its sides share the networks and vectors. It is 94 bytes per nonzero, where sizes
-/// are rounded up, and 16 bytes per input and output; the linear term of free signs takes 56 bytes
-/// more per input. It does not depend on the number of neurons. *Workspace* is the rest: a residual
-/// of one float per row and output, and two outputs of single neurons, for several outputs three,
-/// of one float per row; a gradient panel; the operator's scratch.
-///
-/// A search may end up on all rows, so the workspace is for all of them however few it starts with.
+/// of one number per input and output. It is 94 bytes per nonzero, where sizes are rounded up, and
+/// 16 bytes per input and output; the linear term of free signs takes 56 bytes more per input. It
+/// does not depend on the number of neurons. *Workspace* is the rest, always for all rows: a
+/// residual of one float per row and output, and two outputs of single neurons, for several outputs
+/// three, of one float per row; a gradient panel; the operator's scratch.
 ///
 /// ```
 /// use tamis::{base::budget::Recovery, base::dims::Dims};
@@ -272,12 +270,11 @@ impl Recovery {
     }
 
     /// The budget for a network of several outputs, `dims.nnz` counting both sides; `scratch` is
-    /// the larger of what the operator asks for all rows,
-    /// [`crate::operator::sensing::Sensing::scratch`] and
-    /// [`crate::operator::factored::Factored::net_scratch`].
+    /// the larger of [`crate::operator::sensing::Sensing::scratch`] and
+    /// [`crate::operator::factored::Factored::net_scratch`] for all rows.
     #[must_use]
     pub const fn factored(dims: Dims, outputs: usize, panel: usize, scratch: usize) -> Self {
-        Self { dims, panel, scratch, linear: false, outputs, first: 0 }
+        Self { outputs, ..Self::new(dims, panel, scratch, false) }
     }
 
     /// The budget for a network of two hidden layers, `dims.nnz` counting both: `first` neurons of
@@ -293,26 +290,18 @@ impl Recovery {
         scratch: usize,
     ) -> Self {
         let most = Self::work_size(dims.nnz);
-        Self {
-            dims,
-            panel,
-            scratch,
-            linear: false,
-            outputs,
-            first: if first < most { first } else { most },
-        }
+        let first = if first < most { first } else { most };
+        Self { first, ..Self::factored(dims, outputs, panel, scratch) }
     }
 
     /// Words for a bit a row and output, where outputs are summed up.
     #[must_use]
     pub const fn gates(&self) -> usize {
-        match self.first {
-            0 => 0,
-            _ => self.dims.samples.saturating_mul(self.outputs.div_ceil(32)),
-        }
+        let words = self.dims.samples.saturating_mul(self.outputs.div_ceil(32));
+        if self.first > 0 { words } else { 0 }
     }
 
-    /// Weights of neurons that the search keeps: 1.25 s.
+    /// Weights of neurons between two steps of the search: 1.25 s.
     #[must_use]
     pub const fn work_size(nnz: usize) -> usize {
         nnz.saturating_add(nnz.div_ceil(4))
@@ -328,15 +317,14 @@ impl Recovery {
     #[must_use]
     pub const fn work(&self) -> usize {
         let linear = if self.linear { self.dims.inputs } else { 0 };
-        Self::work_size(self.dims.nnz).saturating_add(linear).saturating_add(self.first)
+        sum(&[Self::work_size(self.dims.nnz), linear, self.first])
     }
 
     /// Weights that a network may have at once: 0.5 s more, and at least 8, so that small networks
     /// have room for a second neuron.
     #[must_use]
     pub const fn room(&self) -> usize {
-        let growth = Self::growth(self.dims.nnz);
-        self.work().saturating_add(if growth > 8 { growth } else { 8 })
+        self.work().saturating_add(max(Self::growth(self.dims.nnz), 8))
     }
 
     /// Whether there are at least as many inputs as rows, one output and no linear term: the search
@@ -350,21 +338,18 @@ impl Recovery {
     /// [`Self::is_wide`].
     #[must_use]
     pub const fn cover_words(&self) -> usize {
-        if self.is_wide() {
-            self.dims.samples.saturating_mul(3).saturating_add(self.room())
-        } else {
-            0
-        }
+        let words = self.dims.samples.saturating_mul(3).saturating_add(self.room());
+        if self.is_wide() { words } else { 0 }
     }
 
     /// Words that the optimiser holds.
     #[must_use]
     pub const fn state_words(&self) -> usize {
         let result = self.dims.nnz.saturating_mul(2);
-        let kept = self.work().saturating_mul(6);
+        let between = self.work().saturating_mul(6);
         let current = self.room().saturating_mul(8);
         let ends = self.dims.inputs.saturating_add(self.outputs).saturating_mul(4);
-        result.saturating_add(kept).saturating_add(current).saturating_add(ends)
+        sum(&[result, between, current, ends])
     }
 
     /// Words for rows, gradient panels, a cover and the operator.
@@ -372,14 +357,11 @@ impl Recovery {
     pub const fn workspace_words(&self) -> usize {
         let rows = self.dims.samples.saturating_mul(self.outputs.saturating_add(3));
         let panel = self.panel.saturating_mul(self.dims.inputs.saturating_add(self.outputs));
-        rows.saturating_add(panel)
-            .saturating_add(self.scratch)
-            .saturating_add(self.gates())
-            .saturating_add(self.cover_words())
+        sum(&[rows, panel, self.scratch, self.gates(), self.cover_words()])
     }
 }
 
-sums!(Recovery);
+totals!(Recovery);
 
 /// Checks that there are as many words as are needed.
 pub(crate) fn enough(needed: usize, got: usize) -> Result<()> {
@@ -426,15 +408,9 @@ impl<'a> Workspace<'a> {
     /// The next `len` words as indices.
     ///
     /// # Errors
-    /// [`Error::Budget`] with the bytes needed so far and the bytes given, if fewer than `len` are
-    /// left.
+    /// [`Error::Budget`] with the bytes needed so far and the bytes given, if too few are left.
     pub fn indices(&mut self, len: usize) -> Result<&'a mut [u32]> {
-        if len > self.free.len() {
-            return Err(Error::Budget {
-                needed: self.taken.saturating_add(len).saturating_mul(WORD),
-                got: (self.taken + self.free.len()).saturating_mul(WORD),
-            });
-        }
+        enough(self.taken.saturating_add(len), self.taken + self.free.len())?;
         let (piece, rest) = core::mem::take(&mut self.free).split_at_mut(len);
         self.free = rest;
         self.taken += len;

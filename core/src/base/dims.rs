@@ -1,11 +1,4 @@
 //! The sizes of one problem and the lengths that follow from them, all `const fn`.
-//!
-//! | name | letter | meaning |
-//! |---|---|---|
-//! | `samples` | n | rows of the data |
-//! | `inputs` | d | columns of the data |
-//! | `hidden` | m | neurons, one block of d weights each |
-//! | `nnz` | s | nonzero weights that the network may keep |
 
 use crate::base::error::{self, Result};
 
@@ -23,9 +16,9 @@ pub struct Dims {
     pub samples: usize,
     /// d, columns of the data.
     pub inputs: usize,
-    /// m, hidden neurons.
+    /// m, hidden neurons, one block of d weights each.
     pub hidden: usize,
-    /// s, nonzero weights to keep.
+    /// s, nonzero weights that the network may have.
     pub nnz: usize,
 }
 

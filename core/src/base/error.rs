@@ -42,7 +42,7 @@ pub enum Error<S = Infallible> {
         /// The value given.
         got: usize,
     },
-    /// Indices must rise strictly; this position does not.
+    /// Indices must rise strictly.
     Unsorted {
         /// Position of the first index that is not above the one before it.
         at: usize,
@@ -101,7 +101,7 @@ pub enum Error<S = Infallible> {
     Source(S),
 }
 
-impl Error<Infallible> {
+impl Error {
     /// The same error for callers whose data source can fail.
     #[must_use]
     pub fn widen<S>(self) -> Error<S> {
@@ -120,9 +120,7 @@ impl Error<Infallible> {
             Error::Source(never) => match never {},
         }
     }
-}
 
-impl Error {
     /// What it is about, without its numbers: for a panic of the compiler, which cannot write them.
     ///
     /// ```
@@ -150,48 +148,41 @@ impl Error {
 
 impl<S: fmt::Display> fmt::Display for Error<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use Error::*;
         match self {
-            Error::Length { what, expected, got } => {
+            Length { what, expected, got } => {
                 write!(f, "{what}: expected length {expected}, got {got}")
             }
-            Error::Budget { needed, got } => {
-                write!(f, "memory budget: needed {needed} bytes, got {got}")
-            }
-            Error::Range { what, min, max, got } => {
+            Budget { needed, got } => write!(f, "memory budget: needed {needed} bytes, got {got}"),
+            Range { what, min, max, got } => {
                 write!(f, "{what}: expected {min} to {max}, got {got}")
             }
-            Error::Unsorted { at } => {
+            Unsorted { at } => {
                 write!(f, "indices: expected strictly rising, position {at} is not")
             }
-            Error::NotFinite { what, at } => {
+            NotFinite { what, at } => {
                 write!(f, "{what}: expected finite numbers, position {at} is not")
             }
-            Error::Diverged { step } => {
-                write!(
-                    f,
-                    "diverged at step {step}: choose a smaller step size or the normalised rule, or scale inputs and labels to about 1"
-                )
-            }
-            Error::Version { reads, got } => {
-                write!(
-                    f,
-                    "the model has format version {got}, this program reads {reads}: update the program"
-                )
-            }
-            Error::Newer { what, at, got } => {
+            Diverged { step } => write!(
+                f,
+                "diverged at step {step}: choose a smaller step size or the normalised rule, or scale inputs and labels to about 1"
+            ),
+            Version { reads, got } => write!(
+                f,
+                "the model has format version {got}, this program reads {reads}: update the program"
+            ),
+            Newer { what, at, got } => {
                 write!(f, "{what} {got} at byte {at} is of a later program: update this one")
             }
-            Error::Removed { what, at, got } => {
-                write!(
-                    f,
-                    "{what} {got} at byte {at} is of an earlier program and no longer read: quantize the model of floats again, or export it in blocks with the program that wrote it"
-                )
-            }
-            Error::Format { what, at, expected, got } => {
+            Removed { what, at, got } => write!(
+                f,
+                "{what} {got} at byte {at} is of an earlier program and no longer read: quantize the model of floats again, or export it in blocks with the program that wrote it"
+            ),
+            Format { what, at, expected, got } => {
                 write!(f, "{what} at byte {at}: expected {expected:#x}, got {got:#x}")
             }
-            Error::Stopped => f.write_str("ended on request"),
-            Error::Source(source) => write!(f, "the data source failed: {source}"),
+            Stopped => f.write_str("ended on request"),
+            Source(source) => write!(f, "the data source failed: {source}"),
         }
     }
 }
@@ -255,4 +246,14 @@ pub const fn finite<S>(what: &'static str, values: &[f32]) -> Result<(), S> {
         rest = behind;
     }
     Ok(())
+}
+
+/// Checks that what stands at byte `at` is what should.
+pub(crate) const fn expect<S>(
+    what: &'static str,
+    at: usize,
+    expected: u32,
+    got: u32,
+) -> Result<(), S> {
+    if expected == got { Ok(()) } else { Err(Error::Format { what, at, expected, got }) }
 }

@@ -1,7 +1,5 @@
-//! Elementary functions and sums with the same bits on every target.
-//!
-//! `std` takes these functions from the platform, so their last bits differ from one to the next.
-//! Here they come from `libm`, compiled from source for every target.
+//! Elementary functions (of `libm`, compiled from source) and sums with the same bits on every
+//! target.
 //!
 //! Sums run over eight lanes in blocks, block totals are added with a running compensation: fast on
 //! a host, no double precision on a device, and an error that does not grow with the length.

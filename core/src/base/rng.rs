@@ -1,8 +1,6 @@
 //! Randomness as a function of (seed, stream): Xoshiro128++ keyed by both, so that any block can be
-//! generated again and none has to be stored.
-//!
-//! Streams are numbers chosen by the caller; [`stream`] names those that the crate itself uses, so
-//! that two places given the same seed never draw the same numbers.
+//! generated again. [`stream`] names the streams that the crate itself uses, so that two places
+//! given the same seed never draw the same numbers.
 
 use crate::base::math;
 use core::ops::Range;
@@ -112,17 +110,14 @@ impl Rng {
 
     /// Fills a slice with standard normal numbers.
     pub fn fill_normal(&mut self, out: &mut [f32]) {
-        for value in out {
-            *value = self.normal();
-        }
+        out.fill_with(|| self.normal());
     }
 }
 
 /// The seed of member `k` of a family, such as trial k of a run: `seed` itself for member 0, so
 /// that what has one member needs no other seed.
 ///
-/// Members of one family differ from each other, and no simple change of the seed turns one into
-/// that of another run; `family` is one of [`stream`], or from [`stream::USER`] on.
+/// Members of one family differ; `family` is one of [`stream`], or from [`stream::USER`] on.
 ///
 /// ```
 /// use tamis::base::rng::{seed_of, stream};
@@ -134,8 +129,7 @@ pub const fn seed_of(seed: u64, family: u64, k: u32) -> u64 {
     if k == 0 { seed } else { key(seed, family.wrapping_add(k as u64)) }
 }
 
-/// Two rounds of a 64-bit finaliser, so that neighbouring seeds and streams share nothing. For one
-/// seed a bijection of the stream, and the other way round.
+/// Two rounds of a 64-bit finaliser: for one seed a bijection of the stream, and the other way round.
 const fn key(seed: u64, stream: u64) -> u64 {
     mix(mix(seed ^ 0x9e37_79b9_7f4a_7c15).wrapping_add(stream))
 }

@@ -1,9 +1,8 @@
 //! Where the rows of the data come from: a slice, bytes in flash, a seed, a sensor, an SPI flash
 //! chip.
 //!
-//! An algorithm asks for one row at a time and gives the buffer; a source keeps nothing of its own.
-//! Reading rows on demand is what lets a device train on more data than its RAM holds. What comes
-//! only once, from a sensor, goes to a [`Window`].
+//! An algorithm asks for one row at a time and gives the buffer, which is what lets a device train on
+//! more data than its RAM holds. What comes only once, from a sensor, goes to a [`Window`].
 
 mod window;
 
@@ -118,9 +117,7 @@ impl Samples for ByteRows<'_> {
 
     fn row(&mut self, k: usize, out: &mut [f32]) -> Result<()> {
         let row = row_of(self.values, self.inputs, k, out.len())?;
-        for (out, &byte) in out.iter_mut().zip(row) {
-            *out = f32::from(byte) * self.scale;
-        }
+        out.iter_mut().zip(row).for_each(|(out, &byte)| *out = f32::from(byte) * self.scale);
         Ok(())
     }
 }
@@ -153,8 +150,7 @@ impl Samples for NormalRows {
     }
 
     fn row(&mut self, k: usize, out: &mut [f32]) -> Result<()> {
-        error::range("row", k, 0, self.samples.saturating_sub(1))?;
-        error::length("row buffer", out.len(), self.inputs)?;
+        check(k, self.samples, out.len(), self.inputs)?;
         Rng::new(self.seed, stream::DATA + k as u64).fill_normal(out);
         Ok(())
     }
@@ -235,8 +231,7 @@ impl<E: core::fmt::Debug, F: FnMut(usize, &mut [f32]) -> core::result::Result<()
     }
 
     fn row(&mut self, k: usize, out: &mut [f32]) -> Result<(), E> {
-        error::range("row", k, 0, self.samples.saturating_sub(1))?;
-        error::length("row buffer", out.len(), self.inputs)?;
+        check(k, self.samples, out.len(), self.inputs)?;
         (self.read)(k, out).map_err(Error::Source)
     }
 }
@@ -282,19 +277,18 @@ impl<Spi: embedded_hal::spi::SpiDevice> Samples for SpiRows<Spi> {
     }
 
     fn row(&mut self, k: usize, out: &mut [f32]) -> Result<(), Spi::Error> {
-        error::range("row", k, 0, self.samples.saturating_sub(1))?;
-        error::length("row buffer", out.len(), self.inputs)?;
+        check(k, self.samples, out.len(), self.inputs)?;
         let at = self.address + (k * self.inputs) as u32;
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(out);
         // The bytes come to the last quarter of the buffer; widening from the front never overtakes
         // them.
         let start = 3 * self.inputs;
-        let Some(raw) = bytes.get_mut(start..) else { return Ok(()) };
+        let raw = bytes.get_mut(start..).unwrap_or_default();
         crate::data::spi::read(&mut self.spi, at, false, raw).map_err(Error::Source)?;
         for j in 0..self.inputs {
-            let Some(&byte) = bytes.get(start + j) else { break };
-            if let Some(word) = bytes.get_mut(4 * j..4 * j + 4) {
-                word.copy_from_slice(&(f32::from(byte) * self.scale).to_ne_bytes());
+            let number = bytes.get(start + j).map_or(0.0, |&byte| f32::from(byte) * self.scale);
+            if let Some(word) = bytes.as_chunks_mut().0.get_mut(j) {
+                *word = number.to_ne_bytes();
             }
         }
         Ok(())
@@ -308,13 +302,15 @@ fn whole_rows(len: usize, inputs: usize) -> Result<()> {
 
 fn row_of<T>(values: &[T], inputs: usize, k: usize, room: usize) -> Result<&[T]> {
     error::length("row buffer", room, inputs)?;
-    let start = k.saturating_mul(inputs);
-    values.get(start..start.saturating_add(inputs)).ok_or(Error::Range {
-        what: "row",
-        min: 0,
-        max: (values.len() / inputs.max(1)).saturating_sub(1),
-        got: k,
-    })
+    let max = (values.len() / inputs.max(1)).saturating_sub(1);
+    let none = Error::Range { what: "row", min: 0, max, got: k };
+    values.chunks_exact(inputs.max(1)).nth(k).ok_or(none)
+}
+
+/// Checks the number of a row and the length of the buffer for it.
+fn check<S>(k: usize, samples: usize, room: usize, inputs: usize) -> Result<(), S> {
+    error::range("row", k, 0, samples.saturating_sub(1))?;
+    error::length("row buffer", room, inputs)
 }
 
 #[cfg(test)]

@@ -2,8 +2,7 @@
 //!
 //! A [`Model`] is a chain of layers: `x -> a_1(W_1 x) -> a_2(W_2 ·) -> …`, each `W_l` held as its
 //! nonzero entries only ([`Csr`]), with a scalar `sum_j v_j h_j`, `v_j` = ±1, as the possible end
-//! ([`Sum`]). Nothing is copied: the slices may lie in flash. Everything is checked once, when a
-//! layer or a model is made, so a prediction only checks the lengths of its arguments.
+//! ([`Sum`]). The slices may lie in flash, and are checked once, when a layer or a model is made.
 //!
 //! The order of all additions is fixed (each row from `+0`, entry by entry, product and sum rounded
 //! on their own; the final sum from `+0`, neuron by neuron), so finite predictions have the same
@@ -22,6 +21,7 @@ mod sum;
 pub(crate) use blocks::{Runs, start, windows};
 #[cfg(feature = "embedded-storage")]
 pub(crate) use chain::Ends;
+pub(crate) use chain::push;
 #[cfg(feature = "embedded-storage")]
 pub(crate) use csr::dot;
 pub(crate) use kernels::{apart, rolled};
@@ -75,7 +75,7 @@ mod tests {
         let second = relu(2, &[1, 2, 1], &[0, 0, 1, 1], &[1.0, 1.0, 1.0, 10.0]);
         let model =
             Model::new(&[first, second, Layer::Sum(Sum::new(3, &[0b010]).unwrap())]).unwrap();
-        assert_eq!((model.scratch_len(), model.kept_activations()), (2, 1));
+        assert_eq!((model.scratch_len(), model.chain().kept_activations()), (2, 1));
         let mut out = [0.0];
         model.predict(&[2.0, 3.0], &mut [0.0; 2], &mut out).unwrap();
         assert_eq!(out, [2.0 - 5.0 + 30.0]);

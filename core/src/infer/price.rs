@@ -2,13 +2,9 @@
 //! choosing an encoding needs.
 //!
 //! The instructions of a layer are `sum_k price_k count_k`, with one price for each count and
-//! [`Encoding`]. The prices are measured: `cargo ci costs` counts instructions in an emulator and
-//! fits them. They are whole thousandths of an instruction, so nothing here needs a float. Other
-//! processors, flash and RAM are told by `tamis inspect`.
-//!
-//! Of a bitmask, the first weight of a row is counted apart, since a row without weights is passed
-//! by. Of blocks, eight weights of a row in a window are counted as seven weights and one group.
-//! Thus no weight is counted twice.
+//! [`Encoding`], in whole thousandths of an instruction. `cargo ci costs` counts instructions in an
+//! emulator and fits them. No weight is counted twice: the first weight of a row of a bitmask is
+//! counted apart, and eight weights of a row in a window are seven weights and one group.
 
 use crate::infer::model::{WINDOW, windows};
 use crate::infer::quantised::{Encoding, Weights};
@@ -90,7 +86,7 @@ impl Shape {
             Encoding::Dense => {
                 let left = inputs % 4;
                 let (first, more) =
-                    if left > 0 { (rows, rows.saturating_mul(left - 1)) } else { (0, 0) };
+                    (rows * left.min(1), rows.saturating_mul(left.saturating_sub(1)));
                 [1, rows, first, more, rows.saturating_mul(inputs / 4), 0, 0, 0, 0]
             }
             Encoding::Mask => {
@@ -108,12 +104,7 @@ impl Shape {
 
     /// Thousandths of an instruction on a Cortex-M4F.
     pub(crate) fn price(&self, encoding: Encoding) -> u64 {
-        let [dense, mask, blocks] = &CORTEX_M4F;
-        let prices = match encoding {
-            Encoding::Dense => dense,
-            Encoding::Mask => mask,
-            Encoding::Blocks => blocks,
-        };
+        let prices = CORTEX_M4F.get(encoding as usize).unwrap_or(&[0; _]);
         cost(&self.counts(encoding), prices)
     }
 }

@@ -1,20 +1,14 @@
 //! Models of 8-bit integers, and their prediction without a float.
 //!
-//! A row is bytes, a weight an `i8`, a sum an `i32`. A hidden layer gives bytes again: its sums are
-//! multiplied by a fixed-point number and cut to 0 to 255, which is `ReLU` at the same time. Bytes
-//! without a sign hold an activation, that is never negative, one bit finer than `i8` would, and a
-//! product of `u8` and `i8` costs what one of two `i8` does. The last layer gives its sums, numbers
-//! of `i32`: a class is the place of the largest. What a 1 stands for is kept beside as floats
-//! ([`Scales`]) for those who want numbers; no prediction reads them.
+//! A row is bytes, a weight an `i8`, a sum an `i32`. The sums of a hidden layer are multiplied by a
+//! fixed-point number and cut to 0 to 255, which is `ReLU` at the same time: bytes without a sign
+//! are one bit finer than `i8`, at the same cost. The last layer gives its sums: a class is the
+//! place of the largest. What a 1 stands for is kept beside as floats ([`Scales`]); no prediction
+//! reads them. Sums of integers are the same in any order, so a prediction has the same bits
+//! everywhere, whatever the encoding of its [`Weights`].
 //!
-//! Weights are held in one of three [`Weights`], each with a kernel without `unsafe`. Everything is
-//! checked once, when a layer is made. No sum can overflow: a layer has at most 65536 inputs, 65536
-//! · 255 · 128 is below 2³¹, and what a bias adds is held to the room that is left.
-//!
-//! [`straight`] gives the derivatives that weights are trained by before they are rounded.
-//!
-//! Sums of integers are the same in any order, so a prediction has the same bits everywhere,
-//! whatever the encoding.
+//! Everything is checked once, when a layer is made. No sum can overflow: a layer has at most 65536
+//! inputs, 65536 · 255 · 128 is below 2³¹, and what a bias adds is held to the room that is left.
 
 mod blocks;
 mod chain;
@@ -97,13 +91,13 @@ impl Weights<'_> {
     /// Numbers that the layer takes.
     #[must_use]
     pub const fn inputs(&self) -> usize {
-        each!(self, inner => inner.inputs())
+        each!(self, inner => inner.inputs)
     }
 
     /// Numbers that the layer gives.
     #[must_use]
     pub const fn outputs(&self) -> usize {
-        each!(self, inner => inner.outputs())
+        each!(self, inner => inner.outputs)
     }
 
     /// Weights that are there; of a dense layer those that are not 0.
@@ -201,12 +195,11 @@ impl<'a> Layer<'a> {
             tri!(length("biases of a layer", bias.len(), outputs));
         }
         let inputs = weights.inputs();
-        let (mut most, mut left) = (0, bias);
+        let (most, mut left) = (Self::most_bias(inputs) as usize, bias);
         while let [bias, behind @ ..] = left {
-            most = if bias.unsigned_abs() > most { bias.unsigned_abs() } else { most };
+            tri!(range("bias of a layer", bias.unsigned_abs() as usize, 0, most));
             left = behind;
         }
-        tri!(range("bias of a layer", most as usize, 0, Self::most_bias(inputs) as usize));
         Ok(Self { inputs, outputs, weights, rescale, bias, activation, requested: outputs })
     }
 
@@ -311,11 +304,9 @@ impl Scales {
     pub(crate) const fn of(input: u32, output: u32, zero: u8, threshold: i32) -> Result<Self> {
         // Positive floats are in the order of their bits, from the least to below infinity.
         let infinity = f32::INFINITY.to_bits();
-        if input == 0 || input >= infinity {
-            return Err(Error::NotFinite { what: "scales above 0", at: 0 });
-        }
-        if output == 0 || output >= infinity {
-            return Err(Error::NotFinite { what: "scales above 0", at: 1 });
+        let is_input_fine = input != 0 && input < infinity;
+        if !is_input_fine || output == 0 || output >= infinity {
+            return Err(Error::NotFinite { what: "scales above 0", at: is_input_fine as usize });
         }
         Ok(Self { input, output, zero, threshold })
     }

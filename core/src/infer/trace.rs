@@ -1,10 +1,9 @@
 //! What every layer gives on a row, as lines of text: to find out where a device and the host
 //! differ.
 //!
-//! A device that predicts otherwise than the host has other data, another model or another program
-//! somewhere. [`Trace`] predicts as [`model`] and [`quantised`] do and hands every number to a
-//! console, a serial port or a log, without a float in text and without memory of its own.
-//! `tamis compare` does the same on the host and shows the first number that differs.
+//! [`Trace`] predicts as [`model`] and [`quantised`] do and hands every number to a console, a
+//! serial port or a log, without a float in text and without memory of its own. `tamis compare`
+//! does the same on the host and shows the first number that differs.
 //!
 //! ```text
 //! @tamis 1 integers 0123abcd          version, kind of numbers, checksum of the model file
@@ -16,8 +15,7 @@
 //!
 //! Numbers are decimal, bits and checksums hexadecimal. Checksums are CRC-32 (ISO-HDLC) of
 //! little-endian bytes: of a row of floats the bits, whatever it was read from, of a row of
-//! integers the bytes; of numbers three words each. Every line starts with `@tamis`, so others may
-//! stand between them.
+//! integers the bytes; of numbers three words each. Other lines may stand between these.
 
 use crate::Result;
 use crate::infer::model::{self, Input};
@@ -164,12 +162,8 @@ impl<'a, P: FnMut(&str)> Row<'a, P> {
         if self.numbers == 0 {
             let mut sum = CRC.digest();
             row.for_each(|bytes| sum.update(&bytes));
-            Line::new()
-                .text("row")
-                .word(self.row)
-                .word(len as u32)
-                .bits(sum.finalize())
-                .put(self.put);
+            let line = Line::new().text("row").word(self.row).word(len as u32);
+            line.bits(sum.finalize()).put(self.put);
         }
         let [layer, neuron, bits] = number;
         number.iter().for_each(|word| self.sum.update(&word.to_le_bytes()));
@@ -189,8 +183,7 @@ pub fn checksum(numbers: impl IntoIterator<Item = [u32; 3]>) -> u32 {
     sum.finalize()
 }
 
-/// A line under construction: words, each behind a space. Made without `core::fmt`, which would
-/// take more flash than a model.
+/// A line under construction, made without `core::fmt`, which takes more flash than a model.
 struct Line {
     bytes: [u8; MAX_LINE],
     used: usize,

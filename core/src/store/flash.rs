@@ -1,8 +1,8 @@
 //! Checkpoints and models in NOR flash that survive a loss of power at any write: two slots,
 //! through the traits of `embedded-storage`.
 //!
-//! A payload goes to the slot that does not hold the newest one, so that this one stays whole until
-//! the next is. A slot is a head and the payload behind it, all little-endian:
+//! A payload goes to the slot that does not hold the newest one. A slot is a head and the payload
+//! behind it, all little-endian:
 //!
 //! | offset | type | field | content |
 //! |---|---|---|---|
@@ -27,10 +27,9 @@
 //! payload whose head and checksum are right counts as soon as any of its marks is no longer
 //! erased, even a torn one. But a word whose write was cut may be read one way now and another way
 //! after the next reset. The second mark is begun when the first is done: where both are there, the
-//! first is there for good, and nothing more is needed. Where only one is, [`Slots::open`] writes
-//! the third before the payload is believed; if power has failed in that too, it copies the payload
-//! to the other slot first. It does so, too, with a payload without any mark if there is no other:
-//! so the other slot may be erased at any time that a copy is being made.
+//! first is there for good. Where only one is, [`Slots::open`] writes the third before the payload
+//! is believed; if power has failed in that too, or a payload has no mark and there is no other, it
+//! copies the payload to the other slot first.
 //!
 //! **What holds.** *Acknowledged* is a payload that [`Save::commit`] has returned; *reported* is
 //! one that was the newest after [`Slots::open`]. Neither is lost before a newer one is whole, and
@@ -47,12 +46,10 @@
 //!
 //! In the last row, of which we know no chip, a slot whose erase was cut *comes back*: its head,
 //! one mark and all words of its payload are read as before, all together, and not at a later
-//! reset. With w words that is a chance of 2⁻ʷ, and it does harm only to a payload that is newer
-//! than the other one or the source of a copy, so after a cut in a mark. No scheme of words that
-//! are written once does away with it: whatever is written to make certain may itself be cut.
+//! reset. With w words that is a chance of 2⁻ʷ, and no scheme of words that are written once does
+//! away with it.
 //!
-//! Reading believes nothing. Whatever is wrong with a slot is reported by [`Slots::state`], and the
-//! other one is used.
+//! Whatever is wrong with a slot is reported by [`Slots::state`], and the other one is used.
 //!
 //! ```
 //! # mod ram {
@@ -116,9 +113,8 @@ use slot::{ERASED, HEADER, Header, Mark};
 
 /// Two slots in one range of a flash, and a page through which all is written and read.
 ///
-/// The page is the only memory; a larger one makes for fewer calls of the driver. Its size is
-/// checked when the program is built: a multiple of the flash's `WRITE_SIZE` and `READ_SIZE` (which
-/// must be powers of two), and at least 28 bytes.
+/// A larger page makes for fewer calls of the driver. Its size is a multiple of the flash's
+/// `WRITE_SIZE` and `READ_SIZE` (powers of two), and at least 28 bytes.
 #[derive(Debug)]
 pub struct Slots<F: NorFlash, const PAGE: usize> {
     flash: F,
@@ -138,17 +134,13 @@ const MARKS: usize = 3;
 impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
     /// The unit of all writes and reads.
     const UNIT: usize = {
-        let unit = if F::WRITE_SIZE > F::READ_SIZE { F::WRITE_SIZE } else { F::READ_SIZE };
+        let (write, read, sector) = (F::WRITE_SIZE, F::READ_SIZE, F::ERASE_SIZE);
+        let unit = if write > read { write } else { read };
         let unit = if unit > 4 { unit } else { 4 };
-        assert!(
-            F::WRITE_SIZE.is_power_of_two() && F::READ_SIZE.is_power_of_two(),
-            "sizes of the flash"
-        );
-        assert!(F::ERASE_SIZE.is_multiple_of(unit) && F::ERASE_SIZE > 0, "sectors of whole units");
-        assert!(
-            PAGE.is_multiple_of(unit) && PAGE >= HEADER.next_multiple_of(unit),
-            "a page for a head"
-        );
+        assert!(write.is_power_of_two() && read.is_power_of_two(), "sizes of the flash");
+        assert!(sector.is_multiple_of(unit) && sector > 0, "sectors of whole units");
+        let head = HEADER.next_multiple_of(unit);
+        assert!(PAGE.is_multiple_of(unit) && PAGE >= head, "a page for a head");
         unit
     };
     /// Where the marks are.
@@ -163,10 +155,9 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
         payload.saturating_add(Self::HEAD).div_ceil(F::ERASE_SIZE).saturating_mul(F::ERASE_SIZE)
     }
 
-    /// Reads all of both slots of `range`, whose halves are whole sectors. Nothing is written
-    /// unless power has failed between the head and the last mark of the newest payload: then one
-    /// mark is, or the payload once more to the other slot. If the flash takes neither, the payload
-    /// is the newest all the same, and the next save fails with the reason.
+    /// Reads all of both slots of `range`, whose halves are whole sectors. Only if power has failed
+    /// between the head and the last mark of the newest payload, one mark is written, or the payload
+    /// once more to the other slot. If the flash takes neither, the next save fails with the reason.
     ///
     /// # Errors
     /// [`Error::Range`] for a range beyond the flash, [`Error::Length`] where its halves are no
@@ -174,25 +165,17 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
     /// neither slot can be read.
     pub fn open(flash: F, range: Range<u32>) -> Result<Self, F::Error> {
         let mut slots = Self::new(flash, range)?;
-        for k in 0..2 {
-            let found = slots.inspect(k);
-            if let Some(state) = slots.state.get_mut(k) {
-                *state = found;
-            }
-        }
-        match core::mem::replace(&mut slots.state, [Slot::Empty, Slot::Empty]) {
+        slots.state = match [slots.inspect(0), slots.inspect(1)] {
             [Slot::Refused(Error::Source(error)), Slot::Refused(Error::Source(_))] => {
-                Err(Error::Source(error))
+                return Err(Error::Source(error));
             }
-            state => {
-                slots.state = state;
-                slots.choose();
-                if !slots.is_settled {
-                    slots.is_settled = slots.settle().is_ok();
-                }
-                Ok(slots)
-            }
+            state => state,
+        };
+        slots.choose();
+        if !slots.is_settled {
+            slots.is_settled = slots.settle().is_ok();
         }
+        Ok(slots)
     }
 
     /// Erases both slots of `range`, whatever they hold.
@@ -211,24 +194,14 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
         error::range("end of the slots in flash", end, start, flash.capacity())?;
         let (half, sector) = ((end - start) / 2, F::ERASE_SIZE);
         error::length("start of the slots, at a sector", start, start - start % sector)?;
-        error::length(
-            "bytes of two slots of whole sectors",
-            end - start,
-            2 * (half - half % sector),
-        )?;
+        let whole = 2 * (half - half % sector);
+        error::length("bytes of two slots of whole sectors", end - start, whole)?;
         if half < Self::HEAD {
             return Err(Error::Budget { needed: Self::slot_bytes(0), got: half });
         }
+        let (start, bytes, page) = (range.start, half as u32, [0; PAGE]);
         let state = [Slot::Empty, Slot::Empty];
-        Ok(Self {
-            flash,
-            start: range.start,
-            bytes: half as u32,
-            page: [0; PAGE],
-            state,
-            newest: None,
-            is_settled: true,
-        })
+        Ok(Self { flash, start, bytes, page, state, newest: None, is_settled: true })
     }
 
     /// Bytes of the longest payload.
@@ -299,6 +272,12 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
         Ok((1 - newest, entry.sequence().wrapping_add(1)))
     }
 
+    fn set(&mut self, slot: usize, to: Slot<F::Error>) {
+        if let Some(state) = self.state.get_mut(slot) {
+            *state = to;
+        }
+    }
+
     /// Where a slot starts.
     const fn at(&self, slot: usize) -> u32 {
         self.start + slot as u32 * self.bytes
@@ -348,10 +327,8 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
         let (mut digest, mut done) = (CRC.digest(), 0);
         while done < header.len {
             let left = (header.len - done) as usize;
-            let piece = self
-                .page
-                .get_mut(..left.next_multiple_of(Self::UNIT).min(PAGE))
-                .unwrap_or_default();
+            let whole = left.next_multiple_of(Self::UNIT).min(PAGE);
+            let piece = self.page.get_mut(..whole).unwrap_or_default();
             self.flash.read(at + done, piece).map_err(Error::Source)?;
             let piece = piece.get(..left.min(PAGE)).unwrap_or_default();
             digest.update(piece);
@@ -359,11 +336,6 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
             done += piece.len() as u32;
         }
         let (expected, got) = (header.checksum, digest.finalize());
-        let what = "checksum of the payload in flash";
-        if expected == got {
-            Ok(())
-        } else {
-            Err(Error::Format { what, at: at as usize, expected, got })
-        }
+        error::expect("checksum of the payload in flash", at as usize, expected, got)
     }
 }

@@ -1,10 +1,9 @@
 //! Models as bytes: little-endian, versioned, checksummed, and used where they lie.
 //!
-//! `docs/format.md` is the specification. [`View::parse`] checks every length, index, padding byte
-//! and reserved field, and the CRC-32 of the whole, before anything is used; what it gives borrows
-//! the bytes. [`View::encode`] writes a chain of layers and [`encode`] what the trainer holds, both
-//! into the caller's buffer. One model has one encoding: what was parsed encodes to the same bytes.
-//! [`QuantisedView`] does the same for models of integers. [`embed_model!`](crate::embed_model) and
+//! `docs/format.md` is the specification. [`View::parse`] checks all of a file, down to padding and
+//! the CRC-32; what it gives borrows the bytes. [`View::encode`] writes a chain of layers and
+//! [`encode`] what the trainer holds. What was parsed encodes to the same bytes. [`QuantisedView`]
+//! does the same for models of integers. [`embed_model!`](crate::embed_model) and
 //! [`embed_quantised!`](crate::embed_quantised) have the compiler read a file.
 //!
 //! ```
@@ -42,8 +41,8 @@ pub(crate) use {head::Head, sections::PIECE, sections::Section, sections::Sectio
 
 pub use aligned::{Aligned, OwnedModel};
 pub use cost::Cost;
-pub use integers::{QuantisedView, layer_len};
-pub use read::View;
+pub use integers::layer_len;
+pub use read::{QuantisedView, Stored, View};
 pub use reader::encoded_len;
 pub use recode::Choice;
 pub use task::Task;
@@ -96,8 +95,8 @@ const TAG_WINDOWS: u16 = 11;
 /// Flag of a section that a reader may skip.
 const OPTIONAL: u16 = 1;
 
-/// A device checks a model once, at start: 1 KiB of flash for a table is worth more there than the
-/// time, about 47 instructions a byte on a Cortex-M4, the other checks included.
+/// A device checks a model once, at start, in about 47 instructions a byte on a Cortex-M4: 1 KiB of
+/// flash for a table is worth more.
 #[cfg(target_os = "none")]
 pub(crate) type Table = crc::Table<0>;
 #[cfg(not(target_os = "none"))]
@@ -122,27 +121,14 @@ pub const fn checksum(bytes: &[u8]) -> u32 {
     digest.finalize()
 }
 
-/// The bytes up to the next multiple of 4.
+/// The bytes that are missing to a multiple of 4.
 const fn padding(len: usize) -> usize {
     len.wrapping_neg() % 4
 }
 
-/// Bytes of a sparse layer, its section header included.
-const fn csr_len(outputs: usize, nonzeros: usize) -> usize {
-    let (counts, columns) = (outputs.saturating_mul(2), nonzeros.saturating_mul(2));
-    (SECTION + CSR_HEADER)
-        .saturating_add(counts.saturating_add(padding(counts)))
-        .saturating_add(columns.saturating_add(padding(columns)))
-        .saturating_add(nonzeros.saturating_mul(4))
-}
-
-/// Bytes of a sparse layer in windows of columns, its section header included.
-const fn windows_len(inputs: usize, outputs: usize, nonzeros: usize) -> usize {
-    let counts = outputs.saturating_mul(crate::infer::model::windows(inputs));
-    (SECTION + CSR_HEADER)
-        .saturating_add(counts.saturating_add(padding(counts)))
-        .saturating_add(nonzeros.saturating_add(padding(nonzeros)))
-        .saturating_add(nonzeros.saturating_mul(4))
+/// Bytes up to the next multiple of 4.
+const fn padded(len: usize) -> usize {
+    len.saturating_add(padding(len))
 }
 
 /// Bytes of a sum, its section header included.

@@ -237,7 +237,7 @@ fn windows_give_the_bits_of_rows() {
                 if matches!(layers[0], Layer::Blocks(_)) { 3 } else { 0 }
             );
             chain.predict(&floats, &mut scratch, &mut f[0]).unwrap();
-            chain.predict_u8(&bytes, &mut scratch, &mut f[1]).unwrap();
+            chain.predict_from(&bytes[..], &mut scratch, &mut f[1]).unwrap();
             chain.predict_from(&scaled, &mut scratch, &mut f[2]).unwrap();
             f.map(|[f]| f.to_bits())
         });

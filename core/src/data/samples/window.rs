@@ -1,6 +1,6 @@
 //! The last rows of a stream, with their labels, in the caller's memory.
 
-use super::{ByteRows, Rows, Samples};
+use super::{ByteRows, Rows, Samples, row_of};
 use crate::base::error::{self, Error, Result};
 use crate::base::record::Record;
 use core::convert::Infallible;
@@ -16,7 +16,7 @@ mod sealed {
     use crate::base::error::{self, Result};
 
     /// What a window needs to know of its numbers.
-    pub trait Value: Sized {
+    pub trait Value: Sized + Into<f32> {
         /// Which they are, as a window in flash says it.
         const KIND: u32;
 
@@ -48,9 +48,8 @@ const HEAD: usize = 6;
 /// The last n rows that were pushed, with a label each: a ring in words that the caller owns.
 ///
 /// Row k is what stands at place k, and [`Self::labels`] has the same order; the newest row takes
-/// the place of the oldest, and no other row moves. All that a window knows is in its words, so
-/// they can be written down (a window is a [`crate::base::record::Record`]) and opened again after
-/// a loss of power.
+/// the place of the oldest. All that a window knows is in its words, so they can be written down (a
+/// window is a [`crate::base::record::Record`]) and opened again after a loss of power.
 ///
 /// ```
 /// use tamis::data::samples::{Samples, Window};
@@ -83,9 +82,8 @@ impl<'m, T: Value> Window<'m, T> {
     /// Words that a window of `rows` rows of `inputs` numbers takes: 6, one a row, and the numbers.
     #[must_use]
     pub const fn words(rows: usize, inputs: usize) -> usize {
-        let values =
-            rows.saturating_mul(inputs).saturating_mul(size_of::<T>()).div_ceil(size_of::<u32>());
-        values.saturating_add(rows).saturating_add(HEAD)
+        let bytes = rows.saturating_mul(inputs).saturating_mul(size_of::<T>());
+        bytes.div_ceil(size_of::<u32>()).saturating_add(rows).saturating_add(HEAD)
     }
 
     /// An empty window in the first [`Self::words`] of `memory`.
@@ -115,14 +113,7 @@ impl<'m, T: Value> Window<'m, T> {
         let next_held = if held < most { held } else { next.min(most - 1) };
         let expected = [T::KIND, most, inputs as u32, pushed, held.min(most), next_held];
         for (k, (expected, got)) in expected.into_iter().zip(window.head()).enumerate() {
-            if expected != got {
-                return Err(Error::Format {
-                    what: "head of a window of samples",
-                    at: 4 * k,
-                    expected,
-                    got,
-                });
-            }
+            error::expect("head of a window of samples", 4 * k, expected, got)?;
         }
         error::finite("labels of a window", window.labels())?;
         T::check(window.held())?;
@@ -157,14 +148,8 @@ impl<'m, T: Value> Window<'m, T> {
             to.copy_from_slice(row);
         }
         let next = if next + 1 < rows { next + 1 } else { 0 };
-        self.set([
-            kind,
-            rows,
-            inputs,
-            pushed.wrapping_add(1),
-            held.saturating_add(1).min(rows),
-            next,
-        ]);
+        let (pushed, held) = (pushed.wrapping_add(1), held.saturating_add(1).min(rows));
+        self.set([kind, rows, inputs, pushed, held, next]);
         Ok(())
     }
 
@@ -252,24 +237,8 @@ impl Window<'_, f32> {
     }
 }
 
-impl Samples for Window<'_, u8> {
-    type Source = Infallible;
-
-    fn samples(&self) -> usize {
-        self.len()
-    }
-
-    fn inputs(&self) -> usize {
-        self.inputs
-    }
-
-    /// As [`Self::rows`] with a scale of 1.
-    fn row(&mut self, k: usize, out: &mut [f32]) -> Result<()> {
-        self.rows(1.0).row(k, out)
-    }
-}
-
-impl Samples for Window<'_, f32> {
+/// Rows of bytes as those of [`Window::rows`] with a scale of 1.
+impl<T: Value> Samples for Window<'_, T> {
     type Source = Infallible;
 
     fn samples(&self) -> usize {
@@ -281,7 +250,9 @@ impl Samples for Window<'_, f32> {
     }
 
     fn row(&mut self, k: usize, out: &mut [f32]) -> Result<()> {
-        self.rows().row(k, out)
+        let row = row_of(self.held(), self.inputs, k, out.len())?;
+        out.iter_mut().zip(row).for_each(|(out, &number)| *out = number.into());
+        Ok(())
     }
 }
 

@@ -1,13 +1,9 @@
 //! A sparse layer in windows of 256 columns with indices of `u8`, and the kernel that runs it.
 //!
 //! An index of `u8` cannot leave an array of 256, so where a row of inputs lies in memory its reads
-//! are not checked, and nothing is `unsafe`. The last window reaches back into the one before it,
-//! so that every window lies within the row; a row of fewer than 256 numbers, or one that comes
-//! from elsewhere, is read with a check. An entry takes five bytes where [`Csr`](super::Csr) takes
-//! six.
-//!
-//! Windows run one after the other and the columns of a row rise, so each output is the sum of the
-//! same products in the same order as that of [`Csr`](super::Csr): the same bits.
+//! are not checked, and nothing is `unsafe`. A row of fewer than 256 numbers, or one that comes from
+//! elsewhere, is read with a check. An entry takes five bytes where [`Csr`](super::Csr) takes six,
+//! and outputs have the same bits: windows run one after the other and the columns of a row rise.
 
 use super::csr::{Activation, MAX_INPUTS};
 use super::entries::{Entries, WINDOW};
@@ -185,9 +181,8 @@ pub(crate) const fn start(inputs: usize, window: usize) -> usize {
 pub(crate) struct Runs<'a> {
     inputs: usize,
     outputs: usize,
-    /// Counts from that of the run under way on.
+    /// Counts from that of the run under way on, and entries of it that were checked.
     counts: &'a [u8],
-    /// Entries of it that were checked.
     done: usize,
     row: usize,
     window: usize,

@@ -4,15 +4,14 @@ use super::input::Input;
 use super::kernels::{ALL_KERNELS, ALONE, DIRECT, FUSED, KEPT, MAX_LAYERS};
 use super::layer::Layer;
 use super::observe::{Blind, Observer, Seeing};
+use crate::base::budget::enough;
 use crate::base::error::{length, range, tri};
 use crate::{Error, Result};
 
 /// A chain of one to [`MAX_LAYERS`] sparse layers that lie elsewhere.
 ///
-/// All of it can be made where the compiler runs it. A model in a `static` is checked when the
-/// program is built and is linked without a check, and with only those kernels that
-/// [`kernels`](Self::kernels) of its layers says it needs: the others have no bit in `KERNELS`.
-/// `tamis export --format rust` writes such a module.
+/// A model in a `static`, as `tamis export --format rust` writes it, is checked when the program is
+/// built and is linked without a check and with only those kernels that have a bit in `KERNELS`.
 ///
 /// ```
 /// use tamis::infer::model::{Activation, Chain, Csr, Layer, Sum};
@@ -88,11 +87,8 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
         if let [.., last] = self.layers { last.outputs() } else { 0 }
     }
 
-    /// Numbers of `f32` that [`predict`](Self::predict) needs to put the activations between
-    /// layers; 0 for one hidden layer of rows under a sum.
-    ///
-    /// Two neighbouring layers share the scratch from both ends, so this is the largest sum of two
-    /// neighbours.
+    /// Numbers of `f32` that [`predict`](Self::predict) needs for activations between layers: the
+    /// largest sum of two neighbours; 0 for one hidden layer of rows under a sum.
     #[must_use]
     pub const fn scratch_len(&self) -> usize {
         let (mut most, mut before, mut left) = (0, 0, self.split().0);
@@ -119,18 +115,6 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
         self.predict_from(x, scratch, out)
     }
 
-    /// Predicts one row of bytes that stand for the numbers 0 to 255; lengths as for
-    /// [`predict`](Self::predict).
-    ///
-    /// For bytes that stand for `byte * scale`, use [`predict_from`](Self::predict_from) with
-    /// [`Scaled`](super::Scaled).
-    ///
-    /// # Errors
-    /// As [`predict`](Self::predict).
-    pub fn predict_u8(&self, x: &[u8], scratch: &mut [f32], out: &mut [f32]) -> Result<()> {
-        self.predict_from(x, scratch, out)
-    }
-
     /// Predicts one row read from any [`Input`]; lengths as for [`predict`](Self::predict).
     ///
     /// # Errors
@@ -144,25 +128,7 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
 
     /// Predicts one row read from any [`Input`], and shows every number that a layer gives:
     /// `see(layer, neuron, value)`, layer by layer and neuron by neuron, both counted from 0.
-    /// Lengths are those of [`predict`](Self::predict).
-    ///
-    /// The prediction has the same bits, and one that shows its numbers to nobody costs nothing
-    /// more.
-    ///
-    /// ```
-    /// use tamis::infer::model::{Activation, Csr, Layer, Model, Sum};
-    ///
-    /// // f(x) = relu(x_0 - 0.5 x_2) - relu(2 x_1)
-    /// let hidden = Csr::new(3, &[2, 1], &[0, 2, 1], &[1.0, -0.5, 2.0], Activation::Relu)?;
-    /// let model = Model::new(&[Layer::Csr(hidden), Layer::Sum(Sum::new(2, &[0b10])?)])?;
-    ///
-    /// let (mut seen, mut f) = ([0.0; 3], [0.0]);
-    /// model.chain().predict_observed(&[3.0, 0.25, 1.0][..], &mut [], &mut f, |layer, neuron, value| {
-    ///     seen[2 * layer + neuron] = value;
-    /// })?;
-    /// assert_eq!(seen, [2.5, 0.5, 2.0]);
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
+    /// The prediction has the same bits. See [`Trace`](crate::infer::trace::Trace) for an example.
     ///
     /// # Errors
     /// As [`predict_from`](Self::predict_from).
@@ -189,11 +155,8 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
         length("input row", x.len(), self.inputs())?;
         length("prediction", out.len(), self.outputs())?;
         let needed = self.scratch_len();
-        let short = Error::Budget {
-            needed: needed.saturating_mul(size_of::<f32>()),
-            got: size_of_val(scratch),
-        };
-        let scratch = scratch.get_mut(..needed).ok_or(short)?;
+        enough(needed, scratch.len())?;
+        let scratch = scratch.get_mut(..needed).unwrap_or_default();
         let missing =
             Error::Length { what: "numbers of the row that is read", expected: x.len(), got: 0 };
         self.forward(x, scratch, out, see).ok_or(missing)
@@ -206,11 +169,8 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     {
         let (body, tail) = self.split();
         let Some((first, rest)) = body.split_first().filter(|_| KERNELS & KEPT != 0) else {
-            return if KERNELS & DIRECT != 0 {
-                run_tail::<X, O, KERNELS>(tail, x, out, see)
-            } else {
-                None
-            };
+            let is_linked = KERNELS & DIRECT != 0;
+            return is_linked.then(|| run_tail::<X, O, KERNELS>(tail, x, out, see))?;
         };
         let mut ends = Ends::new(scratch);
         let (_, next) = ends.step(first.outputs())?;
@@ -241,7 +201,7 @@ const fn split<'l, 'a>(layers: &'l [Layer<'a>]) -> (&'l [Layer<'a>], &'l [Layer<
     }
 }
 
-/// A [`Chain`] that holds its layers, for those that are made or read when the program runs.
+/// A [`Chain`] that holds its layers, made or read when the program runs.
 ///
 /// ```
 /// use tamis::infer::model::{Activation, Csr, Layer, Model, Sum};
@@ -282,9 +242,7 @@ impl<'a> Model<'a> {
 
     /// One more layer.
     pub(crate) fn push(&mut self, layer: Layer<'a>) -> Result<()> {
-        let got = MAX_LAYERS + 1;
-        let many = Error::Range { what: "layers of the model", min: 1, max: MAX_LAYERS, got };
-        self.layers.push(layer).map_err(|_| many)
+        push(&mut self.layers, layer)
     }
 
     /// Ends the layers: from here on it is what [`new`](Self::new) makes.
@@ -323,12 +281,6 @@ impl<'a> Model<'a> {
         self.chain().scratch_len()
     }
 
-    /// Layers, from the first, whose outputs go to the scratch.
-    #[must_use]
-    pub fn kept_activations(&self) -> usize {
-        self.chain().kept_activations()
-    }
-
     /// Predicts one row: `x[inputs]`, `scratch[scratch_len]` or longer, `out[outputs]`.
     ///
     /// # Errors
@@ -357,23 +309,28 @@ impl<'a> Model<'a> {
     }
 }
 
+/// One more layer.
+pub(crate) fn push<T>(layers: &mut heapless::Vec<T, MAX_LAYERS>, layer: T) -> Result<()> {
+    let (what, got) = ("layers of the model", MAX_LAYERS + 1);
+    layers.push(layer).map_err(|_| Error::Range { what, min: 1, max: MAX_LAYERS, got })
+}
+
 /// Checks that layers follow each other.
 const fn check(layers: &[Layer<'_>]) -> Result<()> {
     let count = layers.len();
     tri!(range("layers of the model", count, 1, MAX_LAYERS));
     let mut left = layers;
     while let [layer, behind @ ..] = left {
-        if let (Layer::Sum(_), [_, ..]) = (layer, behind) {
-            let got = count - behind.len();
-            return Err(Error::Length { what: "layers up to the sum", expected: count, got });
+        if matches!(layer, Layer::Sum(_)) {
+            tri!(length("layers up to the sum", count - behind.len(), count));
         }
         left = behind;
     }
     let mut left = layers;
-    while let [before, behind @ ..] = left {
-        if let [after, ..] = behind {
-            tri!(length("inputs of a layer", after.inputs(), before.outputs()));
-        }
+    while let [before, behind @ ..] = left
+        && let [after, ..] = behind
+    {
+        tri!(length("inputs of a layer", after.inputs(), before.outputs()));
         left = behind;
     }
     Ok(())
@@ -394,14 +351,8 @@ where
         [Layer::Csr(csr), Layer::Sum(sum)] if KERNELS & FUSED != 0 => {
             let y = out.first_mut()?;
             if O::SEES {
-                let mut neuron = 0;
-                let hidden = csr.rows(x).inspect(|h| {
-                    if let Some(h) = h {
-                        see.number(neuron, *h);
-                    }
-                    neuron += 1;
-                });
-                *y = sum.apply(hidden)?;
+                let hidden = csr.rows(x).enumerate();
+                *y = sum.apply(hidden.map(|(neuron, h)| h.inspect(|&h| see.number(neuron, h))))?;
                 see.next();
                 see.layer(core::iter::once(*y));
             } else {
@@ -409,12 +360,11 @@ where
             }
             Some(())
         }
-        [layer] if O::SEES && KERNELS & ALONE != 0 => {
+        [layer] if KERNELS & ALONE != 0 => {
             layer.apply::<X, KERNELS>(x, out)?;
             see.layer(out.iter().copied());
             Some(())
         }
-        [layer] if KERNELS & ALONE != 0 => layer.apply::<X, KERNELS>(x, out),
         _ => None,
     }
 }

@@ -17,26 +17,16 @@ pub(super) const ALONE: u16 = 1 << 7;
 /// The set of all kernels.
 pub const ALL_KERNELS: u16 = (1 << 8) - 1;
 
-/// Keeps the compiler from unrolling the loop that it stands in, at no instruction: bodies are as
-/// long as they should be, and unrolled again they would take more flash than the weights, and time
-/// before every short run. How often a loop runs is known where the model is a constant, and loops
-/// of few turns are unrolled whatever stands in them, if only that is short: so the compiler is
-/// given many nothings to count.
+/// Keeps the compiler from unrolling the loop that it stands in, at no instruction: unrolled they
+/// would take more flash than the weights, and time before every short run. Where the model is a
+/// constant, loops of few turns are unrolled if what stands in them is short: so the compiler is
+/// given 160 nothings to count.
 #[inline(always)]
 pub(crate) fn rolled() {
     macro_rules! often {
-        ($($of:tt)*) => { $( { let _ = $of; nothings(); } )* };
+        ($what:expr; $($of:tt)*) => { $( { let _ = $of; $what; } )* };
     }
-    often!(0 0 0 0 0 0 0 0 0 0);
-}
-
-/// Sixteen.
-#[inline(always)]
-fn nothings() {
-    macro_rules! often {
-        ($($of:tt)*) => { $( { let _ = $of; apart(); } )* };
-    }
-    often!(0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0);
+    often!(often!(apart(); 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0); 0 0 0 0 0 0 0 0 0 0);
 }
 
 /// Keeps what stands before it apart from what stands behind it, at no instruction.

@@ -1,7 +1,7 @@
 //! Who sees what layers give.
 
-/// Sees every number of every layer, or none: then nothing of it is compiled, not even a loop that
-/// the optimiser would have to find empty after it has decided what to inline.
+/// Sees every number of every layer, or none: then nothing of it is compiled, not even an empty
+/// loop that would count when the optimiser decides what to inline.
 pub(crate) trait Observer<T> {
     /// Whether it sees anything.
     const SEES: bool;

@@ -1,8 +1,7 @@
 //! Pairs of an index of `u8` and a weight, in windows of 256 columns.
 //!
-//! An index of `u8` cannot leave an array of 256, so reads of the inputs are not checked and
-//! nothing is `unsafe`. The last window reaches back into the one before it, so that every window
-//! lies within the row; a row of fewer than 256 bytes is copied first.
+//! Reads of the inputs are not checked, as in [`crate::infer::model::Blocks`]; a row of fewer than
+//! 256 bytes is copied first.
 
 use super::kernels::{NARROW_BLOCKS, WIDE_BLOCKS, product};
 use crate::Result;
@@ -12,17 +11,16 @@ use crate::infer::model::{MAX_OUTPUTS, Runs, WINDOW, apart, rolled, start};
 /// Windows of columns, and in each the pairs of row after row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blocks<'a> {
-    inputs: usize,
-    outputs: usize,
+    pub(super) inputs: usize,
+    pub(super) outputs: usize,
     counts: &'a [u8],
     pairs: &'a [[u8; 2]],
 }
 
 impl<'a> Blocks<'a> {
-    /// A layer of `outputs`. Columns are parted into windows of [`WINDOW`]; in each window in turn,
-    /// each row in turn has `counts` pairs, of an index and a weight of `i8`. The index is the
-    /// column less the window's start; the last window starts at `inputs - 256`, or 0 for fewer
-    /// inputs.
+    /// A layer of `outputs`: in each window in turn, each row in turn has `counts` pairs, of an
+    /// index and a weight of `i8`; windows are those of
+    /// [`model::Blocks::new`](crate::infer::model::Blocks::new).
     ///
     /// # Errors
     /// [`crate::Error::Range`] for more than 65536 inputs or an index outside its window,
@@ -44,21 +42,7 @@ impl<'a> Blocks<'a> {
         Ok(Self { inputs, outputs, counts, pairs })
     }
 
-    /// Numbers that the layer takes.
-    #[must_use]
-    pub const fn inputs(&self) -> usize {
-        self.inputs
-    }
-
-    /// Numbers that the layer gives.
-    #[must_use]
-    pub const fn outputs(&self) -> usize {
-        self.outputs
-    }
-
-    /// Weights.
-    #[must_use]
-    pub const fn nonzeros(&self) -> usize {
+    pub(super) const fn nonzeros(&self) -> usize {
         self.pairs.len()
     }
 

@@ -3,16 +3,14 @@
 use super::kernels::{ALL_KERNELS, BIASES, LAST_FACTORS, LAST_RELU, ONE_FACTOR, OWN_FACTORS};
 use super::{Layer, Rescale, Scales};
 use crate::base::error::{length, range, tri};
-use crate::infer::model::{Activation, Blind, MAX_LAYERS, Observer, Seeing, Sum, rolled};
+use crate::infer::model::{Activation, Blind, MAX_LAYERS, Observer, Seeing, Sum, push, rolled};
 use crate::{Error, Result};
 
 /// A chain of one to [`MAX_LAYERS`] layers of integers that lie elsewhere, the scalar [`Sum`] as
 /// its possible end counted.
 ///
-/// All of it can be made where the compiler runs it. A model in a `static` is checked when the
-/// program is built and is linked without a check, and with only those kernels that
-/// [`kernels`](Self::kernels) of its layers says it needs: the others have no bit in `KERNELS`.
-/// `tamis export --format rust` writes such a module.
+/// A model in a `static`, as `tamis export --format rust` writes it, is checked when the program is
+/// built and is linked without a check and with only those kernels that have a bit in `KERNELS`.
 ///
 /// ```
 /// use tamis::infer::model::Activation;
@@ -149,11 +147,8 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
 
     /// Predicts one row, and shows every number that a layer gives: `see(layer, neuron, value)`,
     /// layer by layer and neuron by neuron, both counted from 0; the sum counts as a layer. Of all
-    /// layers but the last they are the bytes that the next one reads. Lengths are those of
-    /// [`predict`](Self::predict).
-    ///
-    /// The prediction has the same bits, and one that shows its numbers to nobody costs nothing
-    /// more.
+    /// layers but the last they are the bytes that the next one reads. The prediction has the same
+    /// bits.
     ///
     /// # Errors
     /// As [`predict`](Self::predict).
@@ -239,26 +234,8 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     }
 }
 
-/// A [`Chain`] that holds its layers, for those that are made or read when the program runs.
-///
-/// ```
-/// use tamis::infer::model::Activation;
-/// use tamis::infer::quantised::{Dense, Layer, Model, Rescale, Scales, Weights};
-///
-/// // h = relu(100 x_0 - 50 x_2) / 128, y = (127 h, -64 h)
-/// let eighth = [Rescale::near(1.0 / 128.0)?.bits()];
-/// let hidden = Weights::Dense(Dense::new(3, 1, &[100, 0, -50])?);
-/// let hidden = Layer::new(hidden, &eighth, &[], Activation::Relu)?;
-/// let last = Weights::Dense(Dense::new(1, 2, &[127, -64])?);
-/// let last = Layer::new(last, &[], &[], Activation::Identity)?;
-/// let model = Model::new(&[hidden, last], None, Scales::new(1.0 / 255.0, 0.01, 0, 0)?)?;
-///
-/// let (mut scratch, mut y) = ([0; 2], [0; 2]);
-/// model.predict(&[200, 7, 100], &mut scratch, &mut y)?; // 15000 / 128 = 117.2
-/// assert_eq!(y, [127 * 117, -64 * 117]);
-/// assert_eq!(model.classify(&[200, 7, 100], &mut scratch, &mut y)?, 0);
-/// # Ok::<(), tamis::Error>(())
-/// ```
+/// A [`Chain`] that holds its layers, made or read when the program runs; see
+/// [`QuantisedView`](crate::store::wire::QuantisedView) for an example.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model<'a> {
     layers: heapless::Vec<Layer<'a>, MAX_LAYERS>,
@@ -287,9 +264,7 @@ impl<'a> Model<'a> {
 
     /// One more layer.
     pub(crate) fn push(&mut self, layer: Layer<'a>) -> Result<()> {
-        let got = MAX_LAYERS + 1;
-        let many = Error::Range { what: "layers of the model", min: 1, max: MAX_LAYERS, got };
-        self.layers.push(layer).map_err(|_| many)
+        push(&mut self.layers, layer)
     }
 
     /// Ends the layers: from here on it is what [`new`](Self::new) makes.
@@ -431,9 +406,7 @@ pub(crate) fn class(out: &[i32], threshold: i32) -> usize {
     }
     let mut best = (0, i32::MIN);
     for (class, &score) in out.iter().enumerate() {
-        if score > best.1 {
-            best = (class, score);
-        }
+        best = if score > best.1 { (class, score) } else { best };
     }
     best.0
 }

@@ -8,8 +8,8 @@ use crate::infer::model::{MAX_INPUTS, MAX_OUTPUTS, rolled};
 /// Rows of weights, zeros included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dense<'a> {
-    inputs: usize,
-    outputs: usize,
+    pub(super) inputs: usize,
+    pub(super) outputs: usize,
     values: &'a [i8],
 }
 
@@ -26,21 +26,7 @@ impl<'a> Dense<'a> {
         Ok(Self { inputs, outputs, values })
     }
 
-    /// Numbers that the layer takes.
-    #[must_use]
-    pub const fn inputs(&self) -> usize {
-        self.inputs
-    }
-
-    /// Numbers that the layer gives.
-    #[must_use]
-    pub const fn outputs(&self) -> usize {
-        self.outputs
-    }
-
-    /// Weights that are not 0.
-    #[must_use]
-    pub const fn nonzeros(&self) -> usize {
+    pub(super) const fn nonzeros(&self) -> usize {
         let (mut count, mut left) = (0, self.values);
         while let [value, behind @ ..] = left {
             (count, left) = (count + (*value != 0) as usize, behind);

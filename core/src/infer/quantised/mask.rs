@@ -8,8 +8,8 @@ use crate::infer::model::{MAX_INPUTS, MAX_OUTPUTS, rolled};
 /// Rows of bits, and the weights of the bits that are set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mask<'a> {
-    inputs: usize,
-    outputs: usize,
+    pub(super) inputs: usize,
+    pub(super) outputs: usize,
     bits: &'a [u32],
     values: &'a [i8],
 }
@@ -56,11 +56,8 @@ impl<'a> Mask<'a> {
     /// Sets the bits of weights in `bits[words]`, row after row with as many `columns` each as
     /// `counts` says.
     pub fn mark(inputs: usize, counts: &[u16], columns: &[u16], bits: &mut [u32]) {
-        let rows = counts
-            .iter()
-            .zip(0..)
-            .flat_map(|(&count, row)| core::iter::repeat_n(row, count.into()));
-        for (row, &column) in rows.zip(columns) {
+        let row = |(&count, row): (&u16, usize)| core::iter::repeat_n(row, count.into());
+        for (row, &column) in counts.iter().zip(0..).flat_map(row).zip(columns) {
             let word = Self::words(inputs, row) + usize::from(column) / 32;
             if let Some(word) = bits.get_mut(word) {
                 *word |= 1 << (column % 32);
@@ -68,21 +65,7 @@ impl<'a> Mask<'a> {
         }
     }
 
-    /// Numbers that the layer takes.
-    #[must_use]
-    pub const fn inputs(&self) -> usize {
-        self.inputs
-    }
-
-    /// Numbers that the layer gives.
-    #[must_use]
-    pub const fn outputs(&self) -> usize {
-        self.outputs
-    }
-
-    /// Weights.
-    #[must_use]
-    pub const fn nonzeros(&self) -> usize {
+    pub(super) const fn nonzeros(&self) -> usize {
         self.values.len()
     }
 

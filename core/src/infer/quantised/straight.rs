@@ -1,17 +1,15 @@
-//! Derivatives of a model of integers, straight through its rounding: what weights are trained by
-//! that will be rounded.
+//! Derivatives of a model of integers, straight through its rounding (*straight-through
+//! estimation*): predict with the integers, differentiate as if nothing were rounded.
 //!
-//! A prediction of integers is a step function, so its derivatives are 0 or none. The usual way out
-//! (*straight-through estimation*) predicts with the integers and differentiates as if nothing were
-//! rounded: a byte `a = cut(r s)` of a sum `s = b + sum_k w_k x_k` has the derivative `r` by `s`
-//! from 1 to 254, and 0 where it is cut, at 0 by relu and at 255 by the room of a byte. The
-//! prediction itself is that of [`Chain::predict_observed`], the code that microcontrollers run.
-//!
-//! Nothing here is linked into a program that only predicts.
+//! A byte `a = cut(r s)` of a sum `s = b + sum_k w_k x_k` has the derivative `r` by `s` from 1 to
+//! 254, and 0 where it is cut. The prediction itself is that of [`Chain::predict_observed`], the
+//! code that microcontrollers run.
 
 use super::{Chain, Layer, Rescale};
+#[cfg(any(doc, test))]
+use crate::Error;
+use crate::Result;
 use crate::base::error::length;
-use crate::{Error, Result};
 
 /// Bytes that the hidden layers give on a row, all layers together.
 ///
@@ -95,17 +93,13 @@ pub fn add_gradient(
         let before = if at == 0 { start } else { start.saturating_sub(layer.inputs()) };
         let (left, own) = deltas.split_at_mut(start);
         let own = own.get_mut(..end - start).unwrap_or_default();
-        for ((delta, byte), j) in
-            own.iter_mut().zip(given.get(start..end).unwrap_or_default()).zip(0..)
-        {
+        let bytes = given.get(start..end).unwrap_or_default();
+        for ((delta, byte), j) in own.iter_mut().zip(bytes).zip(0..) {
             *delta = if (1..=254).contains(byte) { *delta * factor(layer, j) } else { 0.0 };
         }
-        let delta = |j: usize| {
-            if is_last {
-                residual.get(j).map_or(0.0, |residual| residual * factor(layer, j))
-            } else {
-                own.get(j).copied().unwrap_or(0.0)
-            }
+        let delta = |j: usize| match is_last {
+            true => residual.get(j).map_or(0.0, |residual| residual * factor(layer, j)),
+            false => own.get(j).copied().unwrap_or(0.0),
         };
         let zero = if at == 0 { model.scales().zero } else { 0 };
         let row = if at == 0 { x } else { given.get(before..start).unwrap_or_default() };
@@ -125,11 +119,7 @@ pub fn add_gradient(
         }
         (end, is_last) = (start, false);
     }
-    if gradient.len() == done { Ok(()) } else { Err(wrong(done, gradient.len())) }
-}
-
-fn wrong(expected: usize, got: usize) -> Error {
-    Error::Length { what: "derivatives", expected, got }
+    length("derivatives", gradient.len(), done)
 }
 
 fn add(sums: &mut [f32], at: usize, number: f32) {

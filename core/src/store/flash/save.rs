@@ -21,9 +21,8 @@ pub struct Save<'s, F: NorFlash, const PAGE: usize> {
 }
 
 impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
-    /// Starts to write a payload of `len` bytes over the older slot. `tag` says what it is: the
-    /// phase of a training and a number that changes with its settings, say, so that a later
-    /// program does not go on from what an earlier one meant otherwise.
+    /// Starts to write a payload of `len` bytes over the older slot. `tag` says what it is, such as
+    /// the phase of a training and a number that changes with its settings.
     ///
     /// # Errors
     /// [`Error::Budget`] with the bytes of the payload and of the room if it does not fit (nothing
@@ -34,7 +33,8 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
         }
         let (slot, sequence) = self.next()?;
         self.clear(slot, len)?;
-        Ok(Save::new(self, slot, Header { sequence, tag, len: len as u32, checksum: 0 }))
+        let header = Header { sequence, tag, len: len as u32, checksum: 0 };
+        Ok(Save { slots: self, slot, header, digest: CRC.digest(), given: 0, written: 0 })
     }
 
     /// Writes a payload that lies in memory; see [`Self::save`].
@@ -67,11 +67,7 @@ impl<F: NorFlash, const PAGE: usize> core::fmt::Debug for Save<'_, F, PAGE> {
     }
 }
 
-impl<'s, F: NorFlash, const PAGE: usize> Save<'s, F, PAGE> {
-    fn new(slots: &'s mut Slots<F, PAGE>, slot: usize, header: Header) -> Self {
-        Self { slots, slot, header, digest: CRC.digest(), given: 0, written: 0 }
-    }
-
+impl<F: NorFlash, const PAGE: usize> Save<'_, F, PAGE> {
     /// Writes the next bytes of the payload, in pieces of any length.
     ///
     /// # Errors

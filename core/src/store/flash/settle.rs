@@ -28,19 +28,15 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
     fn unmarked(&mut self) -> Option<usize> {
         for slot in 0..2 {
             let is_unfinished = matches!(self.state.get(slot), Some(Slot::Unfinished));
-            let header =
-                if is_unfinished { self.header(self.at(slot)).ok().flatten() } else { None };
-            let found = header.map(|header| self.read(slot, header));
-            if let (Some(state), Some(found @ Slot::Held(_))) = (self.state.get_mut(slot), found) {
-                *state = found;
+            let header = self.header(self.at(slot)).ok().flatten().filter(|_| is_unfinished);
+            if let Some(held @ Slot::Held(_)) = header.map(|header| self.read(slot, header)) {
+                self.set(slot, held);
             }
         }
         let later = super::slot::newest(&self.state)?;
         let other = 1 - later;
         if matches!(self.state.get(other), Some(Slot::Held(_))) {
-            if let Some(state) = self.state.get_mut(later) {
-                *state = Slot::Unfinished;
-            }
+            self.set(later, Slot::Unfinished);
             return Some(other);
         }
         Some(later)
@@ -79,9 +75,7 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
     /// Erases as much of a slot as a payload takes. Never spared, not even where all reads as
     /// erased: an erase that was cut may look like one that was not.
     pub(super) fn clear(&mut self, slot: usize, len: usize) -> Result<(), F::Error> {
-        if let Some(state) = self.state.get_mut(slot) {
-            *state = Slot::Empty;
-        }
+        self.set(slot, Slot::Empty);
         let from = self.at(slot);
         self.flash.erase(from, from + Self::slot_bytes(len) as u32).map_err(Error::Source)
     }
@@ -101,9 +95,7 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
         self.write_mark(slot, 0)?;
         self.write_mark(slot, 1)?;
         let entry = Entry { header, at: payload };
-        if let Some(state) = self.state.get_mut(slot) {
-            *state = Slot::Held(entry);
-        }
+        self.set(slot, Slot::Held(entry));
         (self.newest, self.is_settled) = (Some(slot), true);
         Ok(entry)
     }

@@ -88,23 +88,17 @@ impl Header {
     /// The fields in `bytes`, read at `at` of the flash, of a payload of at most `room` bytes.
     pub(super) fn parse(bytes: &[u8], at: usize, room: usize) -> Result<Self> {
         let word = |k: usize| {
-            bytes
-                .get(4 * k..4 * k + 4)
-                .and_then(|word| word.try_into().ok())
-                .map_or(0, u32::from_le_bytes)
+            let word = bytes.as_chunks().0.get(k).copied();
+            word.map_or(0, u32::from_le_bytes)
         };
-        let expect = |what, offset, expected, got| match expected == got {
-            true => Ok(()),
-            false => Err(Error::Format { what, at: at + offset, expected, got }),
-        };
-        expect("magic of a slot in flash", 0, MAGIC, word(0))?;
+        error::expect("magic of a slot in flash", at, MAGIC, word(0))?;
         let sum = CRC.checksum(bytes.get(..HEADER - 4).unwrap_or_default());
         let version = word(1) as u16;
         if version > VERSION && sum == word(6) {
             return Err(Error::Version { reads: VERSION, got: version });
         }
-        expect("checksum of a slot's head in flash", HEADER - 4, sum, word(6))?;
-        expect("version and reserved field of a slot", 4, u32::from(VERSION), word(1))?;
+        error::expect("checksum of a slot's head in flash", at + HEADER - 4, sum, word(6))?;
+        error::expect("version and reserved field of a slot", at + 4, VERSION.into(), word(1))?;
         error::range("payload of a slot in flash", word(4) as usize, 0, room)?;
         Ok(Self { sequence: word(2), tag: word(3), len: word(4), checksum: word(5) })
     }
@@ -114,10 +108,8 @@ impl Header {
         let words = [MAGIC, VERSION.into(), self.sequence, self.tag, self.len, self.checksum];
         bytes.fill(0);
         let (fields, rest) = bytes.split_at_mut_checked(HEADER - 4).unwrap_or_default();
-        fields
-            .chunks_exact_mut(4)
-            .zip(words)
-            .for_each(|(to, word)| to.copy_from_slice(&word.to_le_bytes()));
+        let slots = fields.as_chunks_mut().0.iter_mut();
+        slots.zip(words).for_each(|(to, word)| *to = word.to_le_bytes());
         if let Some(sum) = rest.first_chunk_mut() {
             *sum = CRC.checksum(fields).to_le_bytes();
         }

@@ -1,7 +1,7 @@
 //! Arrays of a layer, piece by piece, and the rows that they make.
 
 use super::file::File;
-use super::{Layer, Place};
+use super::model::{Layer, Place};
 use crate::base::error::{Error, Result, length};
 use crate::infer::model::{WINDOW, start, windows};
 use bytemuck::{AnyBitPattern, NoUninit};
@@ -36,13 +36,8 @@ impl<'b> Array<'b> {
         (self.from, self.to) = (0, bytes.min(self.left));
         let padding = self.buffer.get(self.to..bytes).unwrap_or_default();
         if let Some(k) = padding.iter().position(|&byte| byte != 0) {
-            let got = padding.get(k).copied().unwrap_or(0).into();
-            return Err(Error::Format {
-                what: "padding",
-                at: self.at + self.to + k,
-                expected: 0,
-                got,
-            });
+            let (at, got) = (self.at + self.to + k, padding.get(k).copied().unwrap_or(0).into());
+            return Err(Error::Format { what: "padding", at, expected: 0, got });
         }
         self.at += bytes;
         self.left -= self.to;
@@ -75,8 +70,7 @@ impl<'b> Array<'b> {
 
     /// Checks that all of it was taken.
     pub(super) fn end<S>(&self, what: &'static str) -> Result<(), S> {
-        let left = self.left + (self.to - self.from);
-        length(what, left, 0)
+        length(what, self.left + (self.to - self.from), 0)
     }
 
     fn ended<S>(&self) -> Error<S> {
@@ -86,30 +80,31 @@ impl<'b> Array<'b> {
 
 /// Goes through the rows of a layer. `visit` gets a row's number, columns and values of a piece of
 /// the row, and whether the row ends there; an empty row is one empty piece.
-pub(super) fn rows<V, R>(
+pub(super) fn rows<R: ReadNorFlash>(
     file: &mut File<R>,
     layer: &Layer,
     buffer: &mut [u32],
-    mut visit: impl FnMut(usize, &[u16], &[V], bool) -> Result<()>,
-) -> Result<(), R::Error>
-where
-    V: AnyBitPattern + NoUninit,
-    R: ReadNorFlash,
-{
-    let [mut counts, mut columns, mut values] = arrays(layer, buffer);
+    mut visit: impl FnMut(usize, &[u16], &[f32], bool) -> Result<()>,
+) -> Result<(), R::Error> {
+    let third = buffer.len() / 3;
+    let (counts, rest) = buffer.split_at_mut_checked(third).unwrap_or_default();
+    let (columns, values) = rest.split_at_mut_checked(third).unwrap_or_default();
+    let mut counts = Array::new(layer.array(0), counts);
+    let mut columns = Array::new(layer.array(1), columns);
+    let mut values = Array::new(layer.array(2), values);
     for row in 0..layer.head.outputs {
         let mut left = usize::from(counts.next::<u16, R>(file)?);
         loop {
             columns.fill(file)?;
             values.fill(file)?;
-            let len = columns.peek::<u16>(left).len().min(values.peek::<V>(left).len());
+            let len = columns.peek::<u16>(left).len().min(values.peek::<f32>(left).len());
             if len == 0 && left > 0 {
                 return Err(columns.ended());
             }
             left -= len;
             visit(row, columns.peek(len), values.peek(len), left == 0).map_err(Error::widen)?;
             columns.skip::<u16>(len);
-            values.skip::<V>(len);
+            values.skip::<f32>(len);
             if left == 0 {
                 break;
             }
@@ -146,16 +141,4 @@ pub(super) fn blocks<R: ReadNorFlash>(
         }
     }
     pairs.end("weights that no row has")
-}
-
-/// The three arrays of a layer in pieces of one buffer.
-fn arrays<'b>(layer: &Layer, buffer: &'b mut [u32]) -> [Array<'b>; 3] {
-    let third = buffer.len() / 3;
-    let (counts, rest) = buffer.split_at_mut_checked(third).unwrap_or_default();
-    let (second, values) = rest.split_at_mut_checked(third).unwrap_or_default();
-    [
-        Array::new(layer.array(0), counts),
-        Array::new(layer.array(1), second),
-        Array::new(layer.array(2), values),
-    ]
 }

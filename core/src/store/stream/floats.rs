@@ -1,21 +1,11 @@
 //! Models of floats.
 
 use super::array::{Array, rows};
-use super::file::{File, Structure};
-use super::{Layer, Layers, Lengths, check_call, missing};
+use super::file::File;
+use super::model::{Layer, Lengths, Model, Streamed, missing};
 use crate::base::error::{Error, Result, finite, range};
 use crate::infer::model::{Ends, Input, MAX_INPUTS, Sum, dot};
-use crate::store::wire::Task;
 use embedded_storage::nor_flash::ReadNorFlash;
-
-/// A model of floats in flash: the file of a [`crate::infer::model::Model`] whose layers are in
-/// rows.
-#[derive(Debug)]
-pub struct Model<R> {
-    file: File<R>,
-    layers: Layers,
-    task: Option<Task>,
-}
 
 impl<R: ReadNorFlash> Model<R> {
     /// Reads the file at `start` of the flash, a multiple of 4, and checks all of it; `buffer` has
@@ -27,27 +17,9 @@ impl<R: ReadNorFlash> Model<R> {
     /// [`Error::Range`] where the file does not end within the flash, [`Error::Budget`] for a
     /// buffer that is too short, [`Error::Source`] if the flash cannot be read.
     pub fn open(source: R, start: u32, buffer: &mut [u32]) -> Result<Self, R::Error> {
-        let (mut file, Structure { layers, task, .. }) = File::open(source, start, buffer, false)?;
+        let Streamed { mut file, layers, task, .. } = Streamed::read(source, start, buffer, false)?;
         layers.iter().try_for_each(|layer| check(&mut file, layer, buffer))?;
-        Ok(Self { file, layers, task })
-    }
-
-    /// Numbers in one input row.
-    #[must_use]
-    pub fn inputs(&self) -> usize {
-        self.layers.first().map_or(0, |layer| layer.head.inputs)
-    }
-
-    /// Numbers in one prediction.
-    #[must_use]
-    pub fn outputs(&self) -> usize {
-        self.layers.last().map_or(0, |layer| layer.head.outputs)
-    }
-
-    /// What the model was trained for; none where the file does not say.
-    #[must_use]
-    pub fn task(&self) -> Option<Task> {
-        self.task
+        Ok(Self { file, layers, task, scales: () })
     }
 
     /// Numbers of `f32` that [`predict`](Self::predict) needs for activations and for the
@@ -57,15 +29,6 @@ impl<R: ReadNorFlash> Model<R> {
         let outputs = self.layers.iter().map(|layer| layer.head.outputs);
         let before = core::iter::once(0).chain(outputs.clone());
         outputs.zip(before).map(|(now, before)| now.saturating_add(before)).max().unwrap_or(0)
-    }
-
-    /// Checks the checksum once more.
-    ///
-    /// # Errors
-    /// [`Error::Format`] with both if the file is no longer what it was, [`Error::Budget`] for a
-    /// buffer that is too short, [`Error::Source`] if the flash cannot be read.
-    pub fn check(&mut self, buffer: &mut [u32]) -> Result<(), R::Error> {
-        self.file.check(buffer)
     }
 
     /// Predicts one row: `x[inputs]`, `scratch[scratch_len]` or longer, `out[outputs]`; `buffer` as
@@ -97,9 +60,7 @@ impl<R: ReadNorFlash> Model<R> {
         out: &mut [f32],
     ) -> Result<(), R::Error> {
         let given = Lengths { row: x.len(), out: out.len(), scratch: scratch.len() };
-        let needed =
-            Lengths { row: self.inputs(), out: self.outputs(), scratch: self.scratch_len() };
-        check_call(&given, &needed, buffer)?;
+        self.check_call(&given, self.scratch_len(), buffer)?;
         let mut ends = Ends::new(scratch);
         for (k, layer) in self.layers.iter().enumerate() {
             let short = missing(layer.head.inputs);
@@ -112,11 +73,6 @@ impl<R: ReadNorFlash> Model<R> {
         let (whole, _) = ends.step(0).ok_or(missing(out.len()))?;
         out.iter_mut().zip(whole).for_each(|(to, from)| *to = *from);
         Ok(())
-    }
-
-    /// Gives the flash back.
-    pub fn release(self) -> R {
-        self.file.release()
     }
 }
 
@@ -139,7 +95,7 @@ fn apply<X: Input + ?Sized, R: ReadNorFlash>(
         return Ok(());
     }
     let mut sum = 0.0;
-    rows(file, layer, buffer, |row, columns, values: &[f32], is_end| {
+    rows(file, layer, buffer, |row, columns, values, is_end| {
         sum = dot(x, columns, values, sum).ok_or(missing(layer.head.inputs))?;
         if let Some(out) = out.get_mut(row).filter(|_| is_end) {
             (*out, sum) = (layer.head.activation.of(sum), 0.0);
@@ -182,11 +138,19 @@ fn check<R: ReadNorFlash>(
     }
     range("inputs of a layer", head.inputs, 0, MAX_INPUTS)?;
     range("outputs asked for", head.requested, head.outputs, u32::MAX as usize)?;
-    let mut rising = super::Rising::default();
-    rows(file, layer, buffer, |_, columns, values: &[f32], is_end| {
+    let (mut least, mut at) = (0, 0);
+    rows(file, layer, buffer, |_, columns, values, is_end| {
         finite("weights", values)?;
-        columns.iter().try_for_each(|&column| rising.then(column.into(), head.inputs))?;
-        rising.end_row(is_end);
+        for &column in columns {
+            if usize::from(column) < least {
+                return Err(Error::Unsorted { at });
+            }
+            (least, at) = (usize::from(column) + 1, at + 1);
+            range("columns used", least, 0, head.inputs)?;
+        }
+        if is_end {
+            least = 0;
+        }
         Ok(())
     })
 }

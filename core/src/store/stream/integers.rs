@@ -1,24 +1,13 @@
 //! Models of integers.
 
 use super::array::{Array, blocks};
-use super::file::{File, Structure};
+use super::file::File;
 use super::floats::signs;
-use super::{Layer, Layers, Lengths, Place, check_call, missing};
+use super::model::{Layer, Lengths, QuantisedModel, missing};
 use crate::base::error::{Error, Result, length, range};
 use crate::infer::model::{Activation, MAX_LAYERS};
 use crate::infer::quantised::{self, Rescale, Scales, class, product, signed_sum};
-use crate::store::wire::Task;
 use embedded_storage::nor_flash::ReadNorFlash;
-
-/// A model of integers in flash: the file of a [`crate::infer::quantised::Model`] whose layers are
-/// in blocks.
-#[derive(Debug)]
-pub struct QuantisedModel<R> {
-    file: File<R>,
-    layers: Layers,
-    task: Option<Task>,
-    scales: Scales,
-}
 
 impl<R: ReadNorFlash> QuantisedModel<R> {
     /// Reads the file at `start` of the flash, a multiple of 4, and checks all of it; `buffer` has
@@ -30,39 +19,17 @@ impl<R: ReadNorFlash> QuantisedModel<R> {
     /// encoding; [`Error::Range`] where the file does not end within the flash, [`Error::Budget`]
     /// for a buffer that is too short, [`Error::Source`] if the flash cannot be read.
     pub fn open(source: R, start: u32, buffer: &mut [u32]) -> Result<Self, R::Error> {
-        let (mut file, Structure { layers, task, scales }) =
-            File::open(source, start, buffer, true)?;
-        let hidden = layers.len() - 1;
-        for (k, layer) in layers.iter().enumerate() {
-            check(&mut file, layer, buffer)?;
+        let mut model = Self::read(source, start, buffer, true)?;
+        let hidden = model.layers.len() - 1;
+        for (k, layer) in model.layers.iter().enumerate() {
+            check(&mut model.file, layer, buffer)?;
             let gives_bytes = layer.head.activation == Activation::Relu && layer.head.factors > 0;
-            length(
-                "hidden layers with ReLU and a factor",
-                usize::from(gives_bytes || k == hidden),
-                1,
-            )?;
+            let fits = usize::from(gives_bytes || k == hidden);
+            length("hidden layers with ReLU and a factor", fits, 1)?;
         }
-        let weights = layers.iter().filter(|layer| !layer.is_sum()).count();
+        let weights = model.layers.iter().filter(|layer| !layer.is_sum()).count();
         range("layers of the model", weights, 1, MAX_LAYERS)?;
-        Ok(Self { file, layers, task, scales })
-    }
-
-    /// Bytes in one input row.
-    #[must_use]
-    pub fn inputs(&self) -> usize {
-        self.layers.first().map_or(0, |layer| layer.head.inputs)
-    }
-
-    /// Numbers in one prediction.
-    #[must_use]
-    pub fn outputs(&self) -> usize {
-        self.layers.last().map_or(0, |layer| layer.head.outputs)
-    }
-
-    /// What the model was trained for; none where the file does not say.
-    #[must_use]
-    pub fn task(&self) -> Option<Task> {
-        self.task
+        Ok(model)
     }
 
     /// What the integers stand for.
@@ -87,15 +54,6 @@ impl<R: ReadNorFlash> QuantisedModel<R> {
         hidden.map(|layer| layer.head.outputs).max().unwrap_or(0)
     }
 
-    /// Checks the checksum once more.
-    ///
-    /// # Errors
-    /// [`Error::Format`] with both if the file is no longer what it was, [`Error::Budget`] for a
-    /// buffer that is too short, [`Error::Source`] if the flash cannot be read.
-    pub fn check(&mut self, buffer: &mut [u32]) -> Result<(), R::Error> {
-        self.file.check(buffer)
-    }
-
     /// Predicts one row: `x[inputs]`, `scratch[scratch_len]` or longer, `out[outputs]`; `buffer` as
     /// for [`open`](Self::open).
     ///
@@ -112,9 +70,7 @@ impl<R: ReadNorFlash> QuantisedModel<R> {
         out: &mut [i32],
     ) -> Result<(), R::Error> {
         let given = Lengths { row: x.len(), out: out.len(), scratch: scratch.len() };
-        let needed =
-            Lengths { row: self.inputs(), out: self.outputs(), scratch: self.scratch_len() };
-        check_call(&given, &needed, buffer)?;
+        self.check_call(&given, self.scratch_len(), buffer)?;
         let (sums, bytes) = scratch.split_at_mut_checked(self.widest()).unwrap_or_default();
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(bytes);
         let last = self.layers.len() - 1;
@@ -144,20 +100,6 @@ impl<R: ReadNorFlash> QuantisedModel<R> {
         self.predict(x, buffer, scratch, out)?;
         Ok(class(out, self.scales.threshold))
     }
-
-    /// Gives the flash back.
-    pub fn release(self) -> R {
-        self.file.release()
-    }
-}
-
-/// Where the factors of a layer are, and their bytes.
-fn factors(layer: &Layer) -> Place {
-    Place { at: layer.at, len: 4 * layer.head.factors }
-}
-
-fn biases(layer: &Layer) -> Place {
-    Place { at: layer.at + 4 * layer.head.factors, len: 4 * layer.head.biases }
 }
 
 /// `sums = b + W x`, or the sum with signs.
@@ -179,7 +121,7 @@ fn accumulate<R: ReadNorFlash>(
         sums.fill(total);
         return Ok(());
     }
-    let mut array = Array::new(biases(layer), buffer);
+    let mut array = Array::new(layer.biases(), buffer);
     if layer.head.biases > 0 {
         sums.iter_mut().try_for_each(|sum| array.next(file).map(|bias| *sum = bias))?;
     }
@@ -200,7 +142,7 @@ fn rescale<R: ReadNorFlash>(
     sums: &mut [i32],
     bytes: &mut [u8],
 ) -> Result<(), R::Error> {
-    let mut array = Array::new(factors(layer), buffer);
+    let mut array = Array::new(layer.factors(), buffer);
     let (mut bytes, mut factor) = (bytes.iter_mut(), None);
     for (k, sum) in sums.iter_mut().enumerate() {
         if k < layer.head.factors {
@@ -229,12 +171,12 @@ fn check<R: ReadNorFlash>(
         return signs(file, layer, buffer, |_, _| Ok(()));
     }
     range("outputs asked for", head.requested, head.outputs, u32::MAX as usize)?;
-    let mut array = Array::new(factors(layer), buffer);
+    let mut array = Array::new(layer.factors(), buffer);
     for _ in 0..head.factors {
         Rescale::of(array.next(file)?).map_err(Error::widen)?;
     }
     let (mut array, most) =
-        (Array::new(biases(layer), buffer), quantised::Layer::most_bias(head.inputs));
+        (Array::new(layer.biases(), buffer), quantised::Layer::most_bias(head.inputs));
     for _ in 0..head.biases {
         let bias: i32 = array.next(file)?;
         range("bias of a layer", bias.unsigned_abs() as usize, 0, most as usize)?;

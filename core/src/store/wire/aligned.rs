@@ -4,14 +4,7 @@ use super::{Task, View, encode};
 use crate::network::net::Network;
 use crate::{Error, Result};
 
-/// A value at an address that is a multiple of 4.
-///
-/// ```
-/// use tamis::store::wire::Aligned;
-///
-/// static BYTES: &Aligned<[u8]> = &Aligned(*b"any bytes");
-/// assert_eq!(BYTES.0.as_ptr().addr() % 4, 0);
-/// ```
+/// A value at an address that is a multiple of 4: `static BYTES: &Aligned<[u8]> = &Aligned(*b"…");`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C, align(4))]
 pub struct Aligned<T: ?Sized>(

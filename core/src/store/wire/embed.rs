@@ -1,94 +1,69 @@
 //! Models that the compiler reads: [`embed_model!`](crate::embed_model) and
 //! [`embed_quantised!`](crate::embed_quantised).
 //!
-//! A file is checked and taken apart while the program is built: its arrays become arrays of
-//! numbers, its layers a [`model::Chain`] or [`quantised::Chain`] in a `static`, and neither the
-//! file nor a check is linked. What is public here is for these macros.
+//! A file is checked and taken apart while the program is built: its arrays become an array of
+//! words, its layers a [`model::Chain`] or [`quantised::Chain`] in a `static`, and neither the file
+//! nor a check is linked. What is public here is for these macros.
 
+use super::TAG_SUM;
 use super::head::Head;
 use super::integers::scales;
-use super::layer::{RawLayer, Walk};
+use super::layer::Walk;
 use super::reader::head;
-use super::{TAG_CSR, TAG_DENSE, TAG_MASK, TAG_SUM, TAG_WINDOWS};
+use super::{TAG_CSR, TAG_DENSE, TAG_MASK, TAG_WINDOWS};
 use crate::base::error::{length, tri};
 use crate::infer::model::{self, Activation, Sum};
 use crate::infer::quantised::{self, Scales, Weights};
 use crate::{Error, Result};
-
-/// What the numbers of an array are.
-#[derive(Clone, Copy)]
-enum Kind {
-    Byte,
-    Weight,
-    Column,
-    Word,
-    Bias,
-    Float,
-    Pair,
-}
-
-/// The arrays of a layer, in the order in which pools hold them.
-type Arrays<'a> = [(Kind, &'a [u8]); 5];
+use bytemuck::{AnyBitPattern, must_cast_slice};
 
 /// The layers of a file, one by one.
 struct Layers<'a> {
     walk: Walk<'a>,
-    is_integers: bool,
-    ended: bool,
+    inputs: usize,
+    outputs: usize,
+    /// Of a model of integers.
+    scales: Option<Scales>,
+    has_sum: bool,
 }
 
 impl<'a> Layers<'a> {
     const fn new(file: &'a [u8], is_integers: bool) -> Result<Self> {
-        let (mut reader, ..) = tri!(head(file));
-        if is_integers {
-            tri!(scales(&mut reader));
-        }
-        Ok(Self { walk: Walk::new(reader), is_integers, ended: false })
+        let (mut reader, inputs, outputs) = tri!(head(file));
+        let scales = if is_integers { Some(tri!(scales(&mut reader))) } else { None };
+        let (inputs, outputs) = (inputs as usize, outputs as usize);
+        Ok(Self { walk: Walk::new(reader), inputs, outputs, scales, has_sum: false })
     }
 
-    const fn next(&mut self) -> Result<Option<RawLayer<'a>>> {
-        if !self.is_integers {
-            return self.walk.floats();
+    /// The fields of the next layer, and its arrays with their padding.
+    const fn next(&mut self) -> Result<Option<(Head, &'a [u8])>> {
+        let raw = match self.scales {
+            Some(_) => tri!(self.walk.integers(self.has_sum)),
+            None => tri!(self.walk.floats()),
+        };
+        let Some(raw) = raw else { return Ok(None) };
+        self.has_sum = raw.head.tag == TAG_SUM;
+        Ok(Some((raw.head, self.walk.last_bytes(raw.head.bytes()))))
+    }
+
+    /// Checks the numbers that all layers together take and give, and the task.
+    const fn end(&self, inputs: usize, outputs: usize) -> Result<()> {
+        tri!(length("inputs of the model", inputs, self.inputs));
+        tri!(length("outputs of the model", outputs, self.outputs));
+        match self.walk.task {
+            Some(task) => task.check(outputs),
+            None => Ok(()),
         }
-        let layer = tri!(self.walk.integers(self.ended));
-        self.ended = matches!(&layer, Some(raw) if raw.head.tag == TAG_SUM);
-        Ok(layer)
     }
 }
 
-const fn arrays<'a>(raw: &RawLayer<'a>) -> Arrays<'a> {
-    const NONE: (Kind, &[u8]) = (Kind::Byte, &[]);
-    let [a, b, c] = raw.arrays;
-    let [a, b, c] = match raw.head.tag {
-        TAG_CSR => [(Kind::Column, a), (Kind::Column, b), (Kind::Float, c)],
-        TAG_WINDOWS => [(Kind::Byte, a), (Kind::Byte, b), (Kind::Float, c)],
-        TAG_SUM => [(Kind::Word, a), NONE, NONE],
-        TAG_DENSE => [(Kind::Weight, a), NONE, NONE],
-        TAG_MASK => [(Kind::Word, a), (Kind::Weight, b), NONE],
-        _ => [(Kind::Byte, a), (Kind::Pair, b), NONE],
-    };
-    [(Kind::Word, raw.rescale), (Kind::Bias, raw.bias), a, b, c]
-}
-
-/// How many layers a file has, without the sum of one of integers, and numbers of each kind.
+/// How many layers a file has, without the sum of one of integers, and words of their arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lengths {
     /// Layers.
     pub layers: usize,
-    /// Counts and indices of `u8`.
-    pub bytes: usize,
-    /// Weights of `i8`.
-    pub weights: usize,
-    /// Columns and counts of `u16`.
-    pub columns: usize,
-    /// Factors, bits and signs of `u32`.
+    /// Words of all arrays.
     pub words: usize,
-    /// Biases of `i32`.
-    pub biases: usize,
-    /// Weights of `f32`.
-    pub floats: usize,
-    /// Pairs of an index and a weight.
-    pub pairs: usize,
 }
 
 impl Lengths {
@@ -99,216 +74,136 @@ impl Lengths {
     /// [`QuantisedView::parse`](super::QuantisedView::parse) where the structure of the file is
     /// wrong.
     pub const fn of(file: &[u8], integers: bool) -> Result<Self> {
-        let (layers, bytes, weights, columns, words) = (0, 0, 0, 0, 0);
-        let mut all =
-            Self { layers, bytes, weights, columns, words, biases: 0, floats: 0, pairs: 0 };
+        let mut all = Self { layers: 0, words: 0 };
         let mut left = tri!(Layers::new(file, integers));
-        while let Some(layer) = tri!(left.next()) {
-            all.layers += !(integers && layer.head.tag == TAG_SUM) as usize;
-            let arrays = arrays(&layer);
-            let mut arrays: &[(Kind, &[u8])] = &arrays;
-            while let [(kind, bytes), behind @ ..] = arrays {
-                match kind {
-                    Kind::Byte => all.bytes += bytes.len(),
-                    Kind::Weight => all.weights += bytes.len(),
-                    Kind::Column => all.columns += bytes.len() / 2,
-                    Kind::Word => all.words += bytes.len() / 4,
-                    Kind::Bias => all.biases += bytes.len() / 4,
-                    Kind::Float => all.floats += bytes.len() / 4,
-                    Kind::Pair => all.pairs += bytes.len() / 2,
-                }
-                arrays = behind;
-            }
+        while let Some((head, arrays)) = tri!(left.next()) {
+            all.layers += !(integers && head.tag == TAG_SUM) as usize;
+            all.words += arrays.len() / 4;
         }
         Ok(all)
     }
 }
 
-/// All numbers of one kind, layer after layer.
-macro_rules! pool {
-    ($(#[$doc:meta] $name:ident: $type:ty = $zero:expr, $kind:ident, $number:expr;)*) => {
-        $(
-            #[$doc]
-            ///
-            /// # Errors
-            /// As [`Lengths::of`].
-            pub const fn $name<const N: usize>(file: &[u8], integers: bool) -> Result<[$type; N]> {
-                let mut numbers: [$type; N] = [$zero; N];
-                let mut slots: &mut [$type] = &mut numbers;
-                let mut left = tri!(Layers::new(file, integers));
-                while let Some(layer) = tri!(left.next()) {
-                    let arrays = arrays(&layer);
-                    let mut arrays: &[(Kind, &[u8])] = &arrays;
-                    while let [(kind, bytes), behind @ ..] = arrays {
-                        let mut bytes = if matches!(kind, Kind::$kind) { *bytes } else { &[] };
-                        while let Some((number, more)) = bytes.split_first_chunk()
-                            && let [slot, others @ ..] = slots
-                        {
-                            *slot = $number(*number);
-                            (bytes, slots) = (more, others);
-                        }
-                        arrays = behind;
-                    }
-                }
-                Ok(numbers)
-            }
-        )*
-    };
-}
-pool! {
-    /// Counts and indices.
-    bytes: u8 = 0, Byte, u8::from_le_bytes;
-    /// Weights of integers.
-    weights: i8 = 0, Weight, i8::from_le_bytes;
-    /// Columns and counts.
-    columns: u16 = 0, Column, u16::from_le_bytes;
-    /// Factors, bits and signs.
-    words: u32 = 0, Word, u32::from_le_bytes;
-    /// Biases.
-    biases: i32 = 0, Bias, i32::from_le_bytes;
-    /// Weights of floats.
-    floats: f32 = 0.0, Float, f32::from_le_bytes;
-    /// Pairs of an index and a weight.
-    pairs: [u8; 2] = [0; 2], Pair, pair;
+/// All arrays, layer after layer, each from a whole word on.
+///
+/// # Errors
+/// As [`Lengths::of`].
+pub const fn words<const N: usize>(file: &[u8], integers: bool) -> Result<[u32; N]> {
+    let mut words = [0; N];
+    let mut slots = words.as_mut_slice();
+    let mut left = tri!(Layers::new(file, integers));
+    while let Some((_, mut arrays)) = tri!(left.next()) {
+        while let Some((word, behind)) = arrays.split_first_chunk()
+            && let [slot, others @ ..] = slots
+        {
+            *slot = u32::from_le_bytes(*word);
+            (arrays, slots) = (behind, others);
+        }
+    }
+    Ok(words)
 }
 
-const fn pair(bytes: [u8; 2]) -> [u8; 2] {
-    bytes
+/// The next array, of so many bytes.
+const fn take<'a, T: AnyBitPattern>(words: &mut &'a [u32], bytes: usize) -> Result<&'a [T]> {
+    if let Some((array, behind)) = words.split_at_checked(bytes.div_ceil(4))
+        && let Some((array, _)) = must_cast_slice(array).split_at_checked(bytes / size_of::<T>())
+    {
+        *words = behind;
+        return Ok(array);
+    }
+    Err(SHORT)
 }
 
-/// Numbers that no layer has taken yet.
-#[derive(Debug, Clone, Copy)]
-pub struct Pools<'a> {
-    /// Of [`bytes`].
-    pub bytes: &'a [u8],
-    /// Of [`weights`].
-    pub weights: &'a [i8],
-    /// Of [`columns`].
-    pub columns: &'a [u16],
-    /// Of [`words`].
-    pub words: &'a [u32],
-    /// Of [`biases`].
-    pub biases: &'a [i32],
-    /// Of [`floats`].
-    pub floats: &'a [f32],
-    /// Of [`pairs`].
-    pub pairs: &'a [[u8; 2]],
-}
+const SHORT: Error = Error::Length { what: "words of a file", expected: 0, got: 0 };
 
-/// The next numbers of a pool, as many as the array of a file has.
-macro_rules! take {
-    ($pool:expr, $array:expr, $size:literal) => {{
-        let Some((taken, behind)) = $pool.split_at_checked($array.len() / $size) else {
-            return Err(SHORT);
-        };
-        $pool = behind;
-        taken
-    }};
-}
-const SHORT: Error = Error::Length { what: "numbers of a pool", expected: 0, got: 0 };
-
-/// The layers of a model of floats.
+/// The layers of a model of floats on its [`words`].
 ///
 /// # Errors
 /// Those of [`View::parse`](super::View::parse) but for the address, and [`Error::Length`] where
-/// the pools are not those of the file.
+/// the words are not those of the file.
 pub const fn model<'a, const N: usize>(
     file: &[u8],
-    pools: Pools<'a>,
+    mut words: &'a [u32],
 ) -> Result<[model::Layer<'a>; N]> {
-    const FIRST: Result<Sum<'static>> = Sum::new(0, &[]);
-    let (_, inputs, outputs) = tri!(head(file));
-    let mut layers = [model::Layer::Sum(tri!(FIRST)); N];
-    let (mut pools, mut slots) = (pools, layers.as_mut_slice());
+    const EMPTY: Result<Sum<'static>> = Sum::new(0, &[]);
+    let mut layers = [model::Layer::Sum(tri!(EMPTY)); N];
+    let mut slots = layers.as_mut_slice();
     let mut left = tri!(Layers::new(file, false));
-    while let Some(layer) = tri!(left.next()) {
+    while let Some((head, _)) = tri!(left.next()) {
         let [slot, behind @ ..] = slots else { return Err(SHORT) };
-        *slot = tri!(float_layer(&layer, &mut pools));
+        *slot = tri!(float_layer(&head, &mut words));
         slots = behind;
     }
     let chain: model::Chain<'_> = tri!(model::Chain::new(&layers));
-    tri!(length("inputs of the model", chain.inputs(), inputs as usize));
-    tri!(length("outputs of the model", chain.outputs(), outputs as usize));
-    if let Some(task) = left.walk.task {
-        tri!(task.check(outputs as usize));
-    }
+    tri!(left.end(chain.inputs(), chain.outputs()));
     Ok(layers)
 }
 
-const fn float_layer<'a>(raw: &RawLayer<'_>, pools: &mut Pools<'a>) -> Result<model::Layer<'a>> {
-    let Head { inputs, outputs, activation, requested, .. } = raw.head;
-    let [a, b, c] = raw.arrays;
-    match raw.head.tag {
+const fn float_layer<'a>(head: &Head, words: &mut &'a [u32]) -> Result<model::Layer<'a>> {
+    let Head { inputs, outputs, activation, requested, arrays: [a, b, c], .. } = *head;
+    match head.tag {
         TAG_CSR => {
-            let (counts, columns) = (take!(pools.columns, a, 2), take!(pools.columns, b, 2));
-            let values = take!(pools.floats, c, 4);
+            let (counts, columns) = (tri!(take(words, a)), tri!(take(words, b)));
+            let values = tri!(take(words, c));
             let csr = tri!(model::Csr::new(inputs, counts, columns, values, activation));
             Ok(model::Layer::Csr(tri!(csr.with_requested(requested))))
         }
         TAG_WINDOWS => {
-            let (counts, indices) = (take!(pools.bytes, a, 1), take!(pools.bytes, b, 1));
-            let values = take!(pools.floats, c, 4);
+            let (counts, indices) = (tri!(take(words, a)), tri!(take(words, b)));
+            let values = tri!(take(words, c));
             let blocks =
                 tri!(model::Blocks::new(inputs, outputs, counts, indices, values, activation));
             Ok(model::Layer::Blocks(tri!(blocks.with_requested(requested))))
         }
-        _ => Ok(model::Layer::Sum(tri!(Sum::new(inputs, take!(pools.words, a, 4))))),
+        _ => Ok(model::Layer::Sum(tri!(Sum::new(inputs, tri!(take(words, a)))))),
     }
 }
 
-/// The layers of a model of integers, the sum behind them, and what the integers stand for.
+/// The layers of a model of integers on its [`words`], the sum behind them, and what the integers
+/// stand for.
 ///
 /// # Errors
 /// Those of [`QuantisedView::parse`](super::QuantisedView::parse) but for the address, and
-/// [`Error::Length`] where the pools are not those of the file.
+/// [`Error::Length`] where the words are not those of the file.
 pub const fn quantised<'a, const N: usize>(
     file: &[u8],
-    pools: Pools<'a>,
+    mut words: &'a [u32],
 ) -> Result<([quantised::Layer<'a>; N], Option<Sum<'a>>, Scales)> {
     const EMPTY: Result<quantised::Dense<'static>> = quantised::Dense::new(0, 0, &[]);
-    let (mut reader, inputs, outputs) = tri!(head(file));
-    let scales = tri!(scales(&mut reader));
-    let empty =
-        tri!(quantised::Layer::new(Weights::Dense(tri!(EMPTY)), &[], &[], Activation::Identity));
+    let empty = Weights::Dense(tri!(EMPTY));
+    let empty = tri!(quantised::Layer::new(empty, &[], &[], Activation::Identity));
     let (mut layers, mut sum) = ([empty; N], None);
-    let (mut pools, mut slots) = (pools, layers.as_mut_slice());
+    let mut slots = layers.as_mut_slice();
     let mut left = tri!(Layers::new(file, true));
-    while let Some(layer) = tri!(left.next()) {
-        if layer.head.tag == TAG_SUM {
-            let signs = take!(pools.words, layer.arrays[0], 4);
-            sum = Some(tri!(Sum::new(layer.head.inputs, signs)));
+    while let Some((head, _)) = tri!(left.next()) {
+        if head.tag == TAG_SUM {
+            sum = Some(tri!(Sum::new(head.inputs, tri!(take(&mut words, head.arrays[0])))));
             continue;
         }
         let [slot, behind @ ..] = slots else { return Err(SHORT) };
-        *slot = tri!(integer_layer(&layer, &mut pools));
+        *slot = tri!(integer_layer(&head, &mut words));
         slots = behind;
     }
+    let Some(scales) = left.scales else { return Err(SHORT) };
     let chain: quantised::Chain<'_> = tri!(quantised::Chain::new(&layers, sum, scales));
-    tri!(length("inputs of the model", chain.inputs(), inputs as usize));
-    tri!(length("outputs of the model", chain.outputs(), outputs as usize));
-    if let Some(task) = left.walk.task {
-        tri!(task.check(outputs as usize));
-    }
+    tri!(left.end(chain.inputs(), chain.outputs()));
     Ok((layers, sum, scales))
 }
 
-const fn integer_layer<'a>(
-    raw: &RawLayer<'_>,
-    pools: &mut Pools<'a>,
-) -> Result<quantised::Layer<'a>> {
-    let Head { inputs, outputs, nonzeros, activation, requested, .. } = raw.head;
-    let [a, b, _] = raw.arrays;
-    let (rescale, bias) = (take!(pools.words, raw.rescale, 4), take!(pools.biases, raw.bias, 4));
-    let weights = match raw.head.tag {
+const fn integer_layer<'a>(head: &Head, words: &mut &'a [u32]) -> Result<quantised::Layer<'a>> {
+    let Head { inputs, outputs, nonzeros, activation, requested, arrays: [a, b, _], .. } = *head;
+    let rescale = tri!(take(words, 4 * head.factors));
+    let bias = tri!(take(words, 4 * head.biases));
+    let weights = match head.tag {
         TAG_DENSE => {
-            Weights::Dense(tri!(quantised::Dense::new(inputs, outputs, take!(pools.weights, a, 1))))
+            Weights::Dense(tri!(quantised::Dense::new(inputs, outputs, tri!(take(words, a)))))
         }
         TAG_MASK => {
-            let (bits, values) = (take!(pools.words, a, 4), take!(pools.weights, b, 1));
+            let (bits, values) = (tri!(take(words, a)), tri!(take(words, b)));
             Weights::Mask(tri!(quantised::Mask::new(inputs, outputs, bits, values)))
         }
         _ => {
-            let (counts, pairs) = (take!(pools.bytes, a, 1), take!(pools.pairs, b, 2));
+            let (counts, pairs) = (tri!(take(words, a)), tri!(take(words, b)));
             Weights::Blocks(tri!(quantised::Blocks::new(inputs, outputs, counts, pairs)))
         }
     };
@@ -328,45 +223,17 @@ macro_rules! embedded {
     };
 }
 
-/// The pools of a file.
+/// The words of a file.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! embedded_pools {
+macro_rules! embedded_words {
     ($file:ident, $integers:literal) => {
         #[allow(long_running_const_eval)]
         const LENGTHS: $crate::store::wire::embed::Lengths =
             $crate::embedded!($crate::store::wire::embed::Lengths::of($file, $integers));
         #[allow(long_running_const_eval)]
-        static BYTES: [u8; LENGTHS.bytes] =
-            $crate::embedded!($crate::store::wire::embed::bytes($file, $integers));
-        #[allow(long_running_const_eval)]
-        static WEIGHTS: [i8; LENGTHS.weights] =
-            $crate::embedded!($crate::store::wire::embed::weights($file, $integers));
-        #[allow(long_running_const_eval)]
-        static COLUMNS: [u16; LENGTHS.columns] =
-            $crate::embedded!($crate::store::wire::embed::columns($file, $integers));
-        #[allow(long_running_const_eval)]
         static WORDS: [u32; LENGTHS.words] =
             $crate::embedded!($crate::store::wire::embed::words($file, $integers));
-        #[allow(long_running_const_eval)]
-        static BIASES: [i32; LENGTHS.biases] =
-            $crate::embedded!($crate::store::wire::embed::biases($file, $integers));
-        #[allow(long_running_const_eval)]
-        static FLOATS: [f32; LENGTHS.floats] =
-            $crate::embedded!($crate::store::wire::embed::floats($file, $integers));
-        #[allow(long_running_const_eval)]
-        static PAIRS: [[u8; 2]; LENGTHS.pairs] =
-            $crate::embedded!($crate::store::wire::embed::pairs($file, $integers));
-        const POOLS: $crate::store::wire::embed::Pools<'static> =
-            $crate::store::wire::embed::Pools {
-                bytes: &BYTES,
-                weights: &WEIGHTS,
-                columns: &COLUMNS,
-                words: &WORDS,
-                biases: &BIASES,
-                floats: &FLOATS,
-                pairs: &PAIRS,
-            };
     };
 }
 
@@ -394,10 +261,10 @@ macro_rules! embedded_pools {
 macro_rules! embed_model {
     ($path:expr $(,)?) => {{
         const FILE: &[u8] = include_bytes!($path);
-        $crate::embedded_pools!(FILE, false);
+        $crate::embedded_words!(FILE, false);
         #[allow(long_running_const_eval)]
         const LAYERS: [$crate::infer::model::Layer<'static>; LENGTHS.layers] =
-            $crate::embedded!($crate::store::wire::embed::model(FILE, POOLS));
+            $crate::embedded!($crate::store::wire::embed::model(FILE, &WORDS));
         static MODEL: $crate::infer::model::Chain<
             'static,
             { $crate::infer::model::Chain::kernels(&LAYERS) },
@@ -430,13 +297,13 @@ macro_rules! embed_model {
 macro_rules! embed_quantised {
     ($path:expr $(,)?) => {{
         const FILE: &[u8] = include_bytes!($path);
-        $crate::embedded_pools!(FILE, true);
+        $crate::embedded_words!(FILE, true);
         #[allow(long_running_const_eval)]
         const PARTS: (
             [$crate::infer::quantised::Layer<'static>; LENGTHS.layers],
             Option<$crate::infer::model::Sum<'static>>,
             $crate::infer::quantised::Scales,
-        ) = $crate::embedded!($crate::store::wire::embed::quantised(FILE, POOLS));
+        ) = $crate::embedded!($crate::store::wire::embed::quantised(FILE, &WORDS));
         static MODEL: $crate::infer::quantised::Chain<
             'static,
             { $crate::infer::quantised::Chain::kernels(&PARTS.0) },

@@ -1,8 +1,8 @@
 //! The fields of a layer before its arrays, and how long those are.
 
-use super::reader::{Reader, activation, expect, removed};
-use super::{TAG_BLOCKS, TAG_DENSE, TAG_MASK, TAG_SUM, TAG_WINDOWS};
-use crate::base::error::{range, tri};
+use super::reader::{Reader, activation, removed};
+use super::{CSR_HEADER, SECTION, TAG_BLOCKS, TAG_DENSE, TAG_MASK, TAG_SUM, TAG_WINDOWS, padded};
+use crate::base::error::{expect, range, tri};
 use crate::infer::model::{Activation, MAX_INPUTS, MAX_OUTPUTS, windows};
 use crate::{Error, Result};
 
@@ -28,11 +28,7 @@ impl Head {
         let [inputs, outputs, nonzeros, requested] = tri!(p.words());
         let activation = tri!(activation(p));
         tri!(expect("reserved", p.at, 0, tri!(p.u16()) as u32));
-        let [counts, columns] = match tag {
-            TAG_WINDOWS => [outputs.saturating_mul(windows(inputs)), nonzeros],
-            _ => [outputs.saturating_mul(2), nonzeros.saturating_mul(2)],
-        };
-        let arrays = [counts, columns, nonzeros.saturating_mul(4)];
+        let arrays = float_arrays(tag, inputs, outputs, nonzeros);
         let (factors, biases) = (0, 0);
         Ok(Self { tag, inputs, outputs, nonzeros, requested, activation, factors, biases, arrays })
     }
@@ -85,6 +81,44 @@ impl Head {
         let arrays = [first, second, 0];
         Ok(Self { tag, inputs, outputs, nonzeros, requested, activation, factors, biases, arrays })
     }
+
+    /// Bytes of all arrays with their padding.
+    pub(crate) const fn bytes(&self) -> usize {
+        let words = self.factors.saturating_add(self.biases).saturating_mul(4);
+        let [a, b, c] = self.arrays;
+        words.saturating_add(padded(a)).saturating_add(padded(b)).saturating_add(padded(c))
+    }
+
+    /// Where array `k` starts, less where the arrays start.
+    #[cfg(feature = "embedded-storage")]
+    pub(crate) fn start(&self, k: usize) -> usize {
+        let before = self.arrays.iter().take(k).map(|&len| padded(len)).sum::<usize>();
+        4 * (self.factors + self.biases) + before
+    }
+}
+
+/// Bytes of the arrays of a layer of floats, in the order of the specification.
+#[inline(always)]
+pub(super) const fn float_arrays(
+    tag: u16,
+    inputs: usize,
+    outputs: usize,
+    nonzeros: usize,
+) -> [usize; 3] {
+    let [counts, columns] = match tag {
+        TAG_WINDOWS => [outputs.saturating_mul(windows(inputs)), nonzeros],
+        _ => [outputs.saturating_mul(2), nonzeros.saturating_mul(2)],
+    };
+    [counts, columns, nonzeros.saturating_mul(4)]
+}
+
+/// Bytes of a layer of floats with this tag, its section header included.
+pub(super) const fn float_len(tag: u16, inputs: usize, outputs: usize, nonzeros: usize) -> usize {
+    let [counts, columns, values] = float_arrays(tag, inputs, outputs, nonzeros);
+    (SECTION + CSR_HEADER)
+        .saturating_add(padded(counts))
+        .saturating_add(padded(columns))
+        .saturating_add(values)
 }
 
 /// Bytes of the arrays of a layer of integers, in the order of the specification.

@@ -4,131 +4,48 @@
 //! task.
 
 use super::layer::Walk;
-use super::reader::{Reader, encoded, expect};
+use super::read::{QuantisedView, Readable};
+use super::reader::Reader;
 use super::recode::{self, Choice};
 use super::write::Writer;
-use super::{
-    HEADER, INT_HEADER, SCALES, SECTION, TAG_BLOCKS, TAG_DENSE, TAG_MASK, TAG_SCALES, TAG_SUM,
-    Task, sum_len,
-};
+use super::{HEADER, INT_HEADER, SCALES, SECTION, TAG_SCALES, TAG_SUM, Task, sum_len};
 #[cfg(doc)]
 use crate::Error;
 use crate::Result;
-use crate::base::error::tri;
+use crate::base::error::{expect, tri};
 use crate::infer::model::Activation;
 use crate::infer::price::Shape;
-use crate::infer::quantised::{Encoding, Layer, Model, Scales};
+use crate::infer::quantised::{Layer, Model, Scales};
 
-/// A model of integers, the task it was trained for, and the sections behind it that this version
-/// does not know.
-///
-/// ```
-/// use tamis::infer::model::Activation;
-/// use tamis::infer::quantised::{Dense, Layer, Model, Scales, Weights};
-/// use tamis::store::wire::{Aligned, Choice, QuantisedView};
-///
-/// // y = 100 x_0 - 50 x_2
-/// let weights = Weights::Dense(Dense::new(3, 1, &[100, 0, -50])?);
-/// let layer = Layer::new(weights, &[], &[], Activation::Identity)?;
-/// let view = QuantisedView::new(Model::new(&[layer], None, Scales::new(1.0, 0.01, 0, 0)?)?);
-///
-/// let mut bytes = Aligned([0; 96]);
-/// let len = view.encode(Choice::Smallest, &mut bytes.0)?;
-/// assert_eq!(len, view.encoded_len(Choice::Smallest));
-/// let read = QuantisedView::parse(&bytes.0[..len])?;
-/// let mut y = [0];
-/// read.model().predict(&[2, 9, 1], &mut [], &mut y)?;
-/// assert_eq!(y, [150]);
-/// # Ok::<(), tamis::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct QuantisedView<'a> {
-    model: Model<'a>,
-    task: Option<Task>,
-    extra: &'a [u8],
-}
-
-impl<'a> QuantisedView<'a> {
-    /// A model to write, with nothing behind it.
-    #[must_use]
-    pub fn new(model: Model<'a>) -> Self {
-        Self { model, task: None, extra: &[] }
+impl<'a> Readable<'a> for Model<'a> {
+    fn empty() -> Self {
+        Self::empty()
     }
 
-    /// The same with the task that the model was trained for.
-    ///
-    /// # Errors
-    /// As [`View::with_task`](super::View::with_task).
-    pub fn with_task(self, task: Task) -> Result<Self> {
-        task.check(self.model.outputs())?;
-        task.fields()?;
-        Ok(Self { task: Some(task), ..self })
+    fn ends(&self) -> [usize; 2] {
+        [self.inputs(), self.outputs()]
     }
 
-    /// Whether bytes that start with the head of a model hold one of integers; nothing else about
-    /// them is checked.
-    #[must_use]
-    pub fn is(bytes: &[u8]) -> bool {
-        bytes.get(HEADER..).and_then(|rest| rest.first_chunk()) == Some(&TAG_SCALES.to_le_bytes())
-    }
-
-    /// Reads `bytes`, exactly one model, in place, as [`View::parse`](super::View::parse) does.
-    ///
-    /// # Errors
-    /// As [`View::parse`](super::View::parse), and those of [`Layer::new`], [`Model::new`],
-    /// [`Scales::new`] and of the encodings. A model of floats is [`Error::Format`] at its first
-    /// section.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
-        let mut view = Self::new(Model::empty());
-        view.read(bytes)?;
-        Ok(view)
-    }
-
-    #[inline(never)]
-    fn read(&mut self, bytes: &'a [u8]) -> Result<()> {
-        let (reader, inputs, outputs) = encoded(bytes)?;
-        self.sections(reader)?;
-        expect("inputs of the model", 16, self.model.inputs() as u32, inputs)?;
-        expect("outputs of the model", 20, self.model.outputs() as u32, outputs)
-    }
-
-    /// What the integers stand for, the layers, the sum, the task, then what else may be skipped.
-    fn sections(&mut self, mut reader: Reader<'a>) -> Result<()> {
+    fn read(&mut self, mut reader: Reader<'a>) -> Result<(Option<Task>, &'a [u8])> {
         let scales = scales(&mut reader)?;
         let (mut walk, mut sum) = (Walk::new(reader), None);
         while let Some(raw) = walk.integers(sum.is_some())? {
             match raw.head.tag {
                 TAG_SUM => sum = Some(raw.sum()?),
-                _ => self.model.push(raw.integers()?)?,
+                _ => self.push(raw.integers()?)?,
             }
         }
-        self.model.finish(sum, scales)?;
-        self.task = walk.task;
-        if let Some(task) = self.task {
-            task.check(self.model.outputs())?;
-        }
-        self.extra = walk.extra();
-        Ok(())
+        self.finish(sum, scales)?;
+        Ok((walk.task, walk.extra()))
     }
+}
 
-    /// The model.
+impl QuantisedView<'_> {
+    /// Whether bytes that start with the head of a model hold one of integers; nothing else about
+    /// them is checked.
     #[must_use]
-    pub fn model(&self) -> &Model<'a> {
-        &self.model
-    }
-
-    /// What the model was trained for; none where the file does not say.
-    #[must_use]
-    pub fn task(&self) -> Option<Task> {
-        self.task
-    }
-
-    /// The sections behind the layers that this version does not know, as they are; they are
-    /// written back.
-    #[must_use]
-    pub fn extra(&self) -> &'a [u8] {
-        self.extra
+    pub fn is(bytes: &[u8]) -> bool {
+        bytes.get(HEADER..).and_then(|rest| rest.first_chunk()) == Some(&TAG_SCALES.to_le_bytes())
     }
 
     /// Exactly the bytes that [`encode`](Self::encode) writes.
@@ -152,13 +69,10 @@ impl<'a> QuantisedView<'a> {
         writer.header(self.model.inputs(), self.model.outputs())?;
         let scales = self.model.scales();
         writer.words([usize::from(TAG_SCALES), SCALES - SECTION])?;
-        writer.put(&scales.input().to_bits().to_le_bytes())?;
-        writer.put(&scales.output().to_bits().to_le_bytes())?;
-        writer.put(&scales.threshold.to_le_bytes())?;
-        writer.put(&[scales.zero, 0, 0, 0])?;
-        for layer in self.model.layers() {
-            write_layer(&mut writer, layer, choice)?;
-        }
+        writer.array(&[scales.input(), scales.output()])?;
+        writer.array(&[scales.threshold, scales.zero.into()])?;
+        let mut layers = self.model.layers().iter();
+        layers.try_for_each(|layer| write_layer(&mut writer, layer, choice))?;
         if let Some(sum) = self.model.sum() {
             writer.sum(sum)?;
         }
@@ -181,21 +95,14 @@ pub fn layer_len(layer: &Layer<'_>, choice: Choice) -> usize {
 fn write_layer(writer: &mut Writer<'_>, layer: &Layer<'_>, choice: Choice) -> Result<()> {
     let (weights, shape) = (layer.weights(), Shape::of(layer.weights()));
     let encoding = recode::choose(&shape, weights.encoding(), choice);
-    let tag = match encoding {
-        Encoding::Dense => TAG_DENSE,
-        Encoding::Mask => TAG_MASK,
-        Encoding::Blocks => TAG_BLOCKS,
-    };
     let factors = layer.rescale().len().min(2);
     let biases = usize::from(!layer.bias().is_empty());
-    writer.words([usize::from(tag), layer_len(layer, choice) - SECTION])?;
+    writer.words([usize::from(recode::tag(encoding)), layer_len(layer, choice) - SECTION])?;
     writer.words([weights.inputs(), weights.outputs(), weights.nonzeros(), layer.requested()])?;
-    writer.words([usize::from(layer.activation() == Activation::Relu)
-        | factors << 16
-        | biases << 24])?;
-    writer.words([0])?;
-    layer.rescale().iter().try_for_each(|factor| writer.put(&factor.to_le_bytes()))?;
-    layer.bias().iter().try_for_each(|bias| writer.put(&bias.to_le_bytes()))?;
+    let is_relu = usize::from(layer.activation() == Activation::Relu);
+    writer.words([is_relu | factors << 16 | biases << 24, 0])?;
+    writer.array(layer.rescale())?;
+    writer.array(layer.bias())?;
     recode::write(writer, weights, &shape, encoding)
 }
 

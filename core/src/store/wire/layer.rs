@@ -1,12 +1,12 @@
 //! The sections of a file, and a layer as its fields and the bytes of its arrays.
 
 use super::head::Head;
-use super::reader::{Reader, cast, expect, later, removed};
+use super::reader::{Reader, cast, later, removed};
 use super::{
     OPTIONAL, TAG_BLOCKS, TAG_CSR, TAG_DENSE, TAG_LAST_INTEGERS, TAG_MASK, TAG_SCALES, TAG_SUM,
     TAG_TASK, TAG_WINDOWS, Task,
 };
-use crate::base::error::{length, tri};
+use crate::base::error::{expect, length, tri};
 use crate::infer::model::{self, Csr, Sum};
 use crate::infer::quantised::{self, Dense, Mask, Weights};
 use crate::{Error, Result};
@@ -33,24 +33,16 @@ impl<'a> Walk<'a> {
             let (at, tag, optional, payload) = tri!(self.reader.section());
             if tag == TAG_TASK {
                 tri!(expect("flags of a task", at + 2, OPTIONAL as u32, optional as u32));
-                tri!(expect(
-                    "task, once and right behind the layers",
-                    at,
-                    self.end as u32,
-                    at as u32
-                ));
+                let what = "task, once and right behind the layers";
+                tri!(expect(what, at, self.end as u32, at as u32));
                 self.task = Some(tri!(read_task(payload)));
                 self.known = self.reader.at;
             } else if optional {
                 let known = TAG_CSR <= tag && tag <= TAG_WINDOWS;
                 tri!(expect("flags of a layer", at + 2, 0, known as u32));
             } else {
-                tri!(expect(
-                    "layer behind a section that may be skipped",
-                    at,
-                    self.end as u32,
-                    at as u32
-                ));
+                let what = "layer behind a section that may be skipped";
+                tri!(expect(what, at, self.end as u32, at as u32));
                 (self.end, self.known) = (self.reader.at, self.reader.at);
                 return Ok(Some((at, tag, payload)));
             }
@@ -88,6 +80,16 @@ impl<'a> Walk<'a> {
             _ => return Err(later("layer", at, tag)),
         };
         Ok(Some(tri!(RawLayer::read(head, payload))))
+    }
+
+    /// So many bytes at the end of the section that was read last.
+    pub(super) const fn last_bytes(&self, len: usize) -> &'a [u8] {
+        if let Some((read, _)) = self.reader.bytes.split_at_checked(self.reader.at)
+            && let Some((_, last)) = read.split_at_checked(read.len().saturating_sub(len))
+        {
+            return last;
+        }
+        &[]
     }
 
     /// The sections that this version does not know.

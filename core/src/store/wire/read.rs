@@ -2,9 +2,10 @@
 
 use super::Task;
 use super::layer::Walk;
-use super::reader::{Reader, encoded, expect};
+use super::reader::{Reader, encoded};
 use crate::Result;
-use crate::infer::model::Model;
+use crate::base::error::expect;
+use crate::infer::{model::Model, quantised};
 #[cfg(doc)]
 use crate::{
     Error,
@@ -14,16 +15,57 @@ use crate::{
 /// A model, the task it was trained for, and the sections behind it that this version does not
 /// know.
 #[derive(Debug, Clone, PartialEq)]
-pub struct View<'a> {
-    model: Model<'a>,
-    task: Option<Task>,
-    extra: &'a [u8],
+pub struct Stored<'a, M> {
+    pub(super) model: M,
+    pub(super) task: Option<Task>,
+    pub(super) extra: &'a [u8],
 }
 
-impl<'a> View<'a> {
+/// A model of floats as a file has it.
+pub type View<'a> = Stored<'a, Model<'a>>;
+
+/// A model of integers as a file has it.
+///
+/// ```
+/// use tamis::infer::model::Activation;
+/// use tamis::infer::quantised::{Dense, Layer, Model, Scales, Weights};
+/// use tamis::store::wire::{Aligned, Choice, QuantisedView};
+///
+/// // y = 100 x_0 - 50 x_2
+/// let weights = Weights::Dense(Dense::new(3, 1, &[100, 0, -50])?);
+/// let layer = Layer::new(weights, &[], &[], Activation::Identity)?;
+/// let view = QuantisedView::new(Model::new(&[layer], None, Scales::new(1.0, 0.01, 0, 0)?)?);
+///
+/// let mut bytes = Aligned([0; 96]);
+/// let len = view.encode(Choice::Smallest, &mut bytes.0)?;
+/// assert_eq!(len, view.encoded_len(Choice::Smallest));
+/// let read = QuantisedView::parse(&bytes.0[..len])?;
+/// let mut y = [0];
+/// read.model().predict(&[2, 9, 1], &mut [], &mut y)?;
+/// assert_eq!(y, [150]);
+/// # Ok::<(), tamis::Error>(())
+/// ```
+pub type QuantisedView<'a> = Stored<'a, quantised::Model<'a>>;
+
+/// A model that a file may hold.
+pub trait Readable<'a> {
+    /// No model yet.
+    fn empty() -> Self;
+
+    /// Numbers in one input row, and in one prediction.
+    fn ends(&self) -> [usize; 2];
+
+    /// Reads all layers; gives the task, and the sections that this version does not know.
+    ///
+    /// # Errors
+    /// As [`Stored::parse`].
+    fn read(&mut self, reader: Reader<'a>) -> Result<(Option<Task>, &'a [u8])>;
+}
+
+impl<'a, M: Readable<'a>> Stored<'a, M> {
     /// A model to write, with nothing behind it.
     #[must_use]
-    pub fn new(model: Model<'a>) -> Self {
+    pub fn new(model: M) -> Self {
         Self { model, task: None, extra: &[] }
     }
 
@@ -33,7 +75,8 @@ impl<'a> View<'a> {
     /// [`Error::Length`] if a binary model has not one output, [`Error::Range`] if a multiclass
     /// model has not several, [`Error::NotFinite`] for a threshold that is no number.
     pub fn with_task(self, task: Task) -> Result<Self> {
-        task.check(self.model.outputs())?;
+        let [_, outputs] = self.model.ends();
+        task.check(outputs)?;
         task.fields()?;
         Ok(Self { task: Some(task), ..self })
     }
@@ -45,12 +88,13 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`Error::Version`] for a model of a later version, [`Error::Newer`] for a layer, an
     /// activation or a task that only a later program knows, [`Error::Format`] with the byte offset
-    /// where the bytes are no model, are damaged or hold a model of integers, and
+    /// where the bytes are no model, are damaged or hold a model of the other kind, and
     /// [`Error::Length`], [`Error::Range`], [`Error::Unsorted`] or [`Error::NotFinite`] where a
-    /// layer contradicts itself, as [`Csr::new`], [`Sum::new`] and [`Model::new`] say.
+    /// layer contradicts itself, as [`Csr::new`], [`Sum::new`], [`Model::new`] and, of integers,
+    /// [`quantised::Layer::new`] and [`quantised::Model::new`] say.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
-        let mut view = Self::new(Model::empty());
+        let mut view = Self::new(M::empty());
         view.read(bytes)?;
         Ok(view)
     }
@@ -58,29 +102,18 @@ impl<'a> View<'a> {
     #[inline(never)]
     fn read(&mut self, bytes: &'a [u8]) -> Result<()> {
         let (reader, inputs, outputs) = encoded(bytes)?;
-        self.sections(reader)?;
-        expect("inputs of the model", 16, self.model.inputs() as u32, inputs)?;
-        expect("outputs of the model", 20, self.model.outputs() as u32, outputs)
-    }
-
-    /// The layers, the task, then what else may be skipped.
-    fn sections(&mut self, reader: Reader<'a>) -> Result<()> {
-        let mut walk = Walk::new(reader);
-        while let Some(raw) = walk.floats()? {
-            self.model.push(raw.floats()?)?;
-        }
-        self.model.finish()?;
-        self.task = walk.task;
+        (self.task, self.extra) = self.model.read(reader)?;
+        let [takes, gives] = self.model.ends();
         if let Some(task) = self.task {
-            task.check(self.model.outputs())?;
+            task.check(gives)?;
         }
-        self.extra = walk.extra();
-        Ok(())
+        expect("inputs of the model", 16, takes as u32, inputs)?;
+        expect("outputs of the model", 20, gives as u32, outputs)
     }
 
     /// The model.
     #[must_use]
-    pub fn model(&self) -> &Model<'a> {
+    pub fn model(&self) -> &M {
         &self.model
     }
 
@@ -95,5 +128,24 @@ impl<'a> View<'a> {
     #[must_use]
     pub fn extra(&self) -> &'a [u8] {
         self.extra
+    }
+}
+
+impl<'a> Readable<'a> for Model<'a> {
+    fn empty() -> Self {
+        Self::empty()
+    }
+
+    fn ends(&self) -> [usize; 2] {
+        [self.inputs(), self.outputs()]
+    }
+
+    fn read(&mut self, reader: Reader<'a>) -> Result<(Option<Task>, &'a [u8])> {
+        let mut walk = Walk::new(reader);
+        while let Some(raw) = walk.floats()? {
+            self.push(raw.floats()?)?;
+        }
+        self.finish()?;
+        Ok((walk.task, walk.extra()))
     }
 }

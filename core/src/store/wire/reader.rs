@@ -1,7 +1,7 @@
 //! Fields of a file, read forward, and the header that it starts with.
 
 use super::{HEADER, MAGIC, OPTIONAL, SECTION, VERSION, checksum, padding};
-use crate::base::error::tri;
+use crate::base::error::{expect, tri};
 use crate::infer::model::Activation;
 use crate::{Error, Result};
 use bytemuck::AnyBitPattern;
@@ -9,7 +9,7 @@ use bytemuck::AnyBitPattern;
 /// Reads forward; `at` is the offset from the start of the model, and `bytes` end where what
 /// is read ends.
 #[derive(Clone, Copy)]
-pub(super) struct Reader<'a> {
+pub struct Reader<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
 }
@@ -33,12 +33,8 @@ impl<'a> Reader<'a> {
             return Ok(taken);
         }
         let expected = if len > u32::MAX as usize { u32::MAX } else { len as u32 };
-        Err(Error::Format {
-            what: "bytes left for a field",
-            at: self.at,
-            expected,
-            got: left as u32,
-        })
+        let (what, got) = ("bytes left for a field", left as u32);
+        Err(Error::Format { what, at: self.at, expected, got })
     }
 
     pub(super) const fn u16(&mut self) -> Result<u16> {
@@ -162,8 +158,4 @@ pub(super) const fn activation(payload: &mut Reader<'_>) -> Result<Activation> {
         1 => Ok(Activation::Relu),
         got => Err(later("activation", at, got)),
     }
-}
-
-pub(super) const fn expect(what: &'static str, at: usize, expected: u32, got: u32) -> Result<()> {
-    if expected == got { Ok(()) } else { Err(Error::Format { what, at, expected, got }) }
 }

@@ -1,8 +1,9 @@
 //! Weights of integers from any encoding to any other: which can hold them, in how many bytes, and
 //! the bytes.
 
-use super::padding;
+use super::head::integer_arrays;
 use super::write::Writer;
+use super::{TAG_BLOCKS, TAG_DENSE, TAG_MASK, padded};
 use crate::Result;
 use crate::infer::model::{WINDOW, start, windows};
 use crate::infer::price::Shape;
@@ -26,20 +27,22 @@ pub enum Choice {
 
 /// Bytes of the weights in this encoding; none if it cannot hold them.
 pub(super) fn bytes(shape: &Shape, encoding: Encoding) -> Option<usize> {
-    let padded = |len: usize| len.saturating_add(padding(len));
-    let nonzeros = shape.nonzeros;
+    let fits = match encoding {
+        Encoding::Dense => shape.zeros == 0,
+        Encoding::Mask => true,
+        Encoding::Blocks => shape.most_run <= usize::from(u8::MAX),
+    };
+    let Shape { inputs, outputs, nonzeros, .. } = *shape;
+    let [first, second] = integer_arrays(tag(encoding), inputs, outputs, nonzeros);
+    fits.then(|| padded(first).saturating_add(padded(second)))
+}
+
+/// The tag of a layer in this encoding.
+pub(super) const fn tag(encoding: Encoding) -> u16 {
     match encoding {
-        Encoding::Dense => {
-            (shape.zeros == 0).then(|| padded(shape.outputs.saturating_mul(shape.inputs)))
-        }
-        Encoding::Mask => {
-            let bits = shape.outputs.saturating_mul(shape.inputs.div_ceil(32)).saturating_mul(4);
-            Some(bits.saturating_add(padded(nonzeros)))
-        }
-        Encoding::Blocks => (shape.most_run <= usize::from(u8::MAX)).then(|| {
-            let counts = shape.outputs.saturating_mul(windows(shape.inputs));
-            padded(counts).saturating_add(padded(nonzeros.saturating_mul(2)))
-        }),
+        Encoding::Dense => TAG_DENSE,
+        Encoding::Mask => TAG_MASK,
+        Encoding::Blocks => TAG_BLOCKS,
     }
 }
 
@@ -101,9 +104,7 @@ pub(super) fn write(
             let windows = windows(inputs);
             let inside = |window: usize| move |column: u16| usize::from(column) / WINDOW == window;
             for window in 0..windows {
-                counts(writer, weights, outputs, inside(window), |writer, count| {
-                    writer.put(&[count as u8])
-                })?;
+                counts(writer, weights, outputs, inside(window))?;
             }
             writer.pad()?;
             for window in 0..windows {
@@ -135,25 +136,24 @@ fn each<'o>(
     done
 }
 
-/// Calls `put` with the number of weights of each row whose columns `take` has.
-fn counts<'o>(
-    writer: &mut Writer<'o>,
+/// Writes the number of weights of each row whose columns `take` has.
+fn counts(
+    writer: &mut Writer<'_>,
     weights: &Weights<'_>,
     outputs: usize,
     take: impl Fn(u16) -> bool,
-    mut put: impl FnMut(&mut Writer<'o>, usize) -> Result<()>,
 ) -> Result<()> {
-    let (mut at, mut count) = (0, 0);
+    let (mut at, mut count) = (0, 0_u8);
     each(writer, weights, |writer, row, column, _| {
         while at < row {
-            put(writer, count)?;
+            writer.put(&[count])?;
             (at, count) = (at + 1, 0);
         }
-        count += usize::from(take(column));
+        count += u8::from(take(column));
         Ok(())
     })?;
     while at < outputs {
-        put(writer, count)?;
+        writer.put(&[count])?;
         (at, count) = (at + 1, 0);
     }
     Ok(())

@@ -3,16 +3,20 @@
 use super::head::Head;
 use super::integers::scales;
 use super::layer::read_task;
-use super::reader::{Reader, encoded_len, expect, later, removed};
+use super::reader::{Reader, encoded_len, later, removed};
 use super::{
     HEADER, OPTIONAL, SCALES, SECTION, TAG_BLOCKS, TAG_CSR, TAG_DENSE, TAG_LAST_INTEGERS, TAG_MASK,
-    TAG_SCALES, TAG_SUM, TAG_TASK, TAG_WINDOWS, Task, padding,
+    TAG_SCALES, TAG_SUM, TAG_TASK, TAG_WINDOWS, Task,
 };
+use crate::base::error::expect;
 use crate::infer::quantised::Scales;
 use crate::{Error, Result};
 
 /// Bytes from the start of a section that tell all of it but its arrays.
 pub(crate) const PIECE: usize = 32;
+
+const BLOCKS: &str = "layer in blocks (tamis export --format tamis --encoding blocks)";
+const ROWS: &str = "layer in rows (tamis export --format tamis --encoding rows)";
 
 /// Goes from section to section; what it needs of each is read by the caller.
 pub(crate) struct Sections {
@@ -55,13 +59,14 @@ impl Sections {
     /// The section that starts with `piece`.
     pub(crate) fn next(&mut self, piece: &[u8]) -> Result<Section> {
         let at = self.at;
-        self.read(piece).map_err(|error| match error {
-            Error::Format { what, at: place, expected, got } => {
-                Error::Format { what, at: at + place, expected, got }
+        self.read(piece).map_err(|mut error| {
+            if let Error::Format { at: place, .. }
+            | Error::Newer { at: place, .. }
+            | Error::Removed { at: place, .. } = &mut error
+            {
+                *place += at;
             }
-            Error::Newer { what, at: place, got } => Error::Newer { what, at: at + place, got },
-            Error::Removed { what, at: place, got } => Error::Removed { what, at: at + place, got },
-            other => other,
+            error
         })
     }
 
@@ -102,59 +107,24 @@ impl Sections {
             (true, TAG_DENSE..=TAG_LAST_INTEGERS) if !matches!(tag, TAG_DENSE | TAG_MASK) => {
                 return Err(removed(0, tag));
             }
-            (true, TAG_CSR..=TAG_WINDOWS) => {
-                let what = "layer in blocks (tamis export --format tamis --encoding blocks)";
-                return Err(Error::Format {
-                    what,
-                    at: 0,
-                    expected: TAG_BLOCKS.into(),
-                    got: tag.into(),
-                });
-            }
-            (false, TAG_CSR..=TAG_WINDOWS) => {
-                let what = "layer in rows (tamis export --format tamis --encoding rows)";
-                return Err(Error::Format {
-                    what,
-                    at: 0,
-                    expected: TAG_CSR.into(),
-                    got: tag.into(),
-                });
+            (is_integers, TAG_CSR..=TAG_WINDOWS) => {
+                let (what, expected) = match is_integers {
+                    true => (BLOCKS, TAG_BLOCKS.into()),
+                    false => (ROWS, TAG_CSR.into()),
+                };
+                return Err(Error::Format { what, at: 0, expected, got: tag.into() });
             }
             _ => return Err(later("layer", 0, tag)),
         };
-        expect(
-            "end of a layer",
-            fields.at,
-            fields.at.saturating_add(head.bytes()).min(u32::MAX as usize) as u32,
-            whole as u32,
-        )?;
+        let end = fields.at.saturating_add(head.bytes()).min(u32::MAX as usize);
+        expect("end of a layer", fields.at, end as u32, whole as u32)?;
         Ok(Section::Layer(head, self.at - head.bytes()))
     }
 
     /// Whether the scales are still to come, which a model of integers starts with.
     pub(crate) fn check(&self) -> Result<()> {
-        let lacks = self.is_integers && !self.has_scales;
-        expect(
-            "first section of a model of integers",
-            HEADER,
-            TAG_SCALES.into(),
-            if lacks { 0 } else { TAG_SCALES.into() },
-        )
-    }
-}
-
-impl Head {
-    /// Bytes of all arrays with their padding.
-    pub(crate) fn bytes(&self) -> usize {
-        let words = self.factors.saturating_add(self.biases).saturating_mul(4);
-        self.arrays
-            .iter()
-            .fold(words, |sum, &len| sum.saturating_add(len).saturating_add(padding(len)))
-    }
-
-    /// Where array `k` starts, less where the arrays start.
-    pub(crate) fn start(&self, k: usize) -> usize {
-        let before = self.arrays.iter().take(k).map(|&len| len + padding(len)).sum::<usize>();
-        4 * (self.factors + self.biases) + before
+        let is_there = self.has_scales || !self.is_integers;
+        let got = if is_there { TAG_SCALES.into() } else { 0 };
+        expect("first section of a model of integers", HEADER, TAG_SCALES.into(), got)
     }
 }

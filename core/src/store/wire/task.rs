@@ -1,7 +1,7 @@
 //! What the predictions of a model stand for.
 
 use super::{SECTION, TAG_TASK};
-use crate::base::error::{finite, length, range, tri};
+use crate::base::error::{expect, finite, length, range, tri};
 use crate::infer::model::MAX_INPUTS;
 use crate::{Error, Result};
 
@@ -60,14 +60,13 @@ impl Task {
     /// # Errors
     /// [`Error::NotFinite`] for a threshold that is no number.
     pub(super) fn fields(self) -> Result<[u32; 2]> {
-        match self {
-            Self::Regression => Ok([u32::from(Self::REGRESSION_KIND), 0]),
-            Self::Binary { threshold } => {
-                finite("threshold of a binary task", &[threshold])?;
-                Ok([u32::from(Self::BINARY_KIND), threshold.to_bits()])
-            }
-            Self::Multiclass => Ok([u32::from(Self::MULTICLASS_KIND), 0]),
-        }
+        let (kind, threshold) = match self {
+            Self::Regression => (Self::REGRESSION_KIND, 0.0),
+            Self::Binary { threshold } => (Self::BINARY_KIND, threshold),
+            Self::Multiclass => (Self::MULTICLASS_KIND, 0.0),
+        };
+        finite("threshold of a binary task", &[threshold])?;
+        Ok([kind.into(), threshold.to_bits()])
     }
 
     /// The task with these fields, read at byte `at`.
@@ -86,10 +85,8 @@ impl Task {
             }
             _ => return Err(Error::Newer { what: "task", at, got: kind as u32 }),
         };
-        match threshold {
-            0 => Ok(task),
-            got => Err(Error::Format { what, at: at + 4, expected: 0, got }),
-        }
+        tri!(expect(what, at + 4, 0, threshold));
+        Ok(task)
     }
 
     /// Tag and flags of the section as one number.

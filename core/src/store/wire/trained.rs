@@ -1,9 +1,10 @@
 //! What the trainer holds, written without a copy: one hidden layer, the signs of its neurons, and
 //! the task.
 
+use super::head::float_len;
 use super::task::TASK;
-use super::write::{CsrHead, Writer};
-use super::{HEADER, Task, csr_len, sum_len};
+use super::write::{FloatHead, Writer};
+use super::{HEADER, TAG_CSR, Task, sum_len};
 use crate::Result;
 use crate::base::error::{finite, range};
 use crate::infer::model::{Activation, MAX_INPUTS};
@@ -12,22 +13,19 @@ use crate::network::net::{Head, Network};
 use crate::network::weights::Weights;
 
 /// Writes a trained network, and the task it was trained for, to the start of `out`; gives the
-/// length in bytes.
-///
-/// Neurons without weights from the inputs add nothing; neither they nor their output weights are
-/// written. The model keeps `hidden`, the number of neurons that were asked for, which a trainer
-/// may have had blocks beyond.
+/// length in bytes. Neurons without weights from the inputs are not written; `hidden` is the number
+/// that was asked for.
 ///
 /// Where output weights are signs, the trainer's weights are fused with them, `w_i = v_i u_i`; the
 /// model `sum_i v_i relu(u_i x)` holds the `u_i = v_i w_i`. Otherwise the model has a second sparse
 /// layer, of which row k holds the weights to output k, in order of the neurons.
 ///
 /// # Errors
-/// [`crate::Error::Range`] for `hidden` below the neurons that have weights;
-/// [`crate::Error::Range`] for no input or more than 65536, or for a neuron or an output with more
-/// than 65535 weights; [`crate::Error::NotFinite`] for a NaN or infinite weight or threshold;
-/// [`crate::Error::Length`] or again [`crate::Error::Range`] for a task that the number of outputs
-/// does not fit; [`crate::Error::Budget`] if `out` is too short (nothing is written then).
+/// [`crate::Error::Range`] for `hidden` below the neurons that have weights, for no input or more
+/// than 65536, or for a neuron or an output with more than 65535 weights;
+/// [`crate::Error::NotFinite`] for a NaN or infinite weight or threshold; [`crate::Error::Length`]
+/// or [`crate::Error::Range`] for a task that the number of outputs does not fit;
+/// [`crate::Error::Budget`] if `out` is too short (nothing is written then).
 ///
 /// ```
 /// use tamis::{network::{net::Network, weights::Weights}, store::wire};
@@ -64,14 +62,15 @@ pub fn encode(
         }
         Head::Weights(_) => {
             hidden_layer(&mut writer, w, Signs::Positive, hidden)?;
-            writer.csr_head(&CsrHead {
+            writer.float_head(&FloatHead {
+                tag: TAG_CSR,
                 inputs: neurons,
                 outputs,
-                nonzeros: kept(network).count(),
+                nonzeros: live_outputs(network).count(),
                 requested: outputs,
                 activation: Activation::Identity,
             })?;
-            let row = |k| kept(network).filter(move |&(_, output, _)| output == k);
+            let row = |k| live_outputs(network).filter(move |&(_, output, _)| output == k);
             writer.u16s((0..outputs).map(|k| row(k).count() as u16))?;
             writer.u16s((0..outputs).flat_map(|k| row(k).map(|(neuron, _, _)| neuron as u16)))?;
             writer.f32s((0..outputs).flat_map(|k| row(k).map(|(_, _, value)| value)))?;
@@ -86,22 +85,31 @@ pub fn encode(
 /// # Errors
 /// Those of [`encode`], but for the buffer.
 pub fn trained_len(network: Network<'_>, task: Option<Task>) -> Result<usize> {
-    let (hidden, neurons) = (hidden_len(network.w())?, network.live());
+    let (w, neurons) = (network.w(), network.live());
+    range("inputs of a layer", w.inputs(), 1, MAX_INPUTS)?;
+    let most = w.blocks().map(|block| block.values().len()).max().unwrap_or(0);
+    range("weights of one neuron", most, 0, usize::from(u16::MAX))?;
+    finite("weights", w.value())?;
     let outputs = match network.head() {
         Head::Signs(_) => sum_len(neurons),
         Head::Weights(wt) => {
             range("hidden neurons with weights", neurons, 0, usize::from(u16::MAX))?;
             range("outputs", wt.inputs(), 1, MAX_INPUTS)?;
             finite("output weights", wt.value())?;
-            csr_len(wt.inputs(), kept(network).count())
+            float_len(TAG_CSR, neurons, wt.inputs(), live_outputs(network).count())
         }
     };
-    Ok(hidden.saturating_add(outputs).saturating_add(task_len(task, network.outputs())?))
+    if let Some(task) = task {
+        task.check(network.outputs())?;
+        task.fields()?;
+    }
+    let hidden = float_len(TAG_CSR, w.inputs(), neurons, w.nnz());
+    Ok((HEADER + Task::len(task)).saturating_add(hidden).saturating_add(outputs))
 }
 
 /// Output weights of neurons that have input weights: (position among these neurons, output,
 /// value).
-fn kept(net: Network<'_>) -> impl Iterator<Item = (usize, usize, f32)> + '_ {
+fn live_outputs(net: Network<'_>) -> impl Iterator<Item = (usize, usize, f32)> + '_ {
     let blocks = net.w().blocks().enumerate();
     blocks.flat_map(move |(at, block)| {
         net.wt().block(block.neuron()).entries().map(move |(output, value)| (at, output, value))
@@ -114,7 +122,8 @@ fn hidden_layer(
     signs: Signs,
     requested: usize,
 ) -> Result<()> {
-    writer.csr_head(&CsrHead {
+    writer.float_head(&FloatHead {
+        tag: TAG_CSR,
         inputs: weights.inputs(),
         outputs: weights.blocks().count(),
         nonzeros: weights.nnz(),
@@ -132,24 +141,6 @@ fn hidden_layer(
     Ok(())
 }
 
-/// Bytes of the task of a model of so many outputs, which must fit it.
-fn task_len(task: Option<Task>, outputs: usize) -> Result<usize> {
-    if let Some(task) = task {
-        task.check(outputs)?;
-        task.fields()?;
-    }
-    Ok(Task::len(task))
-}
-
-/// Bytes of the header and of the hidden layer.
-fn hidden_len(weights: Weights<'_>) -> Result<usize> {
-    range("inputs of a layer", weights.inputs(), 1, MAX_INPUTS)?;
-    let most = weights.blocks().map(|block| block.values().len()).max().unwrap_or(0);
-    range("weights of one neuron", most, 0, usize::from(u16::MAX))?;
-    finite("weights", weights.value())?;
-    Ok(head_len(weights.blocks().count(), weights.nnz()))
-}
-
 /// The most bytes that a trained hidden layer takes with its task: for the length of a buffer,
 /// before training.
 ///
@@ -160,9 +151,6 @@ fn hidden_len(weights: Weights<'_>) -> Result<usize> {
 #[must_use]
 pub const fn max_len(hidden: usize, nonzeros: usize) -> usize {
     let neurons = if hidden < nonzeros { hidden } else { nonzeros };
-    head_len(neurons, nonzeros).saturating_add(sum_len(neurons)).saturating_add(TASK)
-}
-
-const fn head_len(neurons: usize, nonzeros: usize) -> usize {
-    HEADER.saturating_add(csr_len(neurons, nonzeros))
+    let hidden = float_len(TAG_CSR, 0, neurons, nonzeros);
+    (HEADER + TASK).saturating_add(hidden).saturating_add(sum_len(neurons))
 }

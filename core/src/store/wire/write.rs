@@ -1,22 +1,22 @@
 //! A model to bytes in the caller's buffer.
 
+use super::head::float_len;
 use super::task::TASK;
 use super::{
     CHECKSUM, HEADER, MAGIC, SECTION, TAG_CSR, TAG_SUM, TAG_WINDOWS, Task, VERSION, View, checksum,
-    csr_len, padding, sum_len, windows_len,
+    padding, sum_len,
 };
 use crate::base::error::range;
 use crate::infer::model::{Activation, Layer, Model, Sum};
 use crate::{Error, Result};
+use bytemuck::NoUninit;
 
 impl View<'_> {
     /// Exactly the bytes that [`encode`](Self::encode) writes.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
-        self.model()
-            .flash_bytes()
-            .saturating_add(Task::len(self.task()))
-            .saturating_add(self.extra().len())
+        let model = self.model.flash_bytes();
+        model.saturating_add(Task::len(self.task)).saturating_add(self.extra.len())
     }
 
     /// Writes the model to the start of `out` and gives its length in bytes.
@@ -25,14 +25,11 @@ impl View<'_> {
     /// [`Error::Budget`] if `out` is shorter than [`encoded_len`](Self::encoded_len) (nothing is
     /// written then), [`Error::Range`] if the model is longer than 4 GiB.
     pub fn encode(&self, out: &mut [u8]) -> Result<usize> {
-        let model = self.model();
         let mut writer = Writer::new(out, self.encoded_len())?;
-        writer.header(model.inputs(), model.outputs())?;
-        for layer in model.layers() {
-            writer.layer(layer)?;
-        }
-        writer.task(self.task())?;
-        writer.put(self.extra())?;
+        writer.header(self.model.inputs(), self.model.outputs())?;
+        self.model.layers().iter().try_for_each(|layer| writer.layer(layer))?;
+        writer.task(self.task)?;
+        writer.put(self.extra)?;
         writer.finish()
     }
 }
@@ -49,18 +46,18 @@ impl Layer<'_> {
     /// Exactly the bytes of the encoded layer, its section header included.
     #[must_use]
     pub fn flash_bytes(&self) -> usize {
+        let len = |tag| float_len(tag, self.inputs(), self.outputs(), self.nonzeros());
         match self {
-            Layer::Csr(csr) => csr_len(csr.outputs(), csr.nonzeros()),
+            Layer::Csr(_) => len(TAG_CSR),
             Layer::Sum(sum) => sum_len(sum.inputs()),
-            Layer::Blocks(blocks) => {
-                windows_len(blocks.inputs(), blocks.outputs(), blocks.nonzeros())
-            }
+            Layer::Blocks(_) => len(TAG_WINDOWS),
         }
     }
 }
 
-/// The counts in the head of a sparse layer.
-pub(super) struct CsrHead {
+/// The fields of a layer of floats.
+pub(super) struct FloatHead {
+    pub(super) tag: u16,
     pub(super) inputs: usize,
     pub(super) outputs: usize,
     pub(super) nonzeros: usize,
@@ -102,59 +99,47 @@ impl<'o> Writer<'o> {
     }
 
     fn layer(&mut self, layer: &Layer<'_>) -> Result<()> {
+        let head = |tag, activation| FloatHead {
+            tag,
+            inputs: layer.inputs(),
+            outputs: layer.outputs(),
+            nonzeros: layer.nonzeros(),
+            requested: layer.requested(),
+            activation,
+        };
         match layer {
             Layer::Csr(csr) => {
-                self.csr_head(&CsrHead {
-                    inputs: csr.inputs(),
-                    outputs: csr.outputs(),
-                    nonzeros: csr.nonzeros(),
-                    requested: csr.requested(),
-                    activation: csr.activation(),
-                })?;
-                self.u16s(csr.counts().iter().copied())?;
-                self.u16s(csr.columns().iter().copied())?;
-                self.f32s(csr.values().iter().copied())
+                self.float_head(&head(TAG_CSR, csr.activation()))?;
+                self.array(csr.counts())?;
+                self.array(csr.columns())?;
+                self.array(csr.values())
             }
             Layer::Sum(sum) => self.sum(sum),
             Layer::Blocks(blocks) => {
-                let (inputs, outputs, nonzeros) =
-                    (blocks.inputs(), blocks.outputs(), blocks.nonzeros());
-                let requested = blocks.requested();
-                let payload = windows_len(inputs, outputs, nonzeros) - SECTION;
-                self.words([usize::from(TAG_WINDOWS), payload])?;
-                self.head(&CsrHead {
-                    inputs,
-                    outputs,
-                    nonzeros,
-                    requested,
-                    activation: blocks.activation(),
-                })?;
-                self.put(blocks.counts())?;
-                self.pad()?;
-                self.put(blocks.indices())?;
-                self.pad()?;
-                self.f32s(blocks.values().iter().copied())
+                self.float_head(&head(TAG_WINDOWS, blocks.activation()))?;
+                self.array(blocks.counts())?;
+                self.array(blocks.indices())?;
+                self.array(blocks.values())
             }
         }
     }
 
     pub(super) fn sum(&mut self, sum: &Sum<'_>) -> Result<()> {
         self.sum_head(sum.inputs())?;
-        sum.signs().iter().try_for_each(|word| self.put(&word.to_le_bytes()))
+        self.array(sum.signs())
     }
 
-    pub(super) fn csr_head(&mut self, head: &CsrHead) -> Result<()> {
-        let payload = csr_len(head.outputs, head.nonzeros) - SECTION;
-        self.words([usize::from(TAG_CSR), payload])?;
-        self.head(head)
+    pub(super) fn float_head(&mut self, head: &FloatHead) -> Result<()> {
+        let FloatHead { tag, inputs, outputs, nonzeros, requested, activation } = *head;
+        let payload = float_len(tag, inputs, outputs, nonzeros) - SECTION;
+        self.words([usize::from(tag), payload, inputs, outputs, nonzeros, requested])?;
+        self.words([usize::from(activation == Activation::Relu)])
     }
 
-    fn head(&mut self, head: &CsrHead) -> Result<()> {
-        let activation = match head.activation {
-            Activation::Identity => 0,
-            Activation::Relu => 1,
-        };
-        self.words([head.inputs, head.outputs, head.nonzeros, head.requested, activation])
+    /// Numbers as they lie in memory, which is little-endian.
+    pub(super) fn array<T: NoUninit>(&mut self, numbers: &[T]) -> Result<()> {
+        self.put(bytemuck::cast_slice(numbers))?;
+        self.pad()
     }
 
     pub(super) fn u16s(&mut self, mut numbers: impl Iterator<Item = u16>) -> Result<()> {
