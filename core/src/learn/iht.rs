@@ -162,9 +162,9 @@ pub fn step<S: Sensing>(
     let gates = if rows.whole() { sensing.hold(gates, index)? } else { gates };
     let of = Target { gates, w: new(&*value)?, ..of };
     rows.loss(sensing, of, &mut info.reads)?;
-    let (g, rest) = carve(panel, index.len())?;
-    let (p, rest) = carve(rest, index.len())?;
-    let (h, _) = carve(rest, index.len())?;
+    let (g, rest) = carve("panel", panel, index.len())?;
+    let (p, rest) = carve("panel", rest, index.len())?;
+    let (h, _) = carve("panel", rest, index.len())?;
     rows.of_residual(sensing, of, g, &mut info.reads, |sensing, r, g, scratch| {
         sensing.gradient_at(gates, index, r, g, scratch)
     })?;
@@ -213,8 +213,8 @@ fn normalised<S: Sensing>(
         head(out.index, len)?
     };
     let (panel, mut rows) = parts::<S>(work);
-    let (g, rest) = carve(panel, support.len())?;
-    let (h, _) = carve(rest, support.len())?;
+    let (g, rest) = carve("panel", panel, support.len())?;
+    let (h, _) = carve("panel", rest, support.len())?;
     let gates = if rows.whole() { sensing.hold(gates, support)? } else { gates };
     rows.of_residual(sensing, of, g, reads, |sensing, r, g, scratch| {
         sensing.gradient_at(gates, support, r, g, scratch)

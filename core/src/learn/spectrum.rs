@@ -116,9 +116,9 @@ impl<S: Sensing> Support<'_, '_, S> {
         work: &mut Work<'_, Rows<S>>,
     ) -> Result<f32, S::Source> {
         let s = self.index.len();
-        let (x, rest) = carve(work.panel, s)?;
-        let (p, rest) = carve(rest, s)?;
-        let (h, _) = carve(rest, s)?;
+        let (x, rest) = carve("panel", work.panel, s)?;
+        let (p, rest) = carve("panel", rest, s)?;
+        let (h, _) = carve("panel", rest, s)?;
         Rng::new(power.seed, stream::SUPPORT + (1 << 31) + u64::from(power.draw)).fill_normal(x);
         let mut value = 0.0;
         for _ in 0..power.iterations {

@@ -109,12 +109,12 @@ impl<'m> Memory<'m> {
         let (s, acts, c) = (stack.nnz(), stack.activations(), stack.outputs());
         let needed = words(s, acts, c);
         crate::base::budget::enough(needed, memory.len())?;
-        let (gradient, rest) = carve(bytemuck::cast_slice_mut(memory), s)?;
-        let (mean, rest) = carve(rest, s)?;
-        let (square, rest) = carve(rest, s)?;
-        let (best, rest) = carve(rest, s)?;
-        let (acts, rest) = carve(rest, stack.activations())?;
-        let (deltas, rest) = carve(rest, acts.len())?;
+        let (gradient, rest) = carve("panel", bytemuck::cast_slice_mut(memory), s)?;
+        let (mean, rest) = carve("panel", rest, s)?;
+        let (square, rest) = carve("panel", rest, s)?;
+        let (best, rest) = carve("panel", rest, s)?;
+        let (acts, rest) = carve("panel", rest, stack.activations())?;
+        let (deltas, rest) = carve("panel", rest, acts.len())?;
         Ok(Self { gradient, mean, square, best, acts, deltas, out: head_mut(rest, c)? })
     }
 }
