@@ -49,26 +49,20 @@
 //! stay in units of the inputs, so there is nothing to undo at the end.
 
 mod checkpoint;
-mod info;
 mod params;
 mod progress;
 mod run;
-mod schedule;
 mod state;
 
 pub use checkpoint::{Checkpoint, State};
-pub use info::{Held, Info};
 pub use params::Params;
-pub use progress::{Progress, Trained};
+pub use progress::{Held, Info, Progress, Trained};
 
-use crate::base::dims::Dims;
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::learn::loss::Classes;
 use crate::learn::start::Start;
 use crate::operator::factored::Factored;
 use core::ops::ControlFlow;
-use run::Run;
-use state::carve;
 
 /// Trains a classifier of `nnz` nonzero weights over both sides.
 ///
@@ -125,27 +119,7 @@ pub fn run<'a, S: Factored>(
     memory: &'a mut [u32],
     mut observe: impl FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Trained<'a>, S::Source> {
-    let Classes { labels, outputs } = classes;
-    let dims = Dims::new(sensing.rows(), sensing.inputs(), sensing.blocks(), nnz);
-    params.check(&dims, labels, outputs).map_err(Error::widen)?;
-    let mut budget = params.budget(dims, outputs, sensing.panel(), 0);
-    budget.scratch = sensing.net_scratch(budget.batch);
-    let (mut state, mut work) = carve(&budget, memory).map_err(Error::widen)?;
-    let mut run = Run::new(params, &budget, labels);
-    run.column_scales(sensing, &mut work)?;
-    match start {
-        Start::Zero => state.start(params, &run.units(work.columns)),
-        Start::Checkpoint(from) => run.load(from, &mut state),
-        Start::Network(network) => {
-            state.start_from(network).and_then(|()| run.check_kept(&network))
-        }
-    }
-    .map_err(Error::widen)?;
-    let resumed = matches!(start, Start::Checkpoint(_));
-    match run.train(sensing, &mut state, &mut work, resumed, &mut observe) {
-        Err(Error::Stopped) if run.at.step > 0 => run.stopped = true,
-        done => done?,
-    }
-    let info = run.finish(sensing, &mut state, &mut work)?;
-    Ok(Trained { network: state.into_net(), info })
+    let mut run = run::Run::new(sensing, classes, nnz, start, params, memory)?;
+    run.train(&mut observe)?;
+    run.finish()
 }

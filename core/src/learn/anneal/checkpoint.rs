@@ -1,6 +1,6 @@
 //! What a run is between two steps, and how it resumes from there.
 
-use super::info::Held;
+use super::progress::Held;
 use crate::base::budget::Annealing;
 use crate::base::error::{self, Result};
 use crate::base::record::Record;
@@ -66,6 +66,11 @@ impl State {
         scored: 0,
         settled: false,
     };
+
+    /// Counts rows that were read.
+    pub(super) fn read(&mut self, rows: usize) {
+        self.rows_read = self.rows_read.saturating_add(rows as u64);
+    }
 
     /// As words, to be stored.
     #[must_use]

@@ -27,13 +27,17 @@ const EPSILON: f32 = 1e-8;
 /// The units in which inputs and the weights from them are measured.
 pub(super) struct Units<'a> {
     /// `1 / (rms + floor)` of each scaled input; 0 for inputs that are always zero.
-    pub(super) columns: &'a [f32],
-    pub(super) floor: f32,
+    columns: &'a [f32],
+    floor: f32,
     /// Factor that brings the inputs to about 1.
-    pub(super) scale: f32,
+    scale: f32,
 }
 
-impl Units<'_> {
+impl<'a> Units<'a> {
+    pub(super) fn new(params: &Params<'_>, columns: &'a [f32]) -> Self {
+        Self { columns, floor: params.floor, scale: params.input_scale }
+    }
+
     /// Root mean square of a scaled input.
     fn rms(&self, j: usize) -> f32 {
         match self.columns.get(j) {

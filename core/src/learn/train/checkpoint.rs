@@ -7,6 +7,7 @@ use crate::base::record::Record;
 use crate::learn::checkpoint::{self as record, Form, Numbers};
 use crate::network::gates::Signs;
 use crate::network::net::{Network, Shape};
+use crate::network::weights::check_pinned;
 
 /// Where a run stands after a step: enough to resume from, see
 /// [`crate::learn::start::Start::Checkpoint`].
@@ -241,9 +242,7 @@ impl Checkpoint<'_> {
         error::range("other weights of the checkpoint", self.held.nnz(), 0, most.held)?;
         // A run starts from any weights, and one that was undone is without.
         if !self.state.is_first() && self.net.nnz() > 0 {
-            let index = self.net.w().index();
-            let kept = must_keep.iter().filter(|j| index.binary_search(j).is_ok()).count();
-            error::length("weights of the checkpoint that must be kept", kept, must_keep.len())?;
+            check_pinned(self.net.w().index(), must_keep)?;
         }
         error::length("counters of the checkpoint", self.sketch.len(), most.sketch)?;
         error::finite("counters of the checkpoint", self.sketch)
