@@ -13,7 +13,7 @@ use crate::base::error::{self, Result};
 use crate::base::math::axpy;
 use crate::network::gates::Gates;
 use crate::network::weights::{Block, Weights, runs};
-use crate::operator::machine::Machine;
+use crate::operator::machine::{Host, Machine};
 use crate::operator::solve::{Equations, Solved, Unknowns};
 use core::ops::Range;
 
@@ -37,7 +37,7 @@ pub trait Sensing {
     /// What reading the data may fail with.
     type Source: core::fmt::Debug;
 
-    /// What holds row vectors: [`Host`](crate::operator::machine::Host) where they are slices of floats.
+    /// What holds row vectors: [`Host`] where they are slices of floats.
     type Machine: Machine;
 
     /// What holds row vectors.
@@ -177,6 +177,11 @@ pub trait Sensing {
         provided::column_norms(self, gates, blocks, out, scratch)
     }
 }
+
+/// An operator whose row vectors are slices of floats.
+pub trait HostSensing: Sensing<Machine = Host> {}
+
+impl<S: Sensing<Machine = Host> + ?Sized> HostSensing for S {}
 
 /// Buffers that an algorithm shares with the operator, all the caller's; lengths as
 /// [`crate::base::budget::Training`] says.
