@@ -19,21 +19,19 @@ mod run;
 mod schedule;
 mod several;
 mod state;
-mod trials;
 
 pub use checkpoint::{Checkpoint, State};
 pub use one::{OneOutput, Refresh};
 pub use progress::{Info, Progress, Trained};
-pub use run::Method;
-pub use schedule::Schedule;
+pub use schedule::{Schedule, Trials};
 pub use several::{Rank, SeveralOutputs, Standin};
-pub use trials::Trials;
 
 use crate::base::error::{Error, Result};
 use crate::learn::loss::Labels;
 use crate::learn::start::Start;
 use crate::operator::sensing::Sensing;
 use core::ops::ControlFlow;
+use run::{Method, Run};
 
 /// Trains a network of one hidden layer to at most `nnz` nonzero weights, those to several outputs
 /// included.
@@ -115,8 +113,7 @@ pub fn run<'a, S: Sensing, H: Method<S>>(
     memory: &'a mut [u32],
     mut observe: impl FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Trained<'a>, S::Source> {
-    let mut run =
-        run::Run::new(sensing, labels, nnz, start, schedule, memory).map_err(Error::widen)?;
+    let mut run = Run::new(sensing, labels, nnz, start, schedule, memory).map_err(Error::widen)?;
     run.train(&mut observe)?;
     let loss = run.loss()?;
     Ok(run.finish(loss))

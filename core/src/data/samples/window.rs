@@ -2,7 +2,7 @@
 
 use super::{ByteRows, Rows, Samples};
 use crate::base::error::{self, Error, Result};
-use crate::base::record::Record;
+use crate::base::record::{Put, Record};
 use core::convert::Infallible;
 use core::marker::PhantomData;
 
@@ -287,10 +287,7 @@ impl Samples for Window<'_, f32> {
 
 /// The samples that a run is of, beside its checkpoints.
 impl<T: Value> Record for Window<'_, T> {
-    fn write<E>(
-        &self,
-        put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
-    ) -> core::result::Result<(), E> {
+    fn write<E>(&self, put: &mut impl FnMut(&[u32]) -> Put<E>) -> Put<E> {
         put(self.as_words())
     }
 }

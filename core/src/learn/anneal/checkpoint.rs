@@ -3,7 +3,7 @@
 use super::progress::Held;
 use crate::base::budget::Annealing;
 use crate::base::error::{self, Result};
-use crate::base::record::Record;
+use crate::base::record::{Put, Record};
 use crate::learn::checkpoint::{self as record, Form, Numbers};
 use crate::network::net::{Network, Shape};
 use crate::network::weights::Weights;
@@ -141,7 +141,8 @@ impl<'a> Checkpoint<'a> {
         let dims = &budget.dims;
         let best = if budget.validated { dims.nnz } else { 0 };
         let shape = Shape::weighted(dims.inputs, dims.hidden, budget.outputs);
-        Form::new(State::WORDS, shape, [budget.start, best], [budget.start, budget.start])
+        let (entries, lengths) = ([budget.start, best, 0], [budget.start, budget.start]);
+        Form { state: State::WORDS, shape, nets: 2, entries, vectors: 2, lengths }
     }
 
     /// The checkpoint in `words`, those that [`Record::write`] of one gave; it borrows them.
@@ -157,10 +158,7 @@ impl<'a> Checkpoint<'a> {
 }
 
 impl Record for Checkpoint<'_> {
-    fn write<E>(
-        &self,
-        put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
-    ) -> core::result::Result<(), E> {
+    fn write<E>(&self, put: &mut impl FnMut(&[u32]) -> Put<E>) -> Put<E> {
         record::write(
             &self.state.to_words(),
             &[self.net, self.best],

@@ -1,9 +1,10 @@
 //! What a run is between two steps, and how it resumes from there.
 
-use crate::base::budget::Training;
+use super::schedule::Trials;
+use crate::base::budget::{self, Training};
 use crate::base::dims::Dims;
 use crate::base::error::{self, Error, Result};
-use crate::base::record::Record;
+use crate::base::record::{Put, Record};
 use crate::learn::checkpoint::{self as record, Form, Numbers};
 use crate::network::gates::Signs;
 use crate::network::net::{Network, Shape};
@@ -25,6 +26,15 @@ pub struct Checkpoint<'a> {
     pub held: Network<'a>,
     /// The counters of the count sketch that ranks the weights; none where none does.
     pub sketch: &'a [f32],
+}
+
+/// Shape of the networks of a run with this budget; the signs are those of one output.
+pub(super) const fn shape(budget: &Training, signs: Signs) -> Shape {
+    let Dims { inputs, hidden, .. } = budget.dims;
+    match budget.outputs {
+        0 => Shape::signed(inputs, hidden, signs),
+        outputs => Shape::weighted(inputs, hidden, outputs),
+    }
 }
 
 /// What a run has room for: entries of its networks, and counters of its sketch.
@@ -100,13 +110,11 @@ impl<'a> Checkpoint<'a> {
     /// ```
     #[must_use]
     pub const fn form(budget: &Training, signs: Signs) -> Form {
-        let Dims { inputs, hidden, nnz, .. } = budget.dims;
+        let nnz = budget.dims.nnz;
         let third = if budget.third_network { nnz } else { 0 };
-        let shape = match budget.outputs {
-            0 => Shape::signed(inputs, hidden, signs),
-            outputs => Shape::weighted(inputs, hidden, outputs),
-        };
-        Form::new(State::WORDS, shape, [nnz, third], [budget.sketch])
+        let (entries, lengths) = ([nnz, third, 0], [budget.sketch, 0]);
+        let shape = shape(budget, signs);
+        Form { state: State::WORDS, shape, nets: 2, entries, vectors: 1, lengths }
     }
 
     /// The checkpoint in `words`, those that [`Record::write`] of one gave; it borrows them.
@@ -121,10 +129,7 @@ impl<'a> Checkpoint<'a> {
 }
 
 impl Record for Checkpoint<'_> {
-    fn write<E>(
-        &self,
-        put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
-    ) -> core::result::Result<(), E> {
+    fn write<E>(&self, put: &mut impl FnMut(&[u32]) -> Put<E>) -> Put<E> {
         record::write(&self.state.to_words(), &[self.net, self.held], &[self.sketch], put)
     }
 }
@@ -224,6 +229,52 @@ impl State {
         let losses = [best, zero].map(|loss| if loss == f32::INFINITY { 0.0 } else { loss });
         error::finite("losses of the checkpoint", &losses)?;
         Ok(state)
+    }
+
+    /// Which start this is, from 1; 0 on all rows.
+    pub(super) const fn started(&self) -> u32 {
+        match self.phase {
+            Phase::Trials => self.trial.saturating_add(1),
+            Phase::Again => self.best_trial.saturating_add(1),
+            Phase::All => 0,
+        }
+    }
+
+    /// Checks that a run with these trials, in epochs of so many rows, `batch` at a time, may stand
+    /// here.
+    pub(super) fn check(
+        &self,
+        trials: &Trials,
+        epochs: u32,
+        rows: usize,
+        batch: usize,
+    ) -> Result<()> {
+        let of_phase = match self.phase {
+            Phase::All => rows,
+            Phase::Trials | Phase::Again => {
+                let count = trials.count as usize;
+                error::range("trials of the schedule", count, 2, u32::MAX as usize)?;
+                error::range("trial of the checkpoint", self.trial as usize, 0, count - 1)?;
+                error::range(
+                    "best trial of the checkpoint",
+                    self.best_trial as usize,
+                    0,
+                    count - 1,
+                )?;
+                trials.rows.min(rows)
+            }
+        };
+        let batches = of_phase.div_ceil(budget::batch(batch, of_phase));
+        let (least, most) = (usize::from(!self.is_first()), trials.steps(epochs, rows, batch));
+        error::range("trials of the checkpoint", self.trials as usize, 0, trials.count as usize)?;
+        error::range("steps of the checkpoint", self.step as usize, least, most as usize)?;
+        error::range(
+            "epoch of the checkpoint",
+            self.epoch as usize,
+            0,
+            epochs.saturating_sub(1) as usize,
+        )?;
+        error::range("batch of the checkpoint", self.batch as usize, 0, batches)
     }
 
     /// Whether a run stands here that starts from weights and has done nothing yet.

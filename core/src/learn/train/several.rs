@@ -2,20 +2,19 @@
 //! by a count sketch.
 
 use super::checkpoint::State;
-use super::run::{Batch, Done, Method, Run};
-use super::schedule::Schedule;
+use super::run::{Method, Run, StepInfo};
+use super::schedule::{Schedule, Trials};
 use super::state::Networks;
-use super::trials::Trials;
 use crate::base::budget::{self, Training};
 use crate::base::dims::Dims;
 use crate::base::error::{self, Error, Result};
 use crate::base::math;
-use crate::learn::iht::net::{self, NetStep, NetWork, step_net};
+use crate::learn::iht::net::{self, NetStep, NetWork};
 use crate::learn::loss::Labels;
-use crate::network::net::Shape;
 use crate::network::sketch;
 use crate::network::weights::check_kept;
 use crate::operator::factored::Factored;
+use crate::operator::sensing::head_mut;
 use core::ops::Range;
 
 /// How the s entries that stay are chosen.
@@ -156,60 +155,47 @@ impl<S: Factored> Method<S> for SeveralOutputs {
         }
     }
 
-    fn shape(_schedule: &Schedule<'_, Self>, dims: &Dims, outputs: usize) -> Shape {
-        Shape::weighted(dims.inputs, dims.hidden, outputs)
-    }
-
     fn budget(schedule: &Schedule<'_, Self>, dims: Dims, outputs: usize, sensing: &S) -> Training {
         let mut budget = schedule.budget(dims, outputs, sensing.panel(), 0);
         budget.scratch = sensing.net_scratch(budget.strip);
         budget
     }
 
-    fn step(run: &mut Run<'_, '_, S, Self>, batch: Batch) -> Result<Done, S::Source> {
+    fn step(run: &mut Run<'_, '_, S, Self>, rows: Range<usize>) -> Result<StepInfo, S::Source> {
         let is_start = match run.schedule.head.standin {
-            Standin::FirstEpoch => batch.epoch == 0,
-            Standin::EveryEpoch => batch.position == 0,
+            Standin::FirstEpoch => run.at.epoch == 0,
+            Standin::EveryEpoch => run.at.batch == 0,
         };
         // A run that was undone to its start begins like one.
         let is_start = is_start || !run.networks.network().is_live();
         run.at.round = run.at.round.wrapping_add(run.sensing.blocks() as u32 + 1);
-        let rows = batch.rows;
         let loss = run.sum_of_losses(rows.clone())?;
         let reads = run.reads(rows.len());
-        let Run { sensing, labels, schedule, networks, work, at, seed, strip, .. } = run;
+        let Run { sensing, schedule, networks, work, at, .. } = run;
         let Networks { shape, current, next, sketch, .. } = networks;
-        let net = current.network(*shape);
-        if let Some(sketch) = sketch
-            && schedule.head.decay() != 1.0
-        {
-            sketch.decay(schedule.head.decay());
+        let decay = schedule.head.decay();
+        if let Some(sketch) = sketch.as_mut().filter(|_| decay != 1.0) {
+            sketch.decay(decay);
         }
         let step = NetStep {
+            net: current.network(*shape),
+            labels: run.labels,
+            rows,
+            strip: run.strip,
             step_size: at.step_size,
-            standin: is_start.then_some(*seed),
-            sketch: sketch.as_mut(),
+            standin: is_start.then_some(run.seed),
             round: at.round,
             must_keep: schedule.must_keep,
         };
-        let count = rows.len().min(*strip).saturating_mul(net.outputs());
-        let mut work = NetWork {
-            residual: work.net.residual.get_mut(..count).unwrap_or(&mut []),
-            panel: &mut *work.net.panel,
-            standin: work.net.standin.reborrow(),
-            scratch: &mut *work.net.scratch,
-        };
-        let batch = net::Batch { labels: *labels, rows, strip: *strip };
-        let len = step_net(*sensing, net, &batch, step, next.room(), &mut work)?;
+        let len = step.take(*sensing, sketch.as_mut(), next.room(), work)?;
         networks.advance(len);
-        Ok(Done { loss, step_size: run.at.step_size, reads })
+        Ok(StepInfo { loss, step_size: at.step_size, reads })
     }
 
     fn residual(run: &mut Run<'_, '_, S, Self>, rows: Range<usize>) -> Result<f32, S::Source> {
         let net = run.networks.network();
-        let count = rows.len().saturating_mul(net.outputs());
-        let NetWork { residual, scratch, .. } = &mut run.work.net;
-        let out = residual.get_mut(..count).unwrap_or(&mut []);
+        let NetWork { residual, scratch, .. } = &mut run.work;
+        let out = head_mut(residual, rows.len() * net.outputs())?;
         net::residual(run.sensing, net, run.at.round, run.labels, rows, out, scratch)
     }
 

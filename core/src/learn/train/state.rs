@@ -1,4 +1,4 @@
-//! What a run holds from step to step, and the buffers of a step.
+//! What a run holds from step to step.
 
 use super::checkpoint::{Checkpoint, Room, State};
 use crate::base::budget::{self, Training, Workspace};
@@ -6,12 +6,6 @@ use crate::base::error::Result;
 use crate::learn::iht::net::NetWork;
 use crate::network::net::{Count, EntriesMut, Network, Shape};
 use crate::network::sketch::CountSketch;
-
-/// Buffers of a step.
-pub(super) struct Work<'m> {
-    pub(super) net: NetWork<'m>,
-    pub(super) part: &'m mut [f32],
-}
 
 /// A network in buffers of its own: entries of W and behind them those of Wt, each with indices of
 /// its own matrix.
@@ -122,7 +116,7 @@ pub(super) fn carve<'m>(
     budget: &Training,
     seed: u64,
     memory: &'m mut [u32],
-) -> Result<(Networks<'m>, Work<'m>)> {
+) -> Result<(Networks<'m>, NetWork<'m>)> {
     budget::enough(budget.words(), memory.len())?;
     let nnz = budget.dims.nnz;
     let third = if budget.third_network { nnz } else { 0 };
@@ -137,7 +131,7 @@ pub(super) fn carve<'m>(
     let (current, next, held) = (entries(nnz)?, entries(nnz)?, entries(third)?);
     let counters = space.floats(budget.sketch)?;
     let sketch = if counters.is_empty() { None } else { Some(CountSketch::new(counters, seed)?) };
-    let net = NetWork {
+    let work = NetWork {
         residual: space.floats(budget.residual_words())?,
         panel: space.floats(budget.panel_words())?,
         standin: EntriesMut {
@@ -145,7 +139,7 @@ pub(super) fn carve<'m>(
             value: space.floats(budget.standin_entries())?,
         },
         scratch: space.floats(budget.scratch)?,
+        strip: space.floats(budget.strip_words())?,
     };
-    let work = Work { net, part: space.floats(budget.strip_words())? };
     Ok((Networks { shape, current, next, held, sketch }, work))
 }
