@@ -18,7 +18,6 @@ use crate::base::record::Put;
 use crate::network::net::{Head, Network, Shape};
 use crate::network::weights::Weights;
 
-
 /// Gives the words of a checkpoint with these parts to `put`.
 pub(crate) fn write<E>(
     state: &[u32],
