@@ -25,7 +25,7 @@ use crate::base::error::{Error, Result};
 use crate::base::math::{Sum, axpy, dot, norm2, scale, sqrt, unit_scale};
 use crate::network::gates::Gates;
 use crate::network::net::EntriesMut;
-use crate::network::score::{GradientStep, Panel, Score, Selection};
+use crate::network::score::{GradientStep, Panel, Score};
 use crate::network::top::Top;
 use crate::network::weights::{Weights, check_support};
 use crate::operator::panels::ranges;

@@ -1,7 +1,6 @@
 //! One output, whose output weights are signs: gates that follow the weights, line searches,
 //! refinement on the support.
 
-use super::checkpoint::State;
 use super::run::{Method, Run, StepInfo};
 use super::schedule::{Schedule, Trials};
 use super::state::Networks;
@@ -123,6 +122,8 @@ impl<'k> Schedule<'k, OneOutput> {
 }
 
 impl<S: Sensing<Machine = Host>> Method<S> for OneOutput {
+    const SEVERAL: bool = false;
+
     fn check(schedule: &Schedule<'_, Self>, dims: &Dims, labels: &Labels<'_>) -> Result<()> {
         dims.check()?;
         check_kept(dims, schedule.must_keep, dims.nnz)?;
@@ -181,19 +182,6 @@ impl<S: Sensing<Machine = Host>> Method<S> for OneOutput {
         let out = run.work.residual.get_mut(..rows.len()).unwrap_or(&mut []);
         run.sensing.forward(gates, w, out)?;
         run.labels.residual(rows, 1, out).map_err(Error::widen)
-    }
-
-    fn check_state(at: &State) -> Result<()> {
-        error::range(
-            "gates of the checkpoint",
-            at.round.max(at.since_refresh) as usize,
-            0,
-            at.step as usize,
-        )
-    }
-
-    fn restart(at: &mut State) {
-        (at.round, at.since_refresh) = (0, 0);
     }
 }
 

@@ -23,6 +23,9 @@ pub(super) type Observer<'o> = dyn FnMut(&Progress<'_>) -> ControlFlow<()> + 'o;
 /// What differs between heads: [`super::OneOutput`] and [`super::SeveralOutputs`], which are all
 /// that there are.
 pub trait Method<S: Sensing>: Copy {
+    /// Whether there are several outputs, with weights of their own.
+    const SEVERAL: bool;
+
     /// Checks sizes, labels and settings.
     fn check(schedule: &Schedule<'_, Self>, dims: &Dims, labels: &Labels<'_>) -> Result<()>;
 
@@ -45,28 +48,6 @@ pub trait Method<S: Sensing>: Copy {
     fn step_size(&self) -> f32 {
         0.0
     }
-
-    /// Whether epochs that diverge are undone.
-    fn is_safe(&self) -> bool {
-        false
-    }
-
-    /// Whether a trial of this loss is worth starting from, where no weights have the loss `zero`.
-    #[must_use]
-    fn is_start(_loss: f32, _zero: f32) -> bool {
-        true
-    }
-
-    /// Checks the counters of a checkpoint that are the method's own.
-    fn check_state(_at: &State) -> Result<()> {
-        Ok(())
-    }
-
-    /// Before a start from no weights.
-    fn restart(_at: &mut State) {}
-
-    /// Before the loss of a network that has changed.
-    fn renew(_at: &mut State) {}
 }
 
 /// What a step did.
@@ -99,6 +80,8 @@ pub struct Run<'r, 'm, S, H> {
     /// Whether steps go on whatever the observer says: those of the best start after the run was
     /// ended.
     deaf: bool,
+    /// Whether epochs that diverge are undone.
+    is_safe: bool,
     /// Whether it resumes from a checkpoint and has not shown that yet.
     resumed: bool,
 }
@@ -133,6 +116,7 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
             strip: budget::batch(schedule.strip, budget::batch(schedule.batch, all)),
             stopped: false,
             deaf: false,
+            is_safe: H::SEVERAL && budget.third_network,
             resumed: false,
         };
         match start {
@@ -146,7 +130,10 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
     fn load(&mut self, from: &Checkpoint<'_>) -> Result<()> {
         let (at, schedule) = (from.state, self.schedule);
         at.check(&schedule.trials, schedule.epochs, self.all, schedule.batch)?;
-        H::check_state(&at)?;
+        if !H::SEVERAL {
+            let gates = at.round.max(at.since_refresh) as usize;
+            error::range("gates of the checkpoint", gates, 0, at.step as usize)?;
+        }
         self.networks.load(from, schedule.must_keep)?;
         self.resumed = !at.is_first();
         self.at = if self.resumed { at } else { State { step_size: self.at.step_size, ..at } };
@@ -191,7 +178,7 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
         }
         // What is worse than no weights may be no start, but is better than nothing where the run
         // was ended.
-        let is_start = self.stopped || H::is_start(self.at.best, zero);
+        let is_start = self.stopped || !H::SEVERAL || self.at.best < zero;
         (self.at.tried, self.at.warm) =
             (self.at.step, is_start && self.networks.network().is_live());
         (self.at.best, self.at.step_size) = (f32::INFINITY, self.schedule.head.step_size());
@@ -242,7 +229,7 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
 
     /// The epochs on all rows.
     fn epochs(&mut self, observe: &mut Observer<'_>) -> Result<(), S::Source> {
-        let is_safe = self.schedule.head.is_safe();
+        let is_safe = self.is_safe;
         if is_safe && !self.resumed {
             self.at.zero = self.loss()?;
             if self.networks.network().is_live() {
@@ -345,7 +332,9 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
     /// Back to no weights.
     fn clear(&mut self) {
         self.networks.clear();
-        H::restart(&mut self.at);
+        if !H::SEVERAL {
+            (self.at.round, self.at.since_refresh) = (0, 0);
+        }
     }
 
     /// Mean loss over the rows that are trained on, which a run that ends needs all the same.
@@ -354,7 +343,8 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
             self,
             |run| run.stopped = true,
             |run| {
-                H::renew(&mut run.at);
+                // The gates of a network that has changed.
+                run.at.round = run.at.round.wrapping_add(u32::from(H::SEVERAL));
                 let (rows, terms) = (run.rows, run.labels.terms(run.all));
                 let loss = run.sum_of_losses(0..rows)? / rows as f32 / terms;
                 if loss.is_finite() { Ok(loss) } else { Err(Error::Diverged { step: 0 }) }

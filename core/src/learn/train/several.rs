@@ -1,7 +1,6 @@
 //! Several outputs, both sides sparse under one budget: steps of a fixed length, ranked exactly or
 //! by a count sketch.
 
-use super::checkpoint::State;
 use super::run::{Method, Run, StepInfo};
 use super::schedule::{Schedule, Trials};
 use super::state::Networks;
@@ -133,6 +132,8 @@ impl Schedule<'_, SeveralOutputs> {
 }
 
 impl<S: Factored> Method<S> for SeveralOutputs {
+    const SEVERAL: bool = true;
+
     fn check(schedule: &Schedule<'_, Self>, dims: &Dims, labels: &Labels<'_>) -> Result<()> {
         let most = u32::MAX as usize;
         error::range("samples", dims.samples, 1, most)?;
@@ -201,18 +202,6 @@ impl<S: Factored> Method<S> for SeveralOutputs {
 
     fn step_size(&self) -> f32 {
         self.step_size
-    }
-
-    fn is_safe(&self) -> bool {
-        self.safe
-    }
-
-    fn is_start(loss: f32, zero: f32) -> bool {
-        loss < zero
-    }
-
-    fn renew(at: &mut State) {
-        at.round = at.round.wrapping_add(1);
     }
 }
 
