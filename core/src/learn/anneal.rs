@@ -26,11 +26,6 @@
 //!   ends of epochs on the settled support, and before, the last complete step;
 //! * without rows held out, the last complete step.
 //!
-//! # Checkpoints
-//!
-//! After every step the observer is offered a [`Checkpoint`], a view of the state, from which
-//! [`Start::Checkpoint`] resumes, to the bits that the run would have given.
-//!
 //! A run takes 20 bytes for each of the first support's `start_factor` s entries, 4 s for the best
 //! iterate where rows are held out, and 4 (n c + p (d + c) + d) for the residual of a batch of n
 //! rows, a panel of p neurons and the columns' scales, besides the operator's scratch
@@ -40,13 +35,10 @@
 //! removal adds by the diagonal of the Fisher information, of which v is Adam's running estimate.
 //! They grow by their gradient over the size of what they multiply.
 //!
-//! Weights that must be kept ([`Params::must_keep`]) are in the first support, are never dropped,
-//! and stay in the result with the value that they have, which may be 0. A neuron of which only
-//! such weights are left keeps them: they say nothing until it grows a weight to an output again.
-//!
-//! Inputs of any range: [`Params::input_scale`] is the factor that brings them to about 1, and
-//! weights and gradients of the first layer are measured in those units. The weights themselves
-//! stay in units of the inputs, so there is nothing to undo at the end.
+//! Pinned weights ([`Params::must_keep`]) keep the value that they have, which may be 0; a neuron of
+//! which only such weights are left says nothing until it grows a weight to an output again. Weights
+//! are in units of the inputs, and measured in those of inputs that [`Params::input_scale`] brings
+//! to about 1.
 
 mod checkpoint;
 mod params;
@@ -58,6 +50,8 @@ pub use checkpoint::{Checkpoint, State};
 pub use params::Params;
 pub use progress::{Held, Info, Progress, Trained};
 
+#[cfg(doc)]
+use crate::base::error::Error;
 use crate::base::error::Result;
 use crate::learn::loss::Classes;
 use crate::learn::start::Start;

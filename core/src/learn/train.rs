@@ -9,8 +9,8 @@
 //! **Several outputs** ([`SeveralOutputs`]), values or classes: `yhat = sum_i relu(w_i·x) wt_i^T`,
 //! both sides sparse under one budget s, with steps of a fixed length.
 //!
-//! After every step the observer is offered a [`Checkpoint`], a view of that state, the trial and
-//! the counts, from which [`Start::Checkpoint`] resumes, to the bits that the run would have given.
+//! After every step the observer is offered a [`Checkpoint`] to resume from, as in the example of
+//! [`crate::learn::anneal::run`].
 
 mod checkpoint;
 mod one;
@@ -76,32 +76,6 @@ use run::{Method, Run};
 /// let start = Start::Network(trained.network);
 /// let trained = train::run(&mut sensing, labels, 2, start, &keeping, &mut other, |_| Continue(()))?;
 /// assert_eq!(trained.network.w().index(), [3, 6]);
-/// # Ok::<(), tamis::Error>(())
-/// ```
-///
-/// A run that is resumed from a checkpoint, which may have been stored in between:
-///
-/// ```
-/// use core::ops::ControlFlow::Continue;
-/// use tamis::{base::budget, data::samples::NormalRows, operator::gated::Gated};
-/// use tamis::base::{dims::Dims, record::Record};
-/// use tamis::learn::{loss::Labels, start::Start, train::{self, Checkpoint, Schedule}};
-/// let mut row_memory = [0.0; budget::gated_words(8, 2)];
-/// let mut sensing = Gated::new(NormalRows::new(1, 60, 8), 2, 1, &mut row_memory)?;
-/// let y: [f32; 60] = core::array::from_fn(|k| (k % 7) as f32);
-/// let (labels, schedule) = (Labels::Values(&y), Schedule::PAPER);
-/// let (mut memory, mut other, mut words) = ([0; 256], [0; 256], Vec::new());
-/// let whole = train::run(&mut sensing, labels, 3, Start::Zero, &schedule, &mut memory, |progress| {
-///     if let (4, Some(checkpoint)) = (progress.step, progress.checkpoint) {
-///         checkpoint.write(&mut |piece| Ok::<(), ()>(words.extend_from_slice(piece))).unwrap();
-///     }
-///     Continue(())
-/// })?;
-/// let budget = schedule.budget(Dims::new(60, 8, 2, 3), 1, 0);
-/// let from = Checkpoint::read(&Checkpoint::form(&budget, schedule.head.signs), &words)?;
-/// let start = Start::Checkpoint(&from);
-/// let rest = train::run(&mut sensing, labels, 3, start, &schedule, &mut other, |_| Continue(()))?;
-/// assert_eq!((rest.network, rest.info), (whole.network, whole.info));
 /// # Ok::<(), tamis::Error>(())
 /// ```
 pub fn run<'a, S: Sensing, H: Method<S>>(

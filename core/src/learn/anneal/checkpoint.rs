@@ -6,7 +6,6 @@ use crate::base::error::{self, Result};
 use crate::base::record::{Put, Record};
 use crate::learn::checkpoint::{self as record, Form, Numbers};
 use crate::network::net::{Network, Shape};
-use crate::network::weights::Weights;
 
 /// Where a run stands after a step: enough to resume from, see
 /// [`crate::learn::start::Start::Checkpoint`].
@@ -53,19 +52,6 @@ pub struct State {
 impl State {
     /// Words of [`Self::to_words`].
     pub const WORDS: usize = 15;
-
-    /// Before the first step.
-    pub(super) const START: Self = Self {
-        step: 0,
-        updates: 0,
-        rows_read: 0,
-        decayed: (1.0, 1.0),
-        best: None,
-        waited: 0,
-        held: None,
-        scored: 0,
-        settled: false,
-    };
 
     /// Counts rows that were read.
     pub(super) fn read(&mut self, rows: usize) {
@@ -187,12 +173,5 @@ impl Checkpoint<'_> {
         error::finite("mean squares of the checkpoint", self.square)?;
         let negative = self.square.iter().filter(|square| **square < 0.0).count();
         error::range("negative squares of the checkpoint", negative, 0, 0)
-    }
-
-    /// Whether the best iterate has the support of the current one, or there is none.
-    pub(super) fn best_on_support(&self) -> bool {
-        let same = |a: Weights<'_>, b: Weights<'_>| a.index() == b.index();
-        let (net, best) = (&self.net, &self.best);
-        best.nnz() == 0 || (same(best.w(), net.w()) && same(best.wt(), net.wt()))
     }
 }

@@ -63,7 +63,7 @@ impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
             work,
             rows,
             batch: budget.batch,
-            at: State::START,
+            at: State { decayed: (1.0, 1.0), ..State::default() },
             round: 0,
             stopped: false,
             resumed: matches!(start, Start::Checkpoint(_)),
@@ -206,7 +206,8 @@ impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
         let residual = residual.get(..labels.len() * self.classes.outputs).unwrap_or(&[]);
         self.support.gradient(self.sensing, residual, self.round, scratch)?;
         self.at.read(labels.len());
-        self.support.adam(labels.len() as f32, rate, self.params.input_scale);
+        let scale = self.params.input_scale;
+        self.support.adam(labels.len() as f32, rate, scale, &mut self.at.decayed);
         self.turn();
         Ok(loss)
     }

@@ -3,12 +3,11 @@
 use super::schedule::Trials;
 use crate::base::budget::{self, Training};
 use crate::base::dims::Dims;
-use crate::base::error::{self, Error, Result};
+use crate::base::error::{self, Result};
 use crate::base::record::{Put, Record};
 use crate::learn::checkpoint::{self as record, Form, Numbers};
 use crate::network::gates::Signs;
 use crate::network::net::{Network, Shape};
-use crate::network::weights::check_pinned;
 
 /// Where a run stands after a step: enough to resume from, see
 /// [`crate::learn::start::Start::Checkpoint`].
@@ -37,15 +36,8 @@ pub(super) const fn shape(budget: &Training, signs: Signs) -> Shape {
     }
 }
 
-/// What a run has room for: entries of its networks, and counters of its sketch.
-pub(super) struct Room {
-    pub(super) nnz: usize,
-    pub(super) held: usize,
-    pub(super) sketch: usize,
-}
-
 /// The numbers of a [`Checkpoint`]: which start and epoch, step sizes, losses, counters.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct State {
     pub(super) phase: Phase,
@@ -79,10 +71,11 @@ pub struct State {
 }
 
 /// What a run is at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) enum Phase {
-    /// Trying starts on a part of the rows.
+    /// Trying starts on some of the rows.
+    #[default]
     Trials,
     /// Running the best start again.
     Again,
@@ -96,7 +89,7 @@ impl<'a> Checkpoint<'a> {
     /// with random gates.
     #[must_use]
     pub fn starting(net: Network<'a>) -> Self {
-        Self { state: State::WARM, net, held: Network::empty(net.shape()), sketch: &[] }
+        Self { state: State::warm(), net, held: Network::empty(net.shape()), sketch: &[] }
     }
 
     /// What the checkpoints of a run with this budget look like; the signs are those of one output.
@@ -139,26 +132,14 @@ impl State {
     pub const WORDS: usize = 16;
 
     /// Before the first step.
-    pub(super) const START: Self = Self {
-        phase: Phase::Trials,
-        trial: 0,
-        best_trial: 0,
-        best: f32::INFINITY,
-        epoch: 0,
-        batch: 0,
-        step: 0,
-        tried: 0,
-        trials: 0,
-        passes: 0.0,
-        round: 0,
-        since_refresh: 0,
-        warm: false,
-        step_size: 0.0,
-        zero: f32::INFINITY,
-        undone: 0,
-    };
+    pub(super) fn start() -> Self {
+        Self { best: f32::INFINITY, zero: f32::INFINITY, ..Self::default() }
+    }
+
     /// Before the first step of a run that starts from weights.
-    pub(super) const WARM: Self = Self { phase: Phase::All, warm: true, ..Self::START };
+    pub(super) fn warm() -> Self {
+        Self { phase: Phase::All, warm: true, ..Self::start() }
+    }
 
     /// As words, to be stored.
     #[must_use]
@@ -197,15 +178,13 @@ impl State {
     /// passes or a step size that are no numbers.
     pub fn from_words(words: &[u32; Self::WORDS]) -> Result<Self> {
         let mut words = Numbers::new(words);
+        let phase = words.int();
+        error::range("phase of the checkpoint", phase as usize, 0, 2)?;
         let state = Self {
-            phase: match words.int() {
+            phase: match phase {
                 0 => Phase::Trials,
                 1 => Phase::Again,
-                2 => Phase::All,
-                other => {
-                    let (what, got) = ("phase of the checkpoint", other as usize);
-                    return Err(Error::Range { what, min: 0, max: 2, got });
-                }
+                _ => Phase::All,
             },
             trial: words.int(),
             best_trial: words.int(),
@@ -279,23 +258,6 @@ impl State {
 
     /// Whether a run stands here that starts from weights and has done nothing yet.
     pub(super) fn is_first(&self) -> bool {
-        *self == Self::WARM
-    }
-}
-
-impl Checkpoint<'_> {
-    /// Checks that its networks are of this shape and within these sizes, with those that must be
-    /// kept if there were steps.
-    pub(super) fn check(&self, shape: Shape, most: &Room, must_keep: &[u32]) -> Result<()> {
-        self.net.check_shape(shape)?;
-        self.held.check_shape(shape)?;
-        error::range("weights of the checkpoint", self.net.nnz(), 0, most.nnz)?;
-        error::range("other weights of the checkpoint", self.held.nnz(), 0, most.held)?;
-        // A run starts from any weights, and one that was undone is without.
-        if !self.state.is_first() && self.net.nnz() > 0 {
-            check_pinned(self.net.w().index(), must_keep)?;
-        }
-        error::length("counters of the checkpoint", self.sketch.len(), most.sketch)?;
-        error::finite("counters of the checkpoint", self.sketch)
+        *self == Self::warm()
     }
 }

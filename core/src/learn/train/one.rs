@@ -1,7 +1,7 @@
 //! One output, whose output weights are signs: gates that follow the weights, line searches,
 //! refinement on the support.
 
-use super::run::{Method, Run, StepInfo};
+use super::run::{Method, Run, StepInfo, check_step_size};
 use super::schedule::{Schedule, Trials};
 use super::state::Networks;
 use crate::base::budget::{self, Training};
@@ -61,17 +61,13 @@ impl OneOutput {
     }
 
     fn check(&self) -> Result<()> {
+        let most = u32::MAX as usize;
         if self.empty == Empty::Freeze && matches!(self.refresh, Refresh::Every(_)) {
             // From no weights every gate would be inactive, and stay so.
-            error::range(
-                "epochs with random gates",
-                self.convex_epochs as usize,
-                1,
-                u32::MAX as usize,
-            )?;
+            error::range("epochs with random gates", self.convex_epochs as usize, 1, most)?;
         }
         if let Refresh::Every(every) = self.refresh {
-            error::range("steps between refreshes", every as usize, 1, u32::MAX as usize)?;
+            error::range("steps between refreshes", every as usize, 1, most)?;
         }
         let size = match self.step {
             Step::Fixed(eta) => eta,
@@ -83,11 +79,7 @@ impl OneOutput {
             _ => 1.0,
         };
         error::finite("step size and tolerance", &[size, tolerance])?;
-        if size > 0.0 {
-            Ok(())
-        } else {
-            Err(Error::Range { what: "step size", min: 1, max: usize::MAX, got: 0 })
-        }
+        check_step_size(size)
     }
 }
 
@@ -130,8 +122,6 @@ impl<S: Sensing<Machine = Host>> Method<S> for OneOutput {
         // A network of one output does not tell classes apart.
         error::length("labels that are values", labels.values().len(), dims.samples)?;
         error::finite("labels", labels.values())?;
-        schedule.trials.check()?;
-        error::range("epochs", schedule.epochs as usize, 1, u32::MAX as usize)?;
         schedule.head.check()
     }
 

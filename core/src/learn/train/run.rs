@@ -50,6 +50,12 @@ pub trait Method<S: Sensing>: Copy {
     }
 }
 
+/// Checks that a step has a length.
+pub(super) fn check_step_size(size: f32) -> Result<()> {
+    let what = "step size";
+    if size > 0.0 { Ok(()) } else { Err(Error::Range { what, min: 1, max: usize::MAX, got: 0 }) }
+}
+
 /// What a step did.
 pub struct StepInfo {
     /// Sum of the losses of the rows before the step.
@@ -98,6 +104,8 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
     ) -> Result<Self> {
         let dims = Dims::new(sensing.rows(), sensing.inputs(), sensing.blocks(), nnz);
         H::check(schedule, &dims, &labels)?;
+        schedule.trials.check()?;
+        error::range("epochs", schedule.epochs as usize, 1, u32::MAX as usize)?;
         let outputs = labels.outputs(dims.samples);
         let budget = H::budget(schedule, dims, outputs, sensing);
         let shape = shape(&budget, schedule.head.signs());
@@ -109,7 +117,7 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
             schedule,
             networks,
             work,
-            at: State { step_size: schedule.head.step_size(), ..State::START },
+            at: State { step_size: schedule.head.step_size(), ..State::start() },
             seed: schedule.seed,
             all,
             rows: all,

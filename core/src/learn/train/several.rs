@@ -1,12 +1,12 @@
 //! Several outputs, both sides sparse under one budget: steps of a fixed length, ranked exactly or
 //! by a count sketch.
 
-use super::run::{Method, Run, StepInfo};
+use super::run::{Method, Run, StepInfo, check_step_size};
 use super::schedule::{Schedule, Trials};
 use super::state::Networks;
 use crate::base::budget::{self, Training};
 use crate::base::dims::Dims;
-use crate::base::error::{self, Error, Result};
+use crate::base::error::{self, Result};
 use crate::base::math;
 use crate::learn::iht::net::{self, NetStep, NetWork};
 use crate::learn::loss::Labels;
@@ -117,12 +117,10 @@ impl Schedule<'_, SeveralOutputs> {
         scratch: usize,
     ) -> Training {
         let batch = budget::batch(self.batch, dims.samples);
+        let all = dims.hidden.saturating_mul(dims.inputs.saturating_add(outputs));
         let sketch = match self.head.rank {
             Rank::Exact => 0,
-            Rank::Sketch { .. } => sketch::words(
-                dims.nnz,
-                dims.hidden.saturating_mul(dims.inputs.saturating_add(outputs)),
-            ),
+            Rank::Sketch { .. } => sketch::words(dims.nnz, all),
         };
         let mut budget = Training::new(dims, batch, panel, scratch);
         (budget.outputs, budget.sketch) = (outputs, sketch);
@@ -145,15 +143,9 @@ impl<S: Factored> Method<S> for SeveralOutputs {
         error::range("hidden neurons × (inputs + outputs)", all, 1, most)?;
         error::range("nonzero weights (nnz)", dims.nnz, 1, all)?;
         check_kept(dims, schedule.must_keep, dims.nnz - 1)?;
-        error::range("epochs", schedule.epochs as usize, 1, most)?;
-        schedule.trials.check()?;
         let (step_size, decay) = (schedule.head.step_size, schedule.head.decay());
         error::finite("step size and decay", &[step_size, decay])?;
-        if step_size > 0.0 && decay >= 0.0 {
-            Ok(())
-        } else {
-            Err(Error::Range { what: "step size", min: 1, max: usize::MAX, got: 0 })
-        }
+        check_step_size(if decay >= 0.0 { step_size } else { 0.0 })
     }
 
     fn budget(schedule: &Schedule<'_, Self>, dims: Dims, outputs: usize, sensing: &S) -> Training {
@@ -171,7 +163,12 @@ impl<S: Factored> Method<S> for SeveralOutputs {
         let is_start = is_start || !run.networks.network().is_live();
         run.at.round = run.at.round.wrapping_add(run.sensing.blocks() as u32 + 1);
         let loss = run.sum_of_losses(rows.clone())?;
-        let reads = run.reads(rows.len());
+        // Reads of the batch: the outputs and the gradient, once more for the values behind a
+        // sketch; in strips the outputs again with every panel.
+        let gradients = if matches!(run.schedule.head.rank, Rank::Exact) { 1.0 } else { 2.0 };
+        let panels = run.sensing.blocks().div_ceil(run.sensing.panel().max(1));
+        let again = if rows.len() > run.strip { panels as f32 } else { 0.0 };
+        let reads = 1.0 + gradients * (1.0 + again);
         let Run { sensing, schedule, networks, work, at, .. } = run;
         let Networks { shape, current, next, sketch, .. } = networks;
         let decay = schedule.head.decay();
@@ -202,19 +199,5 @@ impl<S: Factored> Method<S> for SeveralOutputs {
 
     fn step_size(&self) -> f32 {
         self.step_size
-    }
-}
-
-impl<S: Factored> Run<'_, '_, S, SeveralOutputs> {
-    /// Reads of a batch of `rows` rows that a step takes: the outputs and the gradient, once more
-    /// for the values behind a sketch; in strips the outputs again with every panel.
-    fn reads(&self, rows: usize) -> f32 {
-        let gradients = match self.schedule.head.rank {
-            Rank::Exact => 1.0,
-            Rank::Sketch { .. } => 2.0,
-        };
-        let panels = self.sensing.blocks().div_ceil(self.sensing.panel().max(1));
-        let again = if rows > self.strip { panels as f32 } else { 0.0 };
-        1.0 + gradients * (1.0 + again)
     }
 }

@@ -1,11 +1,12 @@
 //! What a run holds from step to step.
 
-use super::checkpoint::{Checkpoint, Room, State};
+use super::checkpoint::{Checkpoint, State};
 use crate::base::budget::{self, Training, Workspace};
-use crate::base::error::Result;
+use crate::base::error::{self, Result};
 use crate::learn::iht::net::NetWork;
 use crate::network::net::{Count, EntriesMut, Network, Shape};
 use crate::network::sketch::CountSketch;
+use crate::network::weights::check_pinned;
 
 /// A network in buffers of its own: entries of W and behind them those of Wt, each with indices of
 /// its own matrix.
@@ -99,14 +100,23 @@ impl<'m> Networks<'m> {
         Checkpoint { state, net: self.network(), held: self.held(), sketch }
     }
 
-    /// Becomes what a checkpoint holds.
+    /// Becomes what a checkpoint holds, whose networks and counters must fit.
     pub(super) fn load(&mut self, from: &Checkpoint<'_>, must_keep: &[u32]) -> Result<()> {
-        let sketch = self.sketch.as_ref().map_or(0, |sketch| sketch.counters().len());
-        let room = Room { nnz: self.current.index.len(), held: self.held.index.len(), sketch };
-        from.check(self.shape, &room, must_keep)?;
-        self.current.load(&from.net);
-        self.held.load(&from.held);
-        self.sketch.as_mut().map_or(Ok(()), |sketch| sketch.load(from.sketch))
+        let Checkpoint { state, net, held, sketch } = from;
+        net.check_shape(self.shape)?;
+        held.check_shape(self.shape)?;
+        error::range("weights of the checkpoint", net.nnz(), 0, self.current.index.len())?;
+        error::range("other weights of the checkpoint", held.nnz(), 0, self.held.index.len())?;
+        // A run starts from any weights, and one that was undone is without.
+        if !state.is_first() && net.nnz() > 0 {
+            check_pinned(net.w().index(), must_keep)?;
+        }
+        let counters = self.sketch.as_ref().map_or(0, |sketch| sketch.counters().len());
+        error::length("counters of the checkpoint", sketch.len(), counters)?;
+        error::finite("counters of the checkpoint", sketch)?;
+        self.current.load(net);
+        self.held.load(held);
+        self.sketch.as_mut().map_or(Ok(()), |own| own.load(sketch))
     }
 }
 
