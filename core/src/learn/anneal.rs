@@ -46,9 +46,9 @@ mod progress;
 mod run;
 mod state;
 
-pub use checkpoint::{Checkpoint, State};
+pub use checkpoint::{Checkpoint, Held, State};
 pub use params::Params;
-pub use progress::{Held, Info, Progress, Trained};
+pub use progress::{Info, Progress, Trained};
 
 #[cfg(doc)]
 use crate::base::error::Error;

@@ -1,6 +1,5 @@
 //! What a run is between two steps, and how it resumes from there.
 
-use super::progress::Held;
 use crate::base::budget::Annealing;
 use crate::base::error::{self, Result};
 use crate::base::record::{Put, Record};
@@ -25,6 +24,26 @@ pub struct Checkpoint<'a> {
     /// The iterate of least validation loss so far, at most s entries; no weights where there is
     /// none.
     pub best: Network<'a>,
+}
+
+/// A score on some rows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Held {
+    /// Mean cross-entropy.
+    pub loss: f32,
+    /// Rows whose outputs say their label ([`crate::learn::loss::class`]).
+    pub right: usize,
+    /// Rows.
+    pub rows: usize,
+}
+
+impl Held {
+    /// Share of the rows that is right.
+    #[must_use]
+    pub fn accuracy(&self) -> f32 {
+        self.right as f32 / self.rows.max(1) as f32
+    }
 }
 
 /// The numbers of a [`Checkpoint`]: counters, scores, and powers of Adam's decays.

@@ -1,27 +1,7 @@
-//! Scores, what an observer sees of a run, and what the run leaves.
+//! What an observer sees of a run, and what the run leaves.
 
-use super::checkpoint::Checkpoint;
+use super::checkpoint::{Checkpoint, Held};
 use crate::network::net::Network;
-
-/// A score on some rows.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Held {
-    /// Mean cross-entropy.
-    pub loss: f32,
-    /// Rows whose outputs say their label ([`crate::learn::loss::class`]).
-    pub right: usize,
-    /// Rows.
-    pub rows: usize,
-}
-
-impl Held {
-    /// Share of the rows that is right.
-    #[must_use]
-    pub fn accuracy(&self) -> f32 {
-        self.right as f32 / self.rows.max(1) as f32
-    }
-}
 
 /// What a run did.
 #[derive(Debug, Clone, Copy, PartialEq)]

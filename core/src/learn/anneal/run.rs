@@ -1,9 +1,9 @@
 //! A run: steps, changes of the support, scores on the validation rows, and what is left at the
 //! end.
 
-use super::checkpoint::{Checkpoint, State};
+use super::checkpoint::{Checkpoint, Held, State};
 use super::params::{Params, Schedule};
-use super::progress::{Held, Info, Progress, Trained};
+use super::progress::{Info, Progress, Trained};
 use super::state::{self, Buffers, Support, Units};
 use crate::base::dims::Dims;
 use crate::base::error::{self, Error, Result};
@@ -207,7 +207,7 @@ impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
         self.support.gradient(self.sensing, residual, self.round, scratch)?;
         self.at.read(labels.len());
         let scale = self.params.input_scale;
-        self.support.adam(labels.len() as f32, rate, scale, &mut self.at.decayed);
+        self.support.adam(labels.len() as f32, rate, scale, &mut self.at);
         self.turn();
         Ok(loss)
     }

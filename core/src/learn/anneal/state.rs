@@ -210,10 +210,10 @@ impl<'a> Support<'a> {
         sensing.net_gradient_at(net.gates(step), net, r, out, scratch)
     }
 
-    /// One step along the gradient of `rows` rows; `decayed` are `BETA1^t` and `BETA2^t`.
-    pub(super) fn adam(&mut self, rows: f32, rate: f32, scale: f32, decayed: &mut (f32, f32)) {
-        *decayed = (decayed.0 * BETA1, decayed.1 * BETA2);
-        let (mean_part, square_part) = (1.0 / (1.0 - decayed.0), 1.0 / (1.0 - decayed.1));
+    /// One step along the gradient of `rows` rows.
+    pub(super) fn adam(&mut self, rows: f32, rate: f32, scale: f32, at: &mut State) {
+        at.decayed = (at.decayed.0 * BETA1, at.decayed.1 * BETA2);
+        let (mean_part, square_part) = (1.0 / (1.0 - at.decayed.0), 1.0 / (1.0 - at.decayed.1));
         let moments = self.mean.iter_mut().zip(&mut *self.square);
         let entries = self.value.iter_mut().zip(&*self.score).zip(moments).take(self.len);
         for (e, ((value, g), (mean, square))) in entries.enumerate() {
