@@ -11,7 +11,10 @@
 //! largest entries beside K (as for `H_s`, Blumensath and Davies, *Iterative hard thresholding for
 //! compressed sensing*, 2009; `always.include` of the R package `abess`, Zhu et al., PNAS 2020).
 
-use crate::base::error::{self, Error, Result};
+#[cfg(doc)]
+use crate::base::error::Error;
+use crate::base::error::{self, Result};
+use crate::network::weights::check_support;
 
 #[derive(Clone, Copy)]
 struct Entry {
@@ -80,9 +83,7 @@ impl<'a> Top<'a> {
     ) -> Result<Self> {
         let mut top = Self::new(index, value);
         error::range("weights that must be kept", must_keep.len(), 0, top.room)?;
-        if let Some(at) = must_keep.windows(2).position(|pair| matches!(pair, [a, b] if a >= b)) {
-            return Err(Error::Unsorted { at: at + 1 });
-        }
+        check_support(usize::MAX, 1, must_keep)?;
         (top.must_keep, top.room) = (must_keep, top.room - must_keep.len());
         for (at, &j) in must_keep.iter().enumerate() {
             top.set(top.room + at, Entry { index: j, value: 0.0 });

@@ -1,7 +1,6 @@
 //! What an observer sees of a run, and what the run leaves.
 
 use super::checkpoint::{Checkpoint, Held};
-use crate::network::net::Network;
 
 /// What a run did.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,11 +58,5 @@ pub struct Progress<'a> {
     pub checkpoint: Option<Checkpoint<'a>>,
 }
 
-/// A finished run: the network, borrowed from the memory it was given, and what was done.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Trained<'a> {
-    /// The network.
-    pub network: Network<'a>,
-    /// What was done.
-    pub info: Info,
-}
+/// A finished run.
+pub type Trained<'a> = crate::learn::start::Trained<'a, Info>;
