@@ -3,6 +3,9 @@
 
 use core::convert::Infallible;
 
+/// What a sink of words returns.
+pub type Put<E> = core::result::Result<(), E>;
+
 /// A checkpoint of any recipe, or a window of samples, to be written down.
 ///
 /// ```
@@ -24,10 +27,7 @@ pub trait Record {
     ///
     /// # Errors
     /// The first error of `put`; nothing is given after it.
-    fn write<E>(
-        &self,
-        put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
-    ) -> core::result::Result<(), E>;
+    fn write<E>(&self, put: &mut impl FnMut(&[u32]) -> Put<E>) -> Put<E>;
 
     /// How many words that are.
     fn words(&self) -> usize {
@@ -45,10 +45,7 @@ pub trait Record {
 
 /// One behind the other: what belongs together, in one payload.
 impl<A: Record, B: Record> Record for (&A, &B) {
-    fn write<E>(
-        &self,
-        put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
-    ) -> core::result::Result<(), E> {
+    fn write<E>(&self, put: &mut impl FnMut(&[u32]) -> Put<E>) -> Put<E> {
         self.0.write(put)?;
         self.1.write(put)
     }

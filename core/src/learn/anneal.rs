@@ -26,11 +26,6 @@
 //!   ends of epochs on the settled support, and before, the last complete step;
 //! * without rows held out, the last complete step.
 //!
-//! # Checkpoints
-//!
-//! After every step the observer is offered a [`Checkpoint`], a view of the state, from which
-//! [`Start::Checkpoint`] resumes, to the bits that the run would have given.
-//!
 //! A run takes 20 bytes for each of the first support's `start_factor` s entries, 4 s for the best
 //! iterate where rows are held out, and 4 (n c + p (d + c) + d) for the residual of a batch of n
 //! rows, a panel of p neurons and the columns' scales, besides the operator's scratch
@@ -40,35 +35,28 @@
 //! removal adds by the diagonal of the Fisher information, of which v is Adam's running estimate.
 //! They grow by their gradient over the size of what they multiply.
 //!
-//! Weights that must be kept ([`Params::must_keep`]) are in the first support, are never dropped,
-//! and stay in the result with the value that they have, which may be 0. A neuron of which only
-//! such weights are left keeps them: they say nothing until it grows a weight to an output again.
-//!
-//! Inputs of any range: [`Params::input_scale`] is the factor that brings them to about 1, and
-//! weights and gradients of the first layer are measured in those units. The weights themselves
-//! stay in units of the inputs, so there is nothing to undo at the end.
+//! Pinned weights ([`Params::must_keep`]) keep the value that they have, which may be 0; a neuron of
+//! which only such weights are left says nothing until it grows a weight to an output again. Weights
+//! are in units of the inputs, and measured in those of inputs that [`Params::input_scale`] brings
+//! to about 1.
 
 mod checkpoint;
-mod info;
 mod params;
 mod progress;
 mod run;
-mod schedule;
 mod state;
 
-pub use checkpoint::{Checkpoint, State};
-pub use info::{Held, Info};
+pub use checkpoint::{Checkpoint, Held, State};
 pub use params::Params;
-pub use progress::{Progress, Trained};
+pub use progress::{Info, Progress, Trained};
 
-use crate::base::dims::Dims;
-use crate::base::error::{Error, Result};
+#[cfg(doc)]
+use crate::base::error::Error;
+use crate::base::error::Result;
 use crate::learn::loss::Classes;
 use crate::learn::start::Start;
 use crate::operator::factored::Factored;
 use core::ops::ControlFlow;
-use run::Run;
-use state::carve;
 
 /// Trains a classifier of `nnz` nonzero weights over both sides.
 ///
@@ -125,27 +113,7 @@ pub fn run<'a, S: Factored>(
     memory: &'a mut [u32],
     mut observe: impl FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Trained<'a>, S::Source> {
-    let Classes { labels, outputs } = classes;
-    let dims = Dims::new(sensing.rows(), sensing.inputs(), sensing.blocks(), nnz);
-    params.check(&dims, labels, outputs).map_err(Error::widen)?;
-    let mut budget = params.budget(dims, outputs, sensing.panel(), 0);
-    budget.scratch = sensing.net_scratch(budget.batch);
-    let (mut state, mut work) = carve(&budget, memory).map_err(Error::widen)?;
-    let mut run = Run::new(params, &budget, labels);
-    run.column_scales(sensing, &mut work)?;
-    match start {
-        Start::Zero => state.start(params, &run.units(work.columns)),
-        Start::Checkpoint(from) => run.load(from, &mut state),
-        Start::Network(network) => {
-            state.start_from(network).and_then(|()| run.check_kept(&network))
-        }
-    }
-    .map_err(Error::widen)?;
-    let resumed = matches!(start, Start::Checkpoint(_));
-    match run.train(sensing, &mut state, &mut work, resumed, &mut observe) {
-        Err(Error::Stopped) if run.at.step > 0 => run.stopped = true,
-        done => done?,
-    }
-    let info = run.finish(sensing, &mut state, &mut work)?;
-    Ok(Trained { network: state.into_net(), info })
+    let mut run = run::Run::new(sensing, classes, nnz, start, params, memory)?;
+    run.train(&mut observe)?;
+    run.finish()
 }

@@ -9,28 +9,22 @@
 //! | | of each network the indices and the values of W, then those of Wt |
 //! | | the numbers of each vector |
 //!
-//! All recipes are stored so, in a file of the host or in flash of a part, where each word is
-//! little-endian. A checkpoint is written piece by piece from where it lies
-//! ([`Record::write`](crate::base::record::Record::write)), and what is read borrows the words
-//! ([`Form::read`]); neither takes memory. Reading believes nothing: every count, index and number
-//! is checked.
+//! All recipes are stored so, in a file of the host or in flash, where each word is little-endian.
+//! Writing ([`Record::write`](crate::base::record::Record::write)) and reading ([`Form::read`]),
+//! which borrows the words, take no memory. Every count, index and number that is read is checked.
 
 use crate::base::error::{self, Result};
+use crate::base::record::Put;
 use crate::network::net::{Head, Network, Shape};
 use crate::network::weights::Weights;
-
-/// The most networks of a checkpoint.
-pub const MAX_NETS: usize = 3;
-/// The most vectors of a checkpoint.
-pub const MAX_VECTORS: usize = 2;
 
 /// Gives the words of a checkpoint with these parts to `put`.
 pub(crate) fn write<E>(
     state: &[u32],
     nets: &[Network<'_>],
     vectors: &[&[f32]],
-    put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
-) -> core::result::Result<(), E> {
+    put: &mut impl FnMut(&[u32]) -> Put<E>,
+) -> Put<E> {
     put(state)?;
     for net in nets {
         put(&[net.w().nnz() as u32, net.wt().nnz() as u32])?;
@@ -73,44 +67,23 @@ impl<'a> Numbers<'a> {
 }
 
 /// What the checkpoints of one run look like: all that reading one needs to know, and the most
-/// words that one has.
-///
-/// The checkpoints of the recipes give theirs: [`crate::learn::train::Checkpoint::form`] and its
-/// like.
+/// words that one has. Those of a recipe give theirs: [`crate::learn::train::Checkpoint::form`] and
+/// its like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Form {
     /// Numbers of the state.
-    state: usize,
+    pub(crate) state: usize,
     /// Sizes of its networks.
-    shape: Shape,
-    /// Entries of each network at the most.
-    nets: usize,
-    rooms: [usize; MAX_NETS],
-    /// Numbers of each vector at the most.
-    vectors: usize,
-    lengths: [usize; MAX_VECTORS],
+    pub(crate) shape: Shape,
+    /// Networks, and entries of each at the most.
+    pub(crate) nets: usize,
+    pub(crate) entries: [usize; 3],
+    /// Vectors, and numbers of each at the most.
+    pub(crate) vectors: usize,
+    pub(crate) lengths: [usize; 2],
 }
 
 impl Form {
-    /// A state of so many numbers, networks of a shape with so many entries at the most, and so
-    /// many numbers of each vector.
-    pub(crate) const fn new<const NETS: usize, const VECTORS: usize>(
-        state: usize,
-        shape: Shape,
-        nets: [usize; NETS],
-        vectors: [usize; VECTORS],
-    ) -> Self {
-        const { assert!(NETS <= MAX_NETS && VECTORS <= MAX_VECTORS, "room for all parts") };
-        Self {
-            state,
-            shape,
-            nets: NETS,
-            rooms: padded(&nets),
-            vectors: VECTORS,
-            lengths: padded(&vectors),
-        }
-    }
-
     /// Words of the shortest checkpoint, all before the first entry of a network.
     #[must_use]
     pub const fn least_words(&self) -> usize {
@@ -120,9 +93,10 @@ impl Form {
     /// Words of the longest one.
     #[must_use]
     pub const fn most_words(&self) -> usize {
-        self.least_words()
-            .saturating_add(sum(&self.rooms).saturating_mul(2))
-            .saturating_add(sum(&self.lengths))
+        let ([a, b, c], [first, second]) = (self.entries, self.lengths);
+        let entries = a.saturating_add(b).saturating_add(c);
+        let numbers = first.saturating_add(second);
+        self.least_words().saturating_add(entries.saturating_mul(2)).saturating_add(numbers)
     }
 
     /// The parts of a checkpoint in `words`, which are exactly those that
@@ -138,9 +112,9 @@ impl Form {
         let least = self.least_words();
         error::length("words of the checkpoint", words.len().min(least), least)?;
         let mut expected = self.least_words();
-        for (net, &room) in self.rooms.iter().take(self.nets).enumerate() {
+        for (net, &most) in self.entries.iter().take(self.nets).enumerate() {
             let [w, wt] = parts.entries(net);
-            error::range("weights of the checkpoint", w.saturating_add(wt), 0, room)?;
+            error::range("weights of the checkpoint", w.saturating_add(wt), 0, most)?;
             expected = expected.saturating_add(w.saturating_add(wt).saturating_mul(2));
         }
         for (vector, &most) in self.lengths.iter().take(self.vectors).enumerate() {
@@ -233,25 +207,6 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The numbers, and zeros behind them.
-const fn padded<const N: usize>(numbers: &[usize]) -> [usize; N] {
-    let (mut all, mut left) = ([0; N], numbers);
-    let mut rest: &mut [usize] = &mut all;
-    while let ([number, behind @ ..], [first, others @ ..]) = (left, rest) {
-        *first = *number;
-        (left, rest) = (behind, others);
-    }
-    all
-}
-
-const fn sum(numbers: &[usize]) -> usize {
-    let (mut sum, mut left) = (0_usize, numbers);
-    while let [number, behind @ ..] = left {
-        (sum, left) = (sum.saturating_add(*number), behind);
-    }
-    sum
-}
-
 #[cfg(test)]
 mod tests {
     extern crate std;
@@ -259,7 +214,14 @@ mod tests {
     use crate::Error;
     use std::vec::Vec;
 
-    const FORM: Form = Form::new(2, Shape::weighted(4, 3, 2), [5, 3], [2]);
+    const FORM: Form = Form {
+        state: 2,
+        shape: Shape::weighted(4, 3, 2),
+        nets: 2,
+        entries: [5, 3, 0],
+        vectors: 1,
+        lengths: [2, 0],
+    };
 
     fn words() -> Vec<u32> {
         let w = Weights::new(4, 3, &[1, 6, 11], &[0.5, 2.0, -1.0]).unwrap();

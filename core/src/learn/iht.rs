@@ -19,18 +19,18 @@
 //! ```
 
 pub(super) mod net;
-mod strips;
+pub(super) mod strips;
 
 use crate::base::error::{Error, Result};
 use crate::base::math::{Sum, axpy, dot, norm2, scale, sqrt, unit_scale};
 use crate::network::gates::Gates;
 use crate::network::net::EntriesMut;
-use crate::network::score::{GradientStep, Panel, Score, Selection};
+use crate::network::score::{GradientStep, Panel, Score};
 use crate::network::top::Top;
 use crate::network::weights::{Weights, check_support};
-use crate::operator::panels::{norms_at, panels};
+use crate::operator::panels::ranges;
 use crate::operator::sensing::{Rows, Sensing, Work, carve, head_mut};
-use strips::{Target, parts};
+use strips::{Batch, Target};
 
 /// How long the gradient step is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -133,52 +133,50 @@ pub fn step<S: Sensing>(
     mut out: EntriesMut<'_>,
     work: &mut Work<'_, Rows<S>>,
 ) -> Result<Info, S::Source> {
-    let mut info = Info::default();
     let (n, must_keep) = (sensing.batch_rows(), params.must_keep);
     check_support(w.inputs(), w.hidden(), must_keep).map_err(Error::widen)?;
     let of = Target { gates, labels, w, must_keep };
-    info.loss = parts::<S>(work).1.loss(sensing, of, &mut info.reads)?;
-    info.step_size = match params.step {
-        Step::Normalised => normalised(sensing, of, out.reborrow(), work, &mut info.reads)?,
+    let (panel, mut rows) = Batch::new(sensing, work);
+    let loss = rows.loss(&of)?;
+    let step_size = match params.step {
+        Step::Normalised => normalised(&mut rows, panel, &of, out.reborrow())?,
         Step::Theory { beta } => 2.0 / (3.0 * beta),
         Step::Fixed(eta) => eta / n as f32,
     };
-    info.nnz = match params.step {
-        Step::Theory { .. } => {
-            threshold_scaled(sensing, of, info.step_size, out.reborrow(), work, &mut info.reads)?
-        }
-        _ => threshold(sensing, of, info.step_size, out.reborrow(), work, &mut info.reads)?,
+    let is_scaled = matches!(params.step, Step::Theory { .. });
+    let nnz = match is_scaled {
+        true => threshold_scaled(&mut rows, panel, &of, step_size, out.reborrow())?,
+        false => threshold(&mut rows, panel, &of, step_size, out.reborrow())?,
     };
-    let (index, value) = (head(out.index, info.nnz)?, head_mut(out.value, info.nnz)?);
+    let mut info = Info { loss, step_size, nnz, refinements: 0, reads: rows.reads };
+    let (index, value) = (head(out.index, nnz)?, head_mut(out.value, nnz)?);
     let new = |value| Weights::new(w.inputs(), w.hidden(), index, value).map_err(Error::widen);
     let steps = match params.refine {
-        Refine::None => return Ok(info),
+        Refine::None => 0,
         Refine::Armijo { steps, .. } | Refine::ConjugateGradient { steps, .. } => steps,
     };
     if steps == 0 || index.is_empty() {
         return Ok(info);
     }
-    let (panel, mut rows) = parts::<S>(work);
-    let gates = if rows.whole() { sensing.hold(gates, index)? } else { gates };
+    let gates = rows.hold(gates, index)?;
     let of = Target { gates, w: new(&*value)?, ..of };
-    rows.loss(sensing, of, &mut info.reads)?;
-    let (g, rest) = carve(panel, index.len())?;
-    let (p, rest) = carve(rest, index.len())?;
-    let (h, _) = carve(rest, index.len())?;
-    rows.of_residual(sensing, of, g, &mut info.reads, |sensing, r, g, scratch| {
+    rows.loss(&of)?;
+    let (g, rest) = carve("panel", panel, nnz)?;
+    let (p, rest) = carve("panel", rest, nnz)?;
+    let (h, _) = carve("panel", rest, nnz)?;
+    rows.of_residual(&of, g, |sensing, r, g, scratch| {
         sensing.gradient_at(gates, index, r, g, scratch)
     })?;
-    info.reads += 1;
+    rows.reads += 1;
     // Squares of the gradient may leave the range of floats: gradient and weights are scaled alike,
     // exactly.
     let unit = unit_scale(g);
     scale(unit, g);
     scale(unit, value);
-    let mut products = 0;
     let mut normal = |p: &[f32], h: &mut [f32]| {
-        products += 1;
+        rows.reads += 1;
         let p = Weights::new(w.inputs(), w.hidden(), index, p).map_err(Error::widen)?;
-        rows.of_rows(sensing, h, |sensing, h, scratch| sensing.normal_at(gates, p, h, scratch))
+        rows.of_rows(h, |sensing, h, scratch| sensing.normal_at(gates, p, h, scratch))
     };
     info.refinements = match params.refine {
         Refine::ConjugateGradient { tolerance, .. } => {
@@ -186,45 +184,42 @@ pub fn step<S: Sensing>(
         }
         Refine::Armijo { decrease, halvings, .. } => {
             // The theory step is a length in other coordinates; a line search gives one in these.
-            let eta = (!matches!(params.step, Step::Theory { .. })).then_some(info.step_size);
-            let rule = Armijo { eta, decrease, halvings };
-            armijo(steps, rule, value, g, h, &mut normal)?
+            let eta = (!is_scaled).then_some(step_size);
+            armijo(steps, Armijo { eta, decrease, halvings }, value, g, h, &mut normal)?
         }
         Refine::None => 0,
     };
-    info.reads += products;
+    info.reads = rows.reads;
     scale(1.0 / unit, value);
     if value.iter().all(|v| v.is_finite()) { Ok(info) } else { Err(Error::Diverged { step: 0 }) }
 }
 
 /// eta of the normalised rule; `out` serves as the first support where `w` has none.
 fn normalised<S: Sensing>(
-    sensing: &mut S,
-    of: Target<'_, S>,
+    rows: &mut Batch<'_, '_, S>,
+    panel: &mut [f32],
+    of: &Target<'_, S>,
     mut out: EntriesMut<'_>,
-    work: &mut Work<'_, Rows<S>>,
-    reads: &mut u32,
 ) -> Result<f32, S::Source> {
-    let Target { gates, w, .. } = of;
+    let w = of.w;
     let support = if w.is_live() {
         w.index()
     } else {
-        let len = threshold(sensing, of, 1.0, out.reborrow(), work, reads)?;
+        let len = threshold(rows, panel, of, 1.0, out.reborrow())?;
         head(out.index, len)?
     };
-    let (panel, mut rows) = parts::<S>(work);
-    let (g, rest) = carve(panel, support.len())?;
-    let (h, _) = carve(rest, support.len())?;
-    let gates = if rows.whole() { sensing.hold(gates, support)? } else { gates };
-    rows.of_residual(sensing, of, g, reads, |sensing, r, g, scratch| {
+    let (g, rest) = carve("panel", panel, support.len())?;
+    let (h, _) = carve("panel", rest, support.len())?;
+    let gates = rows.hold(of.gates, support)?;
+    rows.of_residual(of, g, |sensing, r, g, scratch| {
         sensing.gradient_at(gates, support, r, g, scratch)
     })?;
     // The ratio does not depend on the length of g; its squares may leave the range of floats, so
     // that is made 1.
     scale(unit_scale(g), g);
     let p = Weights::new(w.inputs(), w.hidden(), support, g).map_err(Error::widen)?;
-    rows.of_rows(sensing, h, |sensing, h, scratch| sensing.normal_at(gates, p, h, scratch))?;
-    *reads += 2;
+    rows.of_rows(h, |sensing, h, scratch| sensing.normal_at(gates, p, h, scratch))?;
+    rows.reads += 2;
     let (slope, curvature) = (norm2(g), dot(g, h));
     match slope / curvature {
         _ if slope == 0.0 => Ok(0.0),
@@ -236,27 +231,25 @@ fn normalised<S: Sensing>(
 /// `H_s(w + eta A^T r)` panel by panel, with the indices that must be kept; returns the number of
 /// entries.
 fn threshold<S: Sensing>(
-    sensing: &mut S,
-    of: Target<'_, S>,
+    rows: &mut Batch<'_, '_, S>,
+    panel: &mut [f32],
+    of: &Target<'_, S>,
     eta: f32,
     out: EntriesMut<'_>,
-    work: &mut Work<'_, Rows<S>>,
-    reads: &mut u32,
 ) -> Result<usize, S::Source> {
     let score = GradientStep { step_size: eta };
-    let EntriesMut { index, value } = out;
-    let mut top = Top::keeping(index, value, of.must_keep).map_err(Error::widen)?;
-    let (panel, mut rows) = parts::<S>(work);
-    panels(sensing, panel, of.w.inputs(), |sensing, blocks, g| {
-        rows.of_residual(sensing, of, g, reads, |sensing, r, g, _| {
+    let mut top = Top::keeping(out.index, out.value, of.must_keep).map_err(Error::widen)?;
+    let d = of.w.inputs();
+    for blocks in ranges(rows.sensing, panel.len(), d)? {
+        let g = head_mut(panel, d * blocks.len())?;
+        rows.of_residual(of, g, |sensing, r, g, _| {
             sensing.gradient(of.gates, r, blocks.clone(), g)
         })?;
         let panel = Panel { blocks, weights: of.w };
         score.panel(&panel, g);
         top.offer(panel.first(), g);
-        Ok(())
-    })?;
-    *reads += 1;
+    }
+    rows.reads += 1;
     top.finish().ok_or(Error::Diverged { step: 0 })
 }
 
@@ -267,28 +260,25 @@ fn threshold<S: Sensing>(
 /// column had the mean norm of those that do not vanish, and stays as it is where it wins; one that
 /// is zero has nothing to become, and is on the support only where it must be kept.
 fn threshold_scaled<S: Sensing>(
-    sensing: &mut S,
-    of: Target<'_, S>,
+    rows: &mut Batch<'_, '_, S>,
+    panel: &mut [f32],
+    of: &Target<'_, S>,
     eta: f32,
-    out: EntriesMut<'_>,
-    work: &mut Work<'_, Rows<S>>,
-    reads: &mut u32,
+    EntriesMut { index, value }: EntriesMut<'_>,
 ) -> Result<usize, S::Source> {
-    let w = of.w;
-    let EntriesMut { index, value } = out;
+    let (w, d) = (of.w, of.w.inputs());
     let mut top = Top::keeping(&mut *index, &mut *value, of.must_keep).map_err(Error::widen)?;
     let (mut total, mut columns, mut unseen) = (Sum::default(), 0_u32, 0_u32);
     let mut old = w.index().iter().zip(w.value()).peekable();
-    let (panel, mut rows) = parts::<S>(work);
-    panels(sensing, panel, 2 * w.inputs(), |sensing, blocks, panel| {
-        let (g, norms) = panel.split_at_mut(panel.len() / 2);
-        rows.of_residual(sensing, of, g, reads, |sensing, r, g, _| {
+    for blocks in ranges(rows.sensing, panel.len(), 2 * d)? {
+        let (g, norms) = head_mut(panel, 2 * d * blocks.len())?.split_at_mut(d * blocks.len());
+        rows.of_residual(of, g, |sensing, r, g, _| {
             sensing.gradient(of.gates, r, blocks.clone(), g)
         })?;
-        rows.of_rows(sensing, norms, |sensing, norms, scratch| {
+        rows.of_rows(norms, |sensing, norms, scratch| {
             sensing.column_norms(of.gates, blocks.clone(), norms, scratch)
         })?;
-        for ((g, norm2), j) in g.iter().zip(norms).zip((blocks.start * w.inputs()) as u32..) {
+        for ((g, norm2), j) in g.iter().zip(norms).zip((blocks.start * d) as u32..) {
             let (c, old) = (sqrt(*norm2), old.next_if(|&(&i, _)| i == j).map_or(0.0, |(_, &v)| v));
             if c > 0.0 {
                 total.add(c);
@@ -298,28 +288,27 @@ fn threshold_scaled<S: Sensing>(
                 unseen += u32::from(old != 0.0);
             }
         }
-        Ok(())
-    })?;
-    *reads += 2;
+    }
+    rows.reads += 2;
     if unseen > 0 {
         let mean = if columns > 0 { total.value() / columns as f32 } else { 1.0 };
-        norms_at(sensing, of.gates, w.index(), work, |at, norm2| {
+        rows.norms_at(panel, of.gates, w.index(), |at, norm2| {
             if let (Some(&j), Some(old)) = (w.index().get(at), w.value().get(at))
                 && norm2 == 0.0
             {
                 top.push(j, old * mean);
             }
         })?;
-        *reads += 1;
+        rows.reads += 1;
     }
     let len = top.finish().ok_or(Error::Diverged { step: 0 })?;
     let (index, value) = (head(index, len)?, head_mut(value, len)?);
-    norms_at(sensing, of.gates, index, work, |at, norm2| {
+    rows.norms_at(panel, of.gates, index, |at, norm2| {
         let (Some(j), Some(value)) = (index.get(at), value.get_mut(at)) else { return };
         let old = || w.index().binary_search(j).ok().and_then(|at| w.value().get(at)).copied();
         *value = if norm2 > 0.0 { *value / sqrt(norm2) } else { old().unwrap_or(0.0) };
     })?;
-    *reads += 1;
+    rows.reads += 1;
     Ok(len)
 }
 

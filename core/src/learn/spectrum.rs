@@ -1,14 +1,15 @@
 //! Extreme eigenvalues of Gram matrices of random supports, the alpha and beta of the recovery
 //! guarantee.
 
-use crate::base::error::{Error, Result};
+use crate::base::error::{self, Error, Result};
 use crate::base::math::{dot, norm2, sqrt};
 use crate::base::rng::{Rng, stream};
+use crate::learn::iht::strips::Batch;
 use crate::network::gates::Gates;
 use crate::network::net::EntriesMut;
 use crate::network::top::Top;
 use crate::network::weights::Weights;
-use crate::operator::panels::{norms_at, panels};
+use crate::operator::panels::panels;
 use crate::operator::sensing::{Rows, Sensing, Work, carve, head_mut};
 
 /// The power iterations from one random start.
@@ -78,69 +79,55 @@ pub fn extremes_at<S: Sensing>(
     scale: &mut [f32],
     work: &mut Work<'_, Rows<S>>,
 ) -> Result<Extremes, S::Source> {
-    let (d, m) = (sensing.inputs(), sensing.blocks());
-    crate::base::error::length("scales", scale.len(), support.len())?;
+    error::length("scales", scale.len(), support.len())?;
     let gates = sensing.hold(gates, support)?;
-    let mut support = Support { sensing, gates, index: support, d, m };
-    support.scales(scale, work)?;
-    let beta = support.eigenvalue(scale, 0.0, power, work)?;
-    let alpha = beta - support.eigenvalue(scale, beta, power, work)?;
+    let (panel, mut rows) = Batch::new(sensing, work);
+    rows.norms_at(panel, gates, support, |at, norm2| {
+        if let Some(scale) = scale.get_mut(at) {
+            *scale = if norm2 > 0.0 { 1.0 / sqrt(norm2) } else { 0.0 };
+        }
+    })?;
+    let beta = eigenvalue(sensing, gates, support, scale, 0.0, power, work)?;
+    let alpha = beta - eigenvalue(sensing, gates, support, scale, beta, power, work)?;
     Ok(Extremes { alpha: alpha.max(0.0), beta })
 }
 
-/// One support of unit columns whose Gram matrix is examined.
-struct Support<'a, 'g, S> {
-    sensing: &'a mut S,
-    gates: Gates<'g>,
-    index: &'a [u32],
-    d: usize,
-    m: usize,
-}
-
-impl<S: Sensing> Support<'_, '_, S> {
-    /// Writes 1/|column| of the support to `scale`.
-    fn scales(&mut self, scale: &mut [f32], work: &mut Work<'_, Rows<S>>) -> Result<(), S::Source> {
-        norms_at(self.sensing, self.gates, self.index, work, |at, norm2| {
-            let Some(scale) = scale.get_mut(at) else { return };
-            *scale = if norm2 > 0.0 { 1.0 / sqrt(norm2) } else { 0.0 };
-        })
-    }
-
-    /// The eigenvalue of `shift·I - M` (`M` itself for shift 0) of largest size, M the Gram matrix
-    /// of unit columns.
-    fn eigenvalue(
-        &mut self,
-        scale: &[f32],
-        shift: f32,
-        power: PowerIteration,
-        work: &mut Work<'_, Rows<S>>,
-    ) -> Result<f32, S::Source> {
-        let s = self.index.len();
-        let (x, rest) = carve(work.panel, s)?;
-        let (p, rest) = carve(rest, s)?;
-        let (h, _) = carve(rest, s)?;
-        Rng::new(power.seed, stream::SUPPORT + (1 << 31) + u64::from(power.draw)).fill_normal(x);
-        let mut value = 0.0;
-        for _ in 0..power.iterations {
-            let norm = sqrt(norm2(x));
-            if norm == 0.0 {
-                return Ok(0.0);
-            }
-            x.iter_mut().for_each(|x| *x /= norm);
-            for ((p, x), c) in p.iter_mut().zip(&*x).zip(scale) {
-                *p = x * c;
-            }
-            let w = Weights::new(self.d, self.m, self.index, p).map_err(Error::widen)?;
-            self.sensing.normal_at(self.gates, w, h, work.scratch)?;
-            for ((h, x), c) in h.iter_mut().zip(&*x).zip(scale) {
-                let product = *h * c;
-                *h = if shift > 0.0 { shift * x - product } else { product };
-            }
-            value = dot(x, h);
-            x.copy_from_slice(h);
+/// The eigenvalue of `shift·I - M` (`M` itself for shift 0) of largest size, M the Gram matrix of
+/// unit columns, whose lengths are `1 / scale`.
+fn eigenvalue<S: Sensing>(
+    sensing: &mut S,
+    gates: Gates<'_>,
+    support: &[u32],
+    scale: &[f32],
+    shift: f32,
+    power: PowerIteration,
+    work: &mut Work<'_, Rows<S>>,
+) -> Result<f32, S::Source> {
+    let (s, d, m) = (support.len(), sensing.inputs(), sensing.blocks());
+    let (x, rest) = carve("panel", work.panel, s)?;
+    let (p, rest) = carve("panel", rest, s)?;
+    let (h, _) = carve("panel", rest, s)?;
+    Rng::new(power.seed, stream::SUPPORT + (1 << 31) + u64::from(power.draw)).fill_normal(x);
+    let mut value = 0.0;
+    for _ in 0..power.iterations {
+        let norm = sqrt(norm2(x));
+        if norm == 0.0 {
+            return Ok(0.0);
         }
-        Ok(value)
+        x.iter_mut().for_each(|x| *x /= norm);
+        for ((p, x), c) in p.iter_mut().zip(&*x).zip(scale) {
+            *p = x * c;
+        }
+        let w = Weights::new(d, m, support, p).map_err(Error::widen)?;
+        sensing.normal_at(gates, w, h, work.scratch)?;
+        for ((h, x), c) in h.iter_mut().zip(&*x).zip(scale) {
+            let product = *h * c;
+            *h = if shift > 0.0 { shift * x - product } else { product };
+        }
+        value = dot(x, h);
+        x.copy_from_slice(h);
     }
+    Ok(value)
 }
 
 /// A uniformly random support among the columns that do not vanish; its length, s where there are

@@ -1,4 +1,4 @@
-//! Where a run of any recipe begins, and how its observer says whether it goes on.
+//! Where a run of any recipe begins, how its observer says whether it goes on, and what it leaves.
 
 use crate::network::net::Network;
 use core::ops::ControlFlow;
@@ -14,6 +14,16 @@ pub enum Start<'a, C> {
     Checkpoint(&'a C),
     /// From these weights, at most s (a *warm start*).
     Network(Network<'a>),
+}
+
+/// A finished run of any recipe: the network, borrowed from the memory that it was given, and what
+/// was done.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Trained<'a, Info> {
+    /// The network.
+    pub network: Network<'a>,
+    /// What was done.
+    pub info: Info,
 }
 
 /// What an observer returns that wants the run to continue only if `condition` holds.

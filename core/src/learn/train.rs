@@ -9,8 +9,8 @@
 //! **Several outputs** ([`SeveralOutputs`]), values or classes: `yhat = sum_i relu(w_i·x) wt_i^T`,
 //! both sides sparse under one budget s, with steps of a fixed length.
 //!
-//! After every step the observer is offered a [`Checkpoint`], a view of that state, the trial and
-//! the counts, from which [`Start::Checkpoint`] resumes, to the bits that the run would have given.
+//! After every step the observer is offered a [`Checkpoint`] to resume from, as in the example of
+//! [`crate::learn::anneal::run`].
 
 mod checkpoint;
 mod one;
@@ -19,21 +19,19 @@ mod run;
 mod schedule;
 mod several;
 mod state;
-mod trials;
 
 pub use checkpoint::{Checkpoint, State};
 pub use one::{OneOutput, Refresh};
 pub use progress::{Info, Progress, Trained};
-pub use run::Method;
-pub use schedule::Schedule;
+pub use schedule::{Schedule, Trials};
 pub use several::{Rank, SeveralOutputs, Standin};
-pub use trials::Trials;
 
 use crate::base::error::{Error, Result};
 use crate::learn::loss::Labels;
 use crate::learn::start::Start;
 use crate::operator::sensing::Sensing;
 use core::ops::ControlFlow;
+use run::{Method, Run};
 
 /// Trains a network of one hidden layer to at most `nnz` nonzero weights, those to several outputs
 /// included.
@@ -80,32 +78,6 @@ use core::ops::ControlFlow;
 /// assert_eq!(trained.network.w().index(), [3, 6]);
 /// # Ok::<(), tamis::Error>(())
 /// ```
-///
-/// A run that is resumed from a checkpoint, which may have been stored in between:
-///
-/// ```
-/// use core::ops::ControlFlow::Continue;
-/// use tamis::{base::budget, data::samples::NormalRows, operator::gated::Gated};
-/// use tamis::base::{dims::Dims, record::Record};
-/// use tamis::learn::{loss::Labels, start::Start, train::{self, Checkpoint, Schedule}};
-/// let mut row_memory = [0.0; budget::gated_words(8, 2)];
-/// let mut sensing = Gated::new(NormalRows::new(1, 60, 8), 2, 1, &mut row_memory)?;
-/// let y: [f32; 60] = core::array::from_fn(|k| (k % 7) as f32);
-/// let (labels, schedule) = (Labels::Values(&y), Schedule::PAPER);
-/// let (mut memory, mut other, mut words) = ([0; 256], [0; 256], Vec::new());
-/// let whole = train::run(&mut sensing, labels, 3, Start::Zero, &schedule, &mut memory, |progress| {
-///     if let (4, Some(checkpoint)) = (progress.step, progress.checkpoint) {
-///         checkpoint.write(&mut |piece| Ok::<(), ()>(words.extend_from_slice(piece))).unwrap();
-///     }
-///     Continue(())
-/// })?;
-/// let budget = schedule.budget(Dims::new(60, 8, 2, 3), 1, 0);
-/// let from = Checkpoint::read(&Checkpoint::form(&budget, schedule.head.signs), &words)?;
-/// let start = Start::Checkpoint(&from);
-/// let rest = train::run(&mut sensing, labels, 3, start, &schedule, &mut other, |_| Continue(()))?;
-/// assert_eq!((rest.network, rest.info), (whole.network, whole.info));
-/// # Ok::<(), tamis::Error>(())
-/// ```
 pub fn run<'a, S: Sensing, H: Method<S>>(
     sensing: &mut S,
     labels: Labels<'_>,
@@ -115,8 +87,7 @@ pub fn run<'a, S: Sensing, H: Method<S>>(
     memory: &'a mut [u32],
     mut observe: impl FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Trained<'a>, S::Source> {
-    let mut run =
-        run::Run::new(sensing, labels, nnz, start, schedule, memory).map_err(Error::widen)?;
+    let mut run = Run::new(sensing, labels, nnz, start, schedule, memory).map_err(Error::widen)?;
     run.train(&mut observe)?;
     let loss = run.loss()?;
     Ok(run.finish(loss))

@@ -72,22 +72,20 @@ pub enum Empty {
 #[derive(Debug, Clone, Copy)]
 #[must_use = "products with the gates that were given to `hold` do not use the held ones"]
 pub struct Gates<'a> {
-    generators: Generators<'a>,
+    /// The generators, where they are weights.
+    weights: Option<Weights<'a>>,
+    signs: Signs,
+    empty: Empty,
     seed: u64,
     round: u32,
     ticket: Option<NonZeroU32>,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Generators<'a> {
-    Seeded,
-    Weights { weights: Weights<'a>, signs: Signs, empty: Empty },
-}
-
 impl<'a> Gates<'a> {
     /// Standard normal generators, drawn from the seed whenever they are needed.
     pub const fn seeded(seed: u64) -> Self {
-        Self { generators: Generators::Seeded, seed, round: 0, ticket: None }
+        let (signs, empty) = (Signs::Positive, Empty::Reseed);
+        Self { weights: None, signs, empty, seed, round: 0, ticket: None }
     }
 
     /// The current weights as generators. `round` counts the refreshes: it keys [`Empty::Reseed`].
@@ -98,31 +96,19 @@ impl<'a> Gates<'a> {
         seed: u64,
         round: u32,
     ) -> Self {
-        Self {
-            generators: Generators::Weights { weights, signs, empty },
-            seed,
-            round,
-            ticket: None,
-        }
+        Self { weights: Some(weights), signs, empty, seed, round, ticket: None }
     }
 
     /// The gate of neuron `i`. O(log s); [`Self::cursor`] is faster for neurons in order.
     #[must_use]
     pub fn gate(&self, i: usize) -> Gate<'a> {
-        match self.generators {
-            Generators::Seeded => self.random(i),
-            Generators::Weights { weights, .. } => self.with_block(i, weights.block(i)),
-        }
+        self.with_block(i, self.weights.unwrap_or(NONE).block(i))
     }
 
     /// Gates of neurons asked for in rising order, in O(1) amortised.
     #[must_use]
     pub fn cursor(&self) -> Cursor<'a> {
-        let rest = match self.generators {
-            Generators::Seeded => Weights::empty(1, 0),
-            Generators::Weights { weights, .. } => weights,
-        };
-        Cursor { gates: *self, rest }
+        Cursor { gates: *self, rest: self.weights.unwrap_or(NONE) }
     }
 
     /// The same gates, held by an operator under this number: for operators, in their
@@ -141,8 +127,8 @@ impl<'a> Gates<'a> {
     /// the generators, none where it holds them.
     #[must_use]
     pub const fn numbers(&self) -> usize {
-        match self.generators {
-            Generators::Weights { weights, .. } if self.ticket.is_none() => 2 * weights.nnz(),
+        match self.weights {
+            Some(weights) if self.ticket.is_none() => 2 * weights.nnz(),
             _ => 0,
         }
     }
@@ -152,30 +138,22 @@ impl<'a> Gates<'a> {
     /// # Errors
     /// [`crate::Error::Length`] or [`crate::Error::Range`] if they do not.
     pub fn check(&self, inputs: usize, hidden: usize) -> Result<()> {
-        match self.generators {
-            Generators::Seeded => Ok(()),
-            Generators::Weights { weights, .. } => weights.check(inputs, hidden),
-        }
+        self.weights.map_or(Ok(()), |weights| weights.check(inputs, hidden))
     }
 
     /// Whether some gate may be random, and so costs d random numbers to form.
     #[must_use]
     pub const fn may_be_random(&self) -> bool {
-        matches!(
-            self.generators,
-            Generators::Seeded | Generators::Weights { empty: Empty::Reseed, .. }
-        )
+        matches!(self.empty, Empty::Reseed)
     }
 
     fn with_block(&self, i: usize, block: Block<'a>) -> Gate<'a> {
-        match self.generators {
-            Generators::Weights { signs, .. } if signs.linear(i) && !block.is_empty() => Gate::Open,
-            Generators::Weights { signs, .. } if block.is_live() => {
-                Gate::Weights { block, sign: signs.sign(i) }
-            }
-            Generators::Weights { empty: Empty::Freeze, .. } => Gate::Closed,
-            Generators::Weights { empty: Empty::Open, .. } => Gate::Open,
-            Generators::Weights { empty: Empty::Reseed, .. } | Generators::Seeded => self.random(i),
+        match self.empty {
+            _ if self.signs.linear(i) && !block.is_empty() => Gate::Open,
+            _ if block.is_live() => Gate::Weights { block, sign: self.signs.sign(i) },
+            Empty::Freeze => Gate::Closed,
+            Empty::Open => Gate::Open,
+            Empty::Reseed => self.random(i),
         }
     }
 
@@ -184,6 +162,9 @@ impl<'a> Gates<'a> {
         Gate::Random { seed, stream: stream::GATE + i as u64 }
     }
 }
+
+/// The weights of random generators.
+const NONE: Weights<'_> = Weights::empty(1, 0);
 
 /// Walks the gates in rising order of the neurons; see [`Gates::cursor`].
 #[derive(Debug, Clone)]
@@ -196,9 +177,6 @@ impl<'a> Cursor<'a> {
     /// The gate of neuron `i`, which must not be below the last one asked for.
     #[inline]
     pub fn at(&mut self, i: usize) -> Gate<'a> {
-        if matches!(self.gates.generators, Generators::Seeded) {
-            return self.gates.random(i);
-        }
         let block = self.rest.take_block(i);
         self.gates.with_block(i, block)
     }

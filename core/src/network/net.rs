@@ -225,11 +225,7 @@ impl<'a> Network<'a> {
     }
 
     /// Checks that this network has a shape, and numbers as weights.
-    ///
-    /// # Errors
-    /// [`Error::Length`] or [`Error::Range`] if it has not, [`Error::NotFinite`] for weights that
-    /// are none.
-    pub fn check_shape(&self, shape: Shape) -> Result<()> {
+    pub(crate) fn check_shape(&self, shape: Shape) -> Result<()> {
         self.w.check(shape.inputs, shape.hidden)?;
         let own = self.shape();
         error::length("outputs with weights", own.output_weights(), shape.output_weights())?;

@@ -1,10 +1,8 @@
-//! Scores of the entries of the dense network, a panel at a time, and what selects by them.
-//!
-//! Hard thresholding is one score, `w + eta g`, and one selection, the s largest ([`Top`]); growth
-//! by the gradient, masks and pruning are others. Neither side stores the dense network: a panel's
-//! scores take the place of its gradient, since a panel is the largest memory of a step.
+//! Scores of the entries of the dense network, a panel at a time, by which
+//! [`Top`](crate::network::top::Top) selects the s largest: those of hard thresholding, `w + eta g`,
+//! of growth by the gradient, of masks and pruning. A panel's scores take the place of its gradient,
+//! since a panel is the largest memory of a step.
 
-use crate::network::top::Top;
 use crate::network::weights::Weights;
 use core::ops::Range;
 
@@ -41,7 +39,7 @@ impl Panel<'_> {
 /// selected.
 ///
 /// ```
-/// use tamis::network::{score::{Panel, Score, Selection}, top::Top, weights::Weights};
+/// use tamis::network::{score::{Panel, Score}, top::Top, weights::Weights};
 /// /// `|w g|`: what the loss is likely to gain or lose with the weight (N. Lee et al., SNIP, 2019).
 /// struct Snip;
 /// impl Score for Snip {
@@ -67,21 +65,6 @@ impl Panel<'_> {
 pub trait Score {
     /// Turns the gradient of a panel, length p·d, into its scores.
     fn panel(&self, panel: &Panel<'_>, entries: &mut [f32]);
-}
-
-/// What entries are selected into, panel by panel.
-pub trait Selection {
-    /// Offers the scores of the entries from the flat index `first` on.
-    fn offer(&mut self, first: usize, scores: &[f32]);
-}
-
-/// The s largest, and those that must be kept.
-impl Selection for Top<'_> {
-    fn offer(&mut self, first: usize, scores: &[f32]) {
-        for (j, &score) in (first as u32..).zip(scores) {
-            self.push(j, score);
-        }
-    }
 }
 
 /// `w + eta g`: where a gradient step leads.

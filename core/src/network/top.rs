@@ -1,24 +1,20 @@
 //! The s entries of largest magnitude of a vector that is never stored: streaming, exact, in memory
 //! for s entries.
 //!
-//! A heap keeps the s best candidates seen so far with the worst of them on top. A candidate that
-//! is no better costs one comparison; only a better one moves through the heap. On a stream in
-//! random order s·ln(N/s) of N candidates are better, so the cost per candidate is constant once N
-//! is a few times s.
+//! A heap holds the s best candidates so far with the worst of them on top. A candidate that is no
+//! better costs one comparison, and on a stream in random order s·ln(N/s) of N are better. Of equal
+//! magnitudes the lower index goes first, so the result does not depend on the order of candidates.
 //!
-//! Order: larger magnitude first; of equal magnitudes the lower index. The result depends on the
-//! set of candidates only, not on the order in which they come.
-//!
-//! Some indices may be given places whatever their size ([`Top::keeping`]). What comes out is then
-//! the Euclidean projection on the vectors of at most s nonzeros whose support holds these k
-//! indices K: they keep their values, and of the others the s - k largest stay. For any support S
-//! that holds K the nearest vector is the given one cut to S, at a squared distance of what is cut
-//! off, `sum_{j not in S} v_j²`, which is least where `S \ K` are the largest entries beside K.
-//! (The same argument as for `H_s`, Blumensath and Davies, *Iterative hard thresholding for
-//! compressed sensing*, 2009. Packages for best subsets have the same: `always.include` of the R
-//! package `abess`, Zhu et al., PNAS 2020.)
+//! With pinned indices K ([`Top::keeping`]) the result is the Euclidean projection on the vectors of
+//! at most s nonzeros whose support holds K: the nearest vector with a support S is the given one
+//! cut to S, at the squared distance `sum_{j not in S} v_j²`, which is least where `S \ K` are the
+//! largest entries beside K (as for `H_s`, Blumensath and Davies, *Iterative hard thresholding for
+//! compressed sensing*, 2009; `always.include` of the R package `abess`, Zhu et al., PNAS 2020).
 
-use crate::base::error::{self, Error, Result};
+#[cfg(doc)]
+use crate::base::error::Error;
+use crate::base::error::{self, Result};
+use crate::network::weights::check_support;
 
 #[derive(Clone, Copy)]
 struct Entry {
@@ -87,9 +83,7 @@ impl<'a> Top<'a> {
     ) -> Result<Self> {
         let mut top = Self::new(index, value);
         error::range("weights that must be kept", must_keep.len(), 0, top.room)?;
-        if let Some(at) = must_keep.windows(2).position(|pair| matches!(pair, [a, b] if a >= b)) {
-            return Err(Error::Unsorted { at: at + 1 });
-        }
+        check_support(usize::MAX, 1, must_keep)?;
         (top.must_keep, top.room) = (must_keep, top.room - must_keep.len());
         for (at, &j) in must_keep.iter().enumerate() {
             top.set(top.room + at, Entry { index: j, value: 0.0 });
@@ -97,10 +91,9 @@ impl<'a> Top<'a> {
         Ok(top)
     }
 
-    /// How many entries it keeps.
-    #[must_use]
-    pub fn capacity(&self) -> usize {
-        self.index.len().min(self.value.len())
+    /// Offers the entries from the flat index `first` on.
+    pub fn offer(&mut self, first: usize, values: &[f32]) {
+        (first as u32..).zip(values).for_each(|(j, &value)| self.push(j, value));
     }
 
     /// Offers one candidate. Zeros are no weights and never enter but where they must be kept; each

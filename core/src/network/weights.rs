@@ -258,42 +258,10 @@ pub(crate) fn check_kept(dims: &Dims, must_keep: &[u32], most: usize) -> Result<
     check_support(dims.inputs, dims.hidden, must_keep)
 }
 
-/// Weights with room for `S` nonzeros, owned without an allocator.
-///
-/// ```
-/// use tamis::network::weights::{SparseWeights, Weights};
-/// let trained = Weights::new(3, 2, &[1, 3], &[0.5, 2.0]).unwrap();
-/// let kept: SparseWeights<8> = SparseWeights::copy(trained).unwrap();
-/// assert_eq!(kept.view(), trained);
-/// ```
-#[derive(Debug, Clone)]
-pub struct SparseWeights<const S: usize> {
-    inputs: usize,
-    hidden: usize,
-    index: heapless::Vec<u32, S>,
-    value: heapless::Vec<f32, S>,
-}
-
-impl<const S: usize> SparseWeights<S> {
-    /// Copies the nonzeros of a view.
-    ///
-    /// # Errors
-    /// [`Error::Budget`] if there are more than `S`.
-    pub fn copy(from: Weights<'_>) -> Result<Self> {
-        let full = || Error::Budget { needed: 8 * from.nnz(), got: 8 * S };
-        Ok(Self {
-            inputs: from.inputs,
-            hidden: from.hidden,
-            index: heapless::Vec::from_slice(from.index).map_err(|_| full())?,
-            value: heapless::Vec::from_slice(from.value).map_err(|_| full())?,
-        })
-    }
-
-    /// The weights as algorithms take them.
-    #[must_use]
-    pub fn view(&self) -> Weights<'_> {
-        Weights { inputs: self.inputs, hidden: self.hidden, index: &self.index, value: &self.value }
-    }
+/// Checks that a support has all pinned weights.
+pub(crate) fn check_pinned(index: &[u32], must_keep: &[u32]) -> Result<()> {
+    let pinned = must_keep.iter().filter(|j| index.binary_search(j).is_ok()).count();
+    error::length("weights of the checkpoint that must be kept", pinned, must_keep.len())
 }
 
 #[cfg(test)]

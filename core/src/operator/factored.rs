@@ -17,7 +17,7 @@ use crate::base::error::{self, Result};
 use crate::network::gates::Gates;
 use crate::network::net::Network;
 use crate::operator::machine::Host;
-use crate::operator::sensing::Sensing;
+use crate::operator::sensing::{Done, Sensing};
 use core::ops::Range;
 
 /// Room for a gradient by both sides: whole blocks, or a number for each nonzero.
@@ -76,6 +76,10 @@ pub struct Tangent<'a> {
 ///
 /// n is the number of local rows of the current batch, c that of the outputs. Row vectors are those
 /// of the [`Host`].
+///
+/// # Errors
+/// As those of [`Sensing`].
+#[allow(clippy::missing_errors_doc, reason = "those of the trait")]
 pub trait Factored: Sensing<Machine = Host> {
     /// Floats of scratch that these operations need, for batches of up to `batch` rows.
     fn net_scratch(&self, batch: usize) -> usize {
@@ -83,24 +87,18 @@ pub trait Factored: Sensing<Machine = Host> {
     }
 
     /// `out = sum_i (A_i w_i) wt_i^T`, n×c.
-    ///
-    /// # Errors
-    /// A wrong length, or reading the data failed.
     fn net_forward(
         &mut self,
         gates: Gates<'_>,
         net: Network<'_>,
         out: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    ) -> Done<Self> {
         provided::forward(self, gates, net, out, scratch)
     }
 
     /// `out.w_i += A_i^T (R wt_i)` and `out.wt_i += R^T (A_i w_i)` for a range of p blocks: the full
     /// gradient, to be streamed panel by panel. `r` is n×c, `out.w` has length p·d, `out.wt` p·c.
-    ///
-    /// # Errors
-    /// A wrong length, or reading the data failed.
     fn net_gradient(
         &mut self,
         gates: Gates<'_>,
@@ -109,15 +107,12 @@ pub trait Factored: Sensing<Machine = Host> {
         blocks: Range<usize>,
         out: GradientMut<'_>,
         scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    ) -> Done<Self> {
         provided::gradient(self, gates, net, r, blocks, out, scratch)
     }
 
     /// `out` = that gradient on the network's own nonzeros only, n·s work: one entry per
     /// nonzero of W and of Wt.
-    ///
-    /// # Errors
-    /// A wrong length, or reading the data failed.
     fn net_gradient_at(
         &mut self,
         gates: Gates<'_>,
@@ -125,31 +120,25 @@ pub trait Factored: Sensing<Machine = Host> {
         r: &[f32],
         out: GradientMut<'_>,
         scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    ) -> Done<Self> {
         provided::gradient_at(self, gates, net, r, out, scratch)
     }
 
     /// `out = J p`, n×c, J being the derivative of the outputs along the network's own nonzeros
     /// under fixed gates, `J p = sum_i (A_i p_i) wt_i^T + (A_i w_i) pt_i^T`; `p` has the network's
     /// support.
-    ///
-    /// # Errors
-    /// A wrong length, or reading the data failed.
     fn net_along(
         &mut self,
         gates: Gates<'_>,
         tangent: Tangent<'_>,
         out: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    ) -> Done<Self> {
         provided::along(self, gates, tangent, out, scratch)
     }
 
     /// `out = J^T J p`, J as in [`Self::net_along`]; `p` has the network's support, `image`
     /// is n×c of room.
-    ///
-    /// # Errors
-    /// A wrong length, or reading the data failed.
     fn net_normal_at(
         &mut self,
         gates: Gates<'_>,
@@ -157,7 +146,7 @@ pub trait Factored: Sensing<Machine = Host> {
         out: GradientMut<'_>,
         image: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    ) -> Done<Self> {
         provided::normal_at(self, gates, tangent, out, image, scratch)
     }
 
@@ -165,9 +154,6 @@ pub trait Factored: Sensing<Machine = Host> {
     /// of J is the sum of those rows of the J of [`Self::net_along`]. Bit `k % 32` of word `k / 32`
     /// of the [`open_words`] of a row in `open` says whether output k is open there; `image` is n×c
     /// of room.
-    ///
-    /// # Errors
-    /// A wrong length, or reading the data failed.
     fn net_sum_normal_at(
         &mut self,
         gates: Gates<'_>,
@@ -176,7 +162,7 @@ pub trait Factored: Sensing<Machine = Host> {
         out: GradientMut<'_>,
         image: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    ) -> Done<Self> {
         provided::sum_normal_at(self, gates, tangent, open, out, image, scratch)
     }
 }
@@ -193,10 +179,14 @@ pub const fn open_words(outputs: usize) -> usize {
 
 /// The provided bodies of [`Factored`], as functions, so that an override can be compared with
 /// them.
+#[allow(clippy::missing_errors_doc, reason = "those of the trait's methods")]
 pub mod provided {
-    use super::{Factored, Gates, GradientMut, Network, Range, Result, Tangent, error, open_words};
+    use super::{
+        Done, Factored, Gates, GradientMut, Network, Range, Result, Tangent, error, open_words,
+    };
     use crate::network::net::Head;
     use crate::network::weights::Block;
+    use crate::operator::sensing::carve;
 
     /// [`Factored::net_scratch`]: two vectors over the batch and one over the inputs.
     #[must_use]
@@ -205,23 +195,20 @@ pub mod provided {
     }
 
     /// [`Factored::net_forward`], block by block. Scratch: n.
-    ///
-    /// # Errors
-    /// As the trait's.
     pub fn forward<S: Factored + ?Sized>(
         sensing: &mut S,
         gates: Gates<'_>,
         net: Network<'_>,
         out: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), S::Source> {
+    ) -> Done<S> {
         net.check(sensing.inputs(), sensing.blocks()).map_err(error::Error::widen)?;
         let (n, c) = (sensing.local_rows(), net.outputs());
         error::length("outputs", out.len(), n.saturating_mul(c))?;
         if let Head::Signs(_) = net.head() {
             return sensing.forward(gates, net.w(), out);
         }
-        let (image, _) = part(scratch, n)?;
+        let (image, _) = carve("scratch", scratch, n)?;
         out.fill(0.0);
         let mut wt = net.wt();
         for block in net.w().blocks() {
@@ -236,9 +223,6 @@ pub mod provided {
     }
 
     /// [`Factored::net_gradient`], block by block. Scratch: 2 n.
-    ///
-    /// # Errors
-    /// As the trait's.
     pub fn gradient<S: Factored + ?Sized>(
         sensing: &mut S,
         gates: Gates<'_>,
@@ -247,12 +231,12 @@ pub mod provided {
         blocks: Range<usize>,
         out: GradientMut<'_>,
         scratch: &mut [f32],
-    ) -> Result<(), S::Source> {
+    ) -> Done<S> {
         let (d, c) = check(sensing, net, r)?;
         out.check_panel(net, &blocks).map_err(error::Error::widen)?;
         let GradientMut { w: dw, wt: dwt } = out;
-        let (image, rest) = part(scratch, sensing.local_rows())?;
-        let (back, _) = part(rest, sensing.local_rows())?;
+        let (image, rest) = carve("scratch", scratch, sensing.local_rows())?;
+        let (back, _) = carve("scratch", rest, sensing.local_rows())?;
         let panels = dw.chunks_mut(d.max(1)).zip(dwt.chunks_mut(c.max(1)));
         for (i, (dw, dwt)) in blocks.zip(panels) {
             residual_of(net.wt().block(i), r, c, back);
@@ -269,9 +253,6 @@ pub mod provided {
     }
 
     /// [`Factored::net_gradient_at`]: whole blocks, of which the support is kept. Scratch: 2 n + d.
-    ///
-    /// # Errors
-    /// As the trait's.
     pub fn gradient_at<S: Factored + ?Sized>(
         sensing: &mut S,
         gates: Gates<'_>,
@@ -279,13 +260,13 @@ pub mod provided {
         r: &[f32],
         out: GradientMut<'_>,
         scratch: &mut [f32],
-    ) -> Result<(), S::Source> {
+    ) -> Done<S> {
         let (d, c) = check(sensing, net, r)?;
         out.check_support(net).map_err(error::Error::widen)?;
         let GradientMut { w: mut dw, wt: mut dwt } = out;
-        let (image, rest) = part(scratch, sensing.local_rows())?;
-        let (back, rest) = part(rest, sensing.local_rows())?;
-        let (column, _) = part(rest, d)?;
+        let (image, rest) = carve("scratch", scratch, sensing.local_rows())?;
+        let (back, rest) = carve("scratch", rest, sensing.local_rows())?;
+        let (column, _) = carve("scratch", rest, d)?;
         dwt.fill(0.0);
         let (mut w, mut wt) = (net.w(), net.wt());
         for i in 0..sensing.blocks() {
@@ -315,9 +296,6 @@ pub mod provided {
 
     /// [`Factored::net_normal_at`]: outputs along p, and their gradient. Scratch: 2 n
     /// + d.
-    ///
-    /// # Errors
-    /// As the trait's.
     pub fn normal_at<S: Factored + ?Sized>(
         sensing: &mut S,
         gates: Gates<'_>,
@@ -325,16 +303,13 @@ pub mod provided {
         out: GradientMut<'_>,
         image: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), S::Source> {
+    ) -> Done<S> {
         along(sensing, gates, tangent, image, scratch)?;
         sensing.net_gradient_at(gates, tangent.net, image, out, scratch)
     }
 
     /// [`Factored::net_sum_normal_at`]: outputs along p, their sum in the place of
     /// those that are open, and the gradient of that. `work` is n×c of room, and scratch: 2 n + d.
-    ///
-    /// # Errors
-    /// As the trait's.
     pub fn sum_normal_at<S: Factored + ?Sized>(
         sensing: &mut S,
         gates: Gates<'_>,
@@ -343,7 +318,7 @@ pub mod provided {
         out: GradientMut<'_>,
         image: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), S::Source> {
+    ) -> Done<S> {
         check_open(sensing.local_rows(), tangent.net.outputs(), open)
             .map_err(error::Error::widen)?;
         sensing.net_along(gates, tangent, image, scratch)?;
@@ -371,21 +346,18 @@ pub mod provided {
     }
 
     /// [`Factored::net_along`], block by block. Scratch: 2 n.
-    ///
-    /// # Errors
-    /// As the trait's.
     pub fn along<S: Factored + ?Sized>(
         sensing: &mut S,
         gates: Gates<'_>,
         tangent: Tangent<'_>,
         image: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), S::Source> {
+    ) -> Done<S> {
         let Tangent { net, p } = tangent;
         let (_, c) = check(sensing, net, image)?;
         check_tangent(tangent).map_err(error::Error::widen)?;
-        let (activation, rest) = part(scratch, sensing.local_rows())?;
-        let (tangent, _) = part(rest, sensing.local_rows())?;
+        let (activation, rest) = carve("scratch", scratch, sensing.local_rows())?;
+        let (tangent, _) = carve("scratch", rest, sensing.local_rows())?;
         image.fill(0.0);
         let (mut w, mut wt, mut pw, mut pwt) = (net.w(), net.wt(), p.w(), p.wt());
         for i in 0..sensing.blocks() {
@@ -457,15 +429,5 @@ pub mod provided {
         error::range("network with output weights", weighted, 1, 1)?;
         error::length("residual", r.len(), sensing.local_rows().saturating_mul(net.outputs()))?;
         Ok((sensing.inputs(), net.outputs()))
-    }
-
-    /// The first `len` floats of a scratch buffer, and the rest.
-    fn part<S>(scratch: &mut [f32], len: usize) -> Result<(&mut [f32], &mut [f32]), S> {
-        let got = scratch.len();
-        scratch.split_at_mut_checked(len).ok_or(error::Error::Length {
-            what: "scratch",
-            expected: len,
-            got,
-        })
     }
 }

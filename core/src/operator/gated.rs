@@ -13,9 +13,9 @@ use crate::data::samples::Samples;
 use crate::network::gates::{Cursor, Gate, Gates};
 use crate::network::net::Network;
 use crate::network::weights::{Block, Weights, runs};
-use crate::operator::factored::{self, Factored, GradientMut};
+use crate::operator::factored::{Factored, GradientMut, provided as outputs};
 use crate::operator::machine::Host;
-use crate::operator::sensing::{Sensing, provided};
+use crate::operator::sensing::{Done, Sensing, provided};
 use core::ops::Range;
 
 /// Sensing by a gated linear network over rows read on demand.
@@ -62,16 +62,8 @@ impl<'a, X: Samples> Gated<'a, X> {
         let (row, rest) = memory.split_at_mut(d);
         let (generator, rest) = rest.split_at_mut(d);
         let (open, _) = rest.split_at_mut(hidden);
-        Ok(Self {
-            samples,
-            hidden,
-            panel: panel.min(hidden),
-            batch: 0..n,
-            row,
-            generator,
-            open,
-            host: Host,
-        })
+        let (panel, batch) = (panel.min(hidden), 0..n);
+        Ok(Self { samples, hidden, panel, batch, row, generator, open, host: Host })
     }
 
     /// Calls `body(self, k, position)` with every row k of the batch in `self.row`.
@@ -117,18 +109,13 @@ impl<X: Samples> Sensing for Gated<'_, X> {
         self.panel
     }
 
-    fn select(&mut self, rows: Range<usize>) -> Result<(), Self::Source> {
+    fn select(&mut self, rows: Range<usize>) -> Done<Self> {
         error::range("rows of the batch", rows.end, rows.start.saturating_add(1), self.rows())?;
         self.batch = rows;
         Ok(())
     }
 
-    fn apply(
-        &mut self,
-        gates: Gates<'_>,
-        w: Block<'_>,
-        out: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    fn apply(&mut self, gates: Gates<'_>, w: Block<'_>, out: &mut [f32]) -> Done<Self> {
         error::length("apply output", out.len(), self.local_rows())?;
         let gate = gates.gate(w.neuron());
         if gate == Gate::Closed {
@@ -143,13 +130,7 @@ impl<X: Samples> Sensing for Gated<'_, X> {
         })
     }
 
-    fn adjoint(
-        &mut self,
-        gates: Gates<'_>,
-        i: usize,
-        v: &[f32],
-        out: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    fn adjoint(&mut self, gates: Gates<'_>, i: usize, v: &[f32], out: &mut [f32]) -> Done<Self> {
         error::range("block", i, 0, self.hidden - 1)?;
         error::length("adjoint input", v.len(), self.local_rows())?;
         error::length("adjoint output", out.len(), self.inputs())?;
@@ -166,12 +147,7 @@ impl<X: Samples> Sensing for Gated<'_, X> {
         })
     }
 
-    fn forward(
-        &mut self,
-        gates: Gates<'_>,
-        w: Weights<'_>,
-        out: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    fn forward(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut [f32]) -> Done<Self> {
         if gates.may_be_random() {
             return provided::forward(self, gates, w, out);
         }
@@ -195,7 +171,7 @@ impl<X: Samples> Sensing for Gated<'_, X> {
         r: &[f32],
         blocks: Range<usize>,
         out: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    ) -> Done<Self> {
         if gates.may_be_random() {
             return provided::gradient(self, gates, r, blocks, out);
         }
@@ -223,7 +199,7 @@ impl<X: Samples> Sensing for Gated<'_, X> {
         r: &[f32],
         out: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    ) -> Done<Self> {
         if gates.may_be_random() {
             return provided::gradient_at(self, gates, support, r, out, scratch);
         }
@@ -236,7 +212,7 @@ impl<X: Samples> Sensing for Gated<'_, X> {
             for (i, run) in runs(this.row.len(), support) {
                 let open = this.open(&mut cursor, i);
                 if open != 0.0 {
-                    axpy_at(open * r, this.row, i, support, out, run);
+                    add_at(this.row, i, support, out, run, |x| open * r * x);
                 }
             }
         })
@@ -248,7 +224,7 @@ impl<X: Samples> Sensing for Gated<'_, X> {
         p: Weights<'_>,
         out: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    ) -> Done<Self> {
         if gates.may_be_random() {
             return provided::normal_at(self, gates, p, out, scratch);
         }
@@ -269,7 +245,7 @@ impl<X: Samples> Sensing for Gated<'_, X> {
             for (i, run) in runs(this.row.len(), p.index()) {
                 let open = this.open.get(i).copied().unwrap_or(0.0);
                 if open != 0.0 {
-                    axpy_at(open * image, this.row, i, p.index(), out, run);
+                    add_at(this.row, i, p.index(), out, run, |x| open * image * x);
                 }
             }
         })
@@ -281,7 +257,7 @@ impl<X: Samples> Sensing for Gated<'_, X> {
         support: &[u32],
         out: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    ) -> Done<Self> {
         if gates.may_be_random() {
             return provided::diagonal_at(self, gates, support, out, scratch);
         }
@@ -291,15 +267,7 @@ impl<X: Samples> Sensing for Gated<'_, X> {
             let mut cursor = gates.cursor();
             for (i, run) in runs(this.row.len(), support) {
                 let open = this.open(&mut cursor, i);
-                let picks = support.get(run.clone()).unwrap_or(&[]);
-                for (out, &j) in out.get_mut(run).unwrap_or(&mut []).iter_mut().zip(picks) {
-                    let x = this
-                        .row
-                        .get((j as usize).wrapping_sub(i * this.row.len()))
-                        .copied()
-                        .unwrap_or(0.0);
-                    *out += (open * x) * (open * x);
-                }
+                add_at(this.row, i, support, out, run, |x| (open * x) * (open * x));
             }
         })
     }
@@ -310,7 +278,7 @@ impl<X: Samples> Sensing for Gated<'_, X> {
         blocks: Range<usize>,
         out: &mut [f32],
         _scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    ) -> Done<Self> {
         let d = self.inputs();
         error::range("block", blocks.end, blocks.start, self.hidden)?;
         error::length("column norms", out.len(), blocks.len() * d)?;
@@ -338,9 +306,9 @@ impl<X: Samples> Factored for Gated<'_, X> {
         net: Network<'_>,
         out: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    ) -> Done<Self> {
         if gates.may_be_random() {
-            return factored::provided::forward(self, gates, net, out, scratch);
+            return outputs::forward(self, gates, net, out, scratch);
         }
         net.check(self.inputs(), self.hidden).map_err(Error::widen)?;
         let c = net.outputs();
@@ -352,11 +320,8 @@ impl<X: Samples> Factored for Gated<'_, X> {
             for block in net.w().blocks() {
                 let open = this.open(&mut cursor, block.neuron());
                 if open != 0.0 {
-                    factored::provided::add_outputs(
-                        wt.take_block(block.neuron()),
-                        open * block.dot(this.row),
-                        out,
-                    );
+                    let to = wt.take_block(block.neuron());
+                    outputs::add_outputs(to, open * block.dot(this.row), out);
                 }
             }
         })
@@ -370,11 +335,11 @@ impl<X: Samples> Factored for Gated<'_, X> {
         blocks: Range<usize>,
         out: GradientMut<'_>,
         scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    ) -> Done<Self> {
         if gates.may_be_random() {
-            return factored::provided::gradient(self, gates, net, r, blocks, out, scratch);
+            return outputs::gradient(self, gates, net, r, blocks, out, scratch);
         }
-        let (d, c) = factored::provided::check(self, net, r)?;
+        let (d, c) = outputs::check(self, net, r)?;
         out.check_panel(net, &blocks).map_err(Error::widen)?;
         let GradientMut { w: dw, wt: dwt } = out;
         self.each_row(|this, at| {
@@ -398,11 +363,11 @@ impl<X: Samples> Factored for Gated<'_, X> {
         r: &[f32],
         out: GradientMut<'_>,
         scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    ) -> Done<Self> {
         if gates.may_be_random() {
-            return factored::provided::gradient_at(self, gates, net, r, out, scratch);
+            return outputs::gradient_at(self, gates, net, r, out, scratch);
         }
-        let (_, c) = factored::provided::check(self, net, r)?;
+        let (_, c) = outputs::check(self, net, r)?;
         out.check_support(net).map_err(Error::widen)?;
         let GradientMut { w: dw, wt: dwt } = out;
         dw.fill(0.0);
@@ -413,7 +378,7 @@ impl<X: Samples> Factored for Gated<'_, X> {
             let mut dw = &mut *dw;
             for from in net.w().blocks() {
                 let to = wt.take_block(from.neuron());
-                let dw = factored::provided::take(&mut dw, from.values().len());
+                let dw = outputs::take(&mut dw, from.values().len());
                 // What is left of the view begins with this block.
                 let first = net.wt().nnz() - wt.nnz();
                 let open = this.open(&mut cursor, from.neuron());
@@ -433,11 +398,17 @@ impl<X: Samples> Factored for Gated<'_, X> {
     }
 }
 
-/// `out[run] += a x` at the inputs that `support[run]` names in block `i`.
-fn axpy_at(a: f32, row: &[f32], i: usize, support: &[u32], out: &mut [f32], run: Range<usize>) {
-    let base = i * row.len();
+/// `out[run] += term(x)` at the inputs that `support[run]` names in block `i`.
+fn add_at(
+    row: &[f32],
+    i: usize,
+    support: &[u32],
+    out: &mut [f32],
+    run: Range<usize>,
+    term: impl Fn(f32) -> f32,
+) {
     let picks = support.get(run.clone()).unwrap_or(&[]);
     for (out, &j) in out.get_mut(run).unwrap_or(&mut []).iter_mut().zip(picks) {
-        *out += a * row.get((j as usize).wrapping_sub(base)).copied().unwrap_or(0.0);
+        *out += term(row.get((j as usize).wrapping_sub(i * row.len())).copied().unwrap_or(0.0));
     }
 }

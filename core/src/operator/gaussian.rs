@@ -35,15 +35,8 @@ impl Gaussian {
         error::range("measurements", rows, 1, u32::MAX as usize)?;
         error::range("inputs", inputs, 1, u32::MAX as usize)?;
         error::range("blocks", blocks, 1, u32::MAX as usize)?;
-        Ok(Self {
-            seed,
-            rows,
-            inputs,
-            blocks,
-            batch: 0..rows,
-            scale: 1.0 / math::sqrt(rows as f32),
-            host: Host,
-        })
+        let scale = 1.0 / math::sqrt(rows as f32);
+        Ok(Self { seed, rows, inputs, blocks, batch: 0..rows, scale, host: Host })
     }
 
     /// The entries of row `k` in block `i`, from the first on.

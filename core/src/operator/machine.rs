@@ -5,11 +5,6 @@
 //! holds a [`Machine::Rows`] of its operator, which are numbers in its own memory on the [`Host`]
 //! and may be the handle of a buffer elsewhere, and asks for sums. So a step moves what has the
 //! size of the support, and the panels that it asks for.
-//!
-//! The other shape that was weighed, by reasoning alone, is a few numbered registers that the
-//! operator owns. Here the caller's slices are row vectors as they are, so nothing that runs on the
-//! host changes; a register would copy the labels, each recipe needs another number of them, and a
-//! strip of rows is a slice here.
 
 use crate::base::error::{self, Result};
 use crate::base::math::{self, Sum, norm2};

@@ -20,10 +20,19 @@ use core::ops::Range;
 /// The row vectors of an operator.
 pub type Rows<S> = <<S as Sensing>::Machine as Machine>::Rows;
 
+/// What an operation returns that writes its result to an argument.
+pub type Done<S> = Result<(), <S as Sensing>::Source>;
+
 /// A measurement operator with m blocks of size n×d.
 ///
 /// Its rows may be spread over processes, each with an operator of its own: products are local, and
 /// an algorithm adds up what it has of all local rows by one [`Self::sum`].
+///
+/// # Errors
+/// Of every operation: [`error::Error::Length`], [`error::Error::Range`] or
+/// [`error::Error::Unsorted`] for what does not fit, [`error::Error::Source`] if reading the data or
+/// reaching other processes fails.
+#[allow(clippy::missing_errors_doc, reason = "those of the trait")]
 pub trait Sensing {
     /// What reading the data may fail with.
     type Source: core::fmt::Debug;
@@ -47,11 +56,7 @@ pub trait Sensing {
 
     /// Adds up what every process has of its local rows; nothing where all rows are here. Called
     /// after all strips of a sum, never within another operation.
-    ///
-    /// # Errors
-    /// Reaching the others failed.
-    fn sum(&mut self, numbers: &mut [f32]) -> Result<(), Self::Source> {
-        let _ = numbers;
+    fn sum(&mut self, _numbers: &mut [f32]) -> Done<Self> {
         Ok(())
     }
 
@@ -65,30 +70,19 @@ pub trait Sensing {
     ///
     /// # Errors
     /// [`error::Error::Range`] if the rows are not all there.
-    fn select(&mut self, rows: Range<usize>) -> Result<(), Self::Source>;
+    fn select(&mut self, rows: Range<usize>) -> Done<Self>;
 
     /// `out += A_i w_i`, i the block's neuron; `out` has length n.
-    ///
-    /// # Errors
-    /// A wrong length, or reading the data failed.
-    fn apply(
-        &mut self,
-        gates: Gates<'_>,
-        w: Block<'_>,
-        out: &mut Rows<Self>,
-    ) -> Result<(), Self::Source>;
+    fn apply(&mut self, gates: Gates<'_>, w: Block<'_>, out: &mut Rows<Self>) -> Done<Self>;
 
     /// `out += A_i^T v`; `v` has length n, `out` length d.
-    ///
-    /// # Errors
-    /// A wrong length, or reading the data failed.
     fn adjoint(
         &mut self,
         gates: Gates<'_>,
         i: usize,
         v: &Rows<Self>,
         out: &mut [f32],
-    ) -> Result<(), Self::Source>;
+    ) -> Done<Self>;
 
     /// p, blocks per gradient call that suit this operator; the panel's memory is the caller's.
     fn panel(&self) -> usize {
@@ -103,46 +97,28 @@ pub trait Sensing {
     /// The same gates, for restricted products on this support: an operator may compute those of
     /// the support's neurons once and mark what it returns ([`Gates::held`]). Marked gates give
     /// what unmarked ones do, after another batch or other held gates too.
-    ///
-    /// # Errors
-    /// A wrong support, or reading the data failed.
-    fn hold<'g>(&mut self, gates: Gates<'g>, support: &[u32]) -> Result<Gates<'g>, Self::Source> {
-        let _ = support;
+    fn hold<'g>(&mut self, gates: Gates<'g>, _support: &[u32]) -> Result<Gates<'g>, Self::Source> {
         Ok(gates)
     }
 
     /// `out = A w`, length n.
-    ///
-    /// # Errors
-    /// A wrong length, or reading the data failed.
-    fn forward(
-        &mut self,
-        gates: Gates<'_>,
-        w: Weights<'_>,
-        out: &mut Rows<Self>,
-    ) -> Result<(), Self::Source> {
+    fn forward(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut Rows<Self>) -> Done<Self> {
         provided::forward(self, gates, w, out)
     }
 
     /// `out_i = A_i^T r` for a range of p blocks; `r` has length n, `out` length p·d.
-    ///
-    /// # Errors
-    /// A wrong length, or reading the data failed.
     fn gradient(
         &mut self,
         gates: Gates<'_>,
         r: &Rows<Self>,
         blocks: Range<usize>,
         out: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    ) -> Done<Self> {
         provided::gradient(self, gates, r, blocks, out)
     }
 
     /// `out = A_S^T r` on a support S of s flat indices: n·s work instead of n·m·d; `out` has
     /// length s.
-    ///
-    /// # Errors
-    /// A wrong length or support, or reading the data failed.
     fn gradient_at(
         &mut self,
         gates: Gates<'_>,
@@ -150,30 +126,24 @@ pub trait Sensing {
         r: &Rows<Self>,
         out: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    ) -> Done<Self> {
         provided::gradient_at(self, gates, support, r, out, scratch)
     }
 
     /// `out = A_S^T A_S p` on the support of `p`, in one pass over the data where overridden; `out`
     /// has length s.
-    ///
-    /// # Errors
-    /// A wrong length, or reading the data failed.
     fn normal_at(
         &mut self,
         gates: Gates<'_>,
         p: Weights<'_>,
         out: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    ) -> Done<Self> {
         provided::normal_at(self, gates, p, out, scratch)
     }
 
     /// Solves damped normal equations on a support by conjugate gradients: all products of a solve
     /// in one call. The one operation that adds up over processes itself, after each product.
-    ///
-    /// # Errors
-    /// A wrong length or support, or reading the data failed.
     fn solve_at(
         &mut self,
         gates: Gates<'_>,
@@ -186,30 +156,24 @@ pub trait Sensing {
     }
 
     /// The diagonal of `A_S^T A_S`, squared norms of the columns of a support; `out` has length s.
-    ///
-    /// # Errors
-    /// A wrong length or support, or reading the data failed.
     fn diagonal_at(
         &mut self,
         gates: Gates<'_>,
         support: &[u32],
         out: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    ) -> Done<Self> {
         provided::diagonal_at(self, gates, support, out, scratch)
     }
 
     /// Squared column norms of a range of p blocks; `out` has length p·d.
-    ///
-    /// # Errors
-    /// A wrong length, or reading the data failed.
     fn column_norms(
         &mut self,
         gates: Gates<'_>,
         blocks: Range<usize>,
         out: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
+    ) -> Done<Self> {
         provided::column_norms(self, gates, blocks, out, scratch)
     }
 }
@@ -249,8 +213,8 @@ pub(crate) fn each_strip<S: Sensing + ?Sized>(
     sensing: &mut S,
     rows: &Range<usize>,
     strip: usize,
-    mut body: impl FnMut(&mut S, Range<usize>) -> Result<(), S::Source>,
-) -> Result<(), S::Source> {
+    mut body: impl FnMut(&mut S, Range<usize>) -> Done<S>,
+) -> Done<S> {
     for at in (0..rows.len()).step_by(strip.max(1)) {
         let part = at..(at + strip.max(1)).min(rows.len());
         sensing.select(rows.start + part.start..rows.start + part.end)?;
@@ -265,8 +229,8 @@ pub(crate) fn add_up<S: Sensing + ?Sized>(
     strips: &mut Strips<'_>,
     strip: usize,
     out: &mut [f32],
-    mut product: impl FnMut(&mut S, Range<usize>, &mut [f32]) -> Result<(), S::Source>,
-) -> Result<(), S::Source> {
+    mut product: impl FnMut(&mut S, Range<usize>, &mut [f32]) -> Done<S>,
+) -> Done<S> {
     let sum = head_mut(strips.part, out.len())?;
     out.fill(0.0);
     each_strip(sensing, &strips.rows, strip, |sensing, part| {
@@ -277,13 +241,13 @@ pub(crate) fn add_up<S: Sensing + ?Sized>(
 }
 
 /// The first `len` floats of a buffer, and the rest.
-pub(crate) fn carve<S>(buffer: &mut [f32], len: usize) -> Result<(&mut [f32], &mut [f32]), S> {
+pub(crate) fn carve<'a, S>(
+    what: &'static str,
+    buffer: &'a mut [f32],
+    len: usize,
+) -> Result<(&'a mut [f32], &'a mut [f32]), S> {
     let got = buffer.len();
-    buffer.split_at_mut_checked(len).ok_or(error::Error::Length {
-        what: "panel",
-        expected: len,
-        got,
-    })
+    buffer.split_at_mut_checked(len).ok_or(error::Error::Length { what, expected: len, got })
 }
 
 /// The first `len` elements of a slice.
@@ -302,10 +266,11 @@ pub(crate) fn row_head<S: Sensing + ?Sized>(
 }
 
 /// The provided bodies of [`Sensing`], as functions, so that an override can be compared with them.
+#[allow(clippy::missing_errors_doc, reason = "those of the trait's methods")]
 pub mod provided {
     use super::{
-        Block, Equations, Gates, Machine, Range, Result, Rows, Sensing, Solved, Unknowns, Weights,
-        error, runs,
+        Block, Done, Equations, Gates, Machine, Range, Result, Rows, Sensing, Solved, Unknowns,
+        Weights, carve, error, runs,
     };
     use crate::operator::solve::conjugate_gradients;
 
@@ -316,31 +281,25 @@ pub mod provided {
     }
 
     /// [`Sensing::forward`], block by block.
-    ///
-    /// # Errors
-    /// As the trait's.
     pub fn forward<S: Sensing + ?Sized>(
         sensing: &mut S,
         gates: Gates<'_>,
         w: Weights<'_>,
         out: &mut Rows<S>,
-    ) -> Result<(), S::Source> {
+    ) -> Done<S> {
         error::length("forward output", S::Machine::len(out), sensing.local_rows())?;
         sensing.machine().fill(out, 0.0);
         w.blocks().try_for_each(|block| sensing.apply(gates, block, out))
     }
 
     /// [`Sensing::gradient`], block by block.
-    ///
-    /// # Errors
-    /// As the trait's.
     pub fn gradient<S: Sensing + ?Sized>(
         sensing: &mut S,
         gates: Gates<'_>,
         r: &Rows<S>,
         blocks: Range<usize>,
         out: &mut [f32],
-    ) -> Result<(), S::Source> {
+    ) -> Done<S> {
         let d = sensing.inputs();
         error::length("gradient panel", out.len(), blocks.len().saturating_mul(d))?;
         out.fill(0.0);
@@ -351,9 +310,6 @@ pub mod provided {
     }
 
     /// [`Sensing::gradient_at`]: whole blocks, of which the support is kept. Scratch: d.
-    ///
-    /// # Errors
-    /// As the trait's.
     pub fn gradient_at<S: Sensing + ?Sized>(
         sensing: &mut S,
         gates: Gates<'_>,
@@ -361,10 +317,10 @@ pub mod provided {
         r: &Rows<S>,
         out: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), S::Source> {
+    ) -> Done<S> {
         let d = sensing.inputs();
         error::length("restricted gradient", out.len(), support.len())?;
-        let block = part(scratch, d)?;
+        let (block, _) = carve("scratch", scratch, d)?;
         for (i, run) in runs(d, support) {
             block.fill(0.0);
             sensing.adjoint(gates, i, r, block)?;
@@ -377,28 +333,22 @@ pub mod provided {
     }
 
     /// [`Sensing::normal_at`]: forward, then the restricted gradient. Scratch: n + d.
-    ///
-    /// # Errors
-    /// As the trait's.
     pub fn normal_at<S: Sensing + ?Sized>(
         sensing: &mut S,
         gates: Gates<'_>,
         p: Weights<'_>,
         out: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), S::Source> {
+    ) -> Done<S> {
         let n = sensing.local_rows();
-        let needed = n + sensing.inputs();
-        let (image, rest) = part(scratch, needed)?.split_at_mut(n);
+        let (both, _) = carve("scratch", scratch, n + sensing.inputs())?;
+        let (image, rest) = both.split_at_mut(n);
         let image = sensing.machine().rows_in(image);
         sensing.forward(gates, p, image)?;
         sensing.gradient_at(gates, p.index(), image, out, rest)
     }
 
     /// [`Sensing::solve_at`], product by product.
-    ///
-    /// # Errors
-    /// As the trait's.
     pub fn solve_at<S: Sensing + ?Sized>(
         sensing: &mut S,
         gates: Gates<'_>,
@@ -416,19 +366,16 @@ pub mod provided {
     }
 
     /// [`Sensing::diagonal_at`]: one unit vector after the other. Scratch: n.
-    ///
-    /// # Errors
-    /// As the trait's.
     pub fn diagonal_at<S: Sensing + ?Sized>(
         sensing: &mut S,
         gates: Gates<'_>,
         support: &[u32],
         out: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), S::Source> {
+    ) -> Done<S> {
         let (n, d) = (sensing.local_rows(), sensing.inputs());
         error::length("diagonal", out.len(), support.len())?;
-        let image = sensing.machine().rows_in(part(scratch, n)?);
+        let image = sensing.machine().rows_in(carve("scratch", scratch, n)?.0);
         for (i, run) in runs(d, support) {
             let picks = support.get(run.clone()).unwrap_or(&[]);
             for (out, &j) in out.get_mut(run).unwrap_or(&mut []).iter_mut().zip(picks) {
@@ -441,20 +388,17 @@ pub mod provided {
     }
 
     /// [`Sensing::column_norms`]: one unit vector after the other. Scratch: n.
-    ///
-    /// # Errors
-    /// As the trait's.
     pub fn column_norms<S: Sensing + ?Sized>(
         sensing: &mut S,
         gates: Gates<'_>,
         blocks: Range<usize>,
         out: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), S::Source> {
+    ) -> Done<S> {
         let (n, d) = (sensing.local_rows(), sensing.inputs());
         error::range("block", blocks.end, blocks.start, sensing.blocks())?;
         error::length("column norms", out.len(), blocks.len().saturating_mul(d))?;
-        let image = sensing.machine().rows_in(part(scratch, n)?);
+        let image = sensing.machine().rows_in(carve("scratch", scratch, n)?.0);
         for (i, out) in blocks.zip(out.chunks_mut(d.max(1))) {
             for (j, out) in out.iter_mut().enumerate() {
                 sensing.machine().fill(image, 0.0);
@@ -463,11 +407,5 @@ pub mod provided {
             }
         }
         Ok(())
-    }
-
-    /// The first `len` floats of a scratch buffer.
-    fn part<S>(scratch: &mut [f32], len: usize) -> Result<&mut [f32], S> {
-        let got = scratch.len();
-        scratch.get_mut(..len).ok_or(error::Error::Length { what: "scratch", expected: len, got })
     }
 }

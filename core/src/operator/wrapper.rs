@@ -1,24 +1,15 @@
 //! Operators around other operators, which pass on every call but those they change.
-//!
-//! A type that is a [`Wrapper`] is an operator. It says where the operator inside is, and what it
-//! changes: fewer rows, another panel, a look at each call before it is passed on
-//! ([`Wrapper::before`]).
 
 use crate::base::error::{self, Result};
 use crate::network::gates::Gates;
-use crate::network::net::Network;
 use crate::network::weights::{Block, Weights};
-use crate::operator::factored::{self, Factored, GradientMut, Tangent};
-use crate::operator::machine::Machine;
-use crate::operator::sensing::{Rows, Sensing, provided};
+use crate::operator::factored::Factored;
+use crate::operator::sensing::{Done, Rows, Sensing, provided};
 use crate::operator::solve::{Equations, Solved, Unknowns};
 use core::ops::Range;
 
-/// What reading the data of the operator inside may fail with.
-pub type Source<W> = <<W as Wrapper>::Inner as Sensing>::Source;
-
 /// An operator around another one; the blanket implementations make it a [`Sensing`], and a
-/// [`Factored`] where that is one.
+/// [`Factored`] where that is one, whose operations for several outputs run the provided bodies.
 pub trait Wrapper {
     /// The operator inside.
     type Inner: Sensing + ?Sized;
@@ -39,15 +30,18 @@ pub trait Wrapper {
         self.inner().panel()
     }
 
-    /// Looks at a call before it is made, and says who makes it.
+    /// Looks at a call of so many blocks before it is made, and says who makes it.
     ///
     /// # Errors
     /// Whatever the call shall fail with.
-    fn before(&mut self, call: &Call) -> Result<Body, Source<Self>> {
-        let _ = call;
+    fn before(&mut self, operation: Operation, blocks: usize) -> Result<Body, Source<Self>> {
+        let _ = (operation, blocks);
         Ok(Body::Inner)
     }
 }
+
+/// What reading the data of the operator inside may fail with.
+pub type Source<W> = <<W as Wrapper>::Inner as Sensing>::Source;
 
 /// Who makes a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,21 +53,7 @@ pub enum Body {
     Provided,
 }
 
-/// One call of an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Call {
-    /// Which one.
-    pub operation: Operation,
-    /// Blocks that it is of.
-    pub blocks: usize,
-    /// Numbers that the caller and the operator exchange beside row vectors: weights, supports,
-    /// panels and products.
-    pub numbers: usize,
-    /// Numbers of row vectors: one per row of the batch, or one per row and output.
-    pub rows: usize,
-}
-
-/// The operations of [`Sensing`] and [`Factored`].
+/// The operations of [`Sensing`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the methods of the same names say it")]
 pub enum Operation {
@@ -88,29 +68,6 @@ pub enum Operation {
     SolveAt,
     DiagonalAt,
     ColumnNorms,
-    NetForward,
-    NetGradient,
-    NetGradientAt,
-    NetAlong,
-    NetNormalAt,
-    NetSumNormalAt,
-}
-
-/// A sparse vector: an index and a value each.
-const fn sparse(nnz: usize) -> usize {
-    2 * nnz
-}
-
-/// `self.before` a call, and whether the operator inside makes it.
-fn goes_in<W: Wrapper + ?Sized>(
-    wrapper: &mut W,
-    operation: Operation,
-    blocks: usize,
-    numbers: usize,
-    rows: usize,
-) -> Result<bool, Source<W>> {
-    let body = wrapper.before(&Call { operation, blocks, numbers, rows })?;
-    Ok(body == Body::Inner)
 }
 
 impl<W: Wrapper + ?Sized> Sensing for W {
@@ -121,7 +78,7 @@ impl<W: Wrapper + ?Sized> Sensing for W {
         self.inner_mut().machine()
     }
 
-    fn sum(&mut self, numbers: &mut [f32]) -> Result<(), Self::Source> {
+    fn sum(&mut self, numbers: &mut [f32]) -> Done<Self> {
         self.inner_mut().sum(numbers)
     }
 
@@ -145,25 +102,15 @@ impl<W: Wrapper + ?Sized> Sensing for W {
         self.inner().blocks()
     }
 
-    fn select(&mut self, rows: Range<usize>) -> Result<(), Self::Source> {
-        error::range(
-            "rows of the batch",
-            rows.end,
-            rows.start.saturating_add(1),
-            self.first_rows(),
-        )?;
-        goes_in(self, Operation::Select, 0, 0, 0)?;
+    fn select(&mut self, rows: Range<usize>) -> Done<Self> {
+        let least = rows.start.saturating_add(1);
+        error::range("rows of the batch", rows.end, least, self.first_rows())?;
+        self.before(Operation::Select, 0)?;
         self.inner_mut().select(rows)
     }
 
-    fn apply(
-        &mut self,
-        gates: Gates<'_>,
-        w: Block<'_>,
-        out: &mut Rows<Self>,
-    ) -> Result<(), Self::Source> {
-        let numbers = gates.numbers() + sparse(w.values().len());
-        goes_in(self, Operation::Apply, 1, numbers, Self::Machine::len(out))?;
+    fn apply(&mut self, gates: Gates<'_>, w: Block<'_>, out: &mut Rows<Self>) -> Done<Self> {
+        self.before(Operation::Apply, 1)?;
         self.inner_mut().apply(gates, w, out)
     }
 
@@ -173,8 +120,8 @@ impl<W: Wrapper + ?Sized> Sensing for W {
         i: usize,
         v: &Rows<Self>,
         out: &mut [f32],
-    ) -> Result<(), Self::Source> {
-        goes_in(self, Operation::Adjoint, 1, gates.numbers() + out.len(), Self::Machine::len(v))?;
+    ) -> Done<Self> {
+        self.before(Operation::Adjoint, 1)?;
         self.inner_mut().adjoint(gates, i, v, out)
     }
 
@@ -187,23 +134,17 @@ impl<W: Wrapper + ?Sized> Sensing for W {
     }
 
     fn hold<'g>(&mut self, gates: Gates<'g>, support: &[u32]) -> Result<Gates<'g>, Self::Source> {
-        if goes_in(self, Operation::Hold, 0, gates.numbers() + support.len(), 0)? {
-            return self.inner_mut().hold(gates, support);
+        match self.before(Operation::Hold, 0)? {
+            Body::Inner => self.inner_mut().hold(gates, support),
+            Body::Provided => Ok(gates),
         }
-        Ok(gates)
     }
 
-    fn forward(
-        &mut self,
-        gates: Gates<'_>,
-        w: Weights<'_>,
-        out: &mut Rows<Self>,
-    ) -> Result<(), Self::Source> {
-        let numbers = gates.numbers() + sparse(w.nnz());
-        if goes_in(self, Operation::Forward, 0, numbers, Self::Machine::len(out))? {
-            return self.inner_mut().forward(gates, w, out);
+    fn forward(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut Rows<Self>) -> Done<Self> {
+        match self.before(Operation::Forward, 0)? {
+            Body::Inner => self.inner_mut().forward(gates, w, out),
+            Body::Provided => provided::forward(self, gates, w, out),
         }
-        provided::forward(self, gates, w, out)
     }
 
     fn gradient(
@@ -212,12 +153,11 @@ impl<W: Wrapper + ?Sized> Sensing for W {
         r: &Rows<Self>,
         blocks: Range<usize>,
         out: &mut [f32],
-    ) -> Result<(), Self::Source> {
-        let numbers = gates.numbers() + out.len();
-        if goes_in(self, Operation::Gradient, blocks.len(), numbers, Self::Machine::len(r))? {
-            return self.inner_mut().gradient(gates, r, blocks, out);
+    ) -> Done<Self> {
+        match self.before(Operation::Gradient, blocks.len())? {
+            Body::Inner => self.inner_mut().gradient(gates, r, blocks, out),
+            Body::Provided => provided::gradient(self, gates, r, blocks, out),
         }
-        provided::gradient(self, gates, r, blocks, out)
     }
 
     fn gradient_at(
@@ -227,12 +167,11 @@ impl<W: Wrapper + ?Sized> Sensing for W {
         r: &Rows<Self>,
         out: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
-        let numbers = gates.numbers() + support.len() + out.len();
-        if goes_in(self, Operation::GradientAt, 0, numbers, Self::Machine::len(r))? {
-            return self.inner_mut().gradient_at(gates, support, r, out, scratch);
+    ) -> Done<Self> {
+        match self.before(Operation::GradientAt, 0)? {
+            Body::Inner => self.inner_mut().gradient_at(gates, support, r, out, scratch),
+            Body::Provided => provided::gradient_at(self, gates, support, r, out, scratch),
         }
-        provided::gradient_at(self, gates, support, r, out, scratch)
     }
 
     fn normal_at(
@@ -241,12 +180,11 @@ impl<W: Wrapper + ?Sized> Sensing for W {
         p: Weights<'_>,
         out: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
-        let numbers = gates.numbers() + sparse(p.nnz()) + out.len();
-        if goes_in(self, Operation::NormalAt, 0, numbers, 0)? {
-            return self.inner_mut().normal_at(gates, p, out, scratch);
+    ) -> Done<Self> {
+        match self.before(Operation::NormalAt, 0)? {
+            Body::Inner => self.inner_mut().normal_at(gates, p, out, scratch),
+            Body::Provided => provided::normal_at(self, gates, p, out, scratch),
         }
-        provided::normal_at(self, gates, p, out, scratch)
     }
 
     fn solve_at(
@@ -257,12 +195,12 @@ impl<W: Wrapper + ?Sized> Sensing for W {
         unknowns: Unknowns<'_>,
         scratch: &mut [f32],
     ) -> Result<Solved, Self::Source> {
-        // The support, both sides of the equations, and the solution.
-        let numbers = gates.numbers() + 4 * support.len();
-        if goes_in(self, Operation::SolveAt, 0, numbers, 0)? {
-            return self.inner_mut().solve_at(gates, support, equations, unknowns, scratch);
+        match self.before(Operation::SolveAt, 0)? {
+            Body::Inner => self.inner_mut().solve_at(gates, support, equations, unknowns, scratch),
+            Body::Provided => {
+                provided::solve_at(self, gates, support, equations, unknowns, scratch)
+            }
         }
-        provided::solve_at(self, gates, support, equations, unknowns, scratch)
     }
 
     fn diagonal_at(
@@ -271,12 +209,11 @@ impl<W: Wrapper + ?Sized> Sensing for W {
         support: &[u32],
         out: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
-        let numbers = gates.numbers() + support.len() + out.len();
-        if goes_in(self, Operation::DiagonalAt, 0, numbers, 0)? {
-            return self.inner_mut().diagonal_at(gates, support, out, scratch);
+    ) -> Done<Self> {
+        match self.before(Operation::DiagonalAt, 0)? {
+            Body::Inner => self.inner_mut().diagonal_at(gates, support, out, scratch),
+            Body::Provided => provided::diagonal_at(self, gates, support, out, scratch),
         }
-        provided::diagonal_at(self, gates, support, out, scratch)
     }
 
     fn column_norms(
@@ -285,110 +222,12 @@ impl<W: Wrapper + ?Sized> Sensing for W {
         blocks: Range<usize>,
         out: &mut [f32],
         scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
-        if goes_in(self, Operation::ColumnNorms, blocks.len(), gates.numbers() + out.len(), 0)? {
-            return self.inner_mut().column_norms(gates, blocks, out, scratch);
+    ) -> Done<Self> {
+        match self.before(Operation::ColumnNorms, blocks.len())? {
+            Body::Inner => self.inner_mut().column_norms(gates, blocks, out, scratch),
+            Body::Provided => provided::column_norms(self, gates, blocks, out, scratch),
         }
-        provided::column_norms(self, gates, blocks, out, scratch)
     }
 }
 
-impl<W: Wrapper + ?Sized> Factored for W
-where
-    W::Inner: Factored,
-{
-    fn net_scratch(&self, batch: usize) -> usize {
-        let needed = factored::provided::scratch(batch, self.inner().inputs());
-        self.inner().net_scratch(batch).max(needed)
-    }
-
-    fn net_forward(
-        &mut self,
-        gates: Gates<'_>,
-        net: Network<'_>,
-        out: &mut [f32],
-        scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
-        let numbers = gates.numbers() + sparse(net.nnz());
-        if goes_in(self, Operation::NetForward, 0, numbers, out.len())? {
-            return self.inner_mut().net_forward(gates, net, out, scratch);
-        }
-        factored::provided::forward(self, gates, net, out, scratch)
-    }
-
-    fn net_gradient(
-        &mut self,
-        gates: Gates<'_>,
-        net: Network<'_>,
-        r: &[f32],
-        blocks: Range<usize>,
-        out: GradientMut<'_>,
-        scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
-        let numbers = gates.numbers() + sparse(net.nnz()) + out.w.len() + out.wt.len();
-        if goes_in(self, Operation::NetGradient, blocks.len(), numbers, r.len())? {
-            return self.inner_mut().net_gradient(gates, net, r, blocks, out, scratch);
-        }
-        factored::provided::gradient(self, gates, net, r, blocks, out, scratch)
-    }
-
-    fn net_gradient_at(
-        &mut self,
-        gates: Gates<'_>,
-        net: Network<'_>,
-        r: &[f32],
-        out: GradientMut<'_>,
-        scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
-        let numbers = gates.numbers() + sparse(net.nnz()) + net.nnz();
-        if goes_in(self, Operation::NetGradientAt, 0, numbers, r.len())? {
-            return self.inner_mut().net_gradient_at(gates, net, r, out, scratch);
-        }
-        factored::provided::gradient_at(self, gates, net, r, out, scratch)
-    }
-
-    fn net_along(
-        &mut self,
-        gates: Gates<'_>,
-        tangent: Tangent<'_>,
-        out: &mut [f32],
-        scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
-        let numbers = gates.numbers() + sparse(tangent.net.nnz()) + tangent.p.nnz();
-        if goes_in(self, Operation::NetAlong, 0, numbers, out.len())? {
-            return self.inner_mut().net_along(gates, tangent, out, scratch);
-        }
-        factored::provided::along(self, gates, tangent, out, scratch)
-    }
-
-    fn net_normal_at(
-        &mut self,
-        gates: Gates<'_>,
-        tangent: Tangent<'_>,
-        out: GradientMut<'_>,
-        image: &mut [f32],
-        scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
-        let numbers = gates.numbers() + sparse(tangent.net.nnz()) + 2 * tangent.p.nnz();
-        if goes_in(self, Operation::NetNormalAt, 0, numbers, 0)? {
-            return self.inner_mut().net_normal_at(gates, tangent, out, image, scratch);
-        }
-        factored::provided::normal_at(self, gates, tangent, out, image, scratch)
-    }
-
-    fn net_sum_normal_at(
-        &mut self,
-        gates: Gates<'_>,
-        tangent: Tangent<'_>,
-        open: &[u32],
-        out: GradientMut<'_>,
-        image: &mut [f32],
-        scratch: &mut [f32],
-    ) -> Result<(), Self::Source> {
-        let numbers = gates.numbers() + sparse(tangent.net.nnz()) + 2 * tangent.p.nnz();
-        if goes_in(self, Operation::NetSumNormalAt, 0, numbers, open.len())? {
-            return self.inner_mut().net_sum_normal_at(gates, tangent, open, out, image, scratch);
-        }
-        factored::provided::sum_normal_at(self, gates, tangent, open, out, image, scratch)
-    }
-}
+impl<W: Wrapper + ?Sized> Factored for W where W::Inner: Factored {}

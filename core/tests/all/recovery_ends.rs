@@ -19,7 +19,7 @@ use tamis::network::gates::Signs;
 use tamis::operator::factored::Factored;
 use tamis::operator::gated::Gated;
 use tamis::operator::sensing::Sensing;
-use tamis::operator::wrapper::{Body, Call, Operation, Wrapper};
+use tamis::operator::wrapper::{Body, Operation, Wrapper};
 
 const D: usize = 8;
 const ROWS: usize = 300;
@@ -42,8 +42,8 @@ impl<'a> Wrapper for Ending<'a> {
         &mut self.inner
     }
 
-    fn before(&mut self, call: &Call) -> tamis::Result<Body> {
-        if matches!(call.operation, Operation::Apply | Operation::Adjoint) {
+    fn before(&mut self, operation: Operation, _: usize) -> tamis::Result<Body> {
+        if matches!(operation, Operation::Apply | Operation::Adjoint) {
             self.calls += 1;
             if self.calls == self.at {
                 return Err(Error::Stopped);

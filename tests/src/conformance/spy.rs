@@ -3,7 +3,7 @@
 
 use tamis::Result;
 use tamis::operator::sensing::Sensing;
-use tamis::operator::wrapper::{Body, Call, Operation, Wrapper};
+use tamis::operator::wrapper::{Body, Operation, Wrapper};
 
 /// How often each operation was called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,17 +29,17 @@ pub struct Calls {
 }
 
 impl Calls {
-    fn count(&mut self, call: &Call) {
-        let (calls, number) = match call.operation {
+    fn count(&mut self, operation: Operation, blocks: usize) {
+        let (calls, number) = match operation {
             Operation::Apply => (&mut self.apply, 1),
             Operation::Adjoint => (&mut self.adjoint, 1),
             Operation::Hold => (&mut self.hold, 1),
             Operation::Forward => (&mut self.forward, 1),
-            Operation::Gradient => (&mut self.gradient_blocks, call.blocks),
+            Operation::Gradient => (&mut self.gradient_blocks, blocks),
             Operation::GradientAt => (&mut self.gradient_at, 1),
             Operation::NormalAt => (&mut self.normal_at, 1),
             Operation::DiagonalAt => (&mut self.diagonal_at, 1),
-            Operation::ColumnNorms => (&mut self.norm_blocks, call.blocks),
+            Operation::ColumnNorms => (&mut self.norm_blocks, blocks),
             _ => return,
         };
         *calls += number;
@@ -88,8 +88,8 @@ impl<S: Sensing + ?Sized> Wrapper for Spy<'_, S> {
         self.panel.unwrap_or(self.inner.panel())
     }
 
-    fn before(&mut self, call: &Call) -> Result<Body, S::Source> {
-        self.calls.count(call);
+    fn before(&mut self, operation: Operation, blocks: usize) -> Result<Body, S::Source> {
+        self.calls.count(operation, blocks);
         Ok(self.body)
     }
 }

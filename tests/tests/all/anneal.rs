@@ -18,7 +18,7 @@ use tamis::network::weights::Weights;
 use tamis::operator::factored::{Factored, GradientMut, Tangent, open_words, provided};
 use tamis::operator::gated::Gated;
 use tamis::operator::sensing::Sensing;
-use tamis::operator::wrapper::{Body, Call, Operation, Wrapper};
+use tamis::operator::wrapper::{Body, Operation, Wrapper};
 use tamis_host::data::{Matrix, Values, digits};
 use tamis_host::operator::{Blocked, Layout};
 
@@ -528,8 +528,8 @@ impl<S: Sensing> Wrapper for Stopping<'_, S> {
         self.inner
     }
 
-    fn before(&mut self, call: &Call) -> Result<Body, Error<S::Source>> {
-        if matches!(call.operation, Operation::Apply | Operation::Adjoint) {
+    fn before(&mut self, operation: Operation, _: usize) -> Result<Body, Error<S::Source>> {
+        if matches!(operation, Operation::Apply | Operation::Adjoint) {
             if self.left == Some(0) {
                 self.left = None;
                 return Err(Error::Stopped);

@@ -21,7 +21,7 @@ use tamis::network::weights::Weights;
 use tamis::operator::gated::Gated;
 use tamis::operator::gaussian::Gaussian;
 use tamis::operator::sensing::{HostSensing, Sensing, Work};
-use tamis::operator::wrapper::{Body, Call, Operation, Wrapper};
+use tamis::operator::wrapper::{Body, Operation, Wrapper};
 use tamis_host::data::planted::{self, Planted};
 use tamis_host::data::{Matrix, Values};
 use tamis_host::operator::{Blocked, Layout};
@@ -576,8 +576,8 @@ impl<S: Sensing> Wrapper for Stopping<'_, S> {
         self.inner
     }
 
-    fn before(&mut self, call: &Call) -> Result<Body, Error<S::Source>> {
-        match call.operation {
+    fn before(&mut self, operation: Operation, _: usize) -> Result<Body, Error<S::Source>> {
+        match operation {
             Operation::Gradient if self.asked.take() => Err(Error::Stopped),
             _ => Ok(Body::Inner),
         }

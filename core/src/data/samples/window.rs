@@ -2,7 +2,7 @@
 
 use super::{ByteRows, Rows, Samples, row_of};
 use crate::base::error::{self, Error, Result};
-use crate::base::record::Record;
+use crate::base::record::{Put, Record};
 use core::convert::Infallible;
 use core::marker::PhantomData;
 
@@ -258,10 +258,7 @@ impl<T: Value> Samples for Window<'_, T> {
 
 /// The samples that a run is of, beside its checkpoints.
 impl<T: Value> Record for Window<'_, T> {
-    fn write<E>(
-        &self,
-        put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
-    ) -> core::result::Result<(), E> {
+    fn write<E>(&self, put: &mut impl FnMut(&[u32]) -> Put<E>) -> Put<E> {
         put(self.as_words())
     }
 }

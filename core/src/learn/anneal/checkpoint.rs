@@ -1,12 +1,10 @@
 //! What a run is between two steps, and how it resumes from there.
 
-use super::info::Held;
 use crate::base::budget::Annealing;
 use crate::base::error::{self, Result};
-use crate::base::record::Record;
+use crate::base::record::{Put, Record};
 use crate::learn::checkpoint::{self as record, Form, Numbers};
 use crate::network::net::{Network, Shape};
-use crate::network::weights::Weights;
 
 /// Where a run stands after a step: enough to resume from, see
 /// [`crate::learn::start::Start::Checkpoint`].
@@ -26,6 +24,26 @@ pub struct Checkpoint<'a> {
     /// The iterate of least validation loss so far, at most s entries; no weights where there is
     /// none.
     pub best: Network<'a>,
+}
+
+/// A score on some rows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Held {
+    /// Mean cross-entropy.
+    pub loss: f32,
+    /// Rows whose outputs say their label ([`crate::learn::loss::class`]).
+    pub right: usize,
+    /// Rows.
+    pub rows: usize,
+}
+
+impl Held {
+    /// Share of the rows that is right.
+    #[must_use]
+    pub fn accuracy(&self) -> f32 {
+        self.right as f32 / self.rows.max(1) as f32
+    }
 }
 
 /// The numbers of a [`Checkpoint`]: counters, scores, and powers of Adam's decays.
@@ -54,18 +72,10 @@ impl State {
     /// Words of [`Self::to_words`].
     pub const WORDS: usize = 15;
 
-    /// Before the first step.
-    pub(super) const START: Self = Self {
-        step: 0,
-        updates: 0,
-        rows_read: 0,
-        decayed: (1.0, 1.0),
-        best: None,
-        waited: 0,
-        held: None,
-        scored: 0,
-        settled: false,
-    };
+    /// Counts rows that were read.
+    pub(super) fn read(&mut self, rows: usize) {
+        self.rows_read = self.rows_read.saturating_add(rows as u64);
+    }
 
     /// As words, to be stored.
     #[must_use]
@@ -136,7 +146,8 @@ impl<'a> Checkpoint<'a> {
         let dims = &budget.dims;
         let best = if budget.validated { dims.nnz } else { 0 };
         let shape = Shape::weighted(dims.inputs, dims.hidden, budget.outputs);
-        Form::new(State::WORDS, shape, [budget.start, best], [budget.start, budget.start])
+        let (entries, lengths) = ([budget.start, best, 0], [budget.start, budget.start]);
+        Form { state: State::WORDS, shape, nets: 2, entries, vectors: 2, lengths }
     }
 
     /// The checkpoint in `words`, those that [`Record::write`] of one gave; it borrows them.
@@ -152,10 +163,7 @@ impl<'a> Checkpoint<'a> {
 }
 
 impl Record for Checkpoint<'_> {
-    fn write<E>(
-        &self,
-        put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
-    ) -> core::result::Result<(), E> {
+    fn write<E>(&self, put: &mut impl FnMut(&[u32]) -> Put<E>) -> Put<E> {
         record::write(
             &self.state.to_words(),
             &[self.net, self.best],
@@ -184,12 +192,5 @@ impl Checkpoint<'_> {
         error::finite("mean squares of the checkpoint", self.square)?;
         let negative = self.square.iter().filter(|square| **square < 0.0).count();
         error::range("negative squares of the checkpoint", negative, 0, 0)
-    }
-
-    /// Whether the best iterate has the support of the current one, or there is none.
-    pub(super) fn best_on_support(&self) -> bool {
-        let same = |a: Weights<'_>, b: Weights<'_>| a.index() == b.index();
-        let (net, best) = (&self.net, &self.best);
-        best.nnz() == 0 || (same(best.w(), net.w()) && same(best.wt(), net.wt()))
     }
 }

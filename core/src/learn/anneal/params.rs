@@ -1,10 +1,13 @@
-//! The settings of a run and the memory that they lead to.
+//! The settings of a run, the memory that they lead to, and how a run changes with its steps.
 
 use crate::base::budget::{self, Annealing};
 use crate::base::dims::Dims;
 use crate::base::error::{self, Error, Result};
-use crate::learn::loss;
+use crate::base::math;
+use crate::base::rng::{self, stream};
+use crate::learn::loss::{self, Classes};
 use crate::network::weights::check_kept;
+use core::ops::Range;
 
 /// How to train.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -103,7 +106,8 @@ impl Params<'_> {
     }
 
     /// Checks sizes, labels and settings of a run.
-    pub(super) fn check(&self, dims: &Dims, labels: &[u16], outputs: usize) -> Result<()> {
+    pub(super) fn check(&self, dims: &Dims, classes: Classes<'_>) -> Result<()> {
+        let Classes { labels, outputs } = classes;
         let (n, d, m, s) = (dims.samples, dims.inputs, dims.hidden, dims.nnz);
         error::range("samples", n, 1, u32::MAX as usize)?;
         error::range("inputs", d, 1, u32::MAX as usize)?;
@@ -122,8 +126,9 @@ impl Params<'_> {
             "parameters",
             &[start_factor, rate, drop, shrink, settle, floor, input_scale],
         )?;
-        let part = |x: f32| (0.0..=1.0).contains(&x);
-        let fits = start_factor >= 1.0 && rate > 0.0 && part(drop) && part(shrink) && part(settle);
+        let share = |x: f32| (0.0..=1.0).contains(&x);
+        let fits =
+            start_factor >= 1.0 && rate > 0.0 && share(drop) && share(shrink) && share(settle);
         if fits && floor >= 0.0 && input_scale > 0.0 {
             Ok(())
         } else {
@@ -137,6 +142,20 @@ impl Params<'_> {
     }
 }
 
+impl Params<'_> {
+    /// The batches that growth goes through, as many as make up its rows, in an order of their own
+    /// for each update.
+    pub(super) fn growth(
+        &self,
+        rows: usize,
+        batch: usize,
+        update: u32,
+    ) -> impl Iterator<Item = Range<usize>> + use<> {
+        let wanted = self.growth_rows.div_ceil(batch).max(1);
+        rng::runs(self.seed, stream::ANNEAL + u64::from(update), rows, batch).take(wanted)
+    }
+}
+
 impl Default for Params<'_> {
     fn default() -> Self {
         Self::DEFAULT
@@ -146,4 +165,59 @@ impl Default for Params<'_> {
 /// m (d + c).
 const fn all_weights(dims: Dims, outputs: usize) -> usize {
     dims.hidden.saturating_mul(dims.inputs.saturating_add(outputs))
+}
+
+/// Learning rate, size of the support and drop rate as functions of the step.
+pub(super) struct Schedule<'p> {
+    params: &'p Params<'p>,
+    pub(super) steps: u32,
+    /// Entries of the last support, and of the first.
+    pub(super) nnz: usize,
+    pub(super) start: usize,
+    warmup: u32,
+    every: u32,
+}
+
+impl<'p> Schedule<'p> {
+    pub(super) fn new(params: &'p Params<'p>, rows: usize, budget: &Annealing) -> Self {
+        let steps = params.epochs.saturating_mul(rows.div_ceil(budget.batch) as u32);
+        let warmup = params.warmup.min(steps / 10);
+        let every = params.update_every.min(steps / 40).max(1);
+        Self { params, steps, nnz: budget.dims.nnz, start: budget.start, warmup, every }
+    }
+
+    /// Falls from 1 to 0 as `part` rises from 0 to 1.
+    fn cosine(part: f32) -> f32 {
+        0.5 * (1.0 + math::sin_cos(core::f32::consts::PI * part.clamp(0.0, 1.0)).1)
+    }
+
+    pub(super) fn rate(&self, step: u32) -> f32 {
+        let grown = if step < self.warmup { (step + 1) as f32 / self.warmup as f32 } else { 1.0 };
+        self.params.rate * grown * Self::cosine(step as f32 / self.steps as f32)
+    }
+
+    /// The last step before which the support changes.
+    pub(super) fn settled(&self) -> u32 {
+        let last = (self.params.settle * self.steps as f32) as u32;
+        last / self.every * self.every
+    }
+
+    /// Whether the support changes before this step.
+    pub(super) fn changes(&self, step: u32) -> bool {
+        step > 0 && step.is_multiple_of(self.every) && step <= self.settled()
+    }
+
+    /// Entries that the support has from this step on.
+    pub(super) fn target(&self, step: u32) -> usize {
+        let over = self.params.shrink.min(self.params.settle) * self.steps as f32;
+        let left = 1.0 - (step as f32 / over.max(1.0)).min(1.0);
+        if step >= self.settled() {
+            return self.nnz;
+        }
+        self.nnz + ((self.start - self.nnz) as f32 * left * left * left) as usize
+    }
+
+    pub(super) fn drop(&self, step: u32) -> f32 {
+        self.params.drop * Self::cosine(step as f32 / self.settled().max(1) as f32)
+    }
 }

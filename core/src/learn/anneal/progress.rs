@@ -1,8 +1,34 @@
 //! What an observer sees of a run, and what the run leaves.
 
-use super::checkpoint::Checkpoint;
-use super::info::{Held, Info};
-use crate::network::net::Network;
+use super::checkpoint::{Checkpoint, Held};
+
+/// What a run did.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct Info {
+    /// Steps done.
+    pub steps: u32,
+    /// Epochs done, the last one perhaps in part.
+    pub epochs: u32,
+    /// The result on the training rows.
+    pub training: Held,
+    /// The result on the validation rows; none without such rows, and none where the run ended
+    /// before there was a best iterate on them.
+    pub validation: Option<Held>,
+    /// Entries that the run started with.
+    pub start: usize,
+    /// Nonzeros of both sides. Weights that must be kept count where they are 0 too.
+    pub nnz: usize,
+    /// Neurons that have weights on both sides, and those that have only such as must be kept.
+    pub live: usize,
+    /// As [`super::Progress::rows_read`], with the scores of the result.
+    pub rows_read: u64,
+    /// Whether the observer or the operator ended the run.
+    pub stopped: bool,
+    /// Whether the run ended early for want of progress on the validation rows.
+    pub early: bool,
+}
 
 /// What an observer sees after each step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,11 +58,5 @@ pub struct Progress<'a> {
     pub checkpoint: Option<Checkpoint<'a>>,
 }
 
-/// A finished run: the network, borrowed from the memory it was given, and what was done.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Trained<'a> {
-    /// The network.
-    pub network: Network<'a>,
-    /// What was done.
-    pub info: Info,
-}
+/// A finished run.
+pub type Trained<'a> = crate::learn::start::Trained<'a, Info>;

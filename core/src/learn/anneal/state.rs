@@ -27,13 +27,17 @@ const EPSILON: f32 = 1e-8;
 /// The units in which inputs and the weights from them are measured.
 pub(super) struct Units<'a> {
     /// `1 / (rms + floor)` of each scaled input; 0 for inputs that are always zero.
-    pub(super) columns: &'a [f32],
-    pub(super) floor: f32,
+    columns: &'a [f32],
+    floor: f32,
     /// Factor that brings the inputs to about 1.
-    pub(super) scale: f32,
+    scale: f32,
 }
 
-impl Units<'_> {
+impl<'a> Units<'a> {
+    pub(super) fn new(params: &Params<'_>, columns: &'a [f32]) -> Self {
+        Self { columns, floor: params.floor, scale: params.input_scale }
+    }
+
     /// Root mean square of a scaled input.
     fn rms(&self, j: usize) -> f32 {
         match self.columns.get(j) {
@@ -84,8 +88,6 @@ pub(super) struct Support<'a> {
     /// grows again they can come back. Their indices are in one space over both sides, their values
     /// where their means were.
     dropped: usize,
-    /// `BETA1^t` and `BETA2^t`.
-    decayed: (f32, f32),
 }
 
 pub(super) fn carve<'a>(
@@ -107,7 +109,6 @@ pub(super) fn carve<'a>(
         first: 0,
         len: 0,
         dropped: 0,
-        decayed: (1.0, 1.0),
     };
     let buffers = Buffers {
         residual: space.floats(budget.batch.saturating_mul(budget.outputs))?,
@@ -144,10 +145,8 @@ impl<'a> Support<'a> {
     /// size, and random weights on it.
     pub(super) fn start(&mut self, params: &Params<'_>, units: &Units<'_>) -> Result<()> {
         let (start, keep) = (self.index.len(), params.must_keep);
-        let (all, all_out) = (
-            self.shape.hidden * self.shape.inputs,
-            self.shape.hidden * self.shape.output_weights(),
-        );
+        let all = self.shape.input_weights();
+        let all_out = self.shape.hidden * self.shape.output_weights();
         let out =
             all_out.min((start / 3).max(1)).max(start.saturating_sub(all)).min(start - keep.len());
         let mut rng = Rng::new(params.seed, stream::SUPPORT);
@@ -181,15 +180,10 @@ impl<'a> Support<'a> {
         let picks = self.index.get(..self.first).unwrap_or(&[]);
         for (i, run) in runs(self.shape.inputs, picks) {
             let rms = |j: &u32| units.rms(*j as usize - i * self.shape.inputs);
-            let power: f32 =
-                picks.get(run.clone()).unwrap_or(&[]).iter().map(|j| rms(j) * rms(j)).sum();
+            let picks = picks.get(run.clone()).unwrap_or(&[]);
+            let power: f32 = picks.iter().map(|j| rms(j) * rms(j)).sum();
             let deviation = units.scale * math::sqrt(2.0 / power.max(f32::MIN_POSITIVE));
-            let places = picks
-                .get(run.clone())
-                .unwrap_or(&[])
-                .iter()
-                .zip(from.get_mut(run).unwrap_or(&mut []));
-            for (j, value) in places {
+            for (j, value) in picks.iter().zip(from.get_mut(run).unwrap_or(&mut [])) {
                 // A column of zeros is here only if it must be kept, and tells no size.
                 let seen = if rms(j) > 0.0 { 1.0 } else { 0.0 };
                 *value = seen * deviation * rng.normal();
@@ -217,15 +211,12 @@ impl<'a> Support<'a> {
     }
 
     /// One step along the gradient of `rows` rows.
-    pub(super) fn adam(&mut self, rows: f32, rate: f32, scale: f32) {
-        self.decayed = (self.decayed.0 * BETA1, self.decayed.1 * BETA2);
-        let (mean_part, square_part) = (1.0 / (1.0 - self.decayed.0), 1.0 / (1.0 - self.decayed.1));
-        let entries = self
-            .value
-            .iter_mut()
-            .zip(&*self.score)
-            .zip(self.mean.iter_mut().zip(&mut *self.square));
-        for (e, ((value, g), (mean, square))) in entries.take(self.len).enumerate() {
+    pub(super) fn adam(&mut self, rows: f32, rate: f32, scale: f32, at: &mut State) {
+        at.decayed = (at.decayed.0 * BETA1, at.decayed.1 * BETA2);
+        let (mean_part, square_part) = (1.0 / (1.0 - at.decayed.0), 1.0 / (1.0 - at.decayed.1));
+        let moments = self.mean.iter_mut().zip(&mut *self.square);
+        let entries = self.value.iter_mut().zip(&*self.score).zip(moments).take(self.len);
+        for (e, ((value, g), (mean, square))) in entries.enumerate() {
             let unit = if e < self.first { scale } else { 1.0 };
             let g = g * unit / rows;
             *mean += (1.0 - BETA1) * (g - *mean);
@@ -301,7 +292,7 @@ impl<'a> Support<'a> {
     pub(super) fn checkpoint(&self, state: State) -> Checkpoint<'_> {
         let (mean, square) = (self.mean.get(..self.len), self.square.get(..self.len));
         Checkpoint {
-            state: State { decayed: self.decayed, ..state },
+            state,
             net: self.net(),
             mean: mean.unwrap_or(&[]),
             square: square.unwrap_or(&[]),
@@ -320,14 +311,16 @@ impl<'a> Support<'a> {
         }
         // Without room to spare the indices of the best iterate are those of the support.
         let at = if self.has_spare() { s } else { 0 };
-        if at == 0 && !from.best_on_support() {
+        let supports = [from.net, from.best].map(|net| (net.w().index(), net.wt().index()));
+        let [support, best] = supports;
+        if at == 0 && support != best {
             error::range("best entries of the checkpoint off its support", from.best.nnz(), 0, 0)?;
         }
         if from.best.nnz() > 0 {
             let index = self.index.get_mut(at..).unwrap_or(&mut []);
             self.kept = from.best.copy_to(EntriesMut { index, value: self.best });
         }
-        (self.dropped, self.decayed) = (0, from.state.decayed);
+        self.dropped = 0;
         Ok(())
     }
 }

@@ -6,13 +6,15 @@
 //! the size of its layer's weights, so the scale of the inputs, and how it is split over the
 //! layers, changes nothing. The result is the best of all epochs, the start included.
 
-use super::{Head, Stack, sign};
+use super::{Head, MAX_LAYERS, Stack, sign};
+use crate::base::budget::{self, Workspace};
 use crate::base::error::{self, Error, Result};
 use crate::base::math::{self, Sum, sqrt};
 use crate::base::rng::batches;
 use crate::data::samples::Samples;
 use crate::learn::loss::Labels;
-use crate::operator::sensing::{carve, head_mut};
+use crate::operator::sensing::head_mut;
+use core::iter::repeat_n;
 use core::ops::ControlFlow;
 
 /// Decay of the first moment.
@@ -107,15 +109,17 @@ pub(super) struct Memory<'m> {
 impl<'m> Memory<'m> {
     pub(super) fn new(memory: &'m mut [u32], stack: &Stack<'_>) -> Result<Self> {
         let (s, acts, c) = (stack.nnz(), stack.activations(), stack.outputs());
-        let needed = words(s, acts, c);
-        crate::base::budget::enough(needed, memory.len())?;
-        let (gradient, rest) = carve(bytemuck::cast_slice_mut(memory), s)?;
-        let (mean, rest) = carve(rest, s)?;
-        let (square, rest) = carve(rest, s)?;
-        let (best, rest) = carve(rest, s)?;
-        let (acts, rest) = carve(rest, stack.activations())?;
-        let (deltas, rest) = carve(rest, acts.len())?;
-        Ok(Self { gradient, mean, square, best, acts, deltas, out: head_mut(rest, c)? })
+        budget::enough(words(s, acts, c), memory.len())?;
+        let mut space = Workspace::new(memory);
+        Ok(Self {
+            gradient: space.floats(s)?,
+            mean: space.floats(s)?,
+            square: space.floats(s)?,
+            best: space.floats(s)?,
+            acts: space.floats(acts)?,
+            deltas: space.floats(acts)?,
+            out: space.floats(c)?,
+        })
     }
 }
 
@@ -178,19 +182,31 @@ pub fn run<X: Samples>(
     memory.best.copy_from_slice(stack.values());
     let batch = params.batch.min(n);
     let steps = params.epochs.saturating_mul(n.div_ceil(batch) as u32).max(1);
-    let mut adam = Adam::new(stack);
+    let size = |w: &[f32]| sqrt(math::norm2(w) / w.len().max(1) as f32);
+    // Of each layer at the start.
+    let sizes: heapless::Vec<(usize, f32), MAX_LAYERS> =
+        stack.layers().map(|w| (w.nnz(), size(w.value()))).collect();
+    let mut decay = Decay::START;
     let mut info = Info { before, loss: before, epochs: 0, stopped: false };
     let mut step = 0_u32;
     while info.epochs < params.epochs && !info.stopped {
-        for part in batches(params.seed, info.epochs, n, batch) {
+        for batch in batches(params.seed, info.epochs, n, batch) {
             memory.gradient.fill(0.0);
-            let count = part.len() as f32;
-            for k in part {
-                accumulate(rows, k, labels, stack, &mut memory)?;
+            let count = batch.len() as f32;
+            for k in batch {
+                residual(rows, k, labels, stack, &mut memory)?;
+                backwards(stack, &mut memory, |sum, g| *sum += g);
             }
             let progress = step as f32 / steps as f32;
             let (_, cosine) = math::sin_cos(progress * core::f32::consts::PI);
-            adam.step(stack, &mut memory, params.rate * 0.5 * (1.0 + cosine), count);
+            let rate = params.rate * 0.5 * (1.0 + cosine);
+            let rates = sizes.iter().flat_map(|&(nnz, size)| repeat_n(rate * size, nnz));
+            let moments = memory.mean.iter_mut().zip(&mut *memory.square);
+            let all = stack.values_mut().iter_mut().zip(&*memory.gradient).zip(moments).zip(rates);
+            decay.step();
+            for (((w, g), (mean, square)), rate) in all {
+                decay.update(w, g / count, mean, square, rate);
+            }
             step = step.saturating_add(1);
         }
         info.epochs += 1;
@@ -245,19 +261,6 @@ fn loss<X: Samples>(
         Labels::Classes(..) => n,
     };
     Ok(sum.value() / terms as f32)
-}
-
-/// Adds the negative gradient of the loss of row `k`.
-fn accumulate<X: Samples>(
-    rows: &mut X,
-    k: usize,
-    labels: Labels<'_>,
-    stack: &Stack<'_>,
-    memory: &mut Memory<'_>,
-) -> Result<(), X::Source> {
-    residual(rows, k, labels, stack, memory)?;
-    backwards(stack, memory, |sum, g| *sum += g);
-    Ok(())
 }
 
 /// The derivative by every weight of the outputs' product with `out`, for the row that the
@@ -349,31 +352,5 @@ impl Decay {
         let step = (*mean / (1.0 - self.first)) / (sqrt(*square / (1.0 - self.second)) + EPSILON);
         // Squares below the range of floats count as 0.
         *weight += rate * step.clamp(-LONGEST, LONGEST);
-    }
-}
-
-/// The moments' decay so far, and the size of each layer's weights at the start.
-struct Adam {
-    decay: Decay,
-    sizes: heapless::Vec<(usize, f32), { super::MAX_LAYERS }>,
-}
-
-impl Adam {
-    fn new(stack: &Stack<'_>) -> Self {
-        let size = |w: &[f32]| sqrt(math::norm2(w) / w.len().max(1) as f32);
-        let sizes = stack.layers().map(|w| (w.nnz(), size(w.value()))).collect();
-        Self { decay: Decay::START, sizes }
-    }
-
-    /// A step along the gradient's sum over `count` rows.
-    fn step(&mut self, stack: &mut Stack<'_>, memory: &mut Memory<'_>, rate: f32, count: f32) {
-        self.decay.step();
-        let moments = memory.mean.iter_mut().zip(&mut *memory.square);
-        let rates =
-            self.sizes.iter().flat_map(|&(nnz, size)| core::iter::repeat_n(rate * size, nnz));
-        let all = stack.values_mut().iter_mut().zip(&*memory.gradient).zip(moments).zip(rates);
-        for (((w, g), (mean, square)), rate) in all {
-            self.decay.update(w, g / count, mean, square, rate);
-        }
     }
 }

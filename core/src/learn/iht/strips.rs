@@ -4,9 +4,11 @@
 use crate::base::error::{Error, Result, length};
 use crate::base::math::Sum;
 use crate::network::gates::Gates;
-use crate::network::weights::Weights;
+use crate::network::weights::{Weights, runs};
 use crate::operator::machine::Machine;
-use crate::operator::sensing::{Rows, Sensing, Strips, Work, add_up, each_strip, row_head};
+use crate::operator::sensing::{
+    Done, Rows, Sensing, Strips, Work, add_up, each_strip, head_mut, row_head,
+};
 use core::ops::Range;
 
 /// What a step approaches: labels, of which `y - A w` is left.
@@ -16,14 +18,6 @@ pub(super) struct Target<'a, S: Sensing> {
     pub(super) w: Weights<'a>,
     pub(super) must_keep: &'a [u32],
 }
-
-impl<S: Sensing> Clone for Target<'_, S> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<S: Sensing> Copy for Target<'_, S> {}
 
 impl<S: Sensing> Target<'_, S> {
     /// Computes the residual of the selected rows, of which the labels are `part`; returns the sum
@@ -48,53 +42,52 @@ impl<S: Sensing> Target<'_, S> {
     }
 }
 
-/// What [`Work`] holds but the panel.
-pub(super) struct Batch<'a, 'b, S: Sensing> {
+/// The operator, the reads of its batch so far, and what [`Work`] holds but the panel.
+pub(in crate::learn) struct Batch<'a, 'b, S: Sensing> {
+    pub(super) sensing: &'a mut S,
+    pub(super) reads: u32,
     residual: &'a mut Rows<S>,
     scratch: &'a mut [f32],
     strips: Option<&'a mut Strips<'b>>,
 }
 
-/// The panel and the rest.
-pub(super) fn parts<'a, 'b, S: Sensing>(
-    work: &'a mut Work<'b, Rows<S>>,
-) -> (&'a mut [f32], Batch<'a, 'b, S>) {
-    let Work { residual, panel, scratch, strips } = work;
-    (panel, Batch { residual, scratch, strips: strips.as_mut() })
-}
+impl<'a, 'b, S: Sensing> Batch<'a, 'b, S> {
+    /// The panel, and the batch.
+    pub(in crate::learn) fn new(
+        sensing: &'a mut S,
+        work: &'a mut Work<'b, Rows<S>>,
+    ) -> (&'a mut [f32], Self) {
+        let Work { residual, panel, scratch, strips } = work;
+        (panel, Batch { sensing, reads: 0, residual, scratch, strips: strips.as_mut() })
+    }
 
-impl<S: Sensing> Batch<'_, '_, S> {
-    /// Whether the batch is gone through at once.
-    pub(super) fn whole(&self) -> bool {
-        self.strips.is_none()
+    /// [`Sensing::hold`], where the batch is gone through at once.
+    pub(super) fn hold<'g>(
+        &mut self,
+        gates: Gates<'g>,
+        support: &[u32],
+    ) -> Result<Gates<'g>, S::Source> {
+        if self.strips.is_none() { self.sensing.hold(gates, support) } else { Ok(gates) }
     }
 
     /// `|y - A w|²`; the residual stays where there is room for it.
-    pub(super) fn loss(
-        &mut self,
-        sensing: &mut S,
-        of: Target<'_, S>,
-        reads: &mut u32,
-    ) -> Result<f32, S::Source> {
-        *reads += of.reads();
-        let n = sensing.local_rows();
-        let loss = match &self.strips {
+    pub(super) fn loss(&mut self, of: &Target<'_, S>) -> Result<f32, S::Source> {
+        self.reads += of.reads();
+        let Self { sensing, residual, strips, .. } = self;
+        let room = S::Machine::len(residual);
+        let loss = match strips {
             None => {
-                length("residual", S::Machine::len(self.residual), n)?;
-                of.compute(sensing, 0..n, self.residual)?
+                let n = sensing.local_rows();
+                length("residual", room, n)?;
+                of.compute(sensing, 0..n, residual)?
             }
             Some(strips) => {
                 let mut sum = Sum::default();
-                each_strip(
-                    sensing,
-                    &strips.rows,
-                    S::Machine::len(self.residual),
-                    |sensing, part| {
-                        let r = row_head::<S>(self.residual, part.len())?;
-                        sum.add(of.compute(sensing, part, r)?);
-                        Ok(())
-                    },
-                )?;
+                each_strip(*sensing, &strips.rows, room, |sensing, part| {
+                    let r = row_head::<S>(residual, part.len())?;
+                    sum.add(of.compute(sensing, part, r)?);
+                    Ok(())
+                })?;
                 sum.value()
             }
         };
@@ -108,22 +101,20 @@ impl<S: Sensing> Batch<'_, '_, S> {
     /// batch.
     pub(super) fn of_residual(
         &mut self,
-        sensing: &mut S,
-        of: Target<'_, S>,
+        of: &Target<'_, S>,
         out: &mut [f32],
-        reads: &mut u32,
-        mut product: impl FnMut(&mut S, &Rows<S>, &mut [f32], &mut [f32]) -> Result<(), S::Source>,
-    ) -> Result<(), S::Source> {
-        *reads += if self.whole() { 0 } else { of.reads() };
-        let residual = &mut *self.residual;
-        match &mut self.strips {
-            None => product(sensing, residual, out, self.scratch)?,
+        mut product: impl FnMut(&mut S, &Rows<S>, &mut [f32], &mut [f32]) -> Done<S>,
+    ) -> Done<S> {
+        let Self { sensing, reads, residual, scratch, strips } = self;
+        match strips {
+            None => product(sensing, residual, out, scratch)?,
             Some(strips) => {
+                *reads += of.reads();
                 let room = S::Machine::len(residual);
-                add_up(sensing, strips, room, out, |sensing, part, out| {
+                add_up(*sensing, strips, room, out, |sensing, part, out| {
                     let r = row_head::<S>(residual, part.len())?;
                     of.compute(sensing, part, r)?;
-                    product(sensing, r, out, self.scratch)
+                    product(sensing, r, out, scratch)
                 })?;
             }
         }
@@ -133,19 +124,43 @@ impl<S: Sensing> Batch<'_, '_, S> {
     /// `out = product`, which has no use for the residual and adds up over strips too.
     pub(super) fn of_rows(
         &mut self,
-        sensing: &mut S,
         out: &mut [f32],
-        mut product: impl FnMut(&mut S, &mut [f32], &mut [f32]) -> Result<(), S::Source>,
-    ) -> Result<(), S::Source> {
-        match &mut self.strips {
-            None => product(sensing, out, self.scratch)?,
-            Some(strips) => {
-                let room = S::Machine::len(self.residual);
-                add_up(sensing, strips, room, out, |sensing, _, out| {
-                    product(sensing, out, self.scratch)
-                })?;
+        product: impl FnMut(&mut S, &mut [f32], &mut [f32]) -> Done<S>,
+    ) -> Done<S> {
+        self.of_local_rows(out, product)?;
+        self.sensing.sum(out)
+    }
+
+    fn of_local_rows(
+        &mut self,
+        out: &mut [f32],
+        mut product: impl FnMut(&mut S, &mut [f32], &mut [f32]) -> Done<S>,
+    ) -> Done<S> {
+        let Self { sensing, residual, scratch, strips, .. } = self;
+        let Some(strips) = strips else { return product(sensing, out, scratch) };
+        let room = S::Machine::len(residual);
+        add_up(*sensing, strips, room, out, |sensing, _, out| product(sensing, out, scratch))
+    }
+
+    /// Calls `each(position, |A_j|²)` for every index j of a support in order, neuron by neuron.
+    pub(in crate::learn) fn norms_at(
+        &mut self,
+        panel: &mut [f32],
+        gates: Gates<'_>,
+        support: &[u32],
+        mut each: impl FnMut(usize, f32),
+    ) -> Done<S> {
+        let d = self.sensing.inputs();
+        for (i, run) in runs(d, support) {
+            let norms = head_mut(panel, d)?;
+            self.of_local_rows(norms, |sensing, norms, scratch| {
+                sensing.column_norms(gates, i..i + 1, norms, scratch)
+            })?;
+            for at in run {
+                let Some(&j) = support.get(at) else { continue };
+                each(at, norms.get((j as usize).wrapping_sub(i * d)).copied().unwrap_or(0.0));
             }
         }
-        sensing.sum(out)
+        Ok(())
     }
 }

@@ -4,7 +4,7 @@ use super::solver::LAMBDA_START;
 use super::{Info, Phase};
 use crate::base::budget::Recovery;
 use crate::base::error::{self, Result};
-use crate::base::record::Record;
+use crate::base::record::{Put, Record};
 use crate::learn::checkpoint::{self as record, Form};
 use crate::network::gates::Signs;
 use crate::network::net::{Network, Shape};
@@ -89,7 +89,8 @@ impl<'a> Checkpoint<'a> {
             0 => Shape::signed(dims.inputs, blocks, signs),
             outputs => Shape::weighted(dims.inputs, blocks, outputs),
         };
-        Form::new(State::WORDS, shape, [work, work, dims.nnz], [])
+        let entries = [work, work, dims.nnz];
+        Form { state: State::WORDS, shape, nets: 3, entries, vectors: 0, lengths: [0, 0] }
     }
 
     /// The checkpoint in `words`, those that [`Record::write`] of one gave; it borrows them.
@@ -104,10 +105,7 @@ impl<'a> Checkpoint<'a> {
 }
 
 impl Record for Checkpoint<'_> {
-    fn write<E>(
-        &self,
-        put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
-    ) -> core::result::Result<(), E> {
+    fn write<E>(&self, put: &mut impl FnMut(&[u32]) -> Put<E>) -> Put<E> {
         record::write(&self.state.to_words(), &[self.net, self.best, self.result], &[], put)
     }
 }

@@ -2,7 +2,6 @@
 
 use super::checkpoint::Checkpoint;
 use super::info::{Info, Phase};
-use crate::network::net::Network;
 
 /// The state of a run: after each outer step, and at each checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,11 +35,5 @@ pub struct Progress<'a> {
     pub checkpoint: Option<Checkpoint<'a>>,
 }
 
-/// A finished search: the network, borrowed from the memory it was given, and what was done.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Trained<'a> {
-    /// The network.
-    pub network: Network<'a>,
-    /// What was done.
-    pub info: Info,
-}
+/// A finished run.
+pub type Trained<'a> = crate::learn::start::Trained<'a, Info>;

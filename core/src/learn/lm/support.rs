@@ -11,7 +11,7 @@ use crate::base::error::{self, Error, Result};
 use crate::base::math::sqrt;
 use crate::base::rng::{Rng, stream};
 use crate::network::gates::{Empty, Gates};
-use crate::network::score::{Growth, Panel, Score, Selection};
+use crate::network::score::{Growth, Panel, Score};
 use crate::network::top::Top;
 use crate::network::weights::{Editable, Weights};
 use crate::operator::machine::Machine;

@@ -1,9 +1,10 @@
 //! What a run is between two steps, and how it resumes from there.
 
-use crate::base::budget::Training;
+use super::schedule::Trials;
+use crate::base::budget::{self, Training};
 use crate::base::dims::Dims;
-use crate::base::error::{self, Error, Result};
-use crate::base::record::Record;
+use crate::base::error::{self, Result};
+use crate::base::record::{Put, Record};
 use crate::learn::checkpoint::{self as record, Form, Numbers};
 use crate::network::gates::Signs;
 use crate::network::net::{Network, Shape};
@@ -26,15 +27,17 @@ pub struct Checkpoint<'a> {
     pub sketch: &'a [f32],
 }
 
-/// What a run has room for: entries of its networks, and counters of its sketch.
-pub(super) struct Room {
-    pub(super) nnz: usize,
-    pub(super) held: usize,
-    pub(super) sketch: usize,
+/// Shape of the networks of a run with this budget; the signs are those of one output.
+pub(super) const fn shape(budget: &Training, signs: Signs) -> Shape {
+    let Dims { inputs, hidden, .. } = budget.dims;
+    match budget.outputs {
+        0 => Shape::signed(inputs, hidden, signs),
+        outputs => Shape::weighted(inputs, hidden, outputs),
+    }
 }
 
 /// The numbers of a [`Checkpoint`]: which start and epoch, step sizes, losses, counters.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct State {
     pub(super) phase: Phase,
@@ -68,10 +71,11 @@ pub struct State {
 }
 
 /// What a run is at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) enum Phase {
-    /// Trying starts on a part of the rows.
+    /// Trying starts on some of the rows.
+    #[default]
     Trials,
     /// Running the best start again.
     Again,
@@ -85,7 +89,7 @@ impl<'a> Checkpoint<'a> {
     /// with random gates.
     #[must_use]
     pub fn starting(net: Network<'a>) -> Self {
-        Self { state: State::WARM, net, held: Network::empty(net.shape()), sketch: &[] }
+        Self { state: State::warm(), net, held: Network::empty(net.shape()), sketch: &[] }
     }
 
     /// What the checkpoints of a run with this budget look like; the signs are those of one output.
@@ -99,13 +103,11 @@ impl<'a> Checkpoint<'a> {
     /// ```
     #[must_use]
     pub const fn form(budget: &Training, signs: Signs) -> Form {
-        let Dims { inputs, hidden, nnz, .. } = budget.dims;
+        let nnz = budget.dims.nnz;
         let third = if budget.third_network { nnz } else { 0 };
-        let shape = match budget.outputs {
-            0 => Shape::signed(inputs, hidden, signs),
-            outputs => Shape::weighted(inputs, hidden, outputs),
-        };
-        Form::new(State::WORDS, shape, [nnz, third], [budget.sketch])
+        let (entries, lengths) = ([nnz, third, 0], [budget.sketch, 0]);
+        let shape = shape(budget, signs);
+        Form { state: State::WORDS, shape, nets: 2, entries, vectors: 1, lengths }
     }
 
     /// The checkpoint in `words`, those that [`Record::write`] of one gave; it borrows them.
@@ -120,10 +122,7 @@ impl<'a> Checkpoint<'a> {
 }
 
 impl Record for Checkpoint<'_> {
-    fn write<E>(
-        &self,
-        put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
-    ) -> core::result::Result<(), E> {
+    fn write<E>(&self, put: &mut impl FnMut(&[u32]) -> Put<E>) -> Put<E> {
         record::write(&self.state.to_words(), &[self.net, self.held], &[self.sketch], put)
     }
 }
@@ -133,26 +132,14 @@ impl State {
     pub const WORDS: usize = 16;
 
     /// Before the first step.
-    pub(super) const START: Self = Self {
-        phase: Phase::Trials,
-        trial: 0,
-        best_trial: 0,
-        best: f32::INFINITY,
-        epoch: 0,
-        batch: 0,
-        step: 0,
-        tried: 0,
-        trials: 0,
-        passes: 0.0,
-        round: 0,
-        since_refresh: 0,
-        warm: false,
-        step_size: 0.0,
-        zero: f32::INFINITY,
-        undone: 0,
-    };
+    pub(super) fn start() -> Self {
+        Self { best: f32::INFINITY, zero: f32::INFINITY, ..Self::default() }
+    }
+
     /// Before the first step of a run that starts from weights.
-    pub(super) const WARM: Self = Self { phase: Phase::All, warm: true, ..Self::START };
+    pub(super) fn warm() -> Self {
+        Self { phase: Phase::All, warm: true, ..Self::start() }
+    }
 
     /// As words, to be stored.
     #[must_use]
@@ -191,15 +178,13 @@ impl State {
     /// passes or a step size that are no numbers.
     pub fn from_words(words: &[u32; Self::WORDS]) -> Result<Self> {
         let mut words = Numbers::new(words);
+        let phase = words.int();
+        error::range("phase of the checkpoint", phase as usize, 0, 2)?;
         let state = Self {
-            phase: match words.int() {
+            phase: match phase {
                 0 => Phase::Trials,
                 1 => Phase::Again,
-                2 => Phase::All,
-                other => {
-                    let (what, got) = ("phase of the checkpoint", other as usize);
-                    return Err(Error::Range { what, min: 0, max: 2, got });
-                }
+                _ => Phase::All,
             },
             trial: words.int(),
             best_trial: words.int(),
@@ -225,27 +210,54 @@ impl State {
         Ok(state)
     }
 
+    /// Which start this is, from 1; 0 on all rows.
+    pub(super) const fn started(&self) -> u32 {
+        match self.phase {
+            Phase::Trials => self.trial.saturating_add(1),
+            Phase::Again => self.best_trial.saturating_add(1),
+            Phase::All => 0,
+        }
+    }
+
+    /// Checks that a run with these trials, in epochs of so many rows, `batch` at a time, may stand
+    /// here.
+    pub(super) fn check(
+        &self,
+        trials: &Trials,
+        epochs: u32,
+        rows: usize,
+        batch: usize,
+    ) -> Result<()> {
+        let of_phase = match self.phase {
+            Phase::All => rows,
+            Phase::Trials | Phase::Again => {
+                let count = trials.count as usize;
+                error::range("trials of the schedule", count, 2, u32::MAX as usize)?;
+                error::range("trial of the checkpoint", self.trial as usize, 0, count - 1)?;
+                error::range(
+                    "best trial of the checkpoint",
+                    self.best_trial as usize,
+                    0,
+                    count - 1,
+                )?;
+                trials.rows.min(rows)
+            }
+        };
+        let batches = of_phase.div_ceil(budget::batch(batch, of_phase));
+        let (least, most) = (usize::from(!self.is_first()), trials.steps(epochs, rows, batch));
+        error::range("trials of the checkpoint", self.trials as usize, 0, trials.count as usize)?;
+        error::range("steps of the checkpoint", self.step as usize, least, most as usize)?;
+        error::range(
+            "epoch of the checkpoint",
+            self.epoch as usize,
+            0,
+            epochs.saturating_sub(1) as usize,
+        )?;
+        error::range("batch of the checkpoint", self.batch as usize, 0, batches)
+    }
+
     /// Whether a run stands here that starts from weights and has done nothing yet.
     pub(super) fn is_first(&self) -> bool {
-        *self == Self::WARM
-    }
-}
-
-impl Checkpoint<'_> {
-    /// Checks that its networks are of this shape and within these sizes, with those that must be
-    /// kept if there were steps.
-    pub(super) fn check(&self, shape: Shape, most: &Room, must_keep: &[u32]) -> Result<()> {
-        self.net.check_shape(shape)?;
-        self.held.check_shape(shape)?;
-        error::range("weights of the checkpoint", self.net.nnz(), 0, most.nnz)?;
-        error::range("other weights of the checkpoint", self.held.nnz(), 0, most.held)?;
-        // A run starts from any weights, and one that was undone is without.
-        if !self.state.is_first() && self.net.nnz() > 0 {
-            let index = self.net.w().index();
-            let kept = must_keep.iter().filter(|j| index.binary_search(j).is_ok()).count();
-            error::length("weights of the checkpoint that must be kept", kept, must_keep.len())?;
-        }
-        error::length("counters of the checkpoint", self.sketch.len(), most.sketch)?;
-        error::finite("counters of the checkpoint", self.sketch)
+        *self == Self::warm()
     }
 }

@@ -1,18 +1,15 @@
 //! One output, whose output weights are signs: gates that follow the weights, line searches,
 //! refinement on the support.
 
-use super::checkpoint::State;
-use super::run::{Batch, Done, Method, Run};
-use super::schedule::Schedule;
+use super::run::{Method, Run, StepInfo, check_step_size};
+use super::schedule::{Schedule, Trials};
 use super::state::Networks;
-use super::trials::Trials;
 use crate::base::budget::{self, Training};
 use crate::base::dims::Dims;
 use crate::base::error::{self, Error, Result};
 use crate::learn::iht::{self, Refine, Step};
 use crate::learn::loss::Labels;
 use crate::network::gates::{Empty, Gates, Signs};
-use crate::network::net::Shape;
 use crate::network::weights::check_kept;
 use crate::operator::machine::Host;
 use crate::operator::sensing::{Sensing, Strips, Work};
@@ -64,17 +61,13 @@ impl OneOutput {
     }
 
     fn check(&self) -> Result<()> {
+        let most = u32::MAX as usize;
         if self.empty == Empty::Freeze && matches!(self.refresh, Refresh::Every(_)) {
             // From no weights every gate would be inactive, and stay so.
-            error::range(
-                "epochs with random gates",
-                self.convex_epochs as usize,
-                1,
-                u32::MAX as usize,
-            )?;
+            error::range("epochs with random gates", self.convex_epochs as usize, 1, most)?;
         }
         if let Refresh::Every(every) = self.refresh {
-            error::range("steps between refreshes", every as usize, 1, u32::MAX as usize)?;
+            error::range("steps between refreshes", every as usize, 1, most)?;
         }
         let size = match self.step {
             Step::Fixed(eta) => eta,
@@ -86,11 +79,7 @@ impl OneOutput {
             _ => 1.0,
         };
         error::finite("step size and tolerance", &[size, tolerance])?;
-        if size > 0.0 {
-            Ok(())
-        } else {
-            Err(Error::Range { what: "step size", min: 1, max: usize::MAX, got: 0 })
-        }
+        check_step_size(size)
     }
 }
 
@@ -125,19 +114,19 @@ impl<'k> Schedule<'k, OneOutput> {
 }
 
 impl<S: Sensing<Machine = Host>> Method<S> for OneOutput {
+    const SEVERAL: bool = false;
+
     fn check(schedule: &Schedule<'_, Self>, dims: &Dims, labels: &Labels<'_>) -> Result<()> {
         dims.check()?;
         check_kept(dims, schedule.must_keep, dims.nnz)?;
         // A network of one output does not tell classes apart.
         error::length("labels that are values", labels.values().len(), dims.samples)?;
         error::finite("labels", labels.values())?;
-        schedule.trials.check()?;
-        error::range("epochs", schedule.epochs as usize, 1, u32::MAX as usize)?;
         schedule.head.check()
     }
 
-    fn shape(schedule: &Schedule<'_, Self>, dims: &Dims, _outputs: usize) -> Shape {
-        Shape::signed(dims.inputs, dims.hidden, schedule.head.signs)
+    fn signs(&self) -> Signs {
+        self.signs
     }
 
     fn budget(schedule: &Schedule<'_, Self>, dims: Dims, _outputs: usize, sensing: &S) -> Training {
@@ -146,12 +135,12 @@ impl<S: Sensing<Machine = Host>> Method<S> for OneOutput {
         budget
     }
 
-    fn step(run: &mut Run<'_, '_, S, Self>, batch: Batch) -> Result<Done, S::Source> {
-        run.sensing.select(batch.rows.clone())?;
-        run.refresh(batch.epoch);
+    fn step(run: &mut Run<'_, '_, S, Self>, rows: Range<usize>) -> Result<StepInfo, S::Source> {
+        run.sensing.select(rows.clone())?;
+        run.refresh();
         let Run { sensing, schedule, networks, work, strip, seed, at, .. } = run;
         let Networks { shape, current, next, held, .. } = networks;
-        let (head, rows, strip) = (&schedule.head, batch.rows, *strip);
+        let (head, strip) = (&schedule.head, *strip);
         let current = current.network(*shape);
         let generators = if head.lags() { held.network(*shape) } else { current };
         let gates = match at.round {
@@ -160,16 +149,16 @@ impl<S: Sensing<Machine = Host>> Method<S> for OneOutput {
         };
         let labels = run.labels.values().get(rows.clone()).unwrap_or(&[]);
         let mut work: Work<'_> = Work {
-            residual: work.net.residual.get_mut(..labels.len().min(strip)).unwrap_or(&mut []),
-            panel: &mut *work.net.panel,
-            scratch: &mut *work.net.scratch,
-            strips: (rows.len() > strip).then_some(Strips { rows, part: &mut *work.part }),
+            residual: work.residual.get_mut(..labels.len().min(strip)).unwrap_or(&mut []),
+            panel: &mut *work.panel,
+            scratch: &mut *work.scratch,
+            strips: (rows.len() > strip).then_some(Strips { rows, part: &mut *work.strip }),
         };
         let params = schedule.params();
         let info =
             iht::step(*sensing, gates, labels, current.w(), &params, next.room(), &mut work)?;
         networks.advance(info.nnz);
-        Ok(Done { loss: info.loss, step_size: info.step_size, reads: info.reads as f32 })
+        Ok(StepInfo { loss: info.loss, step_size: info.step_size, reads: info.reads as f32 })
     }
 
     fn residual(run: &mut Run<'_, '_, S, Self>, rows: Range<usize>) -> Result<f32, S::Source> {
@@ -180,31 +169,18 @@ impl<S: Sensing<Machine = Host>> Method<S> for OneOutput {
                 Gates::of(w, head.signs, head.empty, run.seed, run.at.round.wrapping_add(1))
             }
         };
-        let out = run.work.net.residual.get_mut(..rows.len()).unwrap_or(&mut []);
+        let out = run.work.residual.get_mut(..rows.len()).unwrap_or(&mut []);
         run.sensing.forward(gates, w, out)?;
         run.labels.residual(rows, 1, out).map_err(Error::widen)
-    }
-
-    fn check_state(at: &State) -> Result<()> {
-        error::range(
-            "gates of the checkpoint",
-            at.round.max(at.since_refresh) as usize,
-            0,
-            at.step as usize,
-        )
-    }
-
-    fn restart(at: &mut State) {
-        (at.round, at.since_refresh) = (0, 0);
     }
 }
 
 impl<S: Sensing<Machine = Host>> Run<'_, '_, S, OneOutput> {
     /// Renews the gates where that is due; `round` 0 means that they are still random.
-    fn refresh(&mut self, epoch: u32) {
+    fn refresh(&mut self) {
         let head = &self.schedule.head;
         let Refresh::Every(every) = head.refresh else { return };
-        let is_convex = !self.at.warm && epoch < head.convex_epochs;
+        let is_convex = !self.at.warm && self.at.epoch < head.convex_epochs;
         if is_convex || (self.at.round > 0 && self.at.since_refresh.saturating_add(1) < every) {
             self.at.since_refresh = self.at.since_refresh.saturating_add(1);
             return;

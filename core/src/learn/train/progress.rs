@@ -1,7 +1,6 @@
 //! What an observer sees of a run, and what the run leaves.
 
 use super::checkpoint::Checkpoint;
-use crate::network::net::Network;
 
 /// What an observer sees after each step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,11 +54,5 @@ pub struct Info {
     pub stopped: bool,
 }
 
-/// A finished run: the network, borrowed from the memory it was given, and what was done.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Trained<'a> {
-    /// The network.
-    pub network: Network<'a>,
-    /// What was done.
-    pub info: Info,
-}
+/// A finished run.
+pub type Trained<'a> = crate::learn::start::Trained<'a, Info>;

@@ -1,19 +1,19 @@
 //! A run of the published method, whatever the head: trials, epochs, checkpoints, and epochs that
 //! diverge.
 
-use super::checkpoint::{Checkpoint, Phase, State};
+use super::checkpoint::{Checkpoint, Phase, State, shape};
 use super::progress::{Info, Progress, Trained};
-use super::schedule::Schedule;
-use super::state::{Networks, Work, carve};
-use super::trials::Trials;
+use super::schedule::{Schedule, Trials};
+use super::state::{Networks, carve};
 use crate::base::budget::{self, Training};
 use crate::base::dims::Dims;
 use crate::base::error::{self, Error, Result};
 use crate::base::math::Sum;
 use crate::base::rng::{batches, seed_of, stream};
+use crate::learn::iht::net::NetWork;
 use crate::learn::loss::Labels;
 use crate::learn::start::Start;
-use crate::network::net::Shape;
+use crate::network::gates::Signs;
 use crate::operator::sensing::Sensing;
 use core::ops::{ControlFlow, Range};
 
@@ -23,71 +23,41 @@ pub(super) type Observer<'o> = dyn FnMut(&Progress<'_>) -> ControlFlow<()> + 'o;
 /// What differs between heads: [`super::OneOutput`] and [`super::SeveralOutputs`], which are all
 /// that there are.
 pub trait Method<S: Sensing>: Copy {
+    /// Whether there are several outputs, with weights of their own.
+    const SEVERAL: bool;
+
     /// Checks sizes, labels and settings.
-    #[doc(hidden)]
     fn check(schedule: &Schedule<'_, Self>, dims: &Dims, labels: &Labels<'_>) -> Result<()>;
 
-    /// Shape of the networks of a run for labels of c outputs.
-    #[doc(hidden)]
-    fn shape(schedule: &Schedule<'_, Self>, dims: &Dims, outputs: usize) -> Shape;
-
     /// Memory of such a run.
-    #[doc(hidden)]
     fn budget(schedule: &Schedule<'_, Self>, dims: Dims, outputs: usize, sensing: &S) -> Training;
 
-    /// One step on a batch, which is selected in it.
-    #[doc(hidden)]
-    fn step(run: &mut Run<'_, '_, S, Self>, batch: Batch) -> Result<Done, S::Source>;
+    /// One step on a batch of the epoch, which is selected in it.
+    fn step(run: &mut Run<'_, '_, S, Self>, rows: Range<usize>) -> Result<StepInfo, S::Source>;
 
     /// The sum of the losses of `rows`, which are selected, by the network as it is; leaves their
     /// residual.
-    #[doc(hidden)]
     fn residual(run: &mut Run<'_, '_, S, Self>, rows: Range<usize>) -> Result<f32, S::Source>;
 
+    /// Signs of the output weights, where they are such.
+    fn signs(&self) -> Signs {
+        Signs::Positive
+    }
+
     /// Length of the first step, where a run changes it.
-    #[doc(hidden)]
     fn step_size(&self) -> f32 {
         0.0
     }
-
-    /// Whether epochs that diverge are undone.
-    #[doc(hidden)]
-    fn is_safe(&self) -> bool {
-        false
-    }
-
-    /// Whether a trial of this loss is worth starting from, where no weights have the loss `zero`.
-    #[doc(hidden)]
-    #[must_use]
-    fn is_start(_loss: f32, _zero: f32) -> bool {
-        true
-    }
-
-    /// Checks the counters of a checkpoint that are the method's own.
-    #[doc(hidden)]
-    fn check_state(_at: &State) -> Result<()> {
-        Ok(())
-    }
-
-    /// Before a start from no weights.
-    #[doc(hidden)]
-    fn restart(_at: &mut State) {}
-
-    /// Before the loss of a network that has changed.
-    #[doc(hidden)]
-    fn renew(_at: &mut State) {}
 }
 
-/// A batch of an epoch.
-pub struct Batch {
-    pub(super) epoch: u32,
-    /// Batches before it.
-    pub(super) position: usize,
-    pub(super) rows: Range<usize>,
+/// Checks that a step has a length.
+pub(super) fn check_step_size(size: f32) -> Result<()> {
+    let what = "step size";
+    if size > 0.0 { Ok(()) } else { Err(Error::Range { what, min: 1, max: usize::MAX, got: 0 }) }
 }
 
 /// What a step did.
-pub struct Done {
+pub struct StepInfo {
     /// Sum of the losses of the rows before the step.
     pub(super) loss: f32,
     pub(super) step_size: f32,
@@ -101,7 +71,7 @@ pub struct Run<'r, 'm, S, H> {
     pub(super) labels: Labels<'r>,
     pub(super) schedule: &'r Schedule<'r, H>,
     pub(super) networks: Networks<'m>,
-    pub(super) work: Work<'m>,
+    pub(super) work: NetWork<'m>,
     /// Counts; the best loss is that of the best trial or the least after an epoch of a safe run,
     /// infinite as long as there are no weights to come back to.
     pub(super) at: State,
@@ -116,6 +86,8 @@ pub struct Run<'r, 'm, S, H> {
     /// Whether steps go on whatever the observer says: those of the best start after the run was
     /// ended.
     deaf: bool,
+    /// Whether epochs that diverge are undone.
+    is_safe: bool,
     /// Whether it resumes from a checkpoint and has not shown that yet.
     resumed: bool,
 }
@@ -132,9 +104,11 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
     ) -> Result<Self> {
         let dims = Dims::new(sensing.rows(), sensing.inputs(), sensing.blocks(), nnz);
         H::check(schedule, &dims, &labels)?;
+        schedule.trials.check()?;
+        error::range("epochs", schedule.epochs as usize, 1, u32::MAX as usize)?;
         let outputs = labels.outputs(dims.samples);
-        let shape = H::shape(schedule, &dims, outputs);
         let budget = H::budget(schedule, dims, outputs, sensing);
+        let shape = shape(&budget, schedule.head.signs());
         let (networks, work) = carve(shape, &budget, schedule.seed, memory)?;
         let all = dims.samples;
         let mut run = Self {
@@ -143,13 +117,14 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
             schedule,
             networks,
             work,
-            at: State { step_size: schedule.head.step_size(), ..State::START },
+            at: State { step_size: schedule.head.step_size(), ..State::start() },
             seed: schedule.seed,
             all,
             rows: all,
             strip: budget::batch(schedule.strip, budget::batch(schedule.batch, all)),
             stopped: false,
             deaf: false,
+            is_safe: H::SEVERAL && budget.third_network,
             resumed: false,
         };
         match start {
@@ -163,7 +138,10 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
     fn load(&mut self, from: &Checkpoint<'_>) -> Result<()> {
         let (at, schedule) = (from.state, self.schedule);
         at.check(&schedule.trials, schedule.epochs, self.all, schedule.batch)?;
-        H::check_state(&at)?;
+        if !H::SEVERAL {
+            let gates = at.round.max(at.since_refresh) as usize;
+            error::range("gates of the checkpoint", gates, 0, at.step as usize)?;
+        }
         self.networks.load(from, schedule.must_keep)?;
         self.resumed = !at.is_first();
         self.at = if self.resumed { at } else { State { step_size: self.at.step_size, ..at } };
@@ -208,7 +186,7 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
         }
         // What is worse than no weights may be no start, but is better than nothing where the run
         // was ended.
-        let is_start = self.stopped || H::is_start(self.at.best, zero);
+        let is_start = self.stopped || !H::SEVERAL || self.at.best < zero;
         (self.at.tried, self.at.warm) =
             (self.at.step, is_start && self.networks.network().is_live());
         (self.at.best, self.at.step_size) = (f32::INFINITY, self.schedule.head.step_size());
@@ -259,7 +237,7 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
 
     /// The epochs on all rows.
     fn epochs(&mut self, observe: &mut Observer<'_>) -> Result<(), S::Source> {
-        let is_safe = self.schedule.head.is_safe();
+        let is_safe = self.is_safe;
         if is_safe && !self.resumed {
             self.at.zero = self.loss()?;
             if self.networks.network().is_live() {
@@ -301,12 +279,12 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
         }
         let (epoch, done) = (self.at.epoch, self.at.batch as usize);
         let batch = budget::batch(self.schedule.batch, self.rows);
-        for (position, rows) in batches(self.seed, epoch, self.rows, batch).enumerate().skip(done) {
+        for rows in batches(self.seed, epoch, self.rows, batch).skip(done) {
             if self.stopped {
                 break;
             }
             let count = rows.len() as f32;
-            let done = H::step(self, Batch { epoch, position, rows })?;
+            let done = H::step(self, rows)?;
             self.at.step = self.at.step.saturating_add(1);
             self.at.batch += 1;
             self.at.passes += done.reads * count / self.all as f32;
@@ -362,7 +340,9 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
     /// Back to no weights.
     fn clear(&mut self) {
         self.networks.clear();
-        H::restart(&mut self.at);
+        if !H::SEVERAL {
+            (self.at.round, self.at.since_refresh) = (0, 0);
+        }
     }
 
     /// Mean loss over the rows that are trained on, which a run that ends needs all the same.
@@ -371,7 +351,8 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
             self,
             |run| run.stopped = true,
             |run| {
-                H::renew(&mut run.at);
+                // The gates of a network that has changed.
+                run.at.round = run.at.round.wrapping_add(u32::from(H::SEVERAL));
                 let (rows, terms) = (run.rows, run.labels.terms(run.all));
                 let loss = run.sum_of_losses(0..rows)? / rows as f32 / terms;
                 if loss.is_finite() { Ok(loss) } else { Err(Error::Diverged { step: 0 }) }

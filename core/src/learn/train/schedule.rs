@@ -1,6 +1,7 @@
-//! How a run goes through the data, whatever its head.
+//! How a run goes through the data, whatever its head, and the random starts before it.
 
-use super::trials::Trials;
+use crate::base::budget;
+use crate::base::error::{self, Result};
 
 /// How a run goes through the data; `H` has the settings of the network's head,
 /// [`super::OneOutput`] or [`super::SeveralOutputs`].
@@ -25,4 +26,50 @@ pub struct Schedule<'k, H> {
     pub must_keep: &'k [u32],
     /// Settings of the head.
     pub head: H,
+}
+
+/// Starts from several random generators, of which the best goes on.
+///
+/// Hard thresholding ends where its random start leads it, and where that is differs from one to
+/// the next. A start is the whole schedule on the first `rows` rows; the run on all rows goes on
+/// from the best one's weights. The best is computed again rather than stored, so trials need no
+/// memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Trials {
+    /// Starts; 1 for none but the run itself.
+    pub count: u32,
+    /// Rows of a trial, the first of the data, which must come in random order.
+    pub rows: usize,
+}
+
+impl Trials {
+    /// No trials: the published method to the letter.
+    pub const NONE: Self = Self { count: 1, rows: 0 };
+    /// 32 starts on 2000 rows: about the work of the run itself on the 50 000 rows of the paper's
+    /// problems.
+    pub const DEFAULT: Self = Self { count: 32, rows: 2000 };
+    /// A trial ends the search where its mean squared error is below this part of the labels' mean
+    /// square.
+    pub(super) const EXACT: f32 = 1e-11;
+
+    /// Steps of a run at the most, trials included, in epochs of so many rows, `batch` at a time.
+    pub(super) fn steps(self, epochs: u32, rows: usize, batch: usize) -> u32 {
+        let per_epoch = |rows: usize| rows.div_ceil(budget::batch(batch, rows)) as u32;
+        // The best one runs again.
+        let starts = if self.count > 1 { self.count.saturating_add(1) } else { 0 };
+        let tried =
+            if starts > 0 { per_epoch(self.rows.min(rows)).saturating_mul(starts) } else { 0 };
+        per_epoch(rows).saturating_add(tried).saturating_mul(epochs)
+    }
+
+    /// # Errors
+    /// [`crate::Error::Range`] if there are trials on no rows.
+    pub(super) fn check(self) -> Result<()> {
+        if self.count > 1 {
+            error::range("rows of a trial", self.rows, 1, usize::MAX)
+        } else {
+            Ok(())
+        }
+    }
 }

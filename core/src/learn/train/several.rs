@@ -1,21 +1,19 @@
 //! Several outputs, both sides sparse under one budget: steps of a fixed length, ranked exactly or
 //! by a count sketch.
 
-use super::checkpoint::State;
-use super::run::{Batch, Done, Method, Run};
-use super::schedule::Schedule;
+use super::run::{Method, Run, StepInfo, check_step_size};
+use super::schedule::{Schedule, Trials};
 use super::state::Networks;
-use super::trials::Trials;
 use crate::base::budget::{self, Training};
 use crate::base::dims::Dims;
-use crate::base::error::{self, Error, Result};
+use crate::base::error::{self, Result};
 use crate::base::math;
-use crate::learn::iht::net::{self, NetStep, NetWork, step_net};
+use crate::learn::iht::net::{self, NetStep, NetWork};
 use crate::learn::loss::Labels;
-use crate::network::net::Shape;
 use crate::network::sketch;
 use crate::network::weights::check_kept;
 use crate::operator::factored::Factored;
+use crate::operator::sensing::head_mut;
 use core::ops::Range;
 
 /// How the s entries that stay are chosen.
@@ -119,12 +117,10 @@ impl Schedule<'_, SeveralOutputs> {
         scratch: usize,
     ) -> Training {
         let batch = budget::batch(self.batch, dims.samples);
+        let all = dims.hidden.saturating_mul(dims.inputs.saturating_add(outputs));
         let sketch = match self.head.rank {
             Rank::Exact => 0,
-            Rank::Sketch { .. } => sketch::words(
-                dims.nnz,
-                dims.hidden.saturating_mul(dims.inputs.saturating_add(outputs)),
-            ),
+            Rank::Sketch { .. } => sketch::words(dims.nnz, all),
         };
         let mut budget = Training::new(dims, batch, panel, scratch);
         (budget.outputs, budget.sketch) = (outputs, sketch);
@@ -134,6 +130,8 @@ impl Schedule<'_, SeveralOutputs> {
 }
 
 impl<S: Factored> Method<S> for SeveralOutputs {
+    const SEVERAL: bool = true;
+
     fn check(schedule: &Schedule<'_, Self>, dims: &Dims, labels: &Labels<'_>) -> Result<()> {
         let most = u32::MAX as usize;
         error::range("samples", dims.samples, 1, most)?;
@@ -145,19 +143,9 @@ impl<S: Factored> Method<S> for SeveralOutputs {
         error::range("hidden neurons × (inputs + outputs)", all, 1, most)?;
         error::range("nonzero weights (nnz)", dims.nnz, 1, all)?;
         check_kept(dims, schedule.must_keep, dims.nnz - 1)?;
-        error::range("epochs", schedule.epochs as usize, 1, most)?;
-        schedule.trials.check()?;
         let (step_size, decay) = (schedule.head.step_size, schedule.head.decay());
         error::finite("step size and decay", &[step_size, decay])?;
-        if step_size > 0.0 && decay >= 0.0 {
-            Ok(())
-        } else {
-            Err(Error::Range { what: "step size", min: 1, max: usize::MAX, got: 0 })
-        }
-    }
-
-    fn shape(_schedule: &Schedule<'_, Self>, dims: &Dims, outputs: usize) -> Shape {
-        Shape::weighted(dims.inputs, dims.hidden, outputs)
+        check_step_size(if decay >= 0.0 { step_size } else { 0.0 })
     }
 
     fn budget(schedule: &Schedule<'_, Self>, dims: Dims, outputs: usize, sensing: &S) -> Training {
@@ -166,80 +154,50 @@ impl<S: Factored> Method<S> for SeveralOutputs {
         budget
     }
 
-    fn step(run: &mut Run<'_, '_, S, Self>, batch: Batch) -> Result<Done, S::Source> {
+    fn step(run: &mut Run<'_, '_, S, Self>, rows: Range<usize>) -> Result<StepInfo, S::Source> {
         let is_start = match run.schedule.head.standin {
-            Standin::FirstEpoch => batch.epoch == 0,
-            Standin::EveryEpoch => batch.position == 0,
+            Standin::FirstEpoch => run.at.epoch == 0,
+            Standin::EveryEpoch => run.at.batch == 0,
         };
         // A run that was undone to its start begins like one.
         let is_start = is_start || !run.networks.network().is_live();
         run.at.round = run.at.round.wrapping_add(run.sensing.blocks() as u32 + 1);
-        let rows = batch.rows;
         let loss = run.sum_of_losses(rows.clone())?;
-        let reads = run.reads(rows.len());
-        let Run { sensing, labels, schedule, networks, work, at, seed, strip, .. } = run;
+        // Reads of the batch: the outputs and the gradient, once more for the values behind a
+        // sketch; in strips the outputs again with every panel.
+        let gradients = if matches!(run.schedule.head.rank, Rank::Exact) { 1.0 } else { 2.0 };
+        let panels = run.sensing.blocks().div_ceil(run.sensing.panel().max(1));
+        let again = if rows.len() > run.strip { panels as f32 } else { 0.0 };
+        let reads = 1.0 + gradients * (1.0 + again);
+        let Run { sensing, schedule, networks, work, at, .. } = run;
         let Networks { shape, current, next, sketch, .. } = networks;
-        let net = current.network(*shape);
-        if let Some(sketch) = sketch
-            && schedule.head.decay() != 1.0
-        {
-            sketch.decay(schedule.head.decay());
+        let decay = schedule.head.decay();
+        if let Some(sketch) = sketch.as_mut().filter(|_| decay != 1.0) {
+            sketch.decay(decay);
         }
         let step = NetStep {
+            net: current.network(*shape),
+            labels: run.labels,
+            rows,
+            strip: run.strip,
             step_size: at.step_size,
-            standin: is_start.then_some(*seed),
-            sketch: sketch.as_mut(),
+            standin: is_start.then_some(run.seed),
             round: at.round,
             must_keep: schedule.must_keep,
         };
-        let count = rows.len().min(*strip).saturating_mul(net.outputs());
-        let mut work = NetWork {
-            residual: work.net.residual.get_mut(..count).unwrap_or(&mut []),
-            panel: &mut *work.net.panel,
-            standin: work.net.standin.reborrow(),
-            scratch: &mut *work.net.scratch,
-        };
-        let batch = net::Batch { labels: *labels, rows, strip: *strip };
-        let len = step_net(*sensing, net, &batch, step, next.room(), &mut work)?;
+        let len = step.take(*sensing, sketch.as_mut(), next.room(), work)?;
         networks.advance(len);
-        Ok(Done { loss, step_size: run.at.step_size, reads })
+        Ok(StepInfo { loss, step_size: at.step_size, reads })
     }
 
     fn residual(run: &mut Run<'_, '_, S, Self>, rows: Range<usize>) -> Result<f32, S::Source> {
         let net = run.networks.network();
-        let count = rows.len().saturating_mul(net.outputs());
-        let NetWork { residual, scratch, .. } = &mut run.work.net;
-        let out = residual.get_mut(..count).unwrap_or(&mut []);
+        let NetWork { residual, scratch, .. } = &mut run.work;
+        let out = head_mut(residual, rows.len() * net.outputs())?;
         net::residual(run.sensing, net, run.at.round, run.labels, rows, out, scratch)
     }
 
     fn step_size(&self) -> f32 {
         self.step_size
-    }
-
-    fn is_safe(&self) -> bool {
-        self.safe
-    }
-
-    fn is_start(loss: f32, zero: f32) -> bool {
-        loss < zero
-    }
-
-    fn renew(at: &mut State) {
-        at.round = at.round.wrapping_add(1);
-    }
-}
-
-impl<S: Factored> Run<'_, '_, S, SeveralOutputs> {
-    /// Reads of a batch of `rows` rows that a step takes: the outputs and the gradient, once more
-    /// for the values behind a sketch; in strips the outputs again with every panel.
-    fn reads(&self, rows: usize) -> f32 {
-        let gradients = match self.schedule.head.rank {
-            Rank::Exact => 1.0,
-            Rank::Sketch { .. } => 2.0,
-        };
-        let panels = self.sensing.blocks().div_ceil(self.sensing.panel().max(1));
-        let again = if rows > self.strip { panels as f32 } else { 0.0 };
-        1.0 + gradients * (1.0 + again)
     }
 }

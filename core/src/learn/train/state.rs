@@ -1,17 +1,12 @@
-//! What a run holds from step to step, and the buffers of a step.
+//! What a run holds from step to step.
 
-use super::checkpoint::{Checkpoint, Room, State};
+use super::checkpoint::{Checkpoint, State};
 use crate::base::budget::{self, Training, Workspace};
-use crate::base::error::Result;
+use crate::base::error::{self, Result};
 use crate::learn::iht::net::NetWork;
 use crate::network::net::{Count, EntriesMut, Network, Shape};
 use crate::network::sketch::CountSketch;
-
-/// Buffers of a step.
-pub(super) struct Work<'m> {
-    pub(super) net: NetWork<'m>,
-    pub(super) part: &'m mut [f32],
-}
+use crate::network::weights::check_pinned;
 
 /// A network in buffers of its own: entries of W and behind them those of Wt, each with indices of
 /// its own matrix.
@@ -105,14 +100,23 @@ impl<'m> Networks<'m> {
         Checkpoint { state, net: self.network(), held: self.held(), sketch }
     }
 
-    /// Becomes what a checkpoint holds.
+    /// Becomes what a checkpoint holds, whose networks and counters must fit.
     pub(super) fn load(&mut self, from: &Checkpoint<'_>, must_keep: &[u32]) -> Result<()> {
-        let sketch = self.sketch.as_ref().map_or(0, |sketch| sketch.counters().len());
-        let room = Room { nnz: self.current.index.len(), held: self.held.index.len(), sketch };
-        from.check(self.shape, &room, must_keep)?;
-        self.current.load(&from.net);
-        self.held.load(&from.held);
-        self.sketch.as_mut().map_or(Ok(()), |sketch| sketch.load(from.sketch))
+        let Checkpoint { state, net, held, sketch } = from;
+        net.check_shape(self.shape)?;
+        held.check_shape(self.shape)?;
+        error::range("weights of the checkpoint", net.nnz(), 0, self.current.index.len())?;
+        error::range("other weights of the checkpoint", held.nnz(), 0, self.held.index.len())?;
+        // A run starts from any weights, and one that was undone is without.
+        if !state.is_first() && net.nnz() > 0 {
+            check_pinned(net.w().index(), must_keep)?;
+        }
+        let counters = self.sketch.as_ref().map_or(0, |sketch| sketch.counters().len());
+        error::length("counters of the checkpoint", sketch.len(), counters)?;
+        error::finite("counters of the checkpoint", sketch)?;
+        self.current.load(net);
+        self.held.load(held);
+        self.sketch.as_mut().map_or(Ok(()), |own| own.load(sketch))
     }
 }
 
@@ -122,7 +126,7 @@ pub(super) fn carve<'m>(
     budget: &Training,
     seed: u64,
     memory: &'m mut [u32],
-) -> Result<(Networks<'m>, Work<'m>)> {
+) -> Result<(Networks<'m>, NetWork<'m>)> {
     budget::enough(budget.words(), memory.len())?;
     let nnz = budget.dims.nnz;
     let third = if budget.third_network { nnz } else { 0 };
@@ -137,7 +141,7 @@ pub(super) fn carve<'m>(
     let (current, next, held) = (entries(nnz)?, entries(nnz)?, entries(third)?);
     let counters = space.floats(budget.sketch)?;
     let sketch = if counters.is_empty() { None } else { Some(CountSketch::new(counters, seed)?) };
-    let net = NetWork {
+    let work = NetWork {
         residual: space.floats(budget.residual_words())?,
         panel: space.floats(budget.panel_words())?,
         standin: EntriesMut {
@@ -145,7 +149,7 @@ pub(super) fn carve<'m>(
             value: space.floats(budget.standin_entries())?,
         },
         scratch: space.floats(budget.scratch)?,
+        strip: space.floats(budget.strip_words())?,
     };
-    let work = Work { net, part: space.floats(budget.strip_words())? };
     Ok((Networks { shape, current, next, held, sketch }, work))
 }

@@ -56,18 +56,6 @@ impl<'a> Editable<'a> {
         }
     }
 
-    /// Ends the construction.
-    #[must_use]
-    pub fn into_view(self) -> Weights<'a> {
-        let (index, value): (&'a [u32], &'a [f32]) = (self.index, self.value);
-        Weights {
-            inputs: self.inputs,
-            hidden: self.hidden,
-            index: index.get(..self.len).unwrap_or(&[]),
-            value: value.get(..self.len).unwrap_or(&[]),
-        }
-    }
-
     /// Number of entries.
     #[must_use]
     pub const fn nnz(&self) -> usize {
