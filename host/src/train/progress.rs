@@ -143,7 +143,7 @@ impl Observer<'_> {
             lm::Phase::Descend => "descend",
             lm::Phase::Trial => "trial",
             lm::Phase::Move => "move",
-            lm::Phase::Kick => "kick",
+            lm::Phase::Perturb => "kick",
             lm::Phase::Finish => "finish",
             lm::Phase::AllRows => "all-rows",
             lm::Phase::Polish => "polish",
@@ -156,7 +156,7 @@ impl Observer<'_> {
             support,
             live,
             moves,
-            kicks,
+            perturbations: kicks,
             rows_read,
             ..
         } = progress;

@@ -379,7 +379,7 @@ impl SearchSetup<'_> {
             signs: self.signs(),
             moves: info.moves,
             tried: info.trials,
-            kicks: info.kicks,
+            kicks: info.perturbations,
             merges: info.merges,
             flips: info.flips,
             validation_samples: self.params.validation,

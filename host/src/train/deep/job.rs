@@ -36,7 +36,7 @@ impl<'a> DeepJob<'a> {
         let sizes = DeepSizes::new(problem, options, recipe, hidden, layers)?;
         let mut recipe = recipe.clone();
         if let Recipe::Lm(lm) = &mut recipe {
-            lm.params.kicks = lm.layer_kicks;
+            lm.params.perturbations = lm.layer_kicks;
         }
         let tune = tune::Params { seed, ..layers.tune };
         let shrink =
