@@ -54,7 +54,7 @@ static SEARCHES: LazyLock<[Search; 3]> = LazyLock::new(|| {
 });
 
 fn lm_options() -> LmOptions {
-    let params = Params { kicks: 2, steps: 30, ..Params::DEFAULT };
+    let params = Params { perturbations: 2, steps: 30, ..Params::DEFAULT };
     LmOptions { params, ..LmOptions::default() }
 }
 

@@ -166,7 +166,7 @@ fn searches_allocate_nothing(pool: &rayon::ThreadPool) {
             let (_, info) = runs.find(|&(calls, _)| calls == 0).unwrap_or_else(|| {
                 panic!("{layout:?}, {} threads, {signs:?}: allocations", pool.current_num_threads())
             });
-            assert!(info.steps > 10 && info.trials + info.kicks > 0, "no search: {info:?}");
+            assert!(info.steps > 10 && info.trials + info.perturbations > 0, "no search: {info:?}");
         }
     }
 }

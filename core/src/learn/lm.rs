@@ -77,7 +77,7 @@
 //! the observer does: with the best network so far, brought to s weights in few steps.
 //!
 //! **Every loop is bounded**: a run ends after at most [`Params::steps`] outer steps, and makes at
-//! most [`Params::kicks`] restarts on each number of rows, of which there are at most
+//! most [`Params::perturbations`] restarts on each number of rows, of which there are at most
 //! `log_4(n / n0) + 1`; an LM step makes at most 7 attempts of at most [`Params::products`]
 //! products; the way down to s weights has at most `log_1.5(s) + 2` cuts, and that to m neurons
 //! `log_1.5(m) + 2`, each a third of the excess.
@@ -97,7 +97,6 @@ mod fit;
 mod fold;
 mod goal;
 mod info;
-mod memory;
 mod method;
 mod mirror;
 mod model;
@@ -128,6 +127,7 @@ use crate::learn::start::Start;
 use crate::network::gates::Signs;
 use crate::operator::sensing::{Rows, Sensing};
 use core::ops::ControlFlow;
+use method::Run;
 
 /// Recovers a network of at most m neurons and s weights.
 ///
@@ -182,7 +182,7 @@ use core::ops::ControlFlow;
 /// let start = Start::Network(trained.network);
 /// let mut other = [0; Recovery::new(DIMS, 1, 306, false).words()];
 /// let again = lm::run(&mut sensing, &labels, goal, start, &params, &mut other, |_| Continue(()))?;
-/// assert!(again.info.exact && again.info.moves == 0 && again.info.kicks == 0);
+/// assert!(again.info.exact && again.info.moves == 0 && again.info.perturbations == 0);
 /// # Ok::<(), tamis::Error>(())
 /// ```
 pub fn run<'a, S: Sensing, H: Method<S>>(
@@ -195,5 +195,5 @@ pub fn run<'a, S: Sensing, H: Method<S>>(
     mut observe: impl FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Trained<'a>, S::Source> {
     let observe = |progress: &Progress<'_>| observe(progress).is_continue();
-    H::search(goal, sensing, labels, start, params, memory, observe)
+    H::search(goal, Run { sensing, labels, start, params: *params, memory, observe })
 }

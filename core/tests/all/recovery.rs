@@ -174,7 +174,7 @@ fn losses(problem: &Problem, params: &Params) -> (Vec<u32>, (Network, Info)) {
 #[test]
 fn no_step_looks_at_the_rows_held_out_and_the_result_is_the_best_on_them() {
     let (problem, params) = hard();
-    let params = Params { validation: 150, kicks: 6, ..params };
+    let params = Params { validation: 150, perturbations: 6, ..params };
     let (seen, result) = losses(&problem, &params);
     problem.check(&result, &params);
     let (net, info) = result;
@@ -198,17 +198,18 @@ fn no_step_looks_at_the_rows_held_out_and_the_result_is_the_best_on_them() {
 #[test]
 fn patience_ends_a_search_that_gets_no_better_on_the_rows_held_out() {
     let (problem, params) = hard();
-    let forever = Params { validation: 150, kicks: 30, patience: 30, steps: 4000, ..params };
+    let forever =
+        Params { validation: 150, perturbations: 30, patience: 30, steps: 4000, ..params };
     let (_, all) = problem.run(&forever).unwrap();
     let (_, some) = problem.run(&Params { validation_patience: 2, ..forever }).unwrap();
-    assert!(some.early && !all.early && some.kicks < all.kicks, "{some:?} {all:?}");
+    assert!(some.early && !all.early && some.perturbations < all.perturbations, "{some:?} {all:?}");
     // Nothing is held out: nothing ends.
     let (_, none) =
         problem.run(&Params { validation: 0, validation_patience: 2, ..forever }).unwrap();
-    assert!(!none.early && none.kicks == 30, "{none:?}");
+    assert!(!none.early && none.perturbations == 30, "{none:?}");
 }
 
-/// A problem hard enough for moves, kicks and more rows.
+/// A problem hard enough for moves, perturbations and more rows.
 fn hard() -> (Problem, Params) {
     let problem = planted(600, 8, lm::slots(3, Signs::Free), &NEURONS, 7).noisy();
     (
@@ -216,7 +217,7 @@ fn hard() -> (Problem, Params) {
         Params {
             signs: Signs::Free,
             rows: 150,
-            kicks: 2,
+            perturbations: 2,
             steps: 200,
             polish: 3,
             ..Params::DEFAULT
@@ -230,7 +231,7 @@ fn a_run_goes_on_from_every_checkpoint_to_the_same_bits() {
     let exact = planted(600, 8, lm::slots(3, Signs::Free), &NEURONS, 7);
     // Few rows for a part, so that all rows refute its fit, and the search goes on with more.
     let small = Params { rows: 12, ..params };
-    let held = Params { validation: 100, validation_patience: 2, kicks: 9, ..params };
+    let held = Params { validation: 100, validation_patience: 2, perturbations: 9, ..params };
     for (problem, params) in [(noisy.clone(), params), (exact, small), (noisy, held)] {
         let (checkpoints, stages) = problem.check_checkpoints(&params);
         assert!(checkpoints > 5 && stages > 3, "{checkpoints} checkpoints in {stages} stages");
@@ -252,7 +253,7 @@ fn counters_of_any_size_overflow_nowhere() {
         let from = Checkpoint { state, net: none, best: none, result: none };
         let (_, info) = problem.go(&params, Some(&from), 0, |_| true).unwrap();
         assert_eq!(
-            (info.rows_read, info.kicks, info.trials),
+            (info.rows_read, info.perturbations, info.trials),
             (u64::MAX, u32::MAX, u32::MAX),
             "{info:?}"
         );
@@ -297,7 +298,7 @@ fn checkpoints_that_do_not_fit_are_refused() {
 fn a_run_needs_its_budget_to_the_word() {
     for signs in SIGNS {
         let problem = planted(200, 8, lm::slots(3, signs), &NEURONS, 0);
-        let params = Params { signs, kicks: 3, steps: 100, ..Params::DEFAULT };
+        let params = Params { signs, perturbations: 3, steps: 100, ..Params::DEFAULT };
         problem.check_budget(&params, Recovery::new(problem.dims, 2, 208, signs.linear(0)));
     }
 }
@@ -317,7 +318,7 @@ fn any_number_of_blocks_works_and_too_few_are_refused() {
         for blocks in 0..10 {
             let mut problem = planted(200, 8, lm::slots(3, signs), &NEURONS, 0);
             problem.blocks = blocks;
-            let params = Params { signs, kicks: 2, steps: 40, ..Params::DEFAULT };
+            let params = Params { signs, perturbations: 2, steps: 40, ..Params::DEFAULT };
             let result = problem.run(&params);
             if blocks < 1 + usize::from(signs.linear(0)) {
                 assert!(

@@ -61,7 +61,7 @@ fn planted_networks_come_back_with_as_many_weights() {
 #[test]
 fn the_size_of_the_labels_changes_nothing_but_the_size_of_the_second_layers_weights() {
     let problem = planted((400, 8), &FIRST, &SECOND, 1);
-    let params = Params { kicks: 2, steps: 60, ..Params::DEFAULT };
+    let params = Params { perturbations: 2, steps: 60, ..Params::DEFAULT };
     let (net, info) = problem.run(&params).unwrap();
     let mut large = problem.clone();
     large.y.iter_mut().for_each(|y| *y *= 1024.0);
@@ -81,10 +81,10 @@ fn what_is_planted_comes_back_with_rows_held_out() {
     assert!(info.held.is_some_and(|held| held < 1e-9), "{info:?}");
 }
 
-/// A problem hard enough for moves, kicks and more rows.
+/// A problem hard enough for moves, perturbations and more rows.
 fn hard() -> (Problem, Params) {
     let problem = planted((600, 8), &FIRST, &SECOND, 7).noisy();
-    (problem, Params { rows: 150, kicks: 2, steps: 120, polish: 3, ..Params::DEFAULT })
+    (problem, Params { rows: 150, perturbations: 2, steps: 120, polish: 3, ..Params::DEFAULT })
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_checkpoint_of_other_sizes_is_refused() {
 #[test]
 fn a_run_needs_its_budget_to_the_word() {
     let problem = planted((200, 8), &FIRST, &SECOND, 0);
-    let params = Params { kicks: 3, steps: 100, ..Params::DEFAULT };
+    let params = Params { perturbations: 3, steps: 100, ..Params::DEFAULT };
     let budget = Recovery::deep(problem.dims, problem.blocks, lm::second_slots(3), 2, 408);
     problem.check_budget(&params, budget);
 }

@@ -144,7 +144,7 @@ fn labels_that_nothing_explains_give_an_empty_network_or_the_best_there_is() {
     let run = |change: &dyn Fn(&mut Problem)| {
         let mut problem = base.clone();
         change(&mut problem);
-        let params = Params { kicks: 3, steps: 120, ..Params::DEFAULT };
+        let params = Params { perturbations: 3, steps: 120, ..Params::DEFAULT };
         let result = problem.run(&params).unwrap();
         problem.check(&result, &params);
         (result.0[0].0.len() + result.0[1].0.len(), result.1)
@@ -169,7 +169,7 @@ fn labels_that_nothing_explains_give_an_empty_network_or_the_best_there_is() {
 fn equal_columns_are_used_as_one_where_there_is_room() {
     let mut problem = planted((300, 8, 3), &NEURONS, 4);
     problem.x.chunks_mut(8).for_each(|row| (row[6], row[7]) = (row[0], row[5]));
-    let tight = problem.run(&Params { kicks: 2, ..Params::DEFAULT }).unwrap();
+    let tight = problem.run(&Params { perturbations: 2, ..Params::DEFAULT }).unwrap();
     problem.check(&tight, &Params::DEFAULT);
     problem.dims.nnz += 3;
     let result = problem.run(&Params::DEFAULT).unwrap();
@@ -233,10 +233,10 @@ fn what_is_planted_comes_back_with_rows_held_out() {
     }
 }
 
-/// A problem hard enough for moves, kicks and more rows.
+/// A problem hard enough for moves, perturbations and more rows.
 fn hard() -> (Problem, Params) {
     let problem = planted((600, 8, 3), &NEURONS, 7).noisy();
-    (problem, Params { rows: 150, kicks: 2, steps: 200, polish: 3, ..Params::DEFAULT })
+    (problem, Params { rows: 150, perturbations: 2, steps: 200, polish: 3, ..Params::DEFAULT })
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn a_run_goes_on_from_every_checkpoint_to_the_same_bits() {
     let exact = planted((600, 8, 3), &NEURONS, 7);
     // Few rows for a part, so that all rows refute its fit, and the search goes on with more.
     let small = Params { rows: 4, ..params };
-    let held = Params { validation: 100, validation_patience: 2, kicks: 9, ..params };
+    let held = Params { validation: 100, validation_patience: 2, perturbations: 9, ..params };
     for (problem, params) in [(noisy.clone(), params), (exact, small), (noisy, held)] {
         let (checkpoints, stages) = problem.check_checkpoints(&params);
         assert!(checkpoints > 4 && stages > 3, "{checkpoints} checkpoints in {stages} stages");
@@ -280,7 +280,7 @@ fn checkpoints_that_do_not_fit_are_refused_and_halves_are_dropped() {
 #[test]
 fn a_run_needs_its_budget_to_the_word() {
     let problem = planted((200, 8, 3), &NEURONS, 0);
-    let params = Params { kicks: 3, steps: 100, ..Params::DEFAULT };
+    let params = Params { perturbations: 3, steps: 100, ..Params::DEFAULT };
     problem.check_budget(&params, Recovery::factored(problem.dims, 3, 2, 408));
 }
 
@@ -297,7 +297,7 @@ fn any_number_of_blocks_works_and_none_is_refused() {
     for blocks in 0..7 {
         let mut problem = planted((200, 8, 3), &NEURONS, 0);
         problem.blocks = blocks;
-        let params = Params { kicks: 2, steps: 40, ..Params::DEFAULT };
+        let params = Params { perturbations: 2, steps: 40, ..Params::DEFAULT };
         let result = problem.run(&params);
         if blocks == 0 {
             assert!(matches!(result, Err(Error::Range { got: 0, .. })), "{result:?}");

@@ -138,7 +138,7 @@ pub fn export(model: &ModelFile, form: &ExportForm) -> Result<Exported> {
         },
         inputs: head.cost.inputs,
         outputs: head.cost.outputs,
-        nnz: head.cost.total.nnz,
+        nnz: head.cost.total.nonzeros,
         encodings: layers
             .map(|layer| match layer.kind {
                 _ if is_dense => "dense",
@@ -180,7 +180,7 @@ pub fn check_name(name: &str) -> Result<()> {
 }
 
 fn check(network: Network<'_>, head: &Head, form: &ExportForm) -> Result<()> {
-    let (inputs, outputs, nnz) = (head.cost.inputs, head.cost.outputs, head.cost.total.nnz);
+    let (inputs, outputs, nnz) = (head.cost.inputs, head.cost.outputs, head.cost.total.nonzeros);
     if inputs == 0 || outputs == 0 {
         return Err(Error::new("the model computes nothing")
             .mismatch("inputs and outputs", format_args!("{inputs} inputs, {outputs} outputs"))

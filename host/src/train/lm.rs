@@ -151,7 +151,7 @@ impl LmRun<'_> {
         mut returned: ReturnedData,
         observer: &mut Observer<'_>,
     ) -> Result<()> {
-        let params = Params { kicks: 0, ..self.setup.params };
+        let params = Params { perturbations: 0, ..self.setup.params };
         let setup = SearchSetup { params, ..self.setup.clone() };
         let (rows, stop) = (setup.sizes.dims.samples, observer.stop);
         for turn in 0..self.turns {
@@ -249,7 +249,7 @@ fn after<'a>(done: &Report, mut progress: Progress<'a>) -> Progress<'a> {
     let search = done.search().copied().unwrap_or_default();
     progress.step += done.epochs;
     progress.moves += search.moves;
-    progress.kicks += search.kicks;
+    progress.perturbations += search.kicks;
     progress.rows_read += (done.passes * done.samples as f64) as u64;
     progress
 }

@@ -50,12 +50,7 @@ impl Plan {
 }
 
 /// Bytes of an operator with this layout, for networks of so many outputs to which weights lead.
-pub(crate) const fn operator_bytes(
-    layout: Layout,
-    dims: Dims,
-    bytes: bool,
-    outputs: usize,
-) -> usize {
+pub(crate) fn operator_bytes(layout: Layout, dims: Dims, bytes: bool, outputs: usize) -> usize {
     layout.bytes(dims, bytes) + if outputs > 0 { layout.outputs_bytes(dims, outputs) } else { 0 }
 }
 

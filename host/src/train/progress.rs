@@ -152,7 +152,7 @@ impl<'o> Observer<'o> {
             lm::Phase::Descend => "descend",
             lm::Phase::Trial => "trial",
             lm::Phase::Move => "move",
-            lm::Phase::Kick => "kick",
+            lm::Phase::Perturb => "kick",
             lm::Phase::Finish => "finish",
             lm::Phase::AllRows => "all-rows",
             lm::Phase::Polish => "polish",
@@ -165,7 +165,7 @@ impl<'o> Observer<'o> {
             support,
             live,
             moves,
-            kicks,
+            perturbations: kicks,
             rows_read,
             ..
         } = progress;

@@ -242,7 +242,7 @@ impl<'a> SearchSetup<'a> {
             signs: self.signs(),
             moves: info.moves,
             tried: info.trials,
-            kicks: info.kicks,
+            kicks: info.perturbations,
             merges: info.merges,
             flips: info.flips,
             validation_samples: params.validation,

@@ -42,7 +42,8 @@ fn problem(kind: u64, seed: u64) -> (Problem, Options) {
     if second.is_some() {
         labels.iter_mut().for_each(|y| *y = (*y + 0.01 * seed as f32 % 3.0).max(0.0));
     }
-    let params = Params { rows: 80, kicks: 2, steps: 120, random_births: 1, ..Params::DEFAULT };
+    let params =
+        Params { rows: 80, perturbations: 2, steps: 120, random_births: 1, ..Params::DEFAULT };
     let validation = if kind.is_multiple_of(5) { 0.2 } else { 0.0 };
     let recipe = Recipe::Lm(LmOptions { params, validation, ..LmOptions::default() });
     let hidden = [Some(3), second].into_iter().flatten().collect();
@@ -275,7 +276,7 @@ fn a_search_on_other_data_or_with_other_settings_is_told_what_differs() {
     changed("rows of the validation split", &|lm| lm.validation = 0.3);
     changed("--patience", &|lm| lm.params.validation_patience = 1);
     changed("--search-rows", &|lm| lm.params.rows = 81);
-    changed("--kicks", &|lm| lm.params.kicks = 3);
+    changed("--kicks", &|lm| lm.params.perturbations = 3);
     changed("--idle-kicks", &|lm| lm.params.patience = 5);
     changed("steps", &|lm| lm.params.steps = 121);
     changed("loss of an exact fit", &|lm| lm.params.exact = 1e-10);

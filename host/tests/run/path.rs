@@ -47,7 +47,7 @@ fn lm() -> Recipe {
 /// For labels with noise, where a search knows no end of its own.
 fn short() -> Recipe {
     let usual = LmOptions::default();
-    Recipe::Lm(LmOptions { params: Params { kicks: 1, ..usual.params }, ..usual })
+    Recipe::Lm(LmOptions { params: Params { perturbations: 1, ..usual.params }, ..usual })
 }
 
 fn paper(safe: bool) -> Recipe {

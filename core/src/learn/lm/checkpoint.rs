@@ -117,7 +117,7 @@ pub struct State {
     /// Rows that are fitted now.
     pub(super) rows: u32,
     /// Restarts of this search.
-    pub(super) kicks: u32,
+    pub(super) perturbations: u32,
     /// Passes of moves.
     pub(super) turn: u32,
     /// Damping λ of the next step.
@@ -146,7 +146,7 @@ pub(super) enum Stage {
     /// A pass of moves, or the way down to s weights where the fit is exact.
     Moves,
     /// A restart, or the end of the search.
-    Kick,
+    Perturb,
     /// Steps on all rows.
     AllRows,
     /// Outer steps on all rows, where no exact fit is in sight.
@@ -167,7 +167,7 @@ impl Stage {
     const ALL: [Self; 10] = [
         Self::Descend,
         Self::Moves,
-        Self::Kick,
+        Self::Perturb,
         Self::AllRows,
         Self::Support,
         Self::Plain,
@@ -188,7 +188,7 @@ impl State {
         Self {
             stage: Stage::Descend,
             rows: if rows < u32::MAX as usize { rows as u32 } else { u32::MAX },
-            kicks: 0,
+            perturbations: 0,
             turn: 0,
             lambda: LAMBDA_START,
             best_loss: loss,
@@ -205,21 +205,41 @@ impl State {
     /// As words, to be stored.
     #[must_use]
     pub fn to_words(&self) -> [u32; Self::WORDS] {
-        let Info { steps, trials, moves, flips, merges, folds, kicks, rows_read, .. } = self.info;
+        let Info { steps, trials, moves, flips, merges, folds, perturbations, rows_read, .. } =
+            self.info;
         let [lambda, best, result, mark, held] =
             [self.lambda, self.best_loss, self.result_loss, self.mark, self.held].map(f32::to_bits);
-        let Self { rows, kicks: here, turn, idle, stale, .. } = *self;
+        let Self { rows, perturbations: here, turn, idle, stale, .. } = *self;
         let (stage, early) = (self.stage as u32, u32::from(self.early));
         let (low, high) = (rows_read as u32, (rows_read >> 32) as u32);
         [
-            stage, rows, here, turn, lambda, best, result, steps, trials, moves, flips, merges,
-            folds, kicks, low, high, mark, idle, held, stale, early,
+            stage,
+            rows,
+            here,
+            turn,
+            lambda,
+            best,
+            result,
+            steps,
+            trials,
+            moves,
+            flips,
+            merges,
+            folds,
+            perturbations,
+            low,
+            high,
+            mark,
+            idle,
+            held,
+            stale,
+            early,
         ]
     }
 
     /// What an outer step of a descent is for.
     pub(super) const fn falling(&self) -> Phase {
-        if self.kicks == 0 { Phase::Descend } else { Phase::Kick }
+        if self.perturbations == 0 { Phase::Descend } else { Phase::Perturb }
     }
 
     /// Outer steps so far.
@@ -237,7 +257,7 @@ impl State {
         let mut words = words.iter().copied();
         let mut next = || words.next().unwrap_or(0);
         let stage = next() as usize;
-        let (rows, kicks, turn) = (next(), next(), next());
+        let (rows, perturbations, turn) = (next(), next(), next());
         let [lambda, best_loss, result_loss] = [next(), next(), next()].map(f32::from_bits);
         let info = Info {
             steps: next(),
@@ -246,7 +266,7 @@ impl State {
             flips: next(),
             merges: next(),
             folds: next(),
-            kicks: next(),
+            perturbations: next(),
             rows_read: u64::from(next()) | u64::from(next()) << 32,
             ..Info::default()
         };
@@ -260,7 +280,7 @@ impl State {
         Ok(Self {
             stage,
             rows,
-            kicks,
+            perturbations,
             turn,
             lambda,
             best_loss,
@@ -289,14 +309,14 @@ mod tests {
                 flips: 11,
                 merges: 12,
                 folds: 13,
-                kicks: 14,
+                perturbations: 14,
                 rows_read: 0x1234_5678_9abc_def0,
                 ..Info::default()
             };
             let state = State {
                 stage,
                 rows: 1,
-                kicks: 2,
+                perturbations: 2,
                 turn: 3,
                 lambda: 0.5,
                 best_loss: 0.25,

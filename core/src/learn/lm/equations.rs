@@ -3,11 +3,11 @@
 
 use super::cover::{Cover, LIGHT, NOBODY, is_dark};
 use super::fit::{Fit, Readout, cut};
-use super::solver::{Equations, Stepped};
+use super::solver::Equations;
 use crate::base::error::{Error, Result};
 use crate::base::math::norm2;
 use crate::network::gates::Gates;
-use crate::network::weights::{Editable, Weights, runs};
+use crate::network::weights::{Weights, runs};
 use crate::operator::machine::Machine;
 use crate::operator::sensing::{Rows, Sensing, head_mut, row_head};
 use crate::operator::solve::{self, Unknowns, conjugate_gradients};
@@ -27,28 +27,6 @@ impl<S: Sensing, H: Readout<S>> Fit<'_, S, H> {
         }
         let loss = self.mean_square()?;
         self.cover(w, loss)
-    }
-
-    /// At most `steps` Levenberg-Marquardt steps from `net`, see [`Solver::improve`].
-    pub(super) fn improve(
-        &mut self,
-        net: &mut Editable<'_>,
-        loss: f32,
-        steps: u32,
-        goal: f32,
-    ) -> Result<f32, S::Source> {
-        let mut solver = core::mem::take(&mut self.solver);
-        let improved = solver.improve(loss, steps, goal, |solver, loss| {
-            let w = net.view();
-            let Stepped { loss, values } =
-                solver.step(&mut Jacobian { gates: self.gates(w), fit: self, w }, loss)?;
-            if let Some(values) = values {
-                net.values().copy_from_slice(values);
-            }
-            Ok(loss)
-        });
-        self.solver = solver;
-        improved
     }
 
     /// Finds the owners of dark rows, and makes what they leave of the labels the residual there.
@@ -158,21 +136,16 @@ impl<S: Sensing, H: Readout<S>> Fit<'_, S, H> {
 }
 
 /// A network of one output on its support: `J = A_S`.
-struct Jacobian<'f, 'a, 'w, S: Sensing, H> {
-    fit: &'f mut Fit<'a, S, H>,
-    w: Weights<'w>,
+pub(super) struct Jacobian<'f, 'a, 'w, S: Sensing, H> {
+    pub(super) fit: &'f mut Fit<'a, S, H>,
+    pub(super) w: Weights<'w>,
     /// Those of the weights, held once the equations are set up.
-    gates: Gates<'w>,
+    pub(super) gates: Gates<'w>,
 }
 
-impl<'w, S: Sensing, H: Readout<S>> Jacobian<'_, '_, 'w, S, H> {
-    /// Other values on the support.
-    fn with<'v, E>(&self, values: &'v [f32]) -> Result<Weights<'v>, E>
-    where
-        'w: 'v,
-    {
-        Weights::new(self.w.inputs(), self.w.hidden(), self.w.index(), values).map_err(Error::widen)
-    }
+/// Other values on the support.
+fn with<'v, E>(w: Weights<'v>, values: &'v [f32]) -> Result<Weights<'v>, E> {
+    Weights::new(w.inputs(), w.hidden(), w.index(), values).map_err(Error::widen)
 }
 
 impl<S: Sensing, H: Readout<S>> Equations for Jacobian<'_, '_, '_, S, H> {
@@ -200,7 +173,7 @@ impl<S: Sensing, H: Readout<S>> Equations for Jacobian<'_, '_, '_, S, H> {
     }
 
     fn multiply(&mut self, p: &[f32], out: &mut [f32]) -> Result<(), S::Source> {
-        let direction = self.with(p)?;
+        let direction = with(self.w, p)?;
         self.fit.sensing.normal_at(self.gates, direction, out, self.fit.scratch)?;
         self.fit.sensing.sum(out)?;
         self.fit.read();
@@ -224,7 +197,7 @@ impl<S: Sensing, H: Readout<S>> Equations for Jacobian<'_, '_, '_, S, H> {
     }
 
     fn try_out(&mut self, values: &[f32]) -> Result<f32, S::Source> {
-        let w = self.with(values)?;
+        let w = with(self.w, values)?;
         self.fit.loss(w)
     }
 

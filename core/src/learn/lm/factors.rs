@@ -2,32 +2,28 @@
 //! two layers.
 //!
 //! Both sides are sparse and share one budget. A neuron with weights on one side only gives nothing
-//! and gets no gradient, so such neurons are emptied wherever they arise: a live neuron has both
-//! sides. Scaling `w_i` up and `wt_i` down by one factor changes nothing; after each fit the sides
+//! and gets no gradient, so such neurons are emptied wherever they arise. After each fit the sides
 //! of a neuron are brought to about one size by powers of two, which keeps every bit of the
 //! outputs.
 
 mod columns;
 mod equations;
-mod fold;
 mod neuron;
-mod pairs;
 mod second;
 mod several;
 mod support;
+mod two_layers;
 
-use super::candidate::{BATCH, Candidate, Origin, rank};
 use super::fit::{Fit, Readout};
 use super::goal::SeveralOutputs;
-use super::model::{Model, OutputBuffers, Support, cosine, square, square_in};
+use super::model::{Model, OutputBuffers, square, square_in};
+use super::solver::entries;
 use super::support::add;
 use crate::base::error::Result;
-use crate::base::math::sqrt;
 use crate::network::gates::Gates;
 use crate::network::net::Network;
 use crate::network::weights::Block;
 use crate::operator::factored::{Factored, GradientMut, Tangent};
-use crate::operator::sensing::head_mut;
 
 /// The neurons of a second layer, whose sum with output 0 is the prediction.
 pub(super) struct SecondLayer<'a> {
@@ -45,23 +41,26 @@ pub(super) struct Outgoing<'w> {
     size: f32,
 }
 
-/// A head with output weights.
+/// A head with output weights, whatever the operator: one output has none.
 pub(super) trait Weighted {}
 
 impl Weighted for SeveralOutputs {}
 
 impl Weighted for SecondLayer<'_> {}
 
-/// What follows the outputs: nothing, or a second layer. The residual must be current.
+/// What follows the outputs: a second layer, or nothing, which is what is provided. The residual
+/// must be current.
 pub(super) trait OutputLayer<S: Factored>: Readout<S> + Weighted {
     /// Outputs without a gate, the first ones, whose weights do not count in s.
-    const FREE: usize;
+    const FREE: usize = 0;
 
     /// Output weights that a new neuron starts with, of at most `most`.
-    fn new_outputs(most: usize) -> usize;
+    fn new_outputs(most: usize) -> usize {
+        most
+    }
 
     /// Holds the outputs that are active now for [`Self::normal`].
-    fn hold_active(fit: &mut Fit<'_, S, Self>);
+    fn hold_active(_fit: &mut Fit<'_, S, Self>) {}
 
     /// `JᵀJ p` under `gates` and the outputs that are held active; the residual is lost.
     fn normal(
@@ -73,13 +72,19 @@ pub(super) trait OutputLayer<S: Factored>: Readout<S> + Weighted {
 
     /// The mean square, over the rows where the neuron of activation `a` is active, of what one
     /// more of it adds to the prediction.
-    fn mean_square(fit: &Fit<'_, S, Self>, wt: Block<'_>, a: &[f32]) -> f32;
+    fn mean_square(_fit: &Fit<'_, S, Self>, wt: Block<'_>, _a: &[f32]) -> f32 {
+        square(wt)
+    }
 
     /// The squared norm of the activation `a` as output k sees it; `whole` for all rows.
-    fn norm_at(fit: &Fit<'_, S, Self>, a: &[f32], k: usize, whole: f32) -> f32;
+    fn norm_at(_fit: &Fit<'_, S, Self>, _a: &[f32], _k: usize, whole: f32) -> f32 {
+        whole
+    }
 
     /// The fraction of the rows where each output is active.
-    fn active_shares(fit: &Fit<'_, S, Self>, out: &mut [f32]);
+    fn active_shares(_fit: &Fit<'_, S, Self>, out: &mut [f32]) {
+        out.fill(1.0);
+    }
 
     /// Chooses the `l` output weights that win most, of the least squares of the residual, for the
     /// activation `z` of root mean square `length`; returns what they win.
@@ -101,94 +106,7 @@ pub(super) trait OutputLayer<S: Factored>: Readout<S> + Weighted {
     ) -> Result<(), S::Source>;
 }
 
-impl<S: Factored, H: OutputLayer<S> + Weighted> Support<S> for Model<'_, S, H> {
-    const RANDOM: u32 = 2;
-    const GAINS: bool = true;
-
-    fn counted(&self) -> usize {
-        self.net.nnz() - self.passed()
-    }
-
-    fn loss(&mut self) -> Result<f32, S::Source> {
-        self.fit.net_loss(self.net.view())
-    }
-
-    fn improve(&mut self, loss: f32, steps: u32, goal: f32) -> Result<f32, S::Source> {
-        let Self { fit, net, single, task, .. } = self;
-        let loss = fit.net_improve(net, single.z, loss, task.steps(steps), goal)?;
-        self.balance();
-        Ok(loss)
-    }
-
-    fn grow(&mut self, count: usize) -> Result<(), S::Source> {
-        if self.passed() > 0 {
-            self.pass_through()?;
-        }
-        self.add_zeros(count)
-    }
-
-    fn threshold(&mut self, size: usize) -> Result<(), S::Source> {
-        self.keep_largest(size)
-    }
-
-    /// Neurons that share a hinge are active on the same rows, so their output weights add up.
-    fn merge_two(&mut self, i: usize, j: usize, least: f32) -> Result<Option<usize>, S::Source> {
-        let (c, net, scales) = (self.outputs(), self.net.view(), self.columns.scales());
-        if !(cosine(net.w().block(i), net.w().block(j), scales) > least) {
-            return Ok(None);
-        }
-        let [w, v] = [i, j].map(|i| square_in(net.w().block(i), scales));
-        let [wt, vt] = [i, j].map(|i| square(net.wt().block(i)));
-        let (to, from, ratio) = if w * wt >= v * vt { (i, j, v / w) } else { (j, i, w / v) };
-        let entries = &mut self.out.entries;
-        entries.take(net.wt().block(from), to, c);
-        entries.scale(sqrt(ratio));
-        self.net.remove(from);
-        self.net.edit_wt(|wt| add(wt, entries.index(), entries.value()))?;
-        Ok(Some(from))
-    }
-
-    fn atom_gain(&mut self, number: u32, _i: usize) -> Result<f32, S::Source> {
-        self.gain_of_atom(number)
-    }
-
-    fn form(&mut self, origin: Origin, _i: usize) -> Result<f32, S::Source> {
-        self.alternate(origin, self.new_size(), self.new_outputs())
-    }
-
-    fn form_halves(&mut self, i: usize, seed: u64) -> Result<f32, S::Source> {
-        self.split(i, seed)
-    }
-
-    fn add_formed(&mut self, from: usize, to: usize) -> Result<(), S::Source> {
-        let (d, c) = (self.inputs(), self.outputs());
-        let Self { net, single, out, .. } = self;
-        single.entries.shift(from, to, d);
-        out.entries.shift(from, to, c);
-        net.edit_w(|w| add(w, single.entries.index(), single.entries.value()))?;
-        net.edit_wt(|wt| add(wt, out.entries.index(), out.entries.value()))
-    }
-
-    fn rank_outputs(&mut self) -> heapless::Vec<Candidate<u32>, BATCH> {
-        let Self { fit, out, .. } = self;
-        out.along.fill(0.0);
-        for r in fit.residual_rows() {
-            out.along.iter_mut().zip(r).for_each(|(sum, r)| *sum += r * r);
-        }
-        let mut outputs = heapless::Vec::new();
-        for (k, &gain) in out.along.iter().enumerate() {
-            rank(&mut outputs, Candidate { gain, kind: k as u32 });
-        }
-        outputs
-    }
-}
-
 impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
-    /// c.
-    fn outputs(&self) -> usize {
-        self.fit.outputs()
-    }
-
     /// Weights of outputs without a gate.
     fn passed(&self) -> usize {
         let first = |wt: &Block<'_>| wt.entries().next().is_some_and(|(k, _)| k < H::FREE);
@@ -198,20 +116,13 @@ impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
     /// Adds to output 0 a weight of 0 from every live neuron that has none, as far as there is
     /// room.
     fn pass_through(&mut self) -> Result<(), S::Source> {
-        let (c, room) = (self.outputs(), self.net.room() - self.net.nnz());
-        let Self { fit, net, .. } = self;
-        let (value, index) = fit.spare();
-        let mut count = 0;
+        let (c, room) = (self.fit.outputs, self.net.room() - self.net.nnz());
+        let Self { solver, net, .. } = self;
         let view = net.view();
-        let lacking = view.w().blocks().map(|w| w.neuron());
-        let lacking =
-            lacking.filter(|&i| view.wt().block(i).entries().next().is_none_or(|(k, _)| k > 0));
-        for (i, slot) in lacking.zip(&mut *index).take(room) {
-            *slot = (i * c) as u32;
-            count += 1;
-        }
-        let (value, index) = (head_mut(value, count)?, head_mut(index, count)?);
-        value.fill(0.0);
+        let lacks = |&i: &usize| view.wt().block(i).entries().next().is_none_or(|(k, _)| k > 0);
+        let lacking = view.w().blocks().map(|w| w.neuron()).filter(lacks).take(room);
+        let zeros = lacking.map(|i| ((i * c) as u32, 0.0));
+        let (index, value) = entries(solver.rhs, solver.delta, zeros);
         net.edit_wt(|wt| add(wt, index, value))
     }
 
@@ -231,7 +142,7 @@ impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
 impl<S: Factored, H: OutputLayer<S>> Fit<'_, S, H> {
     /// The residuals of each row that is selected, c each.
     fn residual_rows(&self) -> core::slice::Chunks<'_, f32> {
-        self.residual().chunks(self.outputs().max(1))
+        self.residual().chunks(self.outputs.max(1))
     }
 
     /// `out = R v`, one number a row, for one number per output.

@@ -1,5 +1,4 @@
-//! The data of a fit: rows, labels, the residual of the current weights, and the loss of a network
-//! of one output.
+//! The data of a fit: rows, labels, and the residual of the current weights.
 //!
 //! Labels of any size are brought into `[-2, 2)` by an exact power of two σ, so that squares stay
 //! in range: everything here is about `σ y`, and weights are σ times those of the labels.
@@ -7,12 +6,11 @@
 use super::Params;
 use super::cover::Cover;
 use super::goal::{OneOutput, SeveralOutputs};
-use super::solver::{Solver, Vectors};
 use crate::base::error::{Error, Result};
 use crate::base::math::unit_scale;
 use crate::network::gates::{Empty, Gates, Signs};
 use crate::network::weights::{Block, Weights};
-use crate::operator::machine::{Along, Hinge, Machine};
+use crate::operator::machine::{Along, Machine};
 use crate::operator::sensing::{Rows, Sensing, head_mut, row_head};
 
 /// What the outputs of a network are to the labels: one label for each output, if not overridden.
@@ -41,85 +39,67 @@ impl<S: Sensing> Readout<S> for OneOutput {}
 
 impl<S: Sensing> Readout<S> for SeveralOutputs {}
 
-/// What a fit is made of: labels, n×c, and what its networks make of them.
+/// What a fit is made of: labels, n×c, what its networks make of them, and its memory.
 pub(super) struct Data<'a, S: Sensing, H> {
     pub(super) labels: &'a Rows<S>,
     /// c, outputs of the networks.
     pub(super) outputs: usize,
     pub(super) head: H,
-}
-
-/// Memory of a fit.
-pub(super) struct FitMemory<'a, S: Sensing> {
     pub(super) residual: &'a mut Rows<S>,
-    pub(super) vectors: Vectors<'a>,
     pub(super) scratch: &'a mut [f32],
 }
 
-/// The data, the residual of the current weights, and the solver of steps.
+/// The data, and the residual of the current weights.
 pub(super) struct Fit<'a, S: Sensing, H> {
     pub(super) sensing: &'a mut S,
     pub(super) signs: Signs,
     /// c, outputs of the networks.
-    outputs: usize,
+    pub(super) outputs: usize,
     pub(super) head: H,
     /// `σ y - f(x)` of the current weights, c floats per row. With a second layer, that residual
     /// for the outputs that are active, 0 for the others: the residual times the derivative by
     /// each output.
     pub(super) residual: &'a mut Rows<S>,
-    pub(super) solver: Solver<'a>,
     pub(super) scratch: &'a mut [f32],
     labels: &'a Rows<S>,
-    /// Rows that may be fitted; those behind them are validation rows.
-    train: usize,
+    /// Training rows; those behind them are validation rows.
+    pub(super) train: usize,
     /// The first of the rows that are selected.
     first: usize,
     /// σ.
-    scale: f32,
-    power: f32,
+    pub(super) scale: f32,
+    /// The mean square of the scaled labels of the rows that are selected.
+    pub(super) power: f32,
     /// Rows read, all operations together.
     pub(super) rows_read: u64,
-    /// Who covers rows that no neuron is active on.
     pub(super) cover: Cover<'a>,
 }
 
 impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
-    /// Nothing is read yet.
+    /// A fit of all training rows.
     pub(super) fn new(
         sensing: &'a mut S,
         data: Data<'a, S, H>,
         params: &Params,
-        memory: FitMemory<'a, S>,
     ) -> Result<Self, S::Source> {
-        let Data { labels, outputs, head } = data;
-        let FitMemory { residual, vectors, scratch } = memory;
-        let scale = unit_scale(&[sensing.machine().largest(labels)]);
-        let solver = Solver::new(vectors, params.products);
-        let (signs, rows_read) = (params.signs, 0);
-        let (train, first) = (sensing.rows().saturating_sub(params.validation), 0);
+        let Data { labels, outputs, head, residual, scratch } = data;
         let mut fit = Self {
-            sensing,
-            signs,
+            signs: params.signs,
             outputs,
             head,
             residual,
-            solver,
             scratch,
             labels,
-            train,
-            first,
-            scale,
+            train: sensing.rows().saturating_sub(params.validation),
+            first: 0,
+            scale: unit_scale(&[sensing.machine().largest(labels)]),
             power: 0.0,
-            rows_read,
+            rows_read: 0,
             cover: Cover::default(),
+            sensing,
         };
         fit.measure()?;
         Ok(fit)
-    }
-
-    /// c, outputs of the networks.
-    pub(super) fn outputs(&self) -> usize {
-        self.outputs
     }
 
     /// Labels of a row.
@@ -147,11 +127,6 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         self.rows().saturating_mul(self.outputs)
     }
 
-    /// Rows that may be fitted: all but the validation rows.
-    pub(super) fn all_rows(&self) -> usize {
-        self.train
-    }
-
     /// n, rows that are selected.
     pub(super) fn rows(&self) -> usize {
         self.sensing.local_rows()
@@ -164,7 +139,7 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         self.measure()
     }
 
-    /// Looks at the validation rows, of which there must be some, until the next [`Self::select`].
+    /// Looks at the validation rows until the next [`Self::select`].
     pub(super) fn select_validation(&mut self) -> Result<(), S::Source> {
         self.first = self.train;
         self.sensing.select(self.train..self.sensing.rows())?;
@@ -194,12 +169,20 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
     }
 
     /// The sums of all processes.
-    fn sum<const N: usize>(&mut self, mut local: [f32; N]) -> Result<[f32; N], S::Source> {
+    pub(super) fn sum<const N: usize>(
+        &mut self,
+        mut local: [f32; N],
+    ) -> Result<[f32; N], S::Source> {
         self.sensing.sum(&mut local)?;
         Ok(local)
     }
 
-    /// Takes [`Self::power`] from the rows that are selected.
+    /// The sums of all processes.
+    pub(super) fn sum_along(&mut self, local: Along) -> Result<Along, S::Source> {
+        let [product, norm2] = self.sum([local.product, local.norm2])?;
+        Ok(Along { product, norm2 })
+    }
+
     fn measure(&mut self) -> Result<(), S::Source> {
         let (first, terms) = (self.first_label(), self.terms());
         let power = self.sensing.machine().power(self.labels, first, self.scale, terms);
@@ -207,15 +190,10 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         Ok(())
     }
 
-    /// The mean square of the scaled labels of the rows that are selected.
-    pub(super) fn power(&self) -> f32 {
-        self.power
-    }
-
     /// The least-squares factor of the outputs that the current residual belongs to.
     pub(super) fn factor(&mut self) -> Result<f32, S::Source> {
         let along = H::along_labels(self);
-        let [product, norm2] = self.sum([along.product, along.norm2])?;
+        let Along { product, norm2 } = self.sum_along(along)?;
         Ok(product / norm2)
     }
 
@@ -225,33 +203,9 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         loss / self.scale / self.scale
     }
 
-    /// Converts weights for the scaled labels into those for the labels.
-    pub(super) fn unscale(&self, values: &mut [f32]) {
-        values.iter_mut().for_each(|w| *w /= self.scale);
-    }
-
-    /// The other way round.
-    pub(super) fn rescale(&self, values: &mut [f32]) {
-        values.iter_mut().for_each(|w| *w *= self.scale);
-    }
-
     /// The residual of the rows that are selected.
     pub(super) fn residual(&self) -> &Rows<S> {
         cut::<S>(self.residual, self.entries())
-    }
-
-    /// Two vectors on the support, free until the next fit: numbers and indices.
-    pub(super) fn spare(&mut self) -> (&mut [f32], &mut [u32]) {
-        self.solver.free().spare()
-    }
-
-    /// The operator, the current residual with its cover, and what [`Self::spare`] gives.
-    #[allow(clippy::type_complexity, reason = "taken apart at once")]
-    pub(super) fn parts(&mut self) -> (&mut S, (&Rows<S>, &mut Cover<'a>), &mut [f32], &mut [u32]) {
-        let rows = self.sensing.local_rows();
-        let residual = cut::<S>(&*self.residual, rows);
-        let (numbers, indices) = self.solver.free().spare();
-        (self.sensing, (residual, &mut self.cover), numbers, indices)
     }
 
     /// Counts a read of the rows that are selected.
@@ -272,10 +226,14 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         Ok(if loss.is_finite() { loss } else { f32::INFINITY })
     }
 
-    /// The squared norms of the columns of `w`, gates included, in the vector `diagonal`.
-    pub(super) fn column_norms_of(&mut self, w: Weights<'_>) -> Result<(), S::Source> {
+    /// The squared norms of the columns of `w`, gates included.
+    pub(super) fn column_norms_of(
+        &mut self,
+        w: Weights<'_>,
+        diagonal: &mut [f32],
+    ) -> Result<(), S::Source> {
         let gates = self.gates(w);
-        let diagonal = head_mut(&mut *self.solver.free().diagonal, w.nnz())?;
+        let diagonal = head_mut(diagonal, w.nnz())?;
         let gates = self.sensing.hold(gates, w.index())?;
         self.sensing.diagonal_at(gates, w.index(), diagonal, self.scratch)?;
         self.sensing.sum(diagonal)?;
@@ -285,13 +243,8 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
 
     /// Gates that are active everywhere.
     pub(super) fn open(&self) -> Gates<'static> {
-        Gates::of(
-            Weights::empty(self.sensing.inputs(), self.sensing.blocks()),
-            Signs::Positive,
-            Empty::Open,
-            0,
-            0,
-        )
+        let none = Weights::empty(self.sensing.inputs(), self.sensing.blocks());
+        Gates::of(none, Signs::Positive, Empty::Open, 0, 0)
     }
 
     /// `out = φ`, the output of one neuron under `gates`.
@@ -335,38 +288,8 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         let entries = self.entries();
         let r = cut::<S>(&*self.residual, entries);
         let machine = self.sensing.machine();
-        let local = [machine.dot(r, a), machine.dot(a, a)];
-        let [product, norm2] = self.sum(local)?;
-        Ok(Along { product, norm2 })
-    }
-
-    /// [`Machine::near_hinge`] with the residual, or with `r` in its place.
-    pub(super) fn near_hinge(
-        &mut self,
-        t: &mut Rows<S>,
-        z: &Rows<S>,
-        r: Option<&Rows<S>>,
-        hinge: Hinge,
-    ) {
-        let entries = self.entries();
-        let residual = cut::<S>(&*self.residual, entries);
-        self.sensing.machine().near_hinge(t, z, r.unwrap_or(residual), hinge);
-    }
-
-    /// [`Machine::halves`] with the residual, or with `r` in its place.
-    pub(super) fn halves(
-        &mut self,
-        r: Option<&Rows<S>>,
-        z: &Rows<S>,
-        t: &Rows<S>,
-        sign: f32,
-        length: f32,
-    ) -> Result<Along, S::Source> {
-        let entries = self.entries();
-        let residual = cut::<S>(&*self.residual, entries);
-        let local = self.sensing.machine().halves(r.unwrap_or(residual), z, t, sign, length);
-        let [product, norm2] = self.sum([local.product, local.norm2])?;
-        Ok(Along { product, norm2 })
+        let local = Along { product: machine.dot(r, a), norm2: machine.dot(a, a) };
+        self.sum_along(local)
     }
 }
 

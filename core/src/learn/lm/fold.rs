@@ -29,7 +29,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         scratch: &mut Sides<'_>,
         other: &mut Sides<'_>,
     ) -> Result<f32, S::Source> {
-        self.task.folds = self.task.folds.saturating_add(1);
+        self.task.info.folds = self.task.info.folds.saturating_add(1);
         self.cancel()?;
         self.better_of(
             scratch,
@@ -52,23 +52,21 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
     /// Flips neurons so that they cancel the linear term, and removes it; what is left of it
     /// stays in the dense row of the single neuron.
     fn cancel(&mut self) -> Result<(), S::Source> {
-        let scale2 = |scales: &[f32], j: usize| scales.get(j).map_or(0.0, |c| c * c);
         let numbers = self.first()..self.blocks();
         let left = &mut *self.single.dense;
         left.fill(0.0);
         add_dense(left, self.net.view().w().block(0), 1.0);
         self.net.remove(0);
         let live = self.net.view().w().blocks().count();
-        let (parts, _) = self.fit.spare();
-        let parts = head_mut(parts, live)?;
+        let parts = head_mut(self.solver.p, live)?;
         parts.fill(0.0);
-        let scales = self.columns.scales();
+        let scale2 = |j: usize| self.columns.scales.get(j).map_or(0.0, |c| c * c);
         for _ in 0..SWEEPS {
             for (part, block) in parts.iter_mut().zip(self.net.view().w().blocks()) {
                 let (mut along, mut norm) = (0.0, 0.0);
                 for (j, w) in block.entries() {
-                    along += scale2(scales, j) * w * left.get(j).copied().unwrap_or(0.0);
-                    norm += scale2(scales, j) * w * w;
+                    along += scale2(j) * w * left.get(j).copied().unwrap_or(0.0);
+                    norm += scale2(j) * w * w;
                 }
                 let new = (*part - along / norm).clamp(0.0, 1.0);
                 if new.is_finite() {
@@ -77,16 +75,16 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
                 }
             }
         }
-        let mut parts = parts.iter();
+        let mut live = 0..;
         for i in numbers {
-            if self.net.view().w().block(i).is_empty() {
+            if self.is_vacant(i) {
                 continue;
             }
-            let part = parts.next().copied().unwrap_or(0.0);
+            let part = live.next().and_then(|nth| self.solver.p.get(nth)).copied().unwrap_or(0.0);
             let turned = if part > 0.5 { 1.0 } else { 0.0 };
             add_dense(self.single.dense, self.net.view().w().block(i), turned - part);
             if turned > 0.0 {
-                self.net.values_of(i).0.iter_mut().for_each(|w| *w = -*w);
+                self.negate(i);
             }
         }
         Ok(())
@@ -98,15 +96,14 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         let (Some(up), Some(down)) = (self.vacant(1.0), self.vacant(-1.0)) else {
             return Ok(false);
         };
-        let (d, room) = (self.inputs(), self.net.room() - self.net.nnz());
-        let size = (room / 2).min(self.task.nnz);
+        let size = ((self.net.room() - self.net.nnz()) / 2).min(self.task.nnz);
         let of = Forming { scales: self.columns.scales(), neuron: up, size };
         self.single.entries.sift(self.single.dense, of);
         if self.single.entries.index().is_empty() {
             return Ok(false);
         }
         self.add_single(1.0)?;
-        self.single.entries.shift(up, down, d);
+        self.single.entries.shift(up, down);
         self.add_single(1.0)?;
         Ok(true)
     }
@@ -133,7 +130,7 @@ mod tests {
             let mut other = Sides::new(Shape::signed(D, P, Signs::Positive), &mut b.0, &mut b.1);
             assert!(model.loss().unwrap() < 1e-10);
             let loss = model.fold(&mut scratch, &mut other).unwrap();
-            assert_eq!((model.linear(), model.task.folds), (0, 1));
+            assert_eq!((model.linear(), model.task.info.folds), (0, 1));
             assert!(model.counted() <= model.task.nnz && model.live() <= model.task.hidden);
             assert_eq!(model.loss().unwrap(), loss);
             result = (loss, model.live());

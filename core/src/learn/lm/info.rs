@@ -11,7 +11,7 @@ pub enum Phase {
     /// A move was taken.
     Move,
     /// Outer steps after a restart.
-    Kick,
+    Perturb,
     /// Down to s weights.
     Finish,
     /// Steps on all rows.
@@ -53,7 +53,7 @@ pub struct Info {
     /// Times that the linear term was folded.
     pub folds: u32,
     /// Restarts.
-    pub kicks: u32,
+    pub perturbations: u32,
     /// Rows that all operations go through together; a product counts where an operator has
     /// prepared for it and reads nothing, too.
     pub rows_read: u64,

@@ -1,22 +1,40 @@
 //! The search for each kind of head: its checks, its memory, and its result.
 
-use super::checkpoint::Checkpoint;
+use super::checkpoint::{Checkpoint, State};
+use super::cover::Cover;
 use super::factors::SecondLayer;
-use super::fit::Data;
+use super::fit::{Data, Fit, Readout};
 use super::goal::{Goal, OneOutput, SeveralOutputs, TwoLayers};
-use super::memory::{Memory, Setup, search};
+use super::info::Info;
+use super::model::{Model, Moves, OutputBuffers, Task};
+use super::neuron::{Entries, Single};
 use super::params::{Params, second_slots};
 use super::progress::{Progress, Trained};
-use crate::base::budget::Recovery;
+use super::search::Search;
+use super::sides::Sides;
+use super::solver::Solver;
+use super::support::Columns;
+use crate::base::budget::{Recovery, Workspace, enough};
 use crate::base::dims::Dims;
 use crate::base::error::{self, Error, Result};
 use crate::learn::start::Start;
 use crate::network::gates::Signs;
-use crate::network::net::Shape;
+use crate::network::net::{Count, Network, Shape};
 use crate::operator::factored::Factored;
 use crate::operator::machine::Machine;
 use crate::operator::sensing::{Rows, Sensing};
 use core::ops::RangeInclusive;
+
+/// What a search is given besides its goal.
+#[doc(hidden)]
+pub struct Run<'r, 'a, S: Sensing, O> {
+    pub(super) sensing: &'r mut S,
+    pub(super) labels: &'r Rows<S>,
+    pub(super) start: Start<'r, Checkpoint<'r>>,
+    pub(super) params: Params,
+    pub(super) memory: &'a mut [u32],
+    pub(super) observe: O,
+}
 
 /// What differs between heads: [`OneOutput`], [`SeveralOutputs`] and [`TwoLayers`], which are all
 /// that there are.
@@ -25,107 +43,210 @@ pub trait Method<S: Sensing>: Copy {
     #[doc(hidden)]
     fn search<'a>(
         goal: Goal<Self>,
-        sensing: &mut S,
-        labels: &Rows<S>,
-        start: Start<'_, Checkpoint<'_>>,
-        params: &Params,
-        memory: &'a mut [u32],
-        observe: impl FnMut(&Progress<'_>) -> bool,
+        run: Run<'_, 'a, S, impl FnMut(&Progress<'_>) -> bool>,
     ) -> Result<Trained<'a>, S::Source>;
 }
 
 impl<S: Sensing> Method<S> for OneOutput {
     fn search<'a>(
         goal: Goal<Self>,
-        sensing: &mut S,
-        labels: &Rows<S>,
-        start: Start<'_, Checkpoint<'_>>,
-        params: &Params,
-        memory: &'a mut [u32],
-        observe: impl FnMut(&Progress<'_>) -> bool,
+        mut run: Run<'_, 'a, S, impl FnMut(&Progress<'_>) -> bool>,
     ) -> Result<Trained<'a>, S::Source> {
-        let dims = goal.dims;
+        let (dims, signs) = (goal.dims, run.params.signs);
         dims.check().map_err(Error::widen)?;
-        let is_free = params.signs.linear(0);
-        let blocks = if is_free { 2 } else { 1 }..=u32::MAX as usize / dims.inputs;
-        check(sensing, labels, 1, &dims, params, blocks)?;
-        let budget = Recovery::new(dims, sensing.panel(), sensing.scratch(dims.samples), is_free);
-        let memory = Memory::new(&budget, memory)?;
+        let least = if signs.linear(0) { 2 } else { 1 };
+        run.check(&dims, 1, least..=u32::MAX as usize / dims.inputs)?;
+        let scratch = run.sensing.scratch(dims.samples);
+        let budget = Recovery::new(dims, run.sensing.panel(), scratch, signs.linear(0));
+        enough(budget.words(), run.memory.len()).map_err(Error::widen)?;
+        let may_cover = budget.is_wide() && !signs.both();
         let setup = Setup {
-            shape: Shape::signed(dims.inputs, sensing.blocks(), params.signs),
-            rows: params.search_rows(dims.nnz, dims.samples - params.validation),
-            params,
-            tight: S::Machine::numbers(labels).is_some_and(|labels| {
-                budget.is_wide() && !params.signs.both() && is_tight(labels, dims.nnz)
-            }),
+            shape: Shape::signed(dims.inputs, run.sensing.blocks(), signs),
+            rows: run.params.search_rows(dims.nnz, dims.samples - run.params.validation),
+            tight: S::Machine::numbers(run.labels)
+                .is_some_and(|labels| may_cover && is_tight(labels, dims.nnz)),
             budget,
         };
-        let data = Data { labels, outputs: 1, head: Self };
-        let found = search(sensing, data, &setup, start, memory, observe)?;
-        Ok(found.trained(setup.shape))
+        Ok(run.search(&setup, Self)?.trained(setup.shape))
     }
 }
 
 impl<S: Factored> Method<S> for SeveralOutputs {
     fn search<'a>(
         goal: Goal<Self>,
-        sensing: &mut S,
-        labels: &Rows<S>,
-        start: Start<'_, Checkpoint<'_>>,
-        params: &Params,
-        memory: &'a mut [u32],
-        observe: impl FnMut(&Progress<'_>) -> bool,
+        mut run: Run<'_, 'a, S, impl FnMut(&Progress<'_>) -> bool>,
     ) -> Result<Trained<'a>, S::Source> {
-        let (dims, params) = (goal.dims, &Params { signs: Signs::Positive, ..*params });
-        let c = labels.len() / dims.samples.max(1);
-        let outputs = Outputs { labels: c, searched: c, result: c };
-        let scratch = check_outputs(sensing, labels, &outputs, &dims, params)?;
-        let budget = Recovery::factored(dims, c, sensing.panel(), scratch);
-        let memory = Memory::new(&budget, memory)?;
+        let dims = goal.dims;
+        let c = run.labels.len() / dims.samples.max(1);
+        let scratch = run.check_outputs(&dims, &Outputs { labels: c, searched: c, result: c })?;
+        let budget = Recovery::factored(dims, c, run.sensing.panel(), scratch);
+        enough(budget.words(), run.memory.len()).map_err(Error::widen)?;
         let setup = Setup {
-            shape: Shape::weighted(dims.inputs, sensing.blocks(), c),
-            rows: params.search_rows(dims.nnz, dims.samples - params.validation),
-            params,
+            shape: Shape::weighted(dims.inputs, run.sensing.blocks(), c),
+            rows: run.params.search_rows(dims.nnz, dims.samples - run.params.validation),
             tight: false,
             budget,
         };
-        let data = Data { labels, outputs: c, head: Self };
-        let found = search(sensing, data, &setup, start, memory, observe)?;
-        Ok(found.trained(setup.shape))
+        Ok(run.search(&setup, Self)?.trained(setup.shape))
     }
 }
 
 impl<S: Factored> Method<S> for TwoLayers {
     fn search<'a>(
         goal: Goal<Self>,
-        sensing: &mut S,
-        labels: &Rows<S>,
-        start: Start<'_, Checkpoint<'_>>,
-        params: &Params,
-        memory: &'a mut [u32],
-        observe: impl FnMut(&Progress<'_>) -> bool,
+        mut run: Run<'_, 'a, S, impl FnMut(&Progress<'_>) -> bool>,
     ) -> Result<Trained<'a>, S::Source> {
-        let (dims, params) = (goal.dims, &Params { signs: Signs::Positive, ..*params });
-        let neurons = goal.head.second;
+        let (dims, neurons, blocks) = (goal.dims, goal.head.second, run.sensing.blocks());
         let c = second_slots(neurons);
         let outputs = Outputs { labels: 1, searched: c, result: neurons };
-        let scratch = check_outputs(sensing, labels, &outputs, &dims, params)?;
-        let budget = Recovery::deep(dims, sensing.blocks(), c, sensing.panel(), scratch);
-        let mut memory = Memory::new(&budget, memory)?;
+        let scratch = run.check_outputs(&dims, &outputs)?;
+        let budget = Recovery::deep(dims, blocks, c, run.sensing.panel(), scratch);
+        enough(budget.words(), run.memory.len()).map_err(Error::widen)?;
         let setup = Setup {
-            shape: Shape::weighted(dims.inputs, sensing.blocks(), c),
-            rows: params.deep_search_rows(dims.nnz, dims.samples - params.validation),
-            params,
+            shape: Shape::weighted(dims.inputs, blocks, c),
+            rows: run.params.deep_search_rows(dims.nnz, dims.samples - run.params.validation),
             tight: false,
             budget,
         };
-        let head = SecondLayer { active: memory.take(budget.gates()), neurons };
-        let data = Data { labels, outputs: c, head };
-        let found = search(sensing, data, &setup, start, memory, observe)?;
-        let wt = found.index.get_mut(found.count.first..found.count.all).unwrap_or_default();
-        let width = number(wt, c, neurons, found.free);
-        Ok(found.trained(Shape::weighted(dims.inputs, setup.shape.hidden, width)))
+        let head = SecondLayer { active: take(&mut run.memory, budget.gates()), neurons };
+        let Found { index, value, count, info, free } = run.search(&setup, head)?;
+        let wt = index.get_mut(count.first..count.all).unwrap_or_default();
+        let shape = Shape::weighted(dims.inputs, blocks, number(wt, c, neurons, free));
+        Ok(Trained { network: Network::cut(shape, index, value, count), info })
     }
+}
+
+/// What the goal of a search says.
+struct Setup {
+    budget: Recovery,
+    shape: Shape,
+    /// Rows that it looks at first.
+    rows: usize,
+    /// [`Task::tight`].
+    tight: bool,
+}
+
+/// The weights of the result, what the search did, and memory that is free again.
+struct Found<'a> {
+    index: &'a mut [u32],
+    value: &'a mut [f32],
+    count: Count,
+    info: Info,
+    free: &'a mut [u32],
+}
+
+impl<'a> Found<'a> {
+    /// The network, of this shape.
+    fn trained(self, shape: Shape) -> Trained<'a> {
+        let network = Network::cut(shape, self.index, self.value, self.count);
+        Trained { network, info: self.info }
+    }
+}
+
+/// Labels of a row, outputs while searching, and those of the result.
+struct Outputs {
+    labels: usize,
+    searched: usize,
+    result: usize,
+}
+
+impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
+    fn check(
+        &mut self,
+        dims: &Dims,
+        width: usize,
+        blocks: RangeInclusive<usize>,
+    ) -> Result<(), S::Source> {
+        let Self { sensing, labels, params, .. } = self;
+        error::length("rows of the operator", sensing.rows(), dims.samples)?;
+        error::length("inputs of the operator", sensing.inputs(), dims.inputs)?;
+        error::range("blocks of the operator", sensing.blocks(), *blocks.start(), *blocks.end())?;
+        error::length("labels", S::Machine::len(labels), dims.samples.saturating_mul(width))?;
+        match S::Machine::numbers(labels) {
+            Some(labels) => error::finite("labels", labels)?,
+            None => error::finite("the largest label", &[sensing.machine().largest(labels)])?,
+        }
+        error::range("validation rows", params.validation, 0, dims.samples - 1)?;
+        error::finite("loss of an exact fit", &[params.exact])
+    }
+
+    /// Checks a search with output weights, which have signs of their own; floats of scratch that
+    /// it needs.
+    fn check_outputs(&mut self, dims: &Dims, outputs: &Outputs) -> Result<usize, S::Source>
+    where
+        S: Factored,
+    {
+        self.params.signs = Signs::Positive;
+        let (n, most, c) = (dims.samples, u32::MAX as usize, outputs.searched);
+        check_sizes(dims, outputs.result).map_err(Error::widen)?;
+        error::range("rows × outputs of the first layer", n.saturating_mul(c), 1, most)?;
+        self.check(dims, outputs.labels, 1..=most / dims.inputs.saturating_add(c))?;
+        Ok(self.sensing.scratch(n).max(self.sensing.net_scratch(n)))
+    }
+
+    /// The search itself.
+    fn search<H: Readout<S>>(mut self, setup: &Setup, head: H) -> Result<Found<'a>, S::Source>
+    where
+        for<'m> Model<'m, S, H>: Moves<S>,
+    {
+        let Setup { budget, shape, rows, tight } = *setup;
+        let Recovery { dims, panel, scratch, outputs: c, .. } = budget;
+        let (n, d, room, work) = (dims.samples, dims.inputs, budget.room(), budget.work());
+        let index = take(&mut self.memory, dims.nnz);
+        let value = bytemuck::cast_slice_mut(take(&mut self.memory, dims.nnz));
+        let Self { sensing, labels, start, params, memory: free, observe } = self;
+        let mut space = Workspace::new(&mut *free);
+        let mut floats = |len| space.floats(len).map_err(Error::widen);
+        let mut vectors = || floats(room);
+        let vectors = [vectors()?, vectors()?, vectors()?, vectors()?, vectors()?, vectors()?];
+        let machine = sensing.machine();
+        // One number a row and output, of which there is one where output weights are signs.
+        let residual = machine.rows_in(floats(n * c.max(1))?);
+        let data = Data { labels, outputs: c.max(1), head, residual, scratch: floats(scratch)? };
+        let columns = Columns { scales: floats(d)?, panel: floats(panel.saturating_mul(d + c))? };
+        let (entries, dense) = (floats(d)?, floats(d)?);
+        let (z, t) = (machine.rows_in(floats(n)?), machine.rows_in(floats(n)?));
+        let back = floats(if c > 0 { n } else { 0 })?;
+        let (out, along, other) = (floats(c)?, floats(c)?, floats(c)?);
+        let values = [floats(room)?, floats(work)?, floats(work)?, floats(work)?];
+        let (covered, weights) = if budget.is_wide() { (n, room) } else { (0, 0) };
+        let (image, buffer) = (floats(covered)?, floats(weights)?);
+        let mut indices = |len| space.indices(len).map_err(Error::widen);
+        let cover = Cover::new(indices(covered)?, indices(covered)?, image, buffer);
+        let mut sides = |len, value| indices(len).map(|index| Sides::new(shape, index, value));
+        let [net, base, trial, best] = values;
+        let (net, base) = (sides(room, net)?, sides(work, base)?);
+        let (trial, best) = (sides(work, trial)?, sides(work, best)?);
+        let mut fit = Fit::new(sensing, data, &params)?;
+        if tight {
+            fit.cover = cover;
+        }
+        let spare = if tight { 0 } else { params.spare };
+        let model = Model {
+            fit,
+            solver: Solver::new(vectors, params.products),
+            net,
+            columns,
+            single: Single { entries: Entries::new(indices(d)?, entries), dense, z, t },
+            out: OutputBuffers { entries: Entries::new(indices(c)?, out), along, other, back },
+            task: Task { nnz: dims.nnz, hidden: dims.hidden, spare, tight, ..Task::default() },
+        };
+        let result = Sides::new(shape, &mut *index, &mut *value);
+        let (state, cut_off) = (State::starting(0), false);
+        let mut search =
+            Search { model, base, trial, best, result, params, state, observe, cut_off };
+        let info = search.run(rows, start)?;
+        let result = search.result.view();
+        let count = Count { first: result.w().nnz(), all: result.nnz() };
+        Ok(Found { index, value, count, info, free })
+    }
+}
+
+/// The first words of a memory, which leave it.
+fn take<'a>(memory: &mut &'a mut [u32], len: usize) -> &'a mut [u32] {
+    let (taken, free) = core::mem::take(memory).split_at_mut_checked(len).unwrap_or_default();
+    *memory = free;
+    taken
 }
 
 /// Whether s weights are few for the labels that are not 0, each of which is an equation.
@@ -155,49 +276,6 @@ fn number(index: &mut [u32], c: usize, most: usize, numbers: &mut [u32]) -> usiz
         *at = (i * width) as u32 + numbers.get(k).copied().unwrap_or(0);
     }
     width
-}
-
-fn check<S: Sensing>(
-    sensing: &mut S,
-    labels: &Rows<S>,
-    width: usize,
-    dims: &Dims,
-    params: &Params,
-    blocks: RangeInclusive<usize>,
-) -> Result<(), S::Source> {
-    error::length("rows of the operator", sensing.rows(), dims.samples)?;
-    error::length("inputs of the operator", sensing.inputs(), dims.inputs)?;
-    error::range("blocks of the operator", sensing.blocks(), *blocks.start(), *blocks.end())?;
-    error::length("labels", S::Machine::len(labels), dims.samples.saturating_mul(width))?;
-    match S::Machine::numbers(labels) {
-        Some(labels) => error::finite("labels", labels)?,
-        None => error::finite("the largest label", &[sensing.machine().largest(labels)])?,
-    }
-    error::range("validation rows", params.validation, 0, dims.samples - 1)?;
-    error::finite("loss of an exact fit", &[params.exact])
-}
-
-/// Labels of a row, outputs while searching, and those of the result.
-struct Outputs {
-    labels: usize,
-    searched: usize,
-    result: usize,
-}
-
-/// Checks a search with output weights; floats of scratch that it needs.
-fn check_outputs<S: Factored>(
-    sensing: &mut S,
-    labels: &[f32],
-    outputs: &Outputs,
-    dims: &Dims,
-    params: &Params,
-) -> Result<usize, S::Source> {
-    let (n, most, c) = (dims.samples, u32::MAX as usize, outputs.searched);
-    check_sizes(dims, outputs.result).map_err(Error::widen)?;
-    error::range("rows × outputs of the first layer", n.saturating_mul(c), 1, most)?;
-    let blocks = 1..=most / dims.inputs.saturating_add(c);
-    check(sensing, labels, outputs.labels, dims, params, blocks)?;
-    Ok(sensing.scratch(n).max(sensing.net_scratch(n)))
 }
 
 /// Checks the sizes of a network of c outputs, each within its bounds.

@@ -42,11 +42,11 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
             return Ok(0);
         }
         self.single.dense.fill(0.0);
-        self.add_to_dense(open);
+        add_dense(self.single.dense, self.net.view().w().block(open), 1.0);
         let mut turned = 0;
         for i in 0..self.blocks() {
             if part >= EVERYWHERE && i != open && self.active_share(i)? >= EVERYWHERE {
-                self.add_to_dense(i);
+                add_dense(self.single.dense, self.net.view().w().block(i), 1.0);
                 self.net.remove(i);
                 turned += 1;
             }
@@ -68,9 +68,8 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         }
         if turned > 0 {
             self.net.remove(open);
-            let k = self.net.room() - self.net.nnz();
-            let of =
-                Forming { scales: self.columns.scales(), neuron: open, size: k.min(self.inputs()) };
+            let size = (self.net.room() - self.net.nnz()).min(self.inputs());
+            let of = Forming { scales: self.columns.scales(), neuron: open, size };
             self.single.entries.sift(self.single.dense, of);
             self.add_single(1.0)?;
         }
@@ -108,7 +107,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
     /// Adds the weights of neuron `i` to the dense row, and changes their sign: twice is not at
     /// all, to rounding.
     fn flip_into(&mut self, i: usize) {
-        self.add_to_dense(i);
+        add_dense(self.single.dense, self.net.view().w().block(i), 1.0);
         self.negate(i);
     }
 
@@ -123,11 +122,6 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         change
     }
 
-    /// Adds the weights of neuron `i` to the dense row.
-    fn add_to_dense(&mut self, i: usize) {
-        add_dense(self.single.dense, self.net.view().w().block(i), 1.0);
-    }
-
     /// The fraction of the rows on which neuron `i` is active.
     fn active_share(&mut self, i: usize) -> Result<f32, S::Source> {
         let rows = self.fit.rows();
@@ -137,9 +131,8 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         let z = row_head::<S>(&mut *self.single.z, rows)?;
         let (sign, gates) = (self.fit.signs.sign(i), self.fit.open());
         self.fit.image(gates, self.net.view().w().block(i), z)?;
-        let mut active = [self.fit.sensing.machine().count_active(z, sign) as f32];
-        self.fit.sensing.sum(&mut active)?;
-        Ok(active[0] / self.fit.batch_rows())
+        let active = self.fit.sensing.machine().count_active(z, sign) as f32;
+        Ok(self.fit.sum([active])?[0] / self.fit.batch_rows())
     }
 }
 

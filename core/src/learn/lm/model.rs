@@ -3,8 +3,10 @@
 
 use super::candidate::{BATCH, Candidate, Candidates, Origin, Pair};
 use super::fit::{Fit, Readout};
+use super::info::Info;
 use super::neuron::{Entries, Single};
 use super::sides::Sides;
+use super::solver::Solver;
 use super::support::{Columns, add};
 use crate::base::budget::Recovery;
 use crate::base::error::Result;
@@ -17,7 +19,7 @@ use crate::operator::sensing::Sensing;
 const HURRIED_STEPS: u32 = 2;
 
 /// What is wanted, and what was done.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Task {
     /// s, weights of the result.
     pub(super) nnz: usize,
@@ -27,10 +29,8 @@ pub(super) struct Task {
     pub(super) spare: u32,
     /// Loss at which the fit counts as exact on the rows selected.
     pub(super) goal: f32,
-    /// Neurons flipped, neurons merged, linear terms folded.
-    pub(super) flips: u32,
-    pub(super) merges: u32,
-    pub(super) folds: u32,
+    /// What was done so far, but for the rows read.
+    pub(super) info: Info,
     /// Whether the run was ended: what is left to do takes few steps.
     pub(super) hurried: bool,
     /// Whether weights are few for the labels: the search covers rows, works at s and swaps weights
@@ -39,21 +39,6 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// Nothing was done yet.
-    pub(super) const fn new(nnz: usize, hidden: usize, spare: u32) -> Self {
-        Self {
-            nnz,
-            hidden,
-            spare,
-            goal: 0.0,
-            flips: 0,
-            merges: 0,
-            folds: 0,
-            hurried: false,
-            tight: false,
-        }
-    }
-
     /// Of so many steps, those that are made.
     pub(super) fn steps(&self, steps: u32) -> u32 {
         if self.hurried { steps.min(HURRIED_STEPS) } else { steps }
@@ -87,6 +72,7 @@ pub(super) struct OutputBuffers<'a> {
 /// term, which is no neuron.
 pub(super) struct Model<'a, S: Sensing, H> {
     pub(super) fit: Fit<'a, S, H>,
+    pub(super) solver: Solver<'a>,
     pub(super) net: Sides<'a>,
     /// The scales of the inputs, and a panel.
     pub(super) columns: Columns<'a>,
@@ -119,9 +105,8 @@ pub(super) trait Support<S: Sensing> {
     /// Keeps the `size` counted weights that contribute most.
     fn threshold(&mut self, size: usize) -> Result<(), S::Source>;
 
-    /// Merges one of neurons i and j into the other where their cosine is above `least`; the one
-    /// that is gone.
-    fn merge_two(&mut self, i: usize, j: usize, least: f32) -> Result<Option<usize>, S::Source>;
+    /// Merges one of neurons i and j into the other where their cosine is above `least`.
+    fn merge_two(&mut self, i: usize, j: usize, least: f32) -> Result<bool, S::Source>;
 
     /// What an atom could win as neuron `i`, unrefined.
     fn atom_gain(&mut self, number: u32, i: usize) -> Result<f32, S::Source>;
@@ -171,7 +156,9 @@ pub(super) trait Moves<S: Sensing>: Support<S> {
 
     /// Flips neurons back that are represented by their mirror images together with neuron `i`.
     /// Returns how many; nothing is fitted.
-    fn unmirror(&mut self, i: usize) -> Result<u32, S::Source>;
+    fn unmirror(&mut self, _i: usize) -> Result<u32, S::Source> {
+        Ok(0)
+    }
 
     /// [`Model::merge`] of the second layer.
     fn merge_second(&mut self, _least: f32) -> Result<u32, S::Source> {
@@ -225,11 +212,6 @@ impl<S: Sensing, H: Readout<S>> Model<'_, S, H> {
         self.net.store(from)?;
         self.net.clear_halves();
         Ok(())
-    }
-
-    /// Takes the scales of the inputs from the rows that are selected.
-    pub(super) fn measure(&mut self) -> Result<(), S::Source> {
-        self.columns.measure(&mut self.fit)
     }
 
     /// The live neurons of the first layer.

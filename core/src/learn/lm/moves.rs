@@ -62,12 +62,12 @@ where
                 if self.is_vacant(i) {
                     break;
                 }
-                if !self.is_vacant(j) && self.merge_two(i, j, least)?.is_some() {
+                if !self.is_vacant(j) && self.merge_two(i, j, least)? {
                     merged += 1;
                 }
             }
         }
-        self.task.merges = self.task.merges.saturating_add(merged);
+        self.task.info.merges = self.task.info.merges.saturating_add(merged);
         Ok(merged + self.merge_second(least)?)
     }
 
@@ -140,7 +140,7 @@ where
                 // There is room, and `to` is empty.
                 self.net.copy(i, to);
                 self.add_single(1.0)?;
-                self.single.entries.shift(i, to, self.columns.scales().len());
+                self.single.entries.shift(i, to);
                 self.add_single(-1.0)?;
                 Ok(true)
             }
@@ -191,7 +191,7 @@ where
     /// After an edit that the equations do not see: damps, and fits with at most `steps` steps.
     #[inline(never)]
     pub(super) fn refit(&mut self, steps: u32) -> Result<f32, S::Source> {
-        self.fit.solver.damp();
+        self.solver.damp();
         let (loss, goal) = (self.loss()?, self.task.goal);
         self.improve(loss, steps, goal)
     }
@@ -220,7 +220,7 @@ where
     pub(super) fn thin(
         &mut self,
         mut loss: f32,
-        mut report: impl FnMut(&Self, f32) -> bool,
+        mut report: impl FnMut(&mut Self, f32) -> bool,
     ) -> Result<f32, S::Source> {
         if self.merge(SAME)? > 0 {
             loss = self.loss()?;
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_search_works_at_up_to_a_quarter_more_weights() {
-        let size = |nnz, spare| Task::new(nnz, 3, spare).work_size();
+        let size = |nnz, spare| Task { nnz, hidden: 3, spare, ..Task::default() }.work_size();
         assert_eq!([0, 10, 25, 26, 1000].map(|spare| size(100, spare)), [100, 110, 125, 125, 125]);
         // Rounded up.
         assert_eq!(
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_third_of_the_excess_goes_at_once_and_all_where_the_run_was_ended() {
-        let mut task = Task::new(6, 3, 25);
+        let mut task = Task { nnz: 6, hidden: 3, spare: 25, ..Task::default() };
         assert_eq!([1, 2, 3, 4, 9, 10].map(|excess| task.share(excess)), [1, 1, 1, 2, 3, 4]);
         assert_eq!((task.steps(1), task.steps(9)), (1, 9));
         task.hurried = true;
@@ -296,7 +296,7 @@ mod tests {
         for ended in [false, true] {
             with(Signs::Positive, &PLANTED, &net, |model| {
                 let (mut sizes, loss) = (Vec::new(), model.loss().unwrap());
-                let report = |model: &_, loss: f32| {
+                let report = |model: &mut _, loss: f32| {
                     sizes.push(Support::counted(model));
                     assert!(loss.is_finite());
                     !(ended && sizes.len() == 2)
@@ -369,14 +369,14 @@ mod tests {
     #[test]
     fn after_an_edit_a_fit_starts_with_the_damping_of_a_start() {
         with(Signs::Positive, &PLANTED, &[(4, 1.0), (5, -1.5), (13, 1.0)], |model| {
-            model.fit.solver.set_lambda(1e-6);
+            model.solver.lambda = 1e-6;
             model.refit(0).unwrap();
-            assert_eq!(model.fit.solver.lambda(), 1e-2);
+            assert_eq!(model.solver.lambda, 1e-2);
             // A cut leaves it, and makes no more steps than it may.
-            model.fit.solver.set_lambda(1e-6);
+            model.solver.lambda = 1e-6;
             let read = model.fit.rows_read;
             model.cut(2, 0).unwrap();
-            assert_eq!((model.fit.solver.lambda(), model.counted()), (1e-6, 2));
+            assert_eq!((model.solver.lambda, model.counted()), (1e-6, 2));
             // The norms of the columns and the loss.
             assert_eq!(model.fit.rows_read - read, 2 * model.fit.rows() as u64);
         });

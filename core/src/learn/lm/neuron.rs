@@ -4,11 +4,10 @@
 //! What they could win at once is measured as `⟨r, φ⟩² / |φ|²`, φ being the change of the output.
 
 use super::candidate::{Origin, atom};
-use super::fit::{Fit, Readout};
+use super::fit::{Fit, Readout, cut};
 use crate::base::error::Result;
 use crate::base::math::sqrt;
 use crate::base::rng::{Rng, stream};
-use crate::network::gates::{Empty, Gates, Signs};
 use crate::network::top::Top;
 use crate::network::weights::{Block, Weights};
 use crate::operator::machine::{Along, Hinge, Machine};
@@ -34,7 +33,7 @@ pub(super) struct Forming<'a> {
     pub(super) size: usize,
 }
 
-/// Entries of one neuron, at most d.
+/// Entries of one neuron, in buffers of length d.
 pub(super) struct Entries<'a> {
     index: &'a mut [u32],
     value: &'a mut [f32],
@@ -42,7 +41,6 @@ pub(super) struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
-    /// None yet; both buffers have length d.
     pub(super) fn new(index: &'a mut [u32], value: &'a mut [f32]) -> Self {
         Self { index, value, len: 0 }
     }
@@ -56,13 +54,10 @@ impl<'a> Entries<'a> {
     }
 
     /// As weights of `hidden` neurons.
-    pub(super) fn view(&self, inputs: usize, hidden: usize) -> Weights<'_> {
-        let view = Weights::new(inputs, hidden, self.index(), self.value());
-        debug_assert!(
-            view.is_ok(),
-            "entries are formed in rising order within one neuron: {view:?}"
-        );
-        view.unwrap_or(Weights::empty(inputs, hidden))
+    pub(super) fn view(&self, hidden: usize) -> Weights<'_> {
+        let view = Weights::new(self.index.len(), hidden, self.index(), self.value());
+        debug_assert!(view.is_ok(), "entries rise within one neuron: {view:?}");
+        view.unwrap_or(Weights::empty(self.index.len(), hidden))
     }
 
     /// Becomes the single entry `value` at the flat index `j`.
@@ -73,19 +68,26 @@ impl<'a> Entries<'a> {
         }
     }
 
+    /// Becomes the atom of this number, of unit activation, as neuron `i`.
+    pub(super) fn atom(&mut self, number: u32, i: usize, scales: &[f32]) {
+        let (j, sign) = atom(number);
+        let c = scales.get(j).copied().unwrap_or(0.0);
+        self.unit((i * scales.len() + j) as u32, if c > 0.0 { sign / c } else { 0.0 });
+    }
+
     /// Becomes the weights of `block` as those of neuron `to`.
-    pub(super) fn take(&mut self, block: Block<'_>, to: usize, inputs: usize) {
+    pub(super) fn take(&mut self, block: Block<'_>, to: usize) {
+        let base = to * self.index.len();
         self.len = 0;
         for ((index, value), (j, w)) in
             self.index.iter_mut().zip(&mut *self.value).zip(block.entries())
         {
-            (*index, *value) = ((to * inputs + j) as u32, w);
+            (*index, *value) = ((base + j) as u32, w);
             self.len += 1;
         }
     }
 
-    /// Becomes the `k` entries of `dense` that are largest in `key`, with their `value`, as neuron
-    /// `i`.
+    /// Becomes the `k` entries of `dense` of largest `key`, with their `value`, as neuron `i`.
     #[inline(never)]
     pub(super) fn choose(
         &mut self,
@@ -132,16 +134,14 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// Becomes the `k` largest `|g| / c` of a gradient, with value `g / c²`, as neuron `i`.
+    /// Becomes the largest `|g| / c` of a gradient, with value `g / c²`.
     pub(super) fn climb(&mut self, g: &[f32], of: Forming<'_>) {
-        let over = |j: usize, g: f32| match of.scales.get(j) {
-            Some(&c) if c > 0.0 => g / c,
-            _ => 0.0,
-        };
+        let scale = |j: usize| of.scales.get(j).copied().unwrap_or(0.0);
+        let over = |j: usize, g: f32| if scale(j) > 0.0 { g / scale(j) } else { 0.0 };
         self.choose(g, of.neuron, of.size, over, over);
     }
 
-    /// Becomes the `k` weights of largest `|w| c` of a dense row, as neuron `i`.
+    /// Becomes the weights of largest `|w| c` of a dense row.
     pub(super) fn sift(&mut self, w: &[f32], of: Forming<'_>) {
         let times = |j: usize, w: f32| of.scales.get(j).map_or(0.0, |c| w * c);
         let over = |j: usize, u: f32| of.scales.get(j).map_or(0.0, |c| u / c);
@@ -154,9 +154,10 @@ impl<'a> Entries<'a> {
     }
 
     /// Moves the entries from neuron `from` to neuron `to`.
-    pub(super) fn shift(&mut self, from: usize, to: usize, inputs: usize) {
+    pub(super) fn shift(&mut self, from: usize, to: usize) {
+        let d = self.index.len();
         for j in self.index.iter_mut().take(self.len) {
-            *j = (*j as usize).wrapping_sub(from * inputs).wrapping_add(to * inputs) as u32;
+            *j = (*j as usize).wrapping_sub(from * d).wrapping_add(to * d) as u32;
         }
     }
 }
@@ -173,8 +174,8 @@ pub(super) struct Single<'a, S: Sensing> {
 }
 
 impl<S: Sensing> Single<'_, S> {
-    /// Forms a new neuron: from its origin it climbs `A_iᵀ r / c²` under its own gate, truncated to
-    /// the largest entries. Returns what it could win at once.
+    /// Forms a new neuron: from its origin it climbs `A_iᵀ r / c²` under its own gate. Returns what
+    /// it could win at once.
     #[inline(never)]
     pub(super) fn form<H: Readout<S>>(
         &mut self,
@@ -183,35 +184,26 @@ impl<S: Sensing> Single<'_, S> {
         origin: Origin,
     ) -> Result<f32, S::Source> {
         let Forming { scales, neuron: i, .. } = of;
-        let (d, m, rows) = (scales.len(), fit.sensing.blocks(), fit.rows());
+        let (m, rows) = (fit.sensing.blocks(), fit.rows());
         let Self { entries, dense, z, .. } = self;
         match origin {
-            Origin::Atom(number) => {
-                let (j, sign) = atom(number);
-                let c = scales.get(j).copied().unwrap_or(0.0);
-                entries.unit((i * d + j) as u32, if c > 0.0 { sign / c } else { 0.0 });
-            }
+            Origin::Atom(number) => entries.atom(number, i, scales),
             Origin::Random(seed) | Origin::Output(seed, _) => {
                 // A random direction across the mean of the rows, so that it splits them in halves.
-                let open = Gates::of(Weights::empty(d, m), Signs::Positive, Empty::Open, 0, 0);
                 let ones = row_head::<S>(z, rows)?;
                 fit.sensing.machine().fill(ones, 1.0);
-                fit.correlate(open, i, Some(ones), dense)?;
+                fit.correlate(fit.open(), i, Some(ones), dense)?;
                 entries.across(dense, scales, i, seed);
-                let gates = fit.gates(entries.view(d, m));
-                fit.correlate(gates, i, None, dense)?;
+                fit.correlate(fit.gates(entries.view(m)), i, None, dense)?;
                 entries.climb(dense, of);
             }
         }
         for _ in 0..FORM_STEPS {
-            let gates = fit.gates(entries.view(d, m));
-            fit.correlate(gates, i, None, dense)?;
+            fit.correlate(fit.gates(entries.view(m)), i, None, dense)?;
             entries.climb(dense, of);
         }
-        let z = row_head::<S>(z, rows)?;
-        let w = entries.view(d, m);
-        let gates = fit.gates(w);
-        fit.image(gates, w.block(i), z)?;
+        let (z, w) = (row_head::<S>(z, rows)?, entries.view(m));
+        fit.image(fit.gates(w), w.block(i), z)?;
         Ok(gain(fit.along(z)?))
     }
 
@@ -219,27 +211,25 @@ impl<S: Sensing> Single<'_, S> {
     pub(super) fn atom_gain<H: Readout<S>>(
         &mut self,
         fit: &mut Fit<'_, S, H>,
-        d: usize,
         number: u32,
         i: usize,
     ) -> Result<f32, S::Source> {
-        let (m, rows) = (fit.sensing.blocks(), fit.rows());
+        let (d, m, rows) = (self.dense.len(), fit.sensing.blocks(), fit.rows());
         let (j, sign) = atom(number);
         let (index, value) = ([(i * d + j) as u32], [sign]);
         let w = Weights::new(d, m, &index, &value).unwrap_or(Weights::empty(d, m));
         let z = row_head::<S>(&mut *self.z, rows)?;
-        let (gates, before) = (fit.gates(w), fit.rows_read);
-        fit.image(gates, w.block(i), z)?;
+        let before = fit.rows_read;
+        fit.image(fit.gates(w), w.block(i), z)?;
         // One column of d.
         fit.rows_read = before.saturating_add((rows / d.max(1)) as u64);
         Ok(gain(fit.along(z)?))
     }
 
-    /// Forms δ, of at most so many weights, such that `w/2 ± δ` are the halves of `block`; returns
-    /// what the split could win at once. The direction is found by truncated power iterations on
-    /// `Σ v r (1 - |z|/b)₊ x xᵀ`, the curvature of the loss at the hinge, where alone two halves
-    /// differ from their sum; b is a fraction of rms(z). Then the best length of a few. `r` is
-    /// `along`, or the residual where there is none.
+    /// Forms δ such that `w/2 ± δ` are the halves of `block`; returns what the split could win at
+    /// once. The direction is found by truncated power iterations on `Σ v r (1 - |z|/b)₊ x xᵀ`, the
+    /// curvature of the loss at the hinge, where alone two halves differ from their sum; b is a
+    /// fraction of rms(z). `r` is `along`, or the residual where there is none.
     #[inline(never)]
     pub(super) fn split<H: Readout<S>>(
         &mut self,
@@ -250,9 +240,8 @@ impl<S: Sensing> Single<'_, S> {
         along: Option<&Rows<S>>,
     ) -> Result<f32, S::Source> {
         let Forming { scales, neuron: i, .. } = of;
-        let (d, m, rows) = (scales.len(), fit.sensing.blocks(), fit.rows());
-        let v = fit.signs.sign(i);
-        let open = Gates::of(Weights::empty(d, m), Signs::Positive, Empty::Open, 0, 0);
+        let (m, rows) = (fit.sensing.blocks(), fit.rows());
+        let (v, open, count) = (fit.signs.sign(i), fit.open(), fit.entries());
         let Self { entries, dense, z, t } = self;
         let (z, t) = (row_head::<S>(z, rows)?, row_head::<S>(t, rows)?);
         fit.image(open, block, z)?;
@@ -268,21 +257,24 @@ impl<S: Sensing> Single<'_, S> {
         }
         for _ in 0..=SPLIT_STEPS {
             entries.climb(dense, of);
-            fit.image(open, entries.view(d, m).block(i), t)?;
+            fit.image(open, entries.view(m).block(i), t)?;
             // Unit activation, so that the numbers stay in range.
             let length = sqrt(fit.norm2(t)? / all);
             if !(length > 0.0) {
                 return Ok(0.0);
             }
             entries.scale(1.0 / length);
-            fit.near_hinge(t, z, along, Hinge { sign: v, band, length });
+            let r = along.unwrap_or(cut::<S>(&*fit.residual, count));
+            fit.sensing.machine().near_hinge(t, z, r, Hinge { sign: v, band, length });
             fit.correlate(open, i, Some(t), dense)?;
         }
         // The direction's own activation again, then the best length.
-        fit.image(open, entries.view(d, m).block(i), t)?;
+        fit.image(open, entries.view(m).block(i), t)?;
         let (mut best, mut length) = (0.0, 0.0);
         for part in SPLIT_LENGTHS {
-            let gain = gain(fit.halves(along, z, t, v, part * size)?);
+            let r = along.unwrap_or(cut::<S>(&*fit.residual, count));
+            let halves = fit.sensing.machine().halves(r, z, t, v, part * size);
+            let gain = gain(fit.sum_along(halves)?);
             if gain > best {
                 (best, length) = (gain, part * size);
             }

@@ -19,7 +19,7 @@ pub struct Params {
     /// New neurons from random gates in each list of candidates, for either sign.
     pub random_births: u32,
     /// Restarts before a search ends.
-    pub kicks: u32,
+    pub perturbations: u32,
     /// Outer steps before the run ends; those that bring it to s weights come on top.
     pub steps: u32,
     /// Levenberg-Marquardt steps on all rows at the end.
@@ -55,7 +55,7 @@ impl Params {
         rows: 0,
         exact: 3e-11,
         random_births: 6,
-        kicks: 40,
+        perturbations: 40,
         steps: 4000,
         final_steps: 4,
         polish: 10,

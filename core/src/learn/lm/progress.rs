@@ -27,7 +27,7 @@ pub struct Progress<'a> {
     /// Moves taken.
     pub moves: u32,
     /// Restarts.
-    pub kicks: u32,
+    pub perturbations: u32,
     /// Rows that all operations go through together; a product counts where an operator has
     /// prepared for it and reads nothing, too.
     pub rows_read: u64,

@@ -38,7 +38,9 @@ pub(super) struct Search<'a, S: Sensing, H, F> {
     pub(super) result: Sides<'a>,
     pub(super) params: Params,
     pub(super) state: State,
-    pub(super) log: Log<F>,
+    pub(super) observe: F,
+    /// Whether the operator has ended the run, which it does once.
+    pub(super) cut_off: bool,
 }
 
 /// Mean squared errors that the observer is told.
@@ -52,14 +54,6 @@ pub(super) struct Losses {
     pub(super) result: f32,
 }
 
-/// Counts, and tells the observer.
-pub(super) struct Log<F> {
-    pub(super) observe: F,
-    pub(super) info: Info,
-    /// Whether the operator has ended the run, which it does once.
-    pub(super) cut_off: bool,
-}
-
 impl State {
     /// What the observer is told of a network at hand with the loss `now`.
     pub(super) fn losses(&self, now: f32) -> Losses {
@@ -67,49 +61,30 @@ impl State {
     }
 }
 
-impl<F: FnMut(&Progress<'_>) -> bool> Log<F> {
-    /// Tells the observer, once per outer step.
-    pub(super) fn step<'a, S: Sensing, H: Readout<S>>(
-        &mut self,
-        phase: Phase,
-        model: &Model<'a, S, H>,
-        losses: Losses,
-    ) where
-        Model<'a, S, H>: Moves<S>,
-    {
-        self.info.steps = self.info.steps.saturating_add(1);
-        self.tell(phase, model, losses, None);
-    }
-
-    /// Tells the observer. Once the run was ended there is no checkpoint any more, and what the
-    /// observer says changes nothing.
-    #[inline(never)]
-    fn tell<'a, S: Sensing, H: Readout<S>>(
-        &mut self,
-        phase: Phase,
-        model: &Model<'a, S, H>,
-        losses: Losses,
-        checkpoint: Option<Checkpoint<'_>>,
-    ) where
-        Model<'a, S, H>: Moves<S>,
-    {
-        if self.info.stopped && checkpoint.is_some() {
-            return;
-        }
-        let progress = Progress {
-            phase,
-            step: self.info.steps,
-            loss: model.fit.in_labels(losses.now),
-            best: model.fit.in_labels(losses.result),
-            search_best: model.fit.in_labels(losses.search.min(losses.now)),
-            support: model.view().nnz(),
-            live: model.live(),
-            moves: self.info.moves,
-            kicks: self.info.kicks,
-            rows_read: model.fit.rows_read,
-            checkpoint,
-        };
-        self.info.stopped |= !(self.observe)(&progress);
+/// What the observer is told. Outer steps are counted by the caller.
+#[inline(never)]
+fn progress<'p, 'a, S: Sensing, H: Readout<S>>(
+    phase: Phase,
+    model: &Model<'a, S, H>,
+    losses: Losses,
+    checkpoint: Option<Checkpoint<'p>>,
+) -> Progress<'p>
+where
+    Model<'a, S, H>: Moves<S>,
+{
+    let (fit, info) = (&model.fit, &model.task.info);
+    Progress {
+        phase,
+        step: info.steps,
+        loss: fit.in_labels(losses.now),
+        best: fit.in_labels(losses.result),
+        search_best: fit.in_labels(losses.search.min(losses.now)),
+        support: model.view().nnz(),
+        live: model.live(),
+        moves: info.moves,
+        perturbations: info.perturbations,
+        rows_read: fit.rows_read,
+        checkpoint,
     }
 }
 
@@ -128,7 +103,8 @@ where
             Start::Network(network) => {
                 self.restore(&Checkpoint::starting(network, rows))?;
                 self.trial.store(network)?;
-                self.model.fit.rescale(self.trial.last_values());
+                let scale = self.model.fit.scale;
+                self.trial.last_values().iter_mut().for_each(|w| *w *= scale);
                 self.model.load(self.trial.view())?;
             }
             Start::Zero => {
@@ -144,7 +120,7 @@ where
             self.tell_checkpoint();
             self.hurry();
             self.state.stage = match self.advance() {
-                Err(Error::Stopped) if !self.log.cut_off => self.cut_off()?,
+                Err(Error::Stopped) if !self.cut_off => self.end_early()?,
                 next => next?,
             };
         }
@@ -154,15 +130,17 @@ where
     /// One stage; the next one.
     fn advance(&mut self) -> Result<Stage, S::Source> {
         // Results are judged without a cover.
-        let searches =
-            matches!(self.state.stage, Stage::Descend | Stage::Fall | Stage::Moves | Stage::Kick);
+        let searches = matches!(
+            self.state.stage,
+            Stage::Descend | Stage::Fall | Stage::Moves | Stage::Perturb
+        );
         self.model.fit.cover.switch(searches);
         let loss = self.model.loss()?;
         match self.state.stage {
             Stage::Descend => self.begin(loss),
             Stage::Fall => self.fall(loss),
             Stage::Moves => self.moves(loss),
-            Stage::Kick => self.restart(),
+            Stage::Perturb => self.restart(),
             Stage::AllRows => self.all_rows(loss),
             Stage::Support => self.improve_support(loss),
             Stage::Plain => self.plain(),
@@ -173,16 +151,16 @@ where
 
     /// The operator was asked to end within a stage. The networks that are stored are whole, so the
     /// run ends as one that the observer has ended: with the best of them.
-    fn cut_off(&mut self) -> Result<Stage, S::Source> {
-        (self.log.info.stopped, self.log.cut_off) = (true, true);
+    fn end_early(&mut self) -> Result<Stage, S::Source> {
+        (self.model.task.info.stopped, self.cut_off) = (true, true);
         match self.state.stage {
-            Stage::Descend | Stage::Fall | Stage::Moves | Stage::Kick => {
+            Stage::Descend | Stage::Fall | Stage::Moves | Stage::Perturb => {
                 self.select(self.state.rows as usize)?;
                 // Before there is a best network, that at hand is the first one.
                 if self.best.nnz() == 0 {
                     self.best.store(self.model.view())?;
                 }
-                Ok(Stage::Kick)
+                Ok(Stage::Perturb)
             }
             Stage::AllRows
             | Stage::Support
@@ -195,25 +173,25 @@ where
 
     /// Once the run was ended, what is left to do takes few steps of few products.
     pub(super) fn hurry(&mut self) {
-        let hurried = self.log.info.stopped;
-        self.model.task.hurried = hurried;
-        if hurried {
-            self.model.fit.solver.hurry();
+        self.model.task.hurried = self.model.task.info.stopped;
+        if self.model.task.hurried {
+            self.model.solver.hurry();
         }
     }
 
-    /// Shows the observer all that this run is now.
+    /// Tells the observer of an outer step, and counts it.
+    pub(super) fn step(&mut self, phase: Phase, losses: Losses) {
+        step(&mut self.observe, phase, &mut self.model, losses);
+    }
+
+    /// Shows the observer all that this run is now, unless it was ended.
     fn tell_checkpoint(&mut self) {
-        let Self { model, best, result, state, log, .. } = self;
-        state.lambda = model.fit.solver.lambda();
-        let task = &model.task;
-        state.info = Info {
-            flips: task.flips,
-            merges: task.merges,
-            folds: task.folds,
-            rows_read: model.fit.rows_read,
-            ..log.info
-        };
+        let Self { model, best, result, state, observe, .. } = self;
+        if model.task.info.stopped {
+            return;
+        }
+        state.lambda = model.solver.lambda;
+        state.info = Info { rows_read: model.fit.rows_read, ..model.task.info };
         let checkpoint = Checkpoint {
             state: *state,
             net: model.view(),
@@ -224,11 +202,13 @@ where
             Stage::Descend => Phase::Descend,
             Stage::Fall => state.falling(),
             Stage::Moves => Phase::Move,
-            Stage::Kick => Phase::Kick,
+            Stage::Perturb => Phase::Perturb,
             Stage::AllRows | Stage::Support | Stage::Refit => Phase::AllRows,
             Stage::Plain | Stage::Polish | Stage::End => Phase::Polish,
         };
-        log.tell(phase, model, state.losses(state.best_loss), Some(checkpoint));
+        let losses = state.losses(state.best_loss);
+        let goes_on = observe(&progress(phase, model, losses, Some(checkpoint)));
+        model.task.info.stopped = !goes_on;
     }
 
     /// Becomes what `checkpoint` holds.
@@ -242,21 +222,18 @@ where
         self.result.store(checkpoint.result)?;
         self.state = checkpoint.state;
         let State { rows, lambda, info, .. } = checkpoint.state;
-        error::range("rows of the checkpoint", rows as usize, 1, self.model.fit.all_rows())?;
+        error::range("rows of the checkpoint", rows as usize, 1, self.model.fit.train)?;
         self.take_up(rows as usize)?;
-        let fit = &mut self.model.fit;
-        fit.solver.set_lambda(lambda);
-        fit.rows_read = info.rows_read;
-        let task = &mut self.model.task;
-        (task.flips, task.merges, task.folds) = (info.flips, info.merges, info.folds);
-        self.log.info = Info { stopped: false, ..info };
+        let Model { fit, solver, task, .. } = &mut self.model;
+        (solver.lambda, fit.rows_read) = (lambda, info.rows_read);
+        task.info = Info { stopped: false, ..info };
         Ok(())
     }
 
     /// Fits the first `rows` rows from now on.
     pub(super) fn select(&mut self, rows: usize) -> Result<(), S::Source> {
         self.model.fit.select(rows)?;
-        self.model.task.goal = self.params.exact * self.model.fit.power();
+        self.model.task.goal = self.params.exact * self.model.fit.power;
         self.state.rows = rows as u32;
         Ok(())
     }
@@ -264,16 +241,16 @@ where
     /// Fits the first `rows` rows from now on, with the scales of the inputs there.
     pub(super) fn take_up(&mut self, rows: usize) -> Result<(), S::Source> {
         self.select(rows)?;
-        self.model.measure()
+        self.model.columns.measure(&mut self.model.fit)
     }
 
     /// Fits so many times more rows from now on.
     pub(super) fn widen(&mut self, rows: usize) -> Result<(), S::Source> {
-        self.take_up(rows.saturating_mul(MORE_ROWS).min(self.model.fit.all_rows()))
+        self.take_up(rows.saturating_mul(MORE_ROWS).min(self.model.fit.train))
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.log.info.stopped || self.log.info.steps >= self.params.steps
+        self.model.task.info.stopped || self.model.task.info.steps >= self.params.steps
     }
 
     pub(super) fn is_exact(&self, loss: f32) -> bool {
@@ -284,7 +261,7 @@ where
     #[inline(never)]
     pub(super) fn outer(&mut self, loss: f32, size: usize, phase: Phase) -> Result<f32, S::Source> {
         let loss = self.model.outer(loss, size)?;
-        self.log.step(phase, &self.model, self.state.losses(loss));
+        self.step(phase, self.state.losses(loss));
         Ok(loss)
     }
 
@@ -292,7 +269,7 @@ where
     pub(super) fn outer_at_s(&mut self, loss: f32, phase: Phase) -> Result<f32, S::Source> {
         let loss = self.model.outer(loss, self.model.task.nnz)?;
         let losses = self.state.losses(loss);
-        self.log.step(phase, &self.model, Losses { result: losses.result.min(loss), ..losses });
+        self.step(phase, Losses { result: losses.result.min(loss), ..losses });
         self.store_result(loss)?;
         Ok(loss)
     }
@@ -312,7 +289,7 @@ where
 
     /// One outer step, unless there is none to make: the loss, and whether another one is worth it.
     pub(super) fn down(&mut self, before: f32, phase: Phase) -> Result<(f32, bool), S::Source> {
-        if before <= FLOOR * self.model.fit.power() || self.is_done() {
+        if before <= FLOOR * self.model.fit.power || self.is_done() {
             return Ok((before, false));
         }
         let loss = self.outer(before, self.model.task.work_size(), phase)?;
@@ -363,7 +340,7 @@ where
 
     /// The losses of the network on all training rows, and on the validation rows.
     fn score(&mut self) -> Result<(f32, Option<f32>), S::Source> {
-        self.select(self.model.fit.all_rows())?;
+        self.select(self.model.fit.train)?;
         let loss = self.model.loss()?;
         Ok((loss, if self.params.validation > 0 { Some(self.validation_loss()?) } else { None }))
     }
@@ -373,8 +350,10 @@ where
         self.model.fit.cover.switch(false);
         self.result.compact();
         self.model.load(self.result.view())?;
-        let (loss, held) = error::insist(self, |run| run.log.info.stopped = true, Self::score)?;
-        self.model.fit.unscale(self.result.last_values());
+        let (loss, held) =
+            error::insist(self, |run| run.model.task.info.stopped = true, Self::score)?;
+        let scale = self.model.fit.scale;
+        self.result.last_values().iter_mut().for_each(|w| *w /= scale);
         self.result.compact();
         let result = self.result.view();
         for side in [result.w(), result.wt()] {
@@ -383,20 +362,31 @@ where
         // Below the normal floats weights lose what made the fit exact.
         let precise =
             [result.w(), result.wt()].iter().all(|side| side.value().iter().all(|w| w.is_normal()));
-        let (fit, task) = (&self.model.fit, &self.model.task);
+        let fit = &self.model.fit;
         Ok(Info {
             loss: fit.in_labels(loss),
-            relative: if loss > 0.0 { loss / fit.power() } else { 0.0 },
+            relative: if loss > 0.0 { loss / fit.power } else { 0.0 },
             exact: precise && self.is_exact(loss),
             held: held.map(|held| fit.in_labels(held)),
             early: self.state.early,
-            flips: task.flips,
-            merges: task.merges,
-            folds: task.folds,
             rows_read: fit.rows_read,
-            ..self.log.info
+            ..self.model.task.info
         })
     }
+}
+
+/// Tells the observer of an outer step, and counts it.
+pub(super) fn step<'a, S: Sensing, H: Readout<S>>(
+    observe: &mut impl FnMut(&Progress<'_>) -> bool,
+    phase: Phase,
+    model: &mut Model<'a, S, H>,
+    losses: Losses,
+) where
+    Model<'a, S, H>: Moves<S>,
+{
+    model.task.info.steps = model.task.info.steps.saturating_add(1);
+    let goes_on = observe(&progress(phase, model, losses, None));
+    model.task.info.stopped |= !goes_on;
 }
 
 #[cfg(test)]

@@ -1,14 +1,16 @@
 //! Searches for networks of one output whose output weights are signs.
 
 use super::candidate::Origin;
+use super::equations::Jacobian;
 use super::goal::OneOutput;
 use super::model::{Model, Moves, Support, cosine, square_in};
 use super::neuron::Forming;
 use super::sides::Sides;
+use super::solver::{Stepped, entries};
 use super::support::{add, threshold};
 use crate::base::error::{Error, Result};
 use crate::operator::machine::Machine;
-use crate::operator::sensing::{Sensing, head_mut, row_head};
+use crate::operator::sensing::{Sensing, row_head};
 
 /// A neuron is flipped where that leaves less than this fraction of the loss.
 pub(super) const FLIP: f32 = 0.999;
@@ -23,50 +25,53 @@ impl<S: Sensing> Support<S> for Model<'_, S, OneOutput> {
     }
 
     fn improve(&mut self, loss: f32, steps: u32, goal: f32) -> Result<f32, S::Source> {
-        let Self { fit, net, task, .. } = self;
-        net.edit_w(|w| fit.improve(w, loss, task.steps(steps), goal))
+        let Self { fit, solver, net, task, .. } = self;
+        solver.improve(loss, task.steps(steps), goal, |solver, loss| {
+            let w = net.view().w();
+            let mut jacobian = Jacobian { gates: fit.gates(w), fit: &mut *fit, w };
+            let Stepped { loss, values } = solver.step(&mut jacobian, loss)?;
+            net.set_values(values);
+            Ok(loss)
+        })
     }
 
     fn grow(&mut self, count: usize) -> Result<(), S::Source> {
-        let Self { fit, net, columns, .. } = self;
-        net.edit_w(|w| columns.grow(fit, w, count))
+        let Self { fit, solver, net, columns, .. } = self;
+        net.edit_w(|w| columns.grow(fit, solver, w, count))
     }
 
     fn threshold(&mut self, size: usize) -> Result<(), S::Source> {
         let free = self.first() * self.inputs();
-        self.fit.column_norms_of(self.net.view().w())?;
-        let vectors = self.fit.solver.free();
-        self.net
-            .edit_w(|w| threshold(w, vectors.diagonal, vectors.p, free, size))
-            .map_err(Error::widen)
+        let Self { fit, solver, net, .. } = self;
+        fit.column_norms_of(net.view().w(), solver.diagonal)?;
+        net.edit_w(|w| threshold(w, solver.diagonal, solver.p, free, size)).map_err(Error::widen)
     }
 
     /// Neurons that share a hinge and are active on the same rows add up. Of those that are active
     /// on opposite rows the weaker one is its own mirror image and a linear function,
     /// `relu(z) = z + relu(-z)`, so they merge where there is a linear term.
-    fn merge_two(&mut self, i: usize, j: usize, least: f32) -> Result<Option<usize>, S::Source> {
-        let (d, scales) = (self.inputs(), self.columns.scales());
+    fn merge_two(&mut self, i: usize, j: usize, least: f32) -> Result<bool, S::Source> {
+        let scales = self.columns.scales();
         let (a, b) = (self.net.view().w().block(i), self.net.view().w().block(j));
         let cosine = cosine(a, b, scales);
         let is_mirrored = (cosine > 0.0) != (self.fit.signs.sign(i) == self.fit.signs.sign(j));
         if !(cosine.abs() > least) || (is_mirrored && self.linear() == 0) {
-            return Ok(None);
+            return Ok(false);
         }
         let first_is_stronger = square_in(a, scales) >= square_in(b, scales);
         let (to, from) = if first_is_stronger { (i, j) } else { (j, i) };
-        self.single.entries.take(self.net.view().w().block(from), to, d);
+        self.single.entries.take(self.net.view().w().block(from), to);
         self.net.remove(from);
         self.add_single(if is_mirrored { -1.0 } else { 1.0 })?;
         if is_mirrored {
-            self.single.entries.shift(to, 0, d);
+            self.single.entries.shift(to, 0);
             self.add_single(1.0)?;
         }
-        Ok(Some(from))
+        Ok(true)
     }
 
     fn atom_gain(&mut self, number: u32, i: usize) -> Result<f32, S::Source> {
-        let d = self.inputs();
-        self.single.atom_gain(&mut self.fit, d, number, i)
+        self.single.atom_gain(&mut self.fit, number, i)
     }
 
     fn form(&mut self, origin: Origin, i: usize) -> Result<f32, S::Source> {
@@ -82,16 +87,16 @@ impl<S: Sensing> Support<S> for Model<'_, S, OneOutput> {
 
     /// As long as the residual asks for: the least-squares factor comes with the next steps.
     fn add_formed(&mut self, from: usize, to: usize) -> Result<(), S::Source> {
-        self.single.entries.shift(from, to, self.columns.scales().len());
+        self.single.entries.shift(from, to);
         self.add_single(1.0)
     }
 }
 
 impl<S: Sensing> Moves<S> for Model<'_, S, OneOutput> {
     fn start(&mut self, seed: u64) -> Result<(), S::Source> {
-        let Self { fit, net, columns, task, .. } = self;
+        let Self { fit, solver, net, columns, task, .. } = self;
         net.clear();
-        net.edit_w(|w| columns.start(fit, w, task.nnz, seed))?;
+        net.edit_w(|w| columns.start(fit, solver, w, task.nnz, seed))?;
         self.fit_scale()
     }
 
@@ -105,19 +110,11 @@ impl<S: Sensing> Moves<S> for Model<'_, S, OneOutput> {
         if self.first() == 0 {
             return Ok(());
         }
-        let (value, index) = self.fit.spare();
-        let mut count = 0;
-        {
-            let mut old = self.net.view().w().block(0).entries().map(|(j, _)| j).peekable();
-            let lacking = self.columns.scales().iter().enumerate();
-            let lacking = lacking.filter(|(j, c)| old.next_if_eq(j).is_none() && **c > 0.0);
-            for ((j, _), slot) in lacking.zip(&mut *index) {
-                *slot = j as u32;
-                count += 1;
-            }
-        }
-        let (value, index) = (head_mut(value, count)?, head_mut(index, count)?);
-        value.fill(0.0);
+        let mut old = self.net.view().w().block(0).entries().map(|(j, _)| j).peekable();
+        let scales = self.columns.scales.iter().enumerate();
+        let lacking = scales.filter(move |(j, c)| old.next_if_eq(j).is_none() && **c > 0.0);
+        let zeros = lacking.map(|(j, _)| (j as u32, 0.0));
+        let (index, value) = entries(self.solver.rhs, self.solver.delta, zeros);
         self.net.edit_w(|w| add(w, index, value))
     }
 
@@ -152,7 +149,7 @@ impl<S: Sensing> Moves<S> for Model<'_, S, OneOutput> {
         if flipped == 0 {
             return Ok(loss);
         }
-        self.task.flips = self.task.flips.saturating_add(flipped);
+        self.task.info.flips = self.task.info.flips.saturating_add(flipped);
         self.refit(2)
     }
 

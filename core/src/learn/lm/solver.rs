@@ -1,14 +1,10 @@
 //! Levenberg-Marquardt steps whose equations are solved by conjugate gradients, for any model.
 //!
 //! With the gates of the current weights a network is linear in small changes of its weights,
-//! `δ -> J δ`. One step solves `(JᵀJ + λ diag(JᵀJ)) δ = Jᵀ r` to a relative residual, matrix-free, and is
-//! accepted only if the loss of the true network falls; λ is the only length there is. Scaling by
-//! the diagonal (Marquardt 1963) makes the result independent of the scale of the columns.
+//! `δ -> J δ`. One step solves `(JᵀJ + λ diag(JᵀJ)) δ = Jᵀ r` to a relative residual, matrix-free.
 
 use crate::base::error::{self, Result};
 use crate::operator::sensing::head_mut;
-#[allow(unused_imports, reason = "documentation names it")]
-use crate::operator::solve::Solved;
 use crate::operator::solve::{self, Unknowns, conjugate_gradients};
 
 /// Damping at the start and after a move.
@@ -21,7 +17,7 @@ const LAMBDA_LEAST: f32 = 1e-6;
 const LAMBDA_RETRY: f32 = 1e-5;
 /// Attempts of one step.
 const ATTEMPTS: u32 = 7;
-/// Attempts of one step, and products of one attempt, once the run was ended.
+/// The same once the run was ended, and products of one attempt then.
 const HURRIED_ATTEMPTS: u32 = 2;
 const HURRIED_PRODUCTS: u32 = 8;
 /// Conjugate gradients end at this relative residual, in the norm of the preconditioner, if not
@@ -48,7 +44,7 @@ pub(super) trait Equations {
     /// `out = JᵀJ p`.
     fn multiply(&mut self, p: &[f32], out: &mut [f32]) -> Result<(), Self::Source>;
 
-    /// Solves with this matrix; what [`Solved::won`] says.
+    /// Solves with this matrix; `rhs · delta`.
     fn solve(
         &mut self,
         system: solve::Equations<'_>,
@@ -69,24 +65,17 @@ pub(super) trait Equations {
 pub(super) struct Stepped<'v> {
     /// The loss, not above that before.
     pub(super) loss: f32,
-    /// The weights it is of, where these are new.
-    pub(super) values: Option<&'v [f32]>,
+    /// The weights it is of; empty where they stay.
+    pub(super) values: &'v [f32],
 }
 
-/// The damping, and six vectors on the support.
-#[derive(Default)]
+/// The damping, and six vectors on the support, which are free outside of [`Solver::improve`].
 pub(super) struct Solver<'a> {
-    vectors: Vectors<'a>,
     /// Attempts of one step, and products of one attempt, at the most.
     attempts: u32,
     products: u32,
-    /// λ.
-    lambda: f32,
-}
-
-/// Six vectors on the support, the caller's. Outside of [`Solver::improve`] all are free.
-#[derive(Default)]
-pub(super) struct Vectors<'a> {
+    /// λ of the next step.
+    pub(super) lambda: f32,
     /// `Jᵀ r`.
     pub(super) rhs: &'a mut [f32],
     /// The residual of the equations.
@@ -101,36 +90,17 @@ pub(super) struct Vectors<'a> {
     pub(super) delta: &'a mut [f32],
 }
 
-impl<'a> Vectors<'a> {
-    pub(super) fn new([rhs, g, p, h, diagonal, delta]: [&'a mut [f32]; 6]) -> Self {
-        Self { rhs, g, p, h, diagonal, delta }
-    }
-
-    /// Two of them, free for others between two fits: one for numbers, one for indices.
-    pub(super) fn spare(&mut self) -> (&mut [f32], &mut [u32]) {
-        (&mut *self.p, bytemuck::cast_slice_mut(&mut *self.g))
-    }
-}
-
 impl<'a> Solver<'a> {
     /// Solves with at most `products` products an attempt.
-    pub(super) fn new(vectors: Vectors<'a>, products: u32) -> Self {
-        Self { vectors, attempts: ATTEMPTS, products, lambda: LAMBDA_START }
+    pub(super) fn new(vectors: [&'a mut [f32]; 6], products: u32) -> Self {
+        let [rhs, g, p, h, diagonal, delta] = vectors;
+        let (attempts, lambda) = (ATTEMPTS, LAMBDA_START);
+        Self { attempts, products, lambda, rhs, g, p, h, diagonal, delta }
     }
 
-    /// The vectors, free for others between two fits.
-    pub(super) fn free(&mut self) -> &mut Vectors<'a> {
-        &mut self.vectors
-    }
-
-    /// λ of the next step.
-    pub(super) fn lambda(&self) -> f32 {
-        self.lambda
-    }
-
-    /// Goes on with this λ.
-    pub(super) fn set_lambda(&mut self, lambda: f32) {
-        self.lambda = lambda;
+    /// The first `len` elements of two vectors, `p` and `g`: one for numbers, one for indices.
+    pub(super) fn spare<E>(&mut self, len: usize) -> Result<(&mut [f32], &mut [u32]), E> {
+        Ok((head_mut(self.p, len)?, head_mut(bytemuck::cast_slice_mut(self.g), len)?))
     }
 
     /// Makes few attempts of few products from now on.
@@ -177,10 +147,9 @@ impl<'a> Solver<'a> {
     ) -> Result<Stepped<'_>, E::Source> {
         let (s, terms) = (equations.values().len(), equations.terms());
         if s == 0 || !loss.is_finite() {
-            return Ok(Stepped { loss, values: None });
+            return Ok(Stepped { loss, values: &[] });
         }
-        let rhs = head_mut(&mut *self.vectors.rhs, s)?;
-        let diagonal = head_mut(&mut *self.vectors.diagonal, s)?;
+        let (rhs, diagonal) = (head_mut(self.rhs, s)?, head_mut(self.diagonal, s)?);
         equations.set_up(rhs, diagonal)?;
         error::finite("gradient", rhs)?;
         error::finite("squared column norms", diagonal)?;
@@ -190,22 +159,22 @@ impl<'a> Solver<'a> {
             if !(won > WORTHLESS * loss * terms as f32) {
                 break;
             }
-            let Vectors { h, delta, .. } = &mut self.vectors;
             // The vector h is free once the equations are solved: it holds the weights that are
             // tried.
-            let h = head_mut(h, s)?;
-            for (new, (old, delta)) in h.iter_mut().zip(equations.values().iter().zip(&**delta)) {
+            let h = head_mut(self.h, s)?;
+            for (new, (old, delta)) in h.iter_mut().zip(equations.values().iter().zip(&*self.delta))
+            {
                 *new = old + delta;
             }
             let trial = equations.try_out(h)?;
             if trial < loss {
                 self.lambda = (self.lambda / 5.0).max(LAMBDA_LEAST);
-                return Ok(Stepped { loss: trial, values: self.vectors.h.get(..s) });
+                return Ok(Stepped { loss: trial, values: self.h.get(..s).unwrap_or(&[]) });
             }
             self.lambda = 8.0 * self.lambda.max(LAMBDA_RETRY);
         }
         equations.restore()?;
-        Ok(Stepped { loss, values: None })
+        Ok(Stepped { loss, values: &[] })
     }
 
     /// `delta` from the equations of this step; returns `rhs · delta`, twice what the linear model
@@ -213,17 +182,32 @@ impl<'a> Solver<'a> {
     #[inline(never)]
     fn solve<E: Equations>(&mut self, equations: &mut E) -> Result<f32, E::Source> {
         let s = equations.values().len();
-        let Vectors { rhs, g, p, h, diagonal, delta } = &mut self.vectors;
+        let Self { rhs, g, p, h, diagonal, delta, lambda, products, .. } = self;
         let system = solve::Equations {
             rhs: head_mut(rhs, s)?,
             diagonal: head_mut(diagonal, s)?,
-            lambda: self.lambda,
+            lambda: *lambda,
             tolerance: TOLERANCE,
-            products: self.products,
+            products: *products,
         };
         let [delta, g, p, h] = [delta, g, p, h].map(|v| head_mut::<_, E::Source>(v, s));
         equations.solve(system, Unknowns { delta: delta?, g: g?, p: p?, h: h? })
     }
+}
+
+/// These entries, (flat index, value), in two vectors, as far as there is room.
+pub(super) fn entries<'v>(
+    index: &'v mut [f32],
+    value: &'v mut [f32],
+    of: impl Iterator<Item = (u32, f32)>,
+) -> (&'v [u32], &'v [f32]) {
+    let index: &mut [u32] = bytemuck::cast_slice_mut(index);
+    let mut len = 0;
+    for ((index, value), entry) in index.iter_mut().zip(&mut *value).zip(of) {
+        (*index, *value) = entry;
+        len += 1;
+    }
+    (index.get(..len).unwrap_or(&[]), value.get(..len).unwrap_or(&[]))
 }
 
 #[cfg(test)]

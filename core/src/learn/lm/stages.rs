@@ -4,7 +4,7 @@
 use super::checkpoint::Stage;
 use super::fit::Readout;
 use super::model::{Model, Moves, Support};
-use super::search::{Losses, MORE_ROWS, Search};
+use super::search::{Losses, MORE_ROWS, Search, step};
 use super::{Phase, Progress};
 use crate::base::error::Result;
 use crate::base::rng::{Rng, seed_of, stream};
@@ -12,8 +12,8 @@ use crate::operator::sensing::Sensing;
 
 /// A restart empties one in so many neurons, and as many again for every so many restarts without
 /// progress; one stays.
-const KICK: usize = 5;
-/// See [`KICK`].
+const PERTURBED: usize = 5;
+/// See [`PERTURBED`].
 const PATIENT_RESTARTS: usize = 3;
 /// Before the way down to s weights neurons with a cosine above this are merged, where that does
 /// not raise the loss.
@@ -42,7 +42,7 @@ where
 {
     /// [`Stage::Descend`].
     pub(super) fn begin(&mut self, loss: f32) -> Result<Stage, S::Source> {
-        (self.state.best_loss, self.state.result_loss, self.state.kicks) =
+        (self.state.best_loss, self.state.result_loss, self.state.perturbations) =
             (f32::INFINITY, f32::INFINITY, 0);
         (self.state.mark, self.state.idle, self.state.stale) = (f32::INFINITY, 0, 0);
         self.model.relax()?;
@@ -63,23 +63,23 @@ where
         if !self.is_exact(loss) && !self.is_done() {
             match self.try_moves(loss)? {
                 Some(better) => loss = better,
-                None => return Ok(Stage::Kick),
+                None => return Ok(Stage::Perturb),
             }
             if !self.is_exact(loss) {
                 return Ok(Stage::Moves);
             }
         }
         if !self.is_exact(loss) {
-            return Ok(Stage::Kick);
+            return Ok(Stage::Perturb);
         }
         let loss = self.finish(loss)?;
-        Ok(if self.is_exact(loss) { self.take_result()? } else { Stage::Kick })
+        Ok(if self.is_exact(loss) { self.take_result()? } else { Stage::Perturb })
     }
 
     /// Whether all rows say otherwise than those that are fitted: these are too few then, and the
     /// search continues with more of them.
     fn refute(&mut self) -> Result<bool, S::Source> {
-        let (rows, all) = (self.state.rows as usize, self.model.fit.all_rows());
+        let (rows, all) = (self.state.rows as usize, self.model.fit.train);
         if rows >= all {
             return Ok(false);
         }
@@ -102,12 +102,12 @@ where
             self.state.idle = self.state.idle.saturating_add(1);
         }
         let patience = patient(self.params.patience, self.widenings());
-        self.state.best_loss > POOR * self.model.fit.power() && self.state.idle >= patience
+        self.state.best_loss > POOR * self.model.fit.power && self.state.idle >= patience
     }
 
     /// How many times the search has continued with more rows.
     fn widenings(&self) -> u32 {
-        let samples = self.model.fit.all_rows();
+        let samples = self.model.fit.train;
         let first = self.params.search_rows(self.model.task.nnz, samples);
         let (mut rows, mut widenings) = (first, 0);
         while rows < self.state.rows as usize && rows > 0 {
@@ -134,7 +134,7 @@ where
         Ok(patience > 0 && self.state.stale >= patience)
     }
 
-    /// [`Stage::Kick`]: back to the best network without a fifth of its neurons; the end of the
+    /// [`Stage::Perturb`]: back to the best network without a fifth of its neurons; the end of the
     /// search where there were enough restarts, and more rows where these are too few or restarts
     /// on them lead nowhere.
     pub(super) fn restart(&mut self) -> Result<Stage, S::Source> {
@@ -142,24 +142,27 @@ where
         if !self.is_done() && self.refute()? {
             return Ok(Stage::Descend);
         }
-        let (idle, rows, all) =
-            (self.is_idle(), self.state.rows as usize, self.model.fit.all_rows());
+        let (idle, rows, all) = (self.is_idle(), self.state.rows as usize, self.model.fit.train);
         self.state.early = !self.is_done() && self.is_stale()?;
         if idle && !self.state.early && !self.is_done() && rows < all {
             self.widen(rows)?;
             return Ok(Stage::Descend);
         }
-        if idle || self.state.early || self.is_done() || self.state.kicks >= self.params.kicks {
+        if idle
+            || self.state.early
+            || self.is_done()
+            || self.state.perturbations >= self.params.perturbations
+        {
             let loss = self.model.loss()?;
             self.finish(loss)?;
             return self.take_result();
         }
-        self.state.kicks = self.state.kicks.saturating_add(1);
-        self.log.info.kicks = self.log.info.kicks.saturating_add(1);
+        self.state.perturbations = self.state.perturbations.saturating_add(1);
+        self.model.task.info.perturbations = self.model.task.info.perturbations.saturating_add(1);
         self.drop_neurons();
         // Without new neurons an empty network stays empty.
         if self.model.live() == 0 && self.model.task.tight {
-            self.model.start(seed_of(self.params.seed, stream::TRIAL, self.state.kicks))?;
+            self.model.start(seed_of(self.params.seed, stream::TRIAL, self.state.perturbations))?;
         }
         self.model.refit(2)?;
         Ok(Stage::Fall)
@@ -167,7 +170,8 @@ where
 
     /// Empties neurons that the seed and the number of the restart say, as many as [`emptied`].
     fn drop_neurons(&mut self) {
-        let mut rng = Rng::new(self.params.seed, stream::RESTART + u64::from(self.state.kicks));
+        let mut rng =
+            Rng::new(self.params.seed, stream::RESTART + u64::from(self.state.perturbations));
         for _ in 0..emptied(self.model.live(), self.state.idle) {
             let nth = rng.below(self.model.live() as u32) as usize;
             self.model.nth_live(nth).into_iter().for_each(|i| self.model.remove(i));
@@ -189,9 +193,9 @@ where
         self.hurry();
         // Mirror images take more weights than there will be.
         let before = if self.is_exact(before) { self.unmirror(before)? } else { before };
-        let ended = self.log.info.stopped;
+        let ended = self.model.task.info.stopped;
         let mut loss = self.thin(before)?;
-        if !ended && self.log.info.stopped && loss > SPOILT * before {
+        if !ended && self.model.task.info.stopped && loss > SPOILT * before {
             loss = self.thin_again(loss)?;
         }
         let Self { model, base, trial, .. } = self;
@@ -206,10 +210,10 @@ where
 
     /// Down to s weights; the observer sees it.
     fn thin(&mut self, loss: f32) -> Result<f32, S::Source> {
-        let Self { model, log, state, .. } = self;
+        let Self { model, observe, state, .. } = self;
         model.thin(loss, |model, loss| {
-            log.step(Phase::Finish, model, state.losses(loss));
-            !log.info.stopped
+            step(observe, Phase::Finish, model, state.losses(loss));
+            !model.task.info.stopped
         })
     }
 
@@ -231,14 +235,14 @@ where
     /// [`Stage::AllRows`].
     pub(super) fn all_rows(&mut self, loss: f32) -> Result<Stage, S::Source> {
         let (all, rows, claimed) =
-            (self.model.fit.all_rows(), self.state.rows as usize, self.is_exact(loss));
+            (self.model.fit.train, self.state.rows as usize, self.is_exact(loss));
         self.take_up(all)?;
         let loss = self.model.loss()?;
         let loss = self.model.improve(loss, self.params.final_steps, 0.0)?;
         self.state.result_loss = f32::INFINITY;
         self.store_result(loss)?;
         let losses = Losses { search: loss, ..self.state.losses(loss) };
-        self.log.step(Phase::AllRows, &self.model, losses);
+        self.step(Phase::AllRows, losses);
         if self.is_exact(loss) || self.is_done() || rows == all {
             return Ok(Stage::Polish);
         }
@@ -252,7 +256,7 @@ where
     /// [`Stage::Refit`]: steps on all rows as long as each wins enough, on the support that is
     /// there.
     pub(super) fn refit(&mut self) -> Result<Stage, S::Source> {
-        self.take_up(self.model.fit.all_rows())?;
+        self.take_up(self.model.fit.train)?;
         let mut loss = self.model.loss()?;
         self.store_result(loss)?;
         for _ in 0..self.params.final_steps {
@@ -260,8 +264,8 @@ where
             loss = self.model.improve(loss, 1, 0.0)?;
             self.store_result(loss)?;
             let losses = Losses { search: loss, ..self.state.losses(loss) };
-            self.log.step(Phase::AllRows, &self.model, losses);
-            if self.log.info.stopped || !(loss < WORTH * before) {
+            self.step(Phase::AllRows, losses);
+            if self.model.task.info.stopped || !(loss < WORTH * before) {
                 break;
             }
         }
@@ -290,7 +294,7 @@ where
         // In a hurry weights may have gone that a fit needs: one outer step brings them back, and
         // what falls fast continues.
         let mut before = f32::INFINITY;
-        for _ in 0..if self.log.info.stopped { self.params.polish } else { 0 } {
+        for _ in 0..if self.model.task.info.stopped { self.params.polish } else { 0 } {
             if self.is_exact(loss) || !(loss < HALF * before) {
                 break;
             }
@@ -343,8 +347,8 @@ where
 /// Neurons that a restart empties of so many after so many restarts without progress: a fifth, two
 /// fifths from [`PATIENT_RESTARTS`] on, and so on up to four, rounded down, but at least one.
 fn emptied(live: usize, idle: u32) -> usize {
-    let strength = (1 + idle as usize / PATIENT_RESTARTS).min(KICK - 1);
-    (live.saturating_mul(strength) / KICK).max(1)
+    let strength = (1 + idle as usize / PATIENT_RESTARTS).min(PERTURBED - 1);
+    (live.saturating_mul(strength) / PERTURBED).max(1)
 }
 
 /// Restarts without progress after which a search ends, once it has continued with more rows so

@@ -1,16 +1,16 @@
 //! Which weights exist: the start, growth by the streamed gradient, exact thresholding.
 //!
 //! Both measures are free of the columns' scale: a gradient counts as `|g| / c`, `c_j = rms(x_j)`,
-//! what its weight could win, and a weight as `|w| |column|`, what it contributes on the rows where
-//! its neuron is active: the loss that its removal alone would bring is the square of that (Y. Le
-//! Cun et al., Optimal brain damage, 1989). Without the gates a neuron that is active on a handful
-//! of rows would keep weights that others need.
+//! what its weight could win, and a weight as `|w| |column|` on the rows where its neuron is
+//! active, the root of the loss that its removal alone would bring (Y. Le Cun et al., Optimal brain
+//! damage, 1989).
 
-use super::fit::{Fit, Readout};
+use super::fit::{Fit, Readout, cut};
+use super::solver::Solver;
 use crate::base::error::{self, Error, Result};
 use crate::base::math::sqrt;
 use crate::base::rng::{Rng, stream};
-use crate::network::gates::{Empty, Gates};
+use crate::network::gates::Gates;
 use crate::network::score::{Growth, Panel, Score};
 use crate::network::top::Top;
 use crate::network::weights::{Editable, Weights};
@@ -32,25 +32,15 @@ const COMPARED: usize = 8;
 
 /// The scales of the columns, and a gradient panel to select with.
 pub(super) struct Columns<'a> {
-    /// `c_j`, d; 0 for a column that vanishes or is a multiple of an earlier one.
-    scales: &'a mut [f32],
-    panel: &'a mut [f32],
+    /// `c_j`, d; 0 for a column that vanishes or is a multiple of an earlier one. Unknown until
+    /// [`Self::measure`].
+    pub(super) scales: &'a mut [f32],
+    pub(super) panel: &'a mut [f32],
 }
 
-impl<'a> Columns<'a> {
-    /// Scales are unknown until [`Self::measure`].
-    pub(super) fn new(scales: &'a mut [f32], panel: &'a mut [f32]) -> Self {
-        Self { scales, panel }
-    }
-
-    /// `c_j` of every column.
+impl Columns<'_> {
     pub(super) fn scales(&self) -> &[f32] {
         self.scales
-    }
-
-    /// `c_j` of every column, and the panel.
-    pub(super) fn parts(&mut self) -> (&[f32], &mut [f32]) {
-        (self.scales, self.panel)
     }
 
     /// Takes the scales from the rows that are selected.
@@ -70,12 +60,9 @@ impl<'a> Columns<'a> {
         self.drop_repeated(fit)
     }
 
-    /// Sets the scale of a column that is a multiple of an earlier one to 0: the earlier one stands
-    /// for both. Otherwise a weight would be spread over such columns at will, and take more of s
-    /// than it needs. The residual is lost.
-    ///
-    /// Columns that may be one are found by their products with one random vector, and then
-    /// compared in full.
+    /// Sets the scale of a column that is a multiple of an earlier one to 0, so that no weight is
+    /// spread over both. Such columns are found by their products with one random vector, and then
+    /// compared in full. The residual is lost.
     #[inline(never)]
     fn drop_repeated<S: Sensing, H: Readout<S>>(
         &mut self,
@@ -105,9 +92,8 @@ impl<'a> Columns<'a> {
                 let out = row_head::<S>(fit.residual, rows)?;
                 fit.sensing.machine().fill(out, 0.0);
                 fit.sensing.apply(open, both.block(0), out)?;
-                let mut left = [fit.sensing.machine().dot(out, out)];
-                fit.sensing.sum(&mut left)?;
-                let [left] = left;
+                let left = fit.sensing.machine().dot(out, out);
+                let [left] = fit.sum([left])?;
                 fit.read();
                 if left <= REPEATED * fit.batch_rows() {
                     *c = 0.0;
@@ -123,14 +109,13 @@ impl<'a> Columns<'a> {
     pub(super) fn start<S: Sensing, H: Readout<S>>(
         &mut self,
         fit: &mut Fit<'_, S, H>,
+        solver: &mut Solver<'_>,
         net: &mut Editable<'_>,
         count: usize,
         seed: u64,
     ) -> Result<(), S::Source> {
         fit.loss(net.view())?;
-        let picked = self.pick(fit, Gates::seeded(seed), net, count)?;
-        let (value, index) = fit.spare();
-        let (value, index) = (head_mut(value, picked)?, head_mut(index, picked)?);
+        let (index, value) = self.pick(fit, solver, Gates::seeded(seed), net, count)?;
         let d = self.scales.len().max(1);
         for (v, &j) in value.iter_mut().zip(&*index) {
             *v /= self.scales.get(j as usize % d).copied().unwrap_or(1.0);
@@ -143,37 +128,36 @@ impl<'a> Columns<'a> {
     pub(super) fn grow<S: Sensing, H: Readout<S>>(
         &mut self,
         fit: &mut Fit<'_, S, H>,
+        solver: &mut Solver<'_>,
         net: &mut Editable<'_>,
         count: usize,
     ) -> Result<(), S::Source> {
         let count = count.min(net.room() - net.nnz());
-        let gates = Gates::of(net.view(), fit.signs, Empty::Freeze, 0, 0);
-        let picked = self.pick(fit, gates, net, count)?;
-        let (value, index) = fit.spare();
-        let (value, index) = (head_mut(value, picked)?, head_mut(index, picked)?);
+        let gates = fit.gates(net.view());
+        let (index, value) = self.pick(fit, solver, gates, net, count)?;
         value.fill(0.0);
         add(net, index, value)
     }
 
-    /// The `count` largest `g / c` off the support, in the spare vectors of `fit`; how many there
-    /// are.
+    /// The `count` largest `g / c` off the support, in the order of their indices.
     #[inline(never)]
-    fn pick<S: Sensing, H: Readout<S>>(
+    fn pick<'v, S: Sensing, H: Readout<S>>(
         &mut self,
         fit: &mut Fit<'_, S, H>,
+        solver: &'v mut Solver<'_>,
         gates: Gates<'_>,
         net: &Editable<'_>,
         count: usize,
-    ) -> Result<usize, S::Source> {
-        let (d, rows) = (self.scales.len().max(1), fit.batch_rows());
-        let open = fit.open();
-        let (sensing, (residual, cover), value, index) = fit.parts();
-        let mut top = Top::new(head_mut(index, count)?, head_mut(value, count)?);
-        let score = Growth { scales: self.scales, rows };
-        panels(sensing, self.panel, d, |sensing, blocks, panel| {
+    ) -> Result<(&'v mut [u32], &'v mut [f32]), S::Source> {
+        let (d, open) = (self.scales.len().max(1), fit.open());
+        let score = Growth { scales: self.scales, rows: fit.batch_rows() };
+        let residual = cut::<S>(&*fit.residual, fit.rows());
+        let (value, index) = solver.spare(count)?;
+        let mut top = Top::new(&mut *index, &mut *value);
+        panels(&mut *fit.sensing, self.panel, d, |sensing, blocks, panel| {
             sensing.gradient(gates, residual, blocks.clone(), panel)?;
             for (g, i) in panel.chunks_mut(d).zip(blocks.clone()) {
-                let owned = S::Machine::numbers(residual).and_then(|r| cover.owned(i, r));
+                let owned = S::Machine::numbers(residual).and_then(|r| fit.cover.owned(i, r));
                 if let Some(owned) = owned {
                     let owned = sensing.machine().rows_in(owned);
                     sensing.adjoint(open, i, owned, g)?;
@@ -187,17 +171,18 @@ impl<'a> Columns<'a> {
         })?;
         let picked = top.finish();
         fit.read();
-        picked.ok_or(Error::Diverged { step: 0 })
+        let picked = picked.ok_or(Error::Diverged { step: 0 })?;
+        Ok((head_mut(index, picked)?, head_mut(value, picked)?))
     }
 }
 
 /// Keeps the `count` weights of largest salience `|w| |column|`, of equal ones the first. `norms`
-/// are the squared norms of the columns, gates included, and `buffer` has room for as many numbers.
-/// Flat indices below `free` stay and do not count.
+/// are the squared norms of the columns, gates included, which become the saliences; flat indices
+/// below `free` stay and do not count.
 #[inline(never)]
 pub(super) fn threshold(
     net: &mut Editable<'_>,
-    norms: &[f32],
+    norms: &mut [f32],
     buffer: &mut [f32],
     free: usize,
     count: usize,
@@ -211,20 +196,17 @@ pub(super) fn threshold(
         net.clear();
         return Ok(());
     }
-    let norms =
-        norms.get(..len).ok_or(Error::Length { what: "norms", expected: len, got: norms.len() })?;
-    let buffer = head_mut(buffer, len)?;
-    let salience = |j: u32, w: f32, norm: f32| {
-        if (j as usize) < free { f32::INFINITY } else { w.abs() * sqrt(norm) }
-    };
+    let (norms, buffer) = (head_mut(norms, len)?, head_mut(buffer, len)?);
     let w = net.view();
-    for ((out, norm), (&j, &w)) in buffer.iter_mut().zip(norms).zip(w.index().iter().zip(w.value()))
+    for ((norm, out), (&j, w)) in
+        norms.iter_mut().zip(&mut *buffer).zip(w.index().iter().zip(w.value()))
     {
-        *out = salience(j, w, *norm);
+        *norm = if (j as usize) < free { f32::INFINITY } else { w.abs() * sqrt(*norm) };
+        *out = *norm;
     }
     let mut edge = Edge::new(buffer, drop);
-    let mut norms = norms.iter();
-    net.retain(|j, w| edge.keeps(salience(j, w, norms.next().copied().unwrap_or(0.0))));
+    let mut saliences = norms.iter();
+    net.retain(|_, _| saliences.next().is_some_and(|salience| edge.keeps(*salience)));
     Ok(())
 }
 
@@ -259,11 +241,11 @@ impl Edge {
 /// Adds entries that must fit.
 #[inline(never)]
 pub(super) fn add<S>(net: &mut Editable<'_>, index: &[u32], value: &[f32]) -> Result<(), S> {
-    if net.add(index, value) { Ok(()) } else { Err(full(net.nnz() + index.len(), net.room())) }
-}
-
-fn full<S>(needed: usize, got: usize) -> Error<S> {
-    Error::Length { what: "room for weights", expected: needed, got }
+    if net.add(index, value) {
+        return Ok(());
+    }
+    let (expected, got) = (net.nnz() + index.len(), net.room());
+    Err(Error::Length { what: "room for weights", expected, got })
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ where
         if self.model.task.tight
             && let Some(swapped) = self.swap(loss)?
         {
-            self.log.info.moves = self.log.info.moves.saturating_add(1);
+            self.model.task.info.moves = self.model.task.info.moves.saturating_add(1);
             return Ok(Some(swapped));
         }
         let draw = Draw {
@@ -71,14 +71,14 @@ where
         {
             let tried = self.try_out(several, draw, loss)?;
             if tried < SUCCESS * loss {
-                self.log.info.moves = self.log.info.moves.saturating_add(1);
+                self.model.task.info.moves = self.model.task.info.moves.saturating_add(1);
                 return self.descend(tried, Phase::Move).map(Some);
             }
         }
         for batch in candidates.chunks(BATCH) {
             let least = self.try_batch(batch, draw, loss)?;
             if least < PROGRESS * loss {
-                self.log.info.moves = self.log.info.moves.saturating_add(1);
+                self.model.task.info.moves = self.model.task.info.moves.saturating_add(1);
                 self.model.load(self.trial.view())?;
                 let least = self.model.loss()?;
                 self.store_best(least)?;
@@ -120,12 +120,12 @@ where
                 break;
             }
             let count = swapped((self.state.turn as usize).wrapping_add(turn), most);
-            self.log.info.trials = self.log.info.trials.saturating_add(1);
+            self.model.task.info.trials = self.model.task.info.trials.saturating_add(1);
             self.model.grow(count)?;
-            self.model.fit.solver.damp();
+            self.model.solver.damp();
             self.model.improve(loss, SWAP_STEPS, 0.0)?;
             let swapped = self.model.cut(size, DROP_STEPS)?;
-            self.log.step(Phase::Trial, &self.model, self.state.losses(swapped));
+            self.step(Phase::Trial, self.state.losses(swapped));
             if swapped < SWAP_PROGRESS * loss {
                 self.store_best(swapped)?;
                 return Ok(Some(swapped));
@@ -157,7 +157,7 @@ where
     pub(super) fn unmirror(&mut self, mut loss: f32) -> Result<f32, S::Source> {
         for i in 0..self.model.view().w().hidden() {
             if self.model.unmirror(i)? > 0 {
-                self.model.fit.solver.damp();
+                self.model.solver.damp();
                 let turned = self.model.cut(self.model.task.work_size(), 3)?;
                 loss = self.accept(turned, UNMIRRORED * loss)?;
             }
@@ -213,7 +213,7 @@ where
         self.model.load(self.base.view())?;
         // Candidates are formed from the residual of the base.
         self.model.loss()?;
-        self.log.info.trials = self.log.info.trials.saturating_add(1);
+        self.model.task.info.trials = self.model.task.info.trials.saturating_add(1);
         let mut applied = false;
         for candidate in candidates {
             applied |= self.model.apply(candidate.kind, draw)?;

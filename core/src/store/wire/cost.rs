@@ -1,5 +1,7 @@
 //! What a model costs in flash, RAM and operations, and what the dense layers in its place would.
 
+use core::ops::Add;
+
 use crate::infer::model::{Layer, Model};
 
 /// The cost of one layer or of a whole model. Lengths are in bytes.
@@ -17,6 +19,21 @@ pub struct Cost {
     pub dense_flash_bytes: usize,
     /// Multiplications with addition of that dense layer.
     pub dense_macs: usize,
+}
+
+impl Add for Cost {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            nonzeros: self.nonzeros.saturating_add(other.nonzeros),
+            flash_bytes: self.flash_bytes.saturating_add(other.flash_bytes),
+            ram_bytes: self.ram_bytes.saturating_add(other.ram_bytes),
+            macs: self.macs.saturating_add(other.macs),
+            dense_flash_bytes: self.dense_flash_bytes.saturating_add(other.dense_flash_bytes),
+            dense_macs: self.dense_macs.saturating_add(other.dense_macs),
+        }
+    }
 }
 
 impl Model<'_> {
@@ -43,14 +60,10 @@ impl Model<'_> {
     /// needs.
     #[must_use]
     pub fn cost(&self) -> Cost {
-        let sum = |of: fn(Cost) -> usize| self.layer_costs().map(of).fold(0, usize::saturating_add);
         Cost {
-            nonzeros: sum(|cost| cost.nonzeros),
             flash_bytes: self.flash_bytes(),
             ram_bytes: self.scratch_len().saturating_mul(size_of::<f32>()),
-            macs: sum(|cost| cost.macs),
-            dense_flash_bytes: sum(|cost| cost.dense_flash_bytes),
-            dense_macs: sum(|cost| cost.dense_macs),
+            ..self.layer_costs().fold(Cost::default(), Add::add)
         }
     }
 }

@@ -49,7 +49,7 @@ pub(crate) fn params(seed: u64, rows: usize, rng: &mut Rng) -> Params {
     Params {
         seed,
         rows: rng.below(40) as usize,
-        kicks: rng.below(4),
+        perturbations: rng.below(4),
         steps: rng.below(80),
         random_births: rng.below(4),
         validation: if rng.below(2) == 0 { rng.below(rows as u32) as usize } else { 0 },

@@ -120,7 +120,7 @@ impl Train {
         }
         let params = lm::Params {
             rows: args.search_rows.unwrap_or(defaults.params.rows),
-            kicks: args.kicks.unwrap_or(defaults.params.kicks),
+            perturbations: args.kicks.unwrap_or(defaults.params.perturbations),
             patience: args.idle_kicks.unwrap_or(defaults.params.patience),
             validation_patience: patience,
             // As many steps as the kicks take: there are other limits.

@@ -40,7 +40,7 @@ impl Head {
         let s = if *outputs == 1 { "" } else { "s" };
         format!(
             "A model of {of}: {inputs} inputs, {outputs} output{s}, {} weights, checksum {crc32}.",
-            total.nnz
+            total.nonzeros
         )
     }
 }

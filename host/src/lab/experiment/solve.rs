@@ -175,7 +175,7 @@ impl Work<'_> {
         match recipe {
             Recipe::Lm(default) => Recipe::Lm(LmOptions {
                 params: lm::Params {
-                    kicks: of.kicks.unwrap_or(default.params.kicks),
+                    perturbations: of.kicks.unwrap_or(default.params.perturbations),
                     products: of.products.unwrap_or(default.params.products),
                     spare: of.spare.unwrap_or(default.params.spare),
                     ..default.params

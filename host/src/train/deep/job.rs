@@ -81,7 +81,7 @@ impl<'a> DeepJob<'a> {
             }
         }
         if let Recipe::Lm(lm) = &mut recipe {
-            lm.params.kicks = lm.layer_kicks;
+            lm.params.perturbations = lm.layer_kicks;
         }
         let tune = tune::Params { seed, ..layers.tune };
         let shrink =

@@ -1,52 +1,141 @@
-//! The neurons of a second layer, each a column of the output weights, and those that are merged.
+//! The neurons of a second layer, each a column of the output weights: those that are added,
+//! `relu(a_i - t a_j)` of two activations of the first layer, and those that are merged.
 //!
 //! While searching, output 0 is a linear function of the first layer's activations, `z_0 = l · a`,
 //! whose weights do not count in s. With it a neuron of the second layer may have either sign at no
 //! cost, since `relu(u) = u + relu(-u)`, and neurons whose weights are all positive, which are
-//! linear, need no place of their own. At the end [`super::fold`] does away with it.
+//! linear, need no place of their own. At the end [`super::two_layers`] does away with it.
 
 use super::SecondLayer;
 use crate::base::error::Result;
-use crate::base::math::sqrt;
-use crate::learn::lm::model::{Model, square_in};
+use crate::base::math::{norm2, sqrt};
+use crate::learn::lm::candidate::{BATCH, Candidate, Candidates, Move, Pair, rank};
+use crate::learn::lm::model::{Model, Support, square_in};
+use crate::learn::lm::solver::entries;
 use crate::learn::lm::support::add;
+use crate::network::weights::Weights;
 use crate::operator::factored::Factored;
 use crate::operator::sensing::head_mut;
 
+/// t, for activations of unit mean square.
+const RATIOS: [f32; 3] = [0.5, 1.0, 2.0];
+
+/// (neuron of the first layer, weight) of output k.
+fn column<'w>(wt: Weights<'w>, k: usize) -> impl Iterator<Item = (usize, f32)> + use<'w> {
+    let entries = wt.blocks().flat_map(|wt| wt.entries().map(move |(j, v)| (wt.neuron(), j, v)));
+    entries.filter(move |(_, j, _)| *j == k).map(|(i, _, v)| (i, v))
+}
+
 impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
+    /// Lists the best new neurons `relu(a_i / |a_i| - t a_j / |a_j|)` in the second layer.
+    pub(super) fn rank_pairs(&mut self, list: &mut Candidates) -> Result<(), S::Source> {
+        let mut pairs = heapless::Vec::<Candidate, { 2 * BATCH }>::new();
+        for i in 0..self.blocks() {
+            if self.activation(i, false)?.is_none() {
+                continue;
+            }
+            for j in 0..self.blocks() {
+                if i == j || self.activation(j, true)?.is_none() {
+                    continue;
+                }
+                let pair = |ratio| Move::Pair(Pair { first: i, other: j, ratio });
+                let mut best = Candidate { gain: 0.0, kind: pair(0) };
+                for ratio in 0..RATIOS.len() {
+                    let (gain, _) = self.pair(ratio);
+                    if gain > best.gain {
+                        best = Candidate { gain, kind: pair(ratio) };
+                    }
+                }
+                rank(&mut pairs, best);
+            }
+        }
+        pairs.into_iter().for_each(|pair| rank(list, pair));
+        Ok(())
+    }
+
+    /// Brings the activation of neuron i to unit mean square, as the first of two or as the other
+    /// one; what its root was, none where it is never active.
+    fn activation(&mut self, i: usize, is_other: bool) -> Result<Option<f32>, S::Source> {
+        let rows = self.fit.rows();
+        let Self { fit, net, single, .. } = self;
+        let w = net.view().w();
+        if w.block(i).is_empty() {
+            return Ok(None);
+        }
+        let out = head_mut(if is_other { &mut *single.t } else { &mut *single.z }, rows)?;
+        fit.image(fit.gates(w), w.block(i), out)?;
+        let size = sqrt(norm2(out) / rows as f32);
+        if !(size > 0.0) {
+            return Ok(None);
+        }
+        out.iter_mut().for_each(|a| *a /= size);
+        Ok(Some(size))
+    }
+
+    /// What a pair could win, and its factor, which must be positive: a neuron of the second layer
+    /// counts once, and its sign is free only as far as it is linear.
+    fn pair(&self, ratio: usize) -> (f32, f32) {
+        let t = RATIOS.get(ratio).copied().unwrap_or(1.0);
+        let (mut along, mut norm) = (0.0, 0.0);
+        let rows = self.fit.residual_rows();
+        for ((a, b), r) in self.single.z.iter().zip(&*self.single.t).zip(rows) {
+            let phi = (a - t * b).max(0.0);
+            along += r.first().copied().unwrap_or(0.0) * phi;
+            norm += phi * phi;
+        }
+        let factor = along / norm;
+        if factor > 0.0 && factor.is_finite() { (along * factor, factor) } else { (0.0, 0.0) }
+    }
+
+    /// Adds a pair, in place of the weakest neuron of the second layer where there is no room;
+    /// false, and no change, if the pair wins nothing.
+    pub(super) fn form_pair(&mut self, pair: Pair) -> Result<bool, S::Source> {
+        let Pair { first: i, other: j, ratio } = pair;
+        let (Some(first), Some(other)) = (self.activation(i, false)?, self.activation(j, true)?)
+        else {
+            return Ok(false);
+        };
+        let (_, factor) = self.pair(ratio);
+        if !(factor > 0.0) {
+            return Ok(false);
+        }
+        let Some(k) = self.vacate_output() else { return Ok(false) };
+        if self.net.room() - self.net.nnz() < 2 {
+            self.threshold(self.counted().saturating_sub(2))?;
+        }
+        let (c, t) = (self.fit.outputs, RATIOS.get(ratio).copied().unwrap_or(1.0));
+        let (up, down) =
+            (((i * c + k) as u32, factor / first), ((j * c + k) as u32, -factor * t / other));
+        let [(a, v), (b, w)] = if i < j { [up, down] } else { [down, up] };
+        self.net.edit_wt(|wt| add(wt, &[a, b], &[v, w]))?;
+        // Making room may have emptied one of the two.
+        self.net.clear_halves();
+        Ok(true)
+    }
+
     /// Weights of output k.
     pub(super) fn fan_in(&self, k: usize) -> usize {
-        self.net.view().wt().blocks().flat_map(|wt| wt.entries()).filter(|(j, _)| *j == k).count()
+        column(self.net.view().wt(), k).count()
     }
 
     /// Neurons of the second layer that have weights, but output 0.
-    pub(super) fn live_outputs(&self) -> usize {
-        (1..self.outputs()).filter(|&k| self.fan_in(k) > 0).count()
-    }
-
-    /// The first neuron of the second layer without weights.
-    fn vacant_output(&self) -> Option<usize> {
-        (1..self.outputs()).find(|&k| self.fan_in(k) == 0)
+    pub(super) fn live_outputs(&self) -> impl Iterator<Item = usize> {
+        (1..self.fit.outputs).filter(|&k| self.fan_in(k) > 0)
     }
 
     /// The neuron of the second layer that contributes least.
     pub(super) fn weakest_output(&self) -> Option<usize> {
         let net = self.net.view();
-        let strength = |k: usize| {
-            let of = |i: usize| {
-                let v = net.wt().block(i).entries().find(|(j, _)| *j == k).map_or(0.0, |(_, v)| v);
-                v * v * square_in(net.w().block(i), self.columns.scales())
-            };
-            net.wt().blocks().map(|wt| of(wt.neuron())).sum::<f32>()
-        };
-        let live = (1..self.outputs()).filter(|&k| self.fan_in(k) > 0).map(|k| (strength(k), k));
+        let size = |i| square_in(net.w().block(i), self.columns.scales);
+        let strength = |k| column(net.wt(), k).map(|(i, v)| v * v * size(i)).sum::<f32>();
+        let live = self.live_outputs().map(|k| (strength(k), k));
         live.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, k)| k)
     }
 
     /// A neuron of the second layer without weights, the weakest one being emptied if there is
     /// none.
     pub(super) fn vacate_output(&mut self) -> Option<usize> {
-        self.vacant_output().or_else(|| {
+        (1..self.fit.outputs).find(|&k| self.fan_in(k) == 0).or_else(|| {
             let weakest = self.weakest_output()?;
             self.remove_output(weakest);
             Some(weakest)
@@ -55,7 +144,7 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
 
     /// Removes the weights of output k.
     pub(super) fn remove_output(&mut self, k: usize) {
-        let c = self.outputs().max(1);
+        let c = self.fit.outputs.max(1);
         self.net.edit_wt(|wt| wt.retain(|at, _| at as usize % c != k));
     }
 
@@ -65,8 +154,9 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
     pub(super) fn merge_outputs(&mut self, least: f32) -> Result<u32, S::Source> {
         let mut merged = 0;
         let mut linear = if self.passed() > 0 { Some(0) } else { None };
-        for k in 1..self.outputs() {
-            let (up, down) = self.column_signs(k);
+        for k in 1..self.fit.outputs {
+            let up = column(self.net.view().wt(), k).filter(|(_, v)| *v >= 0.0).count();
+            let down = self.fan_in(k) - up;
             if up + down == 0 {
                 continue;
             }
@@ -75,7 +165,7 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
                 merged += 1;
             } else if down == 0 {
                 match linear {
-                    Some(to) if self.add_column(k, to, 1.0)? => {
+                    Some(to) if self.add_column(k, to, 1.0) => {
                         self.remove_output(k);
                         merged += 1;
                     }
@@ -84,12 +174,12 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
                 }
             }
         }
-        for k in 1..self.outputs() {
-            for l in k + 1..self.outputs() {
+        for k in 1..self.fit.outputs {
+            for l in k + 1..self.fit.outputs {
                 let Some((cosine, ratio)) = self.compare_columns(k, l) else { continue };
                 if cosine > least {
                     self.scale_column(k, 1.0 + ratio);
-                } else if -cosine > least && self.passed() > 0 && self.add_column(k, 0, -ratio)? {
+                } else if -cosine > least && self.passed() > 0 && self.add_column(k, 0, -ratio) {
                     // relu(u) + r relu(-u) = (1 + r) relu(u) - r u.
                     self.scale_column(k, 1.0 + ratio);
                 } else {
@@ -105,17 +195,6 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         Ok(merged)
     }
 
-    /// Weights above and below zero of output k.
-    fn column_signs(&self, k: usize) -> (usize, usize) {
-        let (mut up, mut down) = (0, 0);
-        for (_, v) in
-            self.net.view().wt().blocks().flat_map(|wt| wt.entries()).filter(|(j, _)| *j == k)
-        {
-            if v >= 0.0 { up += 1 } else { down += 1 }
-        }
-        (up, down)
-    }
-
     /// Cosine and ratio of lengths of outputs k and l; none where one has no weights.
     fn compare_columns(&self, k: usize, l: usize) -> Option<(f32, f32)> {
         let net = self.net.view();
@@ -124,7 +203,7 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
             let value = |k: usize| wt.entries().find(|(j, _)| *j == k).map_or(0.0, |(_, v)| v);
             let (a, b) = (value(k), value(l));
             if a != 0.0 || b != 0.0 {
-                let size = square_in(net.w().block(wt.neuron()), self.columns.scales());
+                let size = square_in(net.w().block(wt.neuron()), self.columns.scales);
                 product += a * b * size;
                 of_k += a * a * size;
                 of_l += b * b * size;
@@ -134,7 +213,7 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
     }
 
     pub(super) fn scale_column(&mut self, k: usize, factor: f32) {
-        let c = self.outputs().max(1);
+        let c = self.fit.outputs.max(1);
         self.net.edit_wt(|wt| {
             for at in 0..wt.nnz() {
                 let is_here = wt.view().index().get(at).is_some_and(|j| *j as usize % c == k);
@@ -147,7 +226,7 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
 
     /// Gives output `to`, which must have no weights, those of output `from`.
     pub(super) fn move_column(&mut self, from: usize, to: usize) -> Result<(), S::Source> {
-        let c = self.outputs();
+        let c = self.fit.outputs;
         for i in 0..self.blocks() {
             let wt = self.net.view().wt().block(i);
             let Some((_, v)) = wt.entries().find(|(k, _)| *k == from) else { continue };
@@ -162,25 +241,12 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
 
     /// Adds `factor` times the weights of one output to another one, as far as there is room; false
     /// if there was not.
-    pub(super) fn add_column(
-        &mut self,
-        from: usize,
-        to: usize,
-        factor: f32,
-    ) -> Result<bool, S::Source> {
-        let c = self.outputs();
-        let Self { fit, net, .. } = self;
-        let (value, index) = fit.spare();
-        let mut count = 0;
-        let wt = net.view().wt();
-        let column = wt.blocks().flat_map(|wt| wt.entries().map(move |(k, v)| (wt.neuron(), k, v)));
-        for ((i, _, v), (value, index)) in
-            column.filter(|(_, k, _)| *k == from).zip(value.iter_mut().zip(&mut *index))
-        {
-            (*value, *index) = (factor * v, (i * c + to) as u32);
-            count += 1;
-        }
-        let (value, index) = (head_mut(value, count)?, head_mut(index, count)?);
-        Ok(net.edit_wt(|wt| wt.add(index, value)))
+    pub(super) fn add_column(&mut self, from: usize, to: usize, factor: f32) -> bool {
+        let c = self.fit.outputs;
+        let Self { solver, net, .. } = self;
+        let column = column(net.view().wt(), from);
+        let scaled = column.map(|(i, v)| ((i * c + to) as u32, factor * v));
+        let (index, value) = entries(solver.rhs, solver.delta, scaled);
+        net.edit_wt(|wt| wt.add(index, value))
     }
 }

@@ -12,7 +12,7 @@ use crate::base::error::Result;
 use crate::base::math::norm2;
 use crate::learn::lm::fit::Fit;
 use crate::learn::lm::sides::Sides;
-use crate::learn::lm::solver::{Equations, Stepped};
+use crate::learn::lm::solver::Equations;
 use crate::network::net::Network;
 use crate::network::weights::runs;
 use crate::operator::factored::{Factored, GradientMut, Tangent};
@@ -32,29 +32,6 @@ impl<S: Factored, H: OutputLayer<S>> Fit<'_, S, H> {
             self.sensing.net_forward(gates, net, out, self.scratch)?;
         }
         self.mean_square()
-    }
-
-    /// At most `steps` Levenberg-Marquardt steps from `net`, see
-    /// [`crate::learn::lm::solver::Solver::improve`]; the buffer is for one number a row.
-    pub(super) fn net_improve(
-        &mut self,
-        net: &mut Sides<'_>,
-        buffer: &mut [f32],
-        loss: f32,
-        steps: u32,
-        goal: f32,
-    ) -> Result<f32, S::Source> {
-        let mut solver = core::mem::take(&mut self.solver);
-        let improved = solver.improve(loss, steps, goal, |solver, loss| {
-            let mut jacobian = Jacobian { fit: &mut *self, net, buffer: &mut *buffer };
-            let Stepped { loss, values } = solver.step(&mut jacobian, loss)?;
-            if let Some(values) = values {
-                net.set_values(values);
-            }
-            Ok(loss)
-        });
-        self.solver = solver;
-        improved
     }
 }
 

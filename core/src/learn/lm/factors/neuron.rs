@@ -32,21 +32,15 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
         let scales = columns.scales();
         let of = Forming { scales, neuron: 0, size };
         match origin {
-            Origin::Atom(number) => {
-                let (j, sign) = atom(number);
-                let c = scales.get(j).copied().unwrap_or(0.0);
-                single.entries.unit(j as u32, if c > 0.0 { sign / c } else { 0.0 });
-            }
-            Origin::Random(seed) => {
-                Rng::new(seed, stream::OUTPUTS).fill_normal(along);
-                fit.project(along, back);
-                fit.correlate(Gates::seeded(seed), 0, Some(back), single.dense)?;
-                single.entries.climb(single.dense, of);
-            }
-            Origin::Output(seed, number) => {
-                let (output, sign) = atom(number);
-                along.fill(0.0);
-                along.iter_mut().skip(output).take(1).for_each(|v| *v = sign);
+            Origin::Atom(number) => single.entries.atom(number, 0, scales),
+            Origin::Random(seed) | Origin::Output(seed, _) => {
+                if let Origin::Output(_, number) = origin {
+                    let (output, sign) = atom(number);
+                    along.fill(0.0);
+                    along.iter_mut().skip(output).take(1).for_each(|v| *v = sign);
+                } else {
+                    Rng::new(seed, stream::OUTPUTS).fill_normal(along);
+                }
                 fit.project(along, back);
                 fit.correlate(Gates::seeded(seed), 0, Some(back), single.dense)?;
                 single.entries.climb(single.dense, of);
@@ -56,15 +50,14 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
             if !(self.answer(l)? > 0.0) {
                 return Ok(0.0);
             }
-            let (d, m) = (self.inputs(), self.blocks());
+            let m = self.blocks();
             let Self { fit, single, columns, out, .. } = self;
             let back = head_mut(out.back, rows)?;
-            let wt = out.entries.view(fit.outputs(), m).block(0);
+            let wt = out.entries.view(m).block(0);
             for (back, r) in back.iter_mut().zip(fit.residual_rows()) {
                 *back = wt.dot(r);
             }
-            let gates = fit.gates(single.entries.view(d, m));
-            fit.correlate(gates, 0, Some(back), single.dense)?;
+            fit.correlate(fit.gates(single.entries.view(m)), 0, Some(back), single.dense)?;
             let of = Forming { scales: columns.scales(), neuron: 0, size };
             single.entries.climb(single.dense, of);
         }
@@ -74,12 +67,10 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
     /// Brings the single neuron to unit activation and gives it the `l` output weights that win
     /// most, of the least squares of the residual; returns what they win.
     fn answer(&mut self, l: usize) -> Result<f32, S::Source> {
-        let (d, m, rows) = (self.inputs(), self.blocks(), self.fit.rows());
+        let (m, rows) = (self.blocks(), self.fit.rows());
         let Self { fit, single, out, .. } = self;
-        let z = head_mut(&mut *single.z, rows)?;
-        let w = single.entries.view(d, m);
-        let gates = fit.gates(w);
-        fit.image(gates, w.block(0), z)?;
+        let (z, w) = (head_mut(single.z, rows)?, single.entries.view(m));
+        fit.image(fit.gates(w), w.block(0), z)?;
         let length = sqrt(norm2(z) / rows as f32);
         if !(length > 0.0 && length.is_finite()) {
             return Ok(0.0);
@@ -91,9 +82,7 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
 
     /// What the atom of this number could win, unrefined.
     pub(super) fn gain_of_atom(&mut self, number: u32) -> Result<f32, S::Source> {
-        let (j, sign) = atom(number);
-        let c = self.columns.scales().get(j).copied().unwrap_or(0.0);
-        self.single.entries.unit(j as u32, if c > 0.0 { sign / c } else { 0.0 });
+        self.single.entries.atom(number, 0, self.columns.scales());
         let before = self.fit.rows_read;
         let gain = self.answer(self.new_outputs())?;
         // One column of d.
@@ -101,9 +90,8 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
         Ok(gain)
     }
 
-    /// Forms δ such that `w_i/2 ± δ` are the halves of neuron `i`, both with its output weights,
-    /// of as many weights as a new neuron if there is room for them twice; returns what the split
-    /// could win at once.
+    /// Forms δ such that `w_i/2 ± δ` are the halves of neuron `i`, both with its output weights;
+    /// returns what the split could win at once.
     pub(super) fn split(&mut self, i: usize, seed: u64) -> Result<f32, S::Source> {
         let (rows, size) = (self.fit.rows(), self.new_size().min(self.spare_room() / 2));
         let Self { fit, net, single, columns, out, .. } = self;
@@ -130,7 +118,7 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
     /// The same to the outputs.
     pub(super) fn new_outputs(&self) -> usize {
         let spare = self.spare_room() - self.new_size();
-        H::new_outputs(self.share().min(self.outputs()).min(spare))
+        H::new_outputs(self.share().min(self.fit.outputs).min(spare))
     }
 
     fn share(&self) -> usize {

@@ -9,13 +9,8 @@
 use super::{Outgoing, OutputLayer, SecondLayer};
 use crate::base::error::Result;
 use crate::base::math::{Sum, norm2, sqrt};
-use crate::base::rng::{Rng, stream};
-use crate::learn::lm::candidate::{Candidates, Pair};
 use crate::learn::lm::fit::{Fit, Readout};
-use crate::learn::lm::model::{Model, Moves, OutputBuffers, Support, square_in};
-use crate::learn::lm::sides::Sides;
-use crate::learn::lm::signed::FLIP;
-use crate::learn::lm::support::add;
+use crate::learn::lm::model::OutputBuffers;
 use crate::network::gates::Gates;
 use crate::network::net::Network;
 use crate::network::weights::Block;
@@ -25,8 +20,6 @@ use crate::operator::sensing::head_mut;
 
 /// Bits of a word.
 const BITS: usize = u32::BITS as usize;
-/// Weights that a neuron of the second layer starts with.
-const INPUTS: usize = 3;
 
 impl<S: Factored> Readout<S> for SecondLayer<'_> {
     fn labels(_outputs: usize) -> usize {
@@ -34,7 +27,7 @@ impl<S: Factored> Readout<S> for SecondLayer<'_> {
     }
 
     fn subtract(fit: &mut Fit<'_, S, Self>) -> Result<f32, S::Source> {
-        let (entries, c, targets) = (fit.entries(), fit.outputs().max(1), fit.targets());
+        let (entries, c, targets) = (fit.entries(), fit.outputs.max(1), fit.targets());
         let mut total = Sum::default();
         for (out, y) in head_mut(&mut *fit.residual, entries)?.chunks_mut(c).zip(targets) {
             let r = subtract(out, y);
@@ -46,7 +39,7 @@ impl<S: Factored> Readout<S> for SecondLayer<'_> {
     /// The residual is that of output 0.
     fn along_labels(fit: &mut Fit<'_, S, Self>) -> Along {
         let (mut product, mut norm2) = (Sum::default(), Sum::default());
-        for (y, r) in fit.targets().zip(fit.residual.iter().step_by(fit.outputs().max(1))) {
+        for (y, r) in fit.targets().zip(fit.residual.iter().step_by(fit.outputs.max(1))) {
             product.add(y * (y - r));
             norm2.add((y - r) * (y - r));
         }
@@ -62,7 +55,7 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_> {
     }
 
     fn hold_active(fit: &mut Fit<'_, S, Self>) {
-        let (rows, c) = (fit.rows(), fit.outputs().max(1));
+        let (rows, c) = (fit.rows(), fit.outputs.max(1));
         let active = fit.head.active.chunks_mut(open_words(c));
         for (active, r) in active.zip(fit.residual.chunks(c)).take(rows) {
             for (word, r) in active.iter_mut().zip(r.chunks(BITS)) {
@@ -78,7 +71,7 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_> {
         at: Tangent<'_>,
         out: GradientMut<'_>,
     ) -> Result<(), S::Source> {
-        let words = fit.rows().saturating_mul(open_words(fit.outputs()));
+        let words = fit.rows().saturating_mul(open_words(fit.outputs));
         let entries = fit.entries();
         let image = head_mut(&mut *fit.residual, entries)?;
         let active = fit.head.active.get(..words).unwrap_or(&[]);
@@ -128,7 +121,7 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_> {
         let key = |k: usize, g: f32| norm(k).map_or(0.0, |norm| g / sqrt(norm));
         let value = |k: usize, won: f32| norm(k).map_or(0.0, |norm| won * length / sqrt(norm));
         entries.choose(along, 0, l, key, value);
-        let view = entries.view(fit.outputs(), fit.sensing.blocks());
+        let view = entries.view(fit.sensing.blocks());
         let won = view.block(0).entries().map(|(k, v)| v * v * norm(k).unwrap_or(0.0));
         won.sum::<f32>() / (length * length)
     }
@@ -149,115 +142,6 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_> {
             *out = if k == 0 { f32::INFINITY } else { v.abs() * sqrt(norm / rows) };
         }
         Ok(())
-    }
-}
-
-impl<S: Factored> Moves<S> for Model<'_, S, SecondLayer<'_>> {
-    fn second_live(&self) -> usize {
-        self.live_outputs()
-    }
-
-    fn nth_second(&self, nth: usize) -> Option<usize> {
-        (1..self.outputs()).filter(|&k| self.fan_in(k) > 0).nth(nth)
-    }
-
-    fn remove_second(&mut self, k: usize) {
-        self.remove_output(k);
-        self.net.clear_halves();
-    }
-
-    /// Under random gates 0.6 s where `|g| / c` is largest, `w = g / c²` on them; all of them
-    /// passed through; and three random ones of them to every neuron of the second layer; one scale
-    /// for all.
-    fn start(&mut self, seed: u64) -> Result<(), S::Source> {
-        self.net.clear();
-        self.loss()?;
-        let count = self.task.nnz.saturating_mul(3).div_ceil(5);
-        self.start_inputs(seed, count, self.fit.rows() as f32, |fit, _, out| {
-            for (back, r) in out.back.iter_mut().zip(fit.residual_rows()) {
-                *back = r.first().copied().unwrap_or(0.0);
-            }
-        })?;
-        let (c, work_size) = (self.outputs(), self.task.work_size());
-        let Self { fit, net, columns, .. } = self;
-        let scales = columns.scales();
-        let live = net.view().w().blocks().count();
-        let mut rng = Rng::new(seed, stream::OUTPUTS);
-        // What is stored between steps has at most the work size.
-        let spare =
-            work_size.saturating_sub(net.nnz()).min((net.room() - net.nnz()).saturating_sub(live));
-        for k in 1..=fit.head.neurons.min(c.saturating_sub(1)).min(spare / INPUTS) {
-            for _ in 0..INPUTS.min(live) {
-                let nth = rng.below(live as u32) as usize;
-                let i = net.view().w().blocks().nth(nth).map_or(0, |w| w.neuron());
-                let value = rng.normal() / sqrt(square_in(net.view().w().block(i), scales));
-                if value.is_finite() {
-                    net.edit_wt(|wt| add(wt, &[(i * c + k) as u32], &[value]))?;
-                }
-            }
-        }
-        self.pass_through()?;
-        for i in 0..self.blocks() {
-            let (w, wt) = self.net.values_of(i);
-            if let (false, Some(first)) = (w.is_empty(), wt.first_mut()) {
-                *first = 1.0;
-            }
-        }
-        self.fit_scale()?;
-        self.balance();
-        Ok(())
-    }
-
-    fn is_relaxed(&self) -> bool {
-        true
-    }
-
-    fn relax(&mut self) -> Result<(), S::Source> {
-        self.pass_through()
-    }
-
-    fn flip(&mut self, loss: f32) -> Result<f32, S::Source> {
-        let (mut least, mut flipped) = (loss, 0);
-        for i in 0..self.blocks() {
-            if self.is_vacant(i) {
-                continue;
-            }
-            self.negate(i);
-            let turned = self.loss()?;
-            if turned < FLIP * least {
-                least = turned;
-                flipped += 1;
-            } else {
-                self.negate(i);
-            }
-        }
-        self.task.flips = self.task.flips.saturating_add(flipped);
-        if flipped > 0 { self.refit(2) } else { self.loss() }
-    }
-
-    fn unmirror(&mut self, i: usize) -> Result<u32, S::Source> {
-        self.unfold(i)
-    }
-
-    fn merge_second(&mut self, least: f32) -> Result<u32, S::Source> {
-        self.merge_outputs(least)
-    }
-
-    fn list_pairs(&mut self, list: &mut Candidates) -> Result<(), S::Source> {
-        self.rank_pairs(list)
-    }
-
-    fn add_pair(&mut self, pair: Pair) -> Result<bool, S::Source> {
-        self.form_pair(pair)
-    }
-
-    fn conclude(
-        &mut self,
-        loss: f32,
-        scratch: &mut Sides<'_>,
-        other: &mut Sides<'_>,
-    ) -> Result<f32, S::Source> {
-        self.fold(loss, scratch, other)
     }
 }
 

@@ -6,27 +6,18 @@ use crate::base::math::{norm2, sqrt};
 use crate::base::rng::{Rng, stream};
 use crate::learn::lm::fit::Fit;
 use crate::learn::lm::goal::SeveralOutputs;
-use crate::learn::lm::model::{Model, Moves, OutputBuffers, Support, square};
+use crate::learn::lm::model::{Model, Moves, OutputBuffers, Support};
 use crate::learn::lm::sides::Sides;
 use crate::learn::lm::signed::FLIP;
-use crate::learn::lm::solver::Vectors;
+use crate::learn::lm::solver::Solver;
 use crate::learn::lm::support::add;
 use crate::network::gates::Gates;
 use crate::network::net::Network;
 use crate::network::top::Top;
-use crate::network::weights::Block;
 use crate::operator::factored::{Factored, GradientMut, Tangent};
 use crate::operator::sensing::head_mut;
 
 impl<S: Factored> OutputLayer<S> for SeveralOutputs {
-    const FREE: usize = 0;
-
-    fn new_outputs(most: usize) -> usize {
-        most
-    }
-
-    fn hold_active(_fit: &mut Fit<'_, S, Self>) {}
-
     fn normal(
         fit: &mut Fit<'_, S, Self>,
         gates: Gates<'_>,
@@ -36,18 +27,6 @@ impl<S: Factored> OutputLayer<S> for SeveralOutputs {
         let entries = fit.entries();
         let image = head_mut(&mut *fit.residual, entries)?;
         fit.sensing.net_normal_at(gates, at, out, image, fit.scratch)
-    }
-
-    fn mean_square(_fit: &Fit<'_, S, Self>, wt: Block<'_>, _a: &[f32]) -> f32 {
-        square(wt)
-    }
-
-    fn norm_at(_fit: &Fit<'_, S, Self>, _a: &[f32], _k: usize, whole: f32) -> f32 {
-        whole
-    }
-
-    fn active_shares(_fit: &Fit<'_, S, Self>, out: &mut [f32]) {
-        out.fill(1.0);
     }
 
     fn choose(
@@ -89,36 +68,30 @@ impl<S: Factored> Moves<S> for Model<'_, S, SeveralOutputs> {
             Rng::new(seed, stream::OUTPUTS + i as u64).fill_normal(out.along);
             fit.project(out.along, out.back);
         })?;
-        let (c, rows) = (self.outputs(), self.fit.rows());
-        let Self { fit, net, single, out, .. } = self;
-        let along = &mut *out.along;
-        let mut vectors = core::mem::take(fit.solver.free());
-        let Vectors { g, p, h, .. } = &mut vectors;
-        let index: &mut [u32] = bytemuck::cast_slice_mut(g);
-        let z = head_mut(&mut *single.z, rows)?;
+        let (c, rows) = (self.fit.outputs, self.fit.rows());
+        let Self { fit, solver: Solver { g, p, h, .. }, net, single, out, .. } = self;
+        let (z, index) = (head_mut(single.z, rows)?, bytemuck::cast_slice_mut(g));
         let mut top = Top::new(head_mut(&mut *index, half)?, head_mut(p, half)?);
         let view = net.view();
         for (block, norm) in view.w().blocks().zip(h.iter_mut()) {
-            let gates = fit.gates(view.w());
-            fit.image(gates, block, z)?;
+            fit.image(fit.gates(view.w()), block, z)?;
             *norm = sqrt(norm2(z));
-            fit.transpose(z, along);
-            for (g, at) in along.iter().zip((block.neuron() * c) as u32..) {
+            fit.transpose(z, out.along);
+            for (g, at) in out.along.iter().zip((block.neuron() * c) as u32..) {
                 if *norm > 0.0 {
                     top.push(at, g / *norm);
                 }
             }
         }
         let picked = top.finish().ok_or(Error::Diverged { step: 0 })?;
-        let (flat, values) = (head_mut(&mut *index, picked)?, head_mut(p, picked)?);
-        for (v, &k) in values.iter_mut().zip(&*flat) {
+        let (index, values) = (head_mut(index, picked)?, head_mut(p, picked)?);
+        for (v, &k) in values.iter_mut().zip(&*index) {
             let neuron = k as usize / c.max(1);
             let norm = view.w().blocks().zip(&**h).find(|(block, _)| block.neuron() == neuron);
             *v /= norm.map_or(1.0, |(_, norm)| *norm);
         }
-        net.edit_wt(|wt| add(wt, flat, values))?;
-        *fit.solver.free() = vectors;
-        self.net.clear_halves();
+        net.edit_wt(|wt| add(wt, index, values))?;
+        net.clear_halves();
         self.fit_scale()?;
         self.balance();
         Ok(())
@@ -136,32 +109,29 @@ impl<S: Factored> Moves<S> for Model<'_, S, SeveralOutputs> {
     /// and b = relu(-z), of which one is zero on every row, flipping changes the squared error by
     /// `2 wt · Rᵀa + |wt|² |a|² - |Rᵀb|² / |b|²`, the last norm over the support of wt.
     fn flip(&mut self, loss: f32) -> Result<f32, S::Source> {
-        let (rows, c, d) = (self.fit.rows(), self.outputs(), self.inputs());
+        let (rows, c) = (self.fit.rows(), self.fit.outputs);
         let mut total = loss * self.fit.terms() as f32;
         let mut flipped = 0;
         for i in 0..self.blocks() {
             let Self { fit, net, single, out, .. } = self;
-            let (along, other) = (&mut *out.along, &mut *out.other);
             let view = net.view();
             let (block, wt) = (view.w().block(i), view.wt().block(i));
             if block.is_empty() {
                 continue;
             }
-            let (a, b) = (head_mut(&mut *single.z, rows)?, head_mut(&mut *single.t, rows)?);
-            let gates = fit.gates(view.w());
-            fit.image(gates, block, a)?;
-            single.entries.take(block, i, d);
+            let (a, b) = (head_mut(single.z, rows)?, head_mut(single.t, rows)?);
+            fit.image(fit.gates(view.w()), block, a)?;
+            single.entries.take(block, i);
             single.entries.scale(-1.0);
-            let turned = single.entries.view(d, view.w().hidden());
-            let gates = fit.gates(turned);
-            fit.image(gates, turned.block(i), b)?;
-            fit.transpose(a, along);
-            fit.transpose(b, other);
+            let turned = single.entries.view(view.w().hidden());
+            fit.image(fit.gates(turned), turned.block(i), b)?;
+            fit.transpose(a, out.along);
+            fit.transpose(b, out.other);
             let (of_a, of_b) = (norm2(a), norm2(b));
             let mut change = 0.0;
             for (k, v) in wt.entries() {
-                let (along, other) =
-                    (along.get(k).copied().unwrap_or(0.0), other.get(k).copied().unwrap_or(0.0));
+                let at = |all: &[f32]| all.get(k).copied().unwrap_or(0.0);
+                let (along, other) = (at(out.along), at(out.other));
                 change += 2.0 * v * along + v * v * of_a - other * (other / of_b);
             }
             if !(of_b > 0.0 && total + change < FLIP * total) {
@@ -171,27 +141,22 @@ impl<S: Factored> Moves<S> for Model<'_, S, SeveralOutputs> {
             flipped += 1;
             for ((r, a), b) in fit.residual.chunks_mut(c).zip(&*a).zip(&*b) {
                 for (k, v) in wt.entries() {
-                    if let (Some(r), Some(other)) = (r.get_mut(k), other.get(k)) {
+                    if let (Some(r), Some(other)) = (r.get_mut(k), out.other.get(k)) {
                         *r += a * v - b * (other / of_b);
                     }
                 }
             }
-            out.entries.take(view.wt().block(i), 0, c);
+            out.entries.take(wt, 0);
             self.negate(i);
-            let out = &self.out;
-            for (v, k) in self.net.values_of(i).1.iter_mut().zip(out.entries.index()) {
-                *v = out.other.get(*k as usize).copied().unwrap_or(0.0) / of_b;
+            for (v, k) in self.net.values_of(i).1.iter_mut().zip(self.out.entries.index()) {
+                *v = self.out.other.get(*k as usize).copied().unwrap_or(0.0) / of_b;
             }
         }
         if flipped == 0 {
             return Ok(loss);
         }
-        self.task.flips = self.task.flips.saturating_add(flipped);
+        self.task.info.flips = self.task.info.flips.saturating_add(flipped);
         self.refit(2)
-    }
-
-    fn unmirror(&mut self, _i: usize) -> Result<u32, S::Source> {
-        Ok(0)
     }
 
     fn conclude(

@@ -6,145 +6,73 @@
 //! weight counts as what it contributes, `|w_ij| c_j b_i` or `|wt_ik| a_i`, and a gradient as what
 //! its weight could win, `|g_ij| / (c_j b_i)` or `|g_ik| / a_i`.
 
-use super::{Outgoing, OutputLayer};
+use super::equations::Jacobian;
+use super::{Outgoing, OutputLayer, Weighted};
 use crate::base::error::{Error, Result};
 use crate::base::math::{norm2, sqrt};
+use crate::learn::lm::candidate::{BATCH, Candidate, Origin, rank};
 use crate::learn::lm::fit::Fit;
-use crate::learn::lm::model::{Model, OutputBuffers, Support};
-use crate::learn::lm::solver::Vectors;
+use crate::learn::lm::model::{Model, OutputBuffers, Support, cosine, square, square_in};
+use crate::learn::lm::solver::{Solver, Stepped, entries};
 use crate::learn::lm::support::{Edge, add};
 use crate::network::gates::Gates;
 use crate::network::top::Top;
-use crate::operator::factored::{Factored, GradientMut};
+use crate::operator::factored::{Factored, GradientMut, provided};
 use crate::operator::panels::panels;
 use crate::operator::sensing::head_mut;
+use core::{iter::Peekable, slice::Iter};
 
-impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
-    /// `(b_i, a_i)` of the live neurons, in order, two numbers each, at the front of a vector of
-    /// the solver.
-    fn weigh(&mut self) -> Result<(), S::Source> {
-        let rows = self.fit.rows();
-        let pairs = core::mem::take(&mut self.fit.solver.free().h);
-        let mut done = Ok(());
-        let net = self.net.view();
-        for (block, pair) in net.w().blocks().zip(pairs.chunks_exact_mut(2)) {
-            let gates = self.fit.gates(net.w());
-            let image = head_mut(&mut *self.single.z, rows);
-            done = image.and_then(|image| {
-                self.fit.image(gates, block, image)?;
-                let wt = H::mean_square(&self.fit, net.wt().block(block.neuron()), image);
-                let active = image.iter().filter(|&&a| a > 0.0).count() as f32 / rows as f32;
-                pair.copy_from_slice(&[sqrt(active * wt), sqrt(norm2(image) / rows as f32)]);
-                Ok(())
-            });
-            if done.is_err() {
-                break;
-            }
-        }
-        self.fit.solver.free().h = pairs;
-        done
+impl<S: Factored, H: OutputLayer<S> + Weighted> Support<S> for Model<'_, S, H> {
+    const RANDOM: u32 = 2;
+    const GAINS: bool = true;
+
+    fn counted(&self) -> usize {
+        self.net.nnz() - self.passed()
     }
 
-    /// Adds up to `count` weights of value 0 to live neurons, on the side and place where the
-    /// gradient is largest, as many as there is room for. The residual must be current.
-    pub(super) fn add_zeros(&mut self, count: usize) -> Result<(), S::Source> {
+    fn loss(&mut self) -> Result<f32, S::Source> {
+        self.fit.net_loss(self.net.view())
+    }
+
+    fn improve(&mut self, loss: f32, steps: u32, goal: f32) -> Result<f32, S::Source> {
+        let Self { fit, solver, net, single, task, .. } = self;
+        let loss = solver.improve(loss, task.steps(steps), goal, |solver, loss| {
+            let mut jacobian = Jacobian { fit: &mut *fit, net: &*net, buffer: &mut *single.z };
+            let Stepped { loss, values } = solver.step(&mut jacobian, loss)?;
+            net.set_values(values);
+            Ok(loss)
+        })?;
+        self.balance();
+        Ok(loss)
+    }
+
+    /// On the side and place of a live neuron where the gradient is largest, as many as there is
+    /// room for.
+    fn grow(&mut self, count: usize) -> Result<(), S::Source> {
+        if self.passed() > 0 {
+            self.pass_through()?;
+        }
         let count = count.min(self.net.room() - self.net.nnz());
         if self.net.nnz() == 0 || count == 0 {
             return Ok(());
         }
         self.weigh()?;
         let picked = self.pick(count)?;
-        self.insert(picked)
-    }
-
-    /// The `count` places of largest gradient, as `i (d + c)` and the input, or d and the output,
-    /// in a vector of the solver, rising; how many there are.
-    #[inline(never)]
-    fn pick(&mut self, count: usize) -> Result<usize, S::Source> {
-        let (d, c, rows) = (self.inputs(), self.outputs(), self.fit.terms() as f32);
-        let Self { fit, net, columns, out, .. } = self;
-        let shares = &mut *out.along;
-        let view = net.view();
-        let gates = fit.gates(view.w());
-        fit.read();
-        H::active_shares(fit, shares);
-        let entries = fit.entries();
-        let Fit { sensing, residual, solver, scratch, .. } = fit;
-        let residual = residual.get(..entries).unwrap_or(&[]);
-        let Vectors { g, p, h, .. } = solver.free();
-        let index: &mut [u32] = bytemuck::cast_slice_mut(g);
-        let mut top = Top::new(head_mut(&mut *index, count)?, head_mut(p, count)?);
-        let (scales, panel) = columns.parts();
-        let width = d + c;
-        let mut pairs =
-            view.w().blocks().map(|block| block.neuron()).zip(h.chunks_exact(2)).peekable();
-        let mut old = view.w().index().iter().peekable();
-        let mut old_out = view.wt().index().iter().peekable();
-        panels(*sensing, panel, width, |sensing, blocks, panel| {
-            panel.fill(0.0);
-            let mut gradient = GradientMut::split(panel, blocks.len() * d);
-            let to = gradient.reborrow();
-            sensing.net_gradient(gates, view, residual, blocks.clone(), to, scratch)?;
-            for ((g, g_out), i) in gradient.w.chunks(d).zip(gradient.wt.chunks(c)).zip(blocks) {
-                let Some((_, pair)) = pairs.next_if(|(neuron, _)| *neuron == i) else { continue };
-                let &[b, a] = pair else { continue };
-                let base = (i * width) as u32;
-                for (((g, s), j), at) in g.iter().zip(scales).zip((i * d) as u32..).zip(base..) {
-                    let size = s * b * rows;
-                    while old.next_if(|&&other| other < j).is_some() {}
-                    if old.next_if_eq(&&j).is_none() && *g != 0.0 && size > 0.0 {
-                        top.push(at, g / size);
-                    }
-                }
-                let outputs =
-                    g_out.iter().zip(shares.iter()).zip((i * c) as u32..).zip(base + d as u32..);
-                for (((g, share), k), at) in outputs.skip(H::FREE) {
-                    let size = a * sqrt(*share) * rows;
-                    while old_out.next_if(|&&other| other < k).is_some() {}
-                    if old_out.next_if_eq(&&k).is_none() && *g != 0.0 && size > 0.0 {
-                        top.push(at, g / size);
-                    }
-                }
-            }
-            Ok(())
-        })?;
-        top.finish().ok_or(Error::Diverged { step: 0 })
-    }
-
-    /// Adds zeros at the places that [`Self::pick`] found.
-    fn insert(&mut self, picked: usize) -> Result<(), S::Source> {
-        let (d, c) = (self.inputs(), self.outputs());
-        let width = d + c;
-        let Self { fit, net, .. } = self;
-        let Vectors { rhs, g, delta, .. } = fit.solver.free();
+        let (d, c) = (self.inputs(), self.fit.outputs);
+        let Self { solver: Solver { rhs, g, delta, .. }, net, .. } = self;
         let picked: &[u32] = bytemuck::cast_slice(g.get(..picked).unwrap_or(&[]));
-        let zeros = head_mut(delta, picked.len())?;
-        zeros.fill(0.0);
-        let flat: &mut [u32] = bytemuck::cast_slice_mut(rhs);
-        for is_first in [true, false] {
-            let mut len = 0;
-            for &at in picked {
-                let (i, e) = (at as usize / width, at as usize % width);
-                if (e < d) == is_first
-                    && let Some(to) = flat.get_mut(len)
-                {
-                    *to = if is_first { i * d + e } else { i * c + (e - d) } as u32;
-                    len += 1;
-                }
-            }
-            let (flat, zeros) = (flat.get(..len).unwrap_or(&[]), zeros.get(..len).unwrap_or(&[]));
-            if is_first {
-                net.edit_w(|w| add(w, flat, zeros))
-            } else {
-                net.edit_wt(|wt| add(wt, flat, zeros))
-            }?;
-        }
-        Ok(())
+        let places = picked.iter().map(|&at| (at as usize / (d + c), at as usize % (d + c)));
+        let first = places.clone().filter(|(_, e)| *e < d).map(|(i, e)| ((i * d + e) as u32, 0.0));
+        let (index, zeros) = entries(rhs, delta, first);
+        net.edit_w(|w| add(w, index, zeros))?;
+        let second = places.filter(|(_, e)| *e >= d).map(|(i, e)| ((i * c + e - d) as u32, 0.0));
+        let (index, zeros) = entries(rhs, delta, second);
+        net.edit_wt(|wt| add(wt, index, zeros))
     }
 
-    /// Keeps the `size` weights that contribute most, of equal ones those of W and the first;
-    /// neurons that lose one side lose the other too.
-    pub(super) fn keep_largest(&mut self, size: usize) -> Result<(), S::Source> {
+    /// Of equal weights those of W and the first stay; neurons that lose one side lose the other
+    /// too.
+    fn threshold(&mut self, size: usize) -> Result<(), S::Source> {
         let (len, counted) = (self.net.nnz(), self.counted());
         let Some(drop) = counted.checked_sub(size).filter(|&drop| drop > 0) else { return Ok(()) };
         if drop == counted {
@@ -153,9 +81,8 @@ impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
         }
         self.weigh()?;
         self.saliences()?;
-        let Self { fit, net, .. } = self;
-        let Vectors { p, delta, .. } = fit.solver.free();
-        let (saliences, buffer) = (head_mut(p, len)?, head_mut(delta, len)?);
+        let Self { solver, net, .. } = self;
+        let (saliences, buffer) = (head_mut(solver.p, len)?, head_mut(solver.delta, len)?);
         buffer.copy_from_slice(saliences);
         let mut edge = Edge::new(buffer, drop);
         let mut saliences = saliences.iter();
@@ -166,40 +93,142 @@ impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
         Ok(())
     }
 
-    /// What every weight contributes, those of W first, in a vector of the solver.
+    /// Neurons that share a hinge are active on the same rows, so their output weights add up.
+    fn merge_two(&mut self, i: usize, j: usize, least: f32) -> Result<bool, S::Source> {
+        let (net, scales) = (self.net.view(), self.columns.scales());
+        if !(cosine(net.w().block(i), net.w().block(j), scales) > least) {
+            return Ok(false);
+        }
+        let [w, v] = [i, j].map(|i| square_in(net.w().block(i), scales));
+        let [wt, vt] = [i, j].map(|i| square(net.wt().block(i)));
+        let (to, from, ratio) = if w * wt >= v * vt { (i, j, v / w) } else { (j, i, w / v) };
+        let entries = &mut self.out.entries;
+        entries.take(net.wt().block(from), to);
+        entries.scale(sqrt(ratio));
+        self.net.remove(from);
+        self.net.edit_wt(|wt| add(wt, entries.index(), entries.value()))?;
+        Ok(true)
+    }
+
+    fn atom_gain(&mut self, number: u32, _i: usize) -> Result<f32, S::Source> {
+        self.gain_of_atom(number)
+    }
+
+    fn form(&mut self, origin: Origin, _i: usize) -> Result<f32, S::Source> {
+        self.alternate(origin, self.new_size(), self.new_outputs())
+    }
+
+    fn form_halves(&mut self, i: usize, seed: u64) -> Result<f32, S::Source> {
+        self.split(i, seed)
+    }
+
+    fn add_formed(&mut self, from: usize, to: usize) -> Result<(), S::Source> {
+        let Self { net, single, out, .. } = self;
+        single.entries.shift(from, to);
+        out.entries.shift(from, to);
+        net.edit_w(|w| add(w, single.entries.index(), single.entries.value()))?;
+        net.edit_wt(|wt| add(wt, out.entries.index(), out.entries.value()))
+    }
+
+    fn rank_outputs(&mut self) -> heapless::Vec<Candidate<u32>, BATCH> {
+        let Self { fit, out, .. } = self;
+        out.along.fill(0.0);
+        for r in fit.residual_rows() {
+            out.along.iter_mut().zip(r).for_each(|(sum, r)| *sum += r * r);
+        }
+        let mut outputs = heapless::Vec::new();
+        for (k, &gain) in out.along.iter().enumerate() {
+            rank(&mut outputs, Candidate { gain, kind: k as u32 });
+        }
+        outputs
+    }
+}
+
+impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
+    /// `(b_i, a_i)` of the live neurons, in order, two numbers each, in the vector `h`.
+    fn weigh(&mut self) -> Result<(), S::Source> {
+        let Self { fit, solver, net, single, .. } = self;
+        let (net, rows) = (net.view(), fit.rows());
+        for (block, pair) in net.w().blocks().zip(solver.h.chunks_exact_mut(2)) {
+            let image = head_mut(single.z, rows)?;
+            fit.image(fit.gates(net.w()), block, image)?;
+            let wt = H::mean_square(fit, net.wt().block(block.neuron()), image);
+            let active = image.iter().filter(|&&a| a > 0.0).count() as f32 / rows as f32;
+            pair.copy_from_slice(&[sqrt(active * wt), sqrt(norm2(image) / rows as f32)]);
+        }
+        Ok(())
+    }
+
+    /// The `count` places of largest gradient, as `i (d + c)` and the input, or d and the output,
+    /// in the vector `g`, rising; how many there are.
+    #[inline(never)]
+    fn pick(&mut self, count: usize) -> Result<usize, S::Source> {
+        let (d, c, rows) = (self.inputs(), self.fit.outputs, self.fit.terms() as f32);
+        let Self { fit, solver, net, columns, out, .. } = self;
+        let (shares, view, entries) = (&mut *out.along, net.view(), fit.entries());
+        let gates = fit.gates(view.w());
+        fit.read();
+        H::active_shares(fit, shares);
+        let Fit { sensing, residual, scratch, .. } = fit;
+        let residual = residual.get(..entries).unwrap_or(&[]);
+        let index: &mut [u32] = bytemuck::cast_slice_mut(solver.g);
+        let mut top = Top::new(head_mut(index, count)?, head_mut(solver.p, count)?);
+        // Offers a place that has no weight yet.
+        let mut offer = |old: &mut Peekable<Iter<'_, u32>>, j: usize, at: usize, g: f32, size| {
+            while old.next_if(|&&other| (other as usize) < j).is_some() {}
+            if old.next_if(|&&other| other as usize == j).is_none() && g != 0.0 && size > 0.0 {
+                top.push(at as u32, g / size);
+            }
+        };
+        let width = d + c;
+        let mut pairs =
+            view.w().blocks().map(|block| block.neuron()).zip(solver.h.chunks_exact(2)).peekable();
+        let mut old = view.w().index().iter().peekable();
+        let mut old_out = view.wt().index().iter().peekable();
+        panels(*sensing, columns.panel, width, |sensing, blocks, panel| {
+            panel.fill(0.0);
+            let mut gradient = GradientMut::split(panel, blocks.len() * d);
+            let to = gradient.reborrow();
+            sensing.net_gradient(gates, view, residual, blocks.clone(), to, scratch)?;
+            for ((g, g_out), i) in gradient.w.chunks(d).zip(gradient.wt.chunks(c)).zip(blocks) {
+                let Some((_, pair)) = pairs.next_if(|(neuron, _)| *neuron == i) else { continue };
+                let &[b, a] = pair else { continue };
+                for ((j, g), s) in g.iter().enumerate().zip(&*columns.scales) {
+                    offer(&mut old, i * d + j, i * width + j, *g, s * b * rows);
+                }
+                for ((k, g), share) in g_out.iter().enumerate().zip(&*shares).skip(H::FREE) {
+                    let size = a * sqrt(*share) * rows;
+                    offer(&mut old_out, i * c + k, i * width + d + k, *g, size);
+                }
+            }
+            Ok(())
+        })?;
+        top.finish().ok_or(Error::Diverged { step: 0 })
+    }
+
+    /// What every weight contributes, those of W first, in the vector `p`.
     fn saliences(&mut self) -> Result<(), S::Source> {
-        let Self { fit, net, columns, single, .. } = self;
-        let rows = fit.rows();
-        let mut vectors = core::mem::take(fit.solver.free());
-        let Vectors { p, h, .. } = &mut vectors;
-        let saliences = head_mut(p, net.nnz())?;
-        let view = net.view();
-        let scales = columns.scales();
-        let mut out = saliences.iter_mut();
+        let Self { fit, solver: Solver { p, h, .. }, net, columns, single, .. } = self;
+        let (view, rows) = (net.view(), fit.rows());
+        let GradientMut { w, mut wt } =
+            GradientMut::split(head_mut(p, view.nnz())?, view.w().nnz());
+        let mut out = w.iter_mut();
         for (block, pair) in view.w().blocks().zip(h.chunks_exact(2)) {
             let b = pair.first().copied().unwrap_or(0.0);
             for ((j, w), out) in block.entries().zip(&mut out) {
-                *out = w.abs() * scales.get(j).copied().unwrap_or(0.0) * b;
+                *out = w.abs() * columns.scales.get(j).copied().unwrap_or(0.0) * b;
             }
         }
         let pairs = view.w().blocks().map(|block| block.neuron()).zip(h.chunks_exact(2));
         let mut pairs = pairs.peekable();
-        let mut done = Ok(());
-        for wt in view.wt().blocks() {
-            while pairs.next_if(|(i, _)| *i < wt.neuron()).is_some() {}
-            let size = pairs.next_if(|(i, _)| *i == wt.neuron());
+        for block in view.wt().blocks() {
+            while pairs.next_if(|(i, _)| *i < block.neuron()).is_some() {}
+            let size = pairs.next_if(|(i, _)| *i == block.neuron());
             let size = size.and_then(|(_, pair)| pair.last().copied()).unwrap_or(0.0);
-            let (now, later) =
-                core::mem::take(&mut out).into_slice().split_at_mut(wt.values().len());
-            out = later.iter_mut();
-            let z = head_mut(&mut *single.z, rows)?;
-            done = H::saliences(fit, view, Outgoing { wt, size }, z, now);
-            if done.is_err() {
-                break;
-            }
+            let out = provided::take(&mut wt, block.values().len());
+            H::saliences(fit, view, Outgoing { wt: block, size }, head_mut(single.z, rows)?, out)?;
         }
-        *fit.solver.free() = vectors;
-        done
+        Ok(())
     }
 
     /// Adds the first weights of W: under random gates the `count` where `|g| / c` is largest, for
@@ -213,11 +242,10 @@ impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
         mut along: impl FnMut(&Fit<'_, S, H>, usize, &mut OutputBuffers<'_>),
     ) -> Result<(), S::Source> {
         let (d, m, rows) = (self.inputs(), self.blocks(), self.fit.rows());
-        let Self { fit, net, columns, single, out, .. } = self;
-        let mut vectors = core::mem::take(fit.solver.free());
-        let (values, index) = vectors.spare();
+        let Self { fit, solver, net, columns, single, out, .. } = self;
         let scales = columns.scales();
-        let mut top = Top::new(head_mut(index, count)?, head_mut(values, count)?);
+        let (value, index) = solver.spare(count)?;
+        let mut top = Top::new(&mut *index, &mut *value);
         for i in 0..m {
             along(fit, i, out);
             let back = head_mut(out.back, rows)?;
@@ -229,12 +257,10 @@ impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
             }
         }
         let picked = top.finish().ok_or(Error::Diverged { step: 0 })?;
-        let (flat, values) = (head_mut(index, picked)?, head_mut(values, picked)?);
-        for (v, &j) in values.iter_mut().zip(&*flat) {
+        let (index, value) = (head_mut(index, picked)?, head_mut(value, picked)?);
+        for (v, &j) in value.iter_mut().zip(&*index) {
             *v /= scales.get(j as usize % d.max(1)).copied().unwrap_or(1.0);
         }
-        net.edit_w(|w| add(w, flat, values))?;
-        *fit.solver.free() = vectors;
-        Ok(())
+        net.edit_w(|w| add(w, index, value))
     }
 }

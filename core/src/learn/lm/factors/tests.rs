@@ -8,12 +8,12 @@ use crate::base::budget::gated_words;
 use crate::base::math::unit_scale;
 use crate::data::samples::{NormalRows, Samples};
 use crate::learn::lm::Params;
-use crate::learn::lm::candidate::{Draw, Move};
-use crate::learn::lm::fit::{Data, FitMemory};
-use crate::learn::lm::model::{Moves, Task};
+use crate::learn::lm::candidate::{Draw, Move, Origin};
+use crate::learn::lm::fit::Data;
+use crate::learn::lm::model::{Moves, Support, Task};
 use crate::learn::lm::neuron::{Entries, Single};
 use crate::learn::lm::sides::Sides;
-use crate::learn::lm::solver::{Equations, Vectors};
+use crate::learn::lm::solver::{Equations, Solver};
 use crate::learn::lm::support::Columns;
 use crate::network::net::Shape;
 use crate::network::weights::Weights;
@@ -57,19 +57,16 @@ fn with(
     let mut floats = vec![vec![0.0; N * C]; 20];
     let mut next = floats.iter_mut().map(Vec::as_mut_slice);
     let mut take = |len: usize| next.next().and_then(|floats| floats.get_mut(..len)).unwrap();
-    let vectors = Vectors::new(core::array::from_fn(|_| take(ROOM)));
+    let solver = Solver::new(core::array::from_fn(|_| take(ROOM)), Params::DEFAULT.products);
     let (mut index, mut entry, mut out) = ([0; ROOM], [0; D], [0; C]);
-    let mut fit = Fit::new(
-        &mut sensing,
-        Data { labels: &labels[..], outputs: C, head: SeveralOutputs },
-        &Params::DEFAULT,
-        FitMemory { residual: take(N * C), vectors, scratch: take(2 * N + D) },
-    )
-    .unwrap();
-    let mut columns = Columns::new(take(D), take(D + C));
+    let (residual, scratch) = (take(N * C), take(2 * N + D));
+    let data = Data { labels: &labels[..], outputs: C, head: SeveralOutputs, residual, scratch };
+    let mut fit = Fit::new(&mut sensing, data, &Params::DEFAULT).unwrap();
+    let mut columns = Columns { scales: take(D), panel: take(D + C) };
     columns.measure(&mut fit).unwrap();
     let mut factors = Model {
         fit,
+        solver,
         net: Sides::new(Shape::weighted(D, P, C), &mut index, take(ROOM)),
         columns,
         single: Single {
@@ -84,7 +81,7 @@ fn with(
             other: take(C),
             back: take(N),
         },
-        task: Task { goal: 1e-12, ..Task::new(10, 3, 25) },
+        task: Task { goal: 1e-12, nnz: 10, hidden: 3, spare: 25, ..Task::default() },
     };
     let entries = |i: usize, values: &[f32], scale: f32| -> Vec<(u32, f32)> {
         let all = values.iter().zip((i * values.len()) as u32..);
@@ -111,7 +108,7 @@ fn the_planted_network_has_no_loss_and_another_one_what_it_misses() {
         assert_eq!((model.live(), model.counted(), model.nth_live(1)), (2, 8, Some(4)));
     });
     with(&[FIRST, SECOND], &[], |model| {
-        assert_eq!(model.loss().unwrap(), model.fit.power());
+        assert_eq!(model.loss().unwrap(), model.fit.power);
     });
 }
 
@@ -256,7 +253,7 @@ fn a_neuron_that_points_the_wrong_way_is_turned_round() {
         let loss = model.loss().unwrap();
         let turned = model.flip(loss).unwrap();
         assert!(turned < 1e-10 && loss > 1e-2, "{loss} {turned}");
-        assert_eq!(model.task.flips, 1);
+        assert_eq!(model.task.info.flips, 1);
         assert_eq!(model.flip(turned).unwrap(), turned);
     });
 }
@@ -272,7 +269,7 @@ fn neurons_of_one_hinge_become_one_whose_output_weights_are_the_sum() {
     with(&[FIRST, mirrored], &parts, |model| {
         assert_eq!(model.merge(0.999).unwrap(), 1);
         assert!(model.loss().unwrap() < 1e-12);
-        assert_eq!((model.live(), model.counted(), model.task.merges), (2, 5 + 4, 1));
+        assert_eq!((model.live(), model.counted(), model.task.info.merges), (2, 5 + 4, 1));
     });
 }
 
@@ -353,7 +350,7 @@ fn the_first_weights_are_at_most_s_on_neurons_with_both_sides() {
         let neurons = |w: Weights<'_>| w.blocks().map(|block| block.neuron()).collect::<Vec<_>>();
         assert_eq!(neurons(net.w()), neurons(net.wt()));
         // One factor for all: the outputs are no longer than they should be.
-        assert!(model.loss().unwrap() <= model.fit.power());
+        assert!(model.loss().unwrap() <= model.fit.power);
     });
 }
 
@@ -366,7 +363,7 @@ fn the_way_down_ends_at_s_weights_and_m_neurons() {
     with(&[FIRST], &net, |model| {
         let loss = model.loss().unwrap();
         let mut reports = 0;
-        let report = |_: &_, _| {
+        let report = |_: &mut _, _| {
             reports += 1;
             true
         };

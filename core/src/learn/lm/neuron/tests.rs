@@ -6,6 +6,7 @@ use crate::base::math::{dot, norm2};
 use crate::learn::lm::model::Model;
 use crate::learn::lm::model::Support;
 use crate::learn::lm::signed::tests::{D, N, even, rows_of, with, with_rows};
+use crate::network::gates::Signs;
 use crate::operator::machine::Host;
 
 /// What two halves could win.
@@ -41,7 +42,7 @@ fn entries_are_chosen_in_the_metric_of_the_columns() {
     assert_eq!((entries.index(), entries.value()), (&[8, 9][..], &[3.0, 0.4][..]));
     entries.sift(&[3.0, 0.5, 99.0, -2.0], Forming { scales: &scales, neuron: 0, size: 2 });
     assert_eq!((entries.index(), entries.value()), (&[1, 3][..], &[0.5, -2.0][..]));
-    entries.shift(0, 3, 4);
+    entries.shift(0, 3);
     assert_eq!(entries.index(), [13, 15]);
     entries.climb(&[0.0; 4], Forming { scales: &scales, neuron: 0, size: 4 });
     assert!(entries.index().is_empty());
@@ -57,10 +58,10 @@ fn entries_are_taken_from_a_neuron_and_scaled_without_those_behind_them() {
     entries.unit(9, 3.0);
     assert_eq!((entries.index(), entries.value()), (&[9][..], &[3.0][..]));
     let net = Weights::new(4, 3, &[0, 5, 7], &[1.0, 2.0, -3.0]).unwrap();
-    entries.take(net.block(1), 2, 4);
+    entries.take(net.block(1), 2);
     entries.scale(-2.0);
     assert_eq!((entries.index(), entries.value()), (&[9, 11][..], &[-4.0, 6.0][..]));
-    assert_eq!(entries.view(4, 3).nnz(), 2);
+    assert_eq!(entries.view(3).nnz(), 2);
     assert_eq!(value[2..], [7.0; 2]);
 }
 
@@ -99,7 +100,7 @@ fn an_atom_wins_what_its_input_alone_explains() {
             let image: std::vec::Vec<f32> = rows.iter().map(|x| (sign * x[j]).max(0.0)).collect();
             let along = dot(&image, &residual);
             let expected = if along > 0.0 { along * along / norm2(&image) } else { 0.0 };
-            let gain = model.single.atom_gain(&mut model.fit, D, number, 3).unwrap();
+            let gain = model.single.atom_gain(&mut model.fit, number, 3).unwrap();
             assert!((gain - expected).abs() <= 1e-4 * expected, "{number}: {gain} {expected}");
         }
         // It reads one column of four.
@@ -145,7 +146,7 @@ fn a_birth_of_all_inputs_points_along_the_one_neuron_that_is_missing() {
             let scales = columns.scales();
             let (mut own, mut other) = ([0.0; D], W);
             other.iter_mut().zip(scales).for_each(|(w, c)| *w *= c);
-            for (j, w) in single.entries.view(D, 1).block(0).entries() {
+            for (j, w) in single.entries.view(1).block(0).entries() {
                 own[j] = w * scales[j];
             }
             let cosine = dot(&own, &other) / sqrt(norm2(&own) * norm2(&other));

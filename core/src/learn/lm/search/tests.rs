@@ -50,7 +50,8 @@ pub(in crate::learn::lm) fn searching_rows<R: Samples + 'static>(
         result: sides(),
         params: *params,
         state: State::starting(N),
-        log: Log { observe, info: Info::default(), cut_off: false },
+        observe,
+        cut_off: false,
     };
     search.take_up(N - params.validation).unwrap();
     search
@@ -79,7 +80,7 @@ fn a_descent_ends_where_a_step_leaves_more_than_85_percent() {
         loop {
             let (least, again) = search.down(last, Phase::Descend).unwrap();
             steps += 1;
-            assert_eq!((again, search.log.info.steps), (least < 0.85 * last, steps));
+            assert_eq!((again, search.model.task.info.steps), (least < 0.85 * last, steps));
             assert!(search.state.best_loss <= least && search.model.counted() <= 8);
             slow += u32::from(again && least > 0.7 * last);
             last = least;
@@ -93,7 +94,7 @@ fn a_descent_ends_where_a_step_leaves_more_than_85_percent() {
         let loss = whole.model.loss().unwrap();
         assert_eq!(whole.descend(loss, Phase::Descend).unwrap(), last);
         assert_eq!(
-            (bits(whole.model.view()), whole.log.info.steps),
+            (bits(whole.model.view()), whole.model.task.info.steps),
             (bits(search.model.view()), steps)
         );
     }
@@ -104,16 +105,16 @@ fn a_descent_ends_where_a_step_leaves_more_than_85_percent() {
 fn no_step_is_made_from_what_rounding_leaves_or_once_the_run_is_done() {
     let mut search = half();
     let loss = search.model.loss().unwrap();
-    let floor = 1e-14 * search.model.fit.power();
+    let floor = 1e-14 * search.model.fit.power;
     assert_eq!(search.down(floor, Phase::Move).unwrap(), (floor, false));
-    search.log.info.stopped = true;
+    search.model.task.info.stopped = true;
     assert_eq!(search.down(loss, Phase::Move).unwrap(), (loss, false));
-    search.log.info.stopped = false;
-    search.log.info.steps = search.params.steps;
+    search.model.task.info.stopped = false;
+    search.model.task.info.steps = search.params.steps;
     assert_eq!(search.down(loss, Phase::Move).unwrap(), (loss, false));
     assert_eq!(search.descend(loss, Phase::Move).unwrap(), loss);
     assert_eq!((bits(search.model.view()).len(), search.best.nnz()), (3, 0));
-    search.log.info.steps -= 1;
+    search.model.task.info.steps -= 1;
     assert!(search.down(loss, Phase::Move).unwrap().0 < loss);
     assert!(search.is_done());
 }
@@ -181,7 +182,7 @@ fn fits_are_exact_in_parts_of_the_labels_on_the_rows_that_are_fitted() {
     let mut search = half();
     for rows in [7, N] {
         search.select(rows).unwrap();
-        let goal = search.params.exact * search.model.fit.power();
+        let goal = search.params.exact * search.model.fit.power;
         assert_eq!((search.model.task.goal, search.state.rows as usize), (goal, rows));
         assert!(
             search.is_exact(goal) && !search.is_exact(goal * 1.001) && !search.is_exact(f32::NAN)
@@ -199,20 +200,20 @@ fn an_observer_that_ends_the_run_is_told_the_rest_which_is_hurried_but_no_checkp
     let mut search = half();
     search.hurry();
     assert!(!search.model.task.hurried);
-    search.log.observe = |_| false;
+    search.observe = |_| false;
     let loss = search.model.loss().unwrap();
     search.outer(loss, 6, Phase::Trial).unwrap();
-    assert!(search.log.info.stopped && search.is_done());
+    assert!(search.model.task.info.stopped && search.is_done());
     // A step is told, and what the observer says changes nothing; a checkpoint would not be that of
     // a whole run.
-    search.log.observe = |progress| {
+    search.observe = |progress| {
         assert!(progress.step == 2 && progress.checkpoint.is_none());
         true
     };
     search.outer(loss, 6, Phase::Trial).unwrap();
-    search.log.observe = |_| panic!("told a checkpoint");
+    search.observe = |_| panic!("told a checkpoint");
     search.tell_checkpoint();
-    assert!(search.log.info.stopped && search.log.info.steps == 2);
+    assert!(search.model.task.info.stopped && search.model.task.info.steps == 2);
     search.hurry();
     assert!(search.model.task.hurried && search.model.task.steps(9) == 2);
 }
@@ -221,15 +222,15 @@ fn an_observer_that_ends_the_run_is_told_the_rest_which_is_hurried_but_no_checkp
 fn an_operator_that_ends_the_search_leaves_what_is_at_hand_as_the_best_where_there_is_none() {
     let mut search = half();
     search.state.stage = Stage::Fall;
-    assert_eq!(search.cut_off().unwrap(), Stage::Kick);
+    assert_eq!(search.end_early().unwrap(), Stage::Perturb);
     assert_eq!(bits(search.best.view()), bits(search.model.view()));
     let best = bits(search.best.view());
     search.model.remove(1);
-    assert_eq!(search.cut_off().unwrap(), Stage::Kick);
+    assert_eq!(search.end_early().unwrap(), Stage::Perturb);
     assert_eq!(bits(search.best.view()), best);
     search.state.stage = Stage::Polish;
-    assert_eq!(search.cut_off().unwrap(), Stage::End);
-    assert!(search.log.info.stopped && search.log.cut_off);
+    assert_eq!(search.end_early().unwrap(), Stage::End);
+    assert!(search.model.task.info.stopped && search.cut_off);
 }
 
 #[test]
@@ -240,7 +241,7 @@ fn a_checkpoint_gives_networks_damping_and_counters_back() {
     from.descend(loss, Phase::Descend).unwrap();
     from.store_result(0.5).unwrap();
     from.state.turn = 7;
-    from.model.task.merges = 3;
+    from.model.task.info.merges = 3;
     from.tell_checkpoint();
     let (state, net) = (from.state, from.model.view());
     let checkpoint = Checkpoint { state, net, best: from.best.view(), result: from.result.view() };
@@ -254,8 +255,11 @@ fn a_checkpoint_gives_networks_damping_and_counters_back() {
         assert_eq!(bits(a), bits(b));
         assert!(a.nnz() > 0);
     }
-    assert_eq!(to.model.fit.solver.lambda(), from.model.fit.solver.lambda());
-    assert_eq!((to.model.task.merges, to.log.info.steps), (3, from.log.info.steps));
+    assert_eq!(to.model.solver.lambda, from.model.solver.lambda);
+    assert_eq!(
+        (to.model.task.info.merges, to.model.task.info.steps),
+        (3, from.model.task.info.steps)
+    );
     // Of another number of blocks it is refused.
     let other = crate::network::net::Network::empty(Shape::signed(D, P + 1, Signs::Positive));
     assert!(to.restore(&Checkpoint { net: other, ..checkpoint }).is_err());

@@ -7,10 +7,10 @@ extern crate std;
 use super::*;
 use crate::data::samples::{FnRows, NormalRows, Samples};
 use crate::learn::lm::Params;
-use crate::learn::lm::fit::{Data, Fit, FitMemory};
+use crate::learn::lm::fit::{Data, Fit};
 use crate::learn::lm::model::{OutputBuffers, Task};
 use crate::learn::lm::neuron::{Entries, Single};
-use crate::learn::lm::solver::Vectors;
+use crate::learn::lm::solver::Solver;
 use crate::learn::lm::support::Columns;
 use crate::network::gates::Signs;
 use crate::network::net::Shape;
@@ -112,21 +112,17 @@ pub(in crate::learn::lm) fn at<'a, R: Samples>(
     let label = |x: &[f32; D]| planted.iter().map(|(v, w)| v * along(w, x).max(0.0)).sum();
     let labels: &[f32] = rows.iter().map(label).collect::<Vec<f32>>().leak();
     let take = |len: usize| vec![0.0; len].leak();
-    let vectors = Vectors::new(core::array::from_fn(|_| take(64)));
-    let mut columns = Columns::new(take(D), take(D));
-    let data = Data { labels, outputs: 1, head: OneOutput };
-    let mut fit = Fit::new(
-        sensing,
-        data,
-        params,
-        FitMemory { residual: take(N), vectors, scratch: take(64 * 4) },
-    )
-    .unwrap();
+    let solver = Solver::new(core::array::from_fn(|_| take(64)), params.products);
+    let mut columns = Columns { scales: take(D), panel: take(D) };
+    let (residual, scratch) = (take(N), take(64 * 4));
+    let data = Data { labels, outputs: 1, head: OneOutput, residual, scratch };
+    let mut fit = Fit::new(sensing, data, params).unwrap();
     columns.measure(&mut fit).unwrap();
     fit.rows_read = 0;
     let entries = Entries::new(vec![0; D].leak(), take(D));
     let mut model = Model {
         fit,
+        solver,
         net: Sides::new(Shape::signed(D, P, params.signs), vec![0; 64].leak(), take(64)),
         columns,
         single: Single { entries, dense: take(D), z: take(N), t: take(N) },
@@ -136,7 +132,7 @@ pub(in crate::learn::lm) fn at<'a, R: Samples>(
             other: &mut [],
             back: &mut [],
         },
-        task: Task { goal: 1e-12, ..Task::new(6, 3, params.spare) },
+        task: Task { goal: 1e-12, nnz: 6, hidden: 3, spare: params.spare, ..Task::default() },
     };
     let (index, value): (Vec<u32>, Vec<f32>) = net.iter().copied().unzip();
     let scaled: Vec<f32> =

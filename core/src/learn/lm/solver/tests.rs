@@ -110,7 +110,7 @@ impl Equations for Linear {
 }
 
 fn solver(s: usize, products: u32) -> Solver<'static> {
-    Solver::new(Vectors::new(core::array::from_fn(|_| vec![0.0; s].leak())), products)
+    Solver::new(core::array::from_fn(|_| vec![0.0; s].leak()), products)
 }
 
 /// [`Solver::improve`] of these equations.
@@ -123,9 +123,7 @@ fn improve(
 ) -> Result<f32> {
     solver.improve(loss, steps, goal, |solver, loss| {
         let Stepped { loss, values } = solver.step(equations, loss)?;
-        if let Some(values) = values {
-            equations.w.copy_from_slice(values);
-        }
+        equations.w.iter_mut().zip(values).for_each(|(w, v)| *w = *v);
         Ok(loss)
     })
 }
@@ -134,11 +132,11 @@ fn improve(
 fn solved(equations: &mut Linear, lambda: f32, products: u32) -> (Vec<f32>, f32) {
     let s = equations.w.len();
     let mut solver = solver(s, products);
-    let Vectors { rhs, diagonal, .. } = solver.free();
+    let Solver { rhs, diagonal, .. } = &mut solver;
     equations.set_up(rhs, diagonal).unwrap();
-    solver.set_lambda(lambda);
+    solver.lambda = lambda;
     let won = solver.solve(equations).unwrap();
-    (solver.free().delta.to_vec(), won)
+    (solver.delta.to_vec(), won)
 }
 
 /// The solution of a small dense system, by elimination with pivots.
@@ -291,17 +289,17 @@ fn a_step_that_fails_is_tried_seven_times_with_eight_times_the_damping_and_chang
     equations.is_stubborn = true;
     let (before, loss) = (equations.w.clone(), equations.loss(&equations.w));
     let mut solver = solver(6, 100);
-    solver.set_lambda(1e-6);
+    solver.lambda = 1e-6;
     assert_eq!(improve(&mut solver, &mut equations, loss, 9, 0.0), Ok(loss));
     assert!(before.iter().zip(&equations.w).all(|(a, b)| a.to_bits() == b.to_bits()));
     assert_eq!((equations.set_ups, equations.trials, equations.restored), (1, 7, 1));
     // From 1e-5 on.
     let expected = 1e-5 * 8.0_f32.powi(7);
-    assert!((solver.lambda() / expected - 1.0).abs() < 1e-5, "{}", solver.lambda());
+    assert!((solver.lambda / expected - 1.0).abs() < 1e-5, "{}", solver.lambda);
     // The next step begins at 0.1.
     improve(&mut solver, &mut equations, loss, 1, 0.0).unwrap();
     let expected = 0.1 * 8.0_f32.powi(7);
-    assert!((solver.lambda() / expected - 1.0).abs() < 1e-5, "{}", solver.lambda());
+    assert!((solver.lambda / expected - 1.0).abs() < 1e-5, "{}", solver.lambda);
 }
 
 #[test]
@@ -311,17 +309,17 @@ fn a_step_that_helps_is_taken_with_a_fifth_of_the_damping_down_to_a_millionth() 
     let mut solver = solver(6, 100);
     let after = improve(&mut solver, &mut equations, loss, 1, 0.0).unwrap();
     assert!(after < loss && after == equations.loss(&equations.w));
-    assert_eq!((equations.trials, equations.restored, solver.lambda()), (1, 0, LAMBDA_START / 5.0));
+    assert_eq!((equations.trials, equations.restored, solver.lambda), (1, 0, LAMBDA_START / 5.0));
     equations.w.fill(0.0);
-    solver.set_lambda(2e-6);
+    solver.lambda = 2e-6;
     improve(&mut solver, &mut equations, loss, 1, 0.0).unwrap();
-    assert_eq!(solver.lambda(), 1e-6);
+    assert_eq!(solver.lambda, 1e-6);
     // An edit that the equations do not see damps again, and never less than before.
     solver.damp();
-    assert_eq!(solver.lambda(), 1e-2);
-    solver.set_lambda(0.05);
+    assert_eq!(solver.lambda, 1e-2);
+    solver.lambda = 0.05;
     solver.damp();
-    assert_eq!(solver.lambda(), 0.05);
+    assert_eq!(solver.lambda, 0.05);
 }
 
 #[test]
@@ -351,7 +349,7 @@ fn a_run_that_was_ended_makes_two_attempts_of_eight_products() {
     equations.is_stubborn = true;
     let loss = equations.loss(&[0.0; 40]);
     let mut ended = solver(40, 120);
-    ended.set_lambda(1e-6);
+    ended.lambda = 1e-6;
     ended.hurry();
     improve(&mut ended, &mut equations, loss, 1, 0.0).unwrap();
     assert_eq!((equations.trials, equations.products), (2, 16));

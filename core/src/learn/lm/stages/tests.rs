@@ -31,13 +31,14 @@ fn standing(params: &Params, planted: &[(f32, [f32; D])], net: &[(u32, f32)]) ->
 /// progress.
 fn left(seed: u64, number: u32, idle: u32) -> Vec<usize> {
     let (mut search, _) = standing(&Params { seed, ..Params::DEFAULT }, &RICH, &SEVEN);
-    (search.state.kicks, search.state.idle) = (number, idle);
+    (search.state.perturbations, search.state.idle) = (number, idle);
     search.drop_neurons();
     search.model.neurons().map(|block| block.neuron()).collect()
 }
 
 #[test]
-fn a_kick_empties_a_fifth_of_the_neurons_and_another_one_for_every_three_that_led_nowhere() {
+fn a_perturbation_empties_a_fifth_of_the_neurons_and_another_one_for_every_three_that_led_nowhere()
+{
     assert_eq!([1, 4, 5, 9, 10, 100].map(|live| emptied(live, 0)), [1, 1, 1, 1, 2, 20]);
     assert_eq!(
         [0, 2, 3, 5, 6, 9, 12, u32::MAX].map(|idle| emptied(10, idle)),
@@ -48,25 +49,31 @@ fn a_kick_empties_a_fifth_of_the_neurons_and_another_one_for_every_three_that_le
 }
 
 #[test]
-fn a_kick_is_that_of_its_seed_and_its_number() {
+fn a_perturbation_is_that_of_its_seed_and_its_number() {
     assert_eq!(left(1, 1, 6), left(1, 1, 6));
-    let kicks: Vec<_> =
+    let perturbations: Vec<_> =
         (0..4).flat_map(|seed| (1..4).map(move |number| left(seed, number, 6))).collect();
     let differ = |a: &[Vec<usize>]| a.iter().any(|other| other != &a[0]);
-    assert!(kicks.chunks(3).all(differ), "{kicks:?}");
-    assert!(differ(&kicks.iter().step_by(3).cloned().collect::<Vec<_>>()), "{kicks:?}");
+    assert!(perturbations.chunks(3).all(differ), "{perturbations:?}");
+    assert!(
+        differ(&perturbations.iter().step_by(3).cloned().collect::<Vec<_>>()),
+        "{perturbations:?}"
+    );
     // Every neuron is in reach.
-    assert!((0..7).all(|i| kicks.iter().any(|left| !left.contains(&i))), "{kicks:?}");
+    assert!(
+        (0..7).all(|i| perturbations.iter().any(|left| !left.contains(&i))),
+        "{perturbations:?}"
+    );
 }
 
 #[test]
-fn a_kick_starts_from_the_best_network_and_keeps_it() {
+fn a_perturbation_starts_from_the_best_network_and_keeps_it() {
     let (mut search, _) = standing(&Params::DEFAULT, &RICH, &SEVEN);
     let best = bits(search.best.view());
     search.model.net.clear();
     assert_eq!(search.restart().unwrap(), Stage::Fall);
     assert_eq!(search.model.live(), 6);
-    assert_eq!((search.state.kicks, search.log.info.kicks), (1, 1));
+    assert_eq!((search.state.perturbations, search.model.task.info.perturbations), (1, 1));
     assert_eq!(bits(search.best.view()), best);
     // What is left is fitted.
     let fitted = search.model.loss().unwrap();
@@ -84,7 +91,7 @@ fn a_kick_starts_from_the_best_network_and_keeps_it() {
 }
 
 #[test]
-fn a_kick_that_leaves_no_neuron_starts_anew_only_where_weights_are_few_for_the_labels() {
+fn a_perturbation_that_leaves_no_neuron_starts_anew_only_where_weights_are_few_for_the_labels() {
     for tight in [false, true] {
         let (mut search, _) = standing(&Params::DEFAULT, &PLANTED, &BOTH[..3]);
         search.model.task.tight = tight;
@@ -94,23 +101,23 @@ fn a_kick_that_leaves_no_neuron_starts_anew_only_where_weights_are_few_for_the_l
 }
 
 #[test]
-fn without_a_kick_left_the_search_ends_with_the_best_network_of_s_weights() {
-    for (kicks, stopped) in [(0, false), (9, true)] {
-        let (mut search, _) = standing(&Params { kicks, ..Params::DEFAULT }, &RICH, &SEVEN);
-        search.log.info.stopped = stopped;
+fn without_a_perturbation_left_the_search_ends_with_the_best_network_of_s_weights() {
+    for (perturbations, stopped) in [(0, false), (9, true)] {
+        let (mut search, _) = standing(&Params { perturbations, ..Params::DEFAULT }, &RICH, &SEVEN);
+        search.model.task.info.stopped = stopped;
         assert_eq!(search.restart().unwrap(), Stage::AllRows);
-        assert_eq!((search.state.kicks, search.log.info.kicks), (0, 0));
+        assert_eq!((search.state.perturbations, search.model.task.info.perturbations), (0, 0));
         assert!((1..=6).contains(&search.result.nnz()) && search.model.live() <= 3);
         assert_eq!(bits(search.model.view()), bits(search.result.view()));
     }
 }
 
 #[test]
-fn kicks_lead_nowhere_where_the_best_loss_has_not_fallen_by_two_percent_for_some_time() {
+fn perturbations_lead_nowhere_where_the_best_loss_has_not_fallen_by_two_percent_for_some_time() {
     let params = Params { patience: 3, ..Params::DEFAULT };
     let mut search = searching(&params, &RICH, &[]);
     let mut idle = |part: f32| {
-        search.state.best_loss = part * search.model.fit.power();
+        search.state.best_loss = part * search.model.fit.power;
         (search.is_idle(), search.state.idle)
     };
     let seen = [0.5, 0.495, 0.495, 0.48, 0.48, 0.48, 0.479].map(&mut idle);
@@ -155,7 +162,10 @@ fn all_rows_refute_a_fit_of_too_few_and_the_search_goes_on_with_four_times_as_ma
     search.store_best(loss).unwrap();
     assert!(loss < 1e-12);
     assert_eq!(search.restart().unwrap(), Stage::Descend);
-    assert_eq!((search.state.rows, search.model.fit.rows(), search.state.kicks), (40, 40, 0));
+    assert_eq!(
+        (search.state.rows, search.model.fit.rows(), search.state.perturbations),
+        (40, 40, 0)
+    );
     // A fit that all rows bear out is not refuted, and one of all rows cannot be.
     for rows in [10, N] {
         let mut search = searching_rows(late(), &Params::DEFAULT, &[(1.0, FIRST)], &BOTH[..3]);
@@ -172,11 +182,11 @@ fn a_search_that_leads_nowhere_goes_on_with_more_rows_and_ends_on_all() {
         let params = Params { patience: 1, ..Params::DEFAULT };
         let (mut search, _) = standing(&params, &RICH, &SEVEN);
         search.take_up(rows).unwrap();
-        search.state.best_loss = 0.5 * search.model.fit.power();
+        search.state.best_loss = 0.5 * search.model.fit.power;
         search.state.mark = search.state.best_loss;
         // All rows do not refute a loss as large as that.
         assert_eq!(search.restart().unwrap(), next);
-        assert_eq!((search.model.fit.rows(), search.state.kicks), (N, 0));
+        assert_eq!((search.model.fit.rows(), search.state.perturbations), (N, 0));
     }
 }
 
@@ -190,10 +200,10 @@ fn a_search_without_progress_on_the_rows_held_out_ends_early() {
     assert!((1..=6).contains(&search.result.nnz()) && search.state.stale == 0);
     assert_eq!(bits(search.model.view()), bits(search.best.view()));
     search.state.idle = 1;
-    let steps = search.log.info.steps;
+    let steps = search.model.task.info.steps;
     assert!(!search.is_stale().unwrap() && search.is_stale().unwrap());
     // What got no better is not brought down again.
-    assert_eq!(search.log.info.steps, steps);
+    assert_eq!(search.model.task.info.steps, steps);
     search.params.validation_patience = 0;
     assert!(!search.is_stale().unwrap());
     (search.params.validation, search.params.validation_patience) = (0, 1);
@@ -209,7 +219,7 @@ fn a_search_begins_with_no_best_network_but_that_at_hand() {
     let (mut search, loss) = standing(&Params::DEFAULT, &RICH, &SEVEN);
     let state = &mut search.state;
     (state.best_loss, state.result_loss, state.mark) = (0.0, 0.0, 0.0);
-    (state.kicks, state.idle, state.stale) = (9, 9, 9);
+    (state.perturbations, state.idle, state.stale) = (9, 9, 9);
     search.model.remove(0);
     assert_eq!(search.begin(loss).unwrap(), Stage::Fall);
     let state = &search.state;
@@ -217,7 +227,7 @@ fn a_search_begins_with_no_best_network_but_that_at_hand() {
         (state.best_loss, state.result_loss, state.mark),
         (loss, f32::INFINITY, f32::INFINITY)
     );
-    assert_eq!((state.kicks, state.idle, state.stale), (0, 0, 0));
+    assert_eq!((state.perturbations, state.idle, state.stale), (0, 0, 0));
     assert_eq!(bits(search.best.view()), bits(search.model.view()));
 }
 
@@ -229,16 +239,16 @@ fn steps_lead_to_steps_until_they_stall_and_moves_to_moves_until_none_helps() {
         loss = search.model.loss().unwrap();
         steps += 1;
     }
-    assert_eq!(search.log.info.steps, steps);
+    assert_eq!(search.model.task.info.steps, steps);
     loss = search.model.loss().unwrap();
     for _ in 0..50 {
-        let moves = search.log.info.moves;
+        let moves = search.model.task.info.moves;
         match search.moves(loss).unwrap() {
-            Stage::Moves => assert_eq!(search.log.info.moves, moves + 1),
+            Stage::Moves => assert_eq!(search.model.task.info.moves, moves + 1),
             next => {
                 assert_eq!(
-                    (next, search.log.info.moves, search.result.nnz()),
-                    (Stage::Kick, moves, 0)
+                    (next, search.model.task.info.moves, search.result.nnz()),
+                    (Stage::Perturb, moves, 0)
                 );
                 return;
             }
@@ -257,11 +267,11 @@ fn an_exact_fit_of_too_many_weights_is_brought_down_to_those_that_were_planted()
     search.model.task.nnz = 5;
     assert_eq!(search.moves(loss).unwrap(), Stage::AllRows);
     assert_eq!(search.result.view().w().index(), [4, 5, 6, 13, 15]);
-    assert!(search.is_exact(search.state.result_loss) && search.log.info.trials == 0);
+    assert!(search.is_exact(search.state.result_loss) && search.model.task.info.trials == 0);
     // Where the run was ended a fit that is not exact is brought down all the same.
     let (mut search, loss) = standing(&Params::DEFAULT, &RICH, &SEVEN);
-    search.log.info.stopped = true;
-    assert_eq!(search.moves(loss).unwrap(), Stage::Kick);
+    search.model.task.info.stopped = true;
+    assert_eq!(search.moves(loss).unwrap(), Stage::Perturb);
 }
 
 #[test]
@@ -296,7 +306,7 @@ fn an_exact_fit_that_the_way_down_has_spoilt_gets_outer_steps_at_s_weights() {
         (task.goal, task.nnz) = (goal, nnz);
         let found = search.finish(loss).unwrap();
         assert!(found == search.state.result_loss && search.result.nnz() <= nnz);
-        (found, search.log.info.steps)
+        (found, search.model.task.info.steps)
     };
     let (spoilt, cuts) = found(0, 1e-12, 5);
     let (better, steps) = found(10, 1e-12, 5);
@@ -321,16 +331,16 @@ fn a_way_down_that_is_ended_half_way_is_as_good_as_one_in_a_hurry_from_its_start
         let (mut search, loss) = standing(&Params::DEFAULT, &planted, &net);
         let task = &mut search.model.task;
         (task.goal, task.hidden, task.nnz) = (1e-12, 7, nnz);
-        search.log.info.stopped = ended_at == 0;
+        search.model.task.info.stopped = ended_at == 0;
         search.hurry();
-        search.log.observe = match ended_at {
+        search.observe = match ended_at {
             1 => |progress| progress.step < 1,
             2 => |progress| progress.step < 2,
             3 => |progress| progress.step < 3,
             _ => |_| true,
         };
         search.finish(loss).unwrap();
-        assert_eq!(search.log.info.stopped, ended_at < 4);
+        assert_eq!(search.model.task.info.stopped, ended_at < 4);
         search.state.result_loss
     };
     let mut worse = 0;
@@ -400,7 +410,7 @@ fn polishing_adds_the_weights_that_are_missing_and_stays_at_s() {
     // In a run that was ended only with one or two weights.
     for (nnz, next) in [(2, Stage::Plain), (3, Stage::End)] {
         search.model.task.nnz = nnz;
-        search.log.info.stopped = true;
+        search.model.task.info.stopped = true;
         search.state.result_loss = f32::INFINITY;
         assert_eq!(search.polish(loss).unwrap(), next);
     }
@@ -413,7 +423,7 @@ fn the_plain_method_finds_one_neuron_and_its_result_counts_where_it_is_better() 
     (search.state.result_loss, search.model.task.hidden) = (f32::INFINITY, 1);
     assert_eq!(search.plain().unwrap(), Stage::End);
     let plain = search.state.result_loss;
-    assert!(plain < 0.5 * search.model.fit.power() && search.result.nnz() <= 3, "{plain}");
+    assert!(plain < 0.5 * search.model.fit.power && search.result.nnz() <= 3, "{plain}");
     search.state.result_loss = 0.0;
     let found = bits(search.result.view());
     search.params.seed = 8;
@@ -435,6 +445,6 @@ fn debiasing_changes_values_only_and_ends_where_nothing_is_won() {
         );
         assert!(search.state.result_loss < loss);
         assert_eq!(search.result.view().w().index(), BOTH.map(|(j, _)| j));
-        assert!(search.log.info.steps <= 10);
+        assert!(search.model.task.info.steps <= 10);
     }
 }

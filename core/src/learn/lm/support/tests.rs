@@ -10,14 +10,14 @@ use crate::network::gates::Signs;
 
 /// Thresholds `value` on flat indices 0, 1, … of neurons of three inputs.
 fn kept(value: &[f32], free: usize, count: usize) -> std::vec::Vec<u32> {
-    let norms: std::vec::Vec<f32> =
+    let mut norms: std::vec::Vec<f32> =
         [1.0, 100.0, 0.0].into_iter().cycle().take(value.len()).collect();
     let index: std::vec::Vec<u32> = (0..value.len() as u32).collect();
     let (mut i, mut v) = ([0; 12], [0.0; 12]);
     let mut net = Editable::new(3, 4, &mut i, &mut v);
     assert!(net.add(&index, value));
     let mut buffer = [0.0; 12];
-    threshold(&mut net, &norms, &mut buffer, free, count).unwrap();
+    threshold(&mut net, &mut norms, &mut buffer, free, count).unwrap();
     net.view().index().to_vec()
 }
 
@@ -42,7 +42,7 @@ fn a_buffer_that_is_too_short_is_an_error() {
     let mut net = Editable::new(1, 4, &mut i, &mut v);
     assert!(net.add(&[0, 1, 2], &[1.0, 2.0, 3.0]));
     for (norms, buffer) in [(2, 3), (3, 2)] {
-        let refused = threshold(&mut net, &[1.0; 3][..norms], &mut [0.0; 3][..buffer], 0, 1);
+        let refused = threshold(&mut net, &mut [1.0; 3][..norms], &mut [0.0; 3][..buffer], 0, 1);
         assert!(matches!(refused, Err(Error::Length { expected: 3, got: 2, .. })));
     }
 }

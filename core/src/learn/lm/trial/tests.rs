@@ -33,7 +33,7 @@ fn at_base(planted: &[(f32, [f32; D])], net: &[(u32, f32)]) -> (Searching, f32) 
 
 /// The loss of a trial of one candidate, and the network it leads to, from the damping of a start.
 fn tried(search: &mut Searching, candidate: Candidate, loss: f32) -> (f32, Vec<(u32, u32)>) {
-    search.model.fit.solver.set_lambda(0.01);
+    search.model.solver.lambda = 0.01;
     let tried = search.try_out(&[candidate], DRAW, loss).unwrap();
     (tried, bits(search.model.view()))
 }
@@ -44,8 +44,8 @@ fn a_move_that_helps_is_taken_and_descended_from() {
     let better = search.try_moves(loss).unwrap().unwrap();
     assert!(better < SUCCESS * loss, "{better} {loss}");
     assert_eq!(search.model.loss().unwrap(), better);
-    assert_eq!((search.log.info.moves, search.state.turn), (1, 1));
-    assert!(search.log.info.trials >= 1 && search.state.best_loss <= better);
+    assert_eq!((search.model.task.info.moves, search.state.turn), (1, 1));
+    assert!(search.model.task.info.trials >= 1 && search.state.best_loss <= better);
 }
 
 #[test]
@@ -56,19 +56,22 @@ fn a_round_in_which_nothing_helps_gives_the_network_back_to_the_bit() {
     for _ in 0..40 {
         let loss = search.model.loss().unwrap();
         let loss = search.descend(loss, Phase::Descend).unwrap();
-        let (before, info) = (bits(search.model.view()), search.log.info);
+        let (before, info) = (bits(search.model.view()), search.model.task.info);
         let (best, best_loss) = (bits(search.best.view()), search.state.best_loss);
         let helped = search.try_moves(loss).unwrap();
-        let trials = search.log.info.trials - info.trials;
+        let trials = search.model.task.info.trials - info.trials;
         assert!(trials > 0);
         if helped.is_some() {
-            assert_eq!(search.log.info.moves, info.moves + 1);
+            assert_eq!(search.model.task.info.moves, info.moves + 1);
             continue;
         }
         refused += 1;
         assert_eq!(bits(search.model.view()), before);
         assert_eq!(search.model.loss().unwrap().to_bits(), loss.to_bits());
-        assert_eq!((search.log.info.moves, search.log.info.kicks), (info.moves, info.kicks));
+        assert_eq!(
+            (search.model.task.info.moves, search.model.task.info.perturbations),
+            (info.moves, info.perturbations)
+        );
         assert!(trials <= 24, "{trials}");
         // What a trial has found is not lost where it is the best so far, and nothing else takes
         // its place.
@@ -114,7 +117,7 @@ fn every_trial_starts_from_the_base_and_leaves_it_alone() {
     assert_ne!(first.1, other.1);
     search.model.remove(1);
     assert_eq!(tried(&mut search, birth(2), loss), first);
-    assert_eq!((bits(search.base.view()), search.log.info.trials), (base, 3));
+    assert_eq!((bits(search.base.view()), search.model.task.info.trials), (base, 3));
     assert!(search.model.counted() <= search.model.task.work_size());
     // The best of the trials is the best network so far.
     let best = if first.0 <= other.0 { first } else { other };
@@ -126,14 +129,14 @@ fn a_trial_makes_at_most_four_outer_steps_and_ends_at_a_success() {
     let (mut search, loss) = at_base(&RICH, &BOTH);
     let mut most = 0;
     for number in 0..8 {
-        let steps = search.log.info.steps;
+        let steps = search.model.task.info.steps;
         // A success is out of reach.
         tried(&mut search, birth(number), 0.0);
-        most = most.max(search.log.info.steps - steps);
-        let steps = search.log.info.steps;
+        most = most.max(search.model.task.info.steps - steps);
+        let steps = search.model.task.info.steps;
         // Any loss is a success.
         tried(&mut search, birth(number), 1e9);
-        assert_eq!(search.log.info.steps - steps, 1);
+        assert_eq!(search.model.task.info.steps - steps, 1);
         let _ = loss;
     }
     assert!((2..=4).contains(&most), "{most}");
@@ -151,7 +154,7 @@ fn a_trial_that_is_exact_at_once_is_cut_to_the_size_of_the_search() {
     let loss = search.model.loss().unwrap();
     search.model.task.goal = 1e-4;
     let tried = search.try_out(&[birth(3)], DRAW, loss).unwrap();
-    assert_eq!((search.log.info.steps, search.model.counted()), (0, 5));
+    assert_eq!((search.model.task.info.steps, search.model.counted()), (0, 5));
     assert!(tried < 1e-4 && loss > 1e-2);
 }
 
@@ -161,7 +164,7 @@ fn a_trial_without_a_candidate_that_can_be_applied_is_worth_nothing() {
     let empty = Candidate { gain: 1.0, kind: Move::Split(5) };
     let before = bits(search.model.view());
     assert_eq!(search.try_out(&[empty], DRAW, loss).unwrap(), f32::INFINITY);
-    assert_eq!((bits(search.model.view()), search.log.info.steps), (before, 0));
+    assert_eq!((bits(search.model.view()), search.model.task.info.steps), (before, 0));
     // Beside one that can it does no harm.
     assert!(search.try_out(&[empty, birth(2)], DRAW, loss).unwrap() < loss);
 }
@@ -174,16 +177,16 @@ fn of_a_batch_the_best_network_is_kept_and_a_success_ends_it() {
         batch.iter().map(|&candidate| tried(&mut search, candidate, loss)).collect();
     let success = alone.iter().position(|(tried, _)| *tried < SUCCESS * loss).unwrap();
     assert!(success < batch.len() - 1, "{success}");
-    let before = search.log.info.trials;
-    search.model.fit.solver.set_lambda(0.01);
+    let before = search.model.task.info.trials;
+    search.model.solver.lambda = 0.01;
     let least = search.try_batch(&batch, DRAW, loss).unwrap();
     assert!(least < SUCCESS * loss);
-    assert_eq!(search.log.info.trials - before, success as u32 + 1);
+    assert_eq!(search.model.task.info.trials - before, success as u32 + 1);
     assert_eq!(bits(search.trial.view()), bits(search.model.view()));
     // Without a success all are tried, and the best of them is kept, not the last.
     let (mut search, _) = at_base(&RICH, &BOTH);
     let least = search.try_batch(&batch, DRAW, 0.0).unwrap();
-    assert_eq!(search.log.info.trials, 4);
+    assert_eq!(search.model.task.info.trials, 4);
     let loss_of_kept = |search: &mut Searching| {
         search.model.load(search.trial.view()).unwrap();
         search.model.loss().unwrap()
@@ -203,7 +206,12 @@ fn tidying_alone_may_do() {
     assert!(search.is_exact(simplified) && loss > 1e-2);
     let task = search.model.task;
     assert_eq!(
-        (task.flips, task.merges, search.log.info.trials, search.log.info.moves),
+        (
+            task.info.flips,
+            task.info.merges,
+            search.model.task.info.trials,
+            search.model.task.info.moves
+        ),
         (1, 1, 0, 0)
     );
     assert_eq!((search.model.live(), bits(search.base.view())), (2, bits(search.model.view())));
@@ -266,7 +274,7 @@ fn a_swap_ends_at_s_weights_and_one_that_does_not_help_is_undone_to_the_bit() {
     for turn in 0..40 {
         search.state.turn = turn;
         search.base.store::<core::convert::Infallible>(search.model.view()).unwrap();
-        let (before, info) = (bits(search.model.view()), search.log.info);
+        let (before, info) = (bits(search.model.view()), search.model.task.info);
         match search.swap(loss).unwrap() {
             Some(better) => {
                 assert!(better < 0.99 * loss && search.model.counted() <= 6);
@@ -278,7 +286,7 @@ fn a_swap_ends_at_s_weights_and_one_that_does_not_help_is_undone_to_the_bit() {
                 assert_eq!(bits(search.model.view()), before);
                 assert_eq!(search.model.loss().unwrap(), loss);
                 // All sizes were tried.
-                assert_eq!(search.log.info.trials - info.trials, 5);
+                assert_eq!(search.model.task.info.trials - info.trials, 5);
                 // It is the base that comes back, not the best network.
                 (search.state.best_loss, refused) = (0.0, true);
                 search.best.clear();
@@ -308,10 +316,10 @@ fn one_candidate_in_twelve_neurons_is_tried_jointly_from_two_on() {
 #[test]
 fn a_round_tries_nothing_more_once_the_run_is_done() {
     let (mut search, loss) = at_base(&RICH, &BOTH);
-    search.log.observe = |_| false;
+    search.observe = |_| false;
     // The first trial ends with its first step, and no other one follows, though it was no success.
     search.try_batch(&[7, 2, 3, 0].map(birth), DRAW, 0.0).unwrap();
-    assert_eq!((search.log.info.trials, search.log.info.steps), (1, 1));
+    assert_eq!((search.model.task.info.trials, search.model.task.info.steps), (1, 1));
     search.try_moves(loss).unwrap();
-    assert_eq!((search.log.info.trials, search.log.info.steps), (2, 1));
+    assert_eq!((search.model.task.info.trials, search.model.task.info.steps), (2, 1));
 }

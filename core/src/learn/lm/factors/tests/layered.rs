@@ -7,11 +7,11 @@ use crate::base::math::unit_scale;
 use crate::data::samples::{NormalRows, Samples};
 use crate::learn::lm::Params;
 use crate::learn::lm::candidate::{Candidates, Draw, Move, Pair};
-use crate::learn::lm::fit::{Data, FitMemory};
-use crate::learn::lm::model::{Moves, Task};
+use crate::learn::lm::fit::Data;
+use crate::learn::lm::model::{Moves, Support, Task};
 use crate::learn::lm::neuron::{Entries, Single};
 use crate::learn::lm::sides::Sides;
-use crate::learn::lm::solver::{Equations, Vectors};
+use crate::learn::lm::solver::{Equations, Solver};
 use crate::learn::lm::support::Columns;
 use crate::network::net::Shape;
 use crate::operator::gated::Gated;
@@ -62,16 +62,17 @@ fn with(
     let mut floats = vec![vec![0.0; N * C]; 20];
     let mut next = floats.iter_mut().map(Vec::as_mut_slice);
     let mut take = |len: usize| next.next().and_then(|floats| floats.get_mut(..len)).unwrap();
-    let vectors = Vectors::new(core::array::from_fn(|_| take(ROOM)));
+    let solver = Solver::new(core::array::from_fn(|_| take(ROOM)), Params::DEFAULT.products);
     let (mut index, mut entry, mut out, mut open) = ([0; ROOM], [0; D], [0; C], [0; N]);
     let head = SecondLayer { active: &mut open, neurons: 3 };
-    let data = Data { labels: &labels[..], outputs: C, head };
-    let memory = FitMemory { residual: take(N * C), vectors, scratch: take(2 * N + D) };
-    let mut fit = Fit::new(&mut sensing, data, &Params::DEFAULT, memory).unwrap();
-    let mut columns = Columns::new(take(D), take(D + C));
+    let (residual, scratch) = (take(N * C), take(2 * N + D));
+    let data = Data { labels: &labels[..], outputs: C, head, residual, scratch };
+    let mut fit = Fit::new(&mut sensing, data, &Params::DEFAULT).unwrap();
+    let mut columns = Columns { scales: take(D), panel: take(D + C) };
     columns.measure(&mut fit).unwrap();
     let mut factors = Model {
         fit,
+        solver,
         net: Sides::new(Shape::weighted(D, P, C), &mut index, take(ROOM)),
         columns,
         single: Single {
@@ -86,7 +87,7 @@ fn with(
             other: take(C),
             back: take(N),
         },
-        task: Task { goal: 1e-12, ..Task::new(10, 3, 25) },
+        task: Task { goal: 1e-12, nnz: 10, hidden: 3, spare: 25, ..Task::default() },
     };
     let scale = unit_scale(&labels);
     for (i, (w, wt)) in net {
@@ -247,7 +248,7 @@ fn a_pair_is_born_as_a_neuron_of_the_second_layer() {
         let best = list.first().unwrap();
         let Move::Pair(Pair { first, other, ratio }) = best.kind else { panic!("a pair") };
         assert_eq!((first, other), (0, 3));
-        assert!(best.gain > 0.2 * model.fit.power() * N as f32);
+        assert!(best.gain > 0.2 * model.fit.power * N as f32);
         assert!(model.add_pair(Pair { first, other, ratio }).unwrap());
         assert_eq!(model.net.view().wt().index(), [1, 2, 16, 17]);
         assert!(model.refit(30).unwrap() < 1e-12);
@@ -306,9 +307,9 @@ fn what_passes_through_is_folded_into_signs_and_one_neuron() {
             let ([i, j], [v, w]) = (&mut index, &mut value);
             [Sides::new(Shape::weighted(D, P, C), i, v), Sides::new(Shape::weighted(D, P, C), j, w)]
         };
-        assert!(model.fold(loss, &mut scratch, &mut other).unwrap() < 1e-12);
+        assert!(model.conclude(loss, &mut scratch, &mut other).unwrap() < 1e-12);
         assert_eq!(
-            (model.passed(), model.counted(), model.second_live(), model.task.folds),
+            (model.passed(), model.counted(), model.second_live(), model.task.info.folds),
             (0, 9, 3, 1)
         );
         let up = model.net.view().wt().block(0).entries().find(|(k, _)| *k == 1).unwrap().1;
@@ -343,7 +344,7 @@ fn the_first_layers_are_within_the_sizes_and_better_than_none() {
     with(&[FIRST, SECOND], &[], |model| {
         model.start(3).unwrap();
         let loss = model.loss().unwrap();
-        assert!(loss < 0.9 * model.fit.power(), "{loss}");
+        assert!(loss < 0.9 * model.fit.power, "{loss}");
         assert!(
             model.net.view().w().nnz() <= 6 && model.passed() > 0 && model.view().nnz() <= ROOM
         );

@@ -16,7 +16,7 @@ fn a_neuron_that_points_the_wrong_way_is_turned_round() {
         let loss = model.loss().unwrap();
         assert!(model.flip(loss).unwrap() < 1e-10 && loss > 1e-2);
         let is_up: [bool; 4] = core::array::from_fn(|at| model.net.view().w().value()[at] > 0.0);
-        assert_eq!((model.task.flips, is_up), (1, [true, false, true, true]));
+        assert_eq!((model.task.info.flips, is_up), (1, [true, false, true, true]));
     });
 }
 
@@ -26,7 +26,10 @@ fn neurons_that_are_open_on_the_same_rows_add_up() {
     with(Signs::Positive, &[(1.0, W), (1.0, [1.0, 0.0, 0.0, 0.0])], &net, |model| {
         assert_eq!(model.merge(0.999).unwrap(), 1);
         assert!(model.loss().unwrap() < 1e-12);
-        assert_eq!((model.net.view().w().index(), model.task.merges), (&[8, 9, 10, 12][..], 1));
+        assert_eq!(
+            (model.net.view().w().index(), model.task.info.merges),
+            (&[8, 9, 10, 12][..], 1)
+        );
     });
 }
 
@@ -51,7 +54,7 @@ fn the_way_down_ends_at_s_weights_and_m_neurons() {
     with(Signs::Positive, &[(1.0, W)], &net, |model| {
         let loss = model.loss().unwrap();
         let mut reports = 0;
-        let report = |_: &_, _| {
+        let report = |_: &mut _, _| {
             reports += 1;
             true
         };
@@ -72,7 +75,7 @@ fn a_neuron_that_points_the_right_way_stays_to_the_bit() {
             let loss = model.loss().unwrap();
             let before: [u32; 3] =
                 core::array::from_fn(|at| model.net.view().w().value()[at].to_bits());
-            assert_eq!((model.flip(loss).unwrap(), model.task.flips), (loss, 0));
+            assert_eq!((model.flip(loss).unwrap(), model.task.info.flips), (loss, 0));
             assert!(model.net.view().w().value().iter().map(|w| w.to_bits()).eq(before));
         },
     );
@@ -89,7 +92,7 @@ fn a_neuron_that_fits_either_way_stays() {
         &[(4, 1.0)],
         |model| {
             let loss = model.loss().unwrap();
-            assert_eq!((model.flip(loss).unwrap(), model.task.flips), (loss, 0));
+            assert_eq!((model.flip(loss).unwrap(), model.task.info.flips), (loss, 0));
             assert!(model.net.view().w().value()[0] > 0.0);
         },
     );
@@ -102,7 +105,7 @@ fn neurons_become_one_above_the_cosine_only_and_the_stronger_one_takes_the_weigh
     for (least, merged) in [(0.79, 1), (0.81, 0)] {
         with_rows(even(), Signs::Positive, &[(1.0, W)], &net, |model| {
             assert_eq!(model.merge(least).unwrap(), merged);
-            assert_eq!(model.task.merges, merged);
+            assert_eq!(model.task.info.merges, merged);
             let (index, sum): (&[u32], f32) =
                 if merged == 1 { (&[8, 9], 6.0) } else { (&[4, 8, 9], 2.0) };
             let unit = model.net.view().w().value().last().unwrap() / 3.0;

@@ -96,7 +96,7 @@ fn of_the_atoms_those_that_win_most_alone_are_refined() {
     with(Signs::Positive, &PLANTED, &HALF, |model| {
         model.loss().unwrap();
         let gains: Vec<f32> = (0..2 * D as u32)
-            .map(|number| model.single.atom_gain(&mut model.fit, D, number, 0).unwrap())
+            .map(|number| model.single.atom_gain(&mut model.fit, number, 0).unwrap())
             .collect();
         let mut order: Vec<u32> = (0..2 * D as u32).collect();
         order.sort_by(|&a, &b| gains[b as usize].total_cmp(&gains[a as usize]));
