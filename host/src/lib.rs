@@ -45,3 +45,8 @@ pub use base::error::{Error, Result};
 pub use data::{Problem, Table};
 pub use model::ModelFile;
 pub use train::{Budget, Options, Recipe, Trained, train};
+
+/// The program of the page on training compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/train.md")]
+struct TrainPage;

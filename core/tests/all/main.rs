@@ -1,6 +1,7 @@
 //! The integration tests of the core, in one program: linking many takes longer than running them.
 
 mod deep;
+mod deep_shrink;
 mod must_keep;
 mod quantised;
 mod recovery;

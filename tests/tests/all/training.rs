@@ -1,9 +1,6 @@
 //! Training on every operator: planted weights, degenerate labels and columns, exact budgets, and
 //! results that depend neither on the panel nor on threads.
 
-use std::cell::Cell;
-
-use proptest::prelude::*;
 use std::ops::ControlFlow::Continue;
 use tamis::Error;
 use tamis::base::budget::{WORD, gated_words};
@@ -13,19 +10,17 @@ use tamis::data::samples::Rows;
 use tamis::learn::iht::{self, Params, Refine, Step};
 use tamis::learn::loss::Labels;
 use tamis::learn::start::Start;
-use tamis::learn::train::{self, Info, OneOutput, Progress, Refresh, Schedule, Trials};
+use tamis::learn::train::{self, OneOutput, Refresh, Schedule, Trials};
 use tamis::network::gates::{Empty, Gates, Signs};
 use tamis::network::net::EntriesMut;
-use tamis::network::top::Top;
 use tamis::network::weights::Weights;
 use tamis::operator::gated::Gated;
 use tamis::operator::gaussian::Gaussian;
-use tamis::operator::sensing::{HostSensing, Sensing, Work};
-use tamis::operator::wrapper::{Body, Operation, Wrapper};
+use tamis::operator::sensing::{HostSensing, Work};
 use tamis_host::data::planted::{self, Planted};
 use tamis_host::data::{Matrix, Values};
 use tamis_host::operator::{Blocked, Layout};
-use tamis_tests::conformance::{Spy, fill_support, recover, recovery_words};
+use tamis_tests::conformance::{Spy, recover, recovery_words};
 
 const STEPS: [Step; 3] = [Step::Normalised, Step::Fixed(0.3), Step::Theory { beta: 3.0 }];
 const REFINEMENTS: [Refine; 3] = [
@@ -90,21 +85,25 @@ fn train<S: HostSensing>(
 }
 
 /// Words of the budget.
-fn needed<S: HostSensing>(sensing: &S, nnz: usize, schedule: &Schedule<'_, OneOutput>) -> usize {
+pub(crate) fn needed<S: HostSensing>(
+    sensing: &S,
+    nnz: usize,
+    schedule: &Schedule<'_, OneOutput>,
+) -> usize {
     let dims = Dims::new(sensing.rows(), sensing.inputs(), sensing.blocks(), nnz);
     let strip = schedule.budget(dims, 1, 0).strip;
     schedule.budget(dims, sensing.panel(), sensing.scratch(strip)).words()
 }
 
-fn blocked(made: &Planted, nnz: usize, layout: Layout) -> Blocked {
+pub(crate) fn blocked(made: &Planted, nnz: usize, layout: Layout) -> Blocked {
     Blocked::new(made.data.clone(), made.hidden, nnz, layout).unwrap()
 }
 
-fn layout(tile: usize, panel: usize) -> Layout {
+pub(crate) fn layout(tile: usize, panel: usize) -> Layout {
     Layout { tile, panel, ..Layout::new(1, 1) }
 }
 
-fn floats(made: &Planted) -> Vec<f32> {
+pub(crate) fn floats(made: &Planted) -> Vec<f32> {
     made.data.values.clone().into_f32()
 }
 
@@ -429,69 +428,6 @@ fn bad_labels_and_sizes_are_errors() {
     assert!(matches!(of(&made.labels, 8, far), Err(Error::Diverged { .. })));
 }
 
-fn top(candidates: &[f32], capacity: usize) -> Vec<(u32, u32)> {
-    let (mut index, mut value) = (vec![0; capacity], vec![0.0; capacity]);
-    let mut top = Top::new(&mut index, &mut value);
-    candidates.iter().enumerate().for_each(|(j, &v)| top.push(j as u32, v));
-    let len = top.finish().unwrap();
-    index.into_iter().zip(value.iter().map(|v| v.to_bits())).take(len).collect()
-}
-
-fn sorted(candidates: &[f32], capacity: usize) -> Vec<(u32, u32)> {
-    let mut all: Vec<(u32, f32)> =
-        (0..).zip(candidates.iter().copied()).filter(|c| c.1 != 0.0).collect();
-    all.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
-    all.truncate(capacity);
-    all.sort_by_key(|c| c.0);
-    all.into_iter().map(|(j, v)| (j, v.to_bits())).collect()
-}
-
-/// Many ties, zeros of both signs, and numbers across the whole range.
-fn candidates() -> impl Strategy<Value = Vec<f32>> {
-    let number = prop_oneof![
-        (-3_i8..4).prop_map(f32::from),
-        Just(-0.0_f32),
-        any::<f32>().prop_filter("finite", |v| v.is_finite()),
-    ];
-    proptest::collection::vec(number, 0..400)
-}
-
-proptest! {
-    #[test]
-    fn the_streaming_selection_equals_a_sort(candidates in candidates(), capacity in 0_usize..420) {
-        prop_assert_eq!(top(&candidates, capacity), sorted(&candidates, capacity));
-    }
-
-    #[test]
-    fn supports_are_written_as_far_as_there_is_room(
-        keep in proptest::collection::vec(any::<bool>(), 0..50),
-        room in 0_usize..50,
-    ) {
-        let mut index = vec![0; room];
-        let len = fill_support(&mut index, keep.len() as u32, |j| keep[j as usize]);
-        let all: Vec<u32> = (0..keep.len() as u32).filter(|&j| keep[j as usize]).collect();
-        prop_assert_eq!(&index[..len], &all[..all.len().min(room)]);
-    }
-}
-
-/// The same values at other places are other weights.
-#[test]
-fn gates_and_weights_that_share_their_values_are_told_apart() {
-    let values = [1.0, -2.0, 0.5, 1.5];
-    let made = planted::network(Dims::new(40, 6, 3, 8), Signs::Balanced, 1).unwrap();
-    let x = floats(&made);
-    let mut memory = vec![0.0; gated_words(6, 3)];
-    let mut reference = Gated::new(Rows::new(&x, 6).unwrap(), 3, 1, &mut memory).unwrap();
-    let mut fast = blocked(&made, 8, layout(16, 3));
-    let w = Weights::new(6, 3, &[0, 4, 7, 8], &values).unwrap();
-    let other = Weights::new(6, 3, &[2, 3, 9, 10], &values).unwrap();
-    let gates = Gates::of(other, Signs::Positive, Empty::Freeze, 0, 1);
-    let (mut expected, mut got) = (vec![0.0; 40], vec![0.0; 40]);
-    reference.forward(gates, w, &mut expected).unwrap();
-    fast.forward(gates, w, &mut got).unwrap();
-    assert_eq!(expected, got);
-}
-
 /// Powers of two in inputs and labels come out in the weights and nowhere else, far beyond the
 /// range of their squares.
 #[test]
@@ -523,148 +459,5 @@ fn scales_of_inputs_and_labels_change_nothing_but_the_scale_of_the_weights() {
         for (x, y) in [(14, 20), (20, 0), (-20, -20), (0, 30), (14, -20)] {
             assert_eq!(run(two(x), two(y)), plain, "2^{x} and 2^{y}, {refine:?}");
         }
-    }
-}
-
-/// Weights of other sizes than the operator's: an error or a result, but no panic.
-#[test]
-fn weights_of_other_sizes_do_not_panic() {
-    let made = planted::network(Dims::new(40, 6, 3, 8), Signs::Balanced, 1).unwrap();
-    let x = floats(&made);
-    let mut memory = vec![0.0; gated_words(6, 3)];
-    let mut reference = Gated::new(Rows::new(&x, 6).unwrap(), 3, 1, &mut memory).unwrap();
-    let mut fast = blocked(&made, 8, layout(16, 3));
-    for (d, m) in [(7, 3), (5, 3), (6, 4), (100, 1), (1, 100)] {
-        let index = [0, (d * m) as u32 / 2, (d * m) as u32 - 1];
-        let w = Weights::new(d, m, &index, &[1.0, 2.0, 3.0]).unwrap();
-        let gates = Gates::of(w, Signs::Positive, Empty::Open, 0, 1);
-        tolerate(&mut reference, gates, w);
-        tolerate(&mut fast, gates, w);
-    }
-}
-
-fn tolerate<S: HostSensing>(sensing: &mut S, gates: Gates<'_>, w: Weights<'_>) {
-    let (mut out, mut few, mut scratch) = (vec![0.0; 40], vec![0.0; 3], vec![0.0; 1000]);
-    let r = vec![1.0; 40];
-    let _ = sensing.forward(gates, w, &mut out);
-    let _ = sensing.gradient_at(gates, w.index(), &r, &mut few, &mut scratch);
-    let _ = sensing.normal_at(gates, w, &mut few, &mut scratch);
-    let gates = sensing.hold(gates, w.index()).unwrap_or(gates);
-    let _ = sensing.normal_at(gates, w, &mut few, &mut scratch);
-    for block in w.blocks() {
-        let _ = sensing.apply(gates, block, &mut out);
-    }
-    let mut panel = vec![0.0; 6];
-    let _ = sensing.gradient(gates, &r, 0..1, &mut panel);
-    let _ = sensing.adjoint(gates, 0, &r, &mut panel);
-}
-
-/// Fails once with [`Error::Stopped`] in the next gradient after it was asked, and works on.
-struct Stopping<'a, S> {
-    inner: &'a mut S,
-    asked: &'a Cell<bool>,
-}
-
-impl<S: Sensing> Wrapper for Stopping<'_, S> {
-    type Inner = S;
-
-    fn inner(&self) -> &S {
-        self.inner
-    }
-
-    fn inner_mut(&mut self) -> &mut S {
-        self.inner
-    }
-
-    fn before(&mut self, operation: Operation, _: usize) -> Result<Body, Error<S::Source>> {
-        match operation {
-            Operation::Gradient if self.asked.take() => Err(Error::Stopped),
-            _ => Ok(Body::Inner),
-        }
-    }
-}
-
-const STARTS: Schedule<'_, OneOutput> =
-    Schedule { epochs: 6, trials: Trials { count: 6, rows: 150 }, seed: 11, ..Schedule::PAPER };
-
-/// A run of `count` starts that the operator ends in the step after the one that `last` accepts:
-/// its weights.
-fn ended(
-    made: &Planted,
-    count: u32,
-    mut last: impl FnMut(&Progress<'_>) -> bool,
-) -> (Vec<(u32, f32)>, Info) {
-    let x = floats(made);
-    let mut memory = vec![0.0; gated_words(20, 4)];
-    let mut inner = Gated::new(Rows::new(&x, 20).unwrap(), 4, 4, &mut memory).unwrap();
-    let asked = Cell::new(false);
-    let mut sensing = Stopping { inner: &mut inner, asked: &asked };
-    let schedule = Schedule { trials: Trials { count, ..STARTS.trials }, ..STARTS };
-    let mut words = vec![0; needed(&sensing, 10, &schedule)];
-    let observe = |progress: &Progress<'_>| {
-        asked.set(last(progress));
-        Continue(())
-    };
-    let trained = train::run(
-        &mut sensing,
-        Labels::Values(&made.labels),
-        10,
-        Start::Zero,
-        &schedule,
-        &mut words,
-        observe,
-    )
-    .unwrap();
-    let weights = trained.network.w();
-    (weights.index().iter().copied().zip(weights.value().iter().copied()).collect(), trained.info)
-}
-
-#[test]
-fn a_run_ended_during_the_trials_gives_the_best_start_so_far() {
-    let made = planted::network(Dims::new(600, 20, 4, 10), Signs::Positive, 3).unwrap();
-    let per_trial = STARTS.epochs;
-    let mut again = 0;
-    for tried in 2..STARTS.trials.count {
-        // The best of so many starts is what the run on all rows begins with.
-        let mut before = 0;
-        let (_, whole) = ended(&made, tried, |p| {
-            before += u32::from(p.trial > 0);
-            false
-        });
-        assert_eq!((whole.trials, whole.stopped), (tried, false), "the best one counts once");
-        assert_eq!(whole.steps, per_trial);
-        let (best, info) = ended(&made, tried, |p| p.step == before);
-        assert_eq!((info.trials, info.stopped, info.steps), (tried, true, 0));
-        again += u32::from(before > tried * per_trial);
-        // Ended in the first step of the next start, the run gives the same.
-        let (found, info) = ended(&made, STARTS.trials.count, |p| p.step == tried * per_trial);
-        assert_eq!((info.trials, info.stopped, info.steps), (tried + 1, true, 0));
-        assert_eq!(found, best, "after {tried} starts");
-        assert!(!found.is_empty());
-    }
-    assert!(again > 0, "the best start was always the last: the test shows nothing");
-}
-
-#[test]
-fn an_operator_that_stops_leaves_the_last_complete_step() {
-    let made = planted::network(Dims::new(600, 20, 4, 10), Signs::Positive, 3).unwrap();
-    for steps in 1..STARTS.epochs {
-        let (found, info) = ended(&made, 1, |p| p.step == steps);
-        assert_eq!((info.steps, info.stopped), (steps, true));
-        let x = floats(&made);
-        let mut memory = vec![0.0; gated_words(20, 4)];
-        let mut sensing = Gated::new(Rows::new(&x, 20).unwrap(), 4, 4, &mut memory).unwrap();
-        let schedule = Schedule { epochs: steps, trials: Trials::NONE, ..STARTS };
-        let mut words = vec![0; needed(&sensing, 10, &schedule)];
-        let labels = Labels::Values(&made.labels);
-        let short =
-            train::run(&mut sensing, labels, 10, Start::Zero, &schedule, &mut words, |_| {
-                Continue(())
-            })
-            .unwrap();
-        let w = short.network.w();
-        let expected = w.index().iter().copied().zip(w.value().iter().copied());
-        assert_eq!(found, expected.collect::<Vec<_>>());
-        assert_eq!(info.loss.to_bits(), short.info.loss.to_bits());
     }
 }
