@@ -21,7 +21,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub struct Error(Box<Report>);
 
 /// Behind a pointer, so that a `Result` stays small.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Report {
     what: String,
     place: Option<PathBuf>,
@@ -33,8 +33,9 @@ struct Report {
 }
 
 /// Kinds of errors that a caller may want to tell apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum End {
+    #[default]
     Failed,
     Interrupted,
     OverLimit,
@@ -44,9 +45,7 @@ enum End {
 impl Error {
     /// An error that says what failed.
     pub fn new(what: impl Into<String>) -> Self {
-        let what = what.into();
-        let (place, expected, got, help, source) = (None, None, None, None, None);
-        Self(Box::new(Report { what, place, expected, got, help, end: End::Failed, source }))
+        Self(Box::new(Report { what: what.into(), ..Report::default() }))
     }
 
     pub(crate) fn interrupted() -> Self {

@@ -63,21 +63,16 @@ pub fn write_files(fill: impl FnOnce(&mut Files) -> Result<()>) -> Result<()> {
 /// `inputs` see [`check_distinct`].
 ///
 /// # Errors
-/// The folder is missing or may not be written to; or `path` is a folder, a pipe, one of the
-/// inputs, or a file of another kind, which would be lost.
+/// The folder cannot be written to; or `path` is a folder, a pipe, an input, or of another kind.
 ///
 /// ```
 /// use std::path::Path;
 /// use tamis_host::base::file::{Kind, check};
 /// let folder = tempfile::tempdir().unwrap();
-/// let path = |name| folder.path().join(name);
-/// assert!(check(path("model.tamis"), Kind::MODEL, []).is_ok());
-/// assert!(check(path("missing/model.tamis"), Kind::MODEL, []).is_err());
-/// std::fs::write(path("notes.txt"), "mine").unwrap();
-/// assert!(check(path("notes.txt"), Kind::MODEL, []).is_err());
-/// std::fs::write(path("old.tamis"), "old").unwrap();
-/// assert!(check(path("old.tamis"), Kind::MODEL, []).is_ok());
-/// assert!(check(path("old.tamis"), Kind::MODEL, [path("old.tamis").as_path()]).is_err());
+/// let path = folder.path().join("model.tamis");
+/// assert!(check(&path, Kind::MODEL, []).is_ok());
+/// std::fs::write(&path, "old").unwrap();
+/// assert!(check(&path, Kind::MODEL, [path.as_path()]).is_err());
 /// ```
 pub fn check<'a>(
     path: impl AsRef<Path>,

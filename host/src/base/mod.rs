@@ -4,10 +4,8 @@ pub mod error;
 pub mod file;
 pub(crate) mod limits;
 pub(crate) mod memory;
-pub(crate) mod stop;
 
 pub(crate) use error::check_setting;
-pub use limits::Limits;
+pub use limits::{Limits, Stop};
 pub(crate) use memory::room_for;
 pub use memory::{HeapPeak, peak_rss_bytes};
-pub use stop::Stop;

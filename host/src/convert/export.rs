@@ -1,8 +1,7 @@
 //! A model as source code (a Rust module or C99) or as dense layers (ONNX, safetensors).
 //!
-//! Source code needs no parsing on the device, and its predictions are bit-identical to those of the
-//! model file: the same sums and factors of integers, the same additions of floats in the same
-//! order. The text is a function of the model. Other programs add up in orders of their own.
+//! Predictions of source code are bit-identical to those of the model file, and its text is a
+//! function of the model. Other programs add up in orders of their own.
 
 mod c;
 mod dense;

@@ -221,8 +221,8 @@ fn convert(
     let dense_nnz = layers.iter().map(|layer| layer.weights.len() + layer.bias.len()).sum();
     let nnz_before: Vec<usize> = layers.iter().map(nonzeros).collect();
     // Layers up to the last one with biases take the 1, and those before it hand it on.
-    let last_biased = layers.iter().rposition(|layer| !layer.bias.is_empty());
-    let handed_on = last_biased.unwrap_or(0);
+    let taking = layers.iter().rposition(|layer| !layer.bias.is_empty()).map_or(0, |last| last + 1);
+    let handed_on = taking.saturating_sub(1);
     let requested_nnz = cut(&mut layers, options.cut, handed_on, dense_nnz)?;
     let of_layer = |(layer, &nnz_before): (&Dense, &usize)| ImportedLayer {
         name: layer.name.clone(),
@@ -241,12 +241,8 @@ fn convert(
             .got(format_args!("{nnz_before} in the file that are not 0"))
             .help("choose a smaller --threshold, or check what wrote the file"));
     }
-    let mut sparse: Vec<SparseLayer> = Vec::new();
-    for (l, layer) in layers.iter().enumerate() {
-        let takes = last_biased.is_some_and(|last| l <= last);
-        let hands_on = last_biased.is_some_and(|last| l < last);
-        sparse.push(sparse_layer(layer, takes, hands_on)?);
-    }
+    let layer = |(l, layer)| sparse_layer(layer, l < taking, l < handed_on);
+    let mut sparse = layers.iter().enumerate().map(layer).collect::<Result<Vec<_>>>()?;
     let requested = meta.iter().flat_map(|meta| &meta.requested);
     for (layer, &requested) in sparse.iter_mut().zip(requested) {
         layer.requested = layer.requested.max(requested);
@@ -343,9 +339,7 @@ fn ends_in_sum(layers: &mut Vec<Dense>, meta: Option<&Meta>) -> Result<Option<Ve
     }
     let mut bits = vec![0_u32; last.inputs.div_ceil(32)];
     for (i, weight) in last.weights.iter().enumerate() {
-        if let Some(word) = bits.get_mut(i / 32).filter(|_| *weight < 0.0) {
-            *word |= 1 << (i % 32);
-        }
+        bits[i / 32] |= u32::from(*weight < 0.0) << (i % 32);
     }
     layers.pop();
     Ok(Some(bits))

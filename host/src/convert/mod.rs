@@ -178,8 +178,7 @@ fn shape(dims: &[usize]) -> String {
     format!("[{}{}]", shown.join(", "), if dims.len() > 8 { ", …" } else { "" })
 }
 
-/// Numbers of an array of these axes; none where it has an empty axis or more numbers than can be
-/// counted.
+/// Numbers of an array of these axes; none where it is empty or they cannot be counted.
 fn elements(dims: &[usize]) -> Option<usize> {
     dims.iter().try_fold(1_usize, |product, &dim| product.checked_mul(dim)).filter(|&n| n > 0)
 }

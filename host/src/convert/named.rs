@@ -1,5 +1,4 @@
-//! Layers out of arrays that have names: which are weights, which biases, which belong together,
-//! and which way they lie.
+//! Layers out of arrays that have names.
 //!
 //! A name is split at its last word that says what the array is (`weight`, `kernel`, `coefs`, `W`,
 //! or `bias`, `intercepts`, `b`); the other words are the layer: `fc1.weight` and `fc1.bias` are layer

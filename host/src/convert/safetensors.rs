@@ -8,7 +8,7 @@ use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorView};
 use super::{Dense, Meta, Tensor, check_finite, floats, le_bytes, shown};
 use crate::{Error, Result};
 
-/// Bytes of a header that is read; that of a model of eight layers has about a thousand.
+/// Bytes of a header that is read: it is JSON, which takes many times its length to hold.
 const HEADER_LIMIT: u64 = 1 << 20;
 
 /// Reads all arrays; those that are not of floats have no values.
@@ -26,8 +26,15 @@ const HEADER_LIMIT: u64 = 1 << 20;
 /// assert_eq!((tensors[0].values.as_deref(), meta), (Some(&[0.5, 2.0][..]), None));
 /// ```
 pub fn read(bytes: &[u8]) -> Result<(Vec<Tensor>, Option<Meta>)> {
-    check_header(bytes)?;
-    let meta = metadata(bytes)?;
+    let len = bytes.first_chunk().map_or(0, |size| u64::from_le_bytes(*size));
+    if len > HEADER_LIMIT {
+        return Err(Error::new("the header of the safetensors file is too long")
+            .mismatch(format_args!("at most {HEADER_LIMIT} bytes"), format_args!("{len} bytes"))
+            .help("save only the layers that are wanted, or the file is damaged: copy it again"));
+    }
+    let (_, metadata): (usize, Metadata) = SafeTensors::read_metadata(bytes).map_err(malformed)?;
+    let text = metadata.metadata().as_ref().and_then(|map| map.get(Meta::KEY));
+    let meta = text.and_then(|text| Meta::from_text(text));
     let file = SafeTensors::deserialize(bytes).map_err(malformed)?;
     let mut tensors =
         file.iter().map(|(name, view)| tensor(name, &view)).collect::<Result<Vec<_>>>()?;
@@ -40,13 +47,10 @@ pub fn read(bytes: &[u8]) -> Result<(Vec<Tensor>, Option<Meta>)> {
 /// Whether a file that starts with `head` and is `len` bytes long is meant to be safetensors.
 #[must_use]
 pub fn matches(head: &[u8], len: u64) -> bool {
-    match head.split_first_chunk::<8>() {
-        Some((size, rest)) => {
-            rest.first() == Some(&b'{')
-                && u64::from_le_bytes(*size).checked_add(8).is_some_and(|n| n <= len)
-        }
-        None => false,
-    }
+    head.split_first_chunk::<8>().is_some_and(|(size, rest)| {
+        let fits = u64::from_le_bytes(*size).checked_add(8).is_some_and(|n| n <= len);
+        fits && rest.first() == Some(&b'{')
+    })
 }
 
 /// Writes layers as `0.weight`, `2.weight`, …: what `Sequential(Linear, ReLU, Linear, …)` of
@@ -73,26 +77,6 @@ pub fn write(layers: &[Dense], meta: Option<&Meta>) -> Result<Vec<u8>> {
     // One key: the crate writes a hash map, whose order would change from run to run.
     let meta = meta.map(|meta| HashMap::from([(Meta::KEY.to_owned(), meta.to_text())]));
     safetensors::serialize(views, meta).map_err(malformed)
-}
-
-/// A header is JSON, which takes many times its length to hold: it is bounded before it is read.
-fn check_header(bytes: &[u8]) -> Result<()> {
-    match bytes.first_chunk::<8>().map(|size| u64::from_le_bytes(*size)) {
-        Some(len) if len > HEADER_LIMIT => {
-            Err(Error::new("the header of the safetensors file is too long")
-                .mismatch(format_args!("at most {HEADER_LIMIT} bytes"), format_args!("{len} bytes"))
-                .help(
-                    "save only the layers that are wanted, or the file is damaged: copy it again",
-                ))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn metadata(bytes: &[u8]) -> Result<Option<Meta>> {
-    let (_, metadata): (usize, Metadata) = SafeTensors::read_metadata(bytes).map_err(malformed)?;
-    let text = metadata.metadata().as_ref().and_then(|map| map.get(Meta::KEY));
-    Ok(text.and_then(|text| Meta::from_text(text)))
 }
 
 fn tensor(name: &str, view: &TensorView<'_>) -> Result<Tensor> {

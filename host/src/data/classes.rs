@@ -42,10 +42,6 @@ pub(crate) fn check(labels: &[f32], classes: usize) -> Result<()> {
 }
 
 /// Checks labels that a model of `classes` outputs is scored on; they may be positions in `keep`.
-///
-/// # Errors
-/// A label is none of the model's classes, more labels are kept than it has classes, or fewer that
-/// become other classes than they are.
 pub(crate) fn check_known(labels: &[f32], keep: Option<&[f32]>, classes: usize) -> Result<()> {
     if let Some(keep) = keep
         && keep.len() > classes

@@ -30,8 +30,8 @@ pub const MAX_SIDE: usize = 64;
 /// Draws `samples` digits of `side` × `side` pixels: the images, `samples × side²` bytes, and their
 /// labels, 0 to 9.
 ///
-/// A pixel is 0 where there is no ink and up to 255 where there is. Every ten images from the start
-/// hold each digit once, in an order of their own.
+/// A pixel is 0 without ink. Every ten images from the start hold each digit once, in an order of
+/// their own.
 ///
 /// ```
 /// use tamis_host::data::digits;
@@ -178,8 +178,7 @@ impl Hand {
         [self.centre[0] + cos * x - sin * y, self.centre[1] + sin * x + cos * y]
     }
 
-    /// The displacement at (u, v) in the unit square: the lattice under quadratic Bernstein
-    /// weights.
+    /// The displacement at (u, v): the lattice under quadratic Bernstein weights.
     fn bend(&self, u: f32, v: f32) -> Point {
         let (across, down) = (bernstein(u), bernstein(v));
         let mut bend = [0.0; 2];
@@ -222,8 +221,7 @@ fn draw(digit: u8, rng: &mut Rng, side: usize, image: &mut [u8]) {
 }
 
 impl Stroke {
-    /// Cuts the stroke into straight pieces. Long lines are cut too, so that they bend with the
-    /// lattice.
+    /// Cuts the stroke into straight pieces; long lines too, so that they bend with the lattice.
     fn pieces(&self, mut piece: impl FnMut(Point, Point)) {
         let mut steps = |count: usize, at: &dyn Fn(f32) -> Point| {
             for i in 0..count {
@@ -249,8 +247,7 @@ fn mix(a: Point, b: Point, t: f32) -> Point {
     [a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t]
 }
 
-/// Raises the cover of every pixel near the segment `a b` to the share of it that a round pen
-/// covers.
+/// Raises the cover of pixels near the segment `a b` to the share that a round pen covers.
 fn ink(cover: &mut [f32], side: usize, a: Point, b: Point, pen: f32) {
     let reach = pen + 0.5;
     // Pixels whose centres lie within reach; the casts saturate at 0 and at the side.

@@ -22,31 +22,24 @@ pub(super) struct Layout {
     pub(super) dims: Vec<u64>,
 }
 
-#[derive(Clone, Copy)]
-struct Shape {
-    rows: usize,
-    cols: usize,
-}
-
 impl Layout {
-    /// Appends the values that `source` still holds to `into`: one row per index of the first axis,
-    /// the other axes flattened in C order.
+    /// Appends the values of `source`: a row per index of the first axis, the others flattened.
     pub(super) fn append<R: Read>(
         &self,
         mut source: Source<R>,
         into: &mut Incoming<'_>,
     ) -> Result<()> {
-        let shape @ Shape { rows, cols } = self.shape()?;
+        let (rows, cols) = self.shape()?;
         let bytes = self.bytes(rows, cols)?;
         source.expect(bytes)?;
         into.announce(rows, cols, ["b1", "u1"].contains(&self.element))?;
         // Taken out for the loop, so that `into` can say which rows are chosen.
         let mut values = std::mem::replace(&mut into.matrix.values, Values::U8(Vec::new()));
         match &mut values {
-            Values::U8(out) => self.stream(&mut source, into, out, shape, |chunk, out| {
+            Values::U8(out) => self.stream(&mut source, into, out, rows, cols, |chunk, out| {
                 decode_bytes(self.element, chunk, out);
             })?,
-            Values::F32(out) => self.stream(&mut source, into, out, shape, |chunk, out| {
+            Values::F32(out) => self.stream(&mut source, into, out, rows, cols, |chunk, out| {
                 decode_floats(self.element, self.big_endian, chunk, out);
             })?,
         }
@@ -58,7 +51,7 @@ impl Layout {
     }
 
     /// Rows and columns: the first axis, and the product of the others.
-    fn shape(&self) -> Result<Shape> {
+    fn shape(&self) -> Result<(usize, usize)> {
         let Some((&rows, rest)) = self.dims.split_first() else {
             return Err(Error::new("the array is a single number")
                 .mismatch("at least one axis, of rows", "shape []")
@@ -71,8 +64,7 @@ impl Layout {
         }
         let cols = rest.iter().try_fold(1u64, |product, &dim| product.checked_mul(dim));
         let fits = |n: u64| usize::try_from(n).ok();
-        let shape = fits(rows).zip(cols.and_then(fits)).map(|(rows, cols)| Shape { rows, cols });
-        shape.ok_or_else(|| self.too_large())
+        fits(rows).zip(cols.and_then(fits)).ok_or_else(|| self.too_large())
     }
 
     /// Bytes of a number.
@@ -97,14 +89,15 @@ impl Layout {
         source: &mut Source<R>,
         into: &Incoming<'_>,
         out: &mut Vec<T>,
-        Shape { rows, cols }: Shape,
+        rows: usize,
+        cols: usize,
         decode: impl Fn(&[u8], &mut Vec<T>),
     ) -> Result<()> {
         let (size, total) = (self.size(), rows * cols);
         let (start, by_column) = (out.len(), self.fortran && cols > 1);
         let mut chosen = 0..;
         // Number of each row among the chosen ones, where not all are.
-        let ranks = (by_column && into.chooses()).then(|| {
+        let ranks = (by_column && into.keep.is_some()).then(|| {
             let rank = |row| if into.keeps(row) { chosen.next() } else { None };
             (0..rows).map(rank).collect::<Vec<_>>()
         });
@@ -124,7 +117,7 @@ impl Layout {
             }
             piece.clear();
             decode(chunk, &mut piece);
-            self.finite(&piece, chunk, done, Shape { rows, cols })?;
+            self.finite(&piece, chunk, done, rows, cols)?;
             if by_column {
                 for (k, &value) in piece.iter().enumerate() {
                     let (row, column) = self.place(done + k, rows, cols);
@@ -132,7 +125,7 @@ impl Layout {
                         out[start + at * cols + column] = value;
                     }
                 }
-            } else if into.chooses() {
+            } else if into.keep.is_some() {
                 append_chosen(&piece, done, cols, into, out);
             } else {
                 out.extend_from_slice(&piece);
@@ -165,7 +158,8 @@ impl Layout {
         values: &[T],
         chunk: &[u8],
         first: usize,
-        Shape { rows, cols }: Shape,
+        rows: usize,
+        cols: usize,
     ) -> Result<()> {
         let is_finite = |&value: &T| Into::<f64>::into(value).is_finite();
         let Some(at) = values.iter().position(|value| !is_finite(value)) else { return Ok(()) };

@@ -24,15 +24,6 @@ impl<R: BufRead> Members<R> {
     pub(super) fn limited(self) -> Self {
         Self { limited: true, ..self }
     }
-
-    fn check(&mut self, n: usize, taken: u64) -> io::Result<usize> {
-        self.given += n as u64;
-        let limit = expansion_limit(taken);
-        if self.limited && self.given > limit {
-            return Err(io::Error::other(too_far(limit, self.given)));
-        }
-        Ok(n)
-    }
 }
 
 impl<R: BufRead> Read for Members<R> {
@@ -40,8 +31,12 @@ impl<R: BufRead> Read for Members<R> {
         while let Some(member) = &mut self.member {
             let n = member.read(buffer)?;
             if n > 0 || buffer.is_empty() {
-                let taken = u64::MAX - member.get_ref().limit();
-                return self.check(n, taken);
+                self.given += n as u64;
+                let limit = expansion_limit(u64::MAX - member.get_ref().limit());
+                if self.limited && self.given > limit {
+                    return Err(io::Error::other(too_far(limit, self.given)));
+                }
+                return Ok(n);
             }
             let rest = member.get_mut().fill_buf()?;
             match rest {

@@ -158,14 +158,14 @@ impl Fourier {
                 .got(self.features)
                 .help("1500 is the published number"));
         }
-        let wrong = [self.deviation, self.channel_deviation]
-            .into_iter()
-            .find(|v| !(*v >= 0.0 && v.is_finite()));
-        wrong.map_or(Ok(()), |value| {
-            Err(Error::new("the deviation of the frequencies is out of bounds")
-                .mismatch("a number of 0 or more", value)
-                .help("2 was published for 28×28 pixels, 5 for 32×32"))
-        })
+        for value in [self.deviation, self.channel_deviation] {
+            if !(value >= 0.0 && value.is_finite()) {
+                return Err(Error::new("the deviation of the frequencies is out of bounds")
+                    .mismatch("a number of 0 or more", value)
+                    .help("2 was published for 28×28 pixels, 5 for 32×32"));
+            }
+        }
+        Ok(())
     }
 }
 

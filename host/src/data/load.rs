@@ -86,8 +86,7 @@ pub fn load_chosen(
     )
 }
 
-/// Loads the samples that belong to rows of labels, which came from the file `path`: all, or those
-/// rows that are chosen, as by [`load_chosen`]; and the labels, row by row.
+/// [`load_chosen`] for rows of labels that came from the file `path`, and chosen rows.
 ///
 /// # Errors
 /// As for [`load_chosen`].

@@ -143,10 +143,8 @@ impl Matrix {
             let bytes = std::mem::take(bytes);
             self.values = Values::F32(bytes.into_iter().map(f32::from).collect());
         }
-        match &mut self.values {
-            Values::F32(v) => v,
-            Values::U8(_) => unreachable!("bytes were just turned into floats"),
-        }
+        let Values::F32(values) = &mut self.values else { unreachable!("bytes are floats now") };
+        values
     }
 }
 
@@ -158,7 +156,7 @@ pub(super) struct Incoming<'a> {
     /// Rows that came so far, chosen or not.
     pub(super) seen: usize,
     /// Whether a row is chosen, by its number among all that come; those beyond are not.
-    keep: Option<&'a [bool]>,
+    pub(super) keep: Option<&'a [bool]>,
 }
 
 impl<'a> Incoming<'a> {
@@ -167,20 +165,13 @@ impl<'a> Incoming<'a> {
         Self { matrix, seen: 0, keep }
     }
 
-    pub(super) fn chooses(&self) -> bool {
-        self.keep.is_some()
-    }
-
     /// Whether the row `ahead` rows after those seen is chosen.
     pub(super) fn keeps(&self, ahead: usize) -> bool {
         self.keep.is_none_or(|keep| keep.get(self.seen + ahead).copied().unwrap_or(false))
     }
 
     pub(super) fn kept(&self, rows: usize) -> usize {
-        match self.keep {
-            None => rows,
-            Some(keep) => keep.iter().skip(self.seen).take(rows).filter(|&&keep| keep).count(),
-        }
+        (0..rows).filter(|&ahead| self.keeps(ahead)).count()
     }
 
     pub(super) fn push(&mut self, row: &[f32]) -> Result<()> {

@@ -236,9 +236,7 @@ fn header(array: &Array<'_>) -> Vec<u8> {
     let unpadded = MAGIC.len() + 2 + 2 + text.len() + 1;
     text.extend(std::iter::repeat_n(' ', unpadded.next_multiple_of(64) - unpadded));
     text.push('\n');
-    let mut bytes = MAGIC.to_vec();
-    bytes.extend([1, 0]);
-    bytes.extend((text.len() as u16).to_le_bytes()); // `Array` has at most 32 axes
-    bytes.extend(text.into_bytes());
-    bytes
+    // `Array` has at most 32 axes.
+    let len = (text.len() as u16).to_le_bytes();
+    [&MAGIC[..], &[1, 0], &len, text.as_bytes()].concat()
 }

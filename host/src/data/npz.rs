@@ -35,11 +35,7 @@ pub fn read<R: Read + Seek>(reader: R, len: u64, member: Option<&str>) -> Result
 }
 
 /// Reads every array of an NPZ file of `len` bytes, in the order of the archive: its name, its
-/// axes, and its values.
-///
-/// # Errors
-/// Not a ZIP archive, no arrays or more than `most`, more than `bytes` of values in all, or what
-/// [`npy::read`] refuses, with the name of the array.
+/// axes, and its values; at most `most` arrays, of `bytes` in all.
 pub(crate) fn read_all<R: Read + Seek>(
     reader: R,
     len: u64,

@@ -33,7 +33,7 @@ pub struct Planted {
 }
 
 impl Planted {
-    /// The planted weights as the algorithms see weights.
+    /// The planted weights.
     ///
     /// # Errors
     /// None for what [`network`] and [`linear`] make.
@@ -60,8 +60,7 @@ pub fn linear(samples: usize, inputs: usize, nnz: usize, seed: u64) -> Result<Pl
     label(self::samples(&dims, seed)?, dims, Signs::Positive, seed, |z, _| z)
 }
 
-/// The network of [`network`] on rows of the caller's: the weights depend on the seed and the sizes
-/// alone.
+/// The network of [`network`] on other rows: the weights depend on the seed and the sizes alone.
 ///
 /// # Errors
 /// [`tamis::Error::Range`] if a size is out of bounds, and another error if a label is not finite.
@@ -109,7 +108,7 @@ pub struct PlantedNet {
 }
 
 impl PlantedNet {
-    /// The planted network as the algorithms see networks.
+    /// The planted network.
     ///
     /// # Errors
     /// None for what [`factored`] makes.
@@ -122,8 +121,7 @@ impl PlantedNet {
 }
 
 /// `y = sum_i relu(w_i · x) wt_i` with c outputs: half of s weights N(0, 1) at random places of
-/// m×d, of an odd number the larger half, the others at random places of m×c, x standard normal
-/// (paper IHT, 5.1). Neurons with weights on one side only give nothing.
+/// m×d, of an odd number the larger half, the others of m×c, x standard normal (paper IHT, 5.1).
 ///
 /// # Errors
 /// [`tamis::Error::Range`] if a size is out of bounds.
@@ -143,22 +141,20 @@ pub fn factored(dims: Dims, outputs: usize, seed: u64) -> Result<PlantedNet> {
     let data = samples(&w, seed)?;
     let (index, value) = draw_weights(&w, seed, WEIGHTS);
     let (out_index, out_value) = draw_weights(&wt, seed, OUTPUTS);
-    let (labels, hidden) = (vec![0.0; n * outputs], m);
-    let mut planted =
-        PlantedNet { data, labels, index, value, out_index, out_value, hidden, outputs };
-    let mut labels = std::mem::take(&mut planted.labels);
-    let net = planted.net()?;
+    let w = Weights::new(d, m, &index, &value)?;
+    let net = Network::new(w, Weights::new(outputs, m, &out_index, &out_value)?)?;
+    let mut labels = vec![0.0; n * outputs];
     labels.par_chunks_mut(outputs).enumerate().for_each(|(row, labels)| {
         let mut sums = vec![0.0; outputs];
         for block in net.w().blocks() {
-            let a = relu(activation(&planted.data, row, block), 1.0);
+            let a = relu(activation(&data, row, block), 1.0);
             for (k, v) in net.wt().block(block.neuron()).entries() {
                 sums[k] += a * f64::from(v);
             }
         }
         labels.iter_mut().zip(sums).for_each(|(label, sum)| *label = sum as f32);
     });
-    Ok(PlantedNet { labels, ..planted })
+    Ok(PlantedNet { data, labels, index, value, out_index, out_value, hidden: m, outputs })
 }
 
 /// A network of several hidden layers and the data set that it labels.

@@ -112,8 +112,7 @@ impl DataFiles {
         Ok(Problem { data, labels, task })
     }
 
-    /// Reads rows to learn from: as [`load`](Self::load), and checked as [`Problem::check`] does,
-    /// with the file named.
+    /// Reads rows as [`load`](Self::load), and checks them as [`Problem::check`] does.
     ///
     /// # Errors
     /// Those of both.
@@ -141,8 +140,7 @@ impl DataFiles {
                 let table = Table::read(&self.data)?;
                 let (data, labels) = table.split(name).map_err(|error| error.at(&self.data))?;
                 let Some(rows) = self.choose(&labels)? else { return Ok((data, labels)) };
-                let labels = rows.iter().map(|&row| labels[row]).collect();
-                Ok((select::gather(data, rows)?, labels))
+                select::gather_labelled(data, &labels, rows)
             }
         }
     }
@@ -246,9 +244,6 @@ impl Problem {
     }
 
     /// The data set of these rows, in this order.
-    ///
-    /// # Errors
-    /// A row that there is not, or one twice.
     pub(crate) fn rows(&self, chosen: Vec<usize>) -> Result<Self> {
         let width = self.outputs();
         let labels = chosen.iter().flat_map(|row| &self.labels[row * width..(row + 1) * width]);
@@ -262,8 +257,7 @@ impl Problem {
         self.labels.len() / self.data.rows.max(1)
     }
 
-    /// Whether its network has several outputs, to which weights lead: several labels a row, or
-    /// several classes.
+    /// Whether its network has several outputs: several labels a row, or several classes.
     #[must_use]
     pub fn has_several_outputs(&self) -> bool {
         self.task == Task::Multiclass || self.outputs() > 1
@@ -276,8 +270,7 @@ impl Problem {
         (self.task == Task::Multiclass).then_some(largest as usize + 1)
     }
 
-    /// Checks that there is something to learn, rows of both classes or of all, and that sums of
-    /// squares stay within the range of 32-bit floats.
+    /// Checks that there is something to learn, and that sums of squares are 32-bit floats.
     ///
     /// # Errors
     /// All labels of a binary task are the same, a class has no rows, the number of labels does not

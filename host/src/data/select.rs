@@ -19,13 +19,22 @@ use crate::{Error, Result};
 /// assert_eq!(select::class_indices(&y, &[0.0, 7.0]).unwrap(), [1.0, 0.0]);
 /// ```
 pub fn keep_labels(matrix: Matrix, labels: &[f32], keep: &[f32]) -> Result<(Matrix, Vec<f32>)> {
-    check_counts(&matrix, labels)?;
     gather_labelled(matrix, labels, rows_with(labels, keep)?)
 }
 
-fn gather_labelled(m: Matrix, labels: &[f32], rows: Vec<usize>) -> Result<(Matrix, Vec<f32>)> {
+/// The rows `rows` of a matrix, and their labels.
+pub(super) fn gather_labelled(
+    matrix: Matrix,
+    labels: &[f32],
+    rows: Vec<usize>,
+) -> Result<(Matrix, Vec<f32>)> {
+    if matrix.rows != labels.len() {
+        return Err(Error::new("the number of labels is not the number of samples")
+            .mismatch(format_args!("{} labels", matrix.rows), labels.len())
+            .help("pass the labels that belong to the data, in the same order"));
+    }
     let labels = rows.iter().map(|&row| labels[row]).collect();
-    Ok((gather(m, rows)?, labels))
+    Ok((gather(matrix, rows)?, labels))
 }
 
 /// The rows whose label is one of `keep`, rising.
@@ -76,7 +85,6 @@ pub fn rows_per_label(
     labels: &[f32],
     range: Range<usize>,
 ) -> Result<(Matrix, Vec<f32>)> {
-    check_counts(&matrix, labels)?;
     gather_labelled(matrix, labels, occurrences(labels, range)?)
 }
 
@@ -122,15 +130,13 @@ pub fn gather(mut matrix: Matrix, rows: Vec<usize>) -> Result<Matrix> {
     Ok(matrix)
 }
 
-/// The rows of `matrix`, and the labels of each, in the order `from`: at place `i` the row
-/// `from(i)`, a permutation.
+/// Row `from(i)` and its labels go to place `i`; `from` is a permutation.
 pub(crate) fn reorder(matrix: &mut Matrix, labels: &mut [f32], from: impl Fn(usize) -> usize) {
     permute_rows(matrix, Way::There, &from);
     permute(labels, labels.len() / matrix.rows.max(1), matrix.rows, Way::There, &from);
 }
 
-/// The way back of [`reorder`] with the same order: the row at place `i`, and its labels, go to
-/// place `from(i)`.
+/// The way back of [`reorder`]: row `i` and its labels go to place `from(i)`.
 pub(crate) fn restore(matrix: &mut Matrix, labels: &mut [f32], from: impl Fn(usize) -> usize) {
     permute_rows(matrix, Way::Back, &from);
     permute(labels, labels.len() / matrix.rows.max(1), matrix.rows, Way::Back, &from);
@@ -183,15 +189,6 @@ fn permute<T>(values: &mut [T], cols: usize, rows: usize, way: Way, from: impl F
             place = next;
         }
     }
-}
-
-fn check_counts(matrix: &Matrix, labels: &[f32]) -> Result<()> {
-    if matrix.rows == labels.len() {
-        return Ok(());
-    }
-    Err(Error::new("the number of labels is not the number of samples")
-        .mismatch(format_args!("{} labels", matrix.rows), labels.len())
-        .help("pass the labels that belong to the data, in the same order"))
 }
 
 fn check_distinct(labels: &[f32]) -> Result<()> {

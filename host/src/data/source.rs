@@ -91,8 +91,7 @@ impl<R: Read> Source<R> {
         }
     }
 
-    /// Fills `buffer` as far as the source goes: the number of bytes read. A compressed stream that
-    /// is cut off ends there.
+    /// Fills `buffer` as far as the source goes, which may be cut off; the number of bytes read.
     pub(super) fn fill(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let mut filled = 0;
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
@@ -123,14 +122,10 @@ impl<R: Read> Source<R> {
 
     /// Checks that the source is at its end; a compressed one then also checks its sum.
     pub(super) fn end(&mut self, bytes: u64) -> Result<()> {
-        let mut one = [0];
-        loop {
-            match self.reader.read(&mut one) {
-                Ok(0) => return Ok(()),
-                Ok(_) => return Err(oversized(bytes, format_args!("more than {bytes} bytes"))),
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                Err(e) => return Err(unreadable(e)),
-            }
+        match self.reader.by_ref().take(1).read_to_end(&mut Vec::new()) {
+            Ok(0) => Ok(()),
+            Ok(_) => Err(oversized(bytes, format_args!("more than {bytes} bytes"))),
+            Err(e) => Err(unreadable(e)),
         }
     }
 }

@@ -36,16 +36,13 @@ impl Table {
     fn column(&self, target: &str) -> Result<usize> {
         let names = self.names.as_deref().unwrap_or_default();
         let mut named = (0..names.len()).filter(|&i| names[i] == target);
-        match (named.next(), named.next()) {
-            (Some(column), None) => return Ok(column),
-            (Some(_), Some(_)) => {
-                return Err(Error::new(format!("several columns are named {target:?}"))
-                    .help("pass the number of the column, counted from 1"));
+        match (named.next(), named.next(), target.parse::<usize>()) {
+            (Some(column), None, _) => Ok(column),
+            (Some(_), Some(_), _) => {
+                Err(Error::new(format!("several columns are named {target:?}"))
+                    .help("pass the number of the column, counted from 1"))
             }
-            _ => {}
-        }
-        match target.parse::<usize>() {
-            Ok(number) if (1..=self.matrix.cols).contains(&number) => Ok(number - 1),
+            (.., Ok(number)) if (1..=self.matrix.cols).contains(&number) => Ok(number - 1),
             _ => Err(self.no_column(target)),
         }
     }

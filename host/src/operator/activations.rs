@@ -7,7 +7,6 @@
 use tamis::network::gates::{Gate, Gates};
 use tamis::network::weights::{Block, Weights, runs};
 
-/// All of them take at most so many bytes, unless a layout says otherwise.
 const USUAL_BYTES: usize = 4 << 20;
 
 /// Floats for each of so many groups: `neurons` activations on each of `rows` rows, or as many as a
@@ -16,8 +15,7 @@ pub(super) fn usual(groups: usize, rows: usize, neurons: usize) -> usize {
     rows.saturating_mul(neurons).min(USUAL_BYTES / 4 / groups.max(1))
 }
 
-/// Bytes beside the activations themselves, `floats` a group, for at most `neurons` neurons with
-/// `nnz` weights.
+/// Bytes beside the activations, `floats` a group, of `neurons` neurons with `nnz` weights.
 pub(super) const fn bytes(floats: usize, neurons: usize, nnz: usize) -> usize {
     if floats == 0 { 0 } else { 8 * nnz + neurons * (2 * size_of::<Place>() + size_of::<bool>()) }
 }
@@ -62,7 +60,7 @@ impl Activations {
     }
 
     /// Turns to the network `w`; whether `slots` activations a row are enough. If so, the stale ones
-    /// are to be computed ([`super::piece::add_forward_kept`]), then [`Self::settle`] called.
+    /// are to be computed ([`super::piece::add_forward_kept`]), and are stale no more.
     pub(super) fn turn_to(&mut self, w: Weights<'_>, slots: usize) -> bool {
         let inputs = w.inputs();
         let slots = slots.min(self.taken.len());
@@ -95,10 +93,6 @@ impl Activations {
         true
     }
 
-    pub(super) fn settle(&mut self) {
-        self.places.iter_mut().for_each(|place| place.stale = false);
-    }
-
     /// The place of a neuron with these very weights.
     pub(super) fn place(&self, block: Block<'_>) -> Option<&Place> {
         let at = self
@@ -114,8 +108,7 @@ impl Activations {
     }
 }
 
-/// Whether each of the network's gates is that of the neuron's own weights, or is the same on all
-/// rows.
+/// Whether each gate is that of the neuron's own weights, or the same on all rows.
 pub(super) fn gates_own(gates: Gates<'_>, w: Weights<'_>) -> bool {
     let mut cursor = gates.cursor();
     w.blocks().all(|block| match cursor.at(block.neuron()) {

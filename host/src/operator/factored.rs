@@ -38,14 +38,12 @@ impl Blocked {
         let begin = |k| c * start(tile, &batch, k);
         self.each_piece(0, out, begin, |shared, group, k, out| {
             with_piece!(shared, group, k, piece => {
-                vectorise(shared.arch, #[inline(always)] || {
-                    of.write(piece, gates, net, group);
-                    for (k, column) in group.outputs[..out.len()].chunks(piece.len()).enumerate() {
-                        for (out, value) in out[k..].iter_mut().step_by(c).zip(column) {
-                            *out = *value;
-                        }
+                of.write(piece, gates, net, group);
+                for (k, column) in group.outputs[..out.len()].chunks(piece.len()).enumerate() {
+                    for (out, value) in out[k..].iter_mut().step_by(c).zip(column) {
+                        *out = *value;
                     }
-                });
+                }
             });
         })
         .map(drop)
@@ -103,10 +101,8 @@ impl Blocked {
         let GradientMut { w, wt } = out;
         let groups = self.each_group(net.nnz(), |shared, group, k| {
             with_piece!(shared, group, k, piece => {
-                vectorise(shared.arch, #[inline(always)] || {
-                    residual.write(piece, gates, net, group);
-                    add_restricted(piece, gates, net, group);
-                });
+                residual.write(piece, gates, net, group);
+                add_restricted(piece, gates, net, group);
             });
         })?;
         w.fill(0.0);

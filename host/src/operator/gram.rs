@@ -3,8 +3,7 @@
 //! Under held gates conjugate gradients multiply by `A_S^T A_S` dozens of times. The matrix takes s²
 //! floats and costs as much as a few products, and is made once about as many were asked for.
 
-use super::fork::fork;
-use super::group::Shared;
+use super::group::{Shared, fork};
 use super::kernel::{Columns, Element, PAD, Piece, Size, add_product, unpack, vectorise};
 use super::piece::interleave;
 use super::through::Mapped;
@@ -20,7 +19,6 @@ const COLUMNS: usize = 64;
 /// So many more entries of a support make its matrix worth waiting for one more product: matrix
 /// products have four times the rate of sparse ones, as measured.
 const ENTRIES_A_PRODUCT: usize = 96;
-/// All of it takes at most so many bytes, unless a layout says otherwise.
 const USUAL_BYTES: usize = 4 << 20;
 
 /// The matrix, or how many products were asked for without it.
@@ -28,7 +26,6 @@ const USUAL_BYTES: usize = 4 << 20;
 pub(super) struct Gram {
     /// Entries of the largest support, 0 if no matrix is kept.
     most: usize,
-    /// What the products since gates were held are of.
     support: Vec<u32>,
     products: usize,
     made: bool,

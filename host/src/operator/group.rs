@@ -5,7 +5,7 @@ use super::buffer::Buffer;
 use super::held::Held;
 use super::kernel::{Element, Piece};
 use super::through::Mapped;
-use super::tiles::{Tiles, start};
+use super::tiles::Tiles;
 use crate::base::Stop;
 use pulp::Arch;
 use std::ops::Range;
@@ -58,8 +58,7 @@ impl Group {
         start..start + len
     }
 
-    /// The activations of a neuron with these very weights on the rows of the piece, if they are
-    /// kept.
+    /// The activations of a neuron with these very weights on the rows of the piece, if kept.
     pub(super) fn activations<T: Element>(
         &self,
         shared: &Shared,
@@ -76,26 +75,56 @@ impl Shared {
         self.stop.as_ref().is_some_and(Stop::asked)
     }
 
-    /// Where in the batch piece `k` begins.
-    pub(super) fn row_of(&self, k: usize) -> usize {
-        start(self.tiles.tile, &self.batch, k)
-    }
-
     /// The generator of a single random gate, d numbers.
     pub(super) fn generator(&self) -> &[f32] {
         &self.generators[..self.tiles.cols]
     }
 }
 
-/// Calls a generic method on the inputs of piece `k`, whichever element they have; a tile of them
-/// is borrowed from the group.
+/// `work(g, group, out[start(g)..start(g + 1)])` for every group, by halves in parallel.
+pub(super) fn fork<G: Send, T: Send>(
+    groups: &mut [G],
+    first: usize,
+    out: &mut [T],
+    start: &(impl Fn(usize) -> usize + Sync),
+    work: &(impl Fn(usize, &mut G, &mut [T]) + Sync),
+) {
+    match groups {
+        [] => {}
+        [group] => work(first, group, out),
+        _ => {
+            let half = groups.len() / 2;
+            let (left, right) = groups.split_at_mut(half);
+            let (top, bottom) = out.split_at_mut(start(first + half) - start(first));
+            rayon::join(
+                || fork(left, first, top, start, work),
+                || fork(right, first + half, bottom, start, work),
+            );
+        }
+    }
+}
+
+/// Calls a generic method on the inputs of piece `k`, whichever element they have, compiled for the
+/// widest vectors; a tile of them is borrowed from the group.
 macro_rules! with_piece {
     ($shared:expr, $group:expr, $k:expr, $piece:ident => $body:expr) => {{
         let mut mapped = std::mem::take(&mut $group.mapped);
         $shared.tiles.map($shared.arch, &mut mapped, &$shared.batch, $k);
         match $shared.tiles.view(&mapped, &$shared.batch, $k) {
-            $crate::operator::tiles::View::F32($piece) => $body,
-            $crate::operator::tiles::View::U8($piece) => $body,
+            $crate::operator::tiles::View::F32($piece) => {
+                $crate::operator::kernel::vectorise(
+                    $shared.arch,
+                    #[inline(always)]
+                    || $body,
+                );
+            }
+            $crate::operator::tiles::View::U8($piece) => {
+                $crate::operator::kernel::vectorise(
+                    $shared.arch,
+                    #[inline(always)]
+                    || $body,
+                );
+            }
         }
         $group.mapped = mapped;
     }};

@@ -6,8 +6,7 @@
 
 use tamis::network::weights::Block;
 
-/// Lanes of a chunk: sixteen 128-bit, eight 256-bit or four 512-bit registers of floats, so that as
-/// many additions are under way at once.
+/// Lanes of a chunk: eight 256-bit or four 512-bit registers of additions under way at once.
 const LANES: usize = 64;
 
 /// Panels are padded to whole vectors, so that the matrix product need not pack them.
@@ -26,7 +25,9 @@ pub(super) trait Element: Copy + Default + Send + Sync + 'static {
     fn widen(self) -> f32;
 
     /// The values themselves where they are floats.
-    fn as_floats(values: &[Self]) -> Option<&[f32]>;
+    fn as_floats(_: &[Self]) -> Option<&[f32]> {
+        None
+    }
 }
 
 impl Element for f32 {
@@ -44,10 +45,6 @@ impl Element for u8 {
     #[inline(always)]
     fn widen(self) -> f32 {
         f32::from(self)
-    }
-
-    fn as_floats(_: &[Self]) -> Option<&[f32]> {
-        None
     }
 }
 

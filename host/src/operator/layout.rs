@@ -10,15 +10,12 @@ pub struct Layout {
     pub tile: usize,
     /// Neurons of a gradient panel.
     pub panel: usize,
-    /// Groups that tiles are divided into, whatever the number of threads; each has accumulators of
-    /// its own, and no more threads than groups take part.
+    /// Groups that tiles are divided into; no more threads take part.
     pub groups: usize,
-    /// Whether gates are held between products: one bit per row and neuron of the support, for a
-    /// third of the time.
+    /// Whether gates are held between products: one bit per row and neuron of the support.
     pub hold: bool,
     /// Entries of the largest support whose Gram matrix is kept while gates are held, 0 for none:
-    /// 16 bytes per pair of entries, for much of the time where conjugate gradients need many
-    /// products.
+    /// 16 bytes per pair of entries.
     pub gram: usize,
     /// Floats of a group for activations that are kept from one evaluation of the network to the
     /// next, one per row and neuron; 0 for none.

@@ -10,7 +10,6 @@ mod activations;
 mod buffer;
 mod bytes;
 mod factored;
-mod fork;
 mod gram;
 mod group;
 mod held;
@@ -28,9 +27,8 @@ pub use through::Through;
 use crate::data::{Matrix, Values};
 use activations::Activations;
 use buffer::Buffer;
-use fork::fork;
 use gram::Gram;
-use group::{Group, Shared};
+use group::{Group, Shared, fork};
 use held::Held;
 use kernel::PAD;
 use pulp::Arch;
@@ -234,7 +232,7 @@ impl Blocked {
         let first = |g: usize| pieces * g / groups;
         let work = |g: usize, group: &mut Group, mut rest: &mut [T]| {
             group.product[..len].fill(0.0);
-            group.from = shared.row_of(first(g));
+            group.from = tiles::start(shared.tiles.tile, &shared.batch, first(g));
             for k in (first(g)..first(g + 1)).take_while(|_| !shared.stopped()) {
                 let (part, tail) = rest.split_at_mut(start(k + 1) - start(k));
                 body(shared, group, k, part);
@@ -244,12 +242,6 @@ impl Blocked {
         fork(&mut self.groups[..groups], 0, out, &|g| start(first(g)), &work);
         self.go_on()?;
         Ok(groups)
-    }
-
-    fn group_rows(&self) -> usize {
-        let pieces = self.shared.tiles.pieces(&self.shared.batch);
-        let most = pieces.div_ceil(self.groups.len().min(pieces).max(1)) * self.layout.tile;
-        most.min(self.shared.batch.len())
     }
 
     /// [`Self::each_piece`] where the parts are the rows of the pieces.

@@ -11,8 +11,7 @@ use tamis::network::weights::{Block, Weights, runs};
 /// Rows of one matrix product: a strip of the left factor then stays in the first cache.
 const DEPTH: usize = 128;
 
-/// `z` = activation that opens the gate, for every row of the piece; `false` if the gate needs
-/// none.
+/// `z` = activation that opens the gate, for every row of the piece; `false` if it needs none.
 #[inline(always)]
 fn gate_activation<T: Element>(
     piece: Piece<'_, T>,
@@ -242,8 +241,7 @@ pub(super) fn forward<T: Element>(
     }
 }
 
-/// `out += A w` on the rows of the piece under the network's own gates; activations that are stale
-/// are computed and kept.
+/// `out += A w` under the network's own gates; stale activations are computed and kept.
 #[inline(always)]
 pub(super) fn add_forward_kept<T: Element>(
     shared: &Shared,
@@ -403,8 +401,7 @@ pub(super) fn add_panel<T: Element>(
     group.random = images;
 }
 
-/// `product += X^T images` over the rows of the piece, where `images` holds one column for each of
-/// a panel's neurons.
+/// `product += X^T images` over the rows of the piece, one column for each neuron of a panel.
 pub(super) fn interleaved_product<T: Element>(
     shared: &Shared,
     piece: Piece<'_, T>,
@@ -462,8 +459,7 @@ fn gate_in_place<T: Element>(
     }
 }
 
-/// Columns of length `len` become the first [`PAD`] columns of a row-major matrix with rows of
-/// `width`.
+/// Columns of length `len` become the first [`PAD`] of a row-major matrix with rows of `width`.
 #[inline(always)]
 pub(super) fn interleave(columns: &[f32], len: usize, out: &mut [f32], width: usize) {
     let columns: [&[f32]; PAD] = std::array::from_fn(|l| &columns[l * len..][..len]);

@@ -2,7 +2,7 @@
 
 use super::group::{Group, Shared, with_piece};
 use super::held::{self, Held};
-use super::kernel::{PAD, vectorise};
+use super::kernel::PAD;
 use super::{Blocked, activations, piece};
 use std::convert::Infallible;
 use std::ops::Range;
@@ -64,9 +64,8 @@ impl Sensing for Blocked {
         gate.generator(&mut self.shared.generators[..self.shared.tiles.cols]);
         self.each_row(out, |shared, group, k, out| {
             with_piece!(shared, group, k, piece => {
-                vectorise(shared.arch, #[inline(always)] || {
-                    piece::add_gated(piece, gate, shared.generator(), w, &mut group.z, &mut group.v, out);
-                });
+                let (h, Group { z, v, .. }) = (shared.generator(), &mut *group);
+                piece::add_gated(piece, gate, h, w, z, v, out);
             });
         })
     }
@@ -80,9 +79,9 @@ impl Sensing for Blocked {
         let gate = gates.gate(i);
         gate.generator(&mut self.shared.generators[..d]);
         let groups = self.each_group(d, |shared, group, k| {
-                with_piece!(shared, group, k, piece => {
-                    vectorise(shared.arch, #[inline(always)] || piece::add_block(piece, gate, shared.generator(), v, group));
-                });
+            with_piece!(shared, group, k, piece => {
+                piece::add_block(piece, gate, shared.generator(), v, group);
+            });
         })?;
         for group in &self.groups[..groups] {
             for (out, part) in out.iter_mut().zip(&group.product) {
@@ -140,7 +139,9 @@ impl Sensing for Blocked {
             return provided::forward(self, gates, w, out);
         }
         if !held && self.layout.activations > 0 && activations::gates_own(gates, w) {
-            let slots = self.layout.activations / self.group_rows().max(1);
+            let pieces = self.shared.tiles.pieces(&self.shared.batch);
+            let rows = pieces.div_ceil(self.groups.len().min(pieces).max(1)) * self.layout.tile;
+            let slots = self.layout.activations / rows.min(self.shared.batch.len()).max(1);
             if self.shared.activations.turn_to(w, slots) {
                 return self.forward_kept(gates, w, out);
             }
@@ -148,7 +149,7 @@ impl Sensing for Blocked {
         self.each_row(out, |shared, group, k, out| {
             let held = held.then(|| shared.held.piece(k));
             with_piece!(shared, group, k, piece => {
-                vectorise(shared.arch, #[inline(always)] || piece::forward(piece, gates, held, w, group, out));
+                piece::forward(piece, gates, held, w, group, out);
             });
         })
     }
@@ -191,9 +192,7 @@ impl Sensing for Blocked {
             let held = held.then(|| shared.held.piece(k));
             with_piece!(shared, group, k, piece => {
                 let r = &r[piece.at..][..piece.len()];
-                vectorise(shared.arch, #[inline(always)] || {
-                    piece::add_restricted(piece, gates, held, d, support, r, group);
-                });
+                piece::add_restricted(piece, gates, held, d, support, r, group);
             });
         })?;
         self.reduce(groups, out);
@@ -227,7 +226,7 @@ impl Sensing for Blocked {
         let groups = self.each_group(p.nnz(), |shared, group, k| {
             let held = held.then(|| shared.held.piece(k));
             with_piece!(shared, group, k, piece => {
-                vectorise(shared.arch, #[inline(always)] || piece::add_normal(piece, gates, held, p, group));
+                piece::add_normal(piece, gates, held, p, group);
             });
         })?;
         self.reduce(groups, out);
@@ -249,9 +248,7 @@ impl Sensing for Blocked {
         let groups = self.each_group(support.len(), |shared, group, k| {
             let held = held.then(|| shared.held.piece(k));
             with_piece!(shared, group, k, piece => {
-                vectorise(shared.arch, #[inline(always)] || {
-                    piece::add_diagonal(piece, gates, held, d, support, group);
-                });
+                piece::add_diagonal(piece, gates, held, d, support, group);
             });
         })?;
         self.reduce(groups, out);
@@ -273,9 +270,9 @@ impl Sensing for Blocked {
             let gate = gates.gate(i);
             gate.generator(&mut self.shared.generators[..d]);
             let groups = self.each_group(d, |shared, group, k| {
-                    with_piece!(shared, group, k, piece => {
-                        vectorise(shared.arch, #[inline(always)] || piece::add_norms(piece, gate, shared.generator(), group));
-                    });
+                with_piece!(shared, group, k, piece => {
+                    piece::add_norms(piece, gate, shared.generator(), group);
+                });
             })?;
             self.reduce(groups, out);
         }
@@ -295,14 +292,15 @@ impl Blocked {
     fn forward_kept(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut [f32]) -> Result<()> {
         let done = self.each_row(out, |shared, group, k, out| {
             with_piece!(shared, group, k, piece => {
-                vectorise(shared.arch, #[inline(always)] || {
-                    out.fill(0.0);
-                    piece::add_forward_kept(shared, piece, gates, w, group, out);
-                });
+                out.fill(0.0);
+                piece::add_forward_kept(shared, piece, gates, w, group, out);
             });
         });
         match done {
-            Ok(()) => self.shared.activations.settle(),
+            Ok(()) => {
+                let places = &mut self.shared.activations.places;
+                places.iter_mut().for_each(|place| place.stale = false);
+            }
             Err(_) => self.shared.activations.forget(),
         }
         done

@@ -26,8 +26,7 @@ struct Finished {
     value: Vec<f32>,
 }
 
-/// What the layers make of a tile: the activations of one layer behind those of another, each
-/// neuron by neuron.
+/// Activations of the layers on a tile, one layer behind another, each neuron by neuron.
 #[derive(Debug, Default)]
 pub(super) struct Mapped {
     pub(super) tile: Option<usize>,

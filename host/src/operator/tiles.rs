@@ -26,8 +26,7 @@ pub(super) enum View<'a> {
 }
 
 impl Tiles {
-    /// Takes row-major data over, `tile` rows a tile; the inputs are what finished layers make of
-    /// them, if there are such.
+    /// Takes row-major data over; the inputs are what finished layers make of them, if any.
     pub(super) fn new(data: Matrix, tile: usize, through: Option<Through>) -> Self {
         let Matrix { rows, cols, mut values } = data;
         let skip = match &mut values {

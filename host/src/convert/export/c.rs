@@ -7,8 +7,7 @@ use super::head::{Classes, Files, Head, Network, unknown_layer};
 use super::table::{self, Table, c_float, c_integer};
 use crate::{Error, Result};
 
-/// With fused products and sums floats would not be bit-identical; GCC asks for a pragma of its
-/// own.
+/// Without it floats would not be bit-identical; GCC asks for a pragma of its own.
 const UNFUSED: &str = "
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF

@@ -47,18 +47,14 @@ fn dense(layer: &Layer<'_>) -> Result<Dense> {
             let mut entries = csr.columns().iter().zip(csr.values());
             for (row, &count) in weights.chunks_exact_mut(inputs.max(1)).zip(csr.counts()) {
                 for (&column, &value) in entries.by_ref().take(count.into()) {
-                    if let Some(weight) = row.get_mut(usize::from(column)) {
-                        *weight = value;
-                    }
+                    row[usize::from(column)] = value;
                 }
             }
             csr.activation() == Activation::Relu
         }
         Layer::Sum(sum) => {
             for (i, weight) in weights.iter_mut().enumerate() {
-                let negative =
-                    sum.signs().get(i / 32).is_some_and(|word| word >> (i % 32) & 1 == 1);
-                *weight = if negative { -1.0 } else { 1.0 };
+                *weight = if sum.signs()[i / 32] >> (i % 32) & 1 == 1 { -1.0 } else { 1.0 };
             }
             false
         }

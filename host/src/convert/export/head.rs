@@ -16,11 +16,9 @@ pub(super) enum Network<'a> {
 /// How a class follows from the outputs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Classes {
-    /// Outputs are numbers.
     None,
     /// 1 from here on.
     From(f32),
-    /// The place of the largest.
     Largest,
 }
 

@@ -52,8 +52,7 @@ impl Module {
         format!("checked(Sum::new({}, {signs}))", sum.inputs())
     }
 
-    /// The module: what stands before the tables, those, the layers and the model, made by the
-    /// compiler, and the functions.
+    /// The module; the compiler makes the layers and the model of the tables.
     fn text(&self, head: &str, constants: &str, scratch: usize, chain: &str, end: &str) -> String {
         let mut out = format!("//! {head}\n");
         out += "//!\n//! Exported by tamis: export it again rather than edit it. It needs the \

@@ -13,8 +13,7 @@ use super::rust::scaled;
 /// would load all inputs of a row, onto the stack, before it adds.
 const TOGETHER: usize = 64;
 
-/// One factor of a [`tamis::infer::quantised::Rescale`] as the code has it: 31 bits, and what is
-/// shifted behind the high word.
+/// One factor as the code has it: 31 bits, and what is shifted behind the high word.
 fn factor(bits: u32) -> (u32, u32) {
     ((bits & 0xFF_FFFF) << 7, (bits >> 24) - 25)
 }

@@ -61,10 +61,17 @@ fn at<T: Copy + Default>(list: &[T], j: usize) -> T {
     list.get(if list.len() == 1 { 0 } else { j }).copied().unwrap_or_default()
 }
 
-/// A constant that is one number for each of the last axis, or one for all: `[]`, `[n]`, `[1, n]`.
-pub(super) fn vector(array: &Array) -> Option<&[f32]> {
+/// The constant of a node, one number for each of the last axis or one for all: `[]`, `[n]`,
+/// `[1, n]`.
+pub(super) fn vector<'a>(array: &'a Array, node: &str) -> Result<&'a [f32]> {
     let (_, before) = array.dims.split_last().unwrap_or((&1, &[]));
-    before.iter().all(|&dim| dim == 1).then_some(&array.values)
+    if before.iter().all(|&dim| dim == 1) {
+        return Ok(&array.values);
+    }
+    Err(Error::new(format!("{node} has a constant that differs from row to row"))
+        .expected("one number, or one for each column")
+        .got(format_args!("axes {}", shape(&array.dims)))
+        .help("export the network for any number of rows"))
 }
 
 impl Affine {
@@ -142,10 +149,4 @@ impl Sums {
         let bias = if zero { Vec::new() } else { bias.into_iter().map(|b| b as f32).collect() };
         Dense { name, inputs, outputs, weights, bias, relu }
     }
-}
-
-pub(super) fn no_vector(node: &str, array: &Array) -> Error {
-    Error::new(format!("{node} has a constant that differs from row to row"))
-        .mismatch("one number, or one for each column", format_args!("axes {}", shape(&array.dims)))
-        .help("export the network for any number of rows")
 }

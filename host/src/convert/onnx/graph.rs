@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 
 use tamis::infer::model::MAX_LAYERS;
 
-use super::affine::{Affine, Op, Sums, no_vector, vector};
+use super::affine::{Affine, Op, Sums, vector};
 use super::decide::End;
 use super::proto::{Graph, Node, attribute, input, integer, require, unsupported};
-use super::tensor::{Array, Beside, Constant, define, is_float, is_single, transposed};
+use super::tensor::{Array, Beside, Constant, define, element, is_float, transposed};
 use crate::convert::{Dense, Network, elements, shape, shown};
 use crate::{Error, Result};
 
@@ -280,7 +280,7 @@ impl<'g> Walk<'g, '_, '_> {
             return Ok(());
         }
         let c = self.operand(node, 2)?;
-        let c = vector(&c).ok_or_else(|| no_vector("Gemm", &c))?;
+        let c = vector(&c, "Gemm")?;
         let Stage::Sums(sums) = &mut self.stage else { return Ok(()) };
         let scaled: Vec<f32> = c.iter().map(|&c| (f64::from(c) * beta) as f32).collect();
         sums.then(Op::Add, &scaled, "its bias")
@@ -300,7 +300,7 @@ impl<'g> Walk<'g, '_, '_> {
             }
         };
         let array = self.operand(node, usize::from(!second))?;
-        let constant = vector(&array).ok_or_else(|| no_vector(&node.op_type, &array))?;
+        let constant = vector(&array, &node.op_type)?;
         self.affine(op, constant, node)
     }
 
@@ -349,7 +349,7 @@ impl<'g> Walk<'g, '_, '_> {
         let to = integer(node, "to", 0);
         let got = format_args!("element type {to}, which rounds or cuts");
         require(is_float(to), "a cast to floats", got)?;
-        if !is_single(to) {
+        if to != i64::from(element::FLOAT) {
             self.notes.push(format!("{} left out: predictions are of 32-bit floats", called(node)));
         }
         Ok(())

@@ -1,9 +1,8 @@
 //! The messages of `onnx.proto` that an MLP needs, named as there without `Proto`, and a bound on
 //! what decoding them takes.
 //!
-//! A field that is not declared is skipped. A message of two bytes takes two hundred in memory, so
-//! the fields are counted before anything is decoded; arrays of floats stay in the file's bytes or
-//! grow to twice their size.
+//! A message of two bytes takes two hundred in memory, so the fields are counted before anything is
+//! decoded; arrays of floats stay in the file's bytes or grow to twice their size.
 
 use bytes::Bytes;
 use prost::Message;
@@ -218,10 +217,6 @@ impl Kind {
     }
 }
 
-/// Decodes a file.
-///
-/// # Errors
-/// Bytes that are no message, and more fields than an MLP has.
 pub(super) fn decode(file: Bytes) -> Result<Model> {
     let mut left = MOST_FIELDS;
     weigh(&file, Kind::Model, &mut left)?;

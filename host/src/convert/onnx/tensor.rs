@@ -10,8 +10,8 @@ use super::proto;
 use crate::convert::{check_finite, elements, floats, shape, shown};
 use crate::{Error, Result};
 
-mod element {
-    pub(super) const FLOAT: i32 = 1;
+pub(super) mod element {
+    pub(crate) const FLOAT: i32 = 1;
     pub(super) const INT32: i32 = 6;
     pub(super) const INT64: i32 = 7;
     pub(super) const FLOAT16: i32 = 10;
@@ -45,10 +45,6 @@ pub(super) fn is_float(kind: i64) -> bool {
     [element::FLOAT, element::FLOAT16, element::DOUBLE, element::BFLOAT16]
         .map(i64::from)
         .contains(&kind)
-}
-
-pub(super) fn is_single(kind: i64) -> bool {
-    kind == i64::from(element::FLOAT)
 }
 
 impl Constant<'_> {
@@ -86,9 +82,6 @@ impl Constant<'_> {
     }
 
     /// Its floats, decoded; `beside` opens files that hold weights of their own.
-    ///
-    /// # Errors
-    /// Another element type, more or fewer values than the axes say, a value that is not finite.
     pub(super) fn floats(&self, beside: &mut Beside<'_>) -> Result<Array> {
         let dims = self.dims()?;
         let tensor = self.tensor;
@@ -123,10 +116,6 @@ impl Constant<'_> {
         Ok(Array { dims, values })
     }
 
-    /// Its integers.
-    ///
-    /// # Errors
-    /// As [`floats`](Self::floats).
     pub(super) fn integers(&self) -> Result<Vec<i64>> {
         let tensor = self.tensor;
         let is_raw = !tensor.raw_data.is_empty();
