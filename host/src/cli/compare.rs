@@ -65,7 +65,6 @@ struct Dumped {
 struct Compared<'a> {
     #[serde(flatten)]
     report: &'a Comparison,
-    /// Numbers of the data beyond the range of the input bytes; none for a model of floats.
     inputs_cut: Option<usize>,
     device: String,
 }
@@ -97,7 +96,6 @@ impl Compare {
     }
 }
 
-/// The bytes of a log.
 fn read(path: &Path) -> Result<Vec<u8>> {
     use std::io::Read;
     let (file, len) = file::open(path)?;
@@ -148,10 +146,8 @@ fn difference(report: &Comparison, first: &Difference) -> String {
     };
     let number =
         |value: Option<f64>| value.map_or("no finite number".into(), |value| value.to_string());
-    format!(
-        "First difference: row {row}, layer {layer}, neuron {neuron}\n  host  {} \
-         ({expected_bits})\n  device  {} ({got_bits})",
-        number(first.expected),
-        number(first.got)
-    )
+    let place = format!("row {row}, layer {layer}, neuron {neuron}");
+    let (host, device) = (number(first.expected), number(first.got));
+    let both = format!("\n  host  {host} ({expected_bits})\n  device  {device} ({got_bits})");
+    format!("First difference: {place}{both}")
 }

@@ -53,7 +53,6 @@ pub(super) fn say_error(text: std::fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// The first flag that was given, if any.
 pub(super) fn first_given(flags: &[(bool, &'static str)]) -> Option<&'static str> {
     flags.iter().find_map(|&(given, flag)| given.then_some(flag))
 }
@@ -114,13 +113,11 @@ pub(super) fn bytes(n: impl TryInto<u64>) -> String {
     if value < 100.0 { format!("{value:.1} {name}") } else { format!("{value:.0} {name}") }
 }
 
-/// PSNR as people read it.
 pub(super) fn decibel(psnr: Option<f64>) -> String {
     psnr.map_or("none (all labels are 0)".into(), |db| format!("{db:.1} dB"))
 }
 
-/// A PSNR beside that of predicting 0 for every row, and a word where a model is no better than
-/// that.
+/// A PSNR beside that of predicting 0 for every row.
 pub(super) fn psnr_fact(psnr: Option<f64>, zero: Option<f64>) -> (&'static str, String) {
     let beside = match (psnr, zero) {
         (Some(own), Some(zero)) if own <= zero => {
@@ -132,13 +129,11 @@ pub(super) fn psnr_fact(psnr: Option<f64>, zero: Option<f64>) -> (&'static str, 
     ("PSNR", decibel(psnr) + &beside)
 }
 
-/// A fraction.
 pub(super) fn percent(part: f64) -> String {
     format!("{:.2} %", 100.0 * part)
 }
 
-/// A warning, where numbers of the data lie beyond what the bytes of a model of integers can stand
-/// for.
+/// A warning about numbers beyond the calibration range of a model of integers.
 pub(super) fn cut_fact(inputs: Option<usize>) -> Option<(&'static str, String)> {
     let inputs = count(inputs.filter(|inputs| *inputs > 0)?);
     let text = format!(

@@ -27,8 +27,7 @@ use crate::{Result, base::file};
 /// Rows to learn from, and unseen rows to predict.
 const TRAINED: usize = 5000;
 const UNSEEN: usize = 500;
-/// n, d, m and s of the planted network; the published method does not recover networks of this
-/// size.
+/// n, d, m and s of the planted network, which the published method does not recover.
 const DIMS: Dims = Dims::new(TRAINED, 100, 10, 50);
 /// Bytes that training may take beside the data.
 const BUDGET: u64 = 256 << 10;
@@ -247,7 +246,6 @@ fn verdict(recovered: bool, matching: usize, error: f32) -> String {
     )
 }
 
-/// Planted and recovered weights side by side.
 fn comparison(truth: &Weights, learnt: &Weights) -> String {
     let number = |value: Option<&f32>| value.map_or("-".into(), |value| format!("{value:.6}"));
     let row = |j: u32| {

@@ -39,49 +39,33 @@ const WIDEST: usize = 20;
 struct Object {
     model: String,
     task: Task,
-    task_from: TaskFrom,
-    /// Numbers of the data beyond the range of the input bytes; none for a model of floats.
+    task_from: &'static str,
     inputs_cut: Option<usize>,
     #[serde(flatten)]
     score: Score,
-}
-
-/// Where the task comes from.
-#[derive(Serialize, Clone, Copy)]
-#[serde(rename_all = "lowercase")]
-enum TaskFrom {
-    Option,
-    Model,
-    Labels,
 }
 
 impl Eval {
     pub(super) fn run(&self, common: &Common) -> Result<()> {
         let model = ModelFile::load(&self.model)?;
         let stored = model.task()?;
-        let task_from = match (self.task, stored) {
-            (Some(_), _) => TaskFrom::Option,
-            (None, Some(_)) => TaskFrom::Model,
-            (None, None) => TaskFrom::Labels,
+        let (task_from, from) = match (self.task, stored) {
+            (Some(_), _) => ("option", "as --task says"),
+            (None, Some(_)) => ("model", "as the model says"),
+            (None, None) => ("labels", "guessed from the labels: the model does not say"),
         };
         let problem = self.source.load_for(&model, self.task)?;
-        let predictions = common.on_pool(|| model.predict(&problem.data))??;
-        let score = model.score(problem.task, &problem.labels, &predictions)?;
+        let score = common.on_pool(|| model.score_on(&problem))??;
         let inputs_cut = common.on_pool(|| model.inputs_cut(&problem.data))??;
         let (model, task) = (self.model.display().to_string(), problem.task);
         let object = Object { model, task, task_from, inputs_cut, score };
-        common.result(&object, || summary(&object))
+        common.result(&object, || summary(&object, from))
     }
 }
 
-fn summary(object: &Object) -> String {
+fn summary(object: &Object, from: &str) -> String {
     let score = &object.score;
     let title = format!("{} on {} rows", object.model, count(score.n));
-    let from = match object.task_from {
-        TaskFrom::Option => "as --task says",
-        TaskFrom::Model => "as the model says",
-        TaskFrom::Labels => "guessed from the labels: the model does not say",
-    };
     let mut rows = vec![("task", format!("{}, {from}", object.task.name()))];
     rows.push(("loss", format!("{:.4e} mean {}", score.loss, score.loss_kind)));
     rows.extend(score.psnr_db.map(|_| console::psnr_fact(score.psnr_db, score.zero_psnr_db)));

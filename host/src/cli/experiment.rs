@@ -1,5 +1,6 @@
 //! `tamis run`
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -74,7 +75,6 @@ pub(super) struct Run {
     digits: bool,
 }
 
-/// What was done.
 #[derive(Serialize)]
 struct Object<'a> {
     experiment: &'a str,
@@ -85,7 +85,6 @@ struct Object<'a> {
     summary: Summary,
 }
 
-/// What would be done.
 #[derive(Serialize)]
 struct Plan<'a> {
     experiment: &'a str,
@@ -96,7 +95,6 @@ struct Plan<'a> {
     cells: usize,
     before: usize,
     missing: Vec<String>,
-    /// Files of data that are not there.
     missing_files: Vec<String>,
 }
 
@@ -183,14 +181,9 @@ impl Run {
         });
         bar.finish_and_clear();
         let summary = summary?;
-        let spec = &store.spec;
-        let object = Object {
-            experiment: &spec.name,
-            profile: &spec.resolved,
-            spec: spec.hash(),
-            folder: store.path.display().to_string(),
-            summary,
-        };
+        let Spec { name: experiment, resolved: profile, .. } = &store.spec;
+        let (spec, folder) = (store.spec.hash(), store.path.display().to_string());
+        let object = Object { experiment, profile, spec, folder, summary };
         common.result(&object, || self::summary(&object))
     }
 
@@ -242,18 +235,15 @@ fn threads(common: &Common) -> usize {
     if common.threads() > 0 { common.threads() } else { cores() }
 }
 
-/// The cells of a machine.
 fn own_cells(spec: &Spec, shard: Option<Shard>) -> Vec<Cell> {
     let own = |at| shard.is_none_or(|shard| shard.has(at));
     spec.cells().into_iter().enumerate().filter(|(at, _)| own(*at)).map(|(_, cell)| cell).collect()
 }
 
 fn missing_files(spec: &Spec, folder: Option<&Path>) -> Vec<String> {
-    let mut files: Vec<String> = spec.part.iter().flat_map(problem::files_of).collect();
-    files.sort();
-    files.dedup();
-    files.retain(|name| folder.is_none_or(|folder| !folder.join(name).exists()));
-    files
+    let files: BTreeSet<String> = spec.part.iter().flat_map(problem::files_of).collect();
+    let is_missing = |name: &String| folder.is_none_or(|folder| !folder.join(name).exists());
+    files.into_iter().filter(is_missing).collect()
 }
 
 fn plan_text(spec: &Spec, plan: &Plan<'_>, cells: &[Cell]) -> String {

@@ -92,13 +92,11 @@ impl Format {
 struct Object<'a> {
     files: Vec<String>,
     bytes: usize,
-    /// What functions and macros of C start with.
     name: Option<&'a str>,
     #[serde(flatten)]
     report: &'a ExportReport,
 }
 
-/// Where the files go.
 struct Place {
     /// A folder that may have to be made.
     folder: Option<PathBuf>,
@@ -152,7 +150,6 @@ impl Export {
         common.result(&object, || summary(&object))
     }
 
-    /// Refuses flags of another format.
     fn check_flags(&self) -> Result<()> {
         let encoding = "write that format first, and export what it gives";
         let name = "leave --name out: a module of Rust is named by its file";

@@ -71,8 +71,7 @@ impl Finetune {
         let bar = Bar::new(common);
         let outcome = interrupt::training(|| {
             train::finetune(&model, problem, &options, interrupt::stop(), |progress| {
-                bar.show(progress.epoch, progress.epochs, progress.best);
-                true
+                bar.epoch(progress)
             })
         });
         bar.clear();

@@ -97,14 +97,12 @@ struct Sizes {
     output: PathBuf,
 }
 
-/// Most hidden layers.
-const LAYERS: usize = 8;
+const MOST_LAYERS: usize = 8;
 
-/// Bytes for each planted weight while it is drawn: its place in a sorted set, its index and its
-/// value.
+/// Bytes for each planted weight while it is drawn: entry of a set, index and value.
 const WEIGHT_BYTES: u64 = 24;
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Object {
     kind: &'static str,
     samples: usize,
@@ -226,7 +224,6 @@ impl Sizes {
         Ok(dims)
     }
 
-    /// Checks the sizes of a network of several outputs.
     fn check_outputs(&self, hidden: usize, outputs: usize) -> Result<Dims> {
         check_dims(&Dims::new(self.samples, self.inputs, hidden, 1))?;
         let bounds = |flag: &str, most: usize, got: usize, help: &str| {
@@ -242,7 +239,6 @@ impl Sizes {
         Ok(Dims::new(self.samples, self.inputs, hidden, self.nnz))
     }
 
-    /// A network of several hidden layers.
     fn make_deep(
         &self,
         hidden: &[usize],
@@ -250,8 +246,8 @@ impl Sizes {
         outputs: usize,
         common: &Common,
     ) -> Result<Object> {
-        if signs != Signs::Positive || hidden.len() > LAYERS {
-            let most = format!("2 to {LAYERS} hidden layers");
+        if signs != Signs::Positive || hidden.len() > MOST_LAYERS {
+            let most = format!("2 to {MOST_LAYERS} hidden layers");
             return Err(Error::new("such a network of several hidden layers cannot be planted")
                 .expected(most + ", which are summed up with positive signs")
                 .got(format_args!("{} layers", hidden.len()))
@@ -284,7 +280,6 @@ impl Sizes {
         self.make("planted", hidden, ends, common, draw)
     }
 
-    /// Checks that there is memory for samples, labels and weights.
     fn check_room(&self, hidden: usize, outputs: usize) -> Result<()> {
         let numbers = (self.samples as u64)
             .saturating_mul((self.inputs as u64).saturating_add(outputs as u64));
@@ -321,16 +316,10 @@ impl Sizes {
             let arrays = arrays.collect::<Result<Vec<_>>>()?;
             folder.write("weights.npz", |w| npz::write(w, &arrays))
         })?;
-        Ok(Object {
-            kind,
-            samples: self.samples,
-            inputs: self.inputs,
-            hidden: hidden.to_vec(),
-            outputs,
-            nnz: Some(self.nnz),
-            seed: common.seed,
-            files: names(&self.output, &["X.npy", "y.npy", "weights.npz"]),
-        })
+        let (samples, inputs, nnz, seed) = (self.samples, self.inputs, Some(self.nnz), common.seed);
+        let (hidden, files) = (hidden.to_vec(), ["X.npy", "y.npy", "weights.npz"]);
+        let files = names(&self.output, &files);
+        Ok(Object { kind, samples, inputs, hidden, outputs, nnz, seed, files })
     }
 }
 
@@ -343,16 +332,9 @@ fn make_digits(samples: usize, side: usize, output: &Path, common: &Common) -> R
     file::check_folder(output)?;
     let (images, labels) = common.on_pool(|| digits::generate(samples, side, common.seed))??;
     save(output, &images, &Array::new(&[samples], &labels[..])?, |_| Ok(()))?;
-    Ok(Object {
-        kind: "digits",
-        samples,
-        inputs: images.cols,
-        hidden: Vec::new(),
-        outputs: None,
-        nnz: None,
-        seed: common.seed,
-        files: names(output, &["X.npy", "y.npy"]),
-    })
+    let (kind, inputs, seed) = ("digits", images.cols, common.seed);
+    let files = names(output, &["X.npy", "y.npy"]);
+    Ok(Object { kind, samples, inputs, seed, files, ..Object::default() })
 }
 
 /// Writes samples, labels and what `more` writes: all of them or none.

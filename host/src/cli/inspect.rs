@@ -78,7 +78,6 @@ struct Report<'a> {
     targets: &'a [TargetCost],
 }
 
-/// What `--targets` prints.
 #[derive(Debug, Serialize)]
 struct Known {
     cores: Vec<String>,
@@ -138,25 +137,17 @@ fn title(cost: &ModelCost) -> String {
     let ModelCost { model, outputs, crc32, .. } = cost;
     let (file, task, inputs) = (bytes(cost.file_bytes), task(cost), count(cost.inputs));
     let (hidden, s) = (hidden.join(" and "), if *outputs == 1 { "" } else { "s" });
-    format!(
-        "{model}: {file}, {task}, {inputs} inputs, {hidden} hidden, {outputs} output{s}, checksum \
-         {crc32}"
-    )
+    let shape = format!("{inputs} inputs, {hidden} hidden, {outputs} output{s}");
+    format!("{model}: {file}, {task}, {shape}, checksum {crc32}")
 }
 
 fn summary(cost: &ModelCost, targets: &[TargetCost]) -> String {
     let heading =
         ["layer", "nonzeros", "flash", "RAM", "operations", "dense flash", "dense operations"];
     let row = |name: String, cost: &Cost| {
-        vec![
-            name,
-            count(cost.nonzeros),
-            long(cost.flash_bytes),
-            long(cost.ram_bytes),
-            count(cost.macs),
-            long(cost.dense_flash_bytes),
-            count(cost.dense_macs),
-        ]
+        let [nnz, macs, dense_macs] = [cost.nonzeros, cost.macs, cost.dense_macs].map(count);
+        let [flash, ram] = [cost.flash_bytes, cost.ram_bytes].map(long);
+        vec![name, nnz, flash, ram, macs, long(cost.dense_flash_bytes), dense_macs]
     };
     let rows = (1..).zip(&cost.layers).map(|(at, layer)| row(name(at, layer), &layer.cost));
     let layers = console::table(&heading, rows.chain([row(ALL.into(), &cost.total)]));
@@ -164,22 +155,17 @@ fn summary(cost: &ModelCost, targets: &[TargetCost]) -> String {
         ["processor", "deployed as", "flash", "RAM", "instructions", "dense int8", "dense f32"];
     let row = |on: &TargetCost| {
         let (model, bytes) = (&on.model, &on.model.bytes);
-        vec![
-            on.target.clone(),
-            on.deploy.into(),
-            marked(bytes.is_bound, long(bytes.flash_bytes())),
-            marked(bytes.is_bound, long(bytes.ram_bytes())),
-            marked(model.instructions_are_bound, count(model.instructions)),
-            count(on.dense_int8.instructions),
-            count(on.dense_f32.instructions),
-        ]
+        let of = |n| marked(bytes.is_bound, long(n));
+        let (flash, ram) = (of(bytes.flash_bytes()), of(bytes.ram_bytes()));
+        let own = marked(model.instructions_are_bound, count(model.instructions));
+        let [int8, f32] = [&on.dense_int8, &on.dense_f32].map(|dense| count(dense.instructions));
+        vec![on.target.clone(), on.deploy.into(), flash, ram, own, int8, f32]
     };
     let targets = console::table(&heading, targets.iter().map(row));
     let more = "--target shows one of them, or a device (--targets), in full.".into();
     [title(cost), layers, verdict(&cost.total), targets, more].join("\n\n")
 }
 
-/// The row of a whole model.
 const ALL: &str = "all of the file";
 
 fn name(at: usize, layer: &LayerCost) -> String {
@@ -245,17 +231,11 @@ fn on_target(cost: &ModelCost, on: &TargetCost, target: &Target) -> String {
 fn layers(cost: &ModelCost, on: &TargetCost, target: &Target) -> String {
     let heading =
         ["layer", "nonzeros", "density", "flash", "RAM", "operations", "instructions", "time"];
-    let row = |name: String, bytes: &Cost, density: String, instructions: u64| {
-        vec![
-            name,
-            count(bytes.nonzeros),
-            density,
-            long(bytes.flash_bytes),
-            long(bytes.ram_bytes),
-            count(bytes.macs),
-            count(instructions),
-            target.milliseconds(instructions).map_or_else(String::new, milliseconds),
-        ]
+    let row = |name: String, cost: &Cost, density: String, instructions: u64| {
+        let [nnz, macs] = [cost.nonzeros, cost.macs].map(count);
+        let [flash, ram] = [cost.flash_bytes, cost.ram_bytes].map(long);
+        let time = target.milliseconds(instructions).map_or_else(String::new, milliseconds);
+        vec![name, nnz, density, flash, ram, macs, count(instructions), time]
     };
     let layers = (1..).zip(&cost.layers).zip(&on.layer_instructions);
     let layers = layers.map(|((at, layer), &instructions)| {
@@ -266,7 +246,6 @@ fn layers(cost: &ModelCost, on: &TargetCost, target: &Target) -> String {
     console::table(&heading, layers.chain([total]))
 }
 
-/// From and to.
 fn milliseconds([least, most]: [f64; 2]) -> String {
     match most {
         most if most < 0.1 => format!("{:.1}-{:.1} µs", 1000.0 * least, 1000.0 * most),
@@ -291,7 +270,6 @@ fn cells(name: &str, bytes: &Memory) -> Vec<String> {
     ]
 }
 
-/// The ways side by side.
 fn ways(on: &TargetCost) -> String {
     let row = |way: &WayNeeds| {
         let name = match way.way {
@@ -329,9 +307,9 @@ fn against(name: &str, dense: &Needs, model: &Needs) -> String {
     let names = ["flash", "bytes of the model", "RAM", "instructions"];
     let wins = |own: &Needs, other: &Needs| {
         let both = names.into_iter().zip(own.compared()).zip(other.compared());
-        let less = both.filter_map(|((what, (_, own)), (_, other))| {
-            (own < other).then(|| format!("{what} ({})", times(other, own)))
-        });
+        let less = both.filter(|((_, (_, own)), (_, other))| own < other);
+        let less =
+            less.map(|((what, (_, own)), (_, other))| format!("{what} ({})", times(other, own)));
         less.collect::<Vec<_>>().join(", ")
     };
     let (sparse, dense) = (wins(model, dense), wins(dense, model));
@@ -363,11 +341,9 @@ fn notes(on: &TargetCost) -> String {
             lines.push(format!("{name}: {note}."));
         }
     }
-    lines.push(format!(
-        "The program's own code and data come on top, and {} for an input row where it lies in \
-         RAM.",
-        long(on.model.row_bytes)
-    ));
+    let top = "The program's own code and data come on top";
+    let row = long(on.model.row_bytes);
+    lines.push(format!("{top}, and {row} for an input row where it lies in RAM."));
     if on.ways.iter().any(|way| way.bytes.is_bound) {
         lines.push(
             "Figures with <= are upper bounds, the others measured, within 8 %, RAM within \

@@ -115,8 +115,7 @@ fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     words.into_iter().filter(|word| !(helps && (word == "--help" || word == "-h"))).collect()
 }
 
-/// The command line, whose help of `tamis train` is that of the recipe that these words name, if
-/// they do.
+/// The command line; the help of `tamis train` is that of the recipe in these words, if any.
 fn flags_for(words: &[OsString]) -> Command {
     let text = words.iter().filter_map(|word| word.to_str());
     let values = text.clone().skip(1).map(Some).chain([None]);

@@ -72,7 +72,6 @@ pub(super) enum RecipeName {
 }
 
 impl RecipeName {
-    /// As `--recipe` calls it.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -125,33 +124,28 @@ pub(super) fn refine(text: &str) -> Parsed<Refine> {
     }
 }
 
-/// A count.
 pub(super) fn whole<T: TryFrom<u64>>(text: &str) -> Parsed<T> {
     let most = (u64::MAX >> (64 - 8 * size_of::<T>())).to_string();
     let parsed = text.trim().parse::<u64>().ok().and_then(|count| T::try_from(count).ok());
     parsed.ok_or_else(|| format!("a whole number from 0 to {most} is expected here"))
 }
 
-/// So many seconds.
 pub(super) fn duration(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
 
-/// A setting that is 0 or more.
 pub(super) fn at_least_zero(flag: &str, value: Option<f64>) -> Result<Option<f64>> {
     let (got, help) = (value.unwrap_or(0.0), format!("leave {flag} out for the default"));
     check_setting(got >= 0.0 && got.is_finite(), format_args!("{flag} 0 or more"), got, &help)?;
     Ok(value)
 }
 
-/// A limit above 0.
 pub(super) fn limit_above_zero(flag: &str, value: Option<f64>) -> Result<Option<f64>> {
     let (got, help) = (value.unwrap_or(1.0), format!("leave {flag} out for no limit"));
     check_setting(got > 0.0 && got.is_finite(), format_args!("{flag} above 0"), got, &help)?;
     Ok(value)
 }
 
-/// A number.
 pub(super) fn number(text: &str) -> Parsed<f64> {
     text.trim().parse().map_err(|_| "a number is expected here, such as 0.05".into())
 }
@@ -181,7 +175,6 @@ pub(super) fn to_pin(text: &str) -> Parsed<ToPin> {
     }
 }
 
-/// The name of a target.
 pub(super) fn target(text: &str) -> Parsed<Target> {
     Target::find(text).map_err(|_| {
         let names: Vec<_> = Target::all().map(|target| target.name()).collect();
@@ -191,11 +184,10 @@ pub(super) fn target(text: &str) -> Parsed<Target> {
 
 /// `WHAT=N`, such as `ram=16K`.
 pub(super) fn limit(text: &str) -> Parsed<(Limited, u64)> {
-    let names = Limited::ALL.map(Limited::name).join(", ");
-    let wrong = || format!("a limit WHAT=N with one of {names}, such as ram=16K");
+    let names: Vec<_> = Limited::value_variants().iter().map(|what| what.name()).collect();
+    let wrong = || format!("a limit WHAT=N with one of {}, such as ram=16K", names.join(", "));
     let (name, most) = text.split_once('=').ok_or_else(wrong)?;
-    let what = Limited::ALL.into_iter().find(|what| what.name() == name.trim());
-    let what = what.ok_or_else(wrong)?;
+    let what = Limited::from_str(name.trim(), false).map_err(|_| wrong())?;
     if what != Limited::Instructions {
         return Ok((what, bytes(most)?));
     }

@@ -44,7 +44,6 @@ struct Object {
     outputs: usize,
     /// Columns of the file: the outputs, after the class where there are several.
     columns: usize,
-    /// Numbers of the data beyond the range of the input bytes; none for a model of floats.
     inputs_cut: Option<usize>,
     output: String,
 }

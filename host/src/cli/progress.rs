@@ -6,12 +6,11 @@ use std::ops::ControlFlow;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::common::Common;
+use crate::model::EpochProgress;
 use crate::train::{Progress, StepDetails};
 
-/// A line on standard error for so many steps, if there are so many; hidden where nobody watches.
-///
-/// What may be long belongs into `{wide_msg}` at the end of the template, which is cut to the width
-/// of the terminal.
+/// A line on standard error, hidden where nobody watches; `{wide_msg}` at the end of the template
+/// is cut to the width of the terminal.
 pub(super) fn line(common: &Common, steps: Option<u64>, template: &str) -> ProgressBar {
     let is_watched = !common.quiet && io::stderr().is_terminal();
     let (shown, hidden) = (ProgressDrawTarget::stderr, ProgressDrawTarget::hidden);
@@ -30,7 +29,6 @@ fn drawn(target: ProgressDrawTarget, steps: Option<u64>, template: &str) -> Prog
 const BAR: &str = "  {bar:12} {wide_msg}";
 const SEARCH: &str = "  {spinner} {wide_msg}";
 
-/// A bar that fills step by step.
 #[derive(Debug)]
 pub(super) struct Bar(ProgressBar);
 
@@ -47,6 +45,12 @@ impl Bar {
             let left = HumanDuration(bar.eta());
             bar.set_message(format!("step {step} of {steps}, loss {loss:.3e}, {left:#} left"));
         }
+    }
+
+    /// Shows an epoch of a fit, which goes on.
+    pub(super) fn epoch(&self, progress: &EpochProgress) -> bool {
+        self.show(progress.epoch, progress.epochs, progress.best);
+        true
     }
 
     /// Takes the bar off the screen.
@@ -67,7 +71,6 @@ impl Watched {
         Self { bar: Bar::new(common), search: line(common, None, SEARCH) }
     }
 
-    /// Shows a step.
     pub(super) fn update(&self, progress: &Progress) -> ControlFlow<()> {
         let &Progress { stage, step, steps, loss, nnz, live, details, .. } = progress;
         match details {
@@ -85,7 +88,6 @@ impl Watched {
         ControlFlow::Continue(())
     }
 
-    /// Takes all of it off the screen.
     pub(super) fn clear(&self) {
         self.bar.clear();
         self.search.finish_and_clear();

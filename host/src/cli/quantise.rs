@@ -79,8 +79,7 @@ pub(super) struct Quantise {
     encoding: Encodings,
 }
 
-/// The PSNR of outputs against those before, in dB, below which a model of integers is not what it
-/// was made of.
+/// dB of the outputs against those before, below which there is a warning.
 const FAR: f64 = 25.0;
 
 /// Rows below which scales are those of chance.
@@ -89,7 +88,6 @@ const FEW: usize = 32;
 /// Fraction of the activations that may be cut without a warning.
 const MUCH: f64 = 0.0101;
 
-/// `--encoding`
 pub(super) const ENCODINGS: [Named<Encodings>; 6] = [
     Named("smallest", Encodings::Chosen(Choice::Smallest), "The fewest bytes, layer by layer"),
     Named("fastest", Encodings::Chosen(Choice::Fastest), "The fewest instructions on a Cortex-M4"),
@@ -131,8 +129,7 @@ impl Quantise {
         let bar = Bar::new(common);
         let run = || {
             quantise_until(&model, rows, labels, &options, interrupt::stop(), |progress| {
-                bar.show(progress.epoch, progress.epochs, progress.best);
-                true
+                bar.epoch(progress)
             })
         };
         let outcome = match options.tune {
@@ -146,7 +143,6 @@ impl Quantise {
         common.result(&object, || summary(&object))
     }
 
-    /// How to tune, with `--tune`.
     fn tuning(&self, common: &Common) -> Result<Option<TuneOptions>> {
         let Some(epochs) = self.tune else { return Ok(None) };
         if epochs == 0 {

@@ -19,7 +19,6 @@ pub(super) struct Object<'a, R> {
 }
 
 impl<'a, R> Object<'a, R> {
-    /// Of a model at `path`, and the report of its run.
     pub(super) fn new(path: &Path, model: &[u8], report: &'a R) -> Self {
         Self { model: path.display().to_string(), model_bytes: model.len(), report }
     }
@@ -31,12 +30,10 @@ impl<'a, R> Object<'a, R> {
     }
 }
 
-/// Fraction of the training rows whose class is right.
 pub(super) fn accuracy_fact(part: f64) -> (&'static str, String) {
     ("accuracy", format!("{} of the training rows", percent(part)))
 }
 
-/// What ended a run, if it was a limit.
 pub(super) fn limit_fact(limit: Option<&str>) -> String {
     limit.map_or_else(String::new, |limit| format!(", ended by the limit of {limit}"))
 }
@@ -46,7 +43,6 @@ pub(super) fn peak_fact(peak: Option<u64>) -> String {
     peak.map_or_else(String::new, |peak| format!("; the process had {} at its peak", bytes(peak)))
 }
 
-/// Writes the bytes of a model.
 pub(super) fn save(path: &Path, model: &[u8]) -> Result<()> {
     interrupt::saving(|| file::write(path, |w| std::io::Write::write_all(w, model)))
 }

@@ -50,8 +50,7 @@ const ONE_OUTPUT: &[&str] = &["refine", "empty", "signs"];
 /// Settings that the help of `tamis train` shows without a recipe.
 const BASIC: &[&str] = &["ram", "time_limit"];
 
-/// `tamis train` with the flags that its help shows: those of a recipe, or those that matter to
-/// all.
+/// `tamis train` with the flags of a recipe in its help, or those that matter to all.
 pub(super) fn shown(train: Command, recipe: Option<RecipeName>) -> Command {
     let hides = |id: &str| match (settings().find(|setting| setting.id == id), recipe) {
         (Some(setting), Some(recipe)) => !setting.recipes.contains(&recipe),
@@ -69,7 +68,6 @@ pub(super) fn shown(train: Command, recipe: Option<RecipeName>) -> Command {
 pub(super) struct Given(Vec<Setting>);
 
 impl Given {
-    /// Of the parsed flags of `tamis train`.
     pub(super) fn new(train: &ArgMatches) -> Self {
         let is_given =
             |setting: &Setting| train.value_source(setting.id) == Some(ValueSource::CommandLine);

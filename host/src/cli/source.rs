@@ -10,7 +10,6 @@ use crate::Result;
 use crate::data::{self, DataFiles, Labels, Matrix, Problem, Task};
 use crate::model::ModelFile;
 
-/// Data and labels.
 #[derive(Debug, Args)]
 pub(super) struct SourceArgs {
     /// Samples: idx, NPY, NPZ (FILE.npz#NAME) or CSV, also gzipped; F,F2 appends rows
@@ -43,7 +42,6 @@ pub(super) fn samples(data: &Path, target: Option<&str>) -> Result<Matrix> {
 }
 
 impl SourceArgs {
-    /// The files that are read.
     pub(super) fn inputs(&self) -> impl Iterator<Item = &Path> {
         std::iter::once(self.data.as_path()).chain(self.labels.as_deref())
     }

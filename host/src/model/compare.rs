@@ -176,7 +176,6 @@ impl ModelFile {
         Ok(())
     }
 
-    /// Predicts rows and hands all lines to `put`.
     fn trace(&self, data: &Matrix, rows: Range<usize>, put: impl FnMut(&str)) -> Result<()> {
         let d = data.cols;
         let mut trace = Trace::new(self.kind()?, checksum(self.bytes()), put);

@@ -1,5 +1,6 @@
 //! What a model takes on a target against dense layers in its place.
 
+use clap::ValueEnum;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
@@ -65,7 +66,6 @@ impl Needs {
         ]
     }
 
-    /// What it takes less of than `other`.
     fn wins(&self, other: &Self) -> Vec<&'static str> {
         let both = self.compared().into_iter().zip(other.compared());
         both.filter(|((_, own), (_, other))| own < other).map(|((name, _), _)| name).collect()
@@ -83,7 +83,7 @@ pub struct WayNeeds {
 }
 
 /// Something that a target or the user bounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Limited {
     /// Bytes of flash of model and code.
@@ -97,18 +97,10 @@ pub enum Limited {
 }
 
 impl Limited {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Flash, Self::Ram, Self::Stack, Self::Instructions];
-
     /// Its name on the command line.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Flash => "flash",
-            Self::Ram => "ram",
-            Self::Stack => "stack",
-            Self::Instructions => "instructions",
-        }
+    pub fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 
     fn of(self, needs: &Needs) -> u64 {
@@ -196,16 +188,18 @@ impl ModelFile {
             Opened::Floats(view) => ("floats", Estimate::of_floats(view, core)),
             Opened::Integers(view) => ("integers", Estimate::of_integers(view, core)),
         };
-        let mut ways: Vec<_> =
-            Way::ALL.into_iter().filter_map(|way| Some((way, estimate.memory(way)?))).collect();
+        let mut ways: Vec<_> = Way::ALL
+            .into_iter()
+            .filter_map(|way| Some((way, estimate.ways[way as usize]?)))
+            .collect();
         ways.sort_by_key(|(_, memory)| memory.flash_bytes());
         let deploy = deploy.or(ways.first().map(|(way, _)| *way)).unwrap_or(Way::File);
         let dense = |numbers| {
             let dense = Estimate::of_dense(&dense_shape(cost), numbers, core);
-            let memory = dense.memory(deploy).or_else(|| dense.memory(Way::Embedded));
+            let memory = dense.ways[deploy as usize].or(dense.ways[Way::Embedded as usize]);
             Needs::new(&dense, memory.unwrap_or_default(), target)
         };
-        let memory = estimate.memory(deploy).ok_or_else(|| {
+        let memory = estimate.ways[deploy as usize].ok_or_else(|| {
             Error::new("a model of floats cannot be deployed so")
                 .expected("a way for floats: file, embedded, rust or c")
                 .got(deploy.name())
@@ -250,8 +244,7 @@ impl ModelFile {
     }
 }
 
-/// Inputs and outputs of the dense layers in the place of the model's, with the requested
-/// outputs.
+/// Inputs and outputs of the dense layers in the place of the model's.
 fn dense_shape(cost: &ModelCost) -> Vec<[usize; 2]> {
     let layers = cost.layers.iter().scan(cost.inputs, |inputs, layer| {
         let shape = [*inputs, layer.requested];
@@ -279,16 +272,12 @@ impl TargetCost {
             format!("{} at most {limit}{} ({from})", what.name(), unit(*what))
         };
         let got = |Limit { what, got, .. }: &Limit| format!("{} {got}{}", what.name(), unit(*what));
+        let quantize =
+            if self.numbers == "floats" { "make integers of it (tamis quantize), " } else { "" };
+        let help = "train it with fewer nonzeros or neurons, ";
         Err(Error::over_limit(format!("the model takes more than it may on {}", self.target))
             .expected(list(&most))
             .got(list(&got))
-            .help(format!(
-                "train it with fewer nonzeros or neurons, {}or take a larger device",
-                if self.numbers == "floats" {
-                    "make integers of it (tamis quantize), "
-                } else {
-                    ""
-                }
-            )))
+            .help(format!("{help}{quantize}or take a larger device")))
     }
 }

@@ -119,7 +119,6 @@ impl ModelFile {
         Ok(model)
     }
 
-    /// Bytes that were just encoded.
     pub(crate) fn new(bytes: &[u8]) -> Self {
         Self { path: PathBuf::from("(in memory)"), bytes: Aligned::new(bytes) }
     }
@@ -138,15 +137,12 @@ impl ModelFile {
     /// None for a model of floats, once [`load`](Self::load) has succeeded; for one of integers
     /// always.
     pub fn view(&self) -> Result<View<'_>> {
-        match self.open()? {
-            Opened::Floats(view) => Ok(view),
-            Opened::Integers(_) => Err(Error::new(
-                "the model is one of integers, which cannot be fitted or rounded again",
-            )
-            .at(&self.path)
-            .expected("a model of floats")
-            .help("pass the model that it was made of")),
+        if let Opened::Floats(view) = self.open()? {
+            return Ok(view);
         }
+        let what = "the model is one of integers, which cannot be fitted or rounded again";
+        let error = Error::new(what).at(&self.path).expected("a model of floats");
+        Err(error.help("pass the model that it was made of"))
     }
 
     /// The checksum as `inspect` shows it.
@@ -154,7 +150,6 @@ impl ModelFile {
         format!("{:08x}", checksum(&self.bytes))
     }
 
-    /// The same file with other bytes.
     pub(crate) fn with_bytes(&self, bytes: Aligned) -> Self {
         Self { path: self.path.clone(), bytes }
     }
@@ -180,8 +175,7 @@ impl ModelFile {
         opened.map_err(|error| self.damaged(error).at(&self.path))
     }
 
-    /// What is wrong with bytes that are no model, in numbers that a reader can compare with the
-    /// file.
+    /// What is wrong with bytes that are no model, in numbers to compare with the file.
     fn damaged(&self, error: tamis::Error) -> Error {
         const NONE: &str = "this is no .tamis model: tamis import reads models of other programs";
         const CUT: &str = "the file is cut off or damaged: copy it again, or train it again";
@@ -293,17 +287,15 @@ impl ModelFile {
     pub(crate) fn check_columns(&self, data: &Matrix) -> Result<()> {
         let inputs = self.open()?.inputs();
         if data.cols != inputs {
+            let hint = match data.cols + 1 == inputs {
+                true => "an import with biases wants a last column of 1",
+                false => "name a column of labels with --target",
+            };
             return Err(Error::new("the data does not fit the model")
                 .at(&self.path)
                 .expected(format_args!("{inputs} columns"))
                 .got(format_args!("{} columns", data.cols))
-                .help(if data.cols + 1 == inputs {
-                    "pass the columns that the model was trained on; an import with biases wants \
-                     a last column of 1"
-                } else {
-                    "pass the columns that the model was trained on; name a column of labels with \
-                     --target"
-                }));
+                .help(format!("pass the columns that the model was trained on; {hint}")));
         }
         Ok(())
     }
@@ -351,7 +343,6 @@ impl ModelFile {
     }
 }
 
-/// What lies in the file.
 #[allow(clippy::large_enum_variant, reason = "lives on the stack for one call")]
 pub(crate) enum Opened<'a> {
     Floats(View<'a>),

@@ -45,8 +45,7 @@ pub(crate) fn number(output: i32, scale: f32) -> f32 {
     (f64::from(output) * f64::from(scale)) as f32
 }
 
-/// The prediction of a model of integers for every row, in the numbers that they stand for; on the
-/// current rayon pool.
+/// The prediction of a model of integers for every row, as floats; on the current rayon pool.
 pub(crate) fn predict_integers(model: &quantised::Model<'_>, data: &Matrix) -> Result<Vec<f32>> {
     let (d, c) = (data.cols.max(1), model.outputs().max(1));
     let numbers = (data.rows as u64).saturating_mul(c as u64);
@@ -84,8 +83,7 @@ pub(crate) fn integer_row(scales: Scales, data: &Matrix, at: usize, row: &mut [u
     }
 }
 
-/// Numbers of the data, in the columns that the model reads, that lie beyond what its input bytes
-/// can stand for.
+/// Numbers in the columns that the model reads beyond what its input bytes can stand for.
 pub(crate) fn inputs_cut(model: &quantised::Model<'_>, data: &Matrix) -> usize {
     let scales = model.scales();
     let mut used = vec![false; data.cols];
@@ -123,7 +121,6 @@ pub(crate) fn predict_rows(model: &Model<'_>, data: &Matrix) -> Result<Vec<f32>>
     Ok(out)
 }
 
-/// The prediction for some of the rows.
 fn predict_into(
     model: &Model<'_>,
     data: &Matrix,
@@ -156,12 +153,9 @@ where
         for (k, (out, row)) in out.chunks_mut(c).zip(rows.chunks(d)).enumerate() {
             model.predict_from(row, &mut scratch, out)?;
             if out.iter().any(|value| !value.is_finite()) {
+                let row = first + chunk * CHUNK + k;
                 return Err(Error::new("a prediction is too large for a 32-bit float")
-                    .got(format_args!(
-                        "{} in row {} (counted from 0)",
-                        out[0],
-                        first + chunk * CHUNK + k
-                    ))
+                    .got(format_args!("{} in row {row} (counted from 0)", out[0]))
                     .help("scale the data as it was for training"));
             }
         }

@@ -128,7 +128,6 @@ struct Choosing {
     part: f64,
     part_cut: f64,
     cuts: Vec<f32>,
-    /// Biases that are not 0.
     biased: usize,
     /// Squared error of the outputs on the rows of the choice.
     error: f64,
@@ -168,9 +167,8 @@ pub fn quantise_until(
     let view = model.view()?;
     let exact = model.predict(data)?;
     if data.rows == 0 {
-        return Err(
-            Error::new("there are no rows to find scales from").help("pass rows like those in use")
-        );
+        let what = "there are no rows to find scales from";
+        return Err(Error::new(what).help("pass rows like those in use"));
     }
     let (plain, signs) = layers_of(view.model(), Fixed::of(data))?;
     let chosen = Chooser::new(&view, data, &signs, options)?.best(&plain)?;
@@ -185,10 +183,10 @@ pub fn quantise_until(
         };
         untuned = score(&predict_bytes(&bytes, data)?)?;
         let frame = Frame { input: chosen.input, cuts: &chosen.cuts, task: view.task() };
-        let start =
-            tune::Start { layers: chosen.layers, signs, frame, bytes, choice: options.choice };
-        let (best, report) =
-            tune::tune(start, tune::Rows { data, task, labels }, tune, stop, observe)?;
+        let (layers, choice) = (chosen.layers, options.choice);
+        let start = tune::Start { layers, signs, frame, bytes, choice };
+        let rows = tune::Rows { data, task, labels };
+        let (best, report) = tune::tune(start, rows, tune, stop, observe)?;
         (bytes, tuned) = (best, Some(report));
     }
     let predictions = predict_bytes(&bytes, data)?;
@@ -237,7 +235,6 @@ struct Chooser<'a> {
     few: Matrix,
     /// What the hidden layers give on these.
     given: Vec<Matrix>,
-    /// And the floats at the end.
     wanted: Vec<f32>,
 }
 
@@ -254,18 +251,14 @@ impl<'a> Chooser<'a> {
         Ok(Self { view, options, data, signs, few, given, wanted })
     }
 
-    /// The best of the scales by the largest weights, those of the least error, and both in turn
-    /// layer by layer; of equal ones the first.
+    /// The best of scales by the largest weights, of least error, and of both layer by layer.
     fn best(&self, plain: &[Sparse<f32>]) -> Result<Choosing> {
         let granularity = self.options.granularity;
         let squares = std::iter::once(&self.few).chain(&self.given).map(mean_squares);
-        let scales: Vec<_> = plain
-            .iter()
-            .zip(squares)
-            .map(|(layer, squares)| {
-                [by_largest(layer, granularity), searched(layer, granularity, &squares)]
-            })
-            .collect();
+        let both = |(layer, squares): (&Sparse<f32>, Vec<f64>)| {
+            [by_largest(layer, granularity), searched(layer, granularity, &squares)]
+        };
+        let scales: Vec<_> = plain.iter().zip(squares).map(both).collect();
         let made = |which: Vec<usize>| {
             let mut layers = plain.to_vec();
             for ((layer, scales), &which) in layers.iter_mut().zip(&scales).zip(&which) {

@@ -34,10 +34,6 @@ pub struct Score {
 impl Score {
     /// The least prediction that is class 1, where a model does not say otherwise.
     pub const THRESHOLD: f32 = 0.5;
-    /// A kind of loss.
-    pub(crate) const CROSS_ENTROPY: &'static str = "cross-entropy";
-    /// A kind of loss.
-    pub(crate) const SQUARED_ERROR: &'static str = "squared error";
 
     /// The score of a whole set with the default threshold. The shorter length counts. For several
     /// classes there is one prediction per class and row; labels are below the number of classes.
@@ -57,8 +53,7 @@ impl Score {
         Self::stored(None, outputs, task, labels, predictions)
     }
 
-    /// The score of predictions of so many outputs each, with the threshold of the task that a
-    /// model file has, or else the default one.
+    /// The score of so many outputs each, with the threshold that a model file has or the default.
     pub(crate) fn stored(
         stored: Option<wire::Task>,
         outputs: usize,
@@ -73,8 +68,7 @@ impl Score {
 }
 
 impl fmt::Display for Score {
-    /// In one line: accuracy and loss of classes; root mean squared error and PSNR of numbers, and
-    /// that of a prediction of 0.
+    /// Accuracy and loss of classes; root mean squared error and PSNR of numbers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.accuracy {
             Some(share) => {
@@ -89,7 +83,6 @@ impl fmt::Display for Score {
     }
 }
 
-/// Sums over rows, chunk by chunk.
 #[derive(Debug, Clone)]
 pub(crate) struct Tally {
     task: Task,
@@ -103,8 +96,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Of so many outputs, with the threshold of a stored task: one of 0 is that of log-odds, as
-    /// `anneal` trains them.
+    /// The threshold is that of the stored task: 0 is that of log-odds, as `anneal` trains them.
     pub(crate) fn new(task: Task, stored: Option<wire::Task>, outputs: usize) -> Self {
         let (threshold, outputs) = (threshold(stored).unwrap_or(Score::THRESHOLD), outputs.max(1));
         let classes = if task == Task::Multiclass { outputs } else { 2 };
@@ -112,7 +104,6 @@ impl Tally {
         Self { task, threshold, outputs, n: 0, losses: 0.0, squares: 0.0, peak: 0.0, confusion }
     }
 
-    /// Whether predictions are the log-odds of class 1.
     fn is_odds(&self) -> bool {
         self.task == Task::Binary && self.threshold == 0.0
     }
@@ -158,7 +149,7 @@ impl Tally {
             // Labels and predictions are those of all outputs.
             n: if is_numbers { self.n / self.outputs } else { self.n },
             loss,
-            loss_kind: if is_entropy { Score::CROSS_ENTROPY } else { Score::SQUARED_ERROR },
+            loss_kind: if is_entropy { "cross-entropy" } else { "squared error" },
             psnr_db: psnr(loss),
             zero_psnr_db: psnr(self.squares / n).filter(|_| self.peak > 0.0),
             accuracy: (!is_numbers).then_some(right as f64 / n),

@@ -48,7 +48,6 @@ enum Places {
     Windows { counts: Vec<u8>, indices: Vec<u8> },
 }
 
-/// A weight and where it is.
 struct Entry {
     row: usize,
     column: u16,
@@ -56,8 +55,7 @@ struct Entry {
 }
 
 impl ModelFile {
-    /// The same model of floats with all sparse layers in rows, as those that fit, round or draw it
-    /// want them.
+    /// The same model of floats with all sparse layers in rows.
     pub(crate) fn in_rows(&self) -> Result<Self> {
         let view = self.view()?;
         if view.model().layers().iter().all(|layer| !matches!(layer, Layer::Blocks(_))) {
@@ -83,11 +81,7 @@ impl ModelFile {
     }
 }
 
-/// The bytes of a file with each sparse layer in rows or in windows, whichever is chosen and can
-/// hold it.
-///
-/// # Errors
-/// Another encoding is chosen, which floats do not have.
+/// The bytes of a file with each sparse layer in rows or windows, whichever is chosen and fits.
 fn floats(view: &View<'_>, encodings: Encodings) -> Result<Vec<u8>> {
     let layers = view.model().layers();
     let held = layers.iter().map(|layer| encode(layer, encodings)).collect::<Result<Vec<_>>>()?;
@@ -150,8 +144,7 @@ fn encode(layer: &Layer<'_>, encodings: Encodings) -> Result<Option<Held>> {
     Ok(Some(Held { inputs, requested: layer.requested(), activation, places, values }))
 }
 
-/// Window after window; none if a row has more than 255 entries in one, and the entries are as they
-/// were.
+/// Window after window; none, and nothing done, if a row has more than 255 entries in one.
 fn in_windows(inputs: usize, outputs: usize, entries: &mut [Entry]) -> Option<Places> {
     let window = |entry: &Entry| usize::from(entry.column) / WINDOW;
     let mut counts = vec![0_u8; outputs * inputs.div_ceil(WINDOW)];
@@ -179,7 +172,6 @@ fn in_rows(outputs: usize, entries: &[Entry]) -> Result<Places> {
     Ok(Places::Rows { counts, columns: entries.iter().map(|entry| entry.column).collect() })
 }
 
-/// The row of each entry.
 pub(crate) fn rows_of(csr: &Csr<'_>) -> impl Iterator<Item = usize> {
     let counts = csr.counts().iter().enumerate();
     counts.flat_map(|(row, &n)| std::iter::repeat_n(row, n.into()))

@@ -89,7 +89,6 @@ pub(crate) struct Train {
     pub(super) path: PathArgs,
 }
 
-/// Settings that several recipes share.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Epochs and batches (recipes paper, anneal and imp)")]
 pub(super) struct PassArgs {
@@ -107,7 +106,6 @@ pub(super) struct PassArgs {
     pub(super) rate: Option<f64>,
 }
 
-/// The validation split, which the published recipe has not.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Validation split (recipes lm and anneal)")]
 pub(super) struct ValidationArgs {
@@ -122,7 +120,6 @@ pub(super) struct ValidationArgs {
     pub(super) patience: Option<u32>,
 }
 
-/// Runs that are ended and resumed.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Checkpoints")]
 pub(super) struct CheckpointArgs {
@@ -134,7 +131,6 @@ pub(super) struct CheckpointArgs {
     pub(super) resume: bool,
 }
 
-/// What ends a run before its last step, and what tells of it.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits, log and picture (recipes lm, anneal and paper)")]
 pub(super) struct LimitArgs {
@@ -155,7 +151,6 @@ pub(super) struct LimitArgs {
     pub(super) picture: Option<PathBuf>,
 }
 
-/// Flags of the search.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Search (recipe lm)")]
 pub(super) struct LmArgs {
@@ -179,7 +174,6 @@ pub(super) struct LmArgs {
     pub(super) turns: Option<u32>,
 }
 
-/// Flags of this recipe alone.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Classes (recipe anneal)")]
 pub(super) struct AnnealArgs {
@@ -192,7 +186,6 @@ pub(super) struct AnnealArgs {
     pub(super) drop: Option<f64>,
 }
 
-/// Settings of the published recipe.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Published method (recipe paper)")]
 pub(super) struct PaperArgs {
@@ -220,7 +213,6 @@ pub(super) struct PaperArgs {
     pub(super) rank: Option<Rank>,
 }
 
-/// Flags of the dense baseline.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Dense baseline (recipe imp)")]
 pub(super) struct ImpArgs {
@@ -267,7 +259,6 @@ pub(super) struct ImpArgs {
     pub(super) keep_levels: bool,
 }
 
-/// Settings of networks of several hidden layers.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Several hidden layers (recipes lm, anneal and paper)")]
 pub(super) struct LayersArgs {
@@ -287,7 +278,6 @@ pub(super) struct LayersArgs {
     pub(super) grow: Vec<f64>,
 }
 
-/// Settings of a regularisation path.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Regularisation path (--nnz S1,S2… -o FOLDER)")]
 pub(super) struct PathArgs {

@@ -41,8 +41,7 @@ struct Line {
     validation_accuracy: Option<f32>,
 }
 
-/// Names and values of the curves in one figure of the picture; what was not measured yet has no
-/// value.
+/// Names and values of the curves of a figure; none for what was not measured yet.
 type Curves = Vec<(&'static str, Option<f32>)>;
 
 impl Line {
@@ -76,8 +75,7 @@ impl Line {
         }
     }
 
-    /// The curves in the three figures of the picture: losses, weights, and other counts. The names
-    /// are the same in all steps.
+    /// The curves of the three figures: losses, weights, and other counts; all steps have the same.
     fn curves(&self) -> [Curves; 3] {
         let weights = self.support.or(self.nnz).map(|nnz| nnz as f32);
         let live = ("live neurons", Some(self.live as f32));
@@ -102,7 +100,6 @@ impl Line {
     }
 }
 
-/// What happened, step by step.
 #[derive(Debug)]
 pub(crate) struct History {
     /// Empty where neither log nor picture is wanted.
@@ -119,11 +116,15 @@ pub(crate) struct History {
     seconds: f64,
 }
 
-/// A line of the log of an earlier run.
-#[derive(Debug)]
+/// A line of the log of an earlier run; the last one is of the result, and has no step.
+#[derive(Debug, Deserialize)]
 struct LogLine {
-    step: u32,
+    step: Option<u32>,
+    #[serde(default)]
     seconds: f64,
+    #[serde(default)]
+    result: bool,
+    #[serde(skip)]
     line: String,
 }
 
@@ -136,8 +137,7 @@ struct Ending<'a, R> {
 }
 
 impl History {
-    /// For what the flags ask for; seconds count from now on. A run that resumes reads the
-    /// earlier log, where there is one.
+    /// A run that resumes reads the earlier log, where there is one; seconds count from now on.
     pub(super) fn new(train: &Train) -> Result<Self> {
         let LimitArgs { log, picture, .. } = &train.limits;
         let earlier = match log {
@@ -160,8 +160,7 @@ impl History {
         }
     }
 
-    /// Keeps the log of a run of so many steps, so many of them an epoch, short: a line a step, or
-    /// one at the end of every epoch or every few.
+    /// Keeps the log short: a line a step, or one at the end of every epoch or every few.
     fn thin(&mut self, steps: u32, epoch: u32) {
         let epoch = epoch.max(1);
         self.every =
@@ -174,7 +173,6 @@ impl History {
         sparkline(&logs)
     }
 
-    /// Adds a step.
     pub(crate) fn add(&mut self, progress: &Progress) {
         let steps = progress.details;
         let epoch =
@@ -182,7 +180,7 @@ impl History {
         self.thin(progress.steps, epoch);
         if self.steps.is_empty() && !self.earlier.is_empty() {
             // The earlier run may have gone further than its checkpoint.
-            let last = self.earlier.iter().rposition(|line| line.step < progress.step);
+            let last = self.earlier.iter().rposition(|line| line.step < Some(progress.step));
             self.earlier.truncate(last.map_or(0, |last| last + 1));
             self.seconds = self.earlier.last().map_or(0.0, |line| line.seconds);
         }
@@ -218,7 +216,6 @@ impl History {
         writeln!(out, "{}", serde_json::to_string(&Ending { result: true, report })?)
     }
 
-    /// The picture of the run.
     fn draw(&self) -> String {
         let curves = [0, 1, 2].map(|figure| self.columns(figure));
         let [losses, support, counts] = curves.each_ref().map(|columns| -> Vec<Series<'_>> {
@@ -234,8 +231,7 @@ impl History {
         plot::course(Names { title, step, counted }, &losses, &support, &counts)
     }
 
-    /// The curves of a figure: name, number of the first step that has a value, and values from
-    /// there on.
+    /// Name of each curve, number of the first step that has a value, and values from there on.
     fn columns(&self, figure: usize) -> Vec<(&'static str, usize, Vec<f32>)> {
         let Some(first) = self.steps.first() else { return Vec::new() };
         let mut columns: Vec<_> =
@@ -254,21 +250,13 @@ impl History {
 
 /// The lines of a log, without its last one, of the result.
 fn lines(path: &Path) -> Result<Vec<LogLine>> {
-    #[derive(Deserialize)]
-    struct Stored {
-        step: Option<u32>,
-        seconds: Option<f64>,
-        result: Option<bool>,
-    }
     let mut lines = Vec::new();
     for (number, line) in (1..).zip(BufReader::new(file::open(path)?.0).lines()) {
         let line = line
             .map_err(|error| Error::new("cannot read the log to resume").at(path).source(error))?;
-        match serde_json::from_str(&line) {
-            Ok(Stored { result: Some(true), .. }) => {}
-            Ok(Stored { step: Some(step), seconds, .. }) => {
-                lines.push(LogLine { step, seconds: seconds.unwrap_or(0.0), line });
-            }
+        match serde_json::from_str::<LogLine>(&line) {
+            Ok(parsed) if parsed.result => {}
+            Ok(parsed) if parsed.step.is_some() => lines.push(LogLine { line, ..parsed }),
             _ => {
                 return Err(Error::new("the file to log to is not the log of a run to resume")
                     .at(path)

@@ -9,11 +9,10 @@ mod summary;
 use super::common::Common;
 use super::console::refuse;
 use super::interrupt;
-use super::parse::RecipeName;
 use super::progress::Watched;
 use super::saved::Object;
 use crate::base::file::{self, Kind};
-use crate::data::{Problem, Task};
+use crate::data::Problem;
 use crate::train::{Details, Options, Recipe, Start, train_with, trains_layers};
 use crate::{Error, Result};
 use args::Train;
@@ -28,35 +27,6 @@ impl Train {
         if let Some(sizes) = self.path_options() {
             return path::run(self, &sizes, task, recipe, common);
         }
-        self.run_one(task, recipe, common)
-    }
-
-    /// Refuses settings of several hidden layers for one, and of several sizes for one.
-    fn check_counts(&self) -> Result<()> {
-        if self.hidden.len() <= 1 {
-            let what = "a setting is for networks of several hidden layers";
-            let expected = "several numbers for --hidden, such as 64,32";
-            refuse(&self.layers_flags(), what, expected, "")?;
-        }
-        if self.nnz.len() <= 1 {
-            let flags = [(self.path.cold, "--cold"), (self.path.folds.is_some(), "--folds")];
-            let expected = "several numbers for --nnz, such as 50,100,200";
-            refuse(&flags, "a setting is for several sizes", expected, "")?;
-        }
-        Ok(())
-    }
-
-    /// Flags for one network of one hidden layer.
-    fn single_flags(&self) -> [(bool, &'static str); 3] {
-        [
-            (self.checkpoints.checkpoint.is_some(), "--checkpoint"),
-            (self.limits.log.is_some(), "--log"),
-            (self.limits.picture.is_some(), "--picture"),
-        ]
-    }
-
-    /// Trains one network.
-    fn run_one(&self, task: Task, recipe: RecipeName, common: &Common) -> Result<()> {
         let mut options = self.options(recipe, common)?;
         if let Recipe::Imp(_) = &options.recipe {
             let tests = [&self.imp.test_data, &self.imp.test_labels];
@@ -92,6 +62,30 @@ impl Train {
         }
         let object = Object::new(&self.output, trained.model.bytes(), &trained.report);
         common.result(&object, || summary(&object, &history.line()))
+    }
+
+    /// Refuses settings of several hidden layers for one, and of several sizes for one.
+    fn check_counts(&self) -> Result<()> {
+        if self.hidden.len() <= 1 {
+            let what = "a setting is for networks of several hidden layers";
+            let expected = "several numbers for --hidden, such as 64,32";
+            refuse(&self.layers_flags(), what, expected, "")?;
+        }
+        if self.nnz.len() <= 1 {
+            let flags = [(self.path.cold, "--cold"), (self.path.folds.is_some(), "--folds")];
+            let expected = "several numbers for --nnz, such as 50,100,200";
+            refuse(&flags, "a setting is for several sizes", expected, "")?;
+        }
+        Ok(())
+    }
+
+    /// Flags for one network of one hidden layer.
+    fn single_flags(&self) -> [(bool, &'static str); 3] {
+        [
+            (self.checkpoints.checkpoint.is_some(), "--checkpoint"),
+            (self.limits.log.is_some(), "--log"),
+            (self.limits.picture.is_some(), "--picture"),
+        ]
     }
 
     /// Refuses what the data turn out not to be for.

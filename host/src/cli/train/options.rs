@@ -20,8 +20,7 @@ use crate::train::{
 use crate::{Error, Result};
 
 impl Train {
-    /// The recipe that is meant, and not auto; one that does not suit the task and settings of
-    /// another one are refused.
+    /// The recipe that is meant; refuses one that does not suit the task, and settings of others.
     pub(super) fn recipe_name(&self, task: Task) -> Result<RecipeName> {
         let help = "leave --epochs out for the default; recipe lm needs none";
         check_setting(self.passes.epochs != Some(0), "--epochs 1 or more", 0, help)?;
@@ -82,7 +81,6 @@ impl Train {
         })
     }
 
-    /// The sizes of a path, where there are several.
     pub(super) fn path_options(&self) -> Option<PathOptions> {
         let (warm, folds) = (!self.path.cold, self.path.folds.unwrap_or(0));
         (self.nnz.len() > 1).then(|| PathOptions { sizes: self.nnz.clone(), warm, folds })
@@ -118,14 +116,15 @@ impl Train {
                 .got(format_args!("--patience {patience} without it"))
                 .help("pass --validation 0.1 too, or leave --patience out"));
         }
+        let own = defaults.params;
         let params = lm::Params {
-            rows: args.search_rows.unwrap_or(defaults.params.rows),
-            perturbations: args.kicks.unwrap_or(defaults.params.perturbations),
-            patience: args.idle_kicks.unwrap_or(defaults.params.patience),
+            rows: args.search_rows.unwrap_or(own.rows),
+            perturbations: args.kicks.unwrap_or(own.perturbations),
+            patience: args.idle_kicks.unwrap_or(own.patience),
             validation_patience: patience,
-            // As many steps as the kicks take: there are other limits.
-            steps: if args.kicks.is_some() { u32::MAX } else { defaults.params.steps },
-            ..defaults.params
+            // As many steps as the perturbations take: there are other limits.
+            steps: if args.kicks.is_some() { u32::MAX } else { own.steps },
+            ..own
         };
         Ok(LmOptions {
             params,
@@ -138,15 +137,15 @@ impl Train {
 
     fn anneal_options(&self) -> AnnealOptions {
         let (args, defaults) = (&self.anneal, AnnealOptions::default());
+        let own = defaults.params;
+        let or = |given: Option<f64>, default: f32| given.map_or(default, |value| value as f32);
         let params = anneal::Params {
-            epochs: self.passes.epochs.unwrap_or(defaults.params.epochs),
-            patience: self.validation.patience.unwrap_or(defaults.params.patience),
-            start_factor: args
-                .start_factor
-                .map_or(defaults.params.start_factor, |value| value as f32),
-            rate: self.passes.rate.map_or(defaults.params.rate, |value| value as f32),
-            drop: args.drop.map_or(defaults.params.drop, |value| value as f32),
-            ..defaults.params
+            epochs: self.passes.epochs.unwrap_or(own.epochs),
+            patience: self.validation.patience.unwrap_or(own.patience),
+            start_factor: or(args.start_factor, own.start_factor),
+            rate: or(self.passes.rate, own.rate),
+            drop: or(args.drop, own.drop),
+            ..own
         };
         AnnealOptions {
             params,
@@ -242,8 +241,7 @@ impl Train {
         })
     }
 
-    /// The test rows of recipe `imp`: from files of their own, chosen as those to train on but for
-    /// the occurrences.
+    /// The test rows of recipe `imp`, chosen as those to train on but for the occurrences.
     pub(super) fn test(&self, train: &DataFiles, task: Task) -> Result<Option<Problem>> {
         let Some(data) = &self.imp.test_data else { return Ok(None) };
         let labels = match (&self.imp.test_labels, &train.labels) {
@@ -257,16 +255,10 @@ impl Train {
                     .help("name the file of their labels"));
             }
         };
-        let source = DataFiles {
-            data: data.clone(),
-            labels,
-            keep: train.keep.clone(),
-            rows_per_label: None,
-        };
-        source.load(Some(task)).map(Some)
+        let (data, keep) = (data.clone(), train.keep.clone());
+        DataFiles { data, labels, keep, rows_per_label: None }.load(Some(task)).map(Some)
     }
 
-    /// Flags for several hidden layers.
     pub(super) fn layers_flags(&self) -> [(bool, &'static str); 3] {
         [
             (self.layers.tune_epochs.is_some(), "--tune-epochs"),
@@ -285,17 +277,12 @@ impl Train {
             let help = "leave --grow out for the default; 1 trains layers to their share of s";
             check_setting(grow.is_finite() && grow >= 1.0, "--grow 1 or more", grow, help)?;
         }
+        let epochs = args.tune_epochs.unwrap_or(defaults.tune.epochs);
+        let shrink_tune = tune::Params { rate, ..defaults.shrink.tune };
         Ok(first_given(&self.layers_flags()).map(|_| LayersOptions {
             grow: args.grow.clone(),
-            shrink: shrink::Params {
-                tune: tune::Params { rate, ..defaults.shrink.tune },
-                ..defaults.shrink
-            },
-            tune: tune::Params {
-                epochs: args.tune_epochs.unwrap_or(defaults.tune.epochs),
-                rate,
-                ..defaults.tune
-            },
+            shrink: shrink::Params { tune: shrink_tune, ..defaults.shrink },
+            tune: tune::Params { epochs, rate, ..defaults.tune },
         }))
     }
 }

@@ -21,18 +21,14 @@ use crate::{Error, Result};
 #[derive(Serialize)]
 struct Object<'a> {
     folder: String,
-    /// Files of the models, one for each point.
     models: Vec<String>,
-    /// File of the model of the size that was chosen.
     chosen: Option<&'static str>,
     #[serde(flatten)]
     report: &'a PathReport,
 }
 
-/// File of the model that was chosen.
 const CHOSEN: &str = "chosen.tamis";
 
-/// Trains along the sizes.
 pub(super) fn run(
     train: &Train,
     sizes: &PathOptions,
@@ -78,8 +74,7 @@ pub(super) fn run(
     common.result(&object, || summary(&object))
 }
 
-/// A folder that is new or empty: a model of another path beside those of this one would be taken
-/// for one of them.
+/// A new or empty folder: a model of another path could be taken for one of these.
 fn check_folder(folder: &Path) -> Result<()> {
     if !folder.exists() {
         // Made with the files, so that nothing is left where the training fails.
@@ -101,7 +96,6 @@ fn name(nnz: usize) -> String {
     format!("s{nnz}.tamis")
 }
 
-/// Refuses what is for one size.
 fn check(train: &Train) -> Result<()> {
     let (expected, other) = ("settings for several sizes", ", or pass one number to --nnz");
     refuse(&train.single_flags(), "a setting is for one size", expected, other)?;
@@ -117,7 +111,6 @@ fn check(train: &Train) -> Result<()> {
     Ok(())
 }
 
-/// Losses over the sizes.
 fn picture(report: &PathReport) -> String {
     let points = |loss: &dyn Fn(&PathPoint) -> Option<f64>| -> Vec<(f64, f64)> {
         let at = |point: &PathPoint| Some((point.requested_nnz as f64, loss(point)?));

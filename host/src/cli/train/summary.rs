@@ -106,7 +106,6 @@ fn loss(r: &Report, losses: &str) -> Fact {
     ("loss", text)
 }
 
-/// The joint fit of all layers.
 fn together(r: &Report, layers: &LayersDetails) -> Option<Fact> {
     let mut text = format!("{:.4e} before", layers.untuned_loss?);
     if layers.grown_nnz > r.nnz {
@@ -161,7 +160,6 @@ fn search_fact(search: &SearchDetails) -> Fact {
     ("search", format!("{ended}; {moves}, signs {signs}, {search_rows} rows first"))
 }
 
-/// The test rows after the last level.
 fn test_fact(r: &Report, imp: &ImpDetails) -> Option<Fact> {
     let level = imp.levels.last().filter(|_| !r.stopped)?;
     let loss = level.test_loss?;

@@ -78,7 +78,6 @@ impl TraceLog {
     }
 }
 
-/// What is read of the lines behind the first.
 fn read(head: Line<'_>, lines: &[Line<'_>]) -> Result<TraceLog> {
     let damaged = || head.damaged("version, kind of numbers and checksum of the model");
     let [version, kind, checksum] = fields(head.text).ok_or_else(damaged)?;
@@ -173,7 +172,6 @@ fn whole(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// Eight hexadecimal digits.
 fn bits(text: &str) -> Option<u32> {
     let digits = text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     digits.then(|| u32::from_str_radix(text, 16).ok())?

@@ -1,6 +1,5 @@
 //! What is counted in a layer, around it, and in code without tables.
 
-use super::kernel::Kernel;
 use tamis::infer::model::{Activation, Layer, WINDOW};
 use tamis::infer::price::{COUNTS, Shape, cost};
 use tamis::infer::quantised::{self, Encoding, Weights};
@@ -124,67 +123,37 @@ impl Around {
     }
 }
 
-/// A chain of layers, as far as its code depends on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Chain {
-    /// Layers, without a sum.
-    pub layers: usize,
-    /// A sum behind them.
-    pub sum: bool,
-    /// Biases.
-    pub biases: bool,
-    /// Factors of the last layer, where no sum follows.
-    pub scaled: bool,
-    /// `ReLU` there.
-    pub relu: bool,
-    /// A factor for each output of a hidden layer.
-    pub own_factors: bool,
-}
-
-impl Chain {
-    /// Of a model of floats.
-    #[must_use]
-    pub fn of_floats(layers: &[Layer<'_>]) -> Self {
-        let sum = matches!(layers, [.., Layer::Sum(_)]);
-        Self { layers: layers.len() - usize::from(sum), sum, ..Self::default() }
-    }
-
-    /// Of a model of integers.
-    #[must_use]
-    pub fn of_integers(model: &quantised::Model<'_>) -> Self {
-        let (layers, sum) = (model.layers(), model.sum().is_some());
-        let hidden = layers.len() - usize::from(!sum);
-        let last = layers.last().filter(|_| !sum);
-        Self {
-            layers: layers.len(),
-            sum,
-            biases: layers.iter().any(|layer| !layer.bias().is_empty()),
-            scaled: last.is_some_and(|last| !last.rescale().is_empty()),
-            relu: last.is_some_and(|last| last.activation() == Activation::Relu),
-            own_factors: layers.iter().take(hidden).any(|layer| layer.rescale().len() > 1),
-        }
-    }
-}
-
 /// How many things a chain may have that change its code and stack, with numbers of either kind.
 pub const EXTRAS: usize = 9;
 
-/// What a chain of these kernels has: biases, a last layer with factors and one with relu, a sum of
-/// several layers, a sum of one, one layer alone, a factor for each output, more than two layers,
-/// and further kernels.
+/// What a chain of one kernel has, by the numbers of its layers and of sums behind them: biases, a
+/// last layer with factors and one with relu, a sum of several layers, a sum of one, one layer
+/// alone, a factor for each output, more than two layers, and further kernels.
+pub(super) fn extras(layers: usize, sum: bool) -> [u8; EXTRAS] {
+    let [of_several, of_one, alone] = [sum && layers > 1, sum && layers < 2, !sum && layers < 2];
+    [0, 0, 0, of_several.into(), of_one.into(), alone.into(), 0, (layers > 2).into(), 0]
+}
+
+/// The same of a model of floats.
 #[must_use]
-pub fn extras(chain: &Chain, kernels: &[Kernel]) -> [u8; EXTRAS] {
-    [
-        u8::from(chain.biases),
-        u8::from(chain.scaled),
-        u8::from(chain.relu),
-        u8::from(chain.sum && chain.layers > 1),
-        u8::from(chain.sum && chain.layers < 2),
-        u8::from(!chain.sum && chain.layers < 2),
-        u8::from(chain.own_factors),
-        u8::from(chain.layers > 2),
-        kernels.len().saturating_sub(1) as u8,
-    ]
+pub fn float_extras(layers: &[Layer<'_>]) -> [u8; EXTRAS] {
+    let sum = matches!(layers, [.., Layer::Sum(_)]);
+    extras(layers.len() - usize::from(sum), sum)
+}
+
+/// The same of a model of integers.
+#[must_use]
+pub fn integer_extras(model: &quantised::Model<'_>) -> [u8; EXTRAS] {
+    let (layers, sum) = (model.layers(), model.sum().is_some());
+    let mut extras = extras(layers.len(), sum);
+    extras[0] = layers.iter().any(|layer| !layer.bias().is_empty()).into();
+    if let Some(last) = layers.last().filter(|_| !sum) {
+        extras[1] = (!last.rescale().is_empty()).into();
+        extras[2] = (last.activation() == Activation::Relu).into();
+    }
+    let mut hidden = layers.iter().take(layers.len() - usize::from(!sum));
+    extras[6] = hidden.any(|layer| layer.rescale().len() > 1).into();
+    extras
 }
 
 /// How many counts there are of code without tables.

@@ -1,6 +1,8 @@
 //! Estimates of whole models, in every way of deploying them.
 
-use super::count::{Around, Chain, EXTRAS, Straight, Work, extras, float_work, integer_work};
+use super::count::{
+    Around, EXTRAS, Straight, Work, extras, float_extras, float_work, integer_extras, integer_work,
+};
 use super::kernel::{Core, Kernel, Numbers, Way};
 use super::rows::{Prices, zeros};
 use super::table::TABLE;
@@ -20,8 +22,7 @@ const FLOAT_CHAIN: usize = 8;
 const FLOAT_LAYER: usize = 40;
 const FILE_SPARSE: usize = 28;
 const FILE_SUM: usize = 12;
-/// Bytes of stack that a long row of code without tables may take beyond what was measured of
-/// others.
+/// Stack of a long row of code without tables, beyond what was measured of others.
 const STRAIGHT_STACK: usize = 160;
 
 /// Bytes of a model in one way of deploying it; buffers and the model are exact.
@@ -44,7 +45,6 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Code and stack alone.
     fn code([code_bytes, stack_bytes]: [usize; 2], is_bound: bool) -> Self {
         Self { is_bound, code_bytes, stack_bytes, ..Self::default() }
     }
@@ -101,7 +101,7 @@ impl Estimate {
         let (model, prices) = (view.model(), core.prices());
         let layers = model.layers();
         let kernels = each(layers.iter().filter_map(Kernel::of_floats));
-        let chain = Chain::of_floats(layers);
+        let extras = float_extras(layers);
         let scratch = 4 * model.scratch_len();
         let bytes = |way| {
             let (model_bytes, scratch_bytes, code) = match way {
@@ -112,14 +112,14 @@ impl Estimate {
                 Way::C => {
                     // Every sparse layer is exported in rows, and every hidden layer has its own
                     // activations.
-                    let code = sum_of(prices, &chain, &[Kernel::Floats], true);
+                    let code = sum_of(prices, extras, &[Kernel::Floats], true);
                     let hidden = layers.iter().take(layers.len().saturating_sub(1));
                     let scratch = hidden.map(|layer| 4 * layer.outputs()).sum();
                     (layers.iter().map(c_len).sum(), scratch, code)
                 }
                 Way::Straight => return None,
                 Way::Embedded | Way::Rust => {
-                    let code = in_module(sum_of(prices, &chain, &kernels, false), way, prices, 0);
+                    let code = in_module(sum_of(prices, extras, &kernels, false), way, prices, 0);
                     (FLOAT_CHAIN + layers.iter().map(chain_len).sum::<usize>(), scratch, code)
                 }
             };
@@ -146,7 +146,7 @@ impl Estimate {
         let (model, prices) = (view.model(), core.prices());
         let layers = model.layers();
         let kernels = each(layers.iter().map(|layer| Kernel::of_integers(layer.weights())));
-        let (chain, scratch) = (Chain::of_integers(model), 4 * model.scratch_len());
+        let (extras, scratch) = (integer_extras(model), 4 * model.scratch_len());
         let signs = model.sum().map_or(0, |sum| size_of_val(sum.signs()));
         let lens = layers.iter().map(|layer| layer_len(layer, Choice::Keep) - FILE_LAYER);
         let arrays = signs + lens.sum::<usize>();
@@ -157,9 +157,9 @@ impl Estimate {
                     (view.encoded_len(Choice::Keep), scratch, code)
                 }
                 Way::Straight => (0, straight_scratch(model), straight(model, prices)),
-                Way::C => (arrays, scratch, sum_of(prices, &chain, &kernels, true)),
+                Way::C => (arrays, scratch, sum_of(prices, extras, &kernels, true)),
                 Way::Embedded | Way::Rust => {
-                    let mut code = sum_of(prices, &chain, &kernels, false);
+                    let mut code = sum_of(prices, extras, &kernels, false);
                     code.code_bytes += zeros(prices.zeros, [model.scratch_len(), model.outputs()]);
                     let head = EMPTY_CHAIN + CHAIN_LAYER * layers.len();
                     (head + arrays, scratch, in_module(code, way, prices, 1))
@@ -227,8 +227,7 @@ impl Estimate {
                 of(arrays, Memory::code(prices.row(kernel).bytes[0].map(usize::from), false));
             (plain, plain)
         } else {
-            let chain = Chain { layers: n, ..Chain::default() };
-            let mut code = sum_of(prices, &chain, &[kernel], false);
+            let mut code = sum_of(prices, extras(n, false), &[kernel], false);
             code.code_bytes += zeros(prices.zeros, [scratch / 4, before]);
             let file = Memory::code(prices.file[1].map(usize::from), false);
             (
@@ -238,15 +237,8 @@ impl Estimate {
         };
         dense
     }
-
-    /// Bytes in a way of deploying the model; none where there is no such way.
-    #[must_use]
-    pub fn memory(&self, way: Way) -> Option<Memory> {
-        self.ways[way as usize]
-    }
 }
 
-/// Each kernel once.
 fn each(kernels: impl Iterator<Item = Kernel>) -> Vec<Kernel> {
     let all: Vec<_> = kernels.collect();
     // The row of windows was measured with shorter ones behind them.
@@ -258,8 +250,8 @@ fn each(kernels: impl Iterator<Item = Kernel>) -> Vec<Kernel> {
 /// Code and stack of a chain: of one kernel alone they are measured, else a bound. A sum of rows
 /// may be a few hundredths below what is linked, so that a bound has a twenty-fourth of the code
 /// and an eighth of the stack besides.
-fn sum_of(prices: &Prices, chain: &Chain, kernels: &[Kernel], is_c: bool) -> Memory {
-    let extras = extras(chain, kernels);
+fn sum_of(prices: &Prices, mut extras: [u8; EXTRAS], kernels: &[Kernel], is_c: bool) -> Memory {
+    extras[EXTRAS - 1] = kernels.len().saturating_sub(1) as u8;
     let sum = prices.chain(kernels, &extras, is_c);
     let is_bound = kernels.len() > 1 || extras != [0; EXTRAS];
     Memory::code(if is_bound { bounded(sum) } else { sum }, is_bound)
@@ -346,7 +338,6 @@ fn total(layers: &[u64], core: Core, numbers: Numbers) -> u64 {
     whole(layers.iter().copied().fold(frame, u64::saturating_add))
 }
 
-/// Instructions, rounded up.
 const fn whole(thousandths: u64) -> u64 {
     thousandths.div_ceil(PER_INSTRUCTION)
 }

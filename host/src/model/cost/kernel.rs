@@ -131,29 +131,12 @@ impl Kernel {
         Self::ShortBlocks,
     ];
 
-    /// Its name in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Floats => "f32 rows",
-            Self::Windows => "f32 windows",
-            Self::ShortWindows => "f32 short window",
-            Self::DenseFloats => "f32 dense",
-            Self::Dense => "dense",
-            Self::Mask => "bitmask",
-            Self::Blocks => "blocks",
-            Self::ShortBlocks => "short blocks",
-        }
-    }
-
     /// What it computes with.
     #[must_use]
     pub const fn numbers(self) -> Numbers {
         match self {
-            Self::Floats | Self::Windows | Self::ShortWindows | Self::DenseFloats => {
-                Numbers::Floats
-            }
             Self::Dense | Self::Mask | Self::Blocks | Self::ShortBlocks => Numbers::Integers,
+            _ => Numbers::Floats,
         }
     }
 

@@ -26,8 +26,7 @@ impl Fixed {
         Self(if ones { vec![(last, 1.0)] } else { vec![] })
     }
 
-    /// Divides the weights of each row: column and value of those that depend on the data, and what
-    /// the others add.
+    /// Of each row, column and value of weights that depend on the data, and what the others add.
     pub(super) fn part(&self, csr: &Csr<'_>) -> (Vec<Vec<(usize, f32)>>, Vec<f64>) {
         let mut entries = csr.columns().iter().zip(csr.values());
         let row = |&count: &u16| {
@@ -43,8 +42,7 @@ impl Fixed {
         csr.counts().iter().map(row).unzip()
     }
 
-    /// The outputs of a layer with relu that are the same on every row: those whose rows have no
-    /// weights left.
+    /// The outputs of a layer with relu whose rows have no weights left, the same on every row.
     pub(super) fn behind(free: &[Vec<(usize, f32)>], offsets: &[f64]) -> Self {
         let rows = free.iter().zip(offsets).enumerate();
         Self(

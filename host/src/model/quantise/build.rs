@@ -14,8 +14,7 @@ use crate::{Error, Result};
 /// Factors are below 1/4; sums are so much finer than outputs at least.
 const FINER: f32 = 4.2;
 
-/// What a model is made of beside its weights: the scales of its inputs and of the activations, and
-/// its task.
+/// What a model is made of beside its weights.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame<'a> {
     pub(super) input: InputScale,
@@ -24,21 +23,18 @@ pub(super) struct Frame<'a> {
     pub(super) task: Option<wire::Task>,
 }
 
-/// The arrays of a layer.
 #[derive(Debug)]
 struct Parts {
     inputs: usize,
     outputs: usize,
     requested: usize,
     activation: Activation,
-    /// A bit for each weight.
     bits: Vec<u32>,
     values: Vec<i8>,
     factors: Vec<u32>,
     bias: Vec<i32>,
 }
 
-/// The arrays of a model.
 #[derive(Debug)]
 pub(super) struct Built {
     parts: Vec<Parts>,
@@ -49,7 +45,6 @@ pub(super) struct Built {
 }
 
 impl Built {
-    /// Of rounded layers and the signs of the sum behind them.
     pub(super) fn new(
         layers: &[Sparse<i8>],
         signs: Option<&[bool]>,
@@ -59,7 +54,6 @@ impl Built {
         let (mut parts, mut scale) = (Vec::new(), input.scale);
         for (at, layer) in layers.iter().enumerate() {
             let zero = if at == 0 { i32::from(input.zero) } else { 0 };
-            let entries = || layer.rows.iter().flatten();
             let sums: Vec<f32> = layer.scales.iter().map(|own| own * scale).collect();
             let most = sums.iter().copied().fold(0.0, f32::max);
             let one = layer.scales.windows(2).all(|pair| pair[0] == pair[1]);
@@ -69,32 +63,25 @@ impl Built {
                 None if one => None,
                 None => Some(FINER * most),
             };
-            let factors = match next {
-                None => vec![],
-                Some(next) => {
-                    let taken = if one { sums.get(..1).unwrap_or_default() } else { &sums };
-                    taken.iter().map(|sum| factor(sum / next)).collect::<Result<_>>()?
-                }
-            };
+            let taken = if one { sums.get(..1).unwrap_or_default() } else { &sums };
+            let factors = next.map(|next| taken.iter().map(|sum| factor(sum / next)).collect());
+            let factors: Vec<u32> = factors.unwrap_or_else(|| Ok(vec![]))?;
             let bias = |(j, row): (usize, &Vec<(usize, i8)>)| {
                 let shifted: i32 = row.iter().map(|&(_, w)| -zero * i32::from(w)).sum();
                 // Beyond what an `i32` holds it stays at the end of them, and the layer refuses it.
                 shifted.saturating_add((layer.offsets[j] / f64::from(sums[j])).round() as i32)
             };
             let biased = zero != 0 || layer.offsets.iter().any(|offset| *offset != 0.0);
+            let rows = layer.rows.iter().enumerate();
             parts.push(Parts {
                 inputs: layer.inputs,
                 requested: layer.requested,
                 activation: if layer.relu { Activation::Relu } else { Activation::Identity },
                 outputs: layer.rows.len(),
                 bits: bits(layer),
-                values: entries().map(|&(_, weight)| weight).collect(),
+                values: layer.rows.iter().flatten().map(|&(_, weight)| weight).collect(),
                 factors,
-                bias: if biased {
-                    layer.rows.iter().enumerate().map(bias).collect()
-                } else {
-                    vec![]
-                },
+                bias: if biased { rows.map(bias).collect() } else { vec![] },
             });
             scale = next.unwrap_or(most);
         }
@@ -130,7 +117,6 @@ impl Built {
         Ok(Model::new(layers, sum, self.scales)?)
     }
 
-    /// The bytes of a file.
     pub(super) fn encode(&self, choice: Choice) -> Result<Vec<u8>> {
         let layers = self.layers()?;
         let mut made = QuantisedView::new(self.model(&layers)?);
@@ -143,7 +129,6 @@ impl Built {
     }
 }
 
-/// A bit for each weight.
 fn bits(layer: &Sparse<i8>) -> Vec<u32> {
     let mut bits = vec![0; Mask::words(layer.inputs, layer.rows.len())];
     let counts: Vec<_> = layer.rows.iter().map(|row| row.len() as u16).collect();

@@ -25,33 +25,28 @@ pub(super) struct Sparse<W> {
 /// Layers, and the signs of the sum behind them, where there is one: true for what is taken away.
 pub(super) type Layers = (Vec<Sparse<f32>>, Option<Vec<bool>>);
 
-/// The layers of a model with scales by their largest weight, and the signs of the sum behind them;
-/// weights from inputs that are `fixed` are biases.
+/// The layers of a model with scales by their largest weight; weights from `fixed` are biases.
 pub(super) fn layers_of(model: &FloatModel<'_>, mut fixed: Fixed) -> Result<Layers> {
     let (mut layers, mut signs) = (Vec::new(), None);
     for (at, layer) in model.layers().iter().enumerate() {
         let csr = match layer {
             FloatLayer::Csr(csr) => csr,
             FloatLayer::Sum(sum) => {
-                signs = Some(
-                    (0..sum.inputs()).map(|j| sum.signs()[j / 32] >> (j % 32) & 1 == 1).collect(),
-                );
+                let is_minus = |j: usize| sum.signs()[j / 32] >> (j % 32) & 1 == 1;
+                signs = Some((0..sum.inputs()).map(is_minus).collect());
                 continue;
             }
             _ => {
-                return Err(Error::new(
-                    "the model has a layer that this program cannot make integers of",
-                )
-                .help("update tamis"));
+                let what = "the model has a layer that this program cannot make integers of";
+                return Err(Error::new(what).help("update tamis"));
             }
         };
         let relu = csr.activation() == Activation::Relu;
         if !relu && at + 1 < model.layers().len() {
-            return Err(Error::new(
-                "only layers with relu can lie before the last in a model of integers",
-            )
-            .got(format_args!("layer {} without an activation", at + 1))
-            .help("use the model of floats, or train one with relu"));
+            let what = "only layers with relu can lie before the last in a model of integers";
+            return Err(Error::new(what)
+                .got(format_args!("layer {} without an activation", at + 1))
+                .help("use the model of floats, or train one with relu"));
         }
         let (rows, offsets) = fixed.part(csr);
         let whole = rows.iter().map(|row| largest(row)).fold(0.0, f32::max);
@@ -72,12 +67,10 @@ pub(super) fn layers_of(model: &FloatModel<'_>, mut fixed: Fixed) -> Result<Laye
     Ok((layers, signs))
 }
 
-/// The size of the largest weight of a row.
 pub(super) fn largest(row: &[(usize, f32)]) -> f32 {
     row.iter().fold(0.0_f32, |most, (_, value)| most.max(value.abs()))
 }
 
-/// A weight as an integer.
 pub(super) fn integer(value: f32, scale: f32) -> i8 {
     (value / scale).round().clamp(-MOST, MOST) as i8
 }
@@ -99,7 +92,6 @@ impl Sparse<f32> {
         }
     }
 
-    /// Weights beyond the ends of their scale.
     pub(super) fn cut(&self) -> usize {
         let is_cut = |value: f32, scale: f32| (value / scale).abs().round() > MOST;
         let rows = self.rows.iter().zip(&self.scales);
@@ -108,8 +100,7 @@ impl Sparse<f32> {
     }
 }
 
-/// Leaves out neurons without weights and biases, and those that nothing behind them uses; gives
-/// the neurons that stay, of every layer whose outputs are neurons.
+/// Leaves out neurons without weights and biases, and those that nothing uses; gives the others.
 pub(super) fn prune<W: Copy>(
     layers: &mut [Sparse<W>],
     signs: &mut Option<Vec<bool>>,
@@ -139,13 +130,10 @@ pub(super) fn prune<W: Copy>(
             match layers.get_mut(at + 1) {
                 Some(next) => {
                     next.inputs = alive.len();
+                    let moved =
+                        |&(column, w): &(usize, W)| Some((alive.binary_search(&column).ok()?, w));
                     for row in &mut next.rows {
-                        *row = row
-                            .iter()
-                            .filter_map(|&(column, w)| {
-                                Some((alive.binary_search(&column).ok()?, w))
-                            })
-                            .collect();
+                        *row = row.iter().filter_map(moved).collect();
                     }
                 }
                 None => {

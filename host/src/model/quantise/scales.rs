@@ -37,9 +37,8 @@ const NEAR: f32 = 1e-3;
 const STEP: f64 = 0.97;
 /// Scales of the grid; the least is 1e-8 of the largest.
 const SCALES: usize = 600;
-/// The least scale of a neuron in parts of the largest of its layer. What such a neuron gives is
-/// far below a step of the bytes or sums that all neurons of the layer share, so that finer weights
-/// would change nothing.
+/// The least scale of a neuron in parts of the largest of its layer: what it gives is far below a
+/// step of the bytes that the layer's neurons share.
 const LEAST: f32 = 1.0 / 4096.0;
 
 /// Scales by the largest weight of each layer or neuron.
@@ -49,8 +48,7 @@ pub(super) fn by_largest(layer: &Sparse<f32>, granularity: Granularity) -> Vec<f
     })
 }
 
-/// Scales by the least error of each layer or neuron, weighted with the mean `squares` of the
-/// inputs.
+/// Scales of the least error, weighted with the mean `squares` of the inputs.
 pub(super) fn searched(layer: &Sparse<f32>, granularity: Granularity, squares: &[f64]) -> Vec<f32> {
     scales(layer, granularity, |rows| {
         let most = rows.iter().map(|row| largest(row)).fold(0.0, f32::max) / MOST;
@@ -66,13 +64,9 @@ pub(super) fn searched(layer: &Sparse<f32>, granularity: Granularity, squares: &
         let grid = parts.map(|part: f64| (f64::from(most) * part) as f32);
         let grid: Vec<f32> = grid.take_while(|scale| scale.is_normal()).collect();
         let errors: Vec<f64> = grid.par_iter().map(|&scale| error(scale)).collect();
-        let mut best = (f64::INFINITY, most);
-        for (&scale, &error) in grid.iter().zip(&errors) {
-            if error < best.0 {
-                best = (error, scale);
-            }
-        }
-        best.1
+        let start = (f64::INFINITY, most);
+        let tried = errors.into_iter().zip(grid);
+        tried.fold(start, |best, next| if next.0 < best.0 { next } else { best }).1
     })
 }
 
@@ -90,7 +84,6 @@ fn scales(
     own.iter().map(|&own| if own == 0.0 { whole } else { own.max(whole * LEAST) }).collect()
 }
 
-/// The mean square of every column.
 pub(super) fn mean_squares(data: &Matrix) -> Vec<f64> {
     let mut squares = vec![0.0; data.cols];
     fn add<T: Copy + Into<f64>>(values: &[T], squares: &mut [f64]) {
@@ -108,7 +101,6 @@ pub(super) fn mean_squares(data: &Matrix) -> Vec<f64> {
     squares
 }
 
-/// What input bytes stand for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InputScale {
     pub(super) scale: f32,
@@ -116,18 +108,14 @@ pub(super) struct InputScale {
     pub(super) exact: bool,
 }
 
-/// Bytes, or floats that are steps of 1 or 1/255 from 0 to 255, stand for themselves; else the
-/// range of the columns that are used.
+/// Bytes, or floats in steps of 1 or 1/255, stand for themselves; else the range of used columns.
 pub(super) fn input_scale(data: &Matrix, layers: &[Sparse<i8>]) -> Result<InputScale> {
     let Values::F32(all) = &data.values else {
         return Ok(InputScale { scale: 1.0, zero: 0, exact: true });
     };
     let mut used = vec![false; data.cols];
-    layers
-        .iter()
-        .take(1)
-        .flat_map(|layer| layer.rows.iter().flatten())
-        .for_each(|&(column, _)| used[column] = true);
+    let weights = layers.iter().take(1).flat_map(|layer| layer.rows.iter().flatten());
+    weights.for_each(|&(column, _)| used[column] = true);
     let values =
         || all.iter().zip(used.iter().cycle()).filter(|(_, used)| **used).map(|(value, _)| *value);
     for scale in [1.0, 1.0 / 255.0] {
@@ -142,14 +130,12 @@ pub(super) fn input_scale(data: &Matrix, layers: &[Sparse<i8>]) -> Result<InputS
     let (low, high) =
         values().fold((0.0_f32, 0.0_f32), |(low, high), value| (low.min(value), high.max(value)));
     let scale = high / 255.0 - low / 255.0;
-    if !scale.is_normal() && !used.iter().all(|used| *used) && all.iter().any(|value| *value != 0.0)
-    {
+    let (n, cols) = (used.iter().filter(|used| **used).count(), data.cols);
+    if !scale.is_normal() && n < cols && all.iter().any(|value| *value != 0.0) {
         return Err(Error::new("the weights of the first layer are too far apart for 8 bits")
             .expected("weights that are left of inputs that are not always 0")
             .got(format_args!(
-                "weights that are left after rounding of {} of {} inputs, all 0 in these rows",
-                used.iter().filter(|used| **used).count(),
-                data.cols
+                "weights that are left after rounding of {n} of {cols} inputs, all 0 in these rows"
             ))
             .help(
                 "leave out or rescale the columns with the largest weights, or pass rows in \
@@ -200,11 +186,10 @@ pub(super) fn activations(given: &[Matrix], kept: &[Vec<usize>]) -> Result<Vec<V
             .collect();
         positive.par_sort_unstable_by(f32::total_cmp);
         if positive.is_empty() {
-            return Err(Error::new(
-                "no neuron is active on these rows, so there is no scale for them",
-            )
-            .got(format_args!("activations of layer {} that are all 0", at + 1))
-            .help("pass rows like those that the model was trained on"));
+            let what = "no neuron is active on these rows, so there is no scale for them";
+            return Err(Error::new(what)
+                .got(format_args!("activations of layer {} that are all 0", at + 1))
+                .help("pass rows like those that the model was trained on"));
         }
         all.push(positive);
     }

@@ -11,7 +11,7 @@
 //! The gradients of the rows of a step are added in groups of a fixed size and in order, so threads
 //! change no bit.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -84,8 +84,7 @@ pub struct TuneReport {
     pub state_bytes: u64,
 }
 
-/// What a run starts from: layers of floats with scales, the signs behind them, and what frames
-/// them.
+/// What a run starts from: layers of floats with scales, and the signs behind them.
 pub(super) struct Start<'a> {
     pub(super) layers: Vec<Sparse<f32>>,
     pub(super) signs: Option<Vec<bool>>,
@@ -95,7 +94,6 @@ pub(super) struct Start<'a> {
     pub(super) choice: Choice,
 }
 
-/// Rows with their labels.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a> {
     pub(super) data: &'a Matrix,
@@ -103,7 +101,6 @@ pub(super) struct Rows<'a> {
     pub(super) labels: &'a [f32],
 }
 
-/// Tunes layers to labels; gives the best file.
 pub(super) fn tune(
     start: Start<'_>,
     rows: Rows<'_>,
@@ -127,7 +124,6 @@ pub(super) fn tune(
     let steps = (params.epochs as usize).saturating_mul(data.rows.div_ceil(batch)).max(1);
     let state_bytes = 20 * state.value.len() as u64;
     let mut report = TuneReport { seed: params.seed, state_bytes, ..TuneReport::default() };
-    let late = |limit: Option<Duration>| limit.is_some_and(|limit| began.elapsed() >= limit);
     // Steps shorten over the planned epochs, or over the time where that ends first.
     let part = |step: usize| {
         let of_steps = step as f32 / steps as f32;
@@ -143,7 +139,8 @@ pub(super) fn tune(
             Permutation::new(params.seed, stream::ROWS + u64::from(report.epochs), data.rows);
         let order: Vec<usize> = (0..data.rows).map(|at| order.get(at)).collect();
         for rows in order.chunks(batch) {
-            report.limit = late(options.limits.time).then_some("time");
+            let is_late = options.limits.time.is_some_and(|limit| began.elapsed() >= limit);
+            report.limit = is_late.then_some("time");
             report.stopped = stop.asked();
             if report.limit.is_some() || report.stopped {
                 is_over = true;
@@ -156,8 +153,8 @@ pub(super) fn tune(
                 is_over = true;
                 break;
             };
-            let gradient =
-                gradient(&built.model(&integers)?, data, rows, &goal, state.value.len())?;
+            let model = built.model(&integers)?;
+            let gradient = gradient(&model, data, rows, &goal, state.value.len())?;
             let (_, cosine) = math::sin_cos(part(step) * core::f32::consts::PI);
             state.step(&gradient, params.rate * 0.5 * (1.0 + cosine), rows.len());
             state.write(&mut layers);
@@ -191,20 +188,16 @@ pub(super) fn tune(
     Ok((best.2, report))
 }
 
-fn check(params: &Params) -> Result<()> {
-    if params.epochs == 0 || params.batch == 0 || !(params.rate >= 0.0 && params.rate.is_finite()) {
+fn check(&Params { epochs, batch, rate, .. }: &Params) -> Result<()> {
+    if epochs == 0 || batch == 0 || !(rate >= 0.0 && rate.is_finite()) {
         return Err(Error::new("a setting of tuning is out of bounds")
             .expected("an epoch, a row in a batch, and a rate of 0 or more")
-            .got(format_args!(
-                "{} epochs, {} rows, rate {}",
-                params.epochs, params.batch, params.rate
-            ))
+            .got(format_args!("{epochs} epochs, {batch} rows, rate {rate}"))
             .help("choose 5 to 20 epochs"));
     }
     Ok(())
 }
 
-/// What predictions shall be.
 enum Goal<'a> {
     Values(&'a [f32]),
     Classes(Vec<u16>),
@@ -220,8 +213,7 @@ impl<'a> Goal<'a> {
         Self::Values(labels)
     }
 
-    /// Turns the outputs of a row into the negative derivative of its loss, up to a factor that is
-    /// the same for all rows.
+    /// Turns the outputs of a row into the negative derivative of its loss, up to a common factor.
     fn residual(&self, row: usize, out: &mut [f32]) -> Result<()> {
         let c = out.len();
         match self {
@@ -315,7 +307,6 @@ impl State {
         Self { value, mean, square, size, most, decay: Decay::START }
     }
 
-    /// A step along the sum over so many rows.
     fn step(&mut self, gradient: &[f32], rate: f32, rows: usize) {
         self.decay.step();
         let moments = self.mean.iter_mut().zip(&mut self.square);
@@ -327,7 +318,6 @@ impl State {
         }
     }
 
-    /// Puts the values into the layers.
     fn write(&self, layers: &mut [Sparse<f32>]) {
         let mut values = self.value.iter();
         for layer in layers.iter_mut().rev() {
@@ -337,7 +327,6 @@ impl State {
     }
 }
 
-/// The root of the mean square.
 fn rms(values: impl Iterator<Item = f32>) -> f32 {
     let (count, sum) =
         values.fold((0_usize, 0.0_f64), |(count, sum), v| (count + 1, sum + f64::from(v).powi(2)));

@@ -115,7 +115,7 @@ fn judge(measured: &Memory, estimate: &Estimate, held: Held) -> Result<String, S
         Held::Embedded => (Way::Embedded, rest[0], 0),
         Held::File => (Way::File, under[0], under[1].saturating_sub(ROOM)),
     };
-    let memory = estimate.memory(way).unwrap_or_default();
+    let memory = estimate.ways[way as usize].unwrap_or_default();
     let [flash, ram] = [memory.flash_bytes(), memory.ram_bytes()].map(|bytes| bytes as u64);
     let wholes = [("flash", code + flash, flash), ("RAM", rest[1].max(below + ram), ram)];
     let mut lines = Vec::new();

@@ -45,10 +45,9 @@ fn entry(part: &Measured) -> String {
     for (at, kernel) in Kernel::ALL.iter().enumerate() {
         let _ = writeln!(
             text,
-            "            Row {{ instructions: {},\n                bytes: {:?} }}, // {}",
+            "            Row {{ instructions: {},\n                bytes: {:?} }}, // {kernel:?}",
             list(&prices.kernels[at]),
-            bytes.kernels[at],
-            kernel.name()
+            bytes.kernels[at]
         );
     }
     let [floats, integers] = prices.around.each_ref().map(|prices| list(prices));

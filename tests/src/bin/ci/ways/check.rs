@@ -121,7 +121,7 @@ pub(crate) fn check(
     );
     for ((board, took), core) in boards.iter().zip(&took).zip(cores) {
         for ((program, model), took) in entries.iter().zip(took) {
-            let memory = model.estimate(*core).memory(program.way).unwrap_or_default();
+            let memory = model.estimate(*core).ways[program.way as usize].unwrap_or_default();
             let both = [
                 ("flash", memory.flash_bytes() as u64, took.flash),
                 ("RAM", memory.ram_bytes() as u64, took.ram),

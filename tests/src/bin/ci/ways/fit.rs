@@ -334,8 +334,8 @@ fn bounding(counts: &[Vec<f64>], took: &[f64]) -> Vec<f64> {
 impl Entry {
     /// Code, and stack besides what is known exactly.
     fn own(&self, took: Taken) -> Pair {
-        let known =
-            self.model.estimate(Core::CortexM4F).memory(self.program.way).unwrap_or_default();
+        let known = self.model.estimate(Core::CortexM4F).ways[self.program.way as usize]
+            .unwrap_or_default();
         let buffers = known.scratch_bytes + known.output_bytes;
         [took.flash as i64 - known.model_bytes as i64, took.ram as i64 - buffers as i64]
     }
@@ -355,25 +355,22 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost::{Chain, extras};
+    use crate::cost::{float_extras, integer_extras};
 
     #[test]
     fn every_program_has_what_it_is_measured_for() {
         for entry in &entries().0 {
-            let (kernels, chain): (Vec<_>, _) = entry.model.read(
-                |_, _| (Vec::new(), Chain::default()),
+            let (kernels, extras): (Vec<_>, _) = entry.model.read(
+                |_, _| (Vec::new(), [0; EXTRAS]),
                 |view| {
                     let layers = view.model().layers();
-                    (
-                        layers.iter().filter_map(Kernel::of_floats).collect(),
-                        Chain::of_floats(layers),
-                    )
+                    (layers.iter().filter_map(Kernel::of_floats).collect(), float_extras(layers))
                 },
                 |view| {
                     let kernels = view.model().layers().iter();
                     let kernels =
                         kernels.map(|layer| Kernel::of_integers(layer.weights())).collect();
-                    (kernels, Chain::of_integers(view.model()))
+                    (kernels, integer_extras(view.model()))
                 },
             );
             let mut expected = [0; EXTRAS];
@@ -386,7 +383,7 @@ mod tests {
                 Role::Two(a, b) => assert_eq!(kernels, [a, b]),
                 _ => continue,
             }
-            assert_eq!(extras(&chain, &kernels[..1]), expected, "{:?}", entry.role);
+            assert_eq!(extras, expected, "{:?}", entry.role);
         }
     }
 }
