@@ -23,8 +23,7 @@ use crate::train::pinned;
 use crate::train::plan::{LESS, Plan, choose, operator_bytes};
 use crate::train::progress::Observer;
 use crate::train::report::{AnnealDetails, Details, Neurons, Report};
-use crate::train::returned::shuffle;
-use crate::train::trained::{Job, Start, Stopwatch, Trained};
+use crate::train::trained::{Job, Start, Stopwatch, Trained, shuffle};
 use crate::{Error, Result};
 
 /// Rows of a tile, at most: a batch of twice as many keeps two cores busy.
@@ -58,10 +57,8 @@ impl<'a> AnnealSetup<'a> {
         Ok(Self { sizes, params, plan, job: *job })
     }
 
-    /// Runs on the current pool. The rows are put into a random order that the seed fixes; the last
-    /// ones of it are the validation split. The outcome of a run that is ended is the best iterate
-    /// on it since the support has shrunk to s, and before that the s most important nonzeros of
-    /// the last complete step.
+    /// The outcome of a run that is ended is the best iterate on the validation split since the
+    /// support has shrunk to s, and before that the s most important nonzeros of the last step.
     pub(crate) fn train(
         self,
         mut problem: Problem,

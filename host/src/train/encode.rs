@@ -55,9 +55,6 @@ struct LayerArrays {
 
 /// The bytes of a model of these layers. Hidden neurons that have weights neither from below nor to
 /// above are left out.
-///
-/// # Errors
-/// A layer or a neuron that is too wide for a model.
 pub(crate) fn encode_layers(
     layers: &[SparseLayer],
     end: End<'_>,

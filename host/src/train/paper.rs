@@ -14,26 +14,65 @@ use tamis::network::net::EntriesMut;
 use tamis::operator::sensing::Work;
 
 use crate::base::limits::Watch;
-use crate::data::{Problem, Task};
-use crate::operator::{Blocked, Layout};
+use crate::data::{Matrix, Problem, Task};
+use crate::operator::{Blocked, Layout, Through};
 use crate::train::budget::Memory;
 use crate::train::check::{Sizes, at_least_one, classes_of, signs_name, sizes, weighted_outputs};
 use crate::train::checkpoint::{self, Kind};
 use crate::train::encode::encode;
-use crate::train::frozen::FrozenLayers;
 use crate::train::network::{Scored, SparseNetwork};
 use crate::train::options::{OutputsOptions, PaperOptions};
 use crate::train::pinned;
 use crate::train::plan::{LESS, Plan, choose, operator_bytes};
 use crate::train::progress::Observer;
 use crate::train::report::{Details, Neurons, OutputsDetails, PaperDetails, Report};
-use crate::train::returned::{ReturnedData, shuffle};
-use crate::train::trained::{Job, Start, Stopwatch, Trained};
+use crate::train::trained::{Job, ReturnedData, Start, Stopwatch, Trained, shuffle};
 use crate::{Error, Result};
 
 /// Random supports on which the `theory` step looks at the data, and power iterations on each.
 const SUPPORTS: u32 = 8;
 const ITERATIONS: u32 = 20;
+
+/// Frozen layers that every row goes through before a run sees it, and memory held beside it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FrozenLayers {
+    /// The layers, a tile of rows at a time; none where rows are the inputs.
+    pub(crate) layers: Option<Through>,
+    /// Bytes that are held beside the run and count in its memory budget.
+    pub(crate) beside: usize,
+}
+
+impl FrozenLayers {
+    /// Inputs that the run has of each row.
+    pub(crate) fn inputs(&self, problem: &Problem) -> usize {
+        self.layers.as_ref().map_or(problem.data.cols, Through::width)
+    }
+
+    /// Whether the inputs are bytes.
+    pub(crate) fn are_bytes(&self, problem: &Problem) -> bool {
+        self.layers.is_none() && problem.data.is_bytes()
+    }
+
+    /// Bytes of the layers and of what they make of a tile in each group.
+    pub(crate) fn layers_bytes(&self, dims: Dims, layout: Layout) -> usize {
+        self.layers.as_ref().map_or(0, |layers| layers.bytes(dims.samples, layout))
+    }
+
+    /// The operator over these rows, or over what the layers make of them, for networks of at most
+    /// so many neurons and weights.
+    pub(crate) fn operator(
+        self,
+        data: Matrix,
+        hidden: usize,
+        nnz: usize,
+        layout: Layout,
+    ) -> Result<Blocked> {
+        Ok(match self.layers {
+            None => Blocked::new(data, hidden, nnz, layout)?,
+            Some(layers) => Blocked::through(data, layers, hidden, nnz, layout)?,
+        })
+    }
+}
 
 /// Settings of the network's head.
 #[derive(Clone, Copy)]

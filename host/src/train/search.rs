@@ -20,8 +20,7 @@ use crate::train::network::{Scored, SparseNetwork};
 use crate::train::options::LmOptions;
 use crate::train::plan::{Plan, choose, operator_bytes};
 use crate::train::report::{Details, Neurons, Report, SearchDetails};
-use crate::train::returned::{ReturnedData, shuffle};
-use crate::train::trained::{Job, Start, Stopwatch, Trained};
+use crate::train::trained::{Job, ReturnedData, Start, Stopwatch, Trained, shuffle};
 use crate::{Error, Result};
 
 /// A search whose sizes and memory are known.
