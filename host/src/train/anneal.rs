@@ -78,7 +78,8 @@ impl<'a> AnnealSetup<'a> {
             Blocked::new(data, dims.hidden, support, plan.layout)?.with_outputs(outputs);
         let budget = budget(*sizes, params, plan.layout.panel);
         let mut memory = vec![0; budget.words()];
-        let mut watch = Watch::new(job.limits, observer.stop).resumed(start.is_checkpoint());
+        let mut watch =
+            Watch::new(job.limits, observer.stop).resumed(matches!(start, Start::Checkpoint(_)));
         operator.heed(Some(watch.stop()));
         let passes = |rows_read: u64| rows_read as f64 / dims.samples as f64;
         let observe = |progress: &Progress<'_>| {

@@ -14,7 +14,7 @@ use tamis::network::net::EntriesMut;
 use tamis::operator::sensing::Work;
 
 use crate::base::limits::Watch;
-use crate::data::{Matrix, Problem, Task};
+use crate::data::{Problem, Task};
 use crate::operator::{Blocked, Layout, Through};
 use crate::train::budget::Memory;
 use crate::train::check::{Sizes, at_least_one, classes_of, signs_name, sizes, weighted_outputs};
@@ -40,38 +40,6 @@ pub(crate) struct FrozenLayers {
     pub(crate) layers: Option<Through>,
     /// Bytes that are held beside the run and count in its memory budget.
     pub(crate) beside: usize,
-}
-
-impl FrozenLayers {
-    /// Inputs that the run has of each row.
-    pub(crate) fn inputs(&self, problem: &Problem) -> usize {
-        self.layers.as_ref().map_or(problem.data.cols, Through::width)
-    }
-
-    /// Whether the inputs are bytes.
-    pub(crate) fn are_bytes(&self, problem: &Problem) -> bool {
-        self.layers.is_none() && problem.data.is_bytes()
-    }
-
-    /// Bytes of the layers and of what they make of a tile in each group.
-    pub(crate) fn layers_bytes(&self, dims: Dims, layout: Layout) -> usize {
-        self.layers.as_ref().map_or(0, |layers| layers.bytes(dims.samples, layout))
-    }
-
-    /// The operator over these rows, or over what the layers make of them, for networks of at most
-    /// so many neurons and weights.
-    pub(crate) fn operator(
-        self,
-        data: Matrix,
-        hidden: usize,
-        nnz: usize,
-        layout: Layout,
-    ) -> Result<Blocked> {
-        Ok(match self.layers {
-            None => Blocked::new(data, hidden, nnz, layout)?,
-            Some(layers) => Blocked::through(data, layers, hidden, nnz, layout)?,
-        })
-    }
 }
 
 /// Settings of the network's head.
@@ -104,7 +72,7 @@ impl<'a> PaperSetup<'a> {
                 .got("labels of one column")
                 .help("choose --recipe paper: its steps for one output do not diverge"));
         }
-        let inputs = frozen.inputs(problem);
+        let inputs = frozen.layers.as_ref().map_or(problem.data.cols, Through::width);
         let sizes = sizes(problem.data.rows, inputs, job.hidden, job.budget, outputs)?;
         let schedule = schedule(problem.task, sizes, options, job);
         at_least_one("--epochs", schedule.epochs as usize, "15 epochs are the published setting")?;
@@ -114,7 +82,8 @@ impl<'a> PaperSetup<'a> {
             at_least_one("--trial-rows", rows, "pass --trials 1 to go without trials")?;
         }
         pinned::check(job.pinned, &sizes.dims, outputs > 0)?;
-        let plan = plan_for(sizes, frozen.are_bytes(problem), &schedule, job, frozen)?;
+        let bytes = frozen.layers.is_none() && problem.data.is_bytes();
+        let plan = plan_for(sizes, bytes, &schedule, job, frozen)?;
         let schedule = Schedule { strip: plan.layout.strip(), ..schedule };
         Ok(Self { sizes, schedule, plan, job: *job })
     }
@@ -143,12 +112,16 @@ impl<'a> PaperSetup<'a> {
             _ => Labels::Values(&labels),
         };
         let most = largest_support(sizes, plan.layout.panel);
-        let mut operator = frozen.operator(data, dims.hidden, most, plan.layout)?;
+        let mut operator = match frozen.layers {
+            None => Blocked::new(data, dims.hidden, most, plan.layout)?,
+            Some(layers) => Blocked::through(data, layers, dims.hidden, most, plan.layout)?,
+        };
         if outputs > 0 {
             operator = operator.with_outputs(outputs);
         }
         let mut memory = vec![0; budget.words()];
-        let mut watch = Watch::new(job.limits, observer.stop).resumed(start.is_checkpoint());
+        let mut watch =
+            Watch::new(job.limits, observer.stop).resumed(matches!(start, Start::Checkpoint(_)));
         operator.heed(Some(watch.stop()));
         let observe = |progress: &Progress<'_>| {
             continue_if(watch.show(f64::from(progress.passes), || observer.paper(progress)))
@@ -295,7 +268,7 @@ pub(crate) fn plan_for(
         let kind = if outputs > 0 { Kind::Outputs } else { Kind::Paper };
         let form = Checkpoint::form(&budget, Signs::Positive);
         let checkpoints = checkpoint::bytes(job.checkpoints, kind, &form);
-        let layers = frozen.layers_bytes(dims, layout);
+        let layers = frozen.layers.as_ref().map_or(0, |layers| layers.bytes(dims.samples, layout));
         let workspace = [budget.workspace_bytes(), operator, checkpoints, layers, frozen.beside];
         Plan::sum(layout, budget.state_bytes(), &workspace)
     })?;

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use serde::Serialize;
+use tamis::base::record::Record;
 use tamis::learn::{anneal, lm, train};
 
 use crate::operator::Stop;
@@ -144,8 +145,8 @@ impl<'o> Observer<'o> {
 
     /// Tells of an outer step of a search on so many rows, or takes its checkpoint.
     pub(crate) fn lm(&mut self, progress: &lm::Progress<'_>, rows: usize) -> bool {
-        if let Some(checkpoint) = &progress.checkpoint {
-            self.offer(checkpoint);
+        if progress.checkpoint.is_some() {
+            self.offer(progress.checkpoint.as_ref());
             return true;
         }
         let phase = match progress.phase {
@@ -157,26 +158,15 @@ impl<'o> Observer<'o> {
             lm::Phase::AllRows => "all-rows",
             lm::Phase::Polish => "polish",
         };
-        let &lm::Progress {
-            step,
-            loss,
-            best,
-            search_best,
-            support,
-            live,
-            moves,
-            kicks,
-            rows_read,
-            ..
-        } = progress;
-        let best = Some(best).filter(|best| best.is_finite());
+        let &lm::Progress { step, loss, search_best, moves, kicks, rows_read, .. } = progress;
+        let best = Some(progress.best).filter(|best| best.is_finite());
         self.tell(Progress {
             stage: self.stage,
             step,
             steps: 0,
             loss,
-            nnz: support,
-            live,
+            nnz: progress.support,
+            live: progress.live,
             passes: rows_read as f64 / rows.max(1) as f64,
             details: StepDetails::Lm { phase, best, search_best, moves, kicks },
         })
@@ -184,18 +174,8 @@ impl<'o> Observer<'o> {
 
     /// Tells of a step of recipe `anneal` on so many rows.
     pub(crate) fn anneal(&mut self, progress: &anneal::Progress<'_>, rows: usize) -> bool {
-        let &anneal::Progress {
-            step,
-            steps,
-            epoch_steps,
-            loss,
-            rate,
-            nnz,
-            live,
-            rows_read,
-            validation,
-            ..
-        } = progress;
+        let &anneal::Progress { step, steps, epoch_steps, loss, rate, nnz, live, .. } = progress;
+        let validation = progress.validation;
         let goes_on = self.tell(Progress {
             stage: self.stage,
             step,
@@ -203,7 +183,7 @@ impl<'o> Observer<'o> {
             loss,
             nnz,
             live,
-            passes: rows_read as f64 / rows.max(1) as f64,
+            passes: progress.rows_read as f64 / rows.max(1) as f64,
             details: StepDetails::Anneal {
                 epoch_steps,
                 rate,
@@ -211,9 +191,7 @@ impl<'o> Observer<'o> {
                 validation_accuracy: validation.map(|split| split.accuracy()),
             },
         });
-        if let Some(checkpoint) = &progress.checkpoint {
-            self.offer(checkpoint);
-        }
+        self.offer(progress.checkpoint.as_ref());
         goes_on
     }
 
@@ -231,9 +209,7 @@ impl<'o> Observer<'o> {
             passes: f64::from(passes),
             details: StepDetails::Paper { trial, step_size },
         });
-        if let Some(checkpoint) = &progress.checkpoint {
-            self.offer(checkpoint);
-        }
+        self.offer(progress.checkpoint.as_ref());
         goes_on
     }
 
@@ -241,8 +217,8 @@ impl<'o> Observer<'o> {
         (self.tell)(&progress).is_continue()
     }
 
-    fn offer(&mut self, checkpoint: &impl tamis::base::record::Record) {
-        if let Some(file) = &mut self.checkpoint {
+    fn offer(&mut self, checkpoint: Option<&impl Record>) {
+        if let (Some(file), Some(checkpoint)) = (&mut self.checkpoint, checkpoint) {
             file.take(checkpoint);
         }
     }

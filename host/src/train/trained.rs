@@ -79,12 +79,6 @@ pub enum Start<'a> {
     Network(&'a Trained),
 }
 
-impl Start<'_> {
-    pub(crate) const fn is_checkpoint(&self) -> bool {
-        matches!(self, Self::Checkpoint(_))
-    }
-}
-
 /// One hidden layer to train, or two to search for together, whatever the recipe.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Job<'a> {
