@@ -44,7 +44,7 @@ const EPOCHS: u32 = 100;
 const GAIN: f64 = 0.99;
 
 /// The limits of a search that something follows.
-pub(crate) fn search_limits(limits: Limits) -> Limits {
+fn search_limits(limits: Limits) -> Limits {
     let left = |passes: f64| (PASSES * passes).clamp(LEFT.0, LEFT.1).min(0.5 * passes);
     Limits {
         time: limits.time.map(|time| time.mul_f64(1.0 - TIME)),

@@ -284,7 +284,7 @@ impl<'a> SearchSetup<'a> {
         );
         if own != got || other.nnz > most {
             return Err(Error::new("the network to start from does not fit the search")
-                .expected(format_args!("{own}; at most {} weights", most))
+                .expected(format_args!("{own}; at most {most} weights"))
                 .got(format_args!("{got}; {} weights", other.nnz))
                 .help("start from a network of the same recipe and sizes, with fewer weights"));
         }

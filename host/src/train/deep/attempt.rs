@@ -28,12 +28,9 @@ pub(super) struct Most {
 }
 
 impl Most {
-    const fn total(&self) -> u64 {
-        self.mapped.saturating_add(self.state).saturating_add(self.workspace)
-    }
-
     fn see(&mut self, now: Self) {
-        if now.total() > self.total() {
+        let total = |most: &Self| most.mapped.saturating_add(most.state + most.workspace);
+        if total(&now) > total(self) {
             *self = now;
         }
     }
