@@ -85,17 +85,20 @@ impl Scored<'_> {
     /// The score, in the memory of the run.
     pub(crate) fn score(self, operator: &mut Blocked, memory: &mut [u32]) -> Result<Score> {
         let Self { net, gates, task, is_summed, labels, rows, batch } = self;
-        let outputs = net.outputs();
-        let width = if is_summed || task == Task::Multiclass { 1 } else { outputs };
+        let (outputs, width) = match (net.outputs(), task) {
+            (outputs, _) if is_summed => (outputs, 1),
+            (outputs, Task::Multiclass) => (outputs, 1),
+            (outputs, _) => (outputs, outputs),
+        };
         let batch = batch.clamp(1, rows.len().max(1));
         let (out, scratch) = bytemuck::cast_slice_mut(memory).split_at_mut(batch * outputs);
         let mut tally = Tally::new(task, Score::THRESHOLD);
-        let mut classes = ClassTally::new(outputs);
+        let mut classes = ClassTally::new(net.outputs());
         for first in rows.clone().step_by(batch) {
-            let rows = first..(first + batch).min(rows.end);
-            let labels = &labels[rows.start * width..rows.end * width];
-            let out: &mut [f32] = &mut out[..rows.len() * outputs];
-            operator.select(rows)?;
+            let part = first..(first + batch).min(rows.end);
+            let labels = &labels[part.start * width..part.end * width];
+            let out: &mut [f32] = &mut out[..part.len() * outputs];
+            operator.select(part)?;
             match net.head() {
                 Head::Signs(_) => operator.forward(gates, net.w(), out)?,
                 Head::Weights(_) => operator.net_forward(gates, net, out, scratch)?,
