@@ -130,17 +130,8 @@ impl<'o> Observer<'o> {
 
     /// Tells of an epoch; whether the run continues.
     pub(crate) fn epoch(&mut self, step: u32, steps: u32, loss: f32) -> bool {
-        let details = StepDetails::Epoch;
-        self.tell(Progress {
-            stage: self.stage,
-            step,
-            steps,
-            loss,
-            nnz: 0,
-            live: 0,
-            passes: 0.0,
-            details,
-        })
+        let (stage, details) = (self.stage, StepDetails::Epoch);
+        self.tell(Progress { stage, step, steps, loss, nnz: 0, live: 0, passes: 0.0, details })
     }
 
     /// Tells of an outer step of a search on so many rows, or takes its checkpoint.
@@ -158,15 +149,26 @@ impl<'o> Observer<'o> {
             lm::Phase::AllRows => "all-rows",
             lm::Phase::Polish => "polish",
         };
-        let &lm::Progress { step, loss, search_best, moves, kicks, rows_read, .. } = progress;
-        let best = Some(progress.best).filter(|best| best.is_finite());
+        let &lm::Progress {
+            step,
+            loss,
+            best,
+            search_best,
+            support,
+            live,
+            moves,
+            kicks,
+            rows_read,
+            ..
+        } = progress;
+        let best = Some(best).filter(|best| best.is_finite());
         self.tell(Progress {
             stage: self.stage,
             step,
             steps: 0,
             loss,
-            nnz: progress.support,
-            live: progress.live,
+            nnz: support,
+            live,
             passes: rows_read as f64 / rows.max(1) as f64,
             details: StepDetails::Lm { phase, best, search_best, moves, kicks },
         })
@@ -175,22 +177,15 @@ impl<'o> Observer<'o> {
     /// Tells of a step of recipe `anneal` on so many rows.
     pub(crate) fn anneal(&mut self, progress: &anneal::Progress<'_>, rows: usize) -> bool {
         let &anneal::Progress { step, steps, epoch_steps, loss, rate, nnz, live, .. } = progress;
+        let (stage, passes) = (self.stage, progress.rows_read as f64 / rows.max(1) as f64);
         let validation = progress.validation;
-        let goes_on = self.tell(Progress {
-            stage: self.stage,
-            step,
-            steps,
-            loss,
-            nnz,
-            live,
-            passes: progress.rows_read as f64 / rows.max(1) as f64,
-            details: StepDetails::Anneal {
-                epoch_steps,
-                rate,
-                validation_loss: validation.map(|split| split.loss),
-                validation_accuracy: validation.map(|split| split.accuracy()),
-            },
-        });
+        let details = StepDetails::Anneal {
+            epoch_steps,
+            rate,
+            validation_loss: validation.map(|split| split.loss),
+            validation_accuracy: validation.map(|split| split.accuracy()),
+        };
+        let goes_on = self.tell(Progress { stage, step, steps, loss, nnz, live, passes, details });
         self.offer(progress.checkpoint.as_ref());
         goes_on
     }
@@ -199,16 +194,9 @@ impl<'o> Observer<'o> {
     pub(crate) fn paper(&mut self, progress: &train::Progress<'_>) -> bool {
         let &train::Progress { step, steps, trial, loss, step_size, nnz, live, passes, .. } =
             progress;
-        let goes_on = self.tell(Progress {
-            stage: self.stage,
-            step,
-            steps,
-            loss,
-            nnz,
-            live,
-            passes: f64::from(passes),
-            details: StepDetails::Paper { trial, step_size },
-        });
+        let (stage, passes) = (self.stage, f64::from(passes));
+        let details = StepDetails::Paper { trial, step_size };
+        let goes_on = self.tell(Progress { stage, step, steps, loss, nnz, live, passes, details });
         self.offer(progress.checkpoint.as_ref());
         goes_on
     }
