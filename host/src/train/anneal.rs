@@ -23,8 +23,7 @@ use crate::train::pinned;
 use crate::train::plan::{LESS, Plan, choose, operator_bytes};
 use crate::train::progress::Observer;
 use crate::train::report::{AnnealDetails, Details, Neurons, Report};
-use crate::train::returned::shuffle;
-use crate::train::trained::{Job, Start, Stopwatch, Trained};
+use crate::train::trained::{Job, Start, Stopwatch, Trained, shuffle};
 use crate::{Error, Result};
 
 /// Rows of a tile, at most: a batch of twice as many keeps two cores busy.
@@ -58,10 +57,8 @@ impl<'a> AnnealSetup<'a> {
         Ok(Self { sizes, params, plan, job: *job })
     }
 
-    /// Runs on the current pool. The rows are put into a random order that the seed fixes; the last
-    /// ones of it are the validation split. The outcome of a run that is ended is the best iterate
-    /// on it since the support has shrunk to s, and before that the s most important nonzeros of
-    /// the last complete step.
+    /// The outcome of a run that is ended is the best iterate on the validation split since the
+    /// support has shrunk to s, and before that the s most important nonzeros of the last step.
     pub(crate) fn train(
         self,
         mut problem: Problem,
@@ -81,7 +78,8 @@ impl<'a> AnnealSetup<'a> {
             Blocked::new(data, dims.hidden, support, plan.layout)?.with_outputs(outputs);
         let budget = budget(*sizes, params, plan.layout.panel);
         let mut memory = vec![0; budget.words()];
-        let mut watch = Watch::new(job.limits, observer.stop).resumed(start.is_checkpoint());
+        let mut watch =
+            Watch::new(job.limits, observer.stop).resumed(matches!(start, Start::Checkpoint(_)));
         operator.heed(Some(watch.stop()));
         let passes = |rows_read: u64| rows_read as f64 / dims.samples as f64;
         let observe = |progress: &Progress<'_>| {

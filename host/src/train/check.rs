@@ -72,9 +72,6 @@ pub(crate) fn at_least_one(flag: &str, value: usize, help: &str) -> Result<()> {
 }
 
 /// Checks every size under the name of its flag, as [`Dims::check`] does without.
-///
-/// # Errors
-/// A size that is 0 or too large.
 pub(crate) fn check_dims(dims: &Dims) -> Result<()> {
     check_sizes(dims, 0)?;
     Ok(dims.check()?)

@@ -55,15 +55,12 @@ struct LayerArrays {
 
 /// The bytes of a model of these layers. Hidden neurons that have weights neither from below nor to
 /// above are left out.
-///
-/// # Errors
-/// A layer or a neuron that is too wide for a model.
 pub(crate) fn encode_layers(
     layers: &[SparseLayer],
     end: End<'_>,
     task: Option<wire::Task>,
 ) -> Result<Vec<u8>> {
-    let mut parts: Vec<LayerArrays> = Vec::new();
+    let mut arrays: Vec<LayerArrays> = Vec::new();
     // Which inputs of a layer there are, and where they are in the model.
     let mut places: Vec<Option<usize>> =
         (0..layers.first().map_or(0, |layer| layer.inputs)).map(Some).collect();
@@ -74,25 +71,26 @@ pub(crate) fn encode_layers(
             used[input] = true;
         }
         let inputs = places.iter().flatten().count();
-        let mut part = LayerArrays { inputs, requested: layer.requested, ..LayerArrays::default() };
+        let mut array =
+            LayerArrays { inputs, requested: layer.requested, ..LayerArrays::default() };
         let mut own = Vec::with_capacity(layer.neurons.len());
         for (neuron, used) in layer.neurons.iter().zip(used) {
-            let before = part.columns.len();
+            let before = array.columns.len();
             for &(input, weight) in neuron {
                 if let Some(column) = places[input] {
-                    part.columns.push(u16::try_from(column).map_err(|_| too_wide(column))?);
-                    part.values.push(weight);
+                    array.columns.push(u16::try_from(column).map_err(|_| too_wide(column))?);
+                    array.values.push(weight);
                 }
             }
-            let count = part.columns.len() - before;
+            let count = array.columns.len() - before;
             let is_there = used || count > 0;
-            own.push(is_there.then_some(part.counts.len()));
+            own.push(is_there.then_some(array.counts.len()));
             if is_there {
-                part.counts.push(u16::try_from(count).map_err(|_| too_wide(count))?);
+                array.counts.push(u16::try_from(count).map_err(|_| too_wide(count))?);
             }
         }
         places = own;
-        parts.push(part);
+        arrays.push(array);
     }
     let neurons = places.iter().flatten().count();
     let mut signs = vec![0_u32; neurons.div_ceil(32)];
@@ -105,11 +103,11 @@ pub(crate) fn encode_layers(
         }
     }
     let mut chain = Vec::new();
-    for (l, part) in parts.iter().enumerate() {
-        let is_last = l + 1 == parts.len() && end == End::Layer;
+    for (l, array) in arrays.iter().enumerate() {
+        let is_last = l + 1 == arrays.len() && end == End::Layer;
         let activation = if is_last { Activation::Identity } else { Activation::Relu };
-        let csr = Csr::new(part.inputs, &part.counts, &part.columns, &part.values, activation)?;
-        chain.push(model::Layer::Csr(csr.with_requested(part.requested)?));
+        let csr = Csr::new(array.inputs, &array.counts, &array.columns, &array.values, activation)?;
+        chain.push(model::Layer::Csr(csr.with_requested(array.requested)?));
     }
     if end != End::Layer {
         chain.push(model::Layer::Sum(Sum::new(neurons, &signs)?));

@@ -13,8 +13,7 @@ use crate::operator::Stop;
 use crate::train::joint::{Ending, Joint, encode_stack, fit_together, push_layer};
 use crate::train::plan;
 use crate::train::refit::{Refit, Shallow, refit};
-use crate::train::returned::shuffle;
-use crate::train::trained::Stopwatch;
+use crate::train::trained::{Stopwatch, shuffle};
 use crate::{Error, Result};
 
 /// What fits the weights.

@@ -17,9 +17,7 @@ use crate::train::report::{Details, ImpDetails, LevelReport, Neurons, Report};
 use crate::train::trained::{Stopwatch, Trained};
 use crate::{Error, Result};
 
-/// Trains a dense network on `problem` and prunes it to s weights, round by round; on the current
-/// pool. Ended early, the outcome is the last complete level, or the last step where there is none,
-/// cut to the s largest weights.
+/// Trains a dense network on `problem` and prunes it to s weights, on the current pool.
 pub(crate) fn train(
     problem: &Problem,
     options: &Options,

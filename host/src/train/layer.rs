@@ -6,9 +6,8 @@ use std::path::Path;
 use crate::data::Problem;
 use crate::train::anneal::AnnealSetup;
 use crate::train::checkpoint::CheckpointFile;
-use crate::train::frozen::FrozenLayers;
 use crate::train::options::Recipe;
-use crate::train::paper::PaperSetup;
+use crate::train::paper::{FrozenLayers, PaperSetup};
 use crate::train::plan::{self, Plan};
 use crate::train::progress::Observer;
 use crate::train::search::SearchSetup;
@@ -26,9 +25,6 @@ pub(crate) enum LayerSetup<'a> {
 
 impl<'a> LayerSetup<'a> {
     /// By a recipe that is not `auto`, for rows that are the inputs.
-    ///
-    /// # Errors
-    /// Sizes or settings out of bounds, labels outside the task, a memory budget that is too small.
     pub(crate) fn new(recipe: &Recipe, problem: &Problem, job: &Job<'a>) -> Result<Self> {
         Ok(match recipe {
             Recipe::Lm(options) => {
@@ -66,11 +62,6 @@ impl<'a> LayerSetup<'a> {
         CheckpointFile::new(path, form)
     }
 
-    /// Trains on so many threads.
-    ///
-    /// # Errors
-    /// Want of memory, steps that diverge, nothing that could be learnt, a start that does not fit;
-    /// or the run was ended before its first step.
     pub(crate) fn train(
         self,
         problem: Problem,

@@ -6,10 +6,6 @@
 //!    └─not exact─> published steps from there ─> search from there ─┬─no better─> the best
 //!                          ^──────────────────better─────────────────┘
 //! ```
-//!
-//! Where labels have an exact fit, moves of whole neurons find it. Where they have none, as those
-//! of images, a search ends where no move of its list helps; steps that weigh every weight of every
-//! neuron against all others lead out of there, and it continues.
 
 use std::time::Duration;
 
@@ -22,14 +18,12 @@ use crate::base::peak_rss_bytes;
 use crate::data::Problem;
 use crate::operator::Stop;
 use crate::train::budget::Budget;
-use crate::train::frozen::FrozenLayers;
 use crate::train::options::PaperOptions;
-use crate::train::paper::PaperSetup;
+use crate::train::paper::{FrozenLayers, PaperSetup};
 use crate::train::progress::Observer;
 use crate::train::report::{Details, Report};
-use crate::train::returned::ReturnedData;
 use crate::train::search::SearchSetup;
-use crate::train::trained::{Job, Start, Stopwatch, Trained};
+use crate::train::trained::{Job, ReturnedData, Start, Stopwatch, Trained};
 
 /// Share of a limit of time that a search leaves for what follows it.
 const TIME: f64 = 0.15;
@@ -50,7 +44,7 @@ const EPOCHS: u32 = 100;
 const GAIN: f64 = 0.99;
 
 /// The limits of a search that something follows.
-pub(crate) fn search_limits(limits: Limits) -> Limits {
+fn search_limits(limits: Limits) -> Limits {
     let left = |passes: f64| (PASSES * passes).clamp(LEFT.0, LEFT.1).min(0.5 * passes);
     Limits {
         time: limits.time.map(|time| time.mul_f64(1.0 - TIME)),
@@ -142,9 +136,6 @@ impl LmRun<'_> {
     }
 
     /// Alternates until the fit is exact or nothing is gained.
-    ///
-    /// # Errors
-    /// The run was ended before the first step of a stage; or that stage failed.
     fn turns(
         &self,
         best: &mut Trained,

@@ -1,9 +1,8 @@
 //! Training: options, recipes, plans within a memory budget, checkpoints, reports. [`train`] is the
 //! one way in.
 //!
-//! A file uses those before it: `budget` … `trained` are what recipes share; `paper`,
-//! `search`, `lm`, `anneal` and `imp` train one hidden layer; `layer` picks one of
-//! them; `deep`, `path` and `driver` train whole networks.
+//! `paper`, `search`, `lm`, `anneal` and `imp` train one hidden layer; `layer` picks one of them;
+//! `deep`, `path` and `driver` train whole networks.
 
 pub(crate) mod anneal;
 pub(crate) mod budget;
@@ -14,7 +13,6 @@ pub mod dense;
 pub(crate) mod driver;
 pub(crate) mod encode;
 pub(crate) mod finetune;
-pub(crate) mod frozen;
 pub(crate) mod imp;
 pub(crate) mod joint;
 pub(crate) mod layer;
@@ -29,7 +27,6 @@ pub(crate) mod progress;
 pub(crate) mod refit;
 pub(crate) mod report;
 pub(crate) mod resume;
-pub(crate) mod returned;
 pub(crate) mod search;
 pub(crate) mod trained;
 

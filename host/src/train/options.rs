@@ -368,9 +368,6 @@ impl Default for LayersOptions {
 
 /// Checks that a recipe is one for the task: `anneal` for classes, `lm` for regression and two
 /// classes, `paper` and `imp` for all.
-///
-/// # Errors
-/// It is not.
 pub(crate) fn check_recipe(recipe: &str, task: Task) -> Result<()> {
     let (tasks, other, help) = match (recipe, task) {
         ("imp", _) | ("anneal", Task::Binary | Task::Multiclass) => return Ok(()),

@@ -15,25 +15,32 @@ use tamis::operator::sensing::Work;
 
 use crate::base::limits::Watch;
 use crate::data::{Problem, Task};
-use crate::operator::{Blocked, Layout};
+use crate::operator::{Blocked, Layout, Through};
 use crate::train::budget::Memory;
 use crate::train::check::{Sizes, at_least_one, classes_of, signs_name, sizes, weighted_outputs};
 use crate::train::checkpoint::{self, Kind};
 use crate::train::encode::encode;
-use crate::train::frozen::FrozenLayers;
 use crate::train::network::{Scored, SparseNetwork};
 use crate::train::options::{OutputsOptions, PaperOptions};
 use crate::train::pinned;
 use crate::train::plan::{LESS, Plan, choose, operator_bytes};
 use crate::train::progress::Observer;
 use crate::train::report::{Details, Neurons, OutputsDetails, PaperDetails, Report};
-use crate::train::returned::{ReturnedData, shuffle};
-use crate::train::trained::{Job, Start, Stopwatch, Trained};
+use crate::train::trained::{Job, ReturnedData, Start, Stopwatch, Trained, shuffle};
 use crate::{Error, Result};
 
 /// Random supports on which the `theory` step looks at the data, and power iterations on each.
 const SUPPORTS: u32 = 8;
 const ITERATIONS: u32 = 20;
+
+/// Frozen layers that every row goes through before a run sees it, and memory held beside it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FrozenLayers {
+    /// The layers, a tile of rows at a time; none where rows are the inputs.
+    pub(crate) layers: Option<Through>,
+    /// Bytes that are held beside the run and count in its memory budget.
+    pub(crate) beside: usize,
+}
 
 /// Settings of the network's head.
 #[derive(Clone, Copy)]
@@ -65,7 +72,7 @@ impl<'a> PaperSetup<'a> {
                 .got("labels of one column")
                 .help("choose --recipe paper: its steps for one output do not diverge"));
         }
-        let inputs = frozen.inputs(problem);
+        let inputs = frozen.layers.as_ref().map_or(problem.data.cols, Through::width);
         let sizes = sizes(problem.data.rows, inputs, job.hidden, job.budget, outputs)?;
         let schedule = schedule(problem.task, sizes, options, job);
         at_least_one("--epochs", schedule.epochs as usize, "15 epochs are the published setting")?;
@@ -75,7 +82,8 @@ impl<'a> PaperSetup<'a> {
             at_least_one("--trial-rows", rows, "pass --trials 1 to go without trials")?;
         }
         pinned::check(job.pinned, &sizes.dims, outputs > 0)?;
-        let plan = plan_for(sizes, frozen.are_bytes(problem), &schedule, job, frozen)?;
+        let bytes = frozen.layers.is_none() && problem.data.is_bytes();
+        let plan = plan_for(sizes, bytes, &schedule, job, frozen)?;
         let schedule = Schedule { strip: plan.layout.strip(), ..schedule };
         Ok(Self { sizes, schedule, plan, job: *job })
     }
@@ -104,12 +112,16 @@ impl<'a> PaperSetup<'a> {
             _ => Labels::Values(&labels),
         };
         let most = largest_support(sizes, plan.layout.panel);
-        let mut operator = frozen.operator(data, dims.hidden, most, plan.layout)?;
+        let mut operator = match frozen.layers {
+            None => Blocked::new(data, dims.hidden, most, plan.layout)?,
+            Some(layers) => Blocked::through(data, layers, dims.hidden, most, plan.layout)?,
+        };
         if outputs > 0 {
             operator = operator.with_outputs(outputs);
         }
         let mut memory = vec![0; budget.words()];
-        let mut watch = Watch::new(job.limits, observer.stop).resumed(start.is_checkpoint());
+        let mut watch =
+            Watch::new(job.limits, observer.stop).resumed(matches!(start, Start::Checkpoint(_)));
         operator.heed(Some(watch.stop()));
         let observe = |progress: &Progress<'_>| {
             continue_if(watch.show(f64::from(progress.passes), || observer.paper(progress)))
@@ -256,7 +268,7 @@ pub(crate) fn plan_for(
         let kind = if outputs > 0 { Kind::Outputs } else { Kind::Paper };
         let form = Checkpoint::form(&budget, Signs::Positive);
         let checkpoints = checkpoint::bytes(job.checkpoints, kind, &form);
-        let layers = frozen.layers_bytes(dims, layout);
+        let layers = frozen.layers.as_ref().map_or(0, |layers| layers.bytes(dims.samples, layout));
         let workspace = [budget.workspace_bytes(), operator, checkpoints, layers, frozen.beside];
         Plan::sum(layout, budget.state_bytes(), &workspace)
     })?;

@@ -311,12 +311,9 @@ fn check(problem: &Problem, options: &PathOptions) -> Result<()> {
             .help("choose 5 or 10"));
     }
     if *folds > 0 && problem.task != Task::Regression {
-        let mut counts: Vec<usize> = Vec::new();
-        for &label in &problem.labels {
-            let class = label as usize;
-            counts.resize(counts.len().max(class + 1), 0);
-            counts[class] += 1;
-        }
+        let largest = problem.labels.iter().copied().fold(0.0, f32::max);
+        let mut counts = vec![0; largest as usize + 1];
+        problem.labels.iter().for_each(|&label| counts[label as usize] += 1);
         // The folds have even numbers of each class, so that one has at least two where there are
         // two.
         if let Some(class) = counts.iter().position(|&count| count < 2) {

@@ -128,11 +128,13 @@ impl PinnedWeights {
     /// A neuron or an input that there is not, or a weight that is named twice; with the line of
     /// the name.
     pub fn flat(&self, hidden: usize, inputs: usize) -> Result<Vec<u32>> {
-        let within = |what: &str, bound: usize, at: usize, named: &Named| {
-            if at < bound {
-                return Ok(());
-            }
-            Err(Error::new(format!("a pinned weight is from {what} that does not exist"))
+        for named in &self.named {
+            let what = match named {
+                named if named.neuron >= hidden => "a neuron",
+                named if named.input >= inputs => "an input",
+                _ => continue,
+            };
+            return Err(Error::new(format!("a pinned weight is from {what} that does not exist"))
                 .expected(format_args!(
                     "--must-keep NEURON:INPUT with a neuron below {hidden} and \
                      an input below {inputs}"
@@ -141,43 +143,34 @@ impl PinnedWeights {
                 .help(
                     "neurons are counted from 0 up to --hidden, inputs from 0 in the order of \
                      the columns, without the labels",
-                ))
-        };
-        let mut all = Vec::with_capacity(self.named.len());
-        for named in &self.named {
-            within("a neuron", hidden, named.neuron, named)?;
-            within("an input", inputs, named.input, named)?;
-            all.push(named);
+                ));
         }
         let name = |named: &Named| (named.neuron, named.input);
+        let mut all: Vec<&Named> = self.named.iter().collect();
         // Stable, so that the first of two that are the same comes first.
         all.sort_by_key(|named| name(named));
-        match all.windows(2).find(|pair| name(pair[0]) == name(pair[1])) {
+        let Some(pair) = all.windows(2).find(|pair| name(pair[0]) == name(pair[1])) else {
             // Sizes that a run takes are counted in 32 bits.
-            None => Ok(all
-                .iter()
-                .map(|named| named.neuron.wrapping_mul(inputs).wrapping_add(named.input) as u32)
-                .collect()),
-            Some(pair) => {
-                let [first, second] = [pair[0], pair[1]];
-                let got = match (first.place, second.place) {
-                    (None, None) => format!("{} more than once", self.name(first)),
-                    (None, _) => format!("{}, and on the command line", self.name(second)),
-                    (_, None) => format!("{}, and on the command line", self.name(first)),
-                    (Some((file, line)), Some((other, _))) => {
-                        let of = match file == other {
-                            true => String::new(),
-                            false => format!(" of {}", self.files[file].display()),
-                        };
-                        format!("{}, and in line {line}{of}", self.name(second))
-                    }
-                };
-                Err(Error::new("a pinned weight is named twice")
-                    .expected("every weight once in --must-keep")
-                    .got(got)
-                    .help("leave the second one out: it would count twice in --nnz"))
+            let flat = |named: &Named| named.neuron.wrapping_mul(inputs).wrapping_add(named.input);
+            return Ok(all.into_iter().map(|named| flat(named) as u32).collect());
+        };
+        let [first, second] = [pair[0], pair[1]];
+        let got = match (first.place, second.place) {
+            (None, None) => format!("{} more than once", self.name(first)),
+            (None, _) => format!("{}, and on the command line", self.name(second)),
+            (_, None) => format!("{}, and on the command line", self.name(first)),
+            (Some((file, line)), Some((other, _))) if file == other => {
+                format!("{}, and in line {line}", self.name(second))
             }
-        }
+            (Some((file, line)), Some(_)) => {
+                let of = self.files[file].display();
+                format!("{}, and in line {line} of {of}", self.name(second))
+            }
+        };
+        Err(Error::new("a pinned weight is named twice")
+            .expected("every weight once in --must-keep")
+            .got(got)
+            .help("leave the second one out: it would count twice in --nnz"))
     }
 
     /// A weight as it is named, and where.

@@ -72,11 +72,22 @@ pub(crate) fn choose(
     let least = || plans().min_by_key(Plan::total_bytes).unwrap_or_else(|| with(default));
     match memory {
         Memory::Auto => Ok(with(default)),
-        Memory::Panel(0) => Err(no_panel()),
+        Memory::Panel(0) => Err(Error::new("a gradient panel needs a neuron")
+            .expected("--panel 1 or more")
+            .got(0)
+            .help("leave --panel out for one that suits the machine")),
         Memory::Panel(panel) => Ok(with(Layout { panel: panel.min(hidden), ..default })),
-        Memory::Ram(ram) => plans()
-            .find(|plan| plan.total_bytes() <= ram)
-            .ok_or_else(|| too_small(&least(), ram, less)),
+        Memory::Ram(ram) => plans().find(|plan| plan.total_bytes() <= ram).ok_or_else(|| {
+            let least = least();
+            let (state, workspace) = (least.state_bytes, least.workspace_bytes);
+            Error::new("the memory budget is too small for these sizes")
+                .expected(format_args!(
+                    "at least {} bytes needed: {state} of state, {workspace} of workspace",
+                    least.total_bytes()
+                ))
+                .got(format_args!("{ram} bytes"))
+                .help(less)
+        }),
         Memory::Least => Ok(least()),
     }
 }
@@ -123,23 +134,4 @@ pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|error| {
         Error::new("cannot start the threads").source(error).help("ask for fewer with --threads")
     })
-}
-
-fn no_panel() -> Error {
-    Error::new("a gradient panel needs a neuron")
-        .expected("--panel 1 or more")
-        .got(0)
-        .help("leave --panel out for one that suits the machine")
-}
-
-fn too_small(least: &Plan, ram: u64, less: &'static str) -> Error {
-    Error::new("the memory budget is too small for these sizes")
-        .expected(format_args!(
-            "at least {} bytes needed: {} of state, {} of workspace",
-            least.total_bytes(),
-            least.state_bytes,
-            least.workspace_bytes
-        ))
-        .got(format_args!("{ram} bytes"))
-        .help(less)
 }

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use serde::Serialize;
+use tamis::base::record::Record;
 use tamis::learn::{anneal, lm, train};
 
 use crate::operator::Stop;
@@ -129,23 +130,14 @@ impl<'o> Observer<'o> {
 
     /// Tells of an epoch; whether the run continues.
     pub(crate) fn epoch(&mut self, step: u32, steps: u32, loss: f32) -> bool {
-        let details = StepDetails::Epoch;
-        self.tell(Progress {
-            stage: self.stage,
-            step,
-            steps,
-            loss,
-            nnz: 0,
-            live: 0,
-            passes: 0.0,
-            details,
-        })
+        let (stage, details) = (self.stage, StepDetails::Epoch);
+        self.tell(Progress { stage, step, steps, loss, nnz: 0, live: 0, passes: 0.0, details })
     }
 
     /// Tells of an outer step of a search on so many rows, or takes its checkpoint.
     pub(crate) fn lm(&mut self, progress: &lm::Progress<'_>, rows: usize) -> bool {
-        if let Some(checkpoint) = &progress.checkpoint {
-            self.offer(checkpoint);
+        if progress.checkpoint.is_some() {
+            self.offer(progress.checkpoint.as_ref());
             return true;
         }
         let phase = match progress.phase {
@@ -184,36 +176,17 @@ impl<'o> Observer<'o> {
 
     /// Tells of a step of recipe `anneal` on so many rows.
     pub(crate) fn anneal(&mut self, progress: &anneal::Progress<'_>, rows: usize) -> bool {
-        let &anneal::Progress {
-            step,
-            steps,
+        let &anneal::Progress { step, steps, epoch_steps, loss, rate, nnz, live, .. } = progress;
+        let (stage, passes) = (self.stage, progress.rows_read as f64 / rows.max(1) as f64);
+        let validation = progress.validation;
+        let details = StepDetails::Anneal {
             epoch_steps,
-            loss,
             rate,
-            nnz,
-            live,
-            rows_read,
-            validation,
-            ..
-        } = progress;
-        let goes_on = self.tell(Progress {
-            stage: self.stage,
-            step,
-            steps,
-            loss,
-            nnz,
-            live,
-            passes: rows_read as f64 / rows.max(1) as f64,
-            details: StepDetails::Anneal {
-                epoch_steps,
-                rate,
-                validation_loss: validation.map(|split| split.loss),
-                validation_accuracy: validation.map(|split| split.accuracy()),
-            },
-        });
-        if let Some(checkpoint) = &progress.checkpoint {
-            self.offer(checkpoint);
-        }
+            validation_loss: validation.map(|split| split.loss),
+            validation_accuracy: validation.map(|split| split.accuracy()),
+        };
+        let goes_on = self.tell(Progress { stage, step, steps, loss, nnz, live, passes, details });
+        self.offer(progress.checkpoint.as_ref());
         goes_on
     }
 
@@ -221,19 +194,10 @@ impl<'o> Observer<'o> {
     pub(crate) fn paper(&mut self, progress: &train::Progress<'_>) -> bool {
         let &train::Progress { step, steps, trial, loss, step_size, nnz, live, passes, .. } =
             progress;
-        let goes_on = self.tell(Progress {
-            stage: self.stage,
-            step,
-            steps,
-            loss,
-            nnz,
-            live,
-            passes: f64::from(passes),
-            details: StepDetails::Paper { trial, step_size },
-        });
-        if let Some(checkpoint) = &progress.checkpoint {
-            self.offer(checkpoint);
-        }
+        let (stage, passes) = (self.stage, f64::from(passes));
+        let details = StepDetails::Paper { trial, step_size };
+        let goes_on = self.tell(Progress { stage, step, steps, loss, nnz, live, passes, details });
+        self.offer(progress.checkpoint.as_ref());
         goes_on
     }
 
@@ -241,8 +205,8 @@ impl<'o> Observer<'o> {
         (self.tell)(&progress).is_continue()
     }
 
-    fn offer(&mut self, checkpoint: &impl tamis::base::record::Record) {
-        if let Some(file) = &mut self.checkpoint {
+    fn offer(&mut self, checkpoint: Option<&impl Record>) {
+        if let (Some(file), Some(checkpoint)) = (&mut self.checkpoint, checkpoint) {
             file.take(checkpoint);
         }
     }

@@ -105,12 +105,6 @@ impl Report {
         if let Details::Anneal(details) = &self.details { Some(details) } else { None }
     }
 
-    /// What the published method did for several outputs; none elsewhere.
-    #[must_use]
-    pub const fn outputs_steps(&self) -> Option<&OutputsDetails> {
-        if let Details::Outputs(details) = &self.details { Some(details) } else { None }
-    }
-
     /// What was done for several hidden layers; none elsewhere.
     #[must_use]
     pub const fn layers(&self) -> Option<&LayersDetails> {

@@ -20,8 +20,7 @@ use crate::train::network::{Scored, SparseNetwork};
 use crate::train::options::LmOptions;
 use crate::train::plan::{Plan, choose, operator_bytes};
 use crate::train::report::{Details, Neurons, Report, SearchDetails};
-use crate::train::returned::{ReturnedData, shuffle};
-use crate::train::trained::{Job, Start, Stopwatch, Trained};
+use crate::train::trained::{Job, ReturnedData, Start, Stopwatch, Trained, shuffle};
 use crate::{Error, Result};
 
 /// A search whose sizes and memory are known.
@@ -285,7 +284,7 @@ impl<'a> SearchSetup<'a> {
         );
         if own != got || other.nnz > most {
             return Err(Error::new("the network to start from does not fit the search")
-                .expected(format_args!("{own}; at most {} weights", most))
+                .expected(format_args!("{own}; at most {most} weights"))
                 .got(format_args!("{got}; {} weights", other.nnz))
                 .help("start from a network of the same recipe and sizes, with fewer weights"));
         }

@@ -1,12 +1,15 @@
-//! A trained model, and the job that trains one hidden layer.
+//! A trained model, the job that trains one hidden layer, and the data set after it.
 
 use std::path::Path;
 use std::time::Instant;
 
+use tamis::base::rng::{Permutation, stream};
+
 use crate::base::limits::Limits;
 use crate::base::peak_rss_bytes;
-use crate::data::{Matrix, Problem, Task};
+use crate::data::{Matrix, Problem, Task, select};
 use crate::model::{ModelFile, Score};
+use crate::operator::Blocked;
 use crate::train::budget::{Budget, Memory};
 use crate::train::check::Sizes;
 use crate::train::checkpoint::Checkpoint;
@@ -74,12 +77,6 @@ pub enum Start<'a> {
     /// neurons, on these rows or others, with at most as many weights: recipe `lm`, and `paper` for
     /// one output.
     Network(&'a Trained),
-}
-
-impl Start<'_> {
-    pub(crate) const fn is_checkpoint(&self) -> bool {
-        matches!(self, Self::Checkpoint(_))
-    }
 }
 
 /// One hidden layer to train, or two to search for together, whatever the recipe.
@@ -216,5 +213,39 @@ impl Stopwatch {
             workspace_bytes: 0,
             peak_rss_bytes: peak_rss_bytes(),
         }
+    }
+}
+
+/// Puts the rows and their labels in a random order, in place.
+pub(crate) fn shuffle(problem: &mut Problem, seed: u64) {
+    let order = Permutation::new(seed, stream::ROWS, problem.data.rows);
+    select::reorder(&mut problem.data, &mut problem.labels, |row| order.get(row));
+}
+
+/// The data set after a run.
+pub(crate) struct ReturnedData {
+    pub(crate) operator: Blocked,
+    pub(crate) labels: Vec<f32>,
+    pub(crate) task: Task,
+    /// The seed of the order that the run put the rows in, if it did.
+    pub(crate) order: Option<u64>,
+}
+
+impl ReturnedData {
+    /// The data set, its rows perhaps in another order; in the time of a pass, and the memory of a
+    /// tile.
+    pub(crate) fn shuffled(self) -> Problem {
+        Problem { data: self.operator.into_data(), labels: self.labels, task: self.task }
+    }
+
+    /// The data set in its original order.
+    pub(crate) fn restored(self) -> Problem {
+        let order = self.order;
+        let mut problem = self.shuffled();
+        if let Some(seed) = order {
+            let order = Permutation::new(seed, stream::ROWS, problem.data.rows);
+            select::restore(&mut problem.data, &mut problem.labels, |row| order.get(row));
+        }
+        problem
     }
 }

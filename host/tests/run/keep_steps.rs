@@ -16,7 +16,7 @@ use tamis_host::data::{Problem, Task};
 use tamis_host::data::{Values, digits, planted};
 use tamis_host::operator::Stop;
 use tamis_host::train::{
-    AnnealOptions, CheckpointFile, CheckpointOptions, LmOptions, Memory, OutputsOptions,
+    AnnealOptions, CheckpointFile, CheckpointOptions, Details, LmOptions, Memory, OutputsOptions,
     PaperOptions, Start, checkpoint_file, train_with,
 };
 use tamis_host::{Budget, Options, Recipe, Result};
@@ -45,10 +45,10 @@ fn run(problem: &Problem, options: &Options, most: u32) -> Result<Done> {
         if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     let report = &done.report;
-    let counts = match (report.anneal(), report.outputs_steps()) {
-        (Some(anneal), _) => anneal.validation_loss.map(f64::to_bits),
-        (None, outputs) => {
-            let undone = outputs.map_or(0, |outputs| outputs.undone);
+    let counts = match &report.details {
+        Details::Anneal(anneal) => anneal.validation_loss.map(f64::to_bits),
+        details => {
+            let undone = if let Details::Outputs(outputs) = details { outputs.undone } else { 0 };
             Some(u64::from(report.epochs) << 32 | u64::from(report.trials * 1000 + undone))
         }
     };

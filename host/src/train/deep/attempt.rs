@@ -16,7 +16,7 @@ use crate::train::joint::{
 };
 use crate::train::progress::{Observer, Stage};
 use crate::train::report::{DeepLayer, LayersDetails};
-use crate::train::returned::shuffle;
+use crate::train::trained::shuffle;
 use crate::{Error, Result};
 
 /// What a run holds while it holds the most.
@@ -28,12 +28,9 @@ pub(super) struct Most {
 }
 
 impl Most {
-    const fn total(&self) -> u64 {
-        self.mapped.saturating_add(self.state).saturating_add(self.workspace)
-    }
-
     fn see(&mut self, now: Self) {
-        if now.total() > self.total() {
+        let total = |most: &Self| most.mapped.saturating_add(most.state + most.workspace);
+        if total(&now) > total(self) {
             *self = now;
         }
     }
@@ -82,9 +79,8 @@ impl<'a> Run<'a> {
         Self { job, pool, most: Most::default(), passes: 0.0, attempts: 0, start }
     }
 
-    /// What the next of so many stages of an attempt may take of the time and the passes that are
-    /// left: an even share of them, of half of them where there are attempts behind this one,
-    /// and at least a millisecond.
+    /// What the next of so many stages of an attempt may take: an even share of what is left, or of
+    /// half of that where there are attempts behind this one, and at least a millisecond.
     fn share(&self, parts: usize) -> Limits {
         let is_last = self.attempts as usize >= self.job.grown.len();
         let parts = parts * if is_last { 1 } else { 2 };
@@ -117,8 +113,7 @@ impl<'a> Run<'a> {
         (shrink, tune::Params { epochs: of(tune.epochs), ..tune })
     }
 
-    /// The best of all attempts. What ends another one than the first, ends the run with the best
-    /// so far.
+    /// The best attempt. What ends another one than the first, ends the run with the best so far.
     pub(super) fn attempts(
         &mut self,
         mut problem: Problem,
@@ -151,8 +146,7 @@ impl<'a> Run<'a> {
         best.ok_or_else(two_layers)
     }
 
-    /// A network of layers that are trained to `grown` nonzeros; the problem is given back with its
-    /// rows in another order.
+    /// One attempt; the problem is given back with its rows in another order.
     fn attempt(
         &mut self,
         problem: Problem,

@@ -17,22 +17,12 @@ use attempt::{Attempt, Run};
 use job::DeepJob;
 
 /// Trains a network of several hidden layers, layer by layer, then all together: brought down to s
-/// nonzeros where the layers have more ([`LayersOptions::grow`](crate::train::LayersOptions::grow)), and fitted on those.
+/// nonzeros where the layers have more, and fitted on those.
 ///
-/// The share of s that a layer's output weights took is given back to the layers behind it.
-/// `observe` is called after every step and ends the run by returning `false`, as `stop` does.
-/// Ended in the last layer or later, or in another attempt than the first, the run gives a model.
-///
-/// A layer behind others is trained on what these make of all rows, which is stored, 4 bytes a row
-/// and neuron. The published method ([`Recipe::Paper`]) needs not store it: with
-/// [`Memory::Least`](crate::train::Memory::Least), or within a budget that has no room for it, a
-/// tile of rows goes through the layers whenever it is read, to the same bits for more time. It
-/// also trains the first layer on the samples themselves; the other recipes change the rows that
-/// they are given, and get copies.
-///
-/// # Errors
-/// Those of the recipe; sizes out of bounds; or the run was ended before the last layer had a step
-/// ([`Error::is_interrupted`]).
+/// Ended in the last layer or later, or in another attempt than the first, the run gives a model. A
+/// layer behind others is trained on what these make of all rows, which is stored; the published
+/// method needs not store it, and trains the first layer on the samples themselves, while the other
+/// recipes change the rows that they are given, and get copies.
 pub(crate) fn train(
     problem: Problem,
     options: &Options,

@@ -1,9 +1,8 @@
 //! Checkpoints of the dense baseline in a folder: one file that is replaced as a whole.
 //!
 //! `imp.npz` holds the settings and the levels as JSON, the weights that the last level ended with,
-//! its mask, and the weights to go back to; the next round of pruning follows from these.
-//! `level-NNN.npz`, where wanted, holds mask and weights of one level, an array of outputs×inputs
-//! per layer.
+//! its mask, and the weights to go back to. `level-NNN.npz`, where wanted, holds mask and weights
+//! of one level, an array of outputs×inputs per layer.
 
 use std::path::Path;
 
@@ -38,10 +37,6 @@ pub(super) struct Saved {
 
 impl<'a> LevelFolder<'a> {
     /// The folder for this run, which is made if it is missing, and what it holds of it.
-    ///
-    /// # Errors
-    /// The folder cannot be written, holds another run or a damaged one, or holds this one and
-    /// it is not to be resumed.
     pub(super) fn open(
         path: &'a Path,
         resume: bool,

@@ -1,9 +1,8 @@
 //! Iterative magnitude pruning (IMP): train the dense network, drop the smallest of its weights,
 //! set the others back to where they started, train again, until so many are left.
 //!
-//! A *level* is one training; between two levels lies a round of pruning. The last level trains
-//! exactly s weights, and what it gives is the result. Every weight of every layer competes by its
-//! magnitude, on inputs in their scaled units.
+//! A *level* is one training; between two levels lies a round of pruning, in which every weight of
+//! every layer competes by its magnitude. The last level trains exactly s weights.
 
 use std::path::Path;
 
@@ -42,22 +41,14 @@ pub(crate) struct Imp {
     pub(crate) levels: Vec<Level>,
     /// Steps of the optimiser.
     pub(crate) steps: u64,
-    /// Whether the run was ended early: then the weights are those of the last level that was
-    /// trained to its end, or of the last step where there is none, and all but the s largest are
-    /// dropped.
+    /// Whether it was ended early: the last complete level, or the last step where there is none,
+    /// cut to the s largest weights.
     pub(crate) stopped: bool,
 }
 
-/// Trains a dense network and prunes it to s weights, on the current pool.
-///
-/// `observe` is called after every epoch and ends the run by returning `false`; `stop` ends it
-/// within a step, in the time of a tile of rows, and what that step did is dropped. With a folder
-/// every level is saved when it is done, and a run that was ended is resumed from there, bit for
-/// bit, if `resume` says so.
-///
-/// # Errors
-/// A run that diverges, a folder that holds another run or cannot be written; or the run was ended
-/// before its first step ([`Error::is_interrupted`]).
+/// Trains a dense network and prunes it to s weights, on the current pool. `observe` hears of every
+/// epoch; `stop` ends the run within a step, and what that step did is dropped. With a folder every
+/// level is saved when it is done, and with `resume` a run continues from there, bit for bit.
 pub(crate) fn imp(
     train: &Problem,
     job: &ImpJob<'_>,

@@ -87,8 +87,6 @@ pub(crate) struct ImpJob<'a> {
 }
 
 impl<'a> ImpJob<'a> {
-    /// # Errors
-    /// A setting or size out of bounds.
     pub(crate) fn new(
         problem: &Problem,
         settings: &'a ImpSettings,
@@ -166,8 +164,7 @@ impl<'a> ImpJob<'a> {
         self.shape.weights() as u64 * (4 * (3 + moments) + 1)
     }
 
-    /// Bytes of all else that a run on these rows allocates itself: gradients and activations of
-    /// each group, and its rows where they are not used as they lie.
+    /// Bytes of all else that a run on these rows allocates.
     pub(crate) fn workspace_bytes(&self, problem: &Problem) -> u64 {
         let batch = self.rows(problem.data.rows);
         let floats = matches!(problem.data.values, Values::F32(_));

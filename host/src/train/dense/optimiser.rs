@@ -46,14 +46,7 @@ impl Rates {
     }
 
     /// The rate in `epoch`, counted from 0.
-    ///
-    /// ```
-    /// use tamis_host::train::dense::Rates;
-    /// let rates = Rates { falls: vec![80, 120], factor: 0.5, ..Rates::constant(0.1) };
-    /// assert_eq!([79, 80, 119, 120].map(|epoch| rates.at(epoch)), [0.1, 0.05, 0.05, 0.025]);
-    /// ```
-    #[must_use]
-    pub fn at(&self, epoch: u32) -> f32 {
+    pub(super) fn at(&self, epoch: u32) -> f32 {
         let falls = self.falls.iter().filter(|&&fall| epoch >= fall).count();
         (f64::from(self.rate) * f64::from(self.factor).powi(falls as i32)) as f32
     }
@@ -74,17 +67,14 @@ impl Rates {
 
 impl Optimiser {
     /// Numbers that it keeps per weight.
-    #[must_use]
-    pub const fn moments(&self) -> usize {
+    pub(super) const fn moments(&self) -> usize {
         match self {
             Self::Adam => 2,
             Self::Sgd { .. } => 1,
         }
     }
 
-    /// The default rate.
-    #[must_use]
-    pub const fn default_rate(&self) -> f32 {
+    pub(crate) const fn default_rate(&self) -> f32 {
         match self {
             Self::Adam => 0.001,
             Self::Sgd { .. } => 0.1,
@@ -214,6 +204,12 @@ mod tests {
                 assert_eq!(weights[2].to_bits(), 0, "a pruned weight stays 0");
             }
         }
+    }
+
+    #[test]
+    fn rates_fall_at_their_epochs() {
+        let rates = Rates { falls: vec![80, 120], factor: 0.5, ..Rates::constant(0.1) };
+        assert_eq!([79, 80, 119, 120].map(|epoch| rates.at(epoch)), [0.1, 0.05, 0.05, 0.025]);
     }
 
     #[test]

@@ -4,7 +4,6 @@
 //! output, or one-hot minus softmax), the gradient is `-scale r_l^T a_(l-1)` for each layer, where
 //! `r_(l-1) = (r_l W_l) * 1[a_(l-1) > 0]`.
 
-mod batch;
 mod group;
 
 use rayon::prelude::*;
@@ -14,8 +13,7 @@ use super::shape::Shape;
 use crate::data::Task;
 use crate::operator::Stop;
 use crate::{Error, Result};
-pub(super) use batch::Batch;
-use batch::{acts, labels_of, widest};
+pub(super) use group::Batch;
 use group::{Group, Work};
 
 /// Rows that go through the layers together: enough for the matrix products, few enough for the
@@ -67,10 +65,9 @@ impl Engine {
     pub(super) fn bytes(shape: &Shape, task: Task, batch: usize, gather: bool) -> u64 {
         let [tile, groups] = sizes(batch, shape.weights());
         let inputs = if gather { shape.inputs() } else { 0 };
-        let widths = inputs + acts(shape).sum::<usize>() + 2 * widest(shape);
+        let widths = inputs + shape.acts().sum::<usize>() + 2 * shape.widest();
         let numbers = (tile as u64) * (widths as u64) + shape.weights() as u64;
-        let labels =
-            tile * (4 * labels_of(shape, task) + if task == Task::Multiclass { 2 } else { 0 });
+        let labels = tile * (4 * shape.labels(task) + if task == Task::Multiclass { 2 } else { 0 });
         groups as u64 * (numbers * size_of::<f32>() as u64 + labels as u64)
     }
 
@@ -79,11 +76,7 @@ impl Engine {
         &self.groups[0].gradient
     }
 
-    /// How good the network is on a batch; or, with `back`, its loss and the gradient of that, for
-    /// batches of at most the size it was made for.
-    ///
-    /// # Errors
-    /// The pass was ended on request.
+    /// How good the network is on a batch; with `back` its loss alone, and the gradient of that.
     pub(super) fn pass(
         &mut self,
         weights: &[f32],
@@ -180,7 +173,7 @@ mod tests {
         let noise = |e: usize| ((e * 7919 + e / 13 + 5) % 256) as u8;
         let values: Vec<f32> =
             (0..rows * shape.inputs()).map(|e| f32::from(noise(e)) / 100.0 - 1.27).collect();
-        let labels = (0..rows * labels_of(shape, task)).map(|e| match task {
+        let labels = (0..rows * shape.labels(task)).map(|e| match task {
             Task::Regression => f32::from(noise(e + 99)) / 64.0,
             Task::Binary => f32::from(noise(e) % 2),
             Task::Multiclass => f32::from(noise(e) % shape.outputs() as u8),
@@ -197,7 +190,7 @@ mod tests {
     /// The loss in double precision, by the definitions, and the rows whose class is right.
     fn by_definition(shape: &Shape, task: Task, weights: &[f64], batch: &Batch<'_>) -> Measure {
         let Values::F32(values) = &batch.set.data.values else { panic!("floats") };
-        let (d, width) = (shape.inputs(), labels_of(shape, task));
+        let (d, width) = (shape.inputs(), shape.labels(task));
         let (mut loss, mut right) = (0.0, 0);
         for row in batch.rows.clone().map(|row| batch.place(row)) {
             let scale = f64::from(batch.scale);

@@ -1,5 +1,4 @@
-//! Matrix products on slices, by the crate `gemm` on one thread: what runs in parallel are the
-//! groups of rows.
+//! Matrix products on slices, on one thread: what runs in parallel are the groups of rows.
 
 /// A matrix that lies row by row without gaps, or its transpose.
 #[derive(Clone, Copy)]

@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde::Serialize;
 use tamis::base::rng::{Rng, stream};
 
+use crate::data::Task;
 use crate::{Error, Result};
 
 /// Stream of the initial weights, one per layer.
@@ -41,10 +42,6 @@ pub(crate) struct Layer {
 }
 
 impl Shape {
-    /// A network of one or more hidden layers.
-    ///
-    /// # Errors
-    /// No hidden layer, a width of 0, more than 2³² - 1 weights, or a sum for several outputs.
     pub(crate) fn new(inputs: usize, hidden: &[usize], outputs: usize, head: Head) -> Result<Self> {
         let widths: Vec<usize> = [&[inputs], hidden, &[outputs]].concat();
         if hidden.is_empty() || widths.contains(&0) {
@@ -95,6 +92,21 @@ impl Shape {
     /// Weights of all layers.
     pub(crate) fn weights(&self) -> usize {
         self.offset(self.layers)
+    }
+
+    /// Widths of what the layers give, and of the sum behind them where there is one.
+    pub(super) fn acts(&self) -> impl Iterator<Item = usize> + '_ {
+        let sum = (self.head == Head::Sum).then_some(1);
+        self.layers().map(|layer| layer.outputs).chain(sum)
+    }
+
+    pub(super) fn widest(&self) -> usize {
+        self.acts().max().unwrap_or(1)
+    }
+
+    /// Labels of a row.
+    pub(super) fn labels(&self, task: Task) -> usize {
+        if task == Task::Multiclass { 1 } else { self.outputs() }
     }
 
     /// Uniform in ±1/√inputs, layer by layer: what `PyTorch`'s `Linear` starts from.

@@ -2,13 +2,31 @@
 
 use std::ops::Range;
 
+use tamis::base::rng::Permutation;
 use tamis::learn::loss;
 
-use super::batch::{Batch, acts, labels_of, widest};
-use crate::data::{Task, Values};
+use crate::data::{Problem, Task, Values};
 use crate::operator::Stop;
 use crate::train::dense::product::{Mat, product};
 use crate::train::dense::shape::{Head, Shape};
+
+/// Rows of a set, as a step takes them.
+#[derive(Clone)]
+pub(crate) struct Batch<'a> {
+    pub(crate) set: &'a Problem,
+    /// Which rows, as positions in the order.
+    pub(crate) rows: Range<usize>,
+    /// Where the rows of these positions lie; none for the order of the set.
+    pub(crate) order: Option<Permutation>,
+    /// Factor of the inputs.
+    pub(crate) scale: f32,
+}
+
+impl Batch<'_> {
+    pub(super) fn place(&self, row: usize) -> usize {
+        self.order.map_or(row, |order| order.get(row))
+    }
+}
 
 /// Memory of one group of tiles, and what it sums up.
 pub(super) struct Group {
@@ -125,9 +143,9 @@ impl Group {
         let classes = if task == Task::Multiclass { tile } else { 0 };
         Self {
             x: Vec::new(),
-            acts: acts(shape).map(|width| vec![0.0; tile * width]).collect(),
-            back: [(); 2].map(|()| vec![0.0; tile * widest(shape)]),
-            labels: vec![0.0; tile * labels_of(shape, task)],
+            acts: shape.acts().map(|width| vec![0.0; tile * width]).collect(),
+            back: [(); 2].map(|()| vec![0.0; tile * shape.widest()]),
+            labels: vec![0.0; tile * shape.labels(task)],
             classes: vec![0; classes],
             gradient: vec![0.0; shape.weights()],
             loss: 0.0,
