@@ -36,8 +36,7 @@ pub(crate) struct BenchReport {
     shapes: Vec<ShapeReport>,
 }
 
-/// Figures of one problem size; rates are of one thread, and every ratio is above 1 where the first
-/// is faster.
+/// Figures of one problem size; rates are of one thread, ratios above 1 where the first is faster.
 #[derive(Debug, Serialize)]
 struct ShapeReport {
     samples: usize,
@@ -53,14 +52,11 @@ struct ShapeReport {
     two_threads_over_one: Option<f64>,
     /// Gradient of the core's reference operator over the blocked one's, in seconds.
     blocked_over_reference: f64,
-    /// Rate of the restricted product `A_S^T A_S p`, in billions of multiply-adds on the support a
-    /// second.
+    /// Rate of `A_S^T A_S p`, in billions of multiply-adds on the support a second.
     normal_gmacs: f64,
-    /// Forty restricted products in a row over the same with the support's Gram matrix, in seconds;
-    /// null where the matrix would take more than a few megabytes.
+    /// [`PRODUCTS`] of these over the same with a Gram matrix, where that is a few megabytes.
     products_over_gram: Option<f64>,
-    /// Outputs and gates of a network of which one neuron has changed: all computed anew over those
-    /// that reuse the activations held, in seconds.
+    /// Outputs and gates after a change of one neuron: anew, over those that reuse activations.
     anew_over_kept: f64,
 }
 
@@ -196,8 +192,7 @@ impl fmt::Display for BenchReport {
     }
 }
 
-/// `product = rows^T right` in one call of the `gemm` crate on one thread: the rate that the
-/// gradient is held to.
+/// `product = rows^T right` in one call of the `gemm` crate on one thread.
 fn whole_product(
     rows: &[f32],
     right: &[f32],

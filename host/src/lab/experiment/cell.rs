@@ -10,8 +10,7 @@ use crate::{Error, Result};
 pub struct Cell {
     pub(crate) part: String,
     pub(crate) method: Method,
-    /// Neurons of a hidden layer; 0 for a constant predictor of labels that are the same in all
-    /// cells.
+    /// Neurons of a hidden layer; 0 for a constant predictor of fixed labels.
     pub(crate) m: usize,
     /// Nonzero weights; 0 as for `m`, and where nothing depends on them.
     pub(crate) s: usize,
@@ -28,8 +27,8 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Its name among the cells of the spec, and that of its file: `planted-paper-m10-s50-seed0`,
-    /// with all axes `inputs-assumption-m180-s0-n1000-d10-seed0`.
+    /// Its name, and that of its file, such as `planted-paper-m10-s50-seed0`.
+    #[must_use]
     pub fn id(&self) -> String {
         let Self { part, method, m, s, n, d, variant, seed } = self;
         let axis = |name: &str, value: &Option<usize>| {
@@ -54,8 +53,8 @@ impl Cell {
 }
 
 impl Spec {
-    /// All cells, in an order that depends on the spec alone. Constant predictors of labels that no
-    /// cell changes have one cell.
+    /// All cells, in order; constant predictors of labels that no cell changes have one.
+    #[must_use]
     pub fn cells(&self) -> Vec<Cell> {
         self.part.iter().flat_map(cells).collect()
     }
@@ -130,8 +129,7 @@ impl Shard {
         }
     }
 
-    /// Whether cell number `at`, from 0, is one of its cells. Neighbours go to different shards,
-    /// each time from the next one on, so that every shard has cells of every size and method.
+    /// Whether cell `at`, from 0, is one of its cells; every shard has all sizes and methods.
     pub(crate) const fn has(&self, at: usize) -> bool {
         (at % self.of + at / self.of) % self.of == self.index - 1
     }

@@ -14,8 +14,7 @@ use crate::base::file::Aligned;
 
 /// Neurons whose cosine is above this share their direction: no data tell them from one neuron.
 const SAME: f64 = 0.999_999;
-/// Weights below this fraction of the largest of their network count as none: single precision
-/// cannot tell them from 0.
+/// Weights below this fraction of the largest count as none: single precision cannot tell.
 const NOTHING: f64 = 1e-6;
 
 /// How much of a planted network was found.
@@ -52,8 +51,7 @@ impl Neuron {
         self.entries.iter().map(|(_, w)| w * w).sum::<f64>().sqrt()
     }
 
-    /// The cosine, and the inputs that both read. Neurons of different signs have nothing in
-    /// common.
+    /// The cosine, and the number of inputs that both read; 0 for different signs.
     fn against(&self, other: &Self) -> (f64, usize) {
         if self.sign != other.sign {
             return (0.0, 0);

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::record::Solved;
-use crate::base::HeapPeak;
+use crate::base::{self, HeapPeak};
 
 /// Most points of a curve.
 const POINTS: usize = 64;
@@ -45,7 +45,8 @@ impl Course {
     /// What was noted, and nothing else yet.
     pub(super) fn ended(self, model: Option<Vec<u8>>) -> Solved {
         let (seconds, heap_peak_bytes) = (self.start.elapsed().as_secs_f64(), self.peak);
-        Solved { seconds, heap_peak_bytes, curve: self.curve, model, ..Solved::default() }
+        let (curve, rss_peak_bytes) = (self.curve, base::peak_rss_bytes());
+        Solved { seconds, heap_peak_bytes, rss_peak_bytes, curve, model, ..Solved::default() }
     }
 }
 

@@ -31,8 +31,7 @@ impl Value {
         std::iter::once(self.value).chain(self.more.iter().copied())
     }
 
-    /// The median of these; a run that diverged is below all others. Not a number where that is the
-    /// median.
+    /// The median of these, a run that diverged below all others; NaN where that is the median.
     pub(crate) fn median(&self) -> f64 {
         let all = self.all().map(|v| if v.is_nan() { f64::NEG_INFINITY } else { v });
         median(all.collect()).filter(|middle| middle.is_finite()).unwrap_or(f64::NAN)

@@ -52,8 +52,7 @@ fn student(rng: &mut Rng) -> f32 {
     normal / (chi / FREEDOM as f32).sqrt()
 }
 
-/// Adds normal noise of `sigma` times the labels' root mean square to all labels; returns the
-/// noise.
+/// Adds normal noise of `sigma` times the labels' root mean square, and returns it.
 pub(super) fn add_noise(labels: &mut [f32], sigma: f64, seed: u64) -> Vec<f32> {
     let scale = sigma * mean_square(labels).sqrt();
     let mut noise = vec![0.0; labels.len()];

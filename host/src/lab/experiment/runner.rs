@@ -15,9 +15,10 @@ use super::cell::{Cell, Shard};
 use super::environment;
 use super::problem;
 use super::record::{Record, Status, one_line};
-use super::solve::{self, Ending};
-use super::spec::Spec;
+use super::solve;
+use super::spec::{Part, Spec};
 use super::store::Store;
+use super::theory;
 use crate::operator::Stop;
 use crate::{Error, Result};
 
@@ -31,13 +32,10 @@ const ERROR_BYTES: u64 = 4000;
 /// Which cells to run, and how.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RunOptions {
-    /// Processes at once; 0 is one.
+    /// Processes at once.
     pub(crate) jobs: usize,
-    /// Threads of each cell.
     pub(crate) threads: usize,
-    /// The longest that a cell may take.
     pub(crate) time_limit: Option<Duration>,
-    /// The cells of one of several machines.
     pub(crate) shard: Option<Shard>,
     /// Whether cells that failed, crashed or took too long are run again.
     pub(crate) retry: bool,
@@ -50,19 +48,14 @@ pub(crate) struct Summary {
     pub(crate) cells: usize,
     /// That were done before.
     pub(crate) before: usize,
-    /// That this run has added, in whatever state.
+    /// That this run has added.
     pub(crate) ran: usize,
-    /// With a result, those before included; and so on.
+    /// With a result, those before included; and so on by status.
     pub(crate) done: usize,
-    /// That cannot be.
     pub(crate) skipped: usize,
-    /// That ended with an error.
     pub(crate) failed: usize,
-    /// That took too long.
     pub(crate) timeout: usize,
-    /// Whose process died.
     pub(crate) crashed: usize,
-    /// Whether the run was interrupted.
     pub(crate) stopped: bool,
 }
 
@@ -99,12 +92,8 @@ pub(crate) fn missing(store: &Store, options: &RunOptions) -> Result<(Vec<Cell>,
 
 /// Checks that the files of all these cells are there.
 pub(crate) fn check_files(spec: &Spec, cells: &[Cell], folder: Option<&Path>) -> Result<()> {
-    for part in &spec.part {
-        if cells.iter().any(|cell| cell.part == part.name) {
-            problem::check_files(part, folder)?;
-        }
-    }
-    Ok(())
+    let has_cells = |part: &&Part| cells.iter().any(|cell| cell.part == part.name);
+    spec.part.iter().filter(has_cells).try_for_each(|part| problem::check_files(part, folder))
 }
 
 /// Runs cells in processes that `command` makes, and merges the results. `observe` is told of every
@@ -172,7 +161,7 @@ fn run_cell(
             .source(error)
             .help("check that the program is still there")
     };
-    // A file and not a pipe, which would be full at some time.
+    // A pipe would be full at some time.
     let mut said = tempfile::tempfile().map_err(failed)?;
     command.env(WATCH_VARIABLE, "1").stdin(Stdio::piped()).stdout(Stdio::null());
     command.stderr(said.try_clone().map_err(failed)?);
@@ -210,7 +199,7 @@ fn run_cell(
     Ok(Some(record))
 }
 
-/// A cell whose process cannot do its work: the data are damaged, or the record cannot be written.
+/// The data are damaged, or the record cannot be written.
 fn cannot_run(cell: &Cell, text: &str) -> Error {
     let text = text.strip_prefix("error: ").unwrap_or(text);
     let said = one_line(text);
@@ -257,8 +246,7 @@ fn last_words(said: &mut std::fs::File) -> String {
     String::from_utf8_lossy(&text).trim().to_owned()
 }
 
-/// Runs one cell in this process and writes its record, also of what goes wrong in training. An
-/// interrupted cell leaves nothing.
+/// Runs one cell here and writes its record, also of a failure; nothing if interrupted.
 pub(crate) fn run_here(
     store: &Store,
     cell: &Cell,
@@ -268,7 +256,7 @@ pub(crate) fn run_here(
 ) -> Result<Record> {
     let part = store.spec.part_of(cell)?;
     let ending = if part.data.is_check() {
-        solve::check(part, cell, threads, stop)
+        theory::measure(part, cell, threads, stop).map(Ok)
     } else {
         solve::solve(part, cell, problem::load(part, cell, folder)?, threads, stop)
     };
@@ -277,10 +265,8 @@ pub(crate) fn run_here(
     }
     let mut record = Record::new(cell, Status::Done, threads, environment::commit());
     match ending {
-        Ok(Ending::Solved(solved)) => record.solved = Some(*solved),
-        Ok(Ending::Skipped(reason)) => {
-            (record.status, record.reason) = (Status::Skipped, Some(reason));
-        }
+        Ok(Ok(solved)) => record.solved = Some(solved),
+        Ok(Err(reason)) => (record.status, record.reason) = (Status::Skipped, Some(reason)),
         Err(error) => (record.status, record.reason) = (Status::Failed, Some(error.to_string())),
     }
     store.write(&record)?;

@@ -51,8 +51,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens the folder of a spec to run it, and makes it where there is none. Refuses a folder
-    /// that holds something else, or results of another spec or version.
+    /// Opens the folder of a spec to run it, and makes it where there is none.
     pub(crate) fn open(path: &Path, spec: &Spec) -> Result<Self> {
         // Made first, and not only tried: other processes may be about to write into it.
         make_folder(path)?;
@@ -103,8 +102,7 @@ impl Store {
         Ok((store, others.len()))
     }
 
-    /// Makes the folder ready for a run of many cells: writes the cells of merged results that are
-    /// missing, and repairs what a killed run or a killed update has left.
+    /// Writes cells that only the merged results have, and repairs what a kill has left.
     pub(crate) fn prepare(&self) -> Result<()> {
         self.heal()?;
         let cells = self.spec.cells().into_iter();
@@ -175,8 +173,7 @@ impl Store {
         records.filter_map(Result::transpose).collect()
     }
 
-    /// Writes `results.jsonl` from the cells that are done, and removes what killed cells have left
-    /// half written.
+    /// Writes `results.jsonl` from the cells that are done, and removes half-written files.
     pub(crate) fn merge(&self) -> Result<()> {
         // One at a time, so that the last one to end has seen all cells.
         let path = self.path.join("folder.json");

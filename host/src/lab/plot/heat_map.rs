@@ -209,8 +209,7 @@ fn draw_bar(area: &Area<'_>, map: &Heat<'_>) -> Drawn {
     page::write(area, &what, &ink, HPos::Left, x, y)
 }
 
-/// A number with so many digits behind the point, in scientific form where it would be long, and
-/// never "-0".
+/// A number with so many digits, scientific where it would be long, and never "-0".
 fn number(value: f32, digits: usize) -> String {
     let digits = digits.min(6);
     if value.abs() >= 1e5 {

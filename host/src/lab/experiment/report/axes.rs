@@ -16,8 +16,7 @@ pub(super) enum Axis {
 impl Axis {
     const ALL: [Self; 5] = [Self::M, Self::S, Self::N, Self::D, Self::Variant];
 
-    /// The axes that tables have a column for: m and s of a training, all that a check has, and
-    /// those that vary.
+    /// The axes in tables: m and s of a training, all that a check has, and those that vary.
     pub(super) fn of(part: &Part) -> Vec<Self> {
         let points = part.points();
         let varies = |axis: Self| points.iter().any(|&at| axis.at(at) != axis.at(points[0]));

@@ -44,8 +44,7 @@ fn families(view: &View, along: Axis) -> Vec<Family> {
     families
 }
 
-/// The median over seeds, of what is recovered the mean. A seed that never gets as far has
-/// infinitely many steps; none where that is the median.
+/// The median over seeds, of fractions recovered the mean; steps that never get there are infinite.
 pub(super) fn value(view: &View, method: Method, at: Point, metric: Metric) -> Option<f64> {
     let measured = |record: &Record| {
         let measured = record.solved.as_ref()?.measured.get(&metric).copied();

@@ -11,8 +11,7 @@ use crate::lab::plot::{self, Heat, HeatCell, Scale, Series};
 const POINTS: usize = 101;
 /// Most sizes whose curves are drawn.
 const CURVES: usize = 3;
-/// A loss that rises by this factor jumps, and a curve with a jump in so many of its steps is drawn
-/// as running means.
+/// A curve is smoothed where one of `MANY` steps rises by this factor.
 const JUMP: f64 = 1.05;
 const MANY: usize = 10;
 
@@ -127,8 +126,7 @@ pub(super) fn reconstructions(view: &View) -> Vec<(String, &str)> {
     chosen(view, one).into_iter().flat_map(|(_, pictures)| pictures).collect()
 }
 
-/// A curve that jumps up and down, as losses of batches and of pruned levels do, as running means
-/// over a tenth of it; any other as it is.
+/// A curve that jumps up and down as running means over a tenth of it; any other as it is.
 fn smooth(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let jumps = |pair: &&[(f64, f64)]| {
         pair[1].1 > pair[0].1 && pair[1].1 / pair[0].1.max(f64::MIN_POSITIVE) > JUMP

@@ -30,8 +30,7 @@ pub(super) fn settings(view: &View) -> String {
     if view.part.data.is_check() { checks::settings(view) } else { view.settings() }
 }
 
-/// A row per size: a column per method, then one per known figure that has `known`, with so many
-/// digits.
+/// A row per size: a column per method, then one per known figure that has `known`.
 fn grid(
     view: &View,
     texts: [&str; 2],
@@ -107,8 +106,7 @@ fn passes(view: &View) -> Table {
     grid(view, ["Data passes", note], &view.trained(), |_| None, 0, item)
 }
 
-/// Peaks that were measured, what the formulas say, and whether the sparse training stays below the
-/// dense one.
+/// Peaks that were measured, those by formula, and whether the sparse is below the dense one.
 fn memory(view: &View) -> Table {
     let methods = view.trained();
     let has = |own: Method| methods.contains(&own).then_some(own);

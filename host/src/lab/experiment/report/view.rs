@@ -211,8 +211,7 @@ impl Stats {
         self.numbers().into_iter().reduce(f64::max)
     }
 
-    /// The median, and from the least to the most where there are several seeds; and what became of
-    /// the others.
+    /// Median, least and most where there are several seeds, and what became of the others.
     pub(super) fn spread(&self, digits: usize) -> String {
         let number = |value: f64| number(value, digits);
         let least = self.numbers().into_iter().reduce(f64::min);

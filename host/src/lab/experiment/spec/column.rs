@@ -38,8 +38,7 @@ pub(crate) enum Quantity {
     Of(Metric),
     /// PSNR or accuracy on the test rows.
     Test(Metric),
-    /// A number of [`Solved`](crate::lab::experiment::record::Solved), or its recipe, by its name
-    /// in specs.
+    /// A number of a record, or its recipe, by its name in specs.
     Recorded(&'static str),
 }
 
@@ -135,11 +134,12 @@ impl Column {
             let statistic = Statistic::Reaches(least.trim().parse().ok()?);
             return Some(Self { statistic, quantity: Quantity::parse(name.trim())? });
         }
-        let (statistic, name) = text.split_once(' ').unwrap_or(("", text));
-        let own = STATISTICS.iter().find(|(own, _)| *own == statistic).map(|(_, own)| *own);
-        let quantity = Quantity::parse(name)?;
-        let default = statistic.is_empty().then(|| quantity.default_statistic());
-        Some(Self { statistic: own.or(default)?, quantity })
+        if let Some(quantity) = Quantity::parse(text) {
+            return Some(Self { statistic: quantity.default_statistic(), quantity });
+        }
+        let (first, name) = text.split_once(' ')?;
+        let (_, statistic) = STATISTICS.into_iter().find(|(own, _)| *own == first)?;
+        Some(Self { statistic, quantity: Quantity::parse(name)? })
     }
 }
 

@@ -131,8 +131,7 @@ pub(crate) enum Data {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         channel_deviation: Option<f64>,
     },
-    /// Gates of fixed generators on standard normal rows, for checks of the theory. Rows and inputs
-    /// hold where the part has no axis of them.
+    /// Gates of fixed generators on standard normal rows, for checks of the theory.
     Gates {
         samples: usize,
         inputs: usize,
@@ -144,8 +143,7 @@ pub(crate) enum Data {
     Gaussian { samples: usize, inputs: usize },
 }
 
-/// How many sign patterns of k of d inputs there are, `C(d, k) 2^k` (paper IHT, Theorem 7); nothing
-/// where that is beyond all memory or k is not in 1 to d.
+/// The sign patterns of k of d inputs, `C(d, k) 2^k` (paper IHT, Theorem 7), where k and it can be.
 pub(crate) fn patterns(inputs: usize, weights: usize) -> Option<usize> {
     if !(1..=inputs).contains(&weights) {
         return None;

@@ -27,8 +27,7 @@ pub(crate) struct Extremes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Supports {
     Random,
-    /// The columns of one input in as many random neurons as there are, then those of the next one:
-    /// what gates have in common makes these nearly parallel, so random supports do not show them.
+    /// The columns of one input in random neurons, then of the next one: nearly parallel.
     Aligned,
 }
 

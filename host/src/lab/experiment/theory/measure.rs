@@ -163,8 +163,7 @@ impl Work<'_> {
         }
     }
 
-    /// One planted network, and how its recovery compares with Theorem 1; eigenvalues are over
-    /// supports of `columns` columns.
+    /// A planted network, with eigenvalues over supports of `columns` columns.
     fn converge<S: HostSensing<Source = Infallible>>(
         &self,
         sensing: &mut S,

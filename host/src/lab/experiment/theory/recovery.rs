@@ -16,8 +16,7 @@ use crate::operator::Stop;
 /// Stream of planted supports and values.
 const PLANTED: u64 = stream::USER + (0x7e01 << 32);
 
-/// The loss, as a fraction of that of w = 0, at which a recovery ends: in single precision a line
-/// goes on to about 1e-13.
+/// Loss over its start at which a recovery ends; single precision reaches about 1e-13.
 const END: f64 = 1e-11;
 
 /// Planted weights: flat indices, rising, and a value each.
@@ -166,8 +165,7 @@ pub(crate) struct Line {
     pub(crate) straight: f64,
 }
 
-/// The line of least squares through `log10` of losses, one per step, step 0 first; none where
-/// fewer than three are above 0.
+/// The line through `log10` of losses, one per step; none of fewer than three above 0.
 pub(crate) fn line(losses: &[f64]) -> Option<Line> {
     let points = losses.iter().enumerate().filter(|(_, loss)| **loss > 0.0);
     let points: Vec<(f64, f64)> = points.map(|(step, loss)| (step as f64, loss.log10())).collect();
