@@ -6,7 +6,7 @@ use super::common::Common;
 use super::console::Console;
 use super::parse;
 use crate::Result;
-use crate::lab::bench::{self, BenchOptions};
+use crate::lab::bench;
 
 /// Measure the fast operator against the reference and against plain matrix products, in one run.
 #[derive(Debug, Args)]
@@ -26,9 +26,7 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn run(&self, common: &Common, console: &Console) -> Result<()> {
-        let options =
-            BenchOptions { samples: self.samples, rounds: self.rounds, seed: common.seed };
-        let report = bench::run(&options)?;
+        let report = bench::run(self.samples, self.rounds, common.seed)?;
         console.result(&report, || report.to_string())
     }
 }

@@ -42,6 +42,11 @@ impl Course {
         self.steps += 1;
     }
 
+    /// The losses of steps, after they were done.
+    pub(super) fn see_all(&mut self, losses: &[f64]) {
+        (0..).zip(losses).for_each(|(step, loss)| self.see(f64::from(step), *loss));
+    }
+
     /// What was noted, and nothing else yet.
     pub(super) fn ended(self, model: Option<Vec<u8>>) -> Solved {
         let (seconds, heap_peak_bytes) = (self.start.elapsed().as_secs_f64(), self.peak);

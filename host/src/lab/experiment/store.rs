@@ -1,11 +1,5 @@
-//! A results folder: what belongs to which spec, and a small file for every cell that is done.
-//!
-//! ```text
-//! DIR/spec.toml      the resolved spec; a spec file itself
-//! DIR/folder.json    version of the folder and of tamis, hash of the spec, toolchain and machine
-//! DIR/cells/ID.json  one cell, written beside, synced and renamed
-//! DIR/results.jsonl  all of them, one a line, in the order of the spec; made again after every run
-//! ```
+//! A results folder: what belongs to which spec, and a small file for every cell that is done, as
+//! docs/experiments.md describes.
 //!
 //! A run that is killed leaves whole files only, and perhaps one whose name begins with a point,
 //! which nobody reads. A folder without `cells` but with `results.jsonl` can be reported and

@@ -130,23 +130,12 @@ pub fn lines(title: &str, axes: [Measure<'_>; 2], lines: &[Line]) -> String {
 /// planted have marks of their own.
 ///
 /// Entries come in any order; of two with one index the later counts.
-///
-/// ```
-/// use tamis_host::lab::plot::weights;
-/// let svg = weights("Weights", &[(3, 1.0), (9, -2.0)], &[(3, 0.99), (40, 0.1)]);
-/// assert!(svg.contains("1 of 2 planted weights found, 1 missing, 1 extra"));
-/// ```
 #[must_use]
 pub fn weights(title: &str, planted: &[(usize, f32)], recovered: &[(usize, f32)]) -> String {
     page::page(title, page::FIGURE_HEIGHT, |area| draw_weights(area, title, planted, recovered))
 }
 
 /// Predictions against labels, with the diagonal on which they agree. The shorter length counts.
-///
-/// ```
-/// let svg = tamis_host::lab::plot::scatter("Predictions", &[0.0, 1.0, 2.0], &[0.1, 0.9, 2.0]);
-/// assert!(svg.contains("label") && svg.contains("prediction"));
-/// ```
 #[must_use]
 pub fn scatter(title: &str, labels: &[f32], predictions: &[f32]) -> String {
     page::page(title, page::SQUARE_HEIGHT, |area| draw_scatter(area, title, labels, predictions))
@@ -183,13 +172,6 @@ pub fn course(
 }
 
 /// One page with the facts, the loss, the weights and the predictions under each other.
-///
-/// ```
-/// use tamis_host::lab::plot::{Panel, panel};
-/// let facts = [("state", "1 216 bytes".to_string())];
-/// let svg = panel(&Panel { title: "Demo", facts: &facts, time: "epoch", ..Panel::default() });
-/// assert!(svg.contains("1 216 bytes") && svg.contains("no data"));
-/// ```
 #[must_use]
 pub fn panel(panel: &Panel<'_>) -> String {
     let rows = panel.facts.len() as u32;

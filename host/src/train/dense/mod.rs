@@ -24,7 +24,7 @@ pub mod imp;
 pub mod optimiser;
 mod options;
 mod pass;
-mod product;
+pub(crate) mod product;
 mod shape;
 
 pub use folder::LevelFolder;

@@ -3,7 +3,7 @@
 
 /// A matrix that lies row by row without gaps, or its transpose.
 #[derive(Clone, Copy)]
-pub(super) struct Mat<'a, T> {
+pub(crate) struct Mat<'a, T> {
     data: &'a [T],
     rows: usize,
     cols: usize,
@@ -13,7 +13,7 @@ pub(super) struct Mat<'a, T> {
 
 impl<'a, T> Mat<'a, T> {
     /// `rows`×`cols` numbers, row by row.
-    pub(super) fn new(data: &'a [T], rows: usize, cols: usize) -> Self {
+    pub(crate) fn new(data: &'a [T], rows: usize, cols: usize) -> Self {
         assert_eq!(
             Some(data.len()),
             rows.checked_mul(cols),
@@ -23,14 +23,14 @@ impl<'a, T> Mat<'a, T> {
     }
 
     /// The transpose, in place.
-    pub(super) fn t(self) -> Self {
+    pub(crate) fn t(self) -> Self {
         let [down, along] = self.steps;
         Self { rows: self.cols, cols: self.rows, steps: [along, down], ..self }
     }
 }
 
 /// `out = scale a b`, row by row; with `add`, `out += scale a b`.
-pub(super) fn product<T: Copy + 'static>(
+pub(crate) fn product<T: Copy + 'static>(
     out: &mut [T],
     add: bool,
     one: T,

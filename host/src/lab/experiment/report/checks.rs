@@ -195,28 +195,26 @@ fn losses(view: &View, method: Method) -> Option<(String, String)> {
 /// The settings in words.
 pub(super) fn settings(view: &View) -> String {
     let part = &view.part;
-    let what = match part.data {
+    let mut facts = vec![match part.data {
         Data::Gates { generators: Directions::Patterns, weights, .. } => {
-            let inputs =
-                if weights == 1 { "one input".to_owned() } else { format!("{weights} inputs") };
+            let inputs = if weights == 1 { "one input" } else { &format!("{weights} inputs") };
             format!("standard normal rows, all sign patterns of {inputs} as generators")
         }
         Data::Gates { weights, .. } => {
             format!("standard normal rows, random generators of {weights} normal weights")
         }
         _ => "Gaussian measurements of vectors with normal entries".into(),
-    };
-    let fixed = part.points().first().map_or(String::new(), |&at| {
-        let axes = [(Axis::N, part.n.len()), (Axis::D, part.d.len()), (Axis::S, part.s.len())];
-        let one = axes.iter().filter(|(axis, len)| *len < 2 && axis.at(at) > 0);
-        one.map(|(axis, _)| format!("; {}", axis.equals(at))).collect()
-    });
-    let steps =
-        if part.epochs > 0 { format!("; at most {} steps", part.epochs) } else { String::new() };
-    let inflation =
-        part.inflation.map_or(String::new(), |times| format!("; iterates of {times} s nonzeros"));
-    let draws = part.draws.map_or(String::new(), |draws| format!("; {draws} draws"));
-    format!("{what}{fixed}{steps}{inflation}{draws}; {}", view.seeds())
+    }];
+    let axes = [(Axis::N, part.n.len()), (Axis::D, part.d.len()), (Axis::S, part.s.len())];
+    for at in part.points().into_iter().take(1) {
+        let fixed = axes.into_iter().filter(|(axis, len)| *len < 2 && axis.at(at) > 0);
+        facts.extend(fixed.map(|(axis, _)| axis.equals(at)));
+    }
+    facts.extend((part.epochs > 0).then(|| format!("at most {} steps", part.epochs)));
+    facts.extend(part.inflation.map(|times| format!("iterates of {times} s nonzeros")));
+    facts.extend(part.draws.map(|draws| format!("{draws} draws")));
+    facts.push(view.seeds());
+    facts.join("; ")
 }
 
 /// All that was measured, a row per size and method.

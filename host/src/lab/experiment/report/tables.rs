@@ -1,6 +1,8 @@
 //! Tables: what the cells gave, took and needed, beside the known figures; for Markdown and for the
 //! page.
 
+use std::collections::BTreeMap;
+
 use super::super::known::{Known, Value};
 use super::super::record::one_line;
 use super::super::spec::{Method, Point};
@@ -166,14 +168,11 @@ fn memory(view: &View) -> Table {
 
 /// Cells without a result.
 fn lost(view: &View) -> Table {
-    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    let mut reasons = BTreeMap::<String, Vec<String>>::new();
     for record in view.records.iter().filter(|record| record.solved.is_none()) {
-        let what = record.reason.as_deref().unwrap_or("no reason");
-        let text = format!("{}: {}", record.status.name(), one_line(what));
-        match reasons.iter_mut().find(|(reason, _)| *reason == text) {
-            Some((_, ids)) => ids.push(record.id.clone()),
-            None => reasons.push((text, vec![record.id.clone()])),
-        }
+        let what = one_line(record.reason.as_deref().unwrap_or("no reason"));
+        let text = format!("{}: {what}", record.status.name());
+        reasons.entry(text).or_default().push(record.id.clone());
     }
     let row = |(reason, ids): (String, Vec<String>)| {
         let more = if ids.len() > 1 { format!(" and {} more", ids.len() - 1) } else { "".into() };
@@ -188,31 +187,27 @@ fn lost(view: &View) -> Table {
 pub(super) fn hover(view: &View, method: Method, at: Point) -> String {
     let stats = view.stats(method, at);
     let (_, digits) = view.part.metric.digits();
-    let mut text = format!("{}, {}", method.title(), axes::place(&view.part, at));
+    let number = |value: f64| number(value, digits);
+    let is_trained = !method.is_constant();
+    let place = axes::place(&view.part, at);
+    let mut facts = vec![format!("{}, {place}", method.title())];
     if let (Some(mean), Some(median)) = (stats.mean(), stats.median()) {
-        text += &format!(": mean {}, median {}", number(mean, digits), number(median, digits));
+        facts[0] += &format!(": mean {}, median {}", number(mean), number(median));
         let seeds = stats.values.iter();
-        let seeds = seeds.map(|(seed, value)| format!("seed {seed}: {}", number(*value, digits)));
-        text += &format!("; {}", listed(seeds));
+        facts.push(listed(seeds.map(|(seed, value)| format!("seed {seed}: {}", number(*value)))));
     }
-    for (seed, status) in &stats.lost {
-        text += &format!("; seed {seed}: {}", status.name());
-    }
-    if let Some(seconds) = stats.seconds.filter(|_| !method.is_constant()) {
-        text += &format!("; {} s", duration(seconds));
-    }
-    if let Some(passes) = stats.passes.filter(|_| !method.is_constant()) {
-        text += &format!("; {passes:.0} data passes");
-    }
-    if let Some(heap) = stats.heap {
-        text += &format!("; peak {} KB", kilobytes(heap));
-    }
+    let lost = stats.lost.iter();
+    facts.extend(lost.map(|(seed, status)| format!("seed {seed}: {}", status.name())));
+    let seconds = stats.seconds.filter(|_| is_trained);
+    facts.extend(seconds.map(|seconds| format!("{} s", duration(seconds))));
+    let passes = stats.passes.filter(|_| is_trained);
+    facts.extend(passes.map(|passes| format!("{passes:.0} data passes")));
+    facts.extend(stats.heap.map(|heap| format!("peak {} KB", kilobytes(heap))));
     for (name, values) in view.known.sources() {
-        if let Some(value) = Known::find(values, method, at.m, at.s) {
-            text += &format!("; {name}: {}", value.text(digits));
-        }
+        let value = Known::find(values, method, at.m, at.s);
+        facts.extend(value.map(|value| format!("{name}: {}", value.text(digits))));
     }
-    text
+    facts.join("; ")
 }
 
 fn duration(seconds: f64) -> String {

@@ -1,8 +1,6 @@
 //! A column of the summary table of a part: a quantity of its cells, and what of the seeds is
 //! shown.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::metric::Metric;
@@ -160,18 +158,12 @@ impl TryFrom<String> for Column {
 }
 
 impl From<Column> for String {
-    fn from(column: Column) -> Self {
-        column.to_string()
-    }
-}
-
-impl fmt::Display for Column {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.quantity.name();
-        match self.statistic {
-            Statistic::Reaches(least) => write!(f, "{name} >= {least}"),
-            own if own == self.quantity.default_statistic() => f.write_str(&name),
-            own => write!(f, "{} {name}", own.name()),
+    fn from(Column { statistic, quantity }: Column) -> Self {
+        let name = quantity.name();
+        match statistic {
+            Statistic::Reaches(least) => format!("{name} >= {least}"),
+            own if own == quantity.default_statistic() => name,
+            own => format!("{} {name}", own.name()),
         }
     }
 }
@@ -191,7 +183,7 @@ mod tests {
             "each test-accuracy",
             "rss",
         ] {
-            assert_eq!(Column::try_from(text.to_owned()).unwrap().to_string(), text);
+            assert_eq!(String::from(Column::try_from(text.to_owned()).unwrap()), text);
         }
         assert_eq!(
             Column::try_from("median exact".to_owned()).unwrap().statistic,

@@ -54,12 +54,10 @@ static METHODS: [(Method, &str, &str); 13] = [
 ];
 
 impl Method {
-    /// As specs and files call it.
     pub(crate) fn name(self) -> &'static str {
         METHODS[self as usize].1
     }
 
-    /// As people read it.
     pub(crate) fn title(self) -> &'static str {
         METHODS[self as usize].2
     }
@@ -69,7 +67,6 @@ impl Method {
         if self.is_dense() { "IMP" } else { "IHT" }
     }
 
-    /// Whether it looks at nothing but the labels.
     pub(crate) const fn is_constant(self) -> bool {
         matches!(self, Self::Zero | Self::Mean)
     }
@@ -79,12 +76,10 @@ impl Method {
         matches!(self, Self::Paper | Self::PaperLeast | Self::PaperSafe | Self::PaperTrials)
     }
 
-    /// Whether the dense network is trained and pruned.
     pub(crate) const fn is_dense(self) -> bool {
         matches!(self, Self::Imp | Self::ImpPublished)
     }
 
-    /// Whether it checks the theory, and is no way to train.
     pub(crate) const fn is_check(self) -> bool {
         matches!(self, Self::Assumption | Self::Curvature | Self::Theory | Self::Normalised)
     }
