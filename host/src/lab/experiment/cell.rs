@@ -59,7 +59,6 @@ impl Spec {
         self.part.iter().flat_map(cells).collect()
     }
 
-    /// The part of a cell.
     pub(crate) fn part_of(&self, cell: &Cell) -> Result<&Part> {
         self.part.iter().find(|part| part.name == cell.part).ok_or_else(|| {
             Error::new("the cell is of no part of the spec")
@@ -69,6 +68,9 @@ impl Spec {
     }
 
     /// The cell of a name.
+    ///
+    /// # Errors
+    /// There is none.
     pub fn cell(&self, id: &str) -> Result<Cell> {
         let all = self.cells();
         let example = all.first().map_or_else(String::new, Cell::id);
@@ -107,12 +109,10 @@ fn cells(part: &Part) -> Vec<Cell> {
     cells
 }
 
-/// Every N-th cell: what one of N machines runs.
+/// The cells of machine `index`, from 1, of so many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shard {
-    /// Which one, from 1.
     pub(crate) index: usize,
-    /// Of how many.
     pub(crate) of: usize,
 }
 

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// Toolchain and machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Environment {
     pub(crate) toolchain: String,
@@ -13,7 +12,6 @@ pub(crate) struct Environment {
     pub(crate) cpu: Option<String>,
     pub(crate) cores: usize,
     pub(crate) memory_bytes: Option<u64>,
-    /// Operating system and architecture.
     pub(crate) system: String,
 }
 

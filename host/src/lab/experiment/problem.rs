@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use tamis::base::dims::Dims;
+use tamis::network::gates::Signs;
+
 use super::cell::Cell;
 use super::compare::{self, Neuron};
 use super::planted::{self as rows, mean_square};
 use super::spec::{Data, Distribution, Part, Pictures};
-use crate::base::file;
-use crate::base::room_for;
+use crate::base::{file, room_for};
 use crate::data::image::{Fourier, Picture};
 use crate::data::{self, Matrix, Values, digits, planted, select, shrink};
 use crate::data::{DataFiles, Labels, Problem, Task};
@@ -24,7 +26,6 @@ const MNIST_TRAIN: usize = 5000;
 /// Images of each digit in the test part of MNIST, at most.
 const MNIST_TEST: usize = 1000;
 
-/// The data set of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Set {
     pub(crate) train: Problem,
@@ -77,7 +78,6 @@ fn found(folder: &Path, name: &str) -> PathBuf {
     plain.filter(|plain| !path.exists() && plain.exists()).unwrap_or(path)
 }
 
-/// Checks that the files of a part are there.
 pub(crate) fn check_files(part: &Part, folder: Option<&Path>) -> Result<()> {
     for name in files_of(part) {
         let path = folder.map(|folder| found(folder, &name));
@@ -102,13 +102,14 @@ pub(crate) fn check_files(part: &Part, folder: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// Makes or reads the data of a cell.
 pub(crate) fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Set> {
     check_files(part, folder)?;
     let folder = folder.unwrap_or(Path::new("."));
     let task = part.data.task();
     match &part.data {
-        Data::Planted { .. } => plant(part, cell, folder),
+        &Data::Planted { inputs, outputs, test, .. } => {
+            plant(part, cell, folder, [inputs, outputs, test])
+        }
         Data::Mnist { classes, train, test, official } => {
             let images = |files, rows| mnist(folder, files, classes, rows).load_to_learn(task);
             let (own, other, tested): (&[usize], &[usize], _) = match official {
@@ -139,12 +140,12 @@ pub(crate) fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Se
 }
 
 /// Rows of a planted network, the first ones to train on.
-fn plant(part: &Part, cell: &Cell, folder: &Path) -> Result<Set> {
-    use tamis::base::dims::Dims;
-    use tamis::network::gates::Signs;
-    let Data::Planted { inputs, outputs, test, .. } = part.data else {
-        return Err(Error::new("the data are not planted").got(cell.id()));
-    };
+fn plant(
+    part: &Part,
+    cell: &Cell,
+    folder: &Path,
+    [inputs, outputs, test]: [usize; 3],
+) -> Result<Set> {
     let (at, seed) = (cell.point(part), cell.seed);
     let (train, variant) = (at.n, part.variant(at));
     let n = train + test;

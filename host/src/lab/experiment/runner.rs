@@ -1,8 +1,7 @@
 //! Runs the cells that are missing, each in a process of its own.
 //!
-//! A process of its own bounds what can go wrong: a crash, want of memory or the time limit costs
-//! one cell and is recorded as such. It also makes the measured memory that of the cell. The
-//! process of a cell ends when its parent has ended, however that came: it reads its standard
+//! So a crash, want of memory or the time limit costs one cell, and the measured memory is that of
+//! the cell. Its process ends when its parent has ended, however that came: it reads its standard
 //! input, which nobody writes to, and exits where that ends.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -41,7 +40,6 @@ pub(crate) struct RunOptions {
     pub(crate) retry: bool,
 }
 
-/// Counts of cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub(crate) struct Summary {
     /// Of the spec, or of the shard.
@@ -141,13 +139,6 @@ pub(crate) fn run(
     Ok(summary)
 }
 
-/// How a process ended.
-enum Exit {
-    Done(ExitStatus),
-    Timeout,
-    Stopped,
-}
-
 /// Runs one cell in a process; its record, or nothing where it was given up.
 fn run_cell(
     store: &Store,
@@ -167,14 +158,13 @@ fn run_cell(
     command.stderr(said.try_clone().map_err(failed)?);
     let retried = store.cell(cell)?;
     let mut child = command.spawn().map_err(failed)?;
-    let exit = attend(&mut child, options.time_limit, give_up).map_err(failed)?;
-    let (status, reason) = match exit {
-        Exit::Stopped => return Ok(None),
-        Exit::Timeout => {
+    let (status, reason) = match attend(&mut child, options.time_limit, &give_up).map_err(failed)? {
+        None if give_up() => return Ok(None),
+        None => {
             let seconds = options.time_limit.unwrap_or_default().as_secs_f64();
             (Status::Timeout, format!("longer than {seconds} s"))
         }
-        Exit::Done(exit) => {
+        Some(exit) => {
             let record = store.cell(cell)?;
             if record.is_some() && (exit.success() || retried != record) {
                 return Ok(record);
@@ -201,39 +191,33 @@ fn run_cell(
 
 /// The data are damaged, or the record cannot be written.
 fn cannot_run(cell: &Cell, text: &str) -> Error {
-    let text = text.strip_prefix("error: ").unwrap_or(text);
-    let said = one_line(text);
+    let said = one_line(text.strip_prefix("error: ").unwrap_or(text));
     Error::new(format!("cell {} cannot be run", cell.id()))
         .got(if said.is_empty() { "no reason: perhaps the disk is full" } else { &said })
         .help("mend the cause and run the same command again: it resumes with what is missing")
 }
 
-/// Waits for a process; ends it after the limit, or when it is to be given up.
+/// Waits for a process; ends it after the limit, or when it is to be given up, and returns none.
 fn attend(
     child: &mut Child,
     limit: Option<Duration>,
     give_up: impl Fn() -> bool,
-) -> std::io::Result<Exit> {
+) -> std::io::Result<Option<ExitStatus>> {
     let start = Instant::now();
     let mut pause = Duration::from_millis(1);
-    loop {
+    while !give_up() && limit.is_none_or(|limit| start.elapsed() < limit) {
         if let Some(status) = child.try_wait()? {
-            return Ok(Exit::Done(status));
+            return Ok(Some(status));
         }
-        let exit = if give_up() {
-            Exit::Stopped
-        } else if limit.is_some_and(|limit| start.elapsed() >= limit) {
-            Exit::Timeout
-        } else {
-            std::thread::sleep(pause);
-            pause = (2 * pause).min(LOOK);
-            continue;
-        };
-        // It may just have ended.
-        let _ = child.kill();
-        child.wait()?;
-        return Ok(exit);
+        std::thread::sleep(pause);
+        pause = (2 * pause).min(LOOK);
     }
+    if let Some(status) = child.try_wait()? {
+        return Ok(Some(status));
+    }
+    // It may just have ended.
+    let _ = child.kill();
+    child.wait().map(|_| None)
 }
 
 /// The end of what a process has said.

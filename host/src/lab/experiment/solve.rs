@@ -245,9 +245,8 @@ fn quality(score: &Score) -> Quality {
     Quality { loss: score.loss, psnr_db: score.psnr_db, accuracy: score.accuracy }
 }
 
-/// The same prediction for every row: 0, or for each output the mean of the training labels. For
-/// several classes these are no preference at all, and the logarithms of how often each class
-/// occurs.
+/// The same prediction for every row: 0, or for each output the mean of the training labels; for
+/// several classes no preference, or the logarithms of how often each occurs.
 fn constant(method: Method, train: &Problem, test: Option<&Problem>) -> Solved {
     let outputs = train.classes().unwrap_or_else(|| train.outputs());
     let rows = train.data.rows.max(1) as f64;

@@ -22,7 +22,6 @@ const FORMAT: u32 = 1;
 /// The version of tamis.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What stands in `folder.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Folder {
     format: u32,
@@ -35,11 +34,9 @@ pub(crate) struct Folder {
     pub(crate) environment: Environment,
 }
 
-/// An open results folder.
 #[derive(Debug)]
 pub(crate) struct Store {
     pub(crate) path: PathBuf,
-    /// The resolved spec.
     pub(crate) spec: Spec,
     pub(crate) folder: Folder,
 }
@@ -136,7 +133,6 @@ impl Store {
         self.path.join("cells").join(format!("{id}.json"))
     }
 
-    /// The record of a cell, if it is done.
     pub(crate) fn cell(&self, cell: &Cell) -> Result<Option<Record>> {
         let id = cell.id();
         let path = self.cell_file(&id);
@@ -154,7 +150,6 @@ impl Store {
             .help("remove the file: the cell is run again"))
     }
 
-    /// Writes a cell: the whole file or none.
     pub(crate) fn write(&self, record: &Record) -> Result<()> {
         write_json(&self.cell_file(&record.id), &[record])
     }

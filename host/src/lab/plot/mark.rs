@@ -8,7 +8,6 @@ use super::palette::Colour;
 /// What drawing gives.
 pub(super) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
-/// A shape.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Mark {
     Line,
@@ -22,7 +21,6 @@ pub(super) enum Mark {
     Triangle,
 }
 
-/// A mark and what it stands for.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Key {
     pub(super) mark: Mark,

@@ -3,7 +3,6 @@
 use super::super::spec::{Data, Part, Point};
 use super::table::{Item, Table, listed};
 
-/// One axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Axis {
     M,
@@ -72,7 +71,6 @@ impl Axis {
         format!("{}, {}", self.name(), self.noun(part))
     }
 
-    /// A value along it, such as `m = 10`.
     pub(super) fn equals(self, point: Point) -> String {
         format!("{} = {}", self.name(), self.at(point))
     }

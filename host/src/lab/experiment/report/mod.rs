@@ -20,10 +20,8 @@ use crate::{Error, Result, base::file};
 
 use view::Experiment;
 
-/// A report in memory.
 #[derive(Debug)]
 pub(crate) struct Report {
-    /// Cells of all results.
     pub(crate) cells: usize,
     /// Names and contents.
     files: Vec<(String, String)>,

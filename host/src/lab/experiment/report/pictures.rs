@@ -13,7 +13,6 @@ const CURVES: usize = 3;
 const JUMP: f64 = 1.05;
 const MANY: usize = 10;
 
-/// All pictures, with their names.
 pub(super) fn all(view: &View) -> Vec<(String, String)> {
     heat_maps(view).into_iter().chain(curves(view)).collect()
 }

@@ -11,7 +11,6 @@ use super::table::{Item, Table, listed, plain};
 use super::view::{Experiment, Stats, View, number};
 use super::{checks, summary, verdicts};
 
-/// The tables of a part.
 pub(super) fn tables(view: &View) -> Vec<Table> {
     let mut tables = if view.part.data.is_check() {
         vec![checks::table(view)]
@@ -27,7 +26,6 @@ pub(super) fn tables(view: &View) -> Vec<Table> {
     tables
 }
 
-/// The settings in words.
 pub(super) fn settings(view: &View) -> String {
     if view.part.data.is_check() { checks::settings(view) } else { view.settings() }
 }
@@ -82,7 +80,8 @@ fn quality(view: &View) -> Table {
         };
         Item { text, hover: hover(view, method, at) }
     };
-    let title = format!("{} on the {}", upper(view.part.metric.title()), view.part.on.title());
+    let (first, rest) = view.part.metric.title().split_at(1);
+    let title = format!("{}{rest} on the {}", first.to_uppercase(), view.part.on.title());
     let note = "Means over seeds, medians in brackets where there are several seeds; of seeds that \
                 have a result, with how many have none.";
     grid(view, [&title, note], &view.part.methods, |value| Some(value.value), digits, item)
@@ -166,7 +165,6 @@ fn memory(view: &View) -> Table {
     table
 }
 
-/// Cells without a result.
 fn lost(view: &View) -> Table {
     let mut reasons = BTreeMap::<String, Vec<String>>::new();
     for record in view.records.iter().filter(|record| record.solved.is_none()) {
@@ -218,13 +216,6 @@ fn kilobytes(bytes: u64) -> String {
     number(bytes as f64 / 1000.0, if bytes < 100_000 { 1 } else { 0 })
 }
 
-fn upper(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(char::to_uppercase);
-    first.into_iter().flatten().chain(letters).collect()
-}
-
-/// The tables of all experiments.
 pub(super) fn markdown(experiments: &[Experiment]) -> String {
     let mut text = String::new();
     if let Some((sentence, table)) = verdicts::headline(experiments) {
@@ -239,7 +230,7 @@ pub(super) fn markdown(experiments: &[Experiment]) -> String {
         for view in &experiment.views {
             text += &format!("\n## {}\n\n{}.\n", plain(&view.part.title), plain(&settings(view)));
             for table in tables(view) {
-                text += &format!("\n### {}\n\n{}", plain(&table.title), table.noted_markdown());
+                text += &format!("\n### {}\n\n{}", plain(&table.title), table.markdown());
             }
         }
         text += "\n";

@@ -24,7 +24,6 @@ const STILL: f64 = 0.01;
 /// The methods that the default recipe is to be better than.
 const RIVALS: [Method; 3] = [Method::Paper, Method::ImpPublished, Method::Imp];
 
-/// The tables of a part.
 pub(super) fn tables(view: &View) -> [Table; 3] {
     [beside_paper(view), beside_known(view), baseline(view)]
 }

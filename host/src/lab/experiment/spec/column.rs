@@ -36,22 +36,22 @@ pub(crate) enum Quantity {
     Of(Metric),
     /// PSNR or accuracy on the test rows.
     Test(Metric),
-    /// A number of a record, or its recipe, by its name in specs.
-    Recorded(&'static str),
+    /// A number of a record, or its recipe, by its place in [`RECORDED`].
+    Recorded(usize),
 }
 
-/// What is recorded of a cell beside metrics: its name in specs, in tables, and its digits.
-static RECORDED: [(&str, &str, usize); 10] = [
-    ("recipe", "recipe", 0),
-    ("seconds", "seconds", 2),
-    ("passes", "passes", 0),
-    ("nonzeros", "nonzeros", 0),
-    ("state", "state, bytes", 0),
-    ("workspace", "workspace, bytes", 0),
-    ("data", "data, bytes", 0),
-    ("heap", "heap, bytes", 0),
-    ("rss", "peak of the process, bytes", 0),
-    ("model", "model, bytes", 0),
+/// What is recorded of a cell beside metrics: name in specs, field of a record, title, digits.
+static RECORDED: [(&str, &str, &str, usize); 10] = [
+    ("recipe", "recipe", "recipe", 0),
+    ("seconds", "seconds", "seconds", 2),
+    ("passes", "passes", "passes", 0),
+    ("nonzeros", "nnz", "nonzeros", 0),
+    ("state", "state_bytes", "state, bytes", 0),
+    ("workspace", "workspace_bytes", "workspace, bytes", 0),
+    ("data", "data_bytes", "data, bytes", 0),
+    ("heap", "heap_peak_bytes", "heap, bytes", 0),
+    ("rss", "rss_peak_bytes", "peak of the process, bytes", 0),
+    ("model", "model_bytes", "model, bytes", 0),
 ];
 const STATISTICS: [(&str, Statistic); 5] = [
     ("median", Statistic::Median),
@@ -63,12 +63,12 @@ const STATISTICS: [(&str, Statistic); 5] = [
 
 impl Quantity {
     /// The recipe, the one quantity that is no number.
-    pub(crate) const RECIPE: Self = Self::Recorded("recipe");
+    pub(crate) const RECIPE: Self = Self::Recorded(0);
 
     fn parse(name: &str) -> Option<Self> {
         let metric = |name: &str| Metric::all().find(|metric| metric.name() == name);
-        if let Some((own, ..)) = RECORDED.iter().find(|(own, ..)| *own == name) {
-            return Some(Self::Recorded(own));
+        if let Some(at) = RECORDED.iter().position(|(own, ..)| *own == name) {
+            return Some(Self::Recorded(at));
         }
         match name.strip_prefix("test-") {
             Some(name) => metric(name).filter(|metric| !metric.is_measured()).map(Self::Test),
@@ -80,7 +80,7 @@ impl Quantity {
         match self {
             Self::Of(metric) => metric.name().into(),
             Self::Test(metric) => format!("test-{}", metric.name()),
-            Self::Recorded(name) => name.into(),
+            Self::Recorded(at) => RECORDED[at].0.into(),
         }
     }
 
@@ -89,11 +89,13 @@ impl Quantity {
         match self {
             Self::Of(metric) => (metric.title().into(), metric.digits().1),
             Self::Test(metric) => (format!("{} on test rows", metric.title()), metric.digits().1),
-            Self::Recorded(name) => {
-                let own = RECORDED.iter().find(|(own, ..)| *own == name);
-                own.map_or((name.into(), 0), |(_, title, digits)| ((*title).into(), *digits))
-            }
+            Self::Recorded(at) => (RECORDED[at].2.into(), RECORDED[at].3),
         }
+    }
+
+    /// The field of a record.
+    pub(crate) fn field(at: usize) -> &'static str {
+        RECORDED[at].1
     }
 
     /// What is shown of the seeds where a column does not say it.

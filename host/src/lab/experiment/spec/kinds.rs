@@ -22,9 +22,7 @@ pub(crate) enum Method {
     ImpPublished,
     /// Iterative magnitude pruning that is trained to its end: the settings of the part's `imp`.
     Imp,
-    /// Zero for every row.
     Zero,
-    /// The mean of the training labels for every row.
     Mean,
     /// No training: eps and gamma of the rows and generators (paper IHT, Assumption 2).
     Assumption,
@@ -166,13 +164,11 @@ pub(crate) enum Pictures {
     Mnist,
     /// `cifar/image0.png` and so on; 32×32 in colours.
     Cifar,
-    /// A drawn digit; 28×28.
     Digits,
     /// Three drawn digits, one per colour; 32×32.
     ColourDigits,
 }
 
-/// Which rows the metric is taken on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Rows {
@@ -192,14 +188,12 @@ impl Rows {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Impossible {
-    /// The spec is refused.
     #[default]
     Refuse,
     /// They are skipped, as in the published figures.
     Skip,
 }
 
-/// How iterative magnitude pruning is trained properly.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Imp {

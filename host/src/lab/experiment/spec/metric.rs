@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Metric {

@@ -36,7 +36,6 @@ const MOST_CELLS: usize = 1_000_000;
 pub struct Spec {
     /// Small letters, digits and dashes.
     pub(crate) name: String,
-    /// Heading.
     pub(crate) title: String,
     /// Where the figure was published, with its settings in words.
     pub(crate) source: String,

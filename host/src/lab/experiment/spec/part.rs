@@ -17,9 +17,7 @@ pub(crate) struct Point {
     pub(crate) s: usize,
     /// Rows; 0 where the data say how many there are.
     pub(crate) n: usize,
-    /// Inputs.
     pub(crate) d: usize,
-    /// Which variant, from 0.
     pub(crate) variant: usize,
 }
 

@@ -6,15 +6,12 @@ use tamis::network::weights::Weights;
 
 use crate::Result;
 
-/// Stream of the directions of random generators, one per generator.
 const DIRECTION: u64 = stream::USER + (0x7e00 << 32);
 
 /// m generators of k nonzeros each.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Generators {
-    /// d.
     inputs: usize,
-    /// k.
     weights: usize,
     /// Flat indices in m×d, rising, and their values.
     index: Vec<u32>,
@@ -58,7 +55,6 @@ impl Generators {
         Self { inputs, weights: weights.min(inputs), index, value }
     }
 
-    /// m.
     pub(crate) fn len(&self) -> usize {
         self.value.len() / self.weights.max(1)
     }

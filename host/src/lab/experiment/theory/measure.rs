@@ -12,7 +12,7 @@ use tamis::operator::gaussian::Gaussian;
 use tamis::operator::sensing::HostSensing;
 
 use super::assumption::{self, Assumption};
-use super::curvature::{self, Extremes, Supports};
+use super::curvature::{self, Extremes};
 use super::generators::{self, Generators};
 use super::recovery::{self, Planted, Recovery};
 use crate::base::room_for;
@@ -34,7 +34,6 @@ const RECOVERED: f64 = 1e-3;
 /// The loss, as a fraction of that of w = 0, that steps are counted to.
 const GOAL: f64 = 1e-8;
 
-/// Measures a cell.
 pub(in crate::lab::experiment) fn measure(
     part: &Part,
     cell: &Cell,
@@ -149,9 +148,9 @@ impl Work<'_> {
         s: usize,
     ) -> Result<(Extremes, Option<Extremes>)> {
         let mut of =
-            |kind| curvature::extremes(sensing, gates, kind, s, self.draws(), self.cell.seed);
-        let random = of(Supports::Random)?;
-        Ok((random, (self.at.m > 1).then(|| of(Supports::Aligned)).transpose()?))
+            |aligned| curvature::extremes(sensing, gates, aligned, s, self.draws(), self.cell.seed);
+        let random = of(false)?;
+        Ok((random, (self.at.m > 1).then(|| of(true)).transpose()?))
     }
 
     fn recover<S: HostSensing<Source = Infallible>>(
@@ -228,7 +227,7 @@ impl Work<'_> {
             let mut beta = 1.0;
             if self.cell.method == Method::Theory {
                 let s = (self.budget(s) + s).min(m * d);
-                beta = curvature::extremes(&mut sensing, gates, Supports::Random, s, 1, seed)?.beta;
+                beta = curvature::extremes(&mut sensing, gates, false, s, 1, seed)?.beta;
             }
             match self.recover(&mut sensing, gates, &planted, beta) {
                 // With too few measurements steps may grow without end: nothing is recovered.

@@ -13,7 +13,6 @@ use super::generators::{Generators, distinct};
 use crate::Result;
 use crate::operator::Stop;
 
-/// Stream of planted supports and values.
 const PLANTED: u64 = stream::USER + (0x7e01 << 32);
 
 /// Loss over its start at which a recovery ends; single precision reaches about 1e-13.
@@ -27,9 +26,8 @@ pub(crate) struct Planted {
 }
 
 impl Planted {
-    /// A `ReLU` network whose neurons point along s/k of the generators, chosen at random, each
-    /// with a standard half-normal length: its gates are those of its generators, so `y = A w*` is
-    /// what it computes. s is a multiple of k, of at most all generators.
+    /// A `ReLU` network of s/k random generators with standard half-normal lengths: its gates are
+    /// those of its generators, so it computes `y = A w*`. s is a multiple of k.
     pub(crate) fn network(generators: &Generators, s: usize, seed: u64) -> Self {
         let mut rng = Rng::new(seed, PLANTED);
         let k = generators.get(0).0.len();
@@ -72,7 +70,6 @@ impl Planted {
     }
 }
 
-/// How a recovery went.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Recovery {
     /// `f(w) = |y - A w|²` at w = 0 and after each step.
@@ -144,7 +141,6 @@ pub(crate) fn recover<S: HostSensing<Source = Infallible>>(
     Ok(done)
 }
 
-/// A line through the logarithms of losses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Line {
     /// Decades that the loss falls at each step.
