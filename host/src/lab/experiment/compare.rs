@@ -30,7 +30,6 @@ struct Match {
 }
 
 impl Match {
-    /// Whether each planted weight was found and no other.
     const fn one_to_one(&self) -> bool {
         self.neurons_found == self.neurons && self.extra == 0
     }

@@ -95,7 +95,6 @@ pub(crate) struct Record {
     pub(crate) commit: Option<String>,
 }
 
-/// A text of several lines in one.
 pub(super) fn one_line(text: &str) -> String {
     text.lines().map(str::trim).collect::<Vec<_>>().join("; ")
 }

@@ -94,7 +94,6 @@ impl ValueFormatter<f64> for Axis {
     }
 }
 
-/// Least and greatest of the finite values.
 fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let ranges = values.filter(|v| v.is_finite()).map(|v| (v, v));
     ranges.reduce(|range, v| (range.0.min(v.0), range.1.max(v.1)))

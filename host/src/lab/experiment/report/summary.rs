@@ -92,7 +92,6 @@ fn value(view: &View, solved: &Solved, quantity: Quantity) -> Option<f64> {
     }
 }
 
-/// A page of the summary tables alone.
 pub(super) fn markdown(experiments: &[Experiment]) -> String {
     let mut text = String::new();
     for experiment in experiments {

@@ -90,7 +90,6 @@ pub(super) struct Stats {
 }
 
 impl View {
-    /// The settings of a training in words.
     pub(super) fn settings(&self) -> String {
         let part = &self.part;
         let batch = |rows: usize| match rows {
@@ -232,7 +231,6 @@ impl Stats {
     }
 }
 
-/// A number with so many digits behind the point.
 pub(super) fn number(value: f64, digits: usize) -> String {
     format!("{value:.digits$}")
 }

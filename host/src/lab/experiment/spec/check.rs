@@ -43,7 +43,6 @@ impl Method {
     }
 }
 
-/// A number, where it is not within a range.
 fn outside(value: usize, range: RangeInclusive<usize>) -> Option<usize> {
     (!range.contains(&value)).then_some(value)
 }
@@ -81,7 +80,6 @@ impl Part {
         wrong.map_or(Ok(()), |got| Err(self.out_of_bounds(key, expected, got)))
     }
 
-    /// Refuses a number that is not within a range.
     fn refuse_beyond(&self, key: &str, value: usize, range: RangeInclusive<usize>) -> Result<()> {
         let expected = format!("{} to {}", range.start(), range.end());
         self.refuse(key, &expected, outside(value, range))
