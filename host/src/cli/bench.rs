@@ -5,7 +5,7 @@ use clap::Args;
 use super::common::Common;
 use super::parse;
 use crate::Result;
-use crate::lab::bench::{self, BenchOptions};
+use crate::lab::bench;
 
 /// Measure the fast operator against the reference and against plain matrix products, in one run.
 #[derive(Debug, Args)]
@@ -25,9 +25,7 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn run(&self, common: &Common) -> Result<()> {
-        let options =
-            BenchOptions { samples: self.samples, rounds: self.rounds, seed: common.seed };
-        let report = bench::run(&options)?;
+        let report = bench::run(self.samples, self.rounds, common.seed)?;
         common.result(&report, || report.to_string())
     }
 }

@@ -269,7 +269,7 @@ fn relu(z: f64, sign: f64) -> f64 {
 }
 
 /// n×d standard normal samples.
-fn samples(dims: &Dims, seed: u64) -> Result<Matrix> {
+pub(crate) fn samples(dims: &Dims, seed: u64) -> Result<Matrix> {
     dims.check()?;
     let rows = NormalRows::new(seed, dims.samples, dims.inputs);
     let mut values = Vec::with_capacity(dims.samples * dims.inputs + spare::<f32>());

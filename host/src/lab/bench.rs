@@ -8,6 +8,7 @@ use crate::base::error::{Error, Result};
 use crate::base::room_for;
 use crate::data::{Values, planted};
 use crate::operator::{Blocked, Layout};
+use crate::train::dense::product::{Mat, product as matrix_product};
 use crate::train::{check_dims, pool};
 use serde::Serialize;
 use std::fmt;
@@ -20,15 +21,6 @@ use tamis::network::weights::Weights;
 use tamis::operator::gated::Gated;
 use tamis::operator::sensing::Sensing;
 
-/// What to measure.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct BenchOptions {
-    pub(crate) samples: usize,
-    /// Rounds, of which the fastest counts.
-    pub(crate) rounds: usize,
-    pub(crate) seed: u64,
-}
-
 #[derive(Debug, Serialize)]
 pub(crate) struct BenchReport {
     /// Hardware threads.
@@ -36,8 +28,7 @@ pub(crate) struct BenchReport {
     shapes: Vec<ShapeReport>,
 }
 
-/// Figures of one problem size; rates are of one thread, and every ratio is above 1 where the first
-/// is faster.
+/// Figures of one problem size; rates are of one thread, ratios above 1 where the first is faster.
 #[derive(Debug, Serialize)]
 struct ShapeReport {
     samples: usize,
@@ -53,23 +44,20 @@ struct ShapeReport {
     two_threads_over_one: Option<f64>,
     /// Gradient of the core's reference operator over the blocked one's, in seconds.
     blocked_over_reference: f64,
-    /// Rate of the restricted product `A_S^T A_S p`, in billions of multiply-adds on the support a
-    /// second.
+    /// Rate of `A_S^T A_S p`, in billions of multiply-adds on the support a second.
     normal_gmacs: f64,
-    /// Forty restricted products in a row over the same with the support's Gram matrix, in seconds;
-    /// null where the matrix would take more than a few megabytes.
+    /// [`PRODUCTS`] of these over the same with a Gram matrix, where that is a few megabytes.
     products_over_gram: Option<f64>,
-    /// Outputs and gates of a network of which one neuron has changed: all computed anew over those
-    /// that reuse the activations held, in seconds.
+    /// Outputs and gates after a change of one neuron: anew, over those that reuse activations.
     anew_over_kept: f64,
 }
 
 /// Products in a row, as conjugate gradients need them on inputs that have a mean.
 const PRODUCTS: usize = 40;
 
-/// Measures every shape.
-pub(crate) fn run(options: &BenchOptions) -> Result<BenchReport> {
-    if options.rounds == 0 {
+/// Measures every shape on so many rows; of all rounds the fastest counts.
+pub(crate) fn run(samples: usize, rounds: usize, seed: u64) -> Result<BenchReport> {
+    if rounds == 0 {
         return Err(Error::new("there is nothing to measure")
             .expected("--rounds 1 or more")
             .got(0)
@@ -78,20 +66,20 @@ pub(crate) fn run(options: &BenchOptions) -> Result<BenchReport> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut shapes = Vec::new();
     for (hidden, nnz) in [(10, 50), (100, 500)] {
-        shapes.push(shape(Dims::new(options.samples, 100, hidden, nnz), threads, options)?);
+        shapes.push(shape(Dims::new(samples, 100, hidden, nnz), threads, rounds, seed)?);
     }
     Ok(BenchReport { threads, shapes })
 }
 
-fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeReport> {
+fn shape(dims: Dims, threads: usize, rounds: usize, seed: u64) -> Result<ShapeReport> {
     check_dims(&dims)?;
     let Dims { samples: n, inputs: d, hidden: m, nnz: s, .. } = dims;
     // The rows four times, and a column for every neuron.
     let bytes = (n as u64).saturating_mul(4 * (4 * d + m) as u64);
     room_for("the data of the benchmark", bytes, "choose smaller --samples")?;
-    let problem = planted::network(dims, Signs::Positive, options.seed)?;
+    let problem = planted::network(dims, Signs::Positive, seed)?;
     let w = problem.weights()?;
-    let gates = Gates::of(w, Signs::Positive, Default::default(), options.seed, 1);
+    let gates = Gates::of(w, Signs::Positive, Default::default(), seed, 1);
     let labels = &problem.labels;
     let Values::F32(rows) = problem.data.values.clone() else {
         return Err(Error::new("planted data are not floats"));
@@ -108,7 +96,7 @@ fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeRepo
         round += 1;
         changed[0] += 1e-3;
         let w = Weights::new(d, m, w.index(), &changed)?;
-        let gates = Gates::of(w, Signs::Positive, Default::default(), options.seed, round);
+        let gates = Gates::of(w, Signs::Positive, Default::default(), seed, round);
         timed(|| {
             blocked.forward(gates, w, &mut outputs)?;
             blocked.hold(gates, w.index()).map(|_| ())
@@ -126,9 +114,10 @@ fn shape(dims: Dims, threads: usize, options: &BenchOptions) -> Result<ShapeRepo
     let (one, two) = (pool(1)?, pool(2)?);
     // Seconds of the fastest round.
     let mut fastest = [f64::INFINITY; 8];
-    for _ in 0..options.rounds {
+    for _ in 0..rounds {
         let gemm = timed(|| {
-            whole_product(&rows, &right, &mut product, n, d, columns);
+            let (rows, right) = (Mat::new(&rows, n, d), Mat::new(&right, n, columns));
+            matrix_product(&mut product, false, 1.0, 1.0, right.t(), rows);
             Ok(())
         })?;
         let mut gradient = || timed(|| blocked.gradient(gates, labels, 0..m, &mut panel));
@@ -196,44 +185,6 @@ impl fmt::Display for BenchReport {
     }
 }
 
-/// `product = rows^T right` in one call of the `gemm` crate on one thread: the rate that the
-/// gradient is held to.
-fn whole_product(
-    rows: &[f32],
-    right: &[f32],
-    product: &mut [f32],
-    n: usize,
-    d: usize,
-    columns: usize,
-) {
-    assert!(rows.len() == n * d && right.len() == n * columns && product.len() == d * columns);
-    // SAFETY: the three slices have exactly the lengths that the sizes and strides reach (asserted
-    // above).
-    unsafe {
-        gemm::gemm(
-            d,
-            columns,
-            n,
-            product.as_mut_ptr(),
-            d as isize,
-            1,
-            false,
-            rows.as_ptr(),
-            d as isize,
-            1,
-            right.as_ptr(),
-            1,
-            columns as isize,
-            0.0,
-            1.0,
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        );
-    }
-}
-
 fn timed(work: impl FnOnce() -> tamis::Result<()>) -> tamis::Result<f64> {
     let start = Instant::now();
     work()?;
@@ -246,8 +197,7 @@ mod tests {
 
     #[test]
     fn every_figure_is_a_positive_number() {
-        let options = BenchOptions { samples: 2000, rounds: 1, seed: 0 };
-        let report = run(&options).unwrap();
+        let report = run(2000, 1, 0).unwrap();
         for shape in report.shapes {
             let figures = [
                 shape.gemm_gflops,

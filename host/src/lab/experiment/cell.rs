@@ -10,8 +10,7 @@ use crate::{Error, Result};
 pub struct Cell {
     pub(crate) part: String,
     pub(crate) method: Method,
-    /// Neurons of a hidden layer; 0 for a constant predictor of labels that are the same in all
-    /// cells.
+    /// Neurons of a hidden layer; 0 for a constant predictor of fixed labels.
     pub(crate) m: usize,
     /// Nonzero weights; 0 as for `m`, and where nothing depends on them.
     pub(crate) s: usize,
@@ -28,8 +27,8 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Its name among the cells of the spec, and that of its file: `planted-paper-m10-s50-seed0`,
-    /// with all axes `inputs-assumption-m180-s0-n1000-d10-seed0`.
+    /// Its name, and that of its file, such as `planted-paper-m10-s50-seed0`.
+    #[must_use]
     pub fn id(&self) -> String {
         let Self { part, method, m, s, n, d, variant, seed } = self;
         let axis = |name: &str, value: &Option<usize>| {
@@ -54,13 +53,12 @@ impl Cell {
 }
 
 impl Spec {
-    /// All cells, in an order that depends on the spec alone. Constant predictors of labels that no
-    /// cell changes have one cell.
+    /// All cells, in order; constant predictors of labels that no cell changes have one.
+    #[must_use]
     pub fn cells(&self) -> Vec<Cell> {
         self.part.iter().flat_map(cells).collect()
     }
 
-    /// The part of a cell.
     pub(crate) fn part_of(&self, cell: &Cell) -> Result<&Part> {
         self.part.iter().find(|part| part.name == cell.part).ok_or_else(|| {
             Error::new("the cell is of no part of the spec")
@@ -70,6 +68,9 @@ impl Spec {
     }
 
     /// The cell of a name.
+    ///
+    /// # Errors
+    /// There is none.
     pub fn cell(&self, id: &str) -> Result<Cell> {
         let all = self.cells();
         let example = all.first().map_or_else(String::new, Cell::id);
@@ -108,12 +109,10 @@ fn cells(part: &Part) -> Vec<Cell> {
     cells
 }
 
-/// Every N-th cell: what one of N machines runs.
+/// The cells of machine `index`, from 1, of so many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shard {
-    /// Which one, from 1.
     pub(crate) index: usize,
-    /// Of how many.
     pub(crate) of: usize,
 }
 
@@ -130,8 +129,7 @@ impl Shard {
         }
     }
 
-    /// Whether cell number `at`, from 0, is one of its cells. Neighbours go to different shards,
-    /// each time from the next one on, so that every shard has cells of every size and method.
+    /// Whether cell `at`, from 0, is one of its cells; every shard has all sizes and methods.
     pub(crate) const fn has(&self, at: usize) -> bool {
         (at % self.of + at / self.of) % self.of == self.index - 1
     }

@@ -14,28 +14,23 @@ use crate::base::file::Aligned;
 
 /// Neurons whose cosine is above this share their direction: no data tell them from one neuron.
 const SAME: f64 = 0.999_999;
-/// Weights below this fraction of the largest of their network count as none: single precision
-/// cannot tell them from 0.
+/// Weights below this fraction of the largest count as none: single precision cannot tell.
 const NOTHING: f64 = 1e-6;
 
-/// How much of a planted network was found.
+/// How much of a planted network was found; neurons that share a direction count as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Match {
-    /// Planted neurons with weights, those that share a direction counted as one.
+struct Match {
     neurons: usize,
-    /// Those found with all of their inputs and no other.
+    /// With all of their inputs and no other.
     neurons_found: usize,
-    /// Weights of the planted neurons.
     weights: usize,
-    /// Those found, each planted neuron matched with at most one that was found.
     weights_found: usize,
     /// Weights of the network found that stand for no planted one.
-    pub(super) extra: usize,
+    extra: usize,
 }
 
 impl Match {
-    /// Whether each planted weight was found and no other.
-    pub(super) const fn one_to_one(&self) -> bool {
+    const fn one_to_one(&self) -> bool {
         self.neurons_found == self.neurons && self.extra == 0
     }
 }
@@ -52,8 +47,7 @@ impl Neuron {
         self.entries.iter().map(|(_, w)| w * w).sum::<f64>().sqrt()
     }
 
-    /// The cosine, and the inputs that both read. Neurons of different signs have nothing in
-    /// common.
+    /// The cosine, and the number of inputs that both read; 0 for different signs.
     fn against(&self, other: &Self) -> (f64, usize) {
         if self.sign != other.sign {
             return (0.0, 0);
@@ -81,7 +75,7 @@ pub(super) fn planted(weights: Weights<'_>, signs: Signs) -> Vec<Neuron> {
 }
 
 /// The neurons of a model; none where it is of another shape.
-pub(super) fn of_model(model: &Model<'_>) -> Option<Vec<Neuron>> {
+fn of_model(model: &Model<'_>) -> Option<Vec<Neuron>> {
     let [Layer::Csr(hidden), Layer::Sum(sum)] = model.layers() else { return None };
     let mut weights = hidden.columns().iter().zip(hidden.values());
     let neuron = |(i, &count): (usize, &u16)| {
@@ -93,7 +87,7 @@ pub(super) fn of_model(model: &Model<'_>) -> Option<Vec<Neuron>> {
     hidden.counts().iter().enumerate().map(neuron).collect()
 }
 
-/// What a model has of a planted network.
+/// What a model, if the bytes are one, has of a planted network.
 pub(super) fn measure(
     model: &[u8],
     planted: Option<&[Neuron]>,
@@ -113,7 +107,7 @@ pub(super) fn measure(
 }
 
 /// Matches the neurons of `found` with the planted ones, the most similar first, each at most once.
-pub(super) fn compare(planted: &[Neuron], found: &[Neuron]) -> Match {
+fn compare(planted: &[Neuron], found: &[Neuron]) -> Match {
     let (planted, found) = (joined(planted), joined(found));
     let mut pairs = Vec::new();
     for (i, a) in planted.iter().enumerate() {

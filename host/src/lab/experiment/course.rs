@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::record::Solved;
-use crate::base::HeapPeak;
+use crate::base::{self, HeapPeak};
 
 /// Most points of a curve.
 const POINTS: usize = 64;
@@ -42,10 +42,16 @@ impl Course {
         self.steps += 1;
     }
 
+    /// The losses of steps, after they were done.
+    pub(super) fn see_all(&mut self, losses: &[f64]) {
+        (0..).zip(losses).for_each(|(step, loss)| self.see(f64::from(step), *loss));
+    }
+
     /// What was noted, and nothing else yet.
     pub(super) fn ended(self, model: Option<Vec<u8>>) -> Solved {
         let (seconds, heap_peak_bytes) = (self.start.elapsed().as_secs_f64(), self.peak);
-        Solved { seconds, heap_peak_bytes, curve: self.curve, model, ..Solved::default() }
+        let (curve, rss_peak_bytes) = (self.curve, base::peak_rss_bytes());
+        Solved { seconds, heap_peak_bytes, rss_peak_bytes, curve, model, ..Solved::default() }
     }
 }
 

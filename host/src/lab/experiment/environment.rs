@@ -4,26 +4,18 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// Toolchain and machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Environment {
-    /// The compiler.
     pub(crate) toolchain: String,
-    /// The commit of the sources that the program lies in, with `-dirty` where they were changed;
-    /// none where there is no git.
+    /// The commit of the sources that the program lies in, `-dirty` where they were changed.
     pub(crate) commit: Option<String>,
-    /// The processor, as the system calls it.
     pub(crate) cpu: Option<String>,
-    /// Threads that the machine runs at once.
     pub(crate) cores: usize,
-    /// Memory of the machine.
     pub(crate) memory_bytes: Option<u64>,
-    /// Operating system and architecture.
     pub(crate) system: String,
 }
 
 impl Environment {
-    /// This one.
     pub(crate) fn here() -> Self {
         let line = |file: &str, name: &str| {
             let text = std::fs::read_to_string(file).ok()?;

@@ -6,7 +6,6 @@ use std::path::Path;
 use super::spec::Spec;
 use crate::{Error, Result};
 
-/// Names and texts.
 const FIGURES: [(&str, &str); 23] = [
     ("figure-1-left", include_str!("../../../specs/figure-1-left.toml")),
     ("figure-1-right", include_str!("../../../specs/figure-1-right.toml")),
@@ -39,13 +38,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The experiment of a name, or in a file whose name ends in `.toml`, with a profile applied.
-///
-/// ```
-/// let spec = tamis_host::lab::experiment::figures::load("figure-3-right", Some("smoke"))?;
-/// assert_eq!(spec.name, "figure-3-right");
-/// # Ok::<(), tamis_host::Error>(())
-/// ```
-pub fn load(name: &str, profile: Option<&str>) -> Result<Spec> {
+pub(crate) fn load(name: &str, profile: Option<&str>) -> Result<Spec> {
     if let Some((_, text)) = FIGURES.iter().find(|(own, _)| *own == name) {
         return Spec::parse(text, profile);
     }

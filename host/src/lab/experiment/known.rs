@@ -1,13 +1,14 @@
 //! Figures to compare with: what the paper prints, and what was measured of its authors' code. They
 //! stand in `host/specs/known.toml`, each list with its source.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::median::median;
 use super::spec::Method;
 use crate::{Error, Result};
 
-/// One figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Value {
@@ -31,14 +32,12 @@ impl Value {
         std::iter::once(self.value).chain(self.more.iter().copied())
     }
 
-    /// The median of these; a run that diverged is below all others. Not a number where that is the
-    /// median.
+    /// The median of these, a run that diverged below all others; NaN where that is the median.
     pub(crate) fn median(&self) -> f64 {
         let all = self.all().map(|v| if v.is_nan() { f64::NEG_INFINITY } else { v });
         median(all.collect()).filter(|middle| middle.is_finite()).unwrap_or(f64::NAN)
     }
 
-    /// The median in words.
     pub(crate) fn text(&self, digits: usize) -> String {
         let median = self.median();
         if median.is_nan() { "diverged".to_owned() } else { format!("{median:.digits$}") }
@@ -54,7 +53,6 @@ impl Value {
     }
 }
 
-/// The figures of some parts.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Known {
@@ -62,13 +60,7 @@ pub(crate) struct Known {
     parts: Vec<String>,
     /// Printed in the paper.
     pub(crate) published: Vec<Value>,
-    /// Measured of the authors' code.
     pub(crate) reference: Vec<Value>,
-}
-
-#[derive(Deserialize)]
-struct File {
-    value: Vec<Known>,
 }
 
 impl Known {
@@ -78,9 +70,10 @@ impl Known {
     }
 
     fn read() -> Result<Vec<Self>> {
-        let file: File = toml::from_str(include_str!("../../../specs/known.toml"))
-            .map_err(|error| Error::new("the known figures cannot be read").source(error))?;
-        Ok(file.value)
+        let file: BTreeMap<String, Vec<Self>> =
+            toml::from_str(include_str!("../../../specs/known.toml"))
+                .map_err(|error| Error::new("the known figures cannot be read").source(error))?;
+        Ok(file.into_values().flatten().collect())
     }
 
     /// The figures of a part of an experiment; none where nothing is known.
@@ -94,7 +87,6 @@ impl Known {
         Ok(known)
     }
 
-    /// The figure of a cell.
     pub(crate) fn find(values: &[Value], method: Method, m: usize, s: usize) -> Option<&Value> {
         values.iter().find(|value| (value.method, value.m, value.s) == (method, m, s))
     }

@@ -11,11 +11,8 @@ use crate::data::{self, Matrix, Values};
 
 /// Streams of the rows, away from those of the weights.
 const ROWS: u64 = stream::USER + (1 << 32);
-/// Stream of the noise.
 const NOISE: u64 = stream::USER + (2 << 32);
-/// Correlation of neighbouring inputs.
 const NEIGHBOURS: f32 = 0.7;
-/// Degrees of freedom of Student's distribution.
 const FREEDOM: usize = 5;
 
 /// n×d rows of a distribution; pixels are those of the images in a file.
@@ -52,8 +49,7 @@ fn student(rng: &mut Rng) -> f32 {
     normal / (chi / FREEDOM as f32).sqrt()
 }
 
-/// Adds normal noise of `sigma` times the labels' root mean square to all labels; returns the
-/// noise.
+/// Adds normal noise of `sigma` times the labels' root mean square, and returns it.
 pub(super) fn add_noise(labels: &mut [f32], sigma: f64, seed: u64) -> Vec<f32> {
     let scale = sigma * mean_square(labels).sqrt();
     let mut noise = vec![0.0; labels.len()];
@@ -63,7 +59,6 @@ pub(super) fn add_noise(labels: &mut [f32], sigma: f64, seed: u64) -> Vec<f32> {
     noise
 }
 
-/// The mean of the squares.
 pub(super) fn mean_square(values: &[f32]) -> f64 {
     values.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>() / values.len().max(1) as f64
 }

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use tamis::base::dims::Dims;
+use tamis::network::gates::Signs;
+
 use super::cell::Cell;
 use super::compare::{self, Neuron};
 use super::planted::{self as rows, mean_square};
 use super::spec::{Data, Distribution, Part, Pictures};
-use crate::base::file;
-use crate::base::room_for;
+use crate::base::{file, room_for};
 use crate::data::image::{Fourier, Picture};
 use crate::data::{self, Matrix, Values, digits, planted, select, shrink};
 use crate::data::{DataFiles, Labels, Problem, Task};
@@ -24,7 +26,6 @@ const MNIST_TRAIN: usize = 5000;
 /// Images of each digit in the test part of MNIST, at most.
 const MNIST_TEST: usize = 1000;
 
-/// The data set of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Set {
     pub(crate) train: Problem,
@@ -70,18 +71,13 @@ pub(crate) fn files_of(part: &Part) -> Vec<String> {
     files
 }
 
-/// A file under the folder of the data: of a gzip file that there is not, what it is the gzip file
-/// of, if there is that.
+/// A file under the folder of the data, without its ending `.gz` where only that is there.
 fn found(folder: &Path, name: &str) -> PathBuf {
     let path = folder.join(name);
     let plain = name.strip_suffix(".gz").map(|name| folder.join(name));
-    match plain {
-        Some(plain) if !path.exists() && plain.exists() => plain,
-        _ => path,
-    }
+    plain.filter(|plain| !path.exists() && plain.exists()).unwrap_or(path)
 }
 
-/// Checks that the files of a part are there.
 pub(crate) fn check_files(part: &Part, folder: Option<&Path>) -> Result<()> {
     for name in files_of(part) {
         let path = folder.map(|folder| found(folder, &name));
@@ -90,16 +86,14 @@ pub(crate) fn check_files(part: &Part, folder: Option<&Path>) -> Result<()> {
         }
         let help = if name.starts_with("mnist") {
             "get the four files of the MNIST database of handwritten digits (LeCun, Cortes and \
-                Burges) and keep them, as \
-             gzip or not, in DIR/mnist; or pass --digits to take drawn digits instead"
+             Burges) and keep them, as gzip or not, in DIR/mnist"
         } else {
             "save 32×32 pictures of the CIFAR-10 data set (Krizhevsky, 2009) as PNG files \
-                image0.png, image1.png, … in \
-             DIR/cifar; or pass --digits to take drawn digits instead"
+             image0.png, image1.png, … in DIR/cifar"
         };
         let error = Error::new("a data set is missing")
             .expected(format_args!("--data-dir DIR with {name} in DIR"))
-            .help(help);
+            .help(format!("{help}; or pass --digits to take drawn digits instead"));
         return Err(match path {
             Some(path) => error.at(path).got("no such file"),
             None => error.got(format_args!("no folder of data, and no {FOLDER_VARIABLE}")),
@@ -108,13 +102,14 @@ pub(crate) fn check_files(part: &Part, folder: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// Makes or reads the data of a cell.
 pub(crate) fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Set> {
     check_files(part, folder)?;
     let folder = folder.unwrap_or(Path::new("."));
     let task = part.data.task();
     match &part.data {
-        Data::Planted { .. } => plant(part, cell, folder),
+        &Data::Planted { inputs, outputs, test, .. } => {
+            plant(part, cell, folder, [inputs, outputs, test])
+        }
         Data::Mnist { classes, train, test, official } => {
             let images = |files, rows| mnist(folder, files, classes, rows).load_to_learn(task);
             let (own, other, tested): (&[usize], &[usize], _) = match official {
@@ -145,12 +140,12 @@ pub(crate) fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Se
 }
 
 /// Rows of a planted network, the first ones to train on.
-fn plant(part: &Part, cell: &Cell, folder: &Path) -> Result<Set> {
-    use tamis::base::dims::Dims;
-    use tamis::network::gates::Signs;
-    let Data::Planted { inputs, outputs, test, .. } = part.data else {
-        return Err(Error::new("the data are not planted").got(cell.id()));
-    };
+fn plant(
+    part: &Part,
+    cell: &Cell,
+    folder: &Path,
+    [inputs, outputs, test]: [usize; 3],
+) -> Result<Set> {
     let (at, seed) = (cell.point(part), cell.seed);
     let (train, variant) = (at.n, part.variant(at));
     let n = train + test;
@@ -159,7 +154,7 @@ fn plant(part: &Part, cell: &Cell, folder: &Path) -> Result<Set> {
     let help = "choose fewer data.samples in the spec";
     room_for("the planted data", numbers.saturating_mul(4), help)?;
     let mut planted = None;
-    let (mut data, mut labels) = if (part.hidden, outputs) == (1, 1) {
+    let (data, mut labels) = if (part.hidden, outputs) == (1, 1) {
         let signs = if variant.negative == Some(true) { Signs::Balanced } else { Signs::Positive };
         let made = match variant.rows {
             None => planted::network(dims, signs, seed)?,
@@ -180,28 +175,17 @@ fn plant(part: &Part, cell: &Cell, folder: &Path) -> Result<Set> {
     let noise = variant.noise.map(|sigma| rows::add_noise(&mut labels, sigma, seed));
     let noise = noise.map(|noise| mean_square(&noise[train * outputs..]));
     let test_labels = labels.split_off(train * outputs);
-    let test_data = split(&mut data, train);
+    let mut values = data.values.into_f32();
+    let test_values = values.split_off(train * inputs);
     // A cell trains without the memory that the rows to test on had.
     labels.shrink_to_fit();
-    let problem = |data, labels| Problem { data, labels, task: Task::Regression };
-    let test = (test > 0).then(|| problem(test_data, test_labels));
-    Ok(Set { planted, noise, ..Set::new(problem(data, labels), test) })
-}
-
-/// Takes the rows from `at` on out of a matrix.
-fn split(data: &mut Matrix, at: usize) -> Matrix {
-    fn take<T>(values: &mut Vec<T>, at: usize) -> Vec<T> {
-        let taken = values.split_off(at);
-        shrink(values);
-        taken
-    }
-    let (rows, cols) = (data.rows - at, data.cols);
-    data.rows = at;
-    let values = match &mut data.values {
-        Values::F32(values) => Values::F32(take(values, at * cols)),
-        Values::U8(values) => Values::U8(take(values, at * cols)),
+    shrink(&mut values);
+    let problem = |rows, values, labels| {
+        let data = Matrix { rows, cols: inputs, values: Values::F32(values) };
+        Problem { data, labels, task: Task::Regression }
     };
-    Matrix { rows, cols, values }
+    let test = (test > 0).then(|| problem(test, test_values, test_labels));
+    Ok(Set { planted, noise, ..Set::new(problem(train, values, labels), test) })
 }
 
 /// Rows of MNIST, counted in its training files (0), its test files (1) or both.

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::cell::Cell;
 use super::spec::Metric;
 
-/// How good a network is on some rows.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Quality {
@@ -38,13 +37,11 @@ pub(crate) struct Solved {
     pub(crate) seconds: f64,
     /// Passes over all rows, forwards or back.
     pub(crate) passes: f64,
-    /// Which limit of the part ended it.
     pub(crate) limit: Option<String>,
     /// The peak of the heap above what was there with the data loaded; measured.
     pub(crate) heap_peak_bytes: Option<u64>,
     /// The peak of the process, loading included; measured.
     pub(crate) rss_peak_bytes: Option<u64>,
-    /// Samples and labels trained on.
     pub(crate) data_bytes: u64,
     /// What lives from step to step; by formula.
     pub(crate) state_bytes: Option<u64>,
@@ -52,7 +49,6 @@ pub(crate) struct Solved {
     pub(crate) workspace_bytes: Option<u64>,
     /// What a typical dense implementation takes; by formula, for IMP.
     pub(crate) dense_bytes: Option<u64>,
-    /// The `.tamis` file.
     pub(crate) model_bytes: Option<u64>,
     /// Passes and the loss of a step, thinned.
     pub(crate) curve: Vec<(f64, f64)>,
@@ -64,11 +60,9 @@ pub(crate) struct Solved {
     pub(crate) model: Option<Vec<u8>>,
 }
 
-/// How a cell ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Status {
-    /// There is a result.
     Done,
     /// There can be none: there is nothing to learn.
     Skipped,
@@ -81,13 +75,11 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    /// As the results call it.
     pub(crate) const fn name(self) -> &'static str {
         ["done", "skipped", "failed", "timeout", "crashed"][self as usize]
     }
 }
 
-/// The record of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) id: String,
@@ -103,7 +95,6 @@ pub(crate) struct Record {
     pub(crate) commit: Option<String>,
 }
 
-/// A text of several lines in one.
 pub(super) fn one_line(text: &str) -> String {
     text.lines().map(str::trim).collect::<Vec<_>>().join("; ")
 }

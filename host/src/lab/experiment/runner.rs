@@ -1,8 +1,7 @@
 //! Runs the cells that are missing, each in a process of its own.
 //!
-//! A process of its own bounds what can go wrong: a crash, want of memory or the time limit costs
-//! one cell and is recorded as such. It also makes the measured memory that of the cell. The
-//! process of a cell ends when its parent has ended, however that came: it reads its standard
+//! So a crash, want of memory or the time limit costs one cell, and the measured memory is that of
+//! the cell. Its process ends when its parent has ended, however that came: it reads its standard
 //! input, which nobody writes to, and exits where that ends.
 
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -15,9 +14,10 @@ use super::cell::{Cell, Shard};
 use super::environment;
 use super::problem;
 use super::record::{Record, Status, one_line};
-use super::solve::{self, Ending};
-use super::spec::Spec;
+use super::solve;
+use super::spec::{Part, Spec};
 use super::store::Store;
+use super::theory;
 use crate::operator::Stop;
 use crate::{Error, Result};
 
@@ -31,38 +31,29 @@ const ERROR_BYTES: u64 = 4000;
 /// Which cells to run, and how.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RunOptions {
-    /// Processes at once; 0 is one.
+    /// Processes at once.
     pub(crate) jobs: usize,
-    /// Threads of each cell.
     pub(crate) threads: usize,
-    /// The longest that a cell may take.
     pub(crate) time_limit: Option<Duration>,
-    /// The cells of one of several machines.
     pub(crate) shard: Option<Shard>,
     /// Whether cells that failed, crashed or took too long are run again.
     pub(crate) retry: bool,
 }
 
-/// Counts of cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub(crate) struct Summary {
     /// Of the spec, or of the shard.
     pub(crate) cells: usize,
     /// That were done before.
     pub(crate) before: usize,
-    /// That this run has added, in whatever state.
+    /// That this run has added.
     pub(crate) ran: usize,
-    /// With a result, those before included; and so on.
+    /// With a result, those before included; and so on by status.
     pub(crate) done: usize,
-    /// That cannot be.
     pub(crate) skipped: usize,
-    /// That ended with an error.
     pub(crate) failed: usize,
-    /// That took too long.
     pub(crate) timeout: usize,
-    /// Whose process died.
     pub(crate) crashed: usize,
-    /// Whether the run was interrupted.
     pub(crate) stopped: bool,
 }
 
@@ -99,12 +90,8 @@ pub(crate) fn missing(store: &Store, options: &RunOptions) -> Result<(Vec<Cell>,
 
 /// Checks that the files of all these cells are there.
 pub(crate) fn check_files(spec: &Spec, cells: &[Cell], folder: Option<&Path>) -> Result<()> {
-    for part in &spec.part {
-        if cells.iter().any(|cell| cell.part == part.name) {
-            problem::check_files(part, folder)?;
-        }
-    }
-    Ok(())
+    let has_cells = |part: &&Part| cells.iter().any(|cell| cell.part == part.name);
+    spec.part.iter().filter(has_cells).try_for_each(|part| problem::check_files(part, folder))
 }
 
 /// Runs cells in processes that `command` makes, and merges the results. `observe` is told of every
@@ -152,13 +139,6 @@ pub(crate) fn run(
     Ok(summary)
 }
 
-/// How a process ended.
-enum Exit {
-    Done(ExitStatus),
-    Timeout,
-    Stopped,
-}
-
 /// Runs one cell in a process; its record, or nothing where it was given up.
 fn run_cell(
     store: &Store,
@@ -172,20 +152,19 @@ fn run_cell(
             .source(error)
             .help("check that the program is still there")
     };
-    // A file and not a pipe, which would be full at some time.
+    // A pipe would be full at some time.
     let mut said = tempfile::tempfile().map_err(failed)?;
     command.env(WATCH_VARIABLE, "1").stdin(Stdio::piped()).stdout(Stdio::null());
     command.stderr(said.try_clone().map_err(failed)?);
     let retried = store.cell(cell)?;
     let mut child = command.spawn().map_err(failed)?;
-    let exit = attend(&mut child, options.time_limit, give_up).map_err(failed)?;
-    let (status, reason) = match exit {
-        Exit::Stopped => return Ok(None),
-        Exit::Timeout => {
+    let (status, reason) = match attend(&mut child, options.time_limit, &give_up).map_err(failed)? {
+        None if give_up() => return Ok(None),
+        None => {
             let seconds = options.time_limit.unwrap_or_default().as_secs_f64();
             (Status::Timeout, format!("longer than {seconds} s"))
         }
-        Exit::Done(exit) => {
+        Some(exit) => {
             let record = store.cell(cell)?;
             if record.is_some() && (exit.success() || retried != record) {
                 return Ok(record);
@@ -210,41 +189,35 @@ fn run_cell(
     Ok(Some(record))
 }
 
-/// A cell whose process cannot do its work: the data are damaged, or the record cannot be written.
+/// The data are damaged, or the record cannot be written.
 fn cannot_run(cell: &Cell, text: &str) -> Error {
-    let text = text.strip_prefix("error: ").unwrap_or(text);
-    let said = one_line(text);
+    let said = one_line(text.strip_prefix("error: ").unwrap_or(text));
     Error::new(format!("cell {} cannot be run", cell.id()))
         .got(if said.is_empty() { "no reason: perhaps the disk is full" } else { &said })
         .help("mend the cause and run the same command again: it resumes with what is missing")
 }
 
-/// Waits for a process; ends it after the limit, or when it is to be given up.
+/// Waits for a process; ends it after the limit, or when it is to be given up, and returns none.
 fn attend(
     child: &mut Child,
     limit: Option<Duration>,
     give_up: impl Fn() -> bool,
-) -> std::io::Result<Exit> {
+) -> std::io::Result<Option<ExitStatus>> {
     let start = Instant::now();
     let mut pause = Duration::from_millis(1);
-    loop {
+    while !give_up() && limit.is_none_or(|limit| start.elapsed() < limit) {
         if let Some(status) = child.try_wait()? {
-            return Ok(Exit::Done(status));
+            return Ok(Some(status));
         }
-        let exit = if give_up() {
-            Exit::Stopped
-        } else if limit.is_some_and(|limit| start.elapsed() >= limit) {
-            Exit::Timeout
-        } else {
-            std::thread::sleep(pause);
-            pause = (2 * pause).min(LOOK);
-            continue;
-        };
-        // It may just have ended.
-        let _ = child.kill();
-        child.wait()?;
-        return Ok(exit);
+        std::thread::sleep(pause);
+        pause = (2 * pause).min(LOOK);
     }
+    if let Some(status) = child.try_wait()? {
+        return Ok(Some(status));
+    }
+    // It may just have ended.
+    let _ = child.kill();
+    child.wait().map(|_| None)
 }
 
 /// The end of what a process has said.
@@ -257,8 +230,7 @@ fn last_words(said: &mut std::fs::File) -> String {
     String::from_utf8_lossy(&text).trim().to_owned()
 }
 
-/// Runs one cell in this process and writes its record, also of what goes wrong in training. An
-/// interrupted cell leaves nothing.
+/// Runs one cell here and writes its record, also of a failure; nothing if interrupted.
 pub(crate) fn run_here(
     store: &Store,
     cell: &Cell,
@@ -268,7 +240,7 @@ pub(crate) fn run_here(
 ) -> Result<Record> {
     let part = store.spec.part_of(cell)?;
     let ending = if part.data.is_check() {
-        solve::check(part, cell, threads, stop)
+        theory::measure(part, cell, threads, stop).map(Ok)
     } else {
         solve::solve(part, cell, problem::load(part, cell, folder)?, threads, stop)
     };
@@ -277,10 +249,8 @@ pub(crate) fn run_here(
     }
     let mut record = Record::new(cell, Status::Done, threads, environment::commit());
     match ending {
-        Ok(Ending::Solved(solved)) => record.solved = Some(*solved),
-        Ok(Ending::Skipped(reason)) => {
-            (record.status, record.reason) = (Status::Skipped, Some(reason));
-        }
+        Ok(Ok(solved)) => record.solved = Some(solved),
+        Ok(Err(reason)) => (record.status, record.reason) = (Status::Skipped, Some(reason)),
         Err(error) => (record.status, record.reason) = (Status::Failed, Some(error.to_string())),
     }
     store.write(&record)?;

@@ -1,11 +1,5 @@
-//! A results folder: what belongs to which spec, and a small file for every cell that is done.
-//!
-//! ```text
-//! DIR/spec.toml      the resolved spec; a spec file itself
-//! DIR/folder.json    version of the folder and of tamis, hash of the spec, toolchain and machine
-//! DIR/cells/ID.json  one cell, written beside, synced and renamed
-//! DIR/results.jsonl  all of them, one a line, in the order of the spec; made again after every run
-//! ```
+//! A results folder: what belongs to which spec, and a small file for every cell that is done, as
+//! docs/experiments.md describes.
 //!
 //! A run that is killed leaves whole files only, and perhaps one whose name begins with a point,
 //! which nobody reads. A folder without `cells` but with `results.jsonl` can be reported and
@@ -28,7 +22,6 @@ const FORMAT: u32 = 1;
 /// The version of tamis.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What stands in `folder.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Folder {
     format: u32,
@@ -41,18 +34,15 @@ pub(crate) struct Folder {
     pub(crate) environment: Environment,
 }
 
-/// An open results folder.
 #[derive(Debug)]
 pub(crate) struct Store {
     pub(crate) path: PathBuf,
-    /// The resolved spec.
     pub(crate) spec: Spec,
     pub(crate) folder: Folder,
 }
 
 impl Store {
-    /// Opens the folder of a spec to run it, and makes it where there is none. Refuses a folder
-    /// that holds something else, or results of another spec or version.
+    /// Opens the folder of a spec to run it, and makes it where there is none.
     pub(crate) fn open(path: &Path, spec: &Spec) -> Result<Self> {
         // Made first, and not only tried: other processes may be about to write into it.
         make_folder(path)?;
@@ -103,8 +93,7 @@ impl Store {
         Ok((store, others.len()))
     }
 
-    /// Makes the folder ready for a run of many cells: writes the cells of merged results that are
-    /// missing, and repairs what a killed run or a killed update has left.
+    /// Writes cells that only the merged results have, and repairs what a kill has left.
     pub(crate) fn prepare(&self) -> Result<()> {
         self.heal()?;
         let cells = self.spec.cells().into_iter();
@@ -144,7 +133,6 @@ impl Store {
         self.path.join("cells").join(format!("{id}.json"))
     }
 
-    /// The record of a cell, if it is done.
     pub(crate) fn cell(&self, cell: &Cell) -> Result<Option<Record>> {
         let id = cell.id();
         let path = self.cell_file(&id);
@@ -162,7 +150,6 @@ impl Store {
             .help("remove the file: the cell is run again"))
     }
 
-    /// Writes a cell: the whole file or none.
     pub(crate) fn write(&self, record: &Record) -> Result<()> {
         write_json(&self.cell_file(&record.id), &[record])
     }
@@ -175,8 +162,7 @@ impl Store {
         records.filter_map(Result::transpose).collect()
     }
 
-    /// Writes `results.jsonl` from the cells that are done, and removes what killed cells have left
-    /// half written.
+    /// Writes `results.jsonl` from the cells that are done, and removes half-written files.
     pub(crate) fn merge(&self) -> Result<()> {
         // One at a time, so that the last one to end has seen all cells.
         let path = self.path.join("folder.json");

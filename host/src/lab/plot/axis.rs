@@ -7,8 +7,7 @@ use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, Value
 /// Letters that fit under a figure.
 const MOST_LETTERS: usize = 48;
 
-/// A range to draw in, in the units of the drawing (logarithms on a logarithmic axis), and its
-/// labelled ticks.
+/// A range and labelled ticks in units of the drawing, logarithms on a logarithmic axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Axis {
     pub(super) name: String,
@@ -36,8 +35,7 @@ impl Axis {
         Self::new(name, low - margin, high + margin, roomy_ticks(low, high, 1.0))
     }
 
-    /// A logarithmic axis (base 10) that holds every positive value, with a line for 0 below where
-    /// there are others.
+    /// A logarithmic axis of all positive values, with a line for 0 below where there are others.
     pub(super) fn log(name: &str, values: impl Iterator<Item = f64> + Clone) -> Self {
         let has_zero = values.clone().any(|v| v <= 0.0 && v.is_finite());
         let logs = values.filter(|&v| v > 0.0).map(f64::log10);
@@ -54,8 +52,7 @@ impl Axis {
         axis
     }
 
-    /// Where a value lies; on a logarithmic axis 0 and less on the line marked 0; nowhere what is
-    /// not finite.
+    /// Where a value lies, 0 and less on the line marked 0; none where it is not finite.
     pub(super) fn place(&self, value: f64) -> Option<f64> {
         match value {
             v if !(v as f32).is_finite() => None,
@@ -97,12 +94,9 @@ impl ValueFormatter<f64> for Axis {
     }
 }
 
-/// Least and greatest of the finite values.
 fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
-    values.filter(|v| v.is_finite()).fold(None, |range, v| match range {
-        None => Some((v, v)),
-        Some((low, high)) => Some((v.min(low), v.max(high))),
-    })
+    let ranges = values.filter(|v| v.is_finite()).map(|v| (v, v));
+    ranges.reduce(|range, v| (range.0.min(v.0), range.1.max(v.1)))
 }
 
 /// A range wide enough for its ticks to differ in four digits.
@@ -125,8 +119,7 @@ fn roomy_ticks(low: f64, high: f64, least: f64) -> Vec<(f64, String)> {
     roomy.unwrap_or_else(|| linear_ticks(low, high, least, 2))
 }
 
-/// Multiples of 1, 2 or 5 times a power of ten inside the range, at most about `most` of them and
-/// no closer than `least`.
+/// About `most` multiples of 1, 2 or 5 times a power of ten, no closer than `least`.
 fn linear_ticks(low: f64, high: f64, least: f64, most: usize) -> Vec<(f64, String)> {
     let step = nice_step(((high - low) / most as f64).max(least));
     let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
@@ -141,8 +134,7 @@ fn nice_step(least: f64) -> f64 {
     steps.find(|step| *step >= least).unwrap_or(10.0 * power)
 }
 
-/// Ticks between two logarithms: powers of ten, with 2 and 5 times them over few decades, linear
-/// over less than one.
+/// Powers of ten, over few decades with 2 and 5 times them, linear over less than one.
 fn log_ticks(low: f64, high: f64) -> Vec<(f64, String)> {
     if high - low < 1.0 {
         let linear = linear_ticks(10.0_f64.powf(low), 10.0_f64.powf(high), 0.0, 6);
@@ -153,10 +145,11 @@ fn log_ticks(low: f64, high: f64) -> Vec<(f64, String)> {
     let stride = (last - first) / 7 + 1;
     let plain = first >= -4 && last <= 4;
     let decades = (first..=last).filter(|decade| decade % stride == 0);
-    let all = decades.flat_map(|decade| mantissas.iter().map(move |&m| (decade, m)));
-    let placed =
-        all.map(|(decade, m)| (f64::from(decade) + f64::from(m).log10(), power(m, decade, plain)));
-    placed.filter(|(at, _)| (low..=high).contains(at)).collect()
+    let tick = |decade: i32, mantissa: u8| {
+        let at = f64::from(decade) + f64::from(mantissa).log10();
+        (low..=high).contains(&at).then(|| (at, power(mantissa, decade, plain)))
+    };
+    decades.flat_map(|decade| mantissas.iter().filter_map(move |&m| tick(decade, m))).collect()
 }
 
 /// `mantissa · 10^exponent` in words of the axis.

@@ -33,24 +33,22 @@ pub struct Series<'a> {
 
 /// A named line through places.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
-    /// Name in the legend; a line without one stands in no legend.
-    pub label: String,
+pub(crate) struct Line {
+    /// In the legend, where it is not empty.
+    pub(crate) label: String,
     /// Places (x, y), in the order in which they are joined; gaps where one is not finite.
-    pub points: Vec<(f64, f64)>,
+    pub(crate) points: Vec<(f64, f64)>,
     /// Which colour, counted modulo six: what belongs together shares one.
-    pub colour: usize,
+    pub(crate) colour: usize,
     /// Whether it is what theory says, drawn with dashes and without dots.
-    pub dashed: bool,
+    pub(crate) dashed: bool,
 }
 
-/// An axis of [`lines`].
+/// An axis of [`lines`]; on a logarithmic one values of 0 and less lie on a line marked 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Measure<'a> {
-    /// What is measured along it, with its unit.
-    pub name: &'a str,
-    /// Whether it is logarithmic; values of 0 and less then lie on a line marked 0.
-    pub log: bool,
+pub(crate) struct Measure<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) log: bool,
 }
 
 /// What [`panel`] draws on one page. An empty figure says that there is no data.
@@ -74,15 +72,12 @@ pub struct Panel<'a> {
     pub predictions: &'a [f32],
 }
 
-/// The names on the page of a run.
+/// The names on the page of a run: its title, and what is counted along and in the last figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Names<'a> {
-    /// Heading of the page.
-    pub title: &'a str,
-    /// What the curves are counted against.
-    pub step: &'a str,
-    /// What the last figure counts.
-    pub counted: &'a str,
+pub(crate) struct Names<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) step: &'a str,
+    pub(crate) counted: &'a str,
 }
 
 /// Losses against `time` (`"epoch"`, `"step"`) on a logarithmic axis; values of 0 and less lie on a
@@ -101,18 +96,7 @@ pub fn loss_curve(title: &str, time: &str, series: &[Series<'_>]) -> String {
 }
 
 /// Lines over a quantity that is no count of steps, each axis linear or logarithmic.
-///
-/// ```
-/// use tamis_host::lab::plot::{Line, Measure, lines};
-/// let points = vec![(100.0, 0.2), (1000.0, 0.3)];
-/// let line = Line { label: "gamma".to_owned(), points, colour: 0, dashed: false };
-/// let rows = Measure { name: "n, rows", log: true };
-/// let axes = [rows, Measure { name: "fraction of the rows", log: false }];
-/// let svg = lines("Gates", axes, &[line]);
-/// assert!(svg.contains("n, rows") && svg.contains("gamma"));
-/// ```
-#[must_use]
-pub fn lines(title: &str, axes: [Measure<'_>; 2], lines: &[Line]) -> String {
+pub(crate) fn lines(title: &str, axes: [Measure<'_>; 2], lines: &[Line]) -> String {
     let points = || lines.iter().flat_map(|line| line.points.iter().copied());
     let finite = |(x, y): &(f64, f64)| (*x as f32).is_finite() && (*y as f32).is_finite();
     let lost = points().filter(|at| !finite(at)).count();
@@ -130,23 +114,12 @@ pub fn lines(title: &str, axes: [Measure<'_>; 2], lines: &[Line]) -> String {
 /// planted have marks of their own.
 ///
 /// Entries come in any order; of two with one index the later counts.
-///
-/// ```
-/// use tamis_host::lab::plot::weights;
-/// let svg = weights("Weights", &[(3, 1.0), (9, -2.0)], &[(3, 0.99), (40, 0.1)]);
-/// assert!(svg.contains("1 of 2 planted weights found, 1 missing, 1 extra"));
-/// ```
 #[must_use]
 pub fn weights(title: &str, planted: &[(usize, f32)], recovered: &[(usize, f32)]) -> String {
     page::page(title, page::FIGURE_HEIGHT, |area| draw_weights(area, title, planted, recovered))
 }
 
 /// Predictions against labels, with the diagonal on which they agree. The shorter length counts.
-///
-/// ```
-/// let svg = tamis_host::lab::plot::scatter("Predictions", &[0.0, 1.0, 2.0], &[0.1, 0.9, 2.0]);
-/// assert!(svg.contains("label") && svg.contains("prediction"));
-/// ```
 #[must_use]
 pub fn scatter(title: &str, labels: &[f32], predictions: &[f32]) -> String {
     page::page(title, page::SQUARE_HEIGHT, |area| draw_scatter(area, title, labels, predictions))
@@ -154,17 +127,7 @@ pub fn scatter(title: &str, labels: &[f32], predictions: &[f32]) -> String {
 
 /// The course of a run: losses on a logarithmic axis, and two figures of counts under it, all by
 /// step.
-///
-/// ```
-/// use tamis_host::lab::plot::{Names, Series, course};
-/// let loss = Series { label: "loss", first: 1, values: &[1.0, 0.1, 1e-9] };
-/// let live = Series { label: "live neurons", first: 1, values: &[12.0, 11.0, 10.0] };
-/// let names = Names { title: "Search", step: "outer step", counted: "Neurons" };
-/// let svg = course(names, &[loss], &[], &[live]);
-/// assert!(svg.contains("outer step") && svg.contains("live neurons"));
-/// ```
-#[must_use]
-pub fn course(
+pub(crate) fn course(
     names: Names<'_>,
     losses: &[Series<'_>],
     support: &[Series<'_>],
@@ -183,13 +146,6 @@ pub fn course(
 }
 
 /// One page with the facts, the loss, the weights and the predictions under each other.
-///
-/// ```
-/// use tamis_host::lab::plot::{Panel, panel};
-/// let facts = [("state", "1 216 bytes".to_string())];
-/// let svg = panel(&Panel { title: "Demo", facts: &facts, time: "epoch", ..Panel::default() });
-/// assert!(svg.contains("1 216 bytes") && svg.contains("no data"));
-/// ```
 #[must_use]
 pub fn panel(panel: &Panel<'_>) -> String {
     let rows = panel.facts.len() as u32;
@@ -208,8 +164,11 @@ pub fn panel(panel: &Panel<'_>) -> String {
     )
 }
 
-/// A page of figures, each of a height, under each other.
-fn stack(title: &str, figures: &[(u32, &dyn Fn(&Area<'_>) -> Drawn)]) -> String {
+/// A height, and what is drawn there.
+type Figure<'a> = (u32, &'a dyn Fn(&Area<'_>) -> Drawn);
+
+/// A page of figures under each other.
+fn stack(title: &str, figures: &[Figure<'_>]) -> String {
     let head = 40;
     let height = head + figures.iter().map(|(height, _)| height).sum::<u32>();
     page::page(title, height, |area| {
@@ -426,4 +385,27 @@ fn thin(values: &[f32]) -> Vec<(usize, f32)> {
 /// Entries by index, without what is not finite.
 fn finite(entries: &[Entry]) -> BTreeMap<usize, f32> {
     entries.iter().copied().filter(|(_, v)| v.is_finite()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_their_axes_and_labels() {
+        let points = vec![(100.0, 0.2), (1000.0, 0.3)];
+        let line = Line { label: "gamma".to_owned(), points, colour: 0, dashed: false };
+        let rows = Measure { name: "n, rows", log: true };
+        let svg = lines("Gates", [rows, Measure { name: "fraction", log: false }], &[line]);
+        assert!(svg.contains("n, rows") && svg.contains("gamma"));
+    }
+
+    #[test]
+    fn a_course_has_its_names() {
+        let loss = Series { label: "loss", first: 1, values: &[1.0, 0.1, 1e-9] };
+        let live = Series { label: "live neurons", first: 1, values: &[12.0, 11.0, 10.0] };
+        let names = Names { title: "Search", step: "outer step", counted: "Neurons" };
+        let svg = course(names, &[loss], &[], &[live]);
+        assert!(svg.contains("outer step") && svg.contains("live neurons"));
+    }
 }

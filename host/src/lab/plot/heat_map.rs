@@ -70,24 +70,6 @@ pub struct Heat<'a> {
 /// A table of numbers whose cells are coloured by their values, from dark blue for the low end to
 /// yellow for the high one. The lightness rises all the way, so that the colours also tell in print
 /// and to the colour-blind; every cell carries its number.
-///
-/// ```
-/// use tamis_host::lab::plot::{Heat, HeatCell, Scale, heat};
-/// let labels = |of: [u32; 2]| of.map(|v| v.to_string());
-/// let (m, s) = (labels([1, 2]), labels([10, 20]));
-/// let cell = |value, starred| HeatCell { value: Some(value), starred, hover: String::new() };
-/// let svg = heat(&Heat {
-///     title: "Recovery",
-///     value: "PSNR, dB",
-///     rows: Scale { name: "m", labels: &m },
-///     columns: Scale { name: "s", labels: &s },
-///     cells: &[cell(160.0, false), cell(31.5, true), HeatCell::default()],
-///     range: (-20.0, 160.0),
-///     digits: 0,
-///     star: "ended by the time limit",
-/// });
-/// assert!(["160", "32*", "* ended by the time limit"].iter().all(|text| svg.contains(text)));
-/// ```
 #[must_use]
 pub fn heat(map: &Heat<'_>) -> String {
     let table = Table::of(map);
@@ -209,8 +191,7 @@ fn draw_bar(area: &Area<'_>, map: &Heat<'_>) -> Drawn {
     page::write(area, &what, &ink, HPos::Left, x, y)
 }
 
-/// A number with so many digits behind the point, in scientific form where it would be long, and
-/// never "-0".
+/// A number with so many digits, scientific where it would be long, and never "-0".
 fn number(value: f32, digits: usize) -> String {
     let digits = digits.min(6);
     if value.abs() >= 1e5 {

@@ -8,7 +8,6 @@ use super::palette::Colour;
 /// What drawing gives.
 pub(super) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
-/// A shape.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Mark {
     Line,
@@ -22,7 +21,6 @@ pub(super) enum Mark {
     Triangle,
 }
 
-/// A mark and what it stands for.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Key {
     pub(super) mark: Mark,
@@ -44,26 +42,18 @@ impl Key {
     where
         C::From: Clone,
     {
-        let (thin, full) = (self.colour.light.stroke_width(2), self.colour.light.filled());
+        let style = |width| self.colour.light.stroke_width(width);
+        let (thin, full) = (style(2), self.colour.light.filled());
+        let line = |from, to, style| PathElement::new([(from, 0), (to, 0)], style);
+        let here = EmptyElement::at(at.clone());
         match self.mark {
             Mark::Ring => area.draw(&Circle::new(at, 6, thin)),
             Mark::Cross => area.draw(&Cross::new(at, 5, thin)),
             Mark::Triangle => area.draw(&TriangleMarker::new(at, 8, full)),
             Mark::Dot => area.draw(&Circle::new(at, 3, full)),
-            Mark::Line => area.draw(
-                &(EmptyElement::at(at)
-                    + PathElement::new([(-10, 0), (10, 0)], self.colour.light.stroke_width(3))),
-            ),
-            Mark::Dashed => area.draw(
-                &(EmptyElement::at(at)
-                    + PathElement::new([(-10, 0), (-3, 0)], thin)
-                    + PathElement::new([(3, 0), (10, 0)], thin)),
-            ),
-            Mark::Dotted => area.draw(
-                &(EmptyElement::at(at)
-                    + PathElement::new([(-10, 0), (10, 0)], thin)
-                    + Circle::new((0, 0), 3, full)),
-            ),
+            Mark::Line => area.draw(&(here + line(-10, 10, style(3)))),
+            Mark::Dashed => area.draw(&(here + line(-10, -3, thin) + line(3, 10, thin))),
+            Mark::Dotted => area.draw(&(here + line(-10, 10, thin) + Circle::new((0, 0), 3, full))),
         }
     }
 }

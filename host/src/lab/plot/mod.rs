@@ -14,9 +14,8 @@ mod page;
 mod palette;
 mod spark;
 
-pub use figures::{
-    Line, Measure, Names, Panel, Series, course, lines, loss_curve, panel, scatter, weights,
-};
+pub(crate) use figures::{Line, Measure, Names, course, lines};
+pub use figures::{Panel, Series, loss_curve, panel, scatter, weights};
 pub use heat_map::{Heat, HeatCell, Scale, heat};
 pub(crate) use page::escape;
 pub use spark::{SPARKLINE_WIDTH, sparkline};

@@ -11,7 +11,6 @@ pub(super) use super::palette::{Colour, FAINT, GRID, GROUND, INK, SERIES, contra
 
 /// Width of every picture, in SVG units.
 pub(super) const WIDTH: u32 = 600;
-/// Height of a figure.
 pub(super) const FIGURE_HEIGHT: u32 = 400;
 /// Height of a figure whose axes carry the same unit.
 pub(super) const SQUARE_HEIGHT: u32 = 560;
@@ -35,19 +34,11 @@ pub(super) type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Axi
 /// A picture of [`WIDTH`] by `height`, drawn by `draw`.
 pub(super) fn page(title: &str, height: u32, draw: impl FnOnce(&Area<'_>) -> Drawn) -> String {
     let mut svg = String::new();
-    let drawn = (|| {
-        let area = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
-        area.fill(&GROUND.light)?;
-        draw(&area)?;
-        area.present()
-    })();
-    // Drawing into a string has nothing to fail on; should it fail all the same, an empty page is
-    // still a picture.
-    if drawn.is_err() || !svg.contains("</svg>") {
-        svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\">\n</svg>\n"
-        );
-    }
+    let area = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
+    // Drawing into a string has nothing to fail on.
+    let _ = area.fill(&GROUND.light).and_then(|()| draw(&area));
+    // Ends the picture.
+    drop(area);
     let head = svg.find('>').map_or(0, |at| at + 1);
     svg.insert_str(head, &format!("\n<title>{}</title>\n{}", escape(title), style()));
     svg
@@ -134,8 +125,13 @@ impl Frame<'_> {
         heading(&top, self.title)?;
         let rows = rows(&self.keys);
         let (legend, rest) = rest.split_vertically(ROW * rows.len() as u32);
-        for (row, keys) in rows.iter().enumerate() {
-            draw_keys(&legend, keys, (ROW * row as u32 + ROW / 2) as i32)?;
+        for (keys, y) in rows.iter().zip((ROW as i32 / 2..).step_by(ROW as usize)) {
+            let mut x = SIDE;
+            for key in keys {
+                key.draw(&legend, (x + KEY / 2 - 4, y))?;
+                write(&legend, &key.label, &letters(TEXT, INK), HPos::Left, x + KEY, y)?;
+                x += key_width(key);
+            }
         }
         let height = rest.dim_in_pixel().1 - ROW * self.notes.len() as u32;
         let (middle, bottom) = rest.split_vertically(height);
@@ -200,15 +196,15 @@ fn rows(keys: &[Key]) -> Vec<Vec<Key>> {
     let mut rows: Vec<Vec<Key>> = Vec::new();
     let mut room = 0;
     for key in keys {
-        let mut key = key.clone();
-        key.label = fit(&key.label, TEXT, WIDTH as i32 - 2 * SIDE - KEY);
-        if key_width(&key) > room {
-            rows.push(Vec::new());
-            room = WIDTH as i32 - SIDE;
-        }
+        let label = fit(&key.label, TEXT, WIDTH as i32 - 2 * SIDE - KEY);
+        let key = Key { label, ..key.clone() };
         room -= key_width(&key);
-        if let Some(row) = rows.last_mut() {
-            row.push(key);
+        match rows.last_mut().filter(|_| room >= 0) {
+            Some(row) => row.push(key),
+            None => {
+                room = WIDTH as i32 - SIDE - key_width(&key);
+                rows.push(vec![key]);
+            }
         }
     }
     rows
@@ -216,16 +212,6 @@ fn rows(keys: &[Key]) -> Vec<Vec<Key>> {
 
 fn key_width(key: &Key) -> i32 {
     KEY + width_of(&key.label, TEXT) + SIDE
-}
-
-fn draw_keys(area: &Area<'_>, keys: &[Key], y: i32) -> Drawn {
-    let mut x = SIDE;
-    for key in keys {
-        key.draw(area, (x + KEY / 2 - 4, y))?;
-        write(area, &key.label, &letters(TEXT, INK), HPos::Left, x + KEY, y)?;
-        x += key_width(key);
-    }
-    Ok(())
 }
 
 #[cfg(test)]

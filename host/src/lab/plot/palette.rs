@@ -20,8 +20,7 @@ pub(super) const GROUND: Colour = colour([255, 255, 255], [17, 21, 28]);
 pub(super) const INK: Colour = colour([32, 36, 42], [231, 235, 240]);
 pub(super) const FAINT: Colour = colour([98, 106, 117], [154, 163, 175]);
 pub(super) const GRID: Colour = colour([222, 226, 231], [48, 55, 66]);
-/// Blue, vermilion, green, purple, orange, sky: told apart with every common colour blindness,
-/// after Okabe and Ito.
+/// Told apart with every common colour blindness, after Okabe and Ito.
 pub(super) const SERIES: [Colour; 6] = [
     colour([0, 114, 178], [92, 176, 240]),
     colour([213, 94, 0], [255, 140, 66]),

@@ -15,7 +15,7 @@ pub(crate) mod imp;
 pub(crate) mod job;
 mod optimiser;
 mod pass;
-mod product;
+pub(crate) mod product;
 pub(crate) mod shape;
 
 pub use optimiser::{Optimiser, Rates};

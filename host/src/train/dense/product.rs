@@ -2,7 +2,7 @@
 
 /// A matrix that lies row by row without gaps, or its transpose.
 #[derive(Clone, Copy)]
-pub(super) struct Mat<'a> {
+pub(crate) struct Mat<'a> {
     data: &'a [f32],
     rows: usize,
     cols: usize,
@@ -12,7 +12,7 @@ pub(super) struct Mat<'a> {
 
 impl<'a> Mat<'a> {
     /// `rows`×`cols` numbers, row by row.
-    pub(super) fn new(data: &'a [f32], rows: usize, cols: usize) -> Self {
+    pub(crate) fn new(data: &'a [f32], rows: usize, cols: usize) -> Self {
         assert_eq!(
             Some(data.len()),
             rows.checked_mul(cols),
@@ -22,14 +22,14 @@ impl<'a> Mat<'a> {
     }
 
     /// The transpose, in place.
-    pub(super) fn t(self) -> Self {
+    pub(crate) fn t(self) -> Self {
         let [down, along] = self.steps;
         Self { rows: self.cols, cols: self.rows, steps: [along, down], ..self }
     }
 }
 
 /// `out = scale a b`, row by row; with `add`, `out += scale a b`.
-pub(super) fn product(out: &mut [f32], add: bool, scale: f32, a: Mat<'_>, b: Mat<'_>) {
+pub(crate) fn product(out: &mut [f32], add: bool, scale: f32, a: Mat<'_>, b: Mat<'_>) {
     assert_eq!(a.cols, b.rows, "columns of the left factor");
     assert_eq!(Some(out.len()), a.rows.checked_mul(b.cols), "numbers of the product");
     // SAFETY: each matrix has exactly rows × cols numbers (asserted here and in `Mat::new`), and

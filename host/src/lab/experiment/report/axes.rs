@@ -3,7 +3,6 @@
 use super::super::spec::{Data, Part, Point};
 use super::table::{Item, Table, listed};
 
-/// One axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Axis {
     M,
@@ -16,8 +15,7 @@ pub(super) enum Axis {
 impl Axis {
     const ALL: [Self; 5] = [Self::M, Self::S, Self::N, Self::D, Self::Variant];
 
-    /// The axes that tables have a column for: m and s of a training, all that a check has, and
-    /// those that vary.
+    /// The axes in tables: m and s of a training, all that a check has, and those that vary.
     pub(super) fn of(part: &Part) -> Vec<Self> {
         let points = part.points();
         let varies = |axis: Self| points.iter().any(|&at| axis.at(at) != axis.at(points[0]));
@@ -73,7 +71,6 @@ impl Axis {
         format!("{}, {}", self.name(), self.noun(part))
     }
 
-    /// A value along it, such as `m = 10`.
     pub(super) fn equals(self, point: Point) -> String {
         format!("{} = {}", self.name(), self.at(point))
     }

@@ -22,12 +22,8 @@ fn axes(view: &View) -> Vec<Axis> {
     axes.into_iter().map(|(axis, _)| axis).collect()
 }
 
-/// Points that differ along the first axis only, rising.
-struct Family {
-    /// Such as `s = 4`.
-    name: String,
-    points: Vec<Point>,
-}
+/// A name such as `s = 4`, and points that differ along the first axis only, rising.
+type Family = (String, Vec<Point>);
 
 fn families(view: &View, along: Axis) -> Vec<Family> {
     let others = axes(view).into_iter().filter(|axis| *axis != along).collect::<Vec<_>>();
@@ -36,16 +32,15 @@ fn families(view: &View, along: Axis) -> Vec<Family> {
     points.sort_by_key(|&point| along.at(point));
     for point in points {
         let name = listed(others.iter().map(|axis| axis.equals(point)));
-        match families.iter_mut().find(|family| family.name == name) {
-            Some(family) => family.points.push(point),
-            None => families.push(Family { name, points: vec![point] }),
+        match families.iter_mut().find(|family| family.0 == name) {
+            Some((_, points)) => points.push(point),
+            None => families.push((name, vec![point])),
         }
     }
     families
 }
 
-/// The median over seeds, of what is recovered the mean. A seed that never gets as far has
-/// infinitely many steps; none where that is the median.
+/// The median over seeds, of fractions recovered the mean; steps that never get there are infinite.
 pub(super) fn value(view: &View, method: Method, at: Point, metric: Metric) -> Option<f64> {
     let measured = |record: &Record| {
         let measured = record.solved.as_ref()?.measured.get(&metric).copied();
@@ -116,20 +111,20 @@ fn over(view: &View, method: Method, along: Axis, group: &Group) -> Vec<(String,
     let scales = [Measure { name: &name, log }, Measure { name: group.unit, log: group.log }];
     let draw = |families: &[Family], place: &str| {
         let mut lines = Vec::new();
-        for (at, family) in families.iter().enumerate() {
+        for (at, (name, points)) in families.iter().enumerate() {
             let mut add = |metric: Metric, label: &str, k: usize, dashed: bool| {
                 let place = |&point: &Point| {
                     Some((along.at(point) as f64, value(view, method, point, metric)?))
                 };
-                let points: Vec<_> = family.points.iter().filter_map(place).collect();
+                let points: Vec<_> = points.iter().filter_map(place).collect();
                 if !points.is_empty() {
                     let (label, colour) = (label.to_owned(), if shared { at } else { k });
                     lines.push(Line { label, points, colour, dashed });
                 }
             };
             for (k, &metric) in group.measured.iter().enumerate() {
-                let is_named = shared && !family.name.is_empty();
-                add(metric, if is_named { &family.name } else { metric.title() }, k, false);
+                let is_named = shared && !name.is_empty();
+                add(metric, if is_named { name } else { metric.title() }, k, false);
             }
             for &(metric, k) in group.theory {
                 // Where several families have one, the first stands for all.
@@ -152,12 +147,12 @@ fn over(view: &View, method: Method, along: Axis, group: &Group) -> Vec<(String,
         return vec![(name, draw(&families, ""))];
     }
     let one = |family: &Family| {
-        let own = std::slice::from_ref(family);
-        if family.name.is_empty() {
-            return (name.clone(), draw(own, ""));
+        let (mut place, mut file) = (String::new(), name.clone());
+        if !family.0.is_empty() {
+            place = format!(", {}", family.0);
+            file += &format!("-{}", family.0.replace(" = ", "").replace(", ", "-"));
         }
-        let file = family.name.replace(" = ", "").replace(", ", "-");
-        (format!("{name}-{file}"), draw(own, &format!(", {}", family.name)))
+        (file, draw(std::slice::from_ref(family), &place))
     };
     families.iter().map(one).collect()
 }
@@ -193,34 +188,30 @@ fn losses(view: &View, method: Method) -> Option<(String, String)> {
     (!lines.is_empty()).then(|| (format!("{}-loss", method.name()), svg))
 }
 
-/// The settings in words.
 pub(super) fn settings(view: &View) -> String {
     let part = &view.part;
-    let what = match part.data {
+    let mut facts = vec![match part.data {
         Data::Gates { generators: Directions::Patterns, weights, .. } => {
-            let inputs =
-                if weights == 1 { "one input".to_owned() } else { format!("{weights} inputs") };
+            let inputs = if weights == 1 { "one input" } else { &format!("{weights} inputs") };
             format!("standard normal rows, all sign patterns of {inputs} as generators")
         }
         Data::Gates { weights, .. } => {
             format!("standard normal rows, random generators of {weights} normal weights")
         }
         _ => "Gaussian measurements of vectors with normal entries".into(),
-    };
-    let fixed = part.points().first().map_or(String::new(), |&at| {
-        let axes = [(Axis::N, part.n.len()), (Axis::D, part.d.len()), (Axis::S, part.s.len())];
-        let one = axes.iter().filter(|(axis, len)| *len < 2 && axis.at(at) > 0);
-        one.map(|(axis, _)| format!("; {}", axis.equals(at))).collect()
-    });
-    let steps =
-        if part.epochs > 0 { format!("; at most {} steps", part.epochs) } else { String::new() };
-    let inflation =
-        part.inflation.map_or(String::new(), |times| format!("; iterates of {times} s nonzeros"));
-    let draws = part.draws.map_or(String::new(), |draws| format!("; {draws} draws"));
-    format!("{what}{fixed}{steps}{inflation}{draws}; {}", view.seeds())
+    }];
+    let axes = [(Axis::N, part.n.len()), (Axis::D, part.d.len()), (Axis::S, part.s.len())];
+    for at in part.points().into_iter().take(1) {
+        let fixed = axes.into_iter().filter(|(axis, len)| *len < 2 && axis.at(at) > 0);
+        facts.extend(fixed.map(|(axis, _)| axis.equals(at)));
+    }
+    facts.extend((part.epochs > 0).then(|| format!("at most {} steps", part.epochs)));
+    facts.extend(part.inflation.map(|times| format!("iterates of {times} s nonzeros")));
+    facts.extend(part.draws.map(|draws| format!("{draws} draws")));
+    facts.push(view.seeds());
+    facts.join("; ")
 }
 
-/// All that was measured, a row per size and method.
 pub(super) fn table(view: &View) -> Table {
     let part = &view.part;
     let methods = &part.methods;
@@ -244,7 +235,6 @@ pub(super) fn table(view: &View) -> Table {
     })
 }
 
-/// A number of either size in few letters.
 fn shown(value: f64, digits: usize) -> String {
     if digits > 0 && value != 0.0 && value.abs() < 1e-3 {
         format!("{value:.1e}")
@@ -253,7 +243,6 @@ fn shown(value: f64, digits: usize) -> String {
     }
 }
 
-/// What the columns are, and what theory says of them.
 fn note(view: &View) -> String {
     let about = |method: &Method| match (method, &view.part.data) {
         (Method::Assumption, _) => {

@@ -1,15 +1,6 @@
-//! What experiments gave: heat maps, curves and tables, as files and on one page.
-//!
-//! | file | holds |
-//! |---|---|
-//! | `index.html` | all of it, without any other file |
-//! | `report.md` | the tables |
-//! | `results.csv` | a row per cell, with every number that was recorded |
-//! | `NAME-PART-METHOD.svg` | heat maps: m down, s across, means over seeds, in the published range of colours |
-//! | `NAME-PART-curve-M-S.svg` | the loss in the course of each training |
-//!
-//! Parts that check the theory have lines over their axes in place of these, each beside what
-//! theory says, and losses with their line of least squares: `NAME-PART-METHOD-WHAT.svg`.
+//! What experiments gave: heat maps, curves and tables, as files and on one page; see
+//! docs/experiments.md. Parts that check the theory have lines over their axes, each beside what
+//! theory says, in place of maps and curves.
 
 mod axes;
 mod checks;
@@ -29,10 +20,8 @@ use crate::{Error, Result, base::file};
 
 use view::Experiment;
 
-/// A report in memory.
 #[derive(Debug)]
 pub(crate) struct Report {
-    /// Cells of all results.
     pub(crate) cells: usize,
     /// Names and contents.
     files: Vec<(String, String)>,
@@ -49,12 +38,12 @@ pub(crate) fn make(stores: &[Store]) -> Result<Report> {
     ];
     for experiment in &experiments {
         for view in &experiment.views {
-            files.extend(pictures::all(view).into_iter().map(|(name, svg)| {
-                (format!("{}-{}-{name}.svg", experiment.name, view.part.name), svg)
-            }));
+            let start = format!("{}-{}", experiment.name, view.part.name);
+            let pictures = pictures::all(view).into_iter();
+            files.extend(pictures.map(|(name, svg)| (format!("{start}-{name}.svg"), svg)));
         }
     }
-    Ok(Report { cells: cells(&experiments), files })
+    Ok(Report::new(&experiments, files))
 }
 
 /// Makes one Markdown file of the summary tables of results, of that name.
@@ -67,15 +56,15 @@ pub(crate) fn summarise(stores: &[Store], name: &str) -> Result<Report> {
             .got(table::listed(experiments.iter().map(|own| &own.spec.name)))
             .help("name a folder with -o, not a file NAME.md, for the whole report"));
     }
-    let files = vec![(name.to_owned(), summary::markdown(&experiments))];
-    Ok(Report { cells: cells(&experiments), files })
-}
-
-fn cells(experiments: &[Experiment]) -> usize {
-    experiments.iter().map(|experiment| experiment.records().count()).sum()
+    let text = summary::markdown(&experiments);
+    Ok(Report::new(&experiments, vec![(name.to_owned(), text)]))
 }
 
 impl Report {
+    fn new(experiments: &[Experiment], files: Vec<(String, String)>) -> Self {
+        Self { cells: experiments.iter().flat_map(Experiment::records).count(), files }
+    }
+
     /// Writes all files into a folder, or none; their paths.
     pub(crate) fn write(&self, path: &Path) -> Result<Vec<String>> {
         file::write_folder(path, |folder| {

@@ -49,35 +49,35 @@ pub(super) fn page(experiments: &[Experiment]) -> String {
 }
 
 fn part(view: &View) -> String {
-    let figures = |pictures: Vec<(String, String)>| {
-        let one = |(_, svg): (String, String)| format!("<figure>\n{svg}</figure>\n");
-        pictures.into_iter().map(one).collect::<String>()
-    };
     let settings = escape(&tables::settings(view));
     let mut html = format!("<h3>{}</h3>\n<p>{settings}.</p>\n", escape(&view.part.title));
     for pictures in [pictures::heat_maps(view), pictures::curves(view)] {
+        let figures = pictures.iter().map(|(_, svg)| format!("<figure>\n{svg}</figure>\n"));
         if !pictures.is_empty() {
-            html += &format!("<div class=\"maps\">\n{}</div>\n", figures(pictures));
+            html += &format!("<div class=\"maps\">\n{}</div>\n", figures.collect::<String>());
         }
     }
     let made = pictures::reconstructions(view);
-    let made: String = made.iter().map(|(caption, png)| reconstruction(caption, png)).collect();
+    let made = made.iter().map(|(caption, png)| {
+        let caption = escape(caption);
+        let bytes = png.as_bytes().chunks(2).map(String::from_utf8_lossy);
+        let png: String = bytes.map(|byte| format!("%{byte}")).collect();
+        format!(
+            "<figure class=\"made\"><img alt=\"{caption}\" src=\"data:image/png,{png}\"/>\
+             <figcaption>{caption}</figcaption></figure>\n"
+        )
+    });
+    let made: String = made.collect();
     if !made.is_empty() {
         html += "<h4>Pictures</h4>\n<p class=\"note\">Left the picture, right what the network \
-            makes of it; the first seed.</p>\n";
+                 makes of it; the first seed.</p>\n";
         html += &format!("<div class=\"made-by-networks\">\n{made}</div>\n");
     }
     html + &tables::tables(view).iter().map(table).collect::<String>()
 }
 
-fn reconstruction(caption: &str, png: &str) -> String {
-    let digits = png.as_bytes().chunks(2).map(|byte| format!("%{}", String::from_utf8_lossy(byte)));
-    let caption = escape(caption);
-    format!(
-        "<figure class=\"made\"><img alt=\"{caption}\" \
-            src=\"data:image/png,{}\"/><figcaption>{caption}</figcaption></figure>\n",
-        digits.collect::<String>()
-    )
+fn optional(text: &str, html: impl Fn(String) -> String) -> String {
+    if text.is_empty() { String::new() } else { html(escape(text)) }
 }
 
 fn table(table: &Table) -> String {
@@ -93,25 +93,16 @@ fn table(table: &Table) -> String {
             (true, true) => " class=\"words long\"",
             _ => side(at),
         };
-        let title = if item.hover.is_empty() {
-            String::new()
-        } else {
-            format!(" tabindex=\"-1\" title=\"{}\"", escape(&item.hover))
-        };
+        let title = optional(&item.hover, |text| format!(" tabindex=\"-1\" title=\"{text}\""));
         format!("<td{class}{title}>{}</td>", escape(&item.text))
     };
     let row = |row: &Vec<Item>| {
         format!("<tr>{}</tr>\n", row.iter().enumerate().map(item).collect::<String>())
     };
-    let note = if table.note.is_empty() {
-        String::new()
-    } else {
-        format!("<p class=\"note\">{}</p>\n", escape(&table.note))
-    };
+    let note = optional(&table.note, |text| format!("<p class=\"note\">{text}</p>\n"));
+    let (title, rows) = (escape(&table.title), table.rows.iter().map(row).collect::<String>());
     format!(
-        "<h4>{}</h4>\n{note}<div \
-            class=\"scroll\"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
-        escape(&table.title),
-        table.rows.iter().map(row).collect::<String>()
+        "<h4>{title}</h4>\n{note}<div class=\"scroll\"><table>\n<thead><tr>{head}</tr></thead>\n\
+         <tbody>\n{rows}</tbody></table></div>\n"
     )
 }

@@ -5,18 +5,14 @@ use super::super::spec::{Method, Metric, Point};
 use super::axes::{Grid, place};
 use super::view::{View, spread};
 use super::{checks, tables};
-use crate::lab::plot::{self, Heat, HeatCell, Scale, Series};
+use crate::lab::plot::{self, Heat, HeatCell, Line, Measure, Scale};
 
-/// Points of a curve over its whole training.
-const POINTS: usize = 101;
 /// Most sizes whose curves are drawn.
 const CURVES: usize = 3;
-/// A loss that rises by this factor jumps, and a curve with a jump in so many of its steps is drawn
-/// as running means.
+/// A curve is smoothed where one of `MANY` steps rises by this factor.
 const JUMP: f64 = 1.05;
 const MANY: usize = 10;
 
-/// All pictures, with their names.
 pub(super) fn all(view: &View) -> Vec<(String, String)> {
     heat_maps(view).into_iter().chain(curves(view)).collect()
 }
@@ -98,19 +94,21 @@ pub(super) fn curves(view: &View) -> Vec<(String, String)> {
         return checks::curves(view);
     }
     let line = |method: Method, at: Point| {
-        let curve = &view.first_seed(method, at)?.curve;
-        (curve.len() > 1).then(|| (method, stretched(&smooth(curve))))
+        let points = smooth(&view.first_seed(method, at)?.curve);
+        let end = points.last()?.0.max(f64::MIN_POSITIVE);
+        let points = points.iter().map(|(passes, loss)| (100.0 * passes / end, *loss)).collect();
+        let label = method.title().to_owned();
+        Some(Line { label, points, colour: 0, dashed: false }).filter(|line| line.points.len() > 1)
     };
-    let draw = |(at, lines): (Point, Vec<(Method, Vec<f32>)>)| {
-        let series = lines.iter();
-        let series = series.map(|(of, values)| Series { label: of.title(), first: 0, values });
+    let draw = |(at, mut lines): (Point, Vec<Line>)| {
+        lines.iter_mut().enumerate().for_each(|(colour, line)| line.colour = colour);
         let title = format!("Loss of training, {}", place(part, at));
         let variant = part.variants.get(at.variant).filter(|_| part.variants.len() > 1);
         let name = variant.map_or(String::new(), |variant| format!("-{}", variant.name));
         let rows = if part.n.len() > 1 { format!("-n{}", at.n) } else { String::new() };
         let name = format!("curve-{}-{}{rows}{name}", at.m, at.s);
-        let series: Vec<Series<'_>> = series.collect();
-        (name, plot::loss_curve(&title, "percent of the training", &series))
+        let axes = [("percent of the training", false), ("loss (log scale)", true)];
+        (name, plot::lines(&title, axes.map(|(name, log)| Measure { name, log }), &lines))
     };
     chosen(view, line).into_iter().map(draw).collect()
 }
@@ -127,8 +125,7 @@ pub(super) fn reconstructions(view: &View) -> Vec<(String, &str)> {
     chosen(view, one).into_iter().flat_map(|(_, pictures)| pictures).collect()
 }
 
-/// A curve that jumps up and down, as losses of batches and of pruned levels do, as running means
-/// over a tenth of it; any other as it is.
+/// A curve that jumps up and down as running means over a tenth of it; any other as it is.
 fn smooth(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let jumps = |pair: &&[(f64, f64)]| {
         pair[1].1 > pair[0].1 && pair[1].1 / pair[0].1.max(f64::MIN_POSITIVE) > JUMP
@@ -142,17 +139,6 @@ fn smooth(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
         near.iter().map(|(_, loss)| loss).sum::<f64>() / near.len() as f64
     };
     curve.iter().enumerate().map(|(at, (passes, _))| (*passes, mean(at))).collect()
-}
-
-/// A curve over the passes as one of [`POINTS`] points, each the last value until then.
-fn stretched(curve: &[(f64, f64)]) -> Vec<f32> {
-    let end = curve.last().map_or(0.0, |(at, _)| *at);
-    let at = |k: usize| end * k as f64 / (POINTS - 1) as f64;
-    let value = |k: usize| {
-        let until = curve.partition_point(|(passes, _)| *passes <= at(k)).max(1);
-        curve[until - 1].1 as f32
-    };
-    (0..POINTS).map(value).collect()
 }
 
 #[cfg(test)]
@@ -171,15 +157,5 @@ mod tests {
         );
         let falls: Vec<(f64, f64)> = (0..64).map(|k| (f64::from(k), 0.5_f64.powi(k))).collect();
         assert_eq!(smooth(&falls), falls);
-    }
-
-    #[test]
-    fn curves_are_stretched_from_their_first_value_to_their_last() {
-        let line = stretched(&[(2.0, 9.0), (5.0, 4.0), (10.0, 1.0)]);
-        assert_eq!(
-            (line.len(), line[0], line[49], line[50], line[99], line[100]),
-            (101, 9.0, 9.0, 4.0, 4.0, 1.0)
-        );
-        assert!(stretched(&[(0.0, 3.0), (0.0, 2.0)]).iter().all(|v| *v == 2.0));
     }
 }

@@ -86,22 +86,12 @@ fn value(view: &View, solved: &Solved, quantity: Quantity) -> Option<f64> {
     match quantity {
         Quantity::Of(metric) => view.metric(solved, view.part.on, metric),
         Quantity::Test(metric) => view.metric(solved, Rows::Test, metric),
-        Quantity::Recorded(name) => Some(match name {
-            "seconds" => solved.seconds,
-            "passes" => solved.passes,
-            "nonzeros" => solved.nnz as f64,
-            "state" => solved.state_bytes? as f64,
-            "workspace" => solved.workspace_bytes? as f64,
-            "data" => solved.data_bytes as f64,
-            "heap" => solved.heap_peak_bytes? as f64,
-            "rss" => solved.rss_peak_bytes? as f64,
-            "model" => solved.model_bytes? as f64,
-            _ => return None,
-        }),
+        Quantity::Recorded(at) => {
+            serde_json::to_value(solved).ok()?.get(Quantity::field(at))?.as_f64()
+        }
     }
 }
 
-/// A page of the summary tables alone.
 pub(super) fn markdown(experiments: &[Experiment]) -> String {
     let mut text = String::new();
     for experiment in experiments {
@@ -126,7 +116,7 @@ pub(super) fn markdown(experiments: &[Experiment]) -> String {
             if experiment.views.len() > 1 {
                 text += &format!("\n## {}\n", plain(&view.part.title));
             }
-            text += &format!("\n{}", table.noted_markdown());
+            text += &format!("\n{}", table.markdown());
         }
         text += "\n";
     }

@@ -1,6 +1,5 @@
 //! A table, for Markdown and for the page.
 
-/// A table and what stands over it.
 pub(super) struct Table {
     pub(super) title: String,
     pub(super) note: String,
@@ -46,15 +45,11 @@ impl Table {
     }
 
     /// As Markdown after its note, without its title.
-    pub(super) fn noted_markdown(&self) -> String {
-        let note = plain(&self.note);
-        if note.is_empty() { self.markdown() } else { format!("{note}\n\n{}", self.markdown()) }
-    }
-
-    /// As Markdown, without its title and note.
     pub(super) fn markdown(&self) -> String {
         let line = |items: Vec<String>| format!("| {} |\n", items.join(" | "));
-        let mut text = line(self.head.iter().map(|head| plain(head)).collect());
+        let note = plain(&self.note);
+        let mut text = if note.is_empty() { note } else { note + "\n\n" };
+        text += &line(self.head.iter().map(|head| plain(head)).collect());
         text += &format!("|{}\n", "---|".repeat(self.head.len()));
         for row in &self.rows {
             text += &line(row.iter().map(|item| plain(&item.text)).collect());
@@ -68,7 +63,6 @@ pub(super) fn plain(text: &str) -> String {
     text.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;").replace(['\n', '\r'], " ")
 }
 
-/// A list in one line, with commas.
 pub(super) fn listed<T: ToString>(all: impl IntoIterator<Item = T>) -> String {
     all.into_iter().map(|one| one.to_string()).collect::<Vec<_>>().join(", ")
 }

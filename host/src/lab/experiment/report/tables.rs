@@ -1,6 +1,8 @@
 //! Tables: what the cells gave, took and needed, beside the known figures; for Markdown and for the
 //! page.
 
+use std::collections::BTreeMap;
+
 use super::super::known::{Known, Value};
 use super::super::record::one_line;
 use super::super::spec::{Method, Point};
@@ -9,7 +11,6 @@ use super::table::{Item, Table, listed, plain};
 use super::view::{Experiment, Stats, View, number};
 use super::{checks, summary, verdicts};
 
-/// The tables of a part.
 pub(super) fn tables(view: &View) -> Vec<Table> {
     let mut tables = if view.part.data.is_check() {
         vec![checks::table(view)]
@@ -25,13 +26,11 @@ pub(super) fn tables(view: &View) -> Vec<Table> {
     tables
 }
 
-/// The settings in words.
 pub(super) fn settings(view: &View) -> String {
     if view.part.data.is_check() { checks::settings(view) } else { view.settings() }
 }
 
-/// A row per size: a column per method, then one per known figure that has `known`, with so many
-/// digits.
+/// A row per size: a column per method, then one per known figure that has `known`.
 fn grid(
     view: &View,
     texts: [&str; 2],
@@ -81,7 +80,8 @@ fn quality(view: &View) -> Table {
         };
         Item { text, hover: hover(view, method, at) }
     };
-    let title = format!("{} on the {}", upper(view.part.metric.title()), view.part.on.title());
+    let (first, rest) = view.part.metric.title().split_at(1);
+    let title = format!("{}{rest} on the {}", first.to_uppercase(), view.part.on.title());
     let note = "Means over seeds, medians in brackets where there are several seeds; of seeds that \
                 have a result, with how many have none.";
     grid(view, [&title, note], &view.part.methods, |value| Some(value.value), digits, item)
@@ -107,8 +107,7 @@ fn passes(view: &View) -> Table {
     grid(view, ["Data passes", note], &view.trained(), |_| None, 0, item)
 }
 
-/// Peaks that were measured, what the formulas say, and whether the sparse training stays below the
-/// dense one.
+/// Peaks that were measured, those by formula, and whether the sparse is below the dense one.
 fn memory(view: &View) -> Table {
     let methods = view.trained();
     let has = |own: Method| methods.contains(&own).then_some(own);
@@ -166,16 +165,12 @@ fn memory(view: &View) -> Table {
     table
 }
 
-/// Cells without a result.
 fn lost(view: &View) -> Table {
-    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    let mut reasons = BTreeMap::<String, Vec<String>>::new();
     for record in view.records.iter().filter(|record| record.solved.is_none()) {
-        let what = record.reason.as_deref().unwrap_or("no reason");
-        let text = format!("{}: {}", record.status.name(), one_line(what));
-        match reasons.iter_mut().find(|(reason, _)| *reason == text) {
-            Some((_, ids)) => ids.push(record.id.clone()),
-            None => reasons.push((text, vec![record.id.clone()])),
-        }
+        let what = one_line(record.reason.as_deref().unwrap_or("no reason"));
+        let text = format!("{}: {what}", record.status.name());
+        reasons.entry(text).or_default().push(record.id.clone());
     }
     let row = |(reason, ids): (String, Vec<String>)| {
         let more = if ids.len() > 1 { format!(" and {} more", ids.len() - 1) } else { "".into() };
@@ -190,31 +185,27 @@ fn lost(view: &View) -> Table {
 pub(super) fn hover(view: &View, method: Method, at: Point) -> String {
     let stats = view.stats(method, at);
     let (_, digits) = view.part.metric.digits();
-    let mut text = format!("{}, {}", method.title(), axes::place(&view.part, at));
+    let number = |value: f64| number(value, digits);
+    let is_trained = !method.is_constant();
+    let place = axes::place(&view.part, at);
+    let mut facts = vec![format!("{}, {place}", method.title())];
     if let (Some(mean), Some(median)) = (stats.mean(), stats.median()) {
-        text += &format!(": mean {}, median {}", number(mean, digits), number(median, digits));
+        facts[0] += &format!(": mean {}, median {}", number(mean), number(median));
         let seeds = stats.values.iter();
-        let seeds = seeds.map(|(seed, value)| format!("seed {seed}: {}", number(*value, digits)));
-        text += &format!("; {}", listed(seeds));
+        facts.push(listed(seeds.map(|(seed, value)| format!("seed {seed}: {}", number(*value)))));
     }
-    for (seed, status) in &stats.lost {
-        text += &format!("; seed {seed}: {}", status.name());
-    }
-    if let Some(seconds) = stats.seconds.filter(|_| !method.is_constant()) {
-        text += &format!("; {} s", duration(seconds));
-    }
-    if let Some(passes) = stats.passes.filter(|_| !method.is_constant()) {
-        text += &format!("; {passes:.0} data passes");
-    }
-    if let Some(heap) = stats.heap {
-        text += &format!("; peak {} KB", kilobytes(heap));
-    }
+    let lost = stats.lost.iter();
+    facts.extend(lost.map(|(seed, status)| format!("seed {seed}: {}", status.name())));
+    let seconds = stats.seconds.filter(|_| is_trained);
+    facts.extend(seconds.map(|seconds| format!("{} s", duration(seconds))));
+    let passes = stats.passes.filter(|_| is_trained);
+    facts.extend(passes.map(|passes| format!("{passes:.0} data passes")));
+    facts.extend(stats.heap.map(|heap| format!("peak {} KB", kilobytes(heap))));
     for (name, values) in view.known.sources() {
-        if let Some(value) = Known::find(values, method, at.m, at.s) {
-            text += &format!("; {name}: {}", value.text(digits));
-        }
+        let value = Known::find(values, method, at.m, at.s);
+        facts.extend(value.map(|value| format!("{name}: {}", value.text(digits))));
     }
-    text
+    facts.join("; ")
 }
 
 fn duration(seconds: f64) -> String {
@@ -225,13 +216,6 @@ fn kilobytes(bytes: u64) -> String {
     number(bytes as f64 / 1000.0, if bytes < 100_000 { 1 } else { 0 })
 }
 
-fn upper(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(char::to_uppercase);
-    first.into_iter().flatten().chain(letters).collect()
-}
-
-/// The tables of all experiments.
 pub(super) fn markdown(experiments: &[Experiment]) -> String {
     let mut text = String::new();
     if let Some((sentence, table)) = verdicts::headline(experiments) {
@@ -246,7 +230,7 @@ pub(super) fn markdown(experiments: &[Experiment]) -> String {
         for view in &experiment.views {
             text += &format!("\n## {}\n\n{}.\n", plain(&view.part.title), plain(&settings(view)));
             for table in tables(view) {
-                text += &format!("\n### {}\n\n{}", plain(&table.title), table.noted_markdown());
+                text += &format!("\n### {}\n\n{}", plain(&table.title), table.markdown());
             }
         }
         text += "\n";

@@ -13,20 +13,17 @@ use super::view::{Experiment, Stats, View, number};
 /// From here on a fit in floats is exact: the error is rounding.
 const EXACT_DB: f64 = 100.0;
 
-/// What a baseline that was trained should have above the zero predictor, and from how many
-/// nonzeros on.
+/// What a trained baseline should have above the zero predictor, and from which s on.
 const ABOVE_ZERO_DB: f64 = 10.0;
 const FROM_NONZEROS: usize = 50;
 
-/// The fraction of a course that counts as its end, and the most that the loss falls by there where
-/// a training has ended.
+/// The end of a course, and the most that the loss falls there where a training has ended.
 const LAST: f64 = 0.05;
 const STILL: f64 = 0.01;
 
 /// The methods that the default recipe is to be better than.
 const RIVALS: [Method; 3] = [Method::Paper, Method::ImpPublished, Method::Imp];
 
-/// The tables of a part.
 pub(super) fn tables(view: &View) -> [Table; 3] {
     [beside_paper(view), beside_known(view), baseline(view)]
 }
@@ -60,8 +57,7 @@ impl Standing {
         }
     }
 
-    /// Of a median and the best seed beside a known figure; a figure that is no number is that of a
-    /// run that diverged.
+    /// Of a median and the best seed beside a known figure, NaN where that run diverged.
     fn reached(metric: Metric, stats: &Stats, figure: f64) -> Option<Self> {
         let (own, most) = (stats.median()?, stats.most()?);
         Some(match Self::of(metric, own, figure) {
@@ -77,8 +73,7 @@ impl Standing {
     }
 }
 
-/// How the default recipe stands beside another method at each size that both have a result of.
-/// Where the other's steps diverge, it is better.
+/// The default recipe beside a method at each size with both; better where the other diverges.
 fn standings(view: &View, other: Method) -> Vec<(Standing, Point)> {
     let standing = |at: Point| {
         let [own, beside] = [Method::Recipe, other].map(|method| view.stats(method, at));
@@ -97,8 +92,7 @@ fn count(all: &[(Standing, Point)], own: Standing) -> usize {
     all.iter().filter(|(standing, _)| *standing == own).count()
 }
 
-/// Who wins: one sentence on the default recipe beside its rivals, and a row per part; none where
-/// nothing is compared.
+/// Who wins: one sentence over all, and a row per part; none where nothing is compared.
 pub(super) fn headline(experiments: &[Experiment]) -> Option<(String, Table)> {
     let views = || experiments.iter().flat_map(|own| own.views.iter().map(move |view| (own, view)));
     let rivals = RIVALS.into_iter().filter_map(|rival| {
@@ -194,8 +188,7 @@ fn beside_paper(view: &View) -> Table {
     )
 }
 
-/// The published method and its variants beside what the paper prints and what was measured of its
-/// authors' code.
+/// The published method and its variants beside the known figures.
 fn beside_known(view: &View) -> Table {
     let part = &view.part;
     let ours: Vec<Method> =

@@ -10,7 +10,6 @@ use super::super::store::{Folder, Store};
 use super::table::listed;
 use crate::Result;
 
-/// The results of a spec.
 pub(super) struct Experiment {
     /// What its files are called.
     pub(super) name: String,
@@ -67,7 +66,6 @@ impl Experiment {
     }
 }
 
-/// The results of a part.
 pub(super) struct View {
     pub(super) part: Part,
     pub(super) records: Vec<Record>,
@@ -83,7 +81,6 @@ pub(super) struct Stats {
     pub(super) lost: Vec<(u64, Status)>,
     /// Whether a limit of the part ended one.
     pub(super) limited: bool,
-    /// Medians over seeds.
     pub(super) seconds: Option<f64>,
     pub(super) passes: Option<f64>,
     /// The most of all seeds, in bytes.
@@ -93,7 +90,6 @@ pub(super) struct Stats {
 }
 
 impl View {
-    /// The settings of a training in words.
     pub(super) fn settings(&self) -> String {
         let part = &self.part;
         let batch = |rows: usize| match rows {
@@ -129,7 +125,6 @@ impl View {
         )
     }
 
-    /// The seeds in words.
     pub(super) fn seeds(&self) -> String {
         let seeds = &self.part.seeds;
         format!("{} {}", if seeds.len() == 1 { "seed" } else { "seeds" }, listed(seeds))
@@ -149,13 +144,11 @@ impl View {
         self.records_of(method, at).filter_map(|record| record.solved.as_ref())
     }
 
-    /// The result of the first seed.
     pub(super) fn first_seed(&self, method: Method, at: Point) -> Option<&Solved> {
         let seed = self.part.seeds.first()?;
         self.records_of(method, at).find(|record| record.cell.seed == *seed)?.solved.as_ref()
     }
 
-    /// The metric of the part.
     pub(super) fn value(&self, solved: &Solved) -> Option<f64> {
         self.metric(solved, self.part.on, self.part.metric)
     }
@@ -188,7 +181,6 @@ impl View {
         }
     }
 
-    /// Methods that train.
     pub(super) fn trained(&self) -> Vec<Method> {
         self.part.methods.iter().copied().filter(|method| !method.is_constant()).collect()
     }
@@ -211,8 +203,7 @@ impl Stats {
         self.numbers().into_iter().reduce(f64::max)
     }
 
-    /// The median, and from the least to the most where there are several seeds; and what became of
-    /// the others.
+    /// Median, least and most where there are several seeds, and what became of the others.
     pub(super) fn spread(&self, digits: usize) -> String {
         let number = |value: f64| number(value, digits);
         let least = self.numbers().into_iter().reduce(f64::min);
@@ -240,7 +231,6 @@ impl Stats {
     }
 }
 
-/// A number with so many digits behind the point.
 pub(super) fn number(value: f64, digits: usize) -> String {
     format!("{value:.digits$}")
 }

@@ -11,8 +11,7 @@ use super::variant::Distribution;
 use crate::data::{Task, digits, image};
 use crate::{Error, Result};
 
-/// The largest number of a grid, of epochs and of rows: enough for any machine, and safe to
-/// multiply.
+/// The largest number of a grid, of epochs and of rows, safe to multiply.
 const MOST: usize = 100_000_000;
 /// The most entries of a list.
 const LONGEST: usize = 1000;
@@ -44,7 +43,6 @@ impl Method {
     }
 }
 
-/// A number, where it is not within a range.
 fn outside(value: usize, range: RangeInclusive<usize>) -> Option<usize> {
     (!range.contains(&value)).then_some(value)
 }
@@ -82,7 +80,6 @@ impl Part {
         wrong.map_or(Ok(()), |got| Err(self.out_of_bounds(key, expected, got)))
     }
 
-    /// Refuses a number that is not within a range.
     fn refuse_beyond(&self, key: &str, value: usize, range: RangeInclusive<usize>) -> Result<()> {
         let expected = format!("{} to {}", range.start(), range.end());
         self.refuse(key, &expected, outside(value, range))
@@ -322,8 +319,7 @@ impl Part {
         Err(self.out_of_bounds("the sizes", &expected, got))
     }
 
-    /// What the sizes of a check have to be, where these are not; `plants` is whether networks are
-    /// planted.
+    /// What the sizes of a check, which may plant networks, have to be, where these are not.
     fn impossible_point(&self, at: Point, plants: bool) -> Option<String> {
         let columns = at.m.saturating_mul(at.d);
         if let Data::Gates { weights, .. } = self.data {

@@ -1,8 +1,6 @@
 //! A column of the summary table of a part: a quantity of its cells, and what of the seeds is
 //! shown.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::metric::Metric;
@@ -38,23 +36,22 @@ pub(crate) enum Quantity {
     Of(Metric),
     /// PSNR or accuracy on the test rows.
     Test(Metric),
-    /// A number of [`Solved`](crate::lab::experiment::record::Solved), or its recipe, by its name
-    /// in specs.
-    Recorded(&'static str),
+    /// A number of a record, or its recipe, by its place in [`RECORDED`].
+    Recorded(usize),
 }
 
-/// What is recorded of a cell beside metrics: its name in specs, in tables, and its digits.
-static RECORDED: [(&str, &str, usize); 10] = [
-    ("recipe", "recipe", 0),
-    ("seconds", "seconds", 2),
-    ("passes", "passes", 0),
-    ("nonzeros", "nonzeros", 0),
-    ("state", "state, bytes", 0),
-    ("workspace", "workspace, bytes", 0),
-    ("data", "data, bytes", 0),
-    ("heap", "heap, bytes", 0),
-    ("rss", "peak of the process, bytes", 0),
-    ("model", "model, bytes", 0),
+/// What is recorded of a cell beside metrics: name in specs, field of a record, title, digits.
+static RECORDED: [(&str, &str, &str, usize); 10] = [
+    ("recipe", "recipe", "recipe", 0),
+    ("seconds", "seconds", "seconds", 2),
+    ("passes", "passes", "passes", 0),
+    ("nonzeros", "nnz", "nonzeros", 0),
+    ("state", "state_bytes", "state, bytes", 0),
+    ("workspace", "workspace_bytes", "workspace, bytes", 0),
+    ("data", "data_bytes", "data, bytes", 0),
+    ("heap", "heap_peak_bytes", "heap, bytes", 0),
+    ("rss", "rss_peak_bytes", "peak of the process, bytes", 0),
+    ("model", "model_bytes", "model, bytes", 0),
 ];
 const STATISTICS: [(&str, Statistic); 5] = [
     ("median", Statistic::Median),
@@ -66,12 +63,12 @@ const STATISTICS: [(&str, Statistic); 5] = [
 
 impl Quantity {
     /// The recipe, the one quantity that is no number.
-    pub(crate) const RECIPE: Self = Self::Recorded("recipe");
+    pub(crate) const RECIPE: Self = Self::Recorded(0);
 
     fn parse(name: &str) -> Option<Self> {
         let metric = |name: &str| Metric::all().find(|metric| metric.name() == name);
-        if let Some((own, ..)) = RECORDED.iter().find(|(own, ..)| *own == name) {
-            return Some(Self::Recorded(own));
+        if let Some(at) = RECORDED.iter().position(|(own, ..)| *own == name) {
+            return Some(Self::Recorded(at));
         }
         match name.strip_prefix("test-") {
             Some(name) => metric(name).filter(|metric| !metric.is_measured()).map(Self::Test),
@@ -83,7 +80,7 @@ impl Quantity {
         match self {
             Self::Of(metric) => metric.name().into(),
             Self::Test(metric) => format!("test-{}", metric.name()),
-            Self::Recorded(name) => name.into(),
+            Self::Recorded(at) => RECORDED[at].0.into(),
         }
     }
 
@@ -92,11 +89,13 @@ impl Quantity {
         match self {
             Self::Of(metric) => (metric.title().into(), metric.digits().1),
             Self::Test(metric) => (format!("{} on test rows", metric.title()), metric.digits().1),
-            Self::Recorded(name) => {
-                let own = RECORDED.iter().find(|(own, ..)| *own == name);
-                own.map_or((name.into(), 0), |(_, title, digits)| ((*title).into(), *digits))
-            }
+            Self::Recorded(at) => (RECORDED[at].2.into(), RECORDED[at].3),
         }
+    }
+
+    /// The field of a record.
+    pub(crate) fn field(at: usize) -> &'static str {
+        RECORDED[at].1
     }
 
     /// What is shown of the seeds where a column does not say it.
@@ -135,11 +134,12 @@ impl Column {
             let statistic = Statistic::Reaches(least.trim().parse().ok()?);
             return Some(Self { statistic, quantity: Quantity::parse(name.trim())? });
         }
-        let (statistic, name) = text.split_once(' ').unwrap_or(("", text));
-        let own = STATISTICS.iter().find(|(own, _)| *own == statistic).map(|(_, own)| *own);
-        let quantity = Quantity::parse(name)?;
-        let default = statistic.is_empty().then(|| quantity.default_statistic());
-        Some(Self { statistic: own.or(default)?, quantity })
+        if let Some(quantity) = Quantity::parse(text) {
+            return Some(Self { statistic: quantity.default_statistic(), quantity });
+        }
+        let (first, name) = text.split_once(' ')?;
+        let (_, statistic) = STATISTICS.into_iter().find(|(own, _)| *own == first)?;
+        Some(Self { statistic, quantity: Quantity::parse(name)? })
     }
 }
 
@@ -160,18 +160,12 @@ impl TryFrom<String> for Column {
 }
 
 impl From<Column> for String {
-    fn from(column: Column) -> Self {
-        column.to_string()
-    }
-}
-
-impl fmt::Display for Column {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.quantity.name();
-        match self.statistic {
-            Statistic::Reaches(least) => write!(f, "{name} >= {least}"),
-            own if own == self.quantity.default_statistic() => f.write_str(&name),
-            own => write!(f, "{} {name}", own.name()),
+    fn from(Column { statistic, quantity }: Column) -> Self {
+        let name = quantity.name();
+        match statistic {
+            Statistic::Reaches(least) => format!("{name} >= {least}"),
+            own if own == quantity.default_statistic() => name,
+            own => format!("{} {name}", own.name()),
         }
     }
 }
@@ -191,7 +185,7 @@ mod tests {
             "each test-accuracy",
             "rss",
         ] {
-            assert_eq!(Column::try_from(text.to_owned()).unwrap().to_string(), text);
+            assert_eq!(String::from(Column::try_from(text.to_owned()).unwrap()), text);
         }
         assert_eq!(
             Column::try_from("median exact".to_owned()).unwrap().statistic,

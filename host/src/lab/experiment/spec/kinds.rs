@@ -22,9 +22,7 @@ pub(crate) enum Method {
     ImpPublished,
     /// Iterative magnitude pruning that is trained to its end: the settings of the part's `imp`.
     Imp,
-    /// Zero for every row.
     Zero,
-    /// The mean of the training labels for every row.
     Mean,
     /// No training: eps and gamma of the rows and generators (paper IHT, Assumption 2).
     Assumption,
@@ -54,12 +52,10 @@ static METHODS: [(Method, &str, &str); 13] = [
 ];
 
 impl Method {
-    /// As specs and files call it.
     pub(crate) fn name(self) -> &'static str {
         METHODS[self as usize].1
     }
 
-    /// As people read it.
     pub(crate) fn title(self) -> &'static str {
         METHODS[self as usize].2
     }
@@ -69,7 +65,6 @@ impl Method {
         if self.is_dense() { "IMP" } else { "IHT" }
     }
 
-    /// Whether it looks at nothing but the labels.
     pub(crate) const fn is_constant(self) -> bool {
         matches!(self, Self::Zero | Self::Mean)
     }
@@ -79,12 +74,10 @@ impl Method {
         matches!(self, Self::Paper | Self::PaperLeast | Self::PaperSafe | Self::PaperTrials)
     }
 
-    /// Whether the dense network is trained and pruned.
     pub(crate) const fn is_dense(self) -> bool {
         matches!(self, Self::Imp | Self::ImpPublished)
     }
 
-    /// Whether it checks the theory, and is no way to train.
     pub(crate) const fn is_check(self) -> bool {
         matches!(self, Self::Assumption | Self::Curvature | Self::Theory | Self::Normalised)
     }
@@ -131,8 +124,7 @@ pub(crate) enum Data {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         channel_deviation: Option<f64>,
     },
-    /// Gates of fixed generators on standard normal rows, for checks of the theory. Rows and inputs
-    /// hold where the part has no axis of them.
+    /// Gates of fixed generators on standard normal rows, for checks of the theory.
     Gates {
         samples: usize,
         inputs: usize,
@@ -144,8 +136,7 @@ pub(crate) enum Data {
     Gaussian { samples: usize, inputs: usize },
 }
 
-/// How many sign patterns of k of d inputs there are, `C(d, k) 2^k` (paper IHT, Theorem 7); nothing
-/// where that is beyond all memory or k is not in 1 to d.
+/// The sign patterns of k of d inputs, `C(d, k) 2^k` (paper IHT, Theorem 7), where k and it can be.
 pub(crate) fn patterns(inputs: usize, weights: usize) -> Option<usize> {
     if !(1..=inputs).contains(&weights) {
         return None;
@@ -173,13 +164,11 @@ pub(crate) enum Pictures {
     Mnist,
     /// `cifar/image0.png` and so on; 32×32 in colours.
     Cifar,
-    /// A drawn digit; 28×28.
     Digits,
     /// Three drawn digits, one per colour; 32×32.
     ColourDigits,
 }
 
-/// Which rows the metric is taken on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Rows {
@@ -199,14 +188,12 @@ impl Rows {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Impossible {
-    /// The spec is refused.
     #[default]
     Refuse,
     /// They are skipped, as in the published figures.
     Skip,
 }
 
-/// How iterative magnitude pruning is trained properly.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Imp {

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Metric {
@@ -14,7 +13,6 @@ pub(crate) enum Metric {
     Eps,
     /// Fraction of the rows on which the two gates differ that differ on the fewest (Assumption 2).
     Gamma,
-    /// The limit of gamma for many normal rows: the smallest angle between generators over π.
     GammaLimit,
     /// Smallest eigenvalue of `A_S^T A_S` over random supports of unit columns (Lemma 1).
     Alpha,
@@ -22,15 +20,10 @@ pub(crate) enum Metric {
     Beta,
     /// Smallest eigenvalue over supports of the columns of one input.
     AlphaAligned,
-    /// Largest eigenvalue over them.
     BetaAligned,
-    /// `(s + 1)/2`: beta over supports of one input where two gates share half of their rows.
     BetaForm,
-    /// `(1 - sqrt(s/n))²`, n the active rows: the form of the bound, as for independent columns.
     AlphaIndependent,
-    /// `(1 + sqrt(s/n))²`.
     BetaIndependent,
-    /// `|w - w*|₂ / |w*|₂`; of several draws the median.
     Error,
     /// Fraction of the draws, and of the seeds, whose error is below 1e-3; of planted networks whose
     /// mean squared error on the test rows is at most 1e-8 of the labels' mean square.
@@ -39,13 +32,11 @@ pub(crate) enum Metric {
     LossLeft,
     /// Steps until the loss has fallen to 1e-8 of its start.
     Steps,
-    /// `(beta/alpha) ln(1e8)`, the form of Theorem 1 without its constant.
     StepsForm,
     /// Decades that the loss falls at a step, of the line of least squares.
     Rate,
     /// `-2 log10(1 - 2 alpha / (3 beta))`, what alpha and beta promise on a support that stays.
     RateForm,
-    /// r² of that line.
     Straight,
     /// `32 (beta/alpha)²`, the inflation of the budget that Theorem 1 asks for.
     Inflation,
@@ -100,12 +91,10 @@ impl Metric {
         METRICS.iter().map(|about| about.0)
     }
 
-    /// As specs and files call it.
     pub(crate) fn name(self) -> &'static str {
         METRICS[self as usize].1
     }
 
-    /// With its unit.
     pub(crate) fn title(self) -> &'static str {
         METRICS[self as usize].2
     }

@@ -25,8 +25,7 @@ pub(crate) use metric::Metric;
 pub(crate) use part::{Part, Point};
 pub(crate) use variant::{Distribution, Variant};
 
-/// The profiles that a spec may have; `paper` is the full grid, and changes nothing unless the spec
-/// says so.
+/// The profiles that a spec may have; `paper` is the full grid.
 pub(crate) const PROFILES: [&str; 3] = ["smoke", "reduced", "paper"];
 /// The most cells of an experiment.
 const MOST_CELLS: usize = 1_000_000;
@@ -37,7 +36,6 @@ const MOST_CELLS: usize = 1_000_000;
 pub struct Spec {
     /// Small letters, digits and dashes.
     pub(crate) name: String,
-    /// Heading.
     pub(crate) title: String,
     /// Where the figure was published, with its settings in words.
     pub(crate) source: String,

@@ -17,9 +17,7 @@ pub(crate) struct Point {
     pub(crate) s: usize,
     /// Rows; 0 where the data say how many there are.
     pub(crate) n: usize,
-    /// Inputs.
     pub(crate) d: usize,
-    /// Which variant, from 0.
     pub(crate) variant: usize,
 }
 
@@ -148,34 +146,24 @@ impl Part {
         self.variants.get(at.variant).cloned().unwrap_or_default()
     }
 
-    /// What a cell of a method depends on beside its own name: the part without its grid, its
-    /// heading and the settings of other methods.
+    /// What a cell depends on beside its name: no grid, heading or settings of other methods.
     pub(crate) fn behind(&self, method: Method, variant: Option<&str>) -> Self {
-        let own = |of: &&Variant| variant.is_none_or(|name| of.name == name);
-        let variants = self.variants.iter().filter(own);
-        let is_stepped =
-            method.is_published() || method.is_check() || method == Method::ImpPublished;
-        Self {
-            title: String::new(),
-            note: String::new(),
-            columns: Vec::new(),
-            variants: variants.map(|of| Variant { title: None, ..of.clone() }).collect(),
-            m: Vec::new(),
-            s: Vec::new(),
-            n: Vec::new(),
-            d: Vec::new(),
-            sizes: Vec::new(),
-            impossible: Impossible::default(),
-            methods: vec![method],
-            seeds: Vec::new(),
-            range: [0.0, 1.0],
-            epochs: if is_stepped { self.epochs } else { 0 },
-            batch: if is_stepped { self.batch } else { 0 },
-            passes: self.passes.filter(|_| method == Method::Recipe),
-            seconds: self.seconds.filter(|_| method == Method::Recipe),
-            imp: if method == Method::Imp { self.imp } else { Imp::default() },
-            ..self.clone()
+        let mut own = self.clone();
+        own.variants.retain(|of| variant.is_none_or(|name| of.name == name));
+        own.variants.iter_mut().for_each(|of| of.title = None);
+        (own.title, own.note, own.columns, own.impossible) = Default::default();
+        (own.m, own.s, own.n, own.d, own.sizes, own.seeds) = Default::default();
+        (own.methods, own.range) = (vec![method], [0.0, 1.0]);
+        if !(method.is_published() || method.is_check() || method == Method::ImpPublished) {
+            (own.epochs, own.batch) = (0, 0);
         }
+        if method != Method::Recipe {
+            (own.passes, own.seconds) = (None, None);
+        }
+        if method != Method::Imp {
+            own.imp = Imp::default();
+        }
+        own
     }
 
     /// Why a cell cannot be.

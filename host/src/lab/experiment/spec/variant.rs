@@ -38,7 +38,6 @@ pub(crate) struct Variant {
     pub(crate) ram: Option<u64>,
 }
 
-/// The distribution of planted rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Distribution {
@@ -54,7 +53,6 @@ pub(crate) enum Distribution {
 }
 
 impl Variant {
-    /// As people read it.
     pub(crate) fn title(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
     }

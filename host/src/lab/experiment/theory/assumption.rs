@@ -11,8 +11,7 @@ use crate::data::Matrix;
 pub(crate) struct Assumption {
     /// `min_i |{k: x_k·h_i > 0}| / n`, 0 to 1.
     pub(crate) eps: f64,
-    /// `min_{i ≠ i'}` of the fraction of the rows on which the gates i and i' differ; 1 where there
-    /// is one generator.
+    /// `min_{i ≠ i'}` of the fraction of the rows on which the gates differ; 1 of one generator.
     pub(crate) gamma: f64,
 }
 

@@ -16,27 +16,18 @@ const ALIGNED: u64 = stream::USER + (0x7e02 << 32);
 /// Power iterations for the largest eigenvalue, and as many for the smallest.
 const ITERATIONS: u32 = 120;
 
-/// Extreme eigenvalues over some supports.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Extremes {
     pub(crate) alpha: f64,
     pub(crate) beta: f64,
 }
 
-/// Which supports of s columns to look at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Supports {
-    Random,
-    /// The columns of one input in as many random neurons as there are, then those of the next one:
-    /// what gates have in common makes these nearly parallel, so random supports do not show them.
-    Aligned,
-}
-
-/// Extreme eigenvalues over `draws` supports of s columns.
+/// Extreme eigenvalues over `draws` random supports of s columns; or, with `is_aligned`, of those of
+/// one input in random neurons, then of the next one, which gates make nearly parallel.
 pub(crate) fn extremes<S: HostSensing<Source = Infallible>>(
     sensing: &mut S,
     gates: Gates<'_>,
-    kind: Supports,
+    is_aligned: bool,
     s: usize,
     draws: u32,
     seed: u64,
@@ -49,7 +40,7 @@ pub(crate) fn extremes<S: HostSensing<Source = Infallible>>(
     let (mut index, mut value) = (vec![0; s], vec![0.0; s]);
     let at = |draw| PowerIteration { seed, draw, iterations: ITERATIONS };
     let mut found = spectrum::Extremes { alpha: f32::INFINITY, beta: 0.0 };
-    if kind == Supports::Random {
+    if !is_aligned {
         let support = EntriesMut { index: &mut index, value: &mut value };
         found = spectrum::extremes(sensing, gates, draws, at(0), support, &mut work)?;
     } else {
@@ -77,8 +68,7 @@ fn aligned(d: usize, m: usize, s: usize, seed: u64, draw: u32) -> Vec<u32> {
 }
 
 /// Where the eigenvalues of s independent unit columns of n rows end (Marchenko and Pastur):
-/// `(1 ∓ sqrt(s/n))²`; the lower end is 0 from s = n on. The deviations in Lemma 1 have this form,
-/// `1 ∓ C sqrt(s/n)` with logarithms in C.
+/// `(1 ∓ sqrt(s/n))²`, from s = n on 0; the form of the deviations in Lemma 1.
 pub(crate) fn independent(s: usize, rows: f64) -> Extremes {
     let deviation = (s as f64 / rows).sqrt();
     Extremes { alpha: (1.0 - deviation).max(0.0).powi(2), beta: (1.0 + deviation).powi(2) }
@@ -139,8 +129,8 @@ mod tests {
         let exact = eigenvalues(gram);
         let data = Matrix::new(n, d, Values::F32(x.clone())).unwrap();
         let mut operator = Blocked::new(data, 3, 6, Layout::new(3, d)).unwrap();
-        for kind in [Supports::Random, Supports::Aligned] {
-            let found = extremes(&mut operator, own.gates().unwrap(), kind, 6, 2, 0).unwrap();
+        for is_aligned in [false, true] {
+            let found = extremes(&mut operator, own.gates().unwrap(), is_aligned, 6, 2, 0).unwrap();
             assert!(
                 (found.alpha - exact[0]).abs() < 2e-3 && found.alpha > exact[0] - 1e-5,
                 "{found:?} {exact:?}"
@@ -173,8 +163,7 @@ mod tests {
         Rng::new(2, 0).fill_normal(&mut x);
         let data = Matrix::new(500, 2, Values::F32(x)).unwrap();
         let mut operator = Blocked::new(data, 4, 4, Layout::new(4, 2)).unwrap();
-        let found =
-            extremes(&mut operator, own.gates().unwrap(), Supports::Aligned, 4, 3, 0).unwrap();
+        let found = extremes(&mut operator, own.gates().unwrap(), true, 4, 3, 0).unwrap();
         // Cosines 0 within a pair and about 1/2 across: eigenvalues 0, 1, 1 and 2.
         assert!(found.alpha < 1e-4 && (found.beta - 2.0).abs() < 0.05, "{found:?}");
     }

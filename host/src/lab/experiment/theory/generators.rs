@@ -6,24 +6,20 @@ use tamis::network::weights::Weights;
 
 use crate::Result;
 
-/// Stream of the directions of random generators, one per generator.
 const DIRECTION: u64 = stream::USER + (0x7e00 << 32);
 
 /// m generators of k nonzeros each.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Generators {
-    /// d.
     inputs: usize,
-    /// k.
     weights: usize,
-    /// Flat indices in m×d, rising.
+    /// Flat indices in m×d, rising, and their values.
     index: Vec<u32>,
     value: Vec<f32>,
 }
 
 impl Generators {
-    /// All vectors of k entries ±1, subset by subset in lexicographic order, m =
-    /// [`patterns`](crate::lab::experiment::spec::patterns). None where k is not in 1 to d.
+    /// All vectors of k entries ±1, subset by subset in order; none where k is not in 1 to d.
     pub(crate) fn patterns(inputs: usize, weights: usize) -> Self {
         let mut own = Self { inputs, weights, index: Vec::new(), value: Vec::new() };
         if !(1..=inputs).contains(&weights) {
@@ -46,8 +42,7 @@ impl Generators {
         }
     }
 
-    /// `count` vectors with k standard normal entries at random places, a function of the seed
-    /// (Theorem 6).
+    /// `count` vectors with k standard normal entries at random places (Theorem 6).
     pub(crate) fn gaussian(inputs: usize, weights: usize, count: usize, seed: u64) -> Self {
         let (mut index, mut value) = (Vec::new(), Vec::new());
         for i in 0..count {
@@ -60,20 +55,14 @@ impl Generators {
         Self { inputs, weights: weights.min(inputs), index, value }
     }
 
-    /// m.
     pub(crate) fn len(&self) -> usize {
         self.value.len() / self.weights.max(1)
     }
 
-    /// The generators as sparse weights of m neurons.
-    pub(crate) fn view(&self) -> Result<Weights<'_>> {
-        Ok(Weights::new(self.inputs, self.len(), &self.index, &self.value)?)
-    }
-
-    /// Their gates: active where `x · h_i > 0`. Assumption 2 has `>= 0`, which normal rows tell apart
-    /// with probability 0.
+    /// Active where `x · h_i > 0`; Assumption 2 has `>= 0`, the same for normal rows.
     pub(crate) fn gates(&self) -> Result<Gates<'_>> {
-        Ok(Gates::of(self.view()?, Signs::Positive, Empty::Open, 0, 1))
+        let weights = Weights::new(self.inputs, self.len(), &self.index, &self.value)?;
+        Ok(Gates::of(weights, Signs::Positive, Empty::Open, 0, 1))
     }
 
     /// Flat indices and values of generator i, k each.
@@ -82,8 +71,7 @@ impl Generators {
         (&self.index[own.clone()], &self.value[own])
     }
 
-    /// The angle between two of them, in units of π: the fraction of all normal rows on which their
-    /// gates differ.
+    /// The angle between two of them over π: the fraction of normal rows on which gates differ.
     pub(crate) fn angle(&self, a: usize, b: usize) -> f64 {
         let entries = |i: usize| {
             let (index, value) = self.get(i);
@@ -137,7 +125,7 @@ mod tests {
         all.dedup();
         assert_eq!(all.len(), 12);
         assert_eq!(Generators::patterns(4, 4).len(), 16);
-        assert!(Generators::patterns(2, 3).len() == 0 && own.view().is_ok());
+        assert!(Generators::patterns(2, 3).len() == 0 && own.gates().is_ok());
     }
 
     #[test]
@@ -154,7 +142,7 @@ mod tests {
         let own = Generators::gaussian(9, 4, 50, 1);
         assert_eq!(own, Generators::gaussian(9, 4, 50, 1));
         assert_ne!(own, Generators::gaussian(9, 4, 50, 2));
-        assert!(own.len() == 50 && own.view().is_ok());
+        assert!(own.len() == 50 && own.gates().is_ok());
         let mut seen = [0; 9];
         (0..50).for_each(|i| own.get(i).0.iter().for_each(|&j| seen[j as usize - 9 * i] += 1));
         // 200 places in 9: 22 expected, standard deviation below 4.

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use rayon::prelude::*;
+use tamis::base::dims::Dims;
 use tamis::base::rng::{seed_of, stream};
-use tamis::data::samples::{NormalRows, Samples};
 use tamis::learn::iht::{Params, Refine, Step};
 use tamis::network::gates::Gates;
 use tamis::operator::gaussian::Gaussian;
 use tamis::operator::sensing::HostSensing;
 
 use super::assumption::{self, Assumption};
-use super::curvature::{self, Extremes, Supports};
+use super::curvature::{self, Extremes};
 use super::generators::{self, Generators};
-use super::recovery::{self, Attempt, Planted, Recovery};
+use super::recovery::{self, Planted, Recovery};
 use crate::base::room_for;
-use crate::data::{Matrix, Values};
+use crate::data::{Matrix, planted};
 use crate::lab::experiment::cell::Cell;
 use crate::lab::experiment::course::Course;
 use crate::lab::experiment::median::median;
@@ -34,7 +34,6 @@ const RECOVERED: f64 = 1e-3;
 /// The loss, as a fraction of that of w = 0, that steps are counted to.
 const GOAL: f64 = 1e-8;
 
-/// Measures a cell.
 pub(in crate::lab::experiment) fn measure(
     part: &Part,
     cell: &Cell,
@@ -80,7 +79,7 @@ impl Work<'_> {
             Directions::Patterns => Generators::patterns(d, weights),
             Directions::Gaussian => Generators::gaussian(d, weights, m, generators::seed(seed)),
         };
-        let (data, gates) = (rows(seed, n, d), own.gates()?);
+        let (data, gates) = (planted::samples(&Dims::new(n, d, 1, 1), seed)?, own.gates()?);
         let data_bytes = 4 * (n * d) as u64;
         let mut course = Course::start();
         let operator = |data: Matrix, nnz: usize| -> Result<Blocked> {
@@ -149,22 +148,29 @@ impl Work<'_> {
         s: usize,
     ) -> Result<(Extremes, Option<Extremes>)> {
         let mut of =
-            |kind| curvature::extremes(sensing, gates, kind, s, self.draws(), self.cell.seed);
-        let random = of(Supports::Random)?;
-        Ok((random, (self.at.m > 1).then(|| of(Supports::Aligned)).transpose()?))
+            |aligned| curvature::extremes(sensing, gates, aligned, s, self.draws(), self.cell.seed);
+        let random = of(false)?;
+        Ok((random, (self.at.m > 1).then(|| of(true)).transpose()?))
     }
 
-    fn params(&self, beta: f64) -> Params<'static> {
+    fn recover<S: HostSensing<Source = Infallible>>(
+        &self,
+        sensing: &mut S,
+        gates: Gates<'_>,
+        planted: &Planted,
+        beta: f64,
+    ) -> Result<Recovery> {
         let plain = |step| Params { step, refine: Refine::None, must_keep: &[] };
-        match self.cell.method {
+        let params = match self.cell.method {
             Method::Theory => plain(Step::Theory { beta: beta as f32 }),
             Method::Normalised => plain(Step::Normalised),
             _ => Params::PAPER,
-        }
+        };
+        let (budget, steps) = (self.budget(self.at.s), self.part.epochs);
+        recovery::recover(sensing, gates, planted, &params, budget, steps, self.stop)
     }
 
-    /// One planted network, and how its recovery compares with Theorem 1; eigenvalues are over
-    /// supports of `columns` columns.
+    /// A planted network, with eigenvalues over supports of `columns` columns.
     fn converge<S: HostSensing<Source = Infallible>>(
         &self,
         sensing: &mut S,
@@ -177,14 +183,8 @@ impl Work<'_> {
         let aligned = aligned.unwrap_or(random);
         // Steps that are too long for the supports that they meet diverge.
         let (alpha, beta) = (random.alpha, random.beta.max(aligned.beta));
-        let (params, budget) = (self.params(beta), self.budget(self.at.s));
-        let mut step = 0.0;
-        let see = |loss: f64| {
-            course.see(step, loss);
-            step += 1.0;
-        };
-        let attempt = Attempt { params, budget, steps: self.part.epochs };
-        let found = recovery::recover(sensing, gates, planted, &attempt, self.stop, see)?;
+        let found = self.recover(sensing, gates, planted, beta)?;
+        course.see_all(&found.losses);
         let condition = beta / alpha;
         let mut measured = Measured::from([
             (Metric::Success, f64::from(u8::from(found.error < RECOVERED))),
@@ -198,9 +198,8 @@ impl Work<'_> {
             measured.insert(Metric::Inflation, 32.0 * condition * condition);
             measured.insert(Metric::StepsForm, condition * (1.0 / GOAL).ln());
         }
-        if let Some(steps) = found.steps_to(GOAL) {
-            measured.insert(Metric::Steps, steps as f64);
-        }
+        let steps = found.losses.iter().position(|loss| *loss <= GOAL * found.losses[0]);
+        measured.extend(steps.map(|steps| (Metric::Steps, steps as f64)));
         if let Some(line) = recovery::line(&found.losses) {
             measured.insert(Metric::Rate, line.rate);
             measured.insert(Metric::Straight, line.straight);
@@ -219,50 +218,33 @@ impl Work<'_> {
     /// Several vectors from measurements of their own each: how many are recovered.
     fn sense(&self, mut course: Course) -> Result<Solved> {
         let draws = self.draws();
-        let draw = |k: u32| -> Result<Option<Recovery>> {
+        let draw = |k: u32| -> Result<Recovery> {
             let Point { m, s, n, d, .. } = self.at;
             let seed = seed_of(self.cell.seed, DRAW, k);
             let mut sensing = Gaussian::new(seed, n, d, m)?;
             let planted = Planted::sparse(m * d, s, seed);
-            let (gates, budget) = (Gates::seeded(0), self.budget(s));
-            let beta = if self.cell.method == Method::Theory {
-                let s = (budget + s).min(m * d);
-                curvature::extremes(&mut sensing, gates, Supports::Random, s, 1, seed)?.beta
-            } else {
-                1.0
-            };
-            let attempt = Attempt { params: self.params(beta), budget, steps: self.part.epochs };
-            match recovery::recover(&mut sensing, gates, &planted, &attempt, self.stop, |_| ()) {
-                Ok(found) => Ok(Some(found)),
+            let gates = Gates::seeded(0);
+            let mut beta = 1.0;
+            if self.cell.method == Method::Theory {
+                let s = (self.budget(s) + s).min(m * d);
+                beta = curvature::extremes(&mut sensing, gates, false, s, 1, seed)?.beta;
+            }
+            match self.recover(&mut sensing, gates, &planted, beta) {
                 // With too few measurements steps may grow without end: nothing is recovered.
-                Err(_) if !self.stop.asked() => Ok(None),
-                Err(error) => Err(error),
+                Err(_) if !self.stop.asked() => Ok(Recovery::NONE),
+                found => found,
             }
         };
-        let found: Vec<Option<Recovery>> =
-            (0..draws).into_par_iter().map(draw).collect::<Result<_>>()?;
-        let errors = found.iter().map(|own| own.as_ref().map_or(f64::INFINITY, |own| own.error));
-        let errors: Vec<f64> = errors.collect();
+        let found = (0..draws).into_par_iter().map(draw).collect::<Result<Vec<Recovery>>>()?;
+        let errors: Vec<f64> = found.iter().map(|own| own.error).collect();
         let recovered = errors.iter().filter(|error| **error < RECOVERED).count();
         let mut measured = Measured::from([(Metric::Success, recovered as f64 / f64::from(draws))]);
         if let Some(error) = median(errors).filter(|error| error.is_finite()) {
             measured.insert(Metric::Error, error);
         }
-        let passes = found.iter().flatten().map(|found| found.reads as f64).sum();
-        let nnz = found.iter().flatten().map(|found| found.nnz).max().unwrap_or(0);
-        if let Some(Some(first)) = found.first() {
-            first.losses.iter().enumerate().for_each(|(step, loss)| course.see(step as f64, *loss));
-        }
+        let passes = found.iter().map(|found| found.reads as f64).sum();
+        let nnz = found.iter().map(|found| found.nnz).max().unwrap_or(0);
+        course.see_all(&found[0].losses);
         Ok(Solved { measured, passes, nnz, ..course.ended(None) })
     }
-}
-
-/// n×d standard normal rows, a function of the seed.
-fn rows(seed: u64, n: usize, d: usize) -> Matrix {
-    let mut values = vec![0.0; n * d];
-    values.par_chunks_mut(d).enumerate().for_each(|(k, row)| {
-        // Rows of a function can be had anywhere, and cannot fail.
-        let _ = NormalRows::new(seed, n, d).row(k, row);
-    });
-    Matrix { rows: n, cols: d, values: Values::F32(values) }
 }

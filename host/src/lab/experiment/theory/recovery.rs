@@ -13,11 +13,9 @@ use super::generators::{Generators, distinct};
 use crate::Result;
 use crate::operator::Stop;
 
-/// Stream of planted supports and values.
 const PLANTED: u64 = stream::USER + (0x7e01 << 32);
 
-/// The loss, as a fraction of that of w = 0, at which a recovery ends: in single precision a line
-/// goes on to about 1e-13.
+/// Loss over its start at which a recovery ends; single precision reaches about 1e-13.
 const END: f64 = 1e-11;
 
 /// Planted weights: flat indices, rising, and a value each.
@@ -28,9 +26,8 @@ pub(crate) struct Planted {
 }
 
 impl Planted {
-    /// A `ReLU` network whose neurons point along s/k of the generators, chosen at random, each
-    /// with a standard half-normal length: its gates are those of its generators, so `y = A w*` is
-    /// what it computes. s is a multiple of k, of at most all generators.
+    /// A `ReLU` network of s/k random generators with standard half-normal lengths: its gates are
+    /// those of its generators, so it computes `y = A w*`. s is a multiple of k.
     pub(crate) fn network(generators: &Generators, s: usize, seed: u64) -> Self {
         let mut rng = Rng::new(seed, PLANTED);
         let k = generators.get(0).0.len();
@@ -73,7 +70,6 @@ impl Planted {
     }
 }
 
-/// How a recovery went.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Recovery {
     /// `f(w) = |y - A w|²` at w = 0 and after each step.
@@ -85,35 +81,36 @@ pub(crate) struct Recovery {
     pub(crate) reads: u64,
 }
 
-/// How to recover a network.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Attempt<'a> {
-    pub(crate) params: Params<'a>,
-    /// Nonzeros of each iterate.
-    pub(crate) budget: usize,
-    /// Steps at the most.
-    pub(crate) steps: u32,
+impl Recovery {
+    /// One that has not begun, or failed.
+    pub(crate) const NONE: Self =
+        Self { losses: Vec::new(), error: f64::INFINITY, nnz: 0, reads: 0 };
+
+    /// The loss at the end, as a fraction of that of w = 0.
+    pub(crate) fn left(&self) -> f64 {
+        self.losses.last().map_or(1.0, |last| last / self.losses[0])
+    }
 }
 
-/// Recovers `planted` from its measurements, from w = 0 on; ends sooner where the loss has fallen to
-/// [`END`]. `see` is told of every loss.
+/// Recovers `planted` from its measurements with `budget` nonzeros, from w = 0 on; ends sooner where
+/// the loss has fallen to [`END`].
 pub(crate) fn recover<S: HostSensing<Source = Infallible>>(
     sensing: &mut S,
     gates: Gates<'_>,
     planted: &Planted,
-    attempt: &Attempt<'_>,
+    params: &Params<'_>,
+    budget: usize,
+    steps: u32,
     stop: &Stop,
-    mut see: impl FnMut(f64),
 ) -> Result<Recovery> {
-    let &Attempt { ref params, budget, steps } = attempt;
     let (n, d, m) = (sensing.local_rows(), sensing.inputs(), sensing.blocks());
     let mut labels = vec![0.0; n];
     sensing.forward(gates, Weights::new(d, m, &planted.index, &planted.value)?, &mut labels)?;
-    let mut residual = vec![0.0; n];
-    let mut panel = vec![0.0; (3 * budget).max(2 * d * sensing.panel())];
-    let mut scratch = vec![0.0; sensing.scratch(n)];
+    let panel = (3 * budget).max(2 * d * sensing.panel());
+    let [mut residual, mut panel, mut scratch] =
+        [n, panel, sensing.scratch(n)].map(|len| vec![0.0; len]);
     let (mut now, mut next) = (Planted::default(), Planted::default());
-    let mut done = Recovery { losses: Vec::new(), error: 1.0, nnz: 0, reads: 0 };
+    let mut done = Recovery::NONE;
     for step in 0..=steps {
         if stop.asked() {
             return Err(tamis::Error::Stopped.into());
@@ -131,7 +128,6 @@ pub(crate) fn recover<S: HostSensing<Source = Infallible>>(
         let info = iht::step(sensing, gates, &labels, w, params, out, &mut work)?;
         let loss = f64::from(info.loss);
         done.losses.push(loss);
-        see(loss);
         done.reads += u64::from(info.reads);
         if step == steps || loss <= END * done.losses[0] {
             break;
@@ -145,19 +141,6 @@ pub(crate) fn recover<S: HostSensing<Source = Infallible>>(
     Ok(done)
 }
 
-impl Recovery {
-    /// The first step at which the loss has fallen to this fraction of that of w = 0.
-    pub(crate) fn steps_to(&self, fraction: f64) -> Option<usize> {
-        self.losses.iter().position(|loss| *loss <= fraction * self.losses[0])
-    }
-
-    /// The loss at the end, as a fraction of that of w = 0.
-    pub(crate) fn left(&self) -> f64 {
-        self.losses.last().map_or(1.0, |last| last / self.losses[0])
-    }
-}
-
-/// A line through the logarithms of losses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Line {
     /// Decades that the loss falls at each step.
@@ -166,8 +149,7 @@ pub(crate) struct Line {
     pub(crate) straight: f64,
 }
 
-/// The line of least squares through `log10` of losses, one per step, step 0 first; none where
-/// fewer than three are above 0.
+/// The line through `log10` of losses, one per step; none of fewer than three above 0.
 pub(crate) fn line(losses: &[f64]) -> Option<Line> {
     let points = losses.iter().enumerate().filter(|(_, loss)| **loss > 0.0);
     let points: Vec<(f64, f64)> = points.map(|(step, loss)| (step as f64, loss.log10())).collect();
@@ -228,15 +210,7 @@ mod tests {
         let params =
             Params { step: Step::Theory { beta: 2.0 }, refine: Refine::None, must_keep: &[] };
         let gates = own.gates().unwrap();
-        let found = recover(
-            &mut operator,
-            gates,
-            &planted,
-            &Attempt { params, budget: 2, steps: 300 },
-            &Stop::new(),
-            |_| (),
-        )
-        .unwrap();
+        let found = recover(&mut operator, gates, &planted, &params, 2, 300, &Stop::new()).unwrap();
         assert!(found.error < 1e-4 && found.left() <= END && found.nnz == 2, "{found:?}");
         let line = line(&found.losses).unwrap();
         assert!(line.straight > 0.99 && line.rate > 0.05, "{line:?}");
@@ -250,14 +224,7 @@ mod tests {
             let mut sensing = Gaussian::new(seed, n, d, 1).unwrap();
             let planted = Planted::sparse(d, 4, seed);
             let params = Params { step: Step::Normalised, refine: Refine::None, must_keep: &[] };
-            recover(
-                &mut sensing,
-                Gates::seeded(0),
-                &planted,
-                &Attempt { params, budget: 4, steps: 300 },
-                &Stop::new(),
-                |_| (),
-            )
+            recover(&mut sensing, Gates::seeded(0), &planted, &params, 4, 300, &Stop::new())
         };
         for seed in 0..5 {
             assert!(solve(50, seed).unwrap().error < 1e-4, "seed {seed}");
@@ -272,16 +239,6 @@ mod tests {
         let mut sensing = Gaussian::new(0, 9, 9, 1).unwrap();
         let params = Params::PAPER;
         let planted = Planted::sparse(9, 2, 0);
-        assert!(
-            recover(
-                &mut sensing,
-                Gates::seeded(0),
-                &planted,
-                &Attempt { params, budget: 2, steps: 5 },
-                &stop,
-                |_| ()
-            )
-            .is_err()
-        );
+        assert!(recover(&mut sensing, Gates::seeded(0), &planted, &params, 2, 5, &stop).is_err());
     }
 }
