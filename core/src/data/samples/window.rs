@@ -191,12 +191,6 @@ impl<'m, T: Value> Window<'m, T> {
         bytemuck::cast_slice(self.words.get(HEAD..HEAD + self.len()).unwrap_or_default())
     }
 
-    /// All words, as [`Self::open`] takes them.
-    #[must_use]
-    pub const fn as_words(&self) -> &[u32] {
-        self.words
-    }
-
     /// The numbers of the rows that are held.
     fn held(&self) -> &[T] {
         let values: &[T] =
@@ -262,6 +256,6 @@ impl<T: Value> Record for Window<'_, T> {
         &self,
         put: &mut impl FnMut(&[u32]) -> core::result::Result<(), E>,
     ) -> core::result::Result<(), E> {
-        put(self.as_words())
+        put(self.words)
     }
 }

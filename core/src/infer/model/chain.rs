@@ -352,11 +352,12 @@ where
             let y = out.first_mut()?;
             if O::SEES {
                 let hidden = csr.rows(x).enumerate();
-                *y = sum.apply(hidden.map(|(neuron, h)| h.inspect(|&h| see.number(neuron, h))))?;
+                *y =
+                    sum.add(0.0, hidden.map(|(neuron, h)| h.inspect(|&h| see.number(neuron, h))))?;
                 see.next();
                 see.layer(core::iter::once(*y));
             } else {
-                *y = sum.apply(csr.rows(x))?;
+                *y = sum.add(0.0, csr.rows(x))?;
             }
             Some(())
         }

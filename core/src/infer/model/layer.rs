@@ -78,7 +78,7 @@ impl Layer<'_> {
         match self {
             Layer::Csr(csr) if KERNELS & CSR != 0 => csr.apply(x, out),
             Layer::Sum(sum) if KERNELS & SUM != 0 => {
-                *out.first_mut()? = sum.apply((0..x.len()).map(|i| x.at(i)))?;
+                *out.first_mut()? = sum.add(0.0, (0..x.len()).map(|i| x.at(i)))?;
                 Some(())
             }
             Layer::Blocks(blocks) if KERNELS & (WIDE_BLOCKS | NARROW_BLOCKS) != 0 => {

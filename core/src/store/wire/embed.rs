@@ -67,12 +67,7 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    /// Those of a model of integers, or else of floats.
-    ///
-    /// # Errors
-    /// As [`View::parse`](super::View::parse) and
-    /// [`QuantisedView::parse`](super::QuantisedView::parse) where the structure of the file is
-    /// wrong.
+    /// Those of a model of integers, or else of floats; an error where the structure is wrong.
     pub const fn of(file: &[u8], integers: bool) -> Result<Self> {
         let mut all = Self { layers: 0, words: 0 };
         let mut left = tri!(Layers::new(file, integers));
@@ -85,9 +80,6 @@ impl Lengths {
 }
 
 /// All arrays, layer after layer, each from a whole word on.
-///
-/// # Errors
-/// As [`Lengths::of`].
 pub const fn words<const N: usize>(file: &[u8], integers: bool) -> Result<[u32; N]> {
     let mut words = [0; N];
     let mut slots = words.as_mut_slice();
@@ -116,11 +108,8 @@ const fn take<'a, T: AnyBitPattern>(words: &mut &'a [u32], bytes: usize) -> Resu
 
 const SHORT: Error = Error::Length { what: "words of a file", expected: 0, got: 0 };
 
-/// The layers of a model of floats on its [`words`].
-///
-/// # Errors
-/// Those of [`View::parse`](super::View::parse) but for the address, and [`Error::Length`] where
-/// the words are not those of the file.
+/// The layers of a model of floats on its [`words`], checked as
+/// [`View::parse`](super::View::parse) does.
 pub const fn model<'a, const N: usize>(
     file: &[u8],
     mut words: &'a [u32],
@@ -160,11 +149,7 @@ const fn float_layer<'a>(head: &Head, words: &mut &'a [u32]) -> Result<model::La
 }
 
 /// The layers of a model of integers on its [`words`], the sum behind them, and what the integers
-/// stand for.
-///
-/// # Errors
-/// Those of [`QuantisedView::parse`](super::QuantisedView::parse) but for the address, and
-/// [`Error::Length`] where the words are not those of the file.
+/// stand for; checked as [`QuantisedView::parse`](super::QuantisedView::parse) does.
 pub const fn quantised<'a, const N: usize>(
     file: &[u8],
     mut words: &'a [u32],

@@ -115,7 +115,9 @@ pub const fn encoded_len(bytes: &[u8]) -> Result<usize> {
 
 /// Checks the address, the head and the checksum; what follows, inputs and outputs.
 pub(super) fn encoded(bytes: &[u8]) -> Result<(Reader<'_>, u32, u32)> {
-    aligned(bytes)?;
+    let off = bytes.as_ptr().addr() % align_of::<u32>();
+    let what = "address of the model, modulo 4 (see Aligned, include_model!)";
+    expect(what, 0, 0, off as u32)?;
     head(bytes)
 }
 
@@ -128,11 +130,6 @@ pub(super) const fn head(bytes: &[u8]) -> Result<(Reader<'_>, u32, u32)> {
     tri!(expect("checksum", 12, checksum(bytes), tri!(reader.u32())));
     let (inputs, outputs) = (tri!(reader.u32()), tri!(reader.u32()));
     Ok((reader, inputs, outputs))
-}
-
-fn aligned(bytes: &[u8]) -> Result<()> {
-    let off = bytes.as_ptr().addr() % align_of::<u32>();
-    expect("address of the model, modulo 4 (see Aligned, include_model!)", 0, 0, off as u32)
 }
 
 /// Bytes as numbers, where they lie.
