@@ -279,8 +279,7 @@ impl Recovery {
 
     /// The budget for a network of two hidden layers, `dims.nnz` counting both: `first` neurons of
     /// the first layer that the operator has room for, and `outputs` of it,
-    /// [`crate::learn::lm::second_slots`]. A network may have one weight more a neuron of the first
-    /// layer that has weights while searching, and there is a bit a row and output.
+    /// [`crate::learn::lm::second_slots`].
     #[must_use]
     pub const fn deep(
         dims: Dims,

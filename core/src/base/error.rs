@@ -7,10 +7,7 @@ use core::fmt;
 /// memory).
 pub type Result<T, S = Infallible> = core::result::Result<T, Error<S>>;
 
-/// Why a call could not be carried out.
-///
-/// `S` is what reading samples may fail with: [`Infallible`] for slices, the bus error for a flash
-/// chip.
+/// Why a call could not be carried out; `S` is what reading samples may fail with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]

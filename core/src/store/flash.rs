@@ -225,7 +225,7 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
     }
 
     /// Reads the newest payload to the start of `out`, a last incomplete word filled with zeros,
-    /// and checks it once more; `None` where there is none.
+    /// and checks it once more.
     ///
     /// # Errors
     /// [`Error::Budget`] if `out` is too short, [`Error::Source`] if the flash cannot be read,

@@ -98,13 +98,11 @@ impl<'m, T: Value> Window<'m, T> {
         Ok(window)
     }
 
-    /// The window that an earlier one has left in `memory`: there, or in flash from where it was
-    /// read.
+    /// The window that an earlier one has left in `memory`.
     ///
     /// # Errors
-    /// As [`Self::new`]; [`Error::Format`] with the byte where a window of this kind and these
-    /// sizes would have something else, [`Error::NotFinite`] for labels and samples that are no
-    /// numbers.
+    /// As [`Self::new`]; [`Error::Format`] with the first byte that is none of a window of this kind
+    /// and these sizes, [`Error::NotFinite`] for labels and samples that are no numbers.
     pub fn open(memory: &'m mut [u32], rows: usize, inputs: usize) -> Result<Self> {
         let window = Self::over(memory, rows, inputs)?;
         let [.., pushed, held, next] = window.head();

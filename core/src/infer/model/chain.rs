@@ -91,7 +91,7 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     /// largest sum of two neighbours; 0 for one hidden layer of rows under a sum.
     #[must_use]
     pub const fn scratch_len(&self) -> usize {
-        let (mut most, mut before, mut left) = (0, 0, self.split().0);
+        let (mut most, mut before, mut left) = (0, 0, split(self.layers).0);
         while let [layer, behind @ ..] = left {
             let pair = layer.outputs().saturating_add(before);
             most = if pair > most { pair } else { most };
@@ -103,7 +103,7 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     /// Layers, from the first, whose outputs go to the scratch.
     #[must_use]
     pub const fn kept_activations(&self) -> usize {
-        self.split().0.len()
+        split(self.layers).0.len()
     }
 
     /// Predicts one row: `x[inputs]`, `scratch[scratch_len]` or longer, `out[outputs]`.
@@ -167,7 +167,7 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
         X: Input + ?Sized,
         O: Observer<f32>,
     {
-        let (body, tail) = self.split();
+        let (body, tail) = split(self.layers);
         let Some((first, rest)) = body.split_first().filter(|_| KERNELS & KEPT != 0) else {
             let is_linked = KERNELS & DIRECT != 0;
             return is_linked.then(|| run_tail::<X, O, KERNELS>(tail, x, out, see))?;
@@ -183,15 +183,9 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
         }
         run_tail::<[f32], O, KERNELS>(tail, ends.step(0)?.0, out, see)
     }
-
-    /// The layers whose activations go to the scratch, and those that give the prediction from
-    /// them.
-    const fn split(&self) -> (&'a [Layer<'a>], &'a [Layer<'a>]) {
-        split(self.layers)
-    }
 }
 
-/// See [`Chain::split`].
+/// The layers whose activations go to the scratch, and those that give the prediction from them.
 const fn split<'l, 'a>(layers: &'l [Layer<'a>]) -> (&'l [Layer<'a>], &'l [Layer<'a>]) {
     let fused = matches!(layers, [.., Layer::Csr(_), Layer::Sum(_)]);
     let tail = if fused { 2 } else { 1 };

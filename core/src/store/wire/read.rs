@@ -1,8 +1,8 @@
 //! Bytes to a model that borrows them.
 
 use super::Task;
-use super::layer::Walk;
-use super::reader::{Reader, encoded};
+use super::layer::{Walk, float_layer};
+use super::reader::{Reader, cast, encoded};
 use crate::Result;
 use crate::base::error::expect;
 use crate::infer::{model::Model, quantised};
@@ -143,7 +143,7 @@ impl<'a> Readable<'a> for Model<'a> {
     fn read(&mut self, reader: Reader<'a>) -> Result<(Option<Task>, &'a [u8])> {
         let mut walk = Walk::new(reader);
         while let Some(raw) = walk.floats()? {
-            self.push(raw.floats()?)?;
+            self.push(float_layer(&raw.head, cast(raw.body)?)?)?;
         }
         self.finish()?;
         Ok((walk.task, walk.extra()))
