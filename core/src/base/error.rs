@@ -100,7 +100,6 @@ pub enum Error<S = Infallible> {
 
 impl Error {
     /// The same error for callers whose data source can fail.
-    #[must_use]
     pub fn widen<S>(self) -> Error<S> {
         match self {
             Error::Length { what, expected, got } => Error::Length { what, expected, got },
@@ -124,7 +123,6 @@ impl Error {
     /// use tamis::Error;
     /// assert_eq!(Error::Unsorted { at: 7 }.what(), "indices: expected strictly rising");
     /// ```
-    #[must_use]
     pub const fn what(&self) -> &'static str {
         match self {
             Error::Length { what, .. }

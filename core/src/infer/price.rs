@@ -77,7 +77,6 @@ impl Shape {
     }
 
     /// What the kernel of an encoding counts, in the order of [`COUNTS`].
-    #[must_use]
     pub fn counts(&self, encoding: Encoding) -> [u64; COUNTS.len()] {
         let [inputs, rows, n] = [self.inputs, self.outputs, self.nonzeros].map(|n| n as u64);
         let [filled, eights] = [self.filled, self.eights].map(|n| n as u64);

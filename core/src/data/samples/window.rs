@@ -158,33 +158,28 @@ impl<'m, T: Value> Window<'m, T> {
     }
 
     /// Rows that were ever pushed, modulo 2³²: where in the stream the window is.
-    #[must_use]
     pub fn pushed(&self) -> u32 {
         let [.., pushed, _, _] = self.head();
         pushed
     }
 
     /// Rows that are held.
-    #[must_use]
     pub fn len(&self) -> usize {
         let [.., held, _] = self.head();
         (held as usize).min(self.rows)
     }
 
     /// Whether no row is held.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Whether the next row takes the place of the oldest.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         self.len() == self.rows
     }
 
     /// The label of each row that is held, place by place.
-    #[must_use]
     pub fn labels(&self) -> &[f32] {
         bytemuck::cast_slice(self.words.get(HEAD..HEAD + self.len()).unwrap_or_default())
     }
@@ -215,7 +210,6 @@ impl<'m, T: Value> Window<'m, T> {
 
 impl Window<'_, u8> {
     /// The rows that are held, to train on: byte b stands for `b * scale`.
-    #[must_use]
     pub fn rows(&self, scale: f32) -> ByteRows<'_> {
         ByteRows { values: self.held(), inputs: self.inputs, scale }
     }
@@ -223,7 +217,6 @@ impl Window<'_, u8> {
 
 impl Window<'_, f32> {
     /// The rows that are held, to train on.
-    #[must_use]
     pub fn rows(&self) -> Rows<'_> {
         Rows { values: self.held(), inputs: self.inputs }
     }

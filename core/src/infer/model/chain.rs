@@ -70,26 +70,22 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     }
 
     /// The layers in the order in which they run.
-    #[must_use]
     pub const fn layers(&self) -> &'a [Layer<'a>] {
         self.layers
     }
 
     /// Numbers in one input row.
-    #[must_use]
     pub const fn inputs(&self) -> usize {
         if let [first, ..] = self.layers { first.inputs() } else { 0 }
     }
 
     /// Numbers in one prediction.
-    #[must_use]
     pub const fn outputs(&self) -> usize {
         if let [.., last] = self.layers { last.outputs() } else { 0 }
     }
 
     /// Numbers of `f32` that [`predict`](Self::predict) needs for activations between layers: the
     /// largest sum of two neighbours; 0 for one hidden layer of rows under a sum.
-    #[must_use]
     pub const fn scratch_len(&self) -> usize {
         let (mut most, mut before, mut left) = (0, 0, split(self.layers).0);
         while let [layer, behind @ ..] = left {
@@ -101,7 +97,6 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     }
 
     /// Layers, from the first, whose outputs go to the scratch.
-    #[must_use]
     pub const fn kept_activations(&self) -> usize {
         split(self.layers).0.len()
     }
@@ -245,32 +240,27 @@ impl<'a> Model<'a> {
     }
 
     /// The chain of its layers.
-    #[must_use]
     pub fn chain(&self) -> Chain<'_> {
         Chain { layers: &self.layers }
     }
 
     /// The layers in the order in which they run.
-    #[must_use]
     pub fn layers(&self) -> &[Layer<'a>] {
         &self.layers
     }
 
     /// Numbers in one input row.
-    #[must_use]
     pub fn inputs(&self) -> usize {
         self.chain().inputs()
     }
 
     /// Numbers in one prediction.
-    #[must_use]
     pub fn outputs(&self) -> usize {
         self.chain().outputs()
     }
 
     /// Numbers of `f32` that [`predict`](Self::predict) needs between layers; see
     /// [`Chain::scratch_len`].
-    #[must_use]
     pub fn scratch_len(&self) -> usize {
         self.chain().scratch_len()
     }

@@ -20,7 +20,6 @@ pub enum Layer<'a> {
 
 impl Layer<'_> {
     /// Numbers that the layer takes.
-    #[must_use]
     pub const fn inputs(&self) -> usize {
         match self {
             Layer::Csr(csr) => csr.inputs(),
@@ -30,7 +29,6 @@ impl Layer<'_> {
     }
 
     /// Numbers that the layer gives.
-    #[must_use]
     pub const fn outputs(&self) -> usize {
         match self {
             Layer::Csr(csr) => csr.outputs(),
@@ -40,7 +38,6 @@ impl Layer<'_> {
     }
 
     /// Outputs asked for in training, at least [`outputs`](Self::outputs).
-    #[must_use]
     pub const fn requested(&self) -> usize {
         match self {
             Layer::Csr(csr) => csr.requested(),
@@ -50,7 +47,6 @@ impl Layer<'_> {
     }
 
     /// Entries; signs of a sum are none.
-    #[must_use]
     pub const fn nonzeros(&self) -> usize {
         match self {
             Layer::Csr(csr) => csr.nonzeros(),

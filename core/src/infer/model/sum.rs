@@ -25,13 +25,11 @@ impl<'a> Sum<'a> {
     }
 
     /// Neurons that are added.
-    #[must_use]
     pub const fn inputs(&self) -> usize {
         self.inputs
     }
 
     /// The sign bits, 32 neurons a word.
-    #[must_use]
     pub const fn signs(&self) -> &'a [u32] {
         self.signs
     }

@@ -41,7 +41,6 @@ impl Model<'_> {
 
     /// The cost of the whole: header included, and the scratch that [`predict`](Model::predict)
     /// needs.
-    #[must_use]
     pub fn cost(&self) -> Cost {
         let sum = |of: fn(Cost) -> usize| self.layer_costs().map(of).fold(0, usize::saturating_add);
         Cost {

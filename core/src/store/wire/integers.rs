@@ -50,7 +50,6 @@ impl QuantisedView<'_> {
     }
 
     /// Exactly the bytes that [`encode`](Self::encode) writes.
-    #[must_use]
     pub fn encoded_len(&self, choice: Choice) -> usize {
         let layers = self.model.layers().iter().map(|layer| layer_len(layer, choice));
         let body = layers.fold(HEADER + SCALES, usize::saturating_add);

@@ -112,20 +112,17 @@ impl<'a, M: Readable<'a>> Stored<'a, M> {
     }
 
     /// The model.
-    #[must_use]
     pub fn model(&self) -> &M {
         &self.model
     }
 
     /// What the model was trained for; none where the file does not say.
-    #[must_use]
     pub fn task(&self) -> Option<Task> {
         self.task
     }
 
     /// The sections behind the layers that this version does not know, as they are; they are
     /// written back.
-    #[must_use]
     pub fn extra(&self) -> &'a [u8] {
         self.extra
     }

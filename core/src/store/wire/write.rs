@@ -13,7 +13,6 @@ use bytemuck::NoUninit;
 
 impl View<'_> {
     /// Exactly the bytes that [`encode`](Self::encode) writes.
-    #[must_use]
     pub fn encoded_len(&self) -> usize {
         let model = self.model.flash_bytes();
         model.saturating_add(Task::len(self.task)).saturating_add(self.extra.len())
@@ -36,7 +35,6 @@ impl View<'_> {
 
 impl Model<'_> {
     /// Exactly the bytes of the encoded model: header and layers.
-    #[must_use]
     pub fn flash_bytes(&self) -> usize {
         self.layers().iter().fold(HEADER, |sum, layer| sum.saturating_add(layer.flash_bytes()))
     }
@@ -44,7 +42,6 @@ impl Model<'_> {
 
 impl Layer<'_> {
     /// Exactly the bytes of the encoded layer, its section header included.
-    #[must_use]
     pub fn flash_bytes(&self) -> usize {
         let len = |tag| float_len(tag, self.inputs(), self.outputs(), self.nonzeros());
         match self {
