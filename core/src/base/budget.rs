@@ -25,19 +25,16 @@ macro_rules! totals {
     ($budget:ident) => {
         impl $budget {
             /// All words together.
-            #[must_use]
             pub const fn words(&self) -> usize {
                 self.state_words().saturating_add(self.workspace_words())
             }
 
             /// [`Self::state_words`] in bytes.
-            #[must_use]
             pub const fn state_bytes(&self) -> usize {
                 self.state_words().saturating_mul(WORD)
             }
 
             /// [`Self::workspace_words`] in bytes.
-            #[must_use]
             pub const fn workspace_bytes(&self) -> usize {
                 self.workspace_words().saturating_mul(WORD)
             }
@@ -110,21 +107,18 @@ impl Training {
     }
 
     /// Words that survive from step to step.
-    #[must_use]
     pub const fn state_words(&self) -> usize {
         let networks: usize = if self.third_network { 3 } else { 2 };
         networks.saturating_mul(2).saturating_mul(self.dims.nnz).saturating_add(self.sketch)
     }
 
     /// Floats of the residual of a strip.
-    #[must_use]
     pub const fn residual_words(&self) -> usize {
         self.strip.saturating_mul(max(self.outputs, 1))
     }
 
     /// Floats of a gradient panel over both sides; for one output of the buffer that panels and
     /// restricted vectors share.
-    #[must_use]
     pub const fn panel_words(&self) -> usize {
         let panel = self.panel.saturating_mul(self.dims.inputs.saturating_add(self.outputs));
         if self.outputs > 0 {
@@ -135,13 +129,11 @@ impl Training {
     }
 
     /// Entries that stand for those of a panel; none for one output.
-    #[must_use]
     pub const fn standin_entries(&self) -> usize {
         if self.outputs > 0 { self.panel_words() } else { 0 }
     }
 
     /// Floats of what a strip adds; none where a strip is the batch, and for several outputs.
-    #[must_use]
     pub const fn strip_words(&self) -> usize {
         let has_strips = self.outputs == 0 && self.strip < self.batch;
         let panel = self.panel.saturating_mul(self.dims.inputs);
@@ -149,7 +141,6 @@ impl Training {
     }
 
     /// Words needed within a step only.
-    #[must_use]
     pub const fn workspace_words(&self) -> usize {
         let standins = self.standin_entries().saturating_mul(2);
         let (residual, panel) = (self.residual_words(), self.panel_words());
@@ -194,20 +185,17 @@ pub struct Annealing {
 
 impl Annealing {
     /// Words that survive from step to step.
-    #[must_use]
     pub const fn state_words(&self) -> usize {
         let best = if self.validated { self.dims.nnz } else { 0 };
         self.start.saturating_mul(5).saturating_add(best)
     }
 
     /// Floats of a gradient panel over both sides.
-    #[must_use]
     pub const fn panel_words(&self) -> usize {
         self.panel.saturating_mul(self.dims.inputs.saturating_add(self.outputs))
     }
 
     /// Words needed within a step only, and the column scales.
-    #[must_use]
     pub const fn workspace_words(&self) -> usize {
         let residual = self.batch.saturating_mul(self.outputs);
         sum(&[residual, self.panel_words(), self.dims.inputs, self.scratch])
@@ -279,8 +267,7 @@ impl Recovery {
 
     /// The budget for a network of two hidden layers, `dims.nnz` counting both: `first` neurons of
     /// the first layer that the operator has room for, and `outputs` of it,
-    /// [`crate::learn::lm::second_slots`]. A network may have one weight more a neuron of the first
-    /// layer that has weights while searching, and there is a bit a row and output.
+    /// [`crate::learn::lm::second_slots`].
     #[must_use]
     pub const fn deep(
         dims: Dims,
@@ -295,7 +282,6 @@ impl Recovery {
     }
 
     /// Words for a bit a row and output, where outputs are summed up.
-    #[must_use]
     pub const fn gates(&self) -> usize {
         let words = self.dims.samples.saturating_mul(self.outputs.div_ceil(32));
         if self.first > 0 { words } else { 0 }
@@ -314,7 +300,6 @@ impl Recovery {
     }
 
     /// Weights that a network has between two steps at the most: 1.25 s, and d of the linear term.
-    #[must_use]
     pub const fn work(&self) -> usize {
         let linear = if self.linear { self.dims.inputs } else { 0 };
         sum(&[Self::work_size(self.dims.nnz), linear, self.first])
@@ -322,28 +307,24 @@ impl Recovery {
 
     /// Weights that a network may have at once: 0.5 s more, and at least 8, so that small networks
     /// have room for a second neuron.
-    #[must_use]
     pub const fn room(&self) -> usize {
         self.work().saturating_add(max(Self::growth(self.dims.nnz), 8))
     }
 
     /// Whether there are at least as many inputs as rows, one output and no linear term: the search
     /// may then cover rows that no neuron is open on.
-    #[must_use]
     pub const fn is_wide(&self) -> bool {
         self.dims.inputs >= self.dims.samples && self.outputs == 0 && !self.linear
     }
 
     /// Words of a cover: three numbers a row and one for each weight that there is room for, where
     /// [`Self::is_wide`].
-    #[must_use]
     pub const fn cover_words(&self) -> usize {
         let words = self.dims.samples.saturating_mul(3).saturating_add(self.room());
         if self.is_wide() { words } else { 0 }
     }
 
     /// Words that the optimiser holds.
-    #[must_use]
     pub const fn state_words(&self) -> usize {
         let result = self.dims.nnz.saturating_mul(2);
         let between = self.work().saturating_mul(6);
@@ -353,7 +334,6 @@ impl Recovery {
     }
 
     /// Words for rows, gradient panels, a cover and the operator.
-    #[must_use]
     pub const fn workspace_words(&self) -> usize {
         let rows = self.dims.samples.saturating_mul(self.outputs.saturating_add(3));
         let panel = self.panel.saturating_mul(self.dims.inputs.saturating_add(self.outputs));

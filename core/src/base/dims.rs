@@ -30,7 +30,6 @@ impl Dims {
     }
 
     /// m·d, the length of the weight vector.
-    #[must_use]
     pub const fn parameters(&self) -> usize {
         self.hidden.saturating_mul(self.inputs)
     }

@@ -7,10 +7,7 @@ use core::fmt;
 /// memory).
 pub type Result<T, S = Infallible> = core::result::Result<T, Error<S>>;
 
-/// Why a call could not be carried out.
-///
-/// `S` is what reading samples may fail with: [`Infallible`] for slices, the bus error for a flash
-/// chip.
+/// Why a call could not be carried out; `S` is what reading samples may fail with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
@@ -103,7 +100,6 @@ pub enum Error<S = Infallible> {
 
 impl Error {
     /// The same error for callers whose data source can fail.
-    #[must_use]
     pub fn widen<S>(self) -> Error<S> {
         match self {
             Error::Length { what, expected, got } => Error::Length { what, expected, got },
@@ -127,7 +123,6 @@ impl Error {
     /// use tamis::Error;
     /// assert_eq!(Error::Unsorted { at: 7 }.what(), "indices: expected strictly rising");
     /// ```
-    #[must_use]
     pub const fn what(&self) -> &'static str {
         match self {
             Error::Length { what, .. }

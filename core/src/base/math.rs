@@ -94,7 +94,6 @@ impl Sum {
     }
 
     /// The sum so far.
-    #[must_use]
     pub fn value(&self) -> f32 {
         // Past the finite numbers the compensation is NaN; the total says more.
         if self.lost.is_finite() { self.total + self.lost } else { self.total }

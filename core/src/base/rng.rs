@@ -173,7 +173,6 @@ impl Permutation {
     }
 
     /// Where position `i` goes; `i` itself if it lies outside.
-    #[must_use]
     pub fn get(&self, i: usize) -> usize {
         if i >= self.len {
             return i;

@@ -172,7 +172,6 @@ impl<S: Samples> Shuffled<S> {
     }
 
     /// Which row of the inner source stands at position `k`.
-    #[must_use]
     pub fn position(&self, k: usize) -> usize {
         self.order.get(k)
     }

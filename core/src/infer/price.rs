@@ -15,8 +15,7 @@ pub const PER_INSTRUCTION: u64 = 1000;
 /// What is counted in a layer; the order of [`Shape::counts`].
 ///
 /// A group is four weights of a dense row, a word of a bitmask, or eight weights of a row in a
-/// window. Of blocks, rows are counted in each window, and the last two are 1 and the inputs where
-/// an input row is shorter than a window, so copied.
+/// window. Of blocks, rows are counted in each window; a row shorter than a window is copied.
 pub const COUNTS: [&str; 9] = [
     "layer",
     "row",
@@ -78,7 +77,6 @@ impl Shape {
     }
 
     /// What the kernel of an encoding counts, in the order of [`COUNTS`].
-    #[must_use]
     pub fn counts(&self, encoding: Encoding) -> [u64; COUNTS.len()] {
         let [inputs, rows, n] = [self.inputs, self.outputs, self.nonzeros].map(|n| n as u64);
         let [filled, eights] = [self.filled, self.eights].map(|n| n as u64);

@@ -66,7 +66,6 @@ impl Encoding {
     pub const ALL: [Self; 3] = [Self::Dense, Self::Mask, Self::Blocks];
 
     /// Its name in reports.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Dense => "dense",
@@ -89,19 +88,16 @@ macro_rules! each {
 
 impl Weights<'_> {
     /// Numbers that the layer takes.
-    #[must_use]
     pub const fn inputs(&self) -> usize {
         each!(self, inner => inner.inputs)
     }
 
     /// Numbers that the layer gives.
-    #[must_use]
     pub const fn outputs(&self) -> usize {
         each!(self, inner => inner.outputs)
     }
 
     /// Weights that are there; of a dense layer those that are not 0.
-    #[must_use]
     pub const fn nonzeros(&self) -> usize {
         each!(self, inner => inner.nonzeros())
     }
@@ -113,7 +109,6 @@ impl Weights<'_> {
     }
 
     /// Which encoding it is.
-    #[must_use]
     pub const fn encoding(&self) -> Encoding {
         match self {
             Weights::Dense(_) => Encoding::Dense,
@@ -224,43 +219,36 @@ impl<'a> Layer<'a> {
     }
 
     /// Numbers that the layer takes.
-    #[must_use]
     pub const fn inputs(&self) -> usize {
         self.inputs
     }
 
     /// Numbers that the layer gives.
-    #[must_use]
     pub const fn outputs(&self) -> usize {
         self.outputs
     }
 
     /// The weights.
-    #[must_use]
     pub const fn weights(&self) -> &Weights<'a> {
         &self.weights
     }
 
     /// The factors of the sums: none, one, or one for each output.
-    #[must_use]
     pub const fn rescale(&self) -> &'a [u32] {
         self.rescale
     }
 
     /// The biases: none, or one for each output.
-    #[must_use]
     pub const fn bias(&self) -> &'a [i32] {
         self.bias
     }
 
     /// What is done to each output.
-    #[must_use]
     pub const fn activation(&self) -> Activation {
         self.activation
     }
 
     /// Outputs asked for in training.
-    #[must_use]
     pub const fn requested(&self) -> usize {
         self.requested
     }
@@ -312,20 +300,17 @@ impl Scales {
     }
 
     /// What one step of an input byte stands for.
-    #[must_use]
     pub const fn input(&self) -> f32 {
         f32::from_bits(self.input)
     }
 
     /// What one step of an output stands for.
-    #[must_use]
     pub const fn output(&self) -> f32 {
         f32::from_bits(self.output)
     }
 
     /// The byte next to a number: rounded, halves away from zero, and cut to 0 to 255; `zero` for
     /// NaN.
-    #[must_use]
     pub fn byte(&self, number: f32) -> u8 {
         let steps = libm::roundf(number / self.input());
         let steps = if steps.is_nan() { 0.0 } else { steps };

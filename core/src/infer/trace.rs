@@ -43,7 +43,6 @@ pub enum Kind {
 
 impl Kind {
     /// As the lines say it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Floats => "floats",

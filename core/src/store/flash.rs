@@ -205,7 +205,6 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
     }
 
     /// Bytes of the longest payload.
-    #[must_use]
     pub const fn capacity(&self) -> usize {
         (self.bytes as usize).saturating_sub(Self::HEAD)
     }
@@ -216,7 +215,6 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
     }
 
     /// The newest payload that is whole.
-    #[must_use]
     pub fn newest(&self) -> Option<&Entry> {
         match self.state.get(self.newest?)? {
             Slot::Held(entry) => Some(entry),
@@ -225,7 +223,7 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
     }
 
     /// Reads the newest payload to the start of `out`, a last incomplete word filled with zeros,
-    /// and checks it once more; `None` where there is none.
+    /// and checks it once more.
     ///
     /// # Errors
     /// [`Error::Budget`] if `out` is too short, [`Error::Source`] if the flash cannot be read,

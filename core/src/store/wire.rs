@@ -23,6 +23,7 @@
 
 mod aligned;
 mod cost;
+#[doc(hidden)]
 pub mod embed;
 mod head;
 mod integers;

@@ -98,13 +98,11 @@ impl<'m, T: Value> Window<'m, T> {
         Ok(window)
     }
 
-    /// The window that an earlier one has left in `memory`: there, or in flash from where it was
-    /// read.
+    /// The window that an earlier one has left in `memory`.
     ///
     /// # Errors
-    /// As [`Self::new`]; [`Error::Format`] with the byte where a window of this kind and these
-    /// sizes would have something else, [`Error::NotFinite`] for labels and samples that are no
-    /// numbers.
+    /// As [`Self::new`]; [`Error::Format`] with the first byte that is none of a window of this kind
+    /// and these sizes, [`Error::NotFinite`] for labels and samples that are no numbers.
     pub fn open(memory: &'m mut [u32], rows: usize, inputs: usize) -> Result<Self> {
         let window = Self::over(memory, rows, inputs)?;
         let [.., pushed, held, next] = window.head();
@@ -160,41 +158,30 @@ impl<'m, T: Value> Window<'m, T> {
     }
 
     /// Rows that were ever pushed, modulo 2³²: where in the stream the window is.
-    #[must_use]
     pub fn pushed(&self) -> u32 {
         let [.., pushed, _, _] = self.head();
         pushed
     }
 
     /// Rows that are held.
-    #[must_use]
     pub fn len(&self) -> usize {
         let [.., held, _] = self.head();
         (held as usize).min(self.rows)
     }
 
     /// Whether no row is held.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Whether the next row takes the place of the oldest.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         self.len() == self.rows
     }
 
     /// The label of each row that is held, place by place.
-    #[must_use]
     pub fn labels(&self) -> &[f32] {
         bytemuck::cast_slice(self.words.get(HEAD..HEAD + self.len()).unwrap_or_default())
-    }
-
-    /// All words, as [`Self::open`] takes them.
-    #[must_use]
-    pub const fn as_words(&self) -> &[u32] {
-        self.words
     }
 
     /// The numbers of the rows that are held.
@@ -223,7 +210,6 @@ impl<'m, T: Value> Window<'m, T> {
 
 impl Window<'_, u8> {
     /// The rows that are held, to train on: byte b stands for `b * scale`.
-    #[must_use]
     pub fn rows(&self, scale: f32) -> ByteRows<'_> {
         ByteRows { values: self.held(), inputs: self.inputs, scale }
     }
@@ -231,7 +217,6 @@ impl Window<'_, u8> {
 
 impl Window<'_, f32> {
     /// The rows that are held, to train on.
-    #[must_use]
     pub fn rows(&self) -> Rows<'_> {
         Rows { values: self.held(), inputs: self.inputs }
     }
@@ -259,6 +244,6 @@ impl<T: Value> Samples for Window<'_, T> {
 /// The samples that a run is of, beside its checkpoints.
 impl<T: Value> Record for Window<'_, T> {
     fn write<E>(&self, put: &mut impl FnMut(&[u32]) -> Put<E>) -> Put<E> {
-        put(self.as_words())
+        put(self.words)
     }
 }

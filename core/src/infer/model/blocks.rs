@@ -84,49 +84,41 @@ impl<'a> Blocks<'a> {
     }
 
     /// Numbers that the layer takes.
-    #[must_use]
     pub const fn inputs(&self) -> usize {
         self.inputs
     }
 
     /// Numbers that the layer gives.
-    #[must_use]
     pub const fn outputs(&self) -> usize {
         self.outputs
     }
 
     /// Outputs asked for in training; those without weights may have been left out since.
-    #[must_use]
     pub const fn requested(&self) -> usize {
         self.requested
     }
 
     /// Entries over all rows.
-    #[must_use]
     pub const fn nonzeros(&self) -> usize {
         self.values.len()
     }
 
     /// Entries of each row in each window.
-    #[must_use]
     pub const fn counts(&self) -> &'a [u8] {
         self.counts
     }
 
     /// Column of each entry, less the start of its window.
-    #[must_use]
     pub const fn indices(&self) -> &'a [u8] {
         self.indices
     }
 
     /// The value of each entry.
-    #[must_use]
     pub const fn values(&self) -> &'a [f32] {
         self.values
     }
 
     /// What is done to each output.
-    #[must_use]
     pub const fn activation(&self) -> Activation {
         self.activation
     }

@@ -70,28 +70,24 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     }
 
     /// The layers in the order in which they run.
-    #[must_use]
     pub const fn layers(&self) -> &'a [Layer<'a>] {
         self.layers
     }
 
     /// Numbers in one input row.
-    #[must_use]
     pub const fn inputs(&self) -> usize {
         if let [first, ..] = self.layers { first.inputs() } else { 0 }
     }
 
     /// Numbers in one prediction.
-    #[must_use]
     pub const fn outputs(&self) -> usize {
         if let [.., last] = self.layers { last.outputs() } else { 0 }
     }
 
     /// Numbers of `f32` that [`predict`](Self::predict) needs for activations between layers: the
     /// largest sum of two neighbours; 0 for one hidden layer of rows under a sum.
-    #[must_use]
     pub const fn scratch_len(&self) -> usize {
-        let (mut most, mut before, mut left) = (0, 0, self.split().0);
+        let (mut most, mut before, mut left) = (0, 0, split(self.layers).0);
         while let [layer, behind @ ..] = left {
             let pair = layer.outputs().saturating_add(before);
             most = if pair > most { pair } else { most };
@@ -101,9 +97,8 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     }
 
     /// Layers, from the first, whose outputs go to the scratch.
-    #[must_use]
     pub const fn kept_activations(&self) -> usize {
-        self.split().0.len()
+        split(self.layers).0.len()
     }
 
     /// Predicts one row: `x[inputs]`, `scratch[scratch_len]` or longer, `out[outputs]`.
@@ -167,7 +162,7 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
         X: Input + ?Sized,
         O: Observer<f32>,
     {
-        let (body, tail) = self.split();
+        let (body, tail) = split(self.layers);
         let Some((first, rest)) = body.split_first().filter(|_| KERNELS & KEPT != 0) else {
             let is_linked = KERNELS & DIRECT != 0;
             return is_linked.then(|| run_tail::<X, O, KERNELS>(tail, x, out, see))?;
@@ -183,15 +178,9 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
         }
         run_tail::<[f32], O, KERNELS>(tail, ends.step(0)?.0, out, see)
     }
-
-    /// The layers whose activations go to the scratch, and those that give the prediction from
-    /// them.
-    const fn split(&self) -> (&'a [Layer<'a>], &'a [Layer<'a>]) {
-        split(self.layers)
-    }
 }
 
-/// See [`Chain::split`].
+/// The layers whose activations go to the scratch, and those that give the prediction from them.
 const fn split<'l, 'a>(layers: &'l [Layer<'a>]) -> (&'l [Layer<'a>], &'l [Layer<'a>]) {
     let fused = matches!(layers, [.., Layer::Csr(_), Layer::Sum(_)]);
     let tail = if fused { 2 } else { 1 };
@@ -251,32 +240,27 @@ impl<'a> Model<'a> {
     }
 
     /// The chain of its layers.
-    #[must_use]
     pub fn chain(&self) -> Chain<'_> {
         Chain { layers: &self.layers }
     }
 
     /// The layers in the order in which they run.
-    #[must_use]
     pub fn layers(&self) -> &[Layer<'a>] {
         &self.layers
     }
 
     /// Numbers in one input row.
-    #[must_use]
     pub fn inputs(&self) -> usize {
         self.chain().inputs()
     }
 
     /// Numbers in one prediction.
-    #[must_use]
     pub fn outputs(&self) -> usize {
         self.chain().outputs()
     }
 
     /// Numbers of `f32` that [`predict`](Self::predict) needs between layers; see
     /// [`Chain::scratch_len`].
-    #[must_use]
     pub fn scratch_len(&self) -> usize {
         self.chain().scratch_len()
     }
@@ -352,11 +336,12 @@ where
             let y = out.first_mut()?;
             if O::SEES {
                 let hidden = csr.rows(x).enumerate();
-                *y = sum.apply(hidden.map(|(neuron, h)| h.inspect(|&h| see.number(neuron, h))))?;
+                *y =
+                    sum.add(0.0, hidden.map(|(neuron, h)| h.inspect(|&h| see.number(neuron, h))))?;
                 see.next();
                 see.layer(core::iter::once(*y));
             } else {
-                *y = sum.apply(csr.rows(x))?;
+                *y = sum.add(0.0, csr.rows(x))?;
             }
             Some(())
         }

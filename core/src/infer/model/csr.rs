@@ -24,7 +24,6 @@ pub enum Activation {
 
 impl Activation {
     /// The activation of one number.
-    #[must_use]
     pub fn of(self, z: f32) -> f32 {
         match self {
             Activation::Relu if z <= 0.0 => 0.0,
@@ -79,49 +78,41 @@ impl<'a> Csr<'a> {
     }
 
     /// Numbers that the layer takes.
-    #[must_use]
     pub const fn inputs(&self) -> usize {
         self.inputs
     }
 
     /// Numbers that the layer gives.
-    #[must_use]
     pub const fn outputs(&self) -> usize {
         self.counts.len()
     }
 
     /// Outputs asked for in training; those without weights may have been left out since.
-    #[must_use]
     pub const fn requested(&self) -> usize {
         self.requested
     }
 
     /// Entries over all rows.
-    #[must_use]
     pub const fn nonzeros(&self) -> usize {
         self.values.len()
     }
 
     /// Entries of each row.
-    #[must_use]
     pub const fn counts(&self) -> &'a [u16] {
         self.counts
     }
 
     /// The column of each entry.
-    #[must_use]
     pub const fn columns(&self) -> &'a [u16] {
         self.columns
     }
 
     /// The value of each entry.
-    #[must_use]
     pub const fn values(&self) -> &'a [f32] {
         self.values
     }
 
     /// What is done to each output.
-    #[must_use]
     pub const fn activation(&self) -> Activation {
         self.activation
     }

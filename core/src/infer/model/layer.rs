@@ -20,7 +20,6 @@ pub enum Layer<'a> {
 
 impl Layer<'_> {
     /// Numbers that the layer takes.
-    #[must_use]
     pub const fn inputs(&self) -> usize {
         match self {
             Layer::Csr(csr) => csr.inputs(),
@@ -30,7 +29,6 @@ impl Layer<'_> {
     }
 
     /// Numbers that the layer gives.
-    #[must_use]
     pub const fn outputs(&self) -> usize {
         match self {
             Layer::Csr(csr) => csr.outputs(),
@@ -40,7 +38,6 @@ impl Layer<'_> {
     }
 
     /// Outputs asked for in training, at least [`outputs`](Self::outputs).
-    #[must_use]
     pub const fn requested(&self) -> usize {
         match self {
             Layer::Csr(csr) => csr.requested(),
@@ -50,7 +47,6 @@ impl Layer<'_> {
     }
 
     /// Entries; signs of a sum are none.
-    #[must_use]
     pub const fn nonzeros(&self) -> usize {
         match self {
             Layer::Csr(csr) => csr.nonzeros(),
@@ -78,7 +74,7 @@ impl Layer<'_> {
         match self {
             Layer::Csr(csr) if KERNELS & CSR != 0 => csr.apply(x, out),
             Layer::Sum(sum) if KERNELS & SUM != 0 => {
-                *out.first_mut()? = sum.apply((0..x.len()).map(|i| x.at(i)))?;
+                *out.first_mut()? = sum.add(0.0, (0..x.len()).map(|i| x.at(i)))?;
                 Some(())
             }
             Layer::Blocks(blocks) if KERNELS & (WIDE_BLOCKS | NARROW_BLOCKS) != 0 => {

@@ -25,25 +25,17 @@ impl<'a> Sum<'a> {
     }
 
     /// Neurons that are added.
-    #[must_use]
     pub const fn inputs(&self) -> usize {
         self.inputs
     }
 
     /// The sign bits, 32 neurons a word.
-    #[must_use]
     pub const fn signs(&self) -> &'a [u32] {
         self.signs
     }
 
-    /// Adds the activations in order, as many as there are inputs; they come as an iterator so that
-    /// none has to be kept; `None` where one is missing.
-    #[inline(always)]
-    pub(super) fn apply(&self, x: impl Iterator<Item = Option<f32>>) -> Option<f32> {
-        self.add(0.0, x)
-    }
-
-    /// The same behind what came before.
+    /// Adds the activations to `total` in order, as many as there are inputs; they come as an
+    /// iterator so that none has to be in memory; `None` where one is missing.
     #[inline(always)]
     pub(crate) fn add(&self, mut total: f32, x: impl Iterator<Item = Option<f32>>) -> Option<f32> {
         let mut words = self.signs.iter();
@@ -69,10 +61,10 @@ mod tests {
     fn signs_run_over_words() {
         let sum = Sum::new(34, &[1 << 31, 0b10]).unwrap();
         let f = sum
-            .apply((0..34).map(|i| Some(if [31, 33].contains(&i) { 5.0 } else { 1.0 })))
+            .add(0.0, (0..34).map(|i| Some(if [31, 33].contains(&i) { 5.0 } else { 1.0 })))
             .unwrap();
         assert_eq!(f, 32.0 - 10.0);
-        assert_eq!(Sum::new(0, &[]).unwrap().apply(core::iter::empty()), Some(0.0));
+        assert_eq!(Sum::new(0, &[]).unwrap().add(0.0, core::iter::empty()), Some(0.0));
     }
 
     #[test]

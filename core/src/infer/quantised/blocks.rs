@@ -47,13 +47,11 @@ impl<'a> Blocks<'a> {
     }
 
     /// Weights of each row in each window.
-    #[must_use]
     pub const fn counts(&self) -> &'a [u8] {
         self.counts
     }
 
     /// Index and weight.
-    #[must_use]
     pub const fn pairs(&self) -> &'a [[u8; 2]] {
         self.pairs
     }

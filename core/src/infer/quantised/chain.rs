@@ -96,31 +96,26 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     }
 
     /// The layers in the order in which they run, without the sum.
-    #[must_use]
     pub const fn layers(&self) -> &'a [Layer<'a>] {
         self.layers
     }
 
     /// The sum behind the layers.
-    #[must_use]
     pub const fn sum(&self) -> Option<&Sum<'a>> {
         self.sum.as_ref()
     }
 
     /// What the integers stand for.
-    #[must_use]
     pub const fn scales(&self) -> Scales {
         self.scales
     }
 
     /// Bytes in one input row.
-    #[must_use]
     pub const fn inputs(&self) -> usize {
         if let [first, ..] = self.layers { first.inputs } else { 0 }
     }
 
     /// Numbers in one prediction.
-    #[must_use]
     pub const fn outputs(&self) -> usize {
         match (self.sum, self.layers) {
             (Some(_), _) => 1,
@@ -131,7 +126,6 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
 
     /// Numbers of `i32` that [`predict`](Self::predict) needs between layers: the sums of the
     /// widest hidden layer and its bytes.
-    #[must_use]
     pub const fn scratch_len(&self) -> usize {
         self.widest + self.widest.div_ceil(size_of::<i32>())
     }
@@ -228,7 +222,6 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
     }
 
     /// The class that a prediction stands for, as [`classify`](Self::classify) gives it.
-    #[must_use]
     pub fn class(&self, out: &[i32]) -> usize {
         class(out, self.scales.threshold)
     }
@@ -275,44 +268,37 @@ impl<'a> Model<'a> {
     }
 
     /// The chain of its layers.
-    #[must_use]
     pub fn chain(&self) -> Chain<'_> {
         Chain { layers: &self.layers, sum: self.sum, scales: self.scales, widest: self.widest }
     }
 
     /// The layers in the order in which they run, without the sum.
-    #[must_use]
     pub fn layers(&self) -> &[Layer<'a>] {
         &self.layers
     }
 
     /// The sum behind the layers.
-    #[must_use]
     pub fn sum(&self) -> Option<&Sum<'a>> {
         self.sum.as_ref()
     }
 
     /// What the integers stand for.
-    #[must_use]
     pub fn scales(&self) -> Scales {
         self.scales
     }
 
     /// Bytes in one input row.
-    #[must_use]
     pub fn inputs(&self) -> usize {
         self.chain().inputs()
     }
 
     /// Numbers in one prediction.
-    #[must_use]
     pub fn outputs(&self) -> usize {
         self.chain().outputs()
     }
 
     /// Numbers of `i32` that [`predict`](Self::predict) needs between layers; see
     /// [`Chain::scratch_len`].
-    #[must_use]
     pub fn scratch_len(&self) -> usize {
         self.chain().scratch_len()
     }

@@ -35,7 +35,6 @@ impl<'a> Dense<'a> {
     }
 
     /// The weights, zeros too, row after row.
-    #[must_use]
     pub const fn values(&self) -> &'a [i8] {
         self.values
     }

@@ -70,13 +70,11 @@ impl<'a> Mask<'a> {
     }
 
     /// The bits, row after row.
-    #[must_use]
     pub const fn bits(&self) -> &'a [u32] {
         self.bits
     }
 
     /// The weights of the bits that are 1.
-    #[must_use]
     pub const fn values(&self) -> &'a [i8] {
         self.values
     }

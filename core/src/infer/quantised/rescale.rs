@@ -33,7 +33,6 @@ impl Rescale {
     }
 
     /// The word as it is stored.
-    #[must_use]
     pub const fn bits(self) -> u32 {
         self.0
     }
@@ -45,7 +44,6 @@ impl Rescale {
     /// assert_eq!(Rescale::near(0.01)?.value(), 0.01);
     /// # Ok::<(), tamis::Error>(())
     /// ```
-    #[must_use]
     pub const fn value(self) -> f32 {
         f32::from_bits(150_u32.wrapping_sub(self.0 >> 24) << 23 | self.0 & (Self::ONE - 1))
     }

@@ -11,9 +11,7 @@ use crate::Error;
 use crate::Result;
 use crate::base::error::length;
 
-/// Bytes that the hidden layers give on a row, all layers together.
-///
-/// With a sum at the end all layers are hidden, else all but the last.
+/// Bytes that the hidden layers give on a row: all layers before a sum, else all but the last.
 #[must_use]
 pub fn bytes(model: &Chain<'_>) -> usize {
     hidden(model).iter().fold(0, |sum: usize, layer| sum.saturating_add(layer.outputs()))

@@ -41,26 +41,22 @@ pub struct Entry {
 
 impl Entry {
     /// What the payload is, as [`super::Slots::save`] was told.
-    #[must_use]
     pub const fn tag(&self) -> u32 {
         self.header.tag
     }
 
     /// How many payloads were written before, modulo 2³²; a copy that [`super::Slots::open`] makes
     /// counts as one.
-    #[must_use]
     pub const fn sequence(&self) -> u32 {
         self.header.sequence
     }
 
     /// Bytes of the payload.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.header.len as usize
     }
 
     /// Whether the payload has no bytes.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.header.len == 0
     }
@@ -68,7 +64,6 @@ impl Entry {
     /// Where the payload is in the flash; it starts at a multiple of 4. Where flash is mapped into
     /// memory, a model can be used there without a copy until the next payload but one is written:
     /// [`crate::store::wire::View::parse`].
-    #[must_use]
     pub const fn range(&self) -> Range<u32> {
         self.at..self.at + self.header.len
     }

@@ -24,7 +24,6 @@ impl<R: ReadNorFlash> Model<R> {
 
     /// Numbers of `f32` that [`predict`](Self::predict) needs for activations and for the
     /// prediction until it is whole: the largest sum of the outputs of two neighbouring layers.
-    #[must_use]
     pub fn scratch_len(&self) -> usize {
         let outputs = self.layers.iter().map(|layer| layer.head.outputs);
         let before = core::iter::once(0).chain(outputs.clone());

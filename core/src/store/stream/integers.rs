@@ -33,14 +33,12 @@ impl<R: ReadNorFlash> QuantisedModel<R> {
     }
 
     /// What the integers stand for.
-    #[must_use]
     pub fn scales(&self) -> Scales {
         self.scales
     }
 
     /// Numbers of `i32` that [`predict`](Self::predict) needs: the sums of the widest layer, and
     /// the bytes of the widest one that gives bytes.
-    #[must_use]
     pub fn scratch_len(&self) -> usize {
         self.widest().saturating_add(self.bytes().div_ceil(size_of::<i32>()))
     }

@@ -26,19 +26,16 @@ pub type QuantisedModel<R> = Streamed<R, Scales>;
 
 impl<R: ReadNorFlash, S> Streamed<R, S> {
     /// Numbers in one input row.
-    #[must_use]
     pub fn inputs(&self) -> usize {
         self.layers.first().map_or(0, |layer| layer.head.inputs)
     }
 
     /// Numbers in one prediction.
-    #[must_use]
     pub fn outputs(&self) -> usize {
         self.layers.last().map_or(0, |layer| layer.head.outputs)
     }
 
     /// What the model was trained for; none where the file does not say.
-    #[must_use]
     pub fn task(&self) -> Option<Task> {
         self.task
     }

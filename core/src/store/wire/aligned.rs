@@ -87,7 +87,6 @@ impl<const BYTES: usize> OwnedModel<BYTES> {
     }
 
     /// The encoded bytes, to store or to send.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.buffer.0.get(..self.len).unwrap_or_default()
     }

@@ -58,7 +58,6 @@ impl Model<'_> {
 
     /// The cost of the whole: header included, and the scratch that [`predict`](Model::predict)
     /// needs.
-    #[must_use]
     pub fn cost(&self) -> Cost {
         Cost {
             flash_bytes: self.flash_bytes(),

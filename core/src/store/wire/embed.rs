@@ -6,16 +6,13 @@
 //! nor a check is linked. What is public here is for these macros.
 
 use super::TAG_SUM;
-use super::head::Head;
 use super::integers::scales;
-use super::layer::Walk;
+use super::layer::{RawLayer, Walk, float_layer, integer_layer};
 use super::reader::head;
-use super::{TAG_CSR, TAG_DENSE, TAG_MASK, TAG_WINDOWS};
 use crate::base::error::{length, tri};
 use crate::infer::model::{self, Activation, Sum};
-use crate::infer::quantised::{self, Scales, Weights};
+use crate::infer::quantised::{self, Dense, Scales, Weights};
 use crate::{Error, Result};
-use bytemuck::{AnyBitPattern, must_cast_slice};
 
 /// The layers of a file, one by one.
 struct Layers<'a> {
@@ -35,15 +32,13 @@ impl<'a> Layers<'a> {
         Ok(Self { walk: Walk::new(reader), inputs, outputs, scales, has_sum: false })
     }
 
-    /// The fields of the next layer, and its arrays with their padding.
-    const fn next(&mut self) -> Result<Option<(Head, &'a [u8])>> {
+    const fn next(&mut self) -> Result<Option<RawLayer<'a>>> {
         let raw = match self.scales {
             Some(_) => tri!(self.walk.integers(self.has_sum)),
             None => tri!(self.walk.floats()),
         };
-        let Some(raw) = raw else { return Ok(None) };
-        self.has_sum = raw.head.tag == TAG_SUM;
-        Ok(Some((raw.head, self.walk.last_bytes(raw.head.bytes()))))
+        self.has_sum = matches!(&raw, Some(raw) if raw.head.tag == TAG_SUM);
+        Ok(raw)
     }
 
     /// Checks the numbers that all layers together take and give, and the task.
@@ -67,148 +62,92 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    /// Those of a model of integers, or else of floats.
-    ///
-    /// # Errors
-    /// As [`View::parse`](super::View::parse) and
-    /// [`QuantisedView::parse`](super::QuantisedView::parse) where the structure of the file is
-    /// wrong.
+    /// Those of a model of integers, or else of floats; an error where the structure is wrong.
     pub const fn of(file: &[u8], integers: bool) -> Result<Self> {
         let mut all = Self { layers: 0, words: 0 };
         let mut left = tri!(Layers::new(file, integers));
-        while let Some((head, arrays)) = tri!(left.next()) {
-            all.layers += !(integers && head.tag == TAG_SUM) as usize;
-            all.words += arrays.len() / 4;
+        while let Some(raw) = tri!(left.next()) {
+            all.layers += !(integers && raw.head.tag == TAG_SUM) as usize;
+            all.words += raw.body.len() / 4;
         }
         Ok(all)
     }
 }
 
 /// All arrays, layer after layer, each from a whole word on.
-///
-/// # Errors
-/// As [`Lengths::of`].
 pub const fn words<const N: usize>(file: &[u8], integers: bool) -> Result<[u32; N]> {
     let mut words = [0; N];
     let mut slots = words.as_mut_slice();
     let mut left = tri!(Layers::new(file, integers));
-    while let Some((_, mut arrays)) = tri!(left.next()) {
-        while let Some((word, behind)) = arrays.split_first_chunk()
+    while let Some(RawLayer { mut body, .. }) = tri!(left.next()) {
+        while let Some((word, behind)) = body.split_first_chunk()
             && let [slot, others @ ..] = slots
         {
             *slot = u32::from_le_bytes(*word);
-            (arrays, slots) = (behind, others);
+            (body, slots) = (behind, others);
         }
     }
     Ok(words)
 }
 
-/// The next array, of so many bytes.
-const fn take<'a, T: AnyBitPattern>(words: &mut &'a [u32], bytes: usize) -> Result<&'a [T]> {
-    if let Some((array, behind)) = words.split_at_checked(bytes.div_ceil(4))
-        && let Some((array, _)) = must_cast_slice(array).split_at_checked(bytes / size_of::<T>())
-    {
-        *words = behind;
-        return Ok(array);
+/// The words of this layer, and those behind them.
+const fn split<'a>(words: &'a [u32], raw: &RawLayer<'_>) -> Result<(&'a [u32], &'a [u32])> {
+    match words.split_at_checked(raw.body.len() / 4) {
+        Some(split) => Ok(split),
+        None => Err(SHORT),
     }
-    Err(SHORT)
 }
 
 const SHORT: Error = Error::Length { what: "words of a file", expected: 0, got: 0 };
 
-/// The layers of a model of floats on its [`words`].
-///
-/// # Errors
-/// Those of [`View::parse`](super::View::parse) but for the address, and [`Error::Length`] where
-/// the words are not those of the file.
+/// The layers of a model of floats on its [`words`], checked as
+/// [`View::parse`](super::View::parse) does.
 pub const fn model<'a, const N: usize>(
     file: &[u8],
-    mut words: &'a [u32],
+    words: &'a [u32],
 ) -> Result<[model::Layer<'a>; N]> {
     const EMPTY: Result<Sum<'static>> = Sum::new(0, &[]);
     let mut layers = [model::Layer::Sum(tri!(EMPTY)); N];
-    let mut slots = layers.as_mut_slice();
+    let (mut words, mut slots) = (words, layers.as_mut_slice());
     let mut left = tri!(Layers::new(file, false));
-    while let Some((head, _)) = tri!(left.next()) {
+    while let Some(raw) = tri!(left.next()) {
         let [slot, behind @ ..] = slots else { return Err(SHORT) };
-        *slot = tri!(float_layer(&head, &mut words));
-        slots = behind;
+        let (own, others) = tri!(split(words, &raw));
+        *slot = tri!(float_layer(&raw.head, own));
+        (slots, words) = (behind, others);
     }
     let chain: model::Chain<'_> = tri!(model::Chain::new(&layers));
     tri!(left.end(chain.inputs(), chain.outputs()));
     Ok(layers)
 }
 
-const fn float_layer<'a>(head: &Head, words: &mut &'a [u32]) -> Result<model::Layer<'a>> {
-    let Head { inputs, outputs, activation, requested, arrays: [a, b, c], .. } = *head;
-    match head.tag {
-        TAG_CSR => {
-            let (counts, columns) = (tri!(take(words, a)), tri!(take(words, b)));
-            let values = tri!(take(words, c));
-            let csr = tri!(model::Csr::new(inputs, counts, columns, values, activation));
-            Ok(model::Layer::Csr(tri!(csr.with_requested(requested))))
-        }
-        TAG_WINDOWS => {
-            let (counts, indices) = (tri!(take(words, a)), tri!(take(words, b)));
-            let values = tri!(take(words, c));
-            let blocks =
-                tri!(model::Blocks::new(inputs, outputs, counts, indices, values, activation));
-            Ok(model::Layer::Blocks(tri!(blocks.with_requested(requested))))
-        }
-        _ => Ok(model::Layer::Sum(tri!(Sum::new(inputs, tri!(take(words, a)))))),
-    }
-}
-
 /// The layers of a model of integers on its [`words`], the sum behind them, and what the integers
-/// stand for.
-///
-/// # Errors
-/// Those of [`QuantisedView::parse`](super::QuantisedView::parse) but for the address, and
-/// [`Error::Length`] where the words are not those of the file.
+/// stand for; checked as [`QuantisedView::parse`](super::QuantisedView::parse) does.
 pub const fn quantised<'a, const N: usize>(
     file: &[u8],
-    mut words: &'a [u32],
+    words: &'a [u32],
 ) -> Result<([quantised::Layer<'a>; N], Option<Sum<'a>>, Scales)> {
-    const EMPTY: Result<quantised::Dense<'static>> = quantised::Dense::new(0, 0, &[]);
+    const EMPTY: Result<Dense<'static>> = Dense::new(0, 0, &[]);
     let empty = Weights::Dense(tri!(EMPTY));
     let empty = tri!(quantised::Layer::new(empty, &[], &[], Activation::Identity));
     let (mut layers, mut sum) = ([empty; N], None);
-    let mut slots = layers.as_mut_slice();
+    let (mut words, mut slots) = (words, layers.as_mut_slice());
     let mut left = tri!(Layers::new(file, true));
-    while let Some((head, _)) = tri!(left.next()) {
-        if head.tag == TAG_SUM {
-            sum = Some(tri!(Sum::new(head.inputs, tri!(take(&mut words, head.arrays[0])))));
+    while let Some(raw) = tri!(left.next()) {
+        let (own, others) = tri!(split(words, &raw));
+        words = others;
+        if raw.head.tag == TAG_SUM {
+            sum = Some(tri!(Sum::new(raw.head.inputs, own)));
             continue;
         }
         let [slot, behind @ ..] = slots else { return Err(SHORT) };
-        *slot = tri!(integer_layer(&head, &mut words));
+        *slot = tri!(integer_layer(&raw.head, own));
         slots = behind;
     }
     let Some(scales) = left.scales else { return Err(SHORT) };
     let chain: quantised::Chain<'_> = tri!(quantised::Chain::new(&layers, sum, scales));
     tri!(left.end(chain.inputs(), chain.outputs()));
     Ok((layers, sum, scales))
-}
-
-const fn integer_layer<'a>(head: &Head, words: &mut &'a [u32]) -> Result<quantised::Layer<'a>> {
-    let Head { inputs, outputs, nonzeros, activation, requested, arrays: [a, b, _], .. } = *head;
-    let rescale = tri!(take(words, 4 * head.factors));
-    let bias = tri!(take(words, 4 * head.biases));
-    let weights = match head.tag {
-        TAG_DENSE => {
-            Weights::Dense(tri!(quantised::Dense::new(inputs, outputs, tri!(take(words, a)))))
-        }
-        TAG_MASK => {
-            let (bits, values) = (tri!(take(words, a)), tri!(take(words, b)));
-            Weights::Mask(tri!(quantised::Mask::new(inputs, outputs, bits, values)))
-        }
-        _ => {
-            let (counts, pairs) = (tri!(take(words, a)), tri!(take(words, b)));
-            Weights::Blocks(tri!(quantised::Blocks::new(inputs, outputs, counts, pairs)))
-        }
-    };
-    tri!(length("weights of a layer", weights.nonzeros(), nonzeros));
-    tri!(quantised::Layer::new(weights, rescale, bias, activation)).with_requested(requested)
 }
 
 /// A value that was checked, or the end of the compilation.

@@ -83,6 +83,7 @@ impl Head {
     }
 
     /// Bytes of all arrays with their padding.
+    #[cfg(feature = "embedded-storage")]
     pub(crate) const fn bytes(&self) -> usize {
         let words = self.factors.saturating_add(self.biases).saturating_mul(4);
         let [a, b, c] = self.arrays;

@@ -3,9 +3,9 @@
 //! A file starts with what the integers stand for, layers of weights follow, a sum perhaps, and the
 //! task.
 
-use super::layer::Walk;
+use super::layer::{Walk, integer_layer};
 use super::read::{QuantisedView, Readable};
-use super::reader::Reader;
+use super::reader::{Reader, cast};
 use super::recode::{self, Choice};
 use super::write::Writer;
 use super::{HEADER, INT_HEADER, SCALES, SECTION, TAG_SCALES, TAG_SUM, Task, sum_len};
@@ -13,7 +13,7 @@ use super::{HEADER, INT_HEADER, SCALES, SECTION, TAG_SCALES, TAG_SUM, Task, sum_
 use crate::Error;
 use crate::Result;
 use crate::base::error::{expect, tri};
-use crate::infer::model::Activation;
+use crate::infer::model::{Activation, Sum};
 use crate::infer::price::Shape;
 use crate::infer::quantised::{Layer, Model, Scales};
 
@@ -30,9 +30,10 @@ impl<'a> Readable<'a> for Model<'a> {
         let scales = scales(&mut reader)?;
         let (mut walk, mut sum) = (Walk::new(reader), None);
         while let Some(raw) = walk.integers(sum.is_some())? {
+            let words = cast(raw.body)?;
             match raw.head.tag {
-                TAG_SUM => sum = Some(raw.sum()?),
-                _ => self.push(raw.integers()?)?,
+                TAG_SUM => sum = Some(Sum::new(raw.head.inputs, words)?),
+                _ => self.push(integer_layer(&raw.head, words)?)?,
             }
         }
         self.finish(sum, scales)?;
@@ -49,7 +50,6 @@ impl QuantisedView<'_> {
     }
 
     /// Exactly the bytes that [`encode`](Self::encode) writes.
-    #[must_use]
     pub fn encoded_len(&self, choice: Choice) -> usize {
         let layers = self.model.layers().iter().map(|layer| layer_len(layer, choice));
         let body = layers.fold(HEADER + SCALES, usize::saturating_add);

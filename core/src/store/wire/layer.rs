@@ -1,7 +1,7 @@
 //! The sections of a file, and a layer as its fields and the bytes of its arrays.
 
 use super::head::Head;
-use super::reader::{Reader, cast, later, removed};
+use super::reader::{Reader, later, removed};
 use super::{
     OPTIONAL, TAG_BLOCKS, TAG_CSR, TAG_DENSE, TAG_LAST_INTEGERS, TAG_MASK, TAG_SCALES, TAG_SUM,
     TAG_TASK, TAG_WINDOWS, Task,
@@ -10,6 +10,7 @@ use crate::base::error::{expect, length, tri};
 use crate::infer::model::{self, Csr, Sum};
 use crate::infer::quantised::{self, Dense, Mask, Weights};
 use crate::{Error, Result};
+use bytemuck::{AnyBitPattern, must_cast_slice};
 
 /// The sections from the first layer on: layers one by one, then the task, and what else may be
 /// skipped.
@@ -82,16 +83,6 @@ impl<'a> Walk<'a> {
         Ok(Some(tri!(RawLayer::read(head, payload))))
     }
 
-    /// So many bytes at the end of the section that was read last.
-    pub(super) const fn last_bytes(&self, len: usize) -> &'a [u8] {
-        if let Some((read, _)) = self.reader.bytes.split_at_checked(self.reader.at)
-            && let Some((_, last)) = read.split_at_checked(read.len().saturating_sub(len))
-        {
-            return last;
-        }
-        &[]
-    }
-
     /// The sections that this version does not know.
     pub(super) fn extra(&self) -> &'a [u8] {
         self.reader.bytes.get(self.known..).unwrap_or_default()
@@ -110,59 +101,79 @@ pub(super) const fn read_task(mut payload: Reader<'_>) -> Result<Task> {
 /// A layer of floats or integers, or a sum; what its arrays hold is not looked at.
 pub(super) struct RawLayer<'a> {
     pub(super) head: Head,
-    pub(super) rescale: &'a [u8],
-    pub(super) bias: &'a [u8],
-    /// Those of [`Head::arrays`].
-    pub(super) arrays: [&'a [u8]; 3],
+    /// All arrays with their padding.
+    pub(super) body: &'a [u8],
 }
 
 impl<'a> RawLayer<'a> {
     /// What follows the fields, to the end of the section.
     const fn read(head: Head, mut payload: Reader<'a>) -> Result<Self> {
-        let p = &mut payload;
-        let (rescale, bias) = (tri!(p.array(4 * head.factors)), tri!(p.array(4 * head.biases)));
+        let body = payload.rest();
         let [a, b, c] = head.arrays;
-        let arrays = [tri!(p.array(a)), tri!(p.array(b)), tri!(p.array(c))];
+        let lens = [4 * head.factors, 4 * head.biases, a, b, c];
+        let mut left = lens.as_slice();
+        while let [len, behind @ ..] = left {
+            tri!(payload.array(*len));
+            left = behind;
+        }
         tri!(payload.end("end of a layer"));
-        Ok(Self { head, rescale, bias, arrays })
+        Ok(Self { head, body })
     }
+}
 
-    /// A layer of floats, or the sum behind them, on the bytes where they lie.
-    pub(super) fn floats(&self) -> Result<model::Layer<'a>> {
-        let Head { inputs, outputs, activation, requested, .. } = self.head;
-        let [counts, columns, values] = self.arrays;
-        Ok(match self.head.tag {
-            TAG_CSR => {
-                let (counts, columns) = (cast(counts)?, cast(columns)?);
-                let csr = Csr::new(inputs, counts, columns, cast(values)?, activation)?;
-                model::Layer::Csr(csr.with_requested(requested)?)
-            }
-            TAG_WINDOWS => {
-                let values = cast(values)?;
-                let blocks =
-                    model::Blocks::new(inputs, outputs, counts, columns, values, activation)?;
-                model::Layer::Blocks(blocks.with_requested(requested)?)
-            }
-            _ => model::Layer::Sum(self.sum()?),
-        })
+/// A layer of floats, or the sum behind them, on the words of its arrays.
+pub(super) const fn float_layer<'a>(head: &Head, words: &'a [u32]) -> Result<model::Layer<'a>> {
+    let Head { inputs, outputs, activation, requested, arrays: [a, b, c], .. } = *head;
+    let mut words = words;
+    match head.tag {
+        TAG_CSR => {
+            let (counts, columns) = (tri!(take(&mut words, a)), tri!(take(&mut words, b)));
+            let values = tri!(take(&mut words, c));
+            let csr = tri!(Csr::new(inputs, counts, columns, values, activation));
+            Ok(model::Layer::Csr(tri!(csr.with_requested(requested))))
+        }
+        TAG_WINDOWS => {
+            let (counts, indices) = (tri!(take(&mut words, a)), tri!(take(&mut words, b)));
+            let values = tri!(take(&mut words, c));
+            let blocks =
+                tri!(model::Blocks::new(inputs, outputs, counts, indices, values, activation));
+            Ok(model::Layer::Blocks(tri!(blocks.with_requested(requested))))
+        }
+        _ => Ok(model::Layer::Sum(tri!(Sum::new(inputs, words)))),
     }
+}
 
-    /// A sum.
-    pub(super) fn sum(&self) -> Result<Sum<'a>> {
-        Sum::new(self.head.inputs, cast(self.arrays[0])?)
-    }
+/// A layer of integers on the words of its arrays.
+pub(super) const fn integer_layer<'a>(
+    head: &Head,
+    words: &'a [u32],
+) -> Result<quantised::Layer<'a>> {
+    let Head { inputs, outputs, nonzeros, activation, requested, arrays: [a, b, _], .. } = *head;
+    let mut words = words;
+    let rescale = tri!(take(&mut words, 4 * head.factors));
+    let bias = tri!(take(&mut words, 4 * head.biases));
+    let weights = match head.tag {
+        TAG_DENSE => Weights::Dense(tri!(Dense::new(inputs, outputs, tri!(take(&mut words, a))))),
+        TAG_MASK => {
+            let (bits, values) = (tri!(take(&mut words, a)), tri!(take(&mut words, b)));
+            Weights::Mask(tri!(Mask::new(inputs, outputs, bits, values)))
+        }
+        _ => {
+            let (counts, pairs) = (tri!(take(&mut words, a)), tri!(take(&mut words, b)));
+            Weights::Blocks(tri!(quantised::Blocks::new(inputs, outputs, counts, pairs)))
+        }
+    };
+    tri!(length("weights of a layer", weights.nonzeros(), nonzeros));
+    tri!(quantised::Layer::new(weights, rescale, bias, activation)).with_requested(requested)
+}
 
-    /// A layer of integers on the bytes where they lie.
-    pub(super) fn integers(&self) -> Result<quantised::Layer<'a>> {
-        let Head { inputs, outputs, nonzeros, activation, requested, .. } = self.head;
-        let [a, b, _] = self.arrays;
-        let weights = match self.head.tag {
-            TAG_DENSE => Weights::Dense(Dense::new(inputs, outputs, cast(a)?)?),
-            TAG_MASK => Weights::Mask(Mask::new(inputs, outputs, cast(a)?, cast(b)?)?),
-            _ => Weights::Blocks(quantised::Blocks::new(inputs, outputs, a, cast(b)?)?),
-        };
-        length("weights of a layer", weights.nonzeros(), nonzeros)?;
-        let (rescale, bias) = (cast(self.rescale)?, cast(self.bias)?);
-        quantised::Layer::new(weights, rescale, bias, activation)?.with_requested(requested)
+/// The next array, of so many bytes.
+const fn take<'a, T: AnyBitPattern>(words: &mut &'a [u32], bytes: usize) -> Result<&'a [T]> {
+    if let Some((array, behind)) = words.split_at_checked(bytes.div_ceil(4))
+        && let Some((array, _)) = must_cast_slice(array).split_at_checked(bytes / size_of::<T>())
+    {
+        *words = behind;
+        return Ok(array);
     }
+    Err(Error::Length { what: "words of a layer", expected: bytes.div_ceil(4), got: words.len() })
 }

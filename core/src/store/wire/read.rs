@@ -1,8 +1,8 @@
 //! Bytes to a model that borrows them.
 
 use super::Task;
-use super::layer::Walk;
-use super::reader::{Reader, encoded};
+use super::layer::{Walk, float_layer};
+use super::reader::{Reader, cast, encoded};
 use crate::Result;
 use crate::base::error::expect;
 use crate::infer::{model::Model, quantised};
@@ -112,20 +112,17 @@ impl<'a, M: Readable<'a>> Stored<'a, M> {
     }
 
     /// The model.
-    #[must_use]
     pub fn model(&self) -> &M {
         &self.model
     }
 
     /// What the model was trained for; none where the file does not say.
-    #[must_use]
     pub fn task(&self) -> Option<Task> {
         self.task
     }
 
     /// The sections behind the layers that this version does not know, as they are; they are
     /// written back.
-    #[must_use]
     pub fn extra(&self) -> &'a [u8] {
         self.extra
     }
@@ -143,7 +140,7 @@ impl<'a> Readable<'a> for Model<'a> {
     fn read(&mut self, reader: Reader<'a>) -> Result<(Option<Task>, &'a [u8])> {
         let mut walk = Walk::new(reader);
         while let Some(raw) = walk.floats()? {
-            self.push(raw.floats()?)?;
+            self.push(float_layer(&raw.head, cast(raw.body)?)?)?;
         }
         self.finish()?;
         Ok((walk.task, walk.extra()))

@@ -4,7 +4,6 @@ use super::{HEADER, MAGIC, OPTIONAL, SECTION, VERSION, checksum, padding};
 use crate::base::error::{expect, tri};
 use crate::infer::model::Activation;
 use crate::{Error, Result};
-use bytemuck::AnyBitPattern;
 
 /// Reads forward; `at` is the offset from the start of the model, and `bytes` end where what
 /// is read ends.
@@ -19,6 +18,14 @@ impl<'a> Reader<'a> {
         self.at >= self.bytes.len()
     }
 
+    /// What was not read yet.
+    pub(super) const fn rest(&self) -> &'a [u8] {
+        match self.bytes.split_at_checked(self.at) {
+            Some((_, rest)) => rest,
+            None => &[],
+        }
+    }
+
     /// Checks that everything was read.
     pub(super) const fn end(&self, what: &'static str) -> Result<()> {
         expect(what, self.at, self.at as u32, self.bytes.len() as u32)
@@ -26,9 +33,7 @@ impl<'a> Reader<'a> {
 
     const fn take(&mut self, len: usize) -> Result<&'a [u8]> {
         let left = self.bytes.len().saturating_sub(self.at);
-        if let Some((_, behind)) = self.bytes.split_at_checked(self.at)
-            && let Some((taken, _)) = behind.split_at_checked(len)
-        {
+        if let Some((taken, _)) = self.rest().split_at_checked(len) {
             self.at += len;
             return Ok(taken);
         }
@@ -115,7 +120,9 @@ pub const fn encoded_len(bytes: &[u8]) -> Result<usize> {
 
 /// Checks the address, the head and the checksum; what follows, inputs and outputs.
 pub(super) fn encoded(bytes: &[u8]) -> Result<(Reader<'_>, u32, u32)> {
-    aligned(bytes)?;
+    let off = bytes.as_ptr().addr() % align_of::<u32>();
+    let what = "address of the model, modulo 4 (see Aligned, include_model!)";
+    expect(what, 0, 0, off as u32)?;
     head(bytes)
 }
 
@@ -130,14 +137,9 @@ pub(super) const fn head(bytes: &[u8]) -> Result<(Reader<'_>, u32, u32)> {
     Ok((reader, inputs, outputs))
 }
 
-fn aligned(bytes: &[u8]) -> Result<()> {
-    let off = bytes.as_ptr().addr() % align_of::<u32>();
-    expect("address of the model, modulo 4 (see Aligned, include_model!)", 0, 0, off as u32)
-}
-
-/// Bytes as numbers, where they lie.
-pub(super) fn cast<T: AnyBitPattern>(bytes: &[u8]) -> Result<&[T]> {
-    let off = Error::Format { what: "alignment", at: 0, expected: align_of::<T>() as u32, got: 1 };
+/// Bytes as words, where they lie.
+pub(super) fn cast(bytes: &[u8]) -> Result<&[u32]> {
+    let off = Error::Format { what: "alignment", at: 0, expected: 4, got: 1 };
     bytemuck::try_cast_slice(bytes).map_err(|_| off)
 }
 

@@ -71,90 +71,38 @@ pub(super) fn write(
     shape: &Shape,
     encoding: Encoding,
 ) -> Result<()> {
-    let Shape { inputs, outputs, .. } = *shape;
+    let Shape { inputs, outputs, nonzeros, .. } = *shape;
+    let [first, second] = integer_arrays(tag(encoding), inputs, outputs, nonzeros);
+    let (first, second) = writer.zeros(first, second)?;
+    let mut second = second.iter_mut();
+    let mut put =
+        |bytes: &[u8]| bytes.iter().zip(second.by_ref()).for_each(|(byte, to)| *to = *byte);
     match encoding {
-        Encoding::Dense => {
-            let mut next = 0;
-            each(writer, weights, |writer, row, column, value| {
-                let at = row * inputs + usize::from(column);
-                (next..at).try_for_each(|_| writer.put(&[0]))?;
-                next = at + 1;
-                writer.put(&[value as u8])
-            })?;
-            (next..outputs * inputs).try_for_each(|_| writer.put(&[0]))?;
-        }
-        Encoding::Mask => {
-            let (words, mut bits, mut done) = (inputs.div_ceil(32), 0_u32, 0);
-            each(writer, weights, |writer, row, column, _| {
-                let word = row * words + usize::from(column) / 32;
-                while done < word {
-                    writer.put(&bits.to_le_bytes())?;
-                    (bits, done) = (0, done + 1);
-                }
-                bits |= 1 << (column % 32);
-                Ok(())
-            })?;
-            while done < outputs * words {
-                writer.put(&bits.to_le_bytes())?;
-                (bits, done) = (0, done + 1);
-            }
-            each(writer, weights, |writer, _, _, value| writer.put(&[value as u8]))?;
-        }
+        Encoding::Dense => weights.entries(&mut |row, column, value| {
+            add(first, row * inputs + usize::from(column), value as u8);
+        }),
+        Encoding::Mask => weights.entries(&mut |row, column, value| {
+            let at = 4 * inputs.div_ceil(32) * row + usize::from(column) / 8;
+            add(first, at, 1 << (column % 8));
+            put(&[value as u8]);
+        }),
         Encoding::Blocks => {
-            let windows = windows(inputs);
-            let inside = |window: usize| move |column: u16| usize::from(column) / WINDOW == window;
-            for window in 0..windows {
-                counts(writer, weights, outputs, inside(window))?;
-            }
-            writer.pad()?;
-            for window in 0..windows {
-                let (inside, start) = (inside(window), start(inputs, window));
-                each(writer, weights, |writer, _, column, value| {
-                    if !inside(column) {
-                        return Ok(());
+            for window in 0..windows(inputs) {
+                weights.entries(&mut |row, column, value| {
+                    let column = usize::from(column);
+                    if column / WINDOW == window {
+                        add(first, window * outputs + row, 1);
+                        put(&[(column - start(inputs, window)) as u8, value as u8]);
                     }
-                    writer.put(&[(usize::from(column) - start) as u8, value as u8])
-                })?;
+                });
             }
         }
-    }
-    writer.pad()
-}
-
-/// Calls `put` for each weight, until one fails.
-fn each<'o>(
-    writer: &mut Writer<'o>,
-    weights: &Weights<'_>,
-    mut put: impl FnMut(&mut Writer<'o>, usize, u16, i8) -> Result<()>,
-) -> Result<()> {
-    let mut done = Ok(());
-    weights.entries(&mut |row, column, value| {
-        if done.is_ok() {
-            done = put(writer, row, column, value);
-        }
-    });
-    done
-}
-
-/// Writes the number of weights of each row whose columns `take` has.
-fn counts(
-    writer: &mut Writer<'_>,
-    weights: &Weights<'_>,
-    outputs: usize,
-    take: impl Fn(u16) -> bool,
-) -> Result<()> {
-    let (mut at, mut count) = (0, 0_u8);
-    each(writer, weights, |writer, row, column, _| {
-        while at < row {
-            writer.put(&[count])?;
-            (at, count) = (at + 1, 0);
-        }
-        count += u8::from(take(column));
-        Ok(())
-    })?;
-    while at < outputs {
-        writer.put(&[count])?;
-        (at, count) = (at + 1, 0);
     }
     Ok(())
+}
+
+fn add(bytes: &mut [u8], at: usize, number: u8) {
+    if let Some(byte) = bytes.get_mut(at) {
+        *byte = byte.wrapping_add(number);
+    }
 }

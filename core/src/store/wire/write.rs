@@ -4,7 +4,7 @@ use super::head::float_len;
 use super::task::TASK;
 use super::{
     CHECKSUM, HEADER, MAGIC, SECTION, TAG_CSR, TAG_SUM, TAG_WINDOWS, Task, VERSION, View, checksum,
-    padding, sum_len,
+    padded, padding, sum_len,
 };
 use crate::base::error::range;
 use crate::infer::model::{Activation, Layer, Model, Sum};
@@ -13,7 +13,6 @@ use bytemuck::NoUninit;
 
 impl View<'_> {
     /// Exactly the bytes that [`encode`](Self::encode) writes.
-    #[must_use]
     pub fn encoded_len(&self) -> usize {
         let model = self.model.flash_bytes();
         model.saturating_add(Task::len(self.task)).saturating_add(self.extra.len())
@@ -36,7 +35,6 @@ impl View<'_> {
 
 impl Model<'_> {
     /// Exactly the bytes of the encoded model: header and layers.
-    #[must_use]
     pub fn flash_bytes(&self) -> usize {
         self.layers().iter().fold(HEADER, |sum, layer| sum.saturating_add(layer.flash_bytes()))
     }
@@ -44,7 +42,6 @@ impl Model<'_> {
 
 impl Layer<'_> {
     /// Exactly the bytes of the encoded layer, its section header included.
-    #[must_use]
     pub fn flash_bytes(&self) -> usize {
         let len = |tag| float_len(tag, self.inputs(), self.outputs(), self.nonzeros());
         match self {
@@ -78,11 +75,16 @@ impl<'o> Writer<'o> {
         Ok(Self { out: out.get_mut(..needed).ok_or(short)?, at: 0 })
     }
 
-    pub(super) fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        let end = self.at.saturating_add(bytes.len());
+    fn take(&mut self, len: usize) -> Result<&mut [u8]> {
+        let end = self.at.saturating_add(len);
         let short = Error::Budget { needed: end, got: self.out.len() };
-        self.out.get_mut(self.at..end).ok_or(short)?.copy_from_slice(bytes);
+        let taken = self.out.get_mut(self.at..end).ok_or(short)?;
         self.at = end;
+        Ok(taken)
+    }
+
+    pub(super) fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.take(bytes.len())?.copy_from_slice(bytes);
         Ok(())
     }
 
@@ -96,6 +98,13 @@ impl<'o> Writer<'o> {
 
     pub(super) fn header(&mut self, inputs: usize, outputs: usize) -> Result<()> {
         self.words([MAGIC as usize, usize::from(VERSION), self.out.len(), 0, inputs, outputs])
+    }
+
+    /// Two arrays of zeros to fill in, of so many bytes.
+    pub(super) fn zeros(&mut self, first: usize, second: usize) -> Result<(&mut [u8], &mut [u8])> {
+        let arrays = self.take(padded(first).saturating_add(padded(second)))?;
+        arrays.fill(0);
+        Ok(arrays.split_at_mut_checked(padded(first)).unwrap_or_default())
     }
 
     fn layer(&mut self, layer: &Layer<'_>) -> Result<()> {
