@@ -130,12 +130,8 @@ fn eigenvalue<S: Sensing>(
     Ok(value)
 }
 
-/// A uniformly random support among the columns that do not vanish; its length, s where there are
-/// as many.
-///
-/// Every such column gets a random number, and those with the s largest are the support: one pass
-/// over the norms, panel by panel, in memory for s entries. Of equal numbers, one pair in 2^24, the
-/// lower index goes first.
+/// A uniformly random support among the columns that do not vanish, those with the s largest of
+/// random numbers; its length, s where there are as many.
 fn random_support<S: Sensing>(
     sensing: &mut S,
     gates: Gates<'_>,

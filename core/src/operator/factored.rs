@@ -8,10 +8,8 @@
 //! to wt_i  R^T (A_i w_i)
 //! ```
 //!
-//! which is all that cross-entropy and least squares with several outputs need of the data. As in
-//! [`crate::operator::sensing`], every operation has a provided body, its specification and the
-//! oracle of its tests; operators override them. The full gradient *adds* to its output, so that a
-//! sum over batches needs no further buffer.
+//! which is all that cross-entropy and least squares with several outputs need of the data. The full
+//! gradient *adds* to its output, so that a sum over batches needs no further buffer.
 
 use crate::base::error::{self, Result};
 use crate::network::gates::Gates;

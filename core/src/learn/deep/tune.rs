@@ -238,8 +238,7 @@ pub(super) fn residual<X: Samples>(
 ) -> Result<f32, X::Source> {
     rows.row(k, head_mut(memory.acts, stack.inputs())?)?;
     stack.activate(memory.acts);
-    let last = memory.acts.get(memory.acts.len() - stack.width()..).unwrap_or(&[]);
-    stack.output(last, memory.out);
+    stack.output(memory.acts, memory.out);
     let c = memory.out.len();
     labels.residual(k..k + 1, c, memory.out).map_err(Error::widen)
 }
