@@ -35,10 +35,10 @@
 //! removal adds by the diagonal of the Fisher information, of which v is Adam's running estimate.
 //! They grow by their gradient over the size of what they multiply.
 //!
-//! Pinned weights ([`Params::must_keep`]) keep the value that they have, which may be 0; a neuron of
-//! which only such weights are left says nothing until it grows a weight to an output again. Weights
-//! are in units of the inputs, and measured in those of inputs that [`Params::input_scale`] brings
-//! to about 1.
+//! Pinned weights ([`Params::must_keep`]) keep the value that they have, which may be 0; a neuron
+//! of which only such weights are left says nothing until it grows a weight to an output again.
+//! Weights are in units of the inputs, and measured in those of inputs that [`Params::input_scale`]
+//! brings to about 1.
 
 mod checkpoint;
 mod params;

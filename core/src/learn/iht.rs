@@ -2,8 +2,8 @@
 //! on the support.
 //!
 //! The dense gradient never exists: it is formed a panel of p blocks at a time and offered to the
-//! streaming top-s selection together with the weights, which gives exactly `H_s` of the full vector
-//! for every p. Step sizes and refinements need only products restricted to the support,
+//! streaming top-s selection together with the weights, which gives exactly `H_s` of the full
+//! vector for every p. Step sizes and refinements need only products restricted to the support,
 //! `A_S^T A_S p`, each one read of the data. With [`Params::must_keep`], `H_s` is the projection on
 //! the vectors whose support holds these indices ([`crate::network::top`]).
 //!

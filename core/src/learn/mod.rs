@@ -2,8 +2,8 @@
 //! networks.
 //!
 //! Every recipe has one way in, a function `run` that takes a [`start::Start`] and an observer,
-//! which sees each step and ends the run with [`core::ops::ControlFlow::Break`]. A caller that wants
-//! to step breaks at a checkpoint and resumes from it, to the same bits.
+//! which sees each step and ends the run with [`core::ops::ControlFlow::Break`]. A caller that
+//! wants to step breaks at a checkpoint and resumes from it, to the same bits.
 
 pub mod anneal;
 pub mod checkpoint;

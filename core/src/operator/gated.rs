@@ -2,8 +2,9 @@
 //! on every target.
 //!
 //! Bulk operations are overridden to read each row once instead of once per block, with the bits of
-//! the provided bodies (the conformance suite compares them). Where gates are random, a generator of
-//! d numbers belongs to each block, so these bodies, block by block, are the better order and stay.
+//! the provided bodies (the conformance suite compares them). Where gates are random, a generator
+//! of d numbers belongs to each block, so these bodies, block by block, are the better order and
+//! stay.
 
 use crate::base::budget;
 use crate::base::error::{self, Error, Result};

@@ -28,8 +28,8 @@ pub type Done<S> = Result<(), <S as Sensing>::Source>;
 ///
 /// # Errors
 /// Of every operation: [`error::Error::Length`], [`error::Error::Range`] or
-/// [`error::Error::Unsorted`] for what does not fit, [`error::Error::Source`] if reading the data or
-/// reaching other processes fails.
+/// [`error::Error::Unsorted`] for what does not fit, [`error::Error::Source`] if reading the data
+/// or reaching other processes fails.
 #[allow(clippy::missing_errors_doc, reason = "those of the trait")]
 pub trait Sensing {
     /// What reading the data may fail with.
