@@ -29,7 +29,7 @@
 //! A run takes 20 bytes for each of the first support's `start_factor` s entries, 4 s for the best
 //! iterate where rows are held out, and 4 (n c + p (d + c) + d) for the residual of a batch of n
 //! rows, a panel of p neurons and the columns' scales, besides the operator's scratch
-//! ([`crate::base::budget::Annealing`]). A factor of 1 is for parts.
+//! ([`crate::base::budget::Annealing`]). A factor of 1 is for microcontrollers.
 //!
 //! Entries are dropped by what they are worth: `theta² v` is, up to a factor, the loss that their
 //! removal adds by the diagonal of the Fisher information, of which v is Adam's running estimate.

@@ -38,9 +38,8 @@ pub struct Extremes {
 /// `supports` are drawn, from number `power.draw` on. `support` has room for s entries and holds no
 /// result; `work.panel` needs max(3 s, d).
 ///
-/// Columns that vanish, such as the empty borders of pictures, have no unit length and can carry no
-/// weight: supports are drawn from the others, and are smaller than s only where there are fewer.
-/// Without any column both values are 0.
+/// Supports are drawn from the columns that do not vanish, and are smaller than s only where there
+/// are fewer. Without any column both values are 0.
 ///
 /// # Errors
 /// A wrong length, or reading the data failed.
