@@ -42,13 +42,11 @@
 
 mod checkpoint;
 mod params;
-mod progress;
 mod run;
 mod state;
 
-pub use checkpoint::{Checkpoint, Held, State};
+pub use checkpoint::{Checkpoint, Held, Info, Progress, State, Trained};
 pub use params::Params;
-pub use progress::{Info, Progress, Trained};
 
 #[cfg(doc)]
 use crate::base::error::Error;

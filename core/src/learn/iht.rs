@@ -232,10 +232,10 @@ fn threshold<S: Sensing>(
     panel: &mut [f32],
     of: &Target<'_, S>,
     eta: f32,
-    out: EntriesMut<'_>,
+    EntriesMut { index, value }: EntriesMut<'_>,
 ) -> Result<usize, S::Source> {
     let score = GradientStep { step_size: eta };
-    let mut top = Top::keeping(out.index, out.value, of.must_keep).map_err(Error::widen)?;
+    let mut top = Top::keeping(index, value, of.must_keep).map_err(Error::widen)?;
     let d = of.w.inputs();
     for blocks in ranges(rows.sensing, panel.len(), d)? {
         let g = head_mut(panel, d * blocks.len())?;

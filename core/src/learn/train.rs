@@ -14,14 +14,12 @@
 
 mod checkpoint;
 mod heads;
-mod progress;
 mod run;
 mod schedule;
 mod state;
 
-pub use checkpoint::{Checkpoint, State};
+pub use checkpoint::{Checkpoint, Info, Progress, State, Trained};
 pub use heads::{OneOutput, Rank, Refresh, SeveralOutputs, Standin};
-pub use progress::{Info, Progress, Trained};
 pub use schedule::{Schedule, Trials};
 
 use crate::base::error::{Error, Result};
