@@ -29,26 +29,24 @@
 //! A run takes 20 bytes for each of the first support's `start_factor` s entries, 4 s for the best
 //! iterate where rows are held out, and 4 (n c + p (d + c) + d) for the residual of a batch of n
 //! rows, a panel of p neurons and the columns' scales, besides the operator's scratch
-//! ([`crate::base::budget::Annealing`]). A factor of 1 is for parts.
+//! ([`crate::base::budget::Annealing`]). A factor of 1 is for microcontrollers.
 //!
 //! Entries are dropped by what they are worth: `theta² v` is, up to a factor, the loss that their
 //! removal adds by the diagonal of the Fisher information, of which v is Adam's running estimate.
 //! They grow by their gradient over the size of what they multiply.
 //!
-//! Pinned weights ([`Params::must_keep`]) keep the value that they have, which may be 0; a neuron of
-//! which only such weights are left says nothing until it grows a weight to an output again. Weights
-//! are in units of the inputs, and measured in those of inputs that [`Params::input_scale`] brings
-//! to about 1.
+//! Pinned weights ([`Params::must_keep`]) keep the value that they have, which may be 0; a neuron
+//! of which only such weights are left says nothing until it grows a weight to an output again.
+//! Weights are in units of the inputs, and measured in those of inputs that [`Params::input_scale`]
+//! brings to about 1.
 
 mod checkpoint;
 mod params;
-mod progress;
 mod run;
 mod state;
 
-pub use checkpoint::{Checkpoint, Held, State};
+pub use checkpoint::{Checkpoint, Held, Info, Progress, State, Trained};
 pub use params::Params;
-pub use progress::{Info, Progress, Trained};
 
 #[cfg(doc)]
 use crate::base::error::Error;

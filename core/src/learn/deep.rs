@@ -1,11 +1,8 @@
 //! Networks of several hidden layers: built layer by layer, then fitted together.
 //!
-//! A hidden layer is trained as the one hidden layer of a network of its own, on what the layers
-//! before it make of the rows ([`Through`]); its output weights are then given back, and the next
-//! layer is trained on what it makes of them (M. Pilanci, T. Ergen and others, layer-wise
-//! training). Any recipe of this crate may do the training, since all that it sees are rows. Each
-//! layer takes its share of s ([`share`]), so that the finished network has s nonzeros and not
-//! fewer. [`tune`] then fits all layers together on the weights that are there.
+//! A hidden layer is trained by any recipe as the one hidden layer of a network of its own, on what
+//! the layers before it make of the rows ([`Through`]); its output weights are then given back (M.
+//! Pilanci, T. Ergen and others, layer-wise training). [`tune`] fits all layers together in the end.
 //!
 //! ```text
 //! for each hidden layer:  rows ─> Stack so far ─> Through ─> operator ─> recipe, share of s ─> Stack::push
@@ -92,12 +89,10 @@ impl<'a> Stack<'a> {
     pub fn push(&mut self, w: Weights<'_>, signs: Signs) -> Result<()> {
         error::length("inputs of the layer", w.inputs(), self.width())?;
         error::range("hidden layers", self.layers.len(), 0, self.free().min(MAX_LAYERS - 2))?;
+        let start = self.nnz();
         self.add(w)?;
-        let own = self.layers.len().saturating_sub(1);
-        let (width, range) = (w.inputs().max(1), self.range(own));
-        let entries = self.index.get(range.clone()).unwrap_or(&[]).iter();
-        for (value, &j) in self.value.get_mut(range).unwrap_or_default().iter_mut().zip(entries) {
-            *value *= signs.sign(j as usize / width);
+        for (value, &j) in self.values_mut().iter_mut().skip(start).zip(w.index()) {
+            *value *= signs.sign(j as usize / w.inputs().max(1));
         }
         Ok(())
     }
@@ -234,9 +229,7 @@ impl<'a> Stack<'a> {
         let (index, value) = (self.index.get(self.range(l)), self.value.get(self.range(l)));
         let Some(layer) = self.layers.get(l) else { return Weights::empty(self.inputs, 0) };
         // Checked as they came in.
-        let weights =
-            Weights::new(layer.width, layer.neurons, index.unwrap_or(&[]), value.unwrap_or(&[]));
-        weights.unwrap_or(Weights::empty(layer.width, layer.neurons))
+        Weights::trusted(layer.width, layer.neurons, index.unwrap_or(&[]), value.unwrap_or(&[]))
     }
 
     /// The activations of all hidden layers behind the row that `acts` begins with.
@@ -257,8 +250,9 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// Outputs of the activations of the last layer.
-    fn output(&self, last: &[f32], out: &mut [f32]) {
+    /// Outputs of all activations.
+    fn output(&self, acts: &[f32], out: &mut [f32]) {
+        let last = acts.get(acts.len() - self.width()..).unwrap_or(&[]);
         out.fill(0.0);
         match self.head {
             Head::Open => out.copy_from_slice(last),
@@ -289,7 +283,7 @@ impl<'a> Stack<'a> {
         let acts = head_mut(scratch, self.activations())?;
         head_mut(acts, row.len())?.copy_from_slice(row);
         self.activate(acts);
-        self.output(acts.get(acts.len() - self.width()..).unwrap_or(&[]), out);
+        self.output(acts, out);
         Ok(())
     }
 }

@@ -1,13 +1,11 @@
 //! One step of iterative hard thresholding, `w <- H_s(w + eta A^T (y - A w))`, and its refinement
 //! on the support.
 //!
-//! The dense gradient never exists. A panel of p blocks is formed, its entries are offered to the
-//! streaming top-s selection together with the weights, and the panel is overwritten by the next
-//! one; the result is exactly `H_s` of the full vector for every p. Step sizes and refinements need
-//! only products restricted to the support, `A_S^T A_S p`, each one read of the data.
-//!
-//! Indices that must be kept ([`Params::must_keep`]) are on every support: `H_s` is then the
-//! projection on the vectors of s nonzeros whose support holds them ([`crate::network::top`]).
+//! The dense gradient never exists: it is formed a panel of p blocks at a time and offered to the
+//! streaming top-s selection together with the weights, which gives exactly `H_s` of the full
+//! vector for every p. Step sizes and refinements need only products restricted to the support,
+//! `A_S^T A_S p`, each one read of the data. With [`Params::must_keep`], `H_s` is the projection on
+//! the vectors whose support holds these indices ([`crate::network::top`]).
 //!
 //! ```text
 //! r = y - A w                                     one read
@@ -88,9 +86,8 @@ pub struct Params<'k> {
     pub step: Step,
     /// Refinement on the new support.
     pub refine: Refine,
-    /// Flat indices, rising and at most s, of weights that are on the support whatever their size.
-    /// They count in s, and have their place with value 0 too, which is what they are as long as
-    /// the gradient gives them nothing.
+    /// Flat indices, rising and at most s, of pinned weights, which are on the support whatever
+    /// their size. They count in s, with value 0 too.
     pub must_keep: &'k [u32],
 }
 
@@ -235,10 +232,10 @@ fn threshold<S: Sensing>(
     panel: &mut [f32],
     of: &Target<'_, S>,
     eta: f32,
-    out: EntriesMut<'_>,
+    EntriesMut { index, value }: EntriesMut<'_>,
 ) -> Result<usize, S::Source> {
     let score = GradientStep { step_size: eta };
-    let mut top = Top::keeping(out.index, out.value, of.must_keep).map_err(Error::widen)?;
+    let mut top = Top::keeping(index, value, of.must_keep).map_err(Error::widen)?;
     let d = of.w.inputs();
     for blocks in ranges(rows.sensing, panel.len(), d)? {
         let g = head_mut(panel, d * blocks.len())?;
@@ -256,9 +253,8 @@ fn threshold<S: Sensing>(
 /// As [`threshold`] in the coordinates `u = c w`, c the column norms of A:
 /// `H_s(u + eta A^T r / c)`, back in w.
 ///
-/// A column that vanishes on the batch says nothing of its weight. The weight competes as if its
-/// column had the mean norm of those that do not vanish, and stays as it is where it wins; one that
-/// is zero has nothing to become, and is on the support only where it must be kept.
+/// For columns that vanish see [`Step::Theory`]; a weight of such a column that is zero is on the
+/// support only where it must be kept.
 fn threshold_scaled<S: Sensing>(
     rows: &mut Batch<'_, '_, S>,
     panel: &mut [f32],

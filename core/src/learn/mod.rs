@@ -2,10 +2,8 @@
 //! networks.
 //!
 //! Every recipe has one way in, a function `run` that takes a [`start::Start`] and an observer,
-//! which sees each step and ends the run with [`core::ops::ControlFlow::Break`]. An observer and
-//! not a `step()` to be called: a nested search such as [`lm`] would become a state machine written
-//! by hand, and a caller that wants to step breaks at a checkpoint and resumes from it, to the same
-//! bits.
+//! which sees each step and ends the run with [`core::ops::ControlFlow::Break`]. A caller that
+//! wants to step breaks at a checkpoint and resumes from it, to the same bits.
 
 pub mod anneal;
 pub mod checkpoint;

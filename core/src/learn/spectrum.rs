@@ -38,9 +38,8 @@ pub struct Extremes {
 /// `supports` are drawn, from number `power.draw` on. `support` has room for s entries and holds no
 /// result; `work.panel` needs max(3 s, d).
 ///
-/// Columns that vanish, such as the empty borders of pictures, have no unit length and can carry no
-/// weight: supports are drawn from the others, and are smaller than s only where there are fewer.
-/// Without any column both values are 0.
+/// Supports are drawn from the columns that do not vanish, and are smaller than s only where there
+/// are fewer. Without any column both values are 0.
 ///
 /// # Errors
 /// A wrong length, or reading the data failed.
@@ -130,12 +129,8 @@ fn eigenvalue<S: Sensing>(
     Ok(value)
 }
 
-/// A uniformly random support among the columns that do not vanish; its length, s where there are
-/// as many.
-///
-/// Every such column gets a random number, and those with the s largest are the support: one pass
-/// over the norms, panel by panel, in memory for s entries. Of equal numbers, one pair in 2^24, the
-/// lower index goes first.
+/// A uniformly random support among the columns that do not vanish, those with the s largest of
+/// random numbers; its length, s where there are as many.
 fn random_support<S: Sensing>(
     sensing: &mut S,
     gates: Gates<'_>,

@@ -13,18 +13,14 @@
 //! [`crate::learn::anneal::run`].
 
 mod checkpoint;
-mod one;
-mod progress;
+mod heads;
 mod run;
 mod schedule;
-mod several;
 mod state;
 
-pub use checkpoint::{Checkpoint, State};
-pub use one::{OneOutput, Refresh};
-pub use progress::{Info, Progress, Trained};
+pub use checkpoint::{Checkpoint, Info, Progress, State, Trained};
+pub use heads::{OneOutput, Rank, Refresh, SeveralOutputs, Standin};
 pub use schedule::{Schedule, Trials};
-pub use several::{Rank, SeveralOutputs, Standin};
 
 use crate::base::error::{Error, Result};
 use crate::learn::loss::Labels;

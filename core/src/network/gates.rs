@@ -2,9 +2,8 @@
 //! from.
 //!
 //! With fixed generators the network is linear in its weights; with `h_i = w_i` it is the `ReLU`
-//! network itself (sequential convex programming). Gates are a function of a seed or of sparse
-//! weights and are computed where they are needed: nothing of the size of the data or of the dense
-//! network is stored.
+//! network itself (sequential convex programming). Gates are computed from a seed or from sparse
+//! weights where they are needed.
 
 use crate::base::error::Result;
 use crate::base::math;

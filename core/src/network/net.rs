@@ -130,14 +130,6 @@ impl<'a> Network<'a> {
             (index.get(..count.all).unwrap_or(&[]), value.get(..count.all).unwrap_or(&[]));
         let (index, out_index) = index.split_at_checked(count.first).unwrap_or_default();
         let (value, out_value) = value.split_at_checked(count.first).unwrap_or_default();
-        debug_assert!(
-            Weights::new(shape.inputs, shape.hidden, index, value).is_ok(),
-            "indices in order"
-        );
-        debug_assert!(
-            Weights::new(shape.output_weights(), shape.hidden, out_index, out_value).is_ok(),
-            "output indices in order"
-        );
         let head = match shape.head {
             Head::Signs(signs) => Head::Signs(signs),
             Head::Weights(outputs) => {

@@ -1,7 +1,7 @@
 //! Scores of the entries of the dense network, a panel at a time, by which
-//! [`Top`](crate::network::top::Top) selects the s largest: those of hard thresholding, `w + eta g`,
-//! of growth by the gradient, of masks and pruning. A panel's scores take the place of its gradient,
-//! since a panel is the largest memory of a step.
+//! [`Top`](crate::network::top::Top) selects the s largest: those of hard thresholding,
+//! `w + eta g`, of growth by the gradient, of masks and pruning. A panel's scores take the place of
+//! its gradient, since a panel is the largest memory of a step.
 
 use crate::network::weights::Weights;
 use core::ops::Range;

@@ -2,13 +2,9 @@
 //! ln(N/s).
 //!
 //! Every entry is added, with a sign, to one counter in each of four rows; which counter and which
-//! sign are hashes of the index. An estimate is the median of the four signed counters. Large
-//! entries stand out from the noise of those that share their counters, so the sketch can rank
-//! entries by what was ever added to them, while the exact values of only s of them are kept (paper
-//! IHT; Charikar, Chen and Farach-Colton, 2002).
-//!
-//! Sums of many terms differ in their last bits with the order of the terms; entries must be added
-//! in the same order for the same bits.
+//! sign are hashes of the index. An estimate is the median of the four signed counters, in which
+//! large entries stand out from the noise of others (paper IHT; Charikar, Chen and Farach-Colton,
+//! 2002). Entries must be added in the same order for the same bits.
 
 use crate::base::error::{self, Result};
 

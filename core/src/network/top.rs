@@ -5,11 +5,12 @@
 //! better costs one comparison, and on a stream in random order s·ln(N/s) of N are better. Of equal
 //! magnitudes the lower index goes first, so the result does not depend on the order of candidates.
 //!
-//! With pinned indices K ([`Top::keeping`]) the result is the Euclidean projection on the vectors of
-//! at most s nonzeros whose support holds K: the nearest vector with a support S is the given one
-//! cut to S, at the squared distance `sum_{j not in S} v_j²`, which is least where `S \ K` are the
-//! largest entries beside K (as for `H_s`, Blumensath and Davies, *Iterative hard thresholding for
-//! compressed sensing*, 2009; `always.include` of the R package `abess`, Zhu et al., PNAS 2020).
+//! With pinned indices K ([`Top::keeping`]) the result is the Euclidean projection on the vectors
+//! of at most s nonzeros whose support holds K: the nearest vector with a support S is the given
+//! one cut to S, at the squared distance `sum_{j not in S} v_j²`, which is least where `S \ K` are
+//! the largest entries beside K (as for `H_s`, Blumensath and Davies, *Iterative hard thresholding
+//! for compressed sensing*, 2009; `always.include` of the R package `abess`, Zhu et al., PNAS
+//! 2020).
 
 #[cfg(doc)]
 use crate::base::error::Error;

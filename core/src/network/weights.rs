@@ -46,12 +46,13 @@ impl<'a> Weights<'a> {
     }
 
     /// As [`Self::new`] for entries that are known to be in order.
-    pub(crate) const fn trusted(
+    pub(crate) fn trusted(
         inputs: usize,
         hidden: usize,
         index: &'a [u32],
         value: &'a [f32],
     ) -> Self {
+        debug_assert!(Self::new(inputs, hidden, index, value).is_ok(), "indices in order");
         Self { inputs, hidden, index, value }
     }
 
@@ -119,16 +120,10 @@ impl<'a> Weights<'a> {
     pub(crate) fn take_block(&mut self, i: usize) -> Block<'a> {
         let base = i.saturating_mul(self.inputs);
         let skip = self.index.iter().take_while(|&&j| (j as usize) < base).count();
-        let len = self
-            .index
-            .iter()
-            .skip(skip)
-            .take_while(|&&j| (j as usize) < base + self.inputs)
-            .count();
-        let block = self.part(i, skip..skip + len);
         self.index = self.index.get(skip..).unwrap_or(&[]);
         self.value = self.value.get(skip..).unwrap_or(&[]);
-        block
+        let own = self.index.iter().take_while(|&&j| (j as usize) < base + self.inputs);
+        self.part(i, 0..own.count())
     }
 
     fn part(&self, neuron: usize, range: Range<usize>) -> Block<'a> {

@@ -8,10 +8,8 @@
 //! to wt_i  R^T (A_i w_i)
 //! ```
 //!
-//! which is all that cross-entropy and least squares with several outputs need of the data. As in
-//! [`crate::operator::sensing`], every operation has a provided body, its specification and the
-//! oracle of its tests; operators override them. The full gradient *adds* to its output, so that a
-//! sum over batches needs no further buffer.
+//! which is all that cross-entropy and least squares with several outputs need of the data. The
+//! full gradient *adds* to its output, so that a sum over batches needs no further buffer.
 
 use crate::base::error::{self, Result};
 use crate::network::gates::Gates;
@@ -97,8 +95,9 @@ pub trait Factored: Sensing<Machine = Host> {
         provided::forward(self, gates, net, out, scratch)
     }
 
-    /// `out.w_i += A_i^T (R wt_i)` and `out.wt_i += R^T (A_i w_i)` for a range of p blocks: the full
-    /// gradient, to be streamed panel by panel. `r` is n×c, `out.w` has length p·d, `out.wt` p·c.
+    /// `out.w_i += A_i^T (R wt_i)` and `out.wt_i += R^T (A_i w_i)` for a range of p blocks: the
+    /// full gradient, to be streamed panel by panel. `r` is n×c, `out.w` has length p·d, `out.wt`
+    /// p·c.
     fn net_gradient(
         &mut self,
         gates: Gates<'_>,

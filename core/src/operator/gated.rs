@@ -1,10 +1,10 @@
 //! The reference operator: gates and products row by row, over any [`Samples`], with the same bits
 //! on every target.
 //!
-//! Bulk operations are overridden to read each row once instead of once per block; they add in the
-//! same order as the provided bodies and give the same bits (the conformance suite compares them).
-//! Where gates are random, a generator of d numbers belongs to each block, so the provided bodies,
-//! block by block, are the better order and stay.
+//! Bulk operations are overridden to read each row once instead of once per block, with the bits of
+//! the provided bodies (the conformance suite compares them). Where gates are random, a generator
+//! of d numbers belongs to each block, so these bodies, block by block, are the better order and
+//! stay.
 
 use crate::base::budget;
 use crate::base::error::{self, Error, Result};

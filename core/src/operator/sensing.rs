@@ -2,12 +2,10 @@
 //! size n×d.
 //!
 //! [`Sensing`] is all that the algorithms know of data and machine. Two products per block are
-//! required; everything done in bulk has a provided body, which is its specification and the oracle
-//! of its tests ([`provided`]). Host and GPU override the bulk operations. Gates are an argument of
-//! every call, so an operator holds data and scratch and no state of the optimiser.
-//!
-//! The first two products *add* to their output, so that a sum over blocks needs no further buffer.
-//! n is the number of local rows of the current batch, see [`Sensing::select`].
+//! required, which *add* to their output; everything done in bulk has a provided body, which is its
+//! specification and the oracle of its tests ([`provided`]). An operator holds data and scratch and
+//! no state of the optimiser. n is the number of local rows of the current batch, see
+//! [`Sensing::select`].
 
 use crate::base::error::{self, Result};
 use crate::base::math::axpy;
@@ -30,8 +28,8 @@ pub type Done<S> = Result<(), <S as Sensing>::Source>;
 ///
 /// # Errors
 /// Of every operation: [`error::Error::Length`], [`error::Error::Range`] or
-/// [`error::Error::Unsorted`] for what does not fit, [`error::Error::Source`] if reading the data or
-/// reaching other processes fails.
+/// [`error::Error::Unsorted`] for what does not fit, [`error::Error::Source`] if reading the data
+/// or reaching other processes fails.
 #[allow(clippy::missing_errors_doc, reason = "those of the trait")]
 pub trait Sensing {
     /// What reading the data may fail with.

@@ -1,4 +1,4 @@
-//! What a run is between two steps, and how it resumes from there.
+//! What a run is between two steps, how it resumes from there, and what is seen and left of it.
 
 use crate::base::budget::Annealing;
 use crate::base::error::{self, Result};
@@ -164,33 +164,66 @@ impl<'a> Checkpoint<'a> {
 
 impl Record for Checkpoint<'_> {
     fn write<E>(&self, put: &mut impl FnMut(&[u32]) -> Put<E>) -> Put<E> {
-        record::write(
-            &self.state.to_words(),
-            &[self.net, self.best],
-            &[self.mean, self.square],
-            put,
-        )
+        let (nets, vectors) = ([self.net, self.best], [self.mean, self.square]);
+        record::write(&self.state.to_words(), &nets, &vectors, put)
     }
 }
 
-impl Checkpoint<'_> {
-    /// Checks that it is one of a network of (d, m, c), of at most `start` entries and s of the
-    /// best iterate.
-    pub(super) fn check(&self, shape: Shape, start: usize, best: usize) -> Result<()> {
-        self.net.check_shape(shape)?;
-        self.best.check_shape(shape)?;
-        let nnz = self.net.nnz();
-        error::range("entries of the checkpoint", nnz, 0, start)?;
-        error::range("best entries of the checkpoint", self.best.nnz(), 0, best)?;
-        if self.best.nnz() > 0 {
-            // There is a best iterate only where the support has shrunk.
-            error::range("entries of the checkpoint", nnz, 0, best)?;
-        }
-        error::length("means of the checkpoint", self.mean.len(), nnz)?;
-        error::length("mean squares of the checkpoint", self.square.len(), nnz)?;
-        error::finite("means of the checkpoint", self.mean)?;
-        error::finite("mean squares of the checkpoint", self.square)?;
-        let negative = self.square.iter().filter(|square| **square < 0.0).count();
-        error::range("negative squares of the checkpoint", negative, 0, 0)
-    }
+/// What an observer sees after each step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Progress<'a> {
+    /// Steps done.
+    pub step: u32,
+    /// Steps of the whole run, at the most.
+    pub steps: u32,
+    /// Steps of an epoch.
+    pub epoch_steps: u32,
+    /// Mean cross-entropy on the batch before the last step; NaN in the first call of a run that
+    /// resumes from a checkpoint.
+    pub loss: f32,
+    /// Learning rate of the last step.
+    pub rate: f32,
+    /// Entries of the support.
+    pub nnz: usize,
+    /// Neurons that have weights from the inputs.
+    pub live: usize,
+    /// Rows read so far: a product with a row, forward or back, is one. Steps, growth and
+    /// evaluations count.
+    pub rows_read: u64,
+    /// Loss and accuracy at the last evaluation on the validation rows.
+    pub validation: Option<Held>,
+    /// Where the run stands; none once it is being ended.
+    pub checkpoint: Option<Checkpoint<'a>>,
 }
+
+/// What a run did.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct Info {
+    /// Steps done.
+    pub steps: u32,
+    /// Epochs done, the last one perhaps in part.
+    pub epochs: u32,
+    /// The result on the training rows.
+    pub training: Held,
+    /// The result on the validation rows; none without such rows, and none where the run ended
+    /// before there was a best iterate on them.
+    pub validation: Option<Held>,
+    /// Entries that the run started with.
+    pub start: usize,
+    /// Nonzeros of both sides. Weights that must be kept count where they are 0 too.
+    pub nnz: usize,
+    /// Neurons that have weights on both sides, and those that have only such as must be kept.
+    pub live: usize,
+    /// As [`Progress::rows_read`], with the scores of the result.
+    pub rows_read: u64,
+    /// Whether the observer or the operator ended the run.
+    pub stopped: bool,
+    /// Whether the run ended early for want of progress on the validation rows.
+    pub early: bool,
+}
+
+/// A finished run.
+pub type Trained<'a> = crate::learn::start::Trained<'a, Info>;

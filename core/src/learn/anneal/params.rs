@@ -85,15 +85,8 @@ impl Params<'_> {
         scratch: usize,
     ) -> Annealing {
         let batch = budget::batch(self.batch, dims.samples.saturating_sub(self.validation));
-        Annealing {
-            dims,
-            outputs,
-            start: self.start(dims, outputs),
-            batch,
-            panel,
-            scratch,
-            validated: self.validation > 0,
-        }
+        let (start, validated) = (self.start(dims, outputs), self.validation > 0);
+        Annealing { dims, outputs, start, batch, panel, scratch, validated }
     }
 
     /// Entries of the first support: `start_factor` s, at most all.
@@ -122,27 +115,16 @@ impl Params<'_> {
         error::range("validation rows", self.validation, 0, n - 1)?;
         loss::check_classes(labels, outputs)?;
         let &Params { start_factor, rate, drop, shrink, settle, floor, input_scale, .. } = self;
-        error::finite(
-            "parameters",
-            &[start_factor, rate, drop, shrink, settle, floor, input_scale],
-        )?;
+        let numbers = [start_factor, rate, drop, shrink, settle, floor, input_scale];
+        error::finite("parameters", &numbers)?;
         let share = |x: f32| (0.0..=1.0).contains(&x);
         let fits =
             start_factor >= 1.0 && rate > 0.0 && share(drop) && share(shrink) && share(settle);
-        if fits && floor >= 0.0 && input_scale > 0.0 {
-            Ok(())
-        } else {
-            Err(Error::Range {
-                what: "start factor, rate, drop, shrink, settle, floor or input scale",
-                min: 0,
-                max: 1,
-                got: 0,
-            })
-        }
+        let fits = fits && floor >= 0.0 && input_scale > 0.0;
+        let what = "start factor, rate, drop, shrink, settle, floor or input scale";
+        if fits { Ok(()) } else { Err(Error::Range { what, min: 0, max: 1, got: 0 }) }
     }
-}
 
-impl Params<'_> {
     /// The batches that growth goes through, as many as make up its rows, in an order of their own
     /// for each update.
     pub(super) fn growth(

@@ -1,17 +1,17 @@
 //! A run: steps, changes of the support, scores on the validation rows, and what is left at the
 //! end.
 
-use super::checkpoint::{Checkpoint, Held, State};
+use super::checkpoint::{Checkpoint, Held, Info, Progress, State, Trained};
 use super::params::{Params, Schedule};
-use super::progress::{Info, Progress, Trained};
-use super::state::{self, Buffers, Support, Units};
+use super::state::{Buffers, Support, Units, carve};
 use crate::base::dims::Dims;
 use crate::base::error::{self, Error, Result};
 use crate::base::math;
 use crate::base::rng::batches;
 use crate::learn::loss::{self, Classes};
 use crate::learn::start::Start;
-use crate::network::weights::check_pinned;
+use crate::network::gates::{Empty, Gates, Signs};
+use crate::network::weights::{Weights, check_pinned};
 use crate::operator::factored::{Factored, GradientMut};
 use crate::operator::panels::panels;
 use core::ops::{ControlFlow, Range};
@@ -52,7 +52,7 @@ impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
         params.check(&dims, classes).map_err(Error::widen)?;
         let mut budget = params.budget(dims, classes.outputs, sensing.panel(), 0);
         budget.scratch = sensing.net_scratch(budget.batch);
-        let (support, work) = state::carve(&budget, memory).map_err(Error::widen)?;
+        let (support, work) = carve(&budget, memory).map_err(Error::widen)?;
         let rows = dims.samples - params.validation;
         let mut run = Self {
             sensing,
@@ -121,7 +121,9 @@ impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
             rows += self.select(batch)?.len();
             let Buffers { panel, columns, scratch, .. } = &mut self.work;
             let norms = panel.get_mut(..d).unwrap_or(&mut []);
-            let open = state::open(d, self.sensing.blocks());
+            // Open on every row: norms of the data's own columns.
+            let none = Weights::empty(d, self.sensing.blocks());
+            let open = Gates::of(none, Signs::Positive, Empty::Open, 0, 0);
             self.sensing.column_norms(open, 0..1, norms, scratch)?;
             math::axpy(1.0, norms, columns);
         }

@@ -8,10 +8,9 @@ use crate::base::budget::{self, Annealing, Workspace};
 use crate::base::error::{self, Result};
 use crate::base::math;
 use crate::base::rng::{Rng, stream};
-use crate::network::gates::{Empty, Gates, Signs};
 use crate::network::net::{Count, EntriesMut, Network, Shape};
 use crate::network::top::Top;
-use crate::network::weights::{Block, Weights, runs};
+use crate::network::weights::{Block, runs};
 use crate::operator::factored::{Factored, GradientMut};
 
 /// Where the clock of a draw stands at least: below every draw but zero, and far from where
@@ -117,11 +116,6 @@ pub(super) fn carve<'a>(
         scratch: space.floats(budget.scratch)?,
     };
     Ok((state, buffers))
-}
-
-/// Gates that are open on every row: norms of the data's own columns.
-pub(super) fn open(inputs: usize, hidden: usize) -> Gates<'static> {
-    Gates::of(Weights::empty(inputs, hidden), Signs::Positive, Empty::Open, 0, 0)
 }
 
 impl<'a> Support<'a> {
@@ -300,10 +294,22 @@ impl<'a> Support<'a> {
         }
     }
 
-    /// Becomes what a checkpoint holds.
+    /// Becomes what a checkpoint holds, which must fit.
     pub(super) fn load(&mut self, from: &Checkpoint<'_>) -> Result<()> {
         let (s, start) = (self.best.len(), self.index.len());
-        from.check(self.shape, start, s)?;
+        let (nnz, best) = (from.net.nnz(), from.best.nnz());
+        from.net.check_shape(self.shape)?;
+        from.best.check_shape(self.shape)?;
+        error::range("entries of the checkpoint", nnz, 0, start)?;
+        error::range("best entries of the checkpoint", best, 0, s)?;
+        // There is a best iterate only where the support has shrunk.
+        error::range("entries of the checkpoint", nnz, 0, if best > 0 { s } else { start })?;
+        error::length("means of the checkpoint", from.mean.len(), nnz)?;
+        error::length("mean squares of the checkpoint", from.square.len(), nnz)?;
+        error::finite("means of the checkpoint", from.mean)?;
+        error::finite("mean squares of the checkpoint", from.square)?;
+        let negative = from.square.iter().filter(|square| **square < 0.0).count();
+        error::range("negative squares of the checkpoint", negative, 0, 0)?;
         let all = EntriesMut { index: self.index, value: self.value };
         Count { first: self.first, all: self.len } = from.net.copy_to(all);
         for (to, from) in [(&mut *self.mean, from.mean), (&mut *self.square, from.square)] {

@@ -10,11 +10,7 @@
 //! it (Y. `LeCun`, J. Denker, S. Solla, *Optimal brain damage*, 1989). h is estimated from one
 //! product per row: of the outputs' derivatives with random signs, whose square has the sum over
 //! the outputs as its mean, and for classes with a class that is drawn from the network's own
-//! probabilities, which gives the Fisher information. Layers compete with each other by it,
-//! whatever the scale that each is in.
-//!
-//! Weights behind a neuron that is never active, or before one that leads nowhere, are worth
-//! nothing and go first.
+//! probabilities, which gives the Fisher information.
 
 use super::Stack;
 use super::tune::{self, Memory, backwards, residual};

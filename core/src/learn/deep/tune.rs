@@ -1,10 +1,9 @@
 //! Fits all layers of a network together, on the weights that it has: Adam on the support, in
 //! memory for it.
 //!
-//! Rows go through the layers one by one, so besides 16 bytes a nonzero (gradient, two moments,
-//! best values) nothing is held but the activations of one row. The step of a weight is measured in
-//! the size of its layer's weights, so the scale of the inputs, and how it is split over the
-//! layers, changes nothing. The result is the best of all epochs, the start included.
+//! Besides 16 bytes a nonzero (gradient, two moments, best values) nothing is held but the
+//! activations of one row. A step is measured in the size of its layer's weights, so the scale of
+//! the inputs, and how it is split over the layers, changes nothing.
 
 use super::{Head, MAX_LAYERS, Stack, sign};
 use crate::base::budget::{self, Workspace};
@@ -124,7 +123,7 @@ impl<'m> Memory<'m> {
 }
 
 /// Fits the weights of a network that has ended, on its support; `observe` is called after each
-/// epoch.
+/// epoch. [`super::shrink::run`] has an example.
 ///
 /// `memory` holds at least [`words`]. What it held before does not matter.
 ///
@@ -134,30 +133,6 @@ impl<'m> Memory<'m> {
 /// [`Error::Budget`] with the bytes needed and given, [`Error::Diverged`] where the network as it
 /// came has no finite loss, [`Error::Source`] if reading the rows fails; the weights are then those
 /// of some step.
-///
-/// ```
-/// use core::ops::ControlFlow::Continue;
-/// use tamis::learn::deep::{Stack, tune::{self, Params}};
-/// use tamis::{network::gates::Signs, data::samples::{NormalRows, Samples}, learn::loss::Labels, network::weights::Weights};
-/// // Labels of relu(2 relu(x_0) - relu(x_1)), and a network that has the places and not the values.
-/// let mut rows = NormalRows::new(3, 200, 2);
-/// let mut labels = [0.0_f32; 200];
-/// for (k, y) in labels.iter_mut().enumerate() {
-///     let mut x = [0.0; 2];
-///     rows.row(k, &mut x)?;
-///     *y = (2.0 * x[0].max(0.0) - x[1].max(0.0)).max(0.0);
-/// }
-/// let (mut index, mut value) = ([0; 4], [0.0; 4]);
-/// let mut stack = Stack::new(2, &mut index, &mut value);
-/// stack.push(Weights::new(2, 2, &[0, 3], &[1.0, 1.0])?, Signs::Positive)?;
-/// stack.push(Weights::new(2, 1, &[0, 1], &[1.0, -1.5])?, Signs::Positive)?;
-/// stack.end_sum(&[])?;
-/// let params = Params { epochs: 100, batch: 20, ..Params::DEFAULT };
-/// let mut memory = [0; tune::words(4, 5, 1)];
-/// let info = tune::run(&mut rows, Labels::Values(&labels), &mut stack, &params, &mut memory, |_| Continue(()))?;
-/// assert!(info.loss < 1e-6 && info.before > 0.1);
-/// # Ok::<(), tamis::Error>(())
-/// ```
 pub fn run<X: Samples>(
     rows: &mut X,
     labels: Labels<'_>,
@@ -238,8 +213,7 @@ pub(super) fn residual<X: Samples>(
 ) -> Result<f32, X::Source> {
     rows.row(k, head_mut(memory.acts, stack.inputs())?)?;
     stack.activate(memory.acts);
-    let last = memory.acts.get(memory.acts.len() - stack.width()..).unwrap_or(&[]);
-    stack.output(last, memory.out);
+    stack.output(memory.acts, memory.out);
     let c = memory.out.len();
     labels.residual(k..k + 1, c, memory.out).map_err(Error::widen)
 }

@@ -1,13 +1,12 @@
 //! One step for networks of several outputs, `[W; Wt] <- H_s([W; Wt] + eta g)` over both sides at
 //! once (paper IHT, section on vector outputs).
 //!
-//! The gradient of W is formed panel by panel together with that of Wt and streamed into one
-//! selection of s entries; neither is ever stored. Where a count sketch ranks the entries, every
-//! one of them is added to it first and the gradient is formed once more for the values of those
-//! that stay, so the result does not depend on the order of blocks.
+//! The gradient of both sides is formed panel by panel and streamed into one selection of s entries.
+//! Where a count sketch ranks the entries, all are added to it first and the gradient is formed once
+//! more for the values of those that stay, so the result does not depend on the order of blocks.
 //!
 //! A block without weights has no gradient on the other side. While a run starts, random values
-//! stand for such blocks, in the gradient alone: they are generated for one panel at a time.
+//! stand for such blocks, in the gradient alone.
 
 use crate::base::error::{Error, Result};
 use crate::base::math::{scale, sqrt};
@@ -16,7 +15,7 @@ use crate::learn::loss::Labels;
 use crate::network::net::{Count, EntriesMut, Network};
 use crate::network::sketch::CountSketch;
 use crate::network::top::Top;
-use crate::network::weights::check_support;
+use crate::network::weights::{Editable, check_support};
 use crate::operator::factored::{Factored, GradientMut};
 use crate::operator::panels::panels;
 use crate::operator::sensing::{Done, each_strip, head_mut};
@@ -35,20 +34,6 @@ pub(crate) struct NetWork<'a> {
     pub(crate) scratch: &'a mut [f32],
     /// For one output what a strip adds to a sum, see [`crate::operator::sensing::Strips`].
     pub(crate) strip: &'a mut [f32],
-}
-
-/// Leaves the residual of `rows`, which are selected, in `out`; the sum of their losses.
-pub(crate) fn residual<S: Factored>(
-    sensing: &mut S,
-    net: Network<'_>,
-    round: u32,
-    labels: Labels<'_>,
-    rows: Range<usize>,
-    out: &mut [f32],
-    scratch: &mut [f32],
-) -> Result<f32, S::Source> {
-    sensing.net_forward(net.gates(round), net, out, scratch)?;
-    labels.residual(rows, net.outputs(), out).map_err(Error::widen)
 }
 
 /// One step from `net` on a batch.
@@ -71,17 +56,12 @@ pub(crate) struct NetStep<'a> {
 }
 
 impl NetStep<'_> {
-    /// Makes the step, to new weights in `out`, whose length is s, given the residual of the batch
-    /// where there is room for it; the number of entries. A sketch ranks the entries by the sum of
-    /// all their steps.
-    ///
-    /// The result lists the entries of W, then those of Wt with indices behind all of W: flat index
-    /// `m d + i c + k`.
+    /// Makes the step, to new weights in a buffer of s entries, given the residual of the batch
+    /// where there is room for it; the number of entries, those of W, then those of Wt with flat
+    /// indices `m d + i c + k`. A sketch ranks the entries by the sum of all their steps.
     ///
     /// # Errors
-    /// [`Error::Length`] if a buffer is too short, [`Error::Range`] or [`Error::Unsorted`] for
-    /// pinned indices that are more than s, lie outside or do not rise, [`Error::Diverged`] if the
-    /// iterate leaves the finite numbers, [`Error::Source`] if reading the data fails.
+    /// As [`super::step`].
     pub(crate) fn take<S: Factored>(
         &self,
         sensing: &mut S,
@@ -124,7 +104,10 @@ impl NetStep<'_> {
         if !value.iter().all(|v| v.is_finite()) {
             return Err(diverged);
         }
-        Ok(compact(index, value, must_keep))
+        // Zeros are no weights, but where they must be kept.
+        let mut entries = Editable::resumed(all, 1, len, index, value);
+        entries.retain(|j, v| v != 0.0 || must_keep.binary_search(&j).is_ok());
+        Ok(entries.nnz())
     }
 
     /// Calls `offer(j, old value, gradient)` for every entry of both sides, panel by panel.
@@ -161,7 +144,8 @@ impl NetStep<'_> {
                 each_strip(sensing, rows, strip, |sensing, part| {
                     let r = head_mut(room, part.len() * c)?;
                     let part = rows.start + part.start..rows.start + part.end;
-                    residual(sensing, net, round, labels, part, r, scratch)?;
+                    sensing.net_forward(net.gates(round), net, r, scratch)?;
+                    labels.residual(part, c, r).map_err(Error::widen)?;
                     scale(1.0 / rows.len() as f32, r);
                     add(sensing, r, scratch)
                 })?;
@@ -176,21 +160,6 @@ impl NetStep<'_> {
             Ok(())
         })
     }
-}
-
-/// Takes zeros out: they are no weights, but where they must be kept.
-fn compact(index: &mut [u32], value: &mut [f32], keep: &[u32]) -> usize {
-    let mut len = 0;
-    for at in 0..value.len() {
-        let (Some(&j), Some(&v)) = (index.get(at), value.get(at)) else { continue };
-        if (v != 0.0 || keep.binary_search(&j).is_ok())
-            && let (Some(index), Some(value)) = (index.get_mut(len), value.get_mut(len))
-        {
-            (*index, *value) = (j, v);
-            len += 1;
-        }
-    }
-    len
 }
 
 /// A network of the blocks of one panel, with random values for blocks that have no weights, or

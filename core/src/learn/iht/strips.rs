@@ -35,11 +35,6 @@ impl<S: Sensing> Target<'_, S> {
         }
         sensing.machine().residual(self.labels, part.start, 1.0, out).map_err(Error::widen)
     }
-
-    /// Reads of the rows that computing it takes.
-    fn reads(&self) -> u32 {
-        u32::from(self.w.is_live())
-    }
 }
 
 /// The operator, the reads of its batch so far, and what [`Work`] holds but the panel.
@@ -72,7 +67,7 @@ impl<'a, 'b, S: Sensing> Batch<'a, 'b, S> {
 
     /// `|y - A w|²`; the residual stays where there is room for it.
     pub(super) fn loss(&mut self, of: &Target<'_, S>) -> Result<f32, S::Source> {
-        self.reads += of.reads();
+        self.reads += u32::from(of.w.is_live());
         let Self { sensing, residual, strips, .. } = self;
         let room = S::Machine::len(residual);
         let loss = match strips {
@@ -109,7 +104,7 @@ impl<'a, 'b, S: Sensing> Batch<'a, 'b, S> {
         match strips {
             None => product(sensing, residual, out, scratch)?,
             Some(strips) => {
-                *reads += of.reads();
+                *reads += u32::from(of.w.is_live());
                 let room = S::Machine::len(residual);
                 add_up(*sensing, strips, room, out, |sensing, part, out| {
                     let r = row_head::<S>(residual, part.len())?;

@@ -1,8 +1,7 @@
 //! A run of the published method, whatever the head: trials, epochs, checkpoints, and epochs that
 //! diverge.
 
-use super::checkpoint::{Checkpoint, Phase, State, shape};
-use super::progress::{Info, Progress, Trained};
+use super::checkpoint::{Checkpoint, Info, Phase, Progress, State, Trained, shape};
 use super::schedule::{Schedule, Trials};
 use super::state::{Networks, carve};
 use crate::base::budget::{self, Training};

@@ -30,10 +30,9 @@ pub struct Schedule<'k, H> {
 
 /// Starts from several random generators, of which the best goes on.
 ///
-/// Hard thresholding ends where its random start leads it, and where that is differs from one to
-/// the next. A start is the whole schedule on the first `rows` rows; the run on all rows goes on
-/// from the best one's weights. The best is computed again rather than stored, so trials need no
-/// memory.
+/// Where hard thresholding ends depends on its random start. A start is the whole schedule on the
+/// first `rows` rows; the run on all rows continues from the best one's weights, which are computed
+/// again rather than stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Trials {

@@ -151,18 +151,6 @@ impl Support<'_> {
         }
     }
 
-    /// Copies what belongs to entry `from` to the place of entry `to`, but for the score.
-    fn shift(&mut self, from: usize, to: usize) {
-        let [value, mean, square] = [&mut *self.value, &mut *self.mean, &mut *self.square];
-        let [value, mean, square] = [value, mean, square].map(bytemuck::cast_slice_mut);
-        for array in [&mut *self.index, value, mean, square] {
-            let moved = array.get(from).copied();
-            if let (Some(moved), Some(place)) = (moved, array.get_mut(to)) {
-                *place = moved;
-            }
-        }
-    }
-
     /// Index of a grown entry, in one space over both sides.
     fn found(&self, e: usize) -> u32 {
         self.score.get(e).map_or(0, |found| found.to_bits())
@@ -193,7 +181,7 @@ impl Support<'_> {
             let kept = old.checked_sub(1).and_then(|e| Some((e, *self.index.get(e)?)));
             match kept {
                 Some((e, j)) if j + if e < self.first { 0 } else { base } > candidate => {
-                    self.shift(e, to);
+                    self.swap(e, to);
                     old = e;
                 }
                 _ => {
