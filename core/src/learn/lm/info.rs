@@ -25,20 +25,16 @@ pub enum Phase {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Info {
-    /// Mean squared error of the result on all training rows, in squares of the labels'
-    /// unit; infinite, or 0, where that is beyond the range of floats.
+    /// Mean squared error of the result on all training rows, in squares of the labels' unit.
     pub loss: f32,
-    /// The same as a fraction of the mean square of the labels: within range for labels of any
-    /// size.
+    /// The same as a fraction of the mean square of the labels: in range for labels of any size.
     pub relative: f32,
-    /// Whether the result fits all training rows exactly, see [`super::Params::exact`],
-    /// with weights that are all normal floats.
+    /// Whether the result fits all training rows exactly, see [`super::Params::exact`], with
+    /// weights that are all normal floats.
     pub exact: bool,
-    /// Mean squared error on the validation rows, where there are such, in squares of the labels'
-    /// unit.
+    /// The same as `loss` on the validation rows, where there are such.
     pub held: Option<f32>,
-    /// Whether a search ended for want of progress on the validation rows, see
-    /// [`super::Params::validation_patience`].
+    /// Whether early stopping ended a search, see [`super::Params::validation_patience`].
     pub early: bool,
     /// Outer steps.
     pub steps: u32,

@@ -130,11 +130,7 @@ where
     /// One stage; the next one.
     fn advance(&mut self) -> Result<Stage, S::Source> {
         // Results are judged without a cover.
-        let searches = matches!(
-            self.state.stage,
-            Stage::Descend | Stage::Fall | Stage::Moves | Stage::Perturb
-        );
-        self.model.fit.cover.switch(searches);
+        self.model.fit.cover.switch(self.state.stage.searches());
         let loss = self.model.loss()?;
         match self.state.stage {
             Stage::Descend => self.begin(loss),
@@ -153,22 +149,15 @@ where
     /// run ends as one that the observer has ended: with the best of them.
     fn end_early(&mut self) -> Result<Stage, S::Source> {
         (self.model.task.info.stopped, self.cut_off) = (true, true);
-        match self.state.stage {
-            Stage::Descend | Stage::Fall | Stage::Moves | Stage::Perturb => {
-                self.select(self.state.rows as usize)?;
-                // Before there is a best network, that at hand is the first one.
-                if self.best.nnz() == 0 {
-                    self.best.store(self.model.view())?;
-                }
-                Ok(Stage::Perturb)
-            }
-            Stage::AllRows
-            | Stage::Support
-            | Stage::Plain
-            | Stage::Polish
-            | Stage::Refit
-            | Stage::End => Ok(Stage::End),
+        if !self.state.stage.searches() {
+            return Ok(Stage::End);
         }
+        self.select(self.state.rows as usize)?;
+        // Before there is a best network, that at hand is the first one.
+        if self.best.nnz() == 0 {
+            self.best.store(self.model.view())?;
+        }
+        Ok(Stage::Perturb)
     }
 
     /// Once the run was ended, what is left to do takes few steps of few products.

@@ -1,7 +1,5 @@
-//! How one neuron of several outputs is formed: by alternating its sides, or by
-//! splitting the side of the inputs.
-//!
-//! Both look at the current residual and leave the entries in buffers; they change no network.
+//! How one neuron of several outputs is formed from the current residual: by alternating its sides,
+//! or by splitting the side of the inputs. No network is changed.
 
 use super::{OutputLayer, Weighted};
 use crate::base::error::Result;
@@ -16,9 +14,8 @@ use crate::operator::sensing::head_mut;
 
 impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
     /// Forms a new neuron as neuron 0 of at most `size` and `l` weights, by alternating its sides:
-    /// given w, `wt = Rᵀ a / |a|²` truncated to the entries that win most; given wt,
-    /// `Aᵀ (R wt) / c²` under the gate of w truncated to the largest entries; and so on. Returns
-    /// what it could win at once.
+    /// given w, `wt = Rᵀ a / |a|²`; given wt, `Aᵀ (R wt) / c²` under the gate of w; each truncated.
+    /// Returns what it could win at once.
     #[inline(never)]
     pub(super) fn alternate(
         &mut self,
@@ -64,8 +61,8 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
         self.answer(l)
     }
 
-    /// Brings the single neuron to unit activation and gives it the `l` output weights that win
-    /// most, of the least squares of the residual; returns what they win.
+    /// Brings the single neuron to unit activation and gives it the `l` output weights of least
+    /// squares that win most; returns what they win.
     fn answer(&mut self, l: usize) -> Result<f32, S::Source> {
         let (m, rows) = (self.blocks(), self.fit.rows());
         let Self { fit, single, out, .. } = self;
@@ -109,8 +106,7 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
         single.split(fit, of, w, seed, Some(back))
     }
 
-    /// Weights that a new neuron starts with from the inputs: its share of half of s, as far as
-    /// there is room.
+    /// Weights from the inputs of a new neuron: its share of half of s, as far as there is room.
     pub(super) fn new_size(&self) -> usize {
         self.share().min(self.inputs()).min(self.spare_room() / 2)
     }

@@ -1,10 +1,9 @@
 //! The second layer: outputs that are summed up where they are active.
 //!
-//! `f(x) = z_0 + sum_(k>0) relu(z_k)`, z being the outputs of the network, so that the derivative
-//! of f is that of the outputs, of those that are active. With a residual r, descending the loss
-//! means what it means for several outputs with the residual r in the places of a row that are
-//! active, and 0 in the others; a normal product sums up the outputs along the direction where they
-//! are active, and puts that sum in their places.
+//! `f(x) = z_0 + sum_(k>0) relu(z_k)`, z being the outputs of the network: descending the loss means
+//! what it means for several outputs with the residual in the places of a row that are active, and
+//! 0 in the others. A normal product sums up the outputs along the direction where they are active,
+//! and puts that sum in their places.
 
 use super::{Outgoing, OutputLayer, SecondLayer};
 use crate::base::error::Result;
@@ -145,8 +144,7 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_> {
     }
 }
 
-/// The residual of one row, `y` minus the sum of its outputs where they are active, in their
-/// places; the residual.
+/// Puts the residual of one row, `y` minus the sum of its active outputs, in their places.
 fn subtract(out: &mut [f32], y: f32) -> f32 {
     let Some((first, others)) = out.split_first_mut() else { return y };
     let mut r = y - *first;

@@ -58,8 +58,7 @@ impl<S: Factored> OutputLayer<S> for SeveralOutputs {
 
 impl<S: Factored> Moves<S> for Model<'_, S, SeveralOutputs> {
     /// Under random gates and for random output weights, half of s where `|g| / c` is largest,
-    /// `w = g / c²` on them; then for these neurons the other half where output weights win most,
-    /// of the least squares of each; one scale for all.
+    /// `w = g / c²` on them; then the other half where output weights of least squares win most.
     fn start(&mut self, seed: u64) -> Result<(), S::Source> {
         self.net.clear();
         self.loss()?;
@@ -106,8 +105,8 @@ impl<S: Factored> Moves<S> for Model<'_, S, SeveralOutputs> {
     }
 
     /// Flipped neurons get the output weights of least squares on their support. With a = relu(z)
-    /// and b = relu(-z), of which one is zero on every row, flipping changes the squared error by
-    /// `2 wt · Rᵀa + |wt|² |a|² - |Rᵀb|² / |b|²`, the last norm over the support of wt.
+    /// and b = relu(-z) that changes the squared error by `2 wt · Rᵀa + |wt|² |a|² - |Rᵀb|² / |b|²`,
+    /// the last norm over the support of wt.
     fn flip(&mut self, loss: f32) -> Result<f32, S::Source> {
         let (rows, c) = (self.fit.rows(), self.fit.outputs);
         let mut total = loss * self.fit.terms() as f32;

@@ -46,8 +46,7 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Support<S> for Model<'_, S, H> {
         Ok(loss)
     }
 
-    /// On the side and place of a live neuron where the gradient is largest, as many as there is
-    /// room for.
+    /// On either side of live neurons, as many as there is room for.
     fn grow(&mut self, count: usize) -> Result<(), S::Source> {
         if self.passed() > 0 {
             self.pass_through()?;
@@ -70,8 +69,7 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Support<S> for Model<'_, S, H> {
         net.edit_wt(|wt| add(wt, index, zeros))
     }
 
-    /// Of equal weights those of W and the first stay; neurons that lose one side lose the other
-    /// too.
+    /// Of equal weights those of W and the first stay.
     fn threshold(&mut self, size: usize) -> Result<(), S::Source> {
         let (len, counted) = (self.net.nnz(), self.counted());
         let Some(drop) = counted.checked_sub(size).filter(|&drop| drop > 0) else { return Ok(()) };
@@ -159,8 +157,8 @@ impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
         Ok(())
     }
 
-    /// The `count` places of largest gradient, as `i (d + c)` and the input, or d and the output,
-    /// in the vector `g`, rising; how many there are.
+    /// The `count` places of largest gradient, `i (d + c)` and the input, or d and the output, in
+    /// the vector `g`, rising; how many there are.
     #[inline(never)]
     fn pick(&mut self, count: usize) -> Result<usize, S::Source> {
         let (d, c, rows) = (self.inputs(), self.fit.outputs, self.fit.terms() as f32);
@@ -232,8 +230,7 @@ impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
     }
 
     /// Adds the first weights of W: under random gates the `count` where `|g| / c` is largest, for
-    /// a mean over `terms`, `w = g / c²` on them. `along` gives the residual of each neuron, one
-    /// number a row.
+    /// a mean over `terms`, `w = g / c²` on them. `along` gives the residual of each neuron.
     pub(super) fn start_inputs(
         &mut self,
         seed: u64,

@@ -33,12 +33,11 @@ const IDLE: f32 = 1e-2;
 /// A weight cancels another one where less than this fraction of it is left.
 const CANCELS: f32 = 0.2;
 
-/// How the weights of output 0 are counted.
+/// How the weights of output 0 are counted: by whether they are there, which is right where the fit
+/// is exact, or by the roots of their sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Measure {
-    /// By whether they are there: right where the fit is exact, however small they are.
     Count,
-    /// By the roots of their sizes: what is there in part counts in part.
     Root,
 }
 
@@ -65,9 +64,8 @@ impl<S: Factored> Moves<S> for Model<'_, S, SecondLayer<'_>> {
         self.net.clear_halves();
     }
 
-    /// Under random gates 0.6 s where `|g| / c` is largest, `w = g / c²` on them; all of them
-    /// passed through; and three random ones of them to every neuron of the second layer; one scale
-    /// for all.
+    /// Under random gates 0.6 s where `|g| / c` is largest, `w = g / c²` on them, all of which pass
+    /// through; and [`INPUTS`] random ones to every neuron of the second layer.
     fn start(&mut self, seed: u64) -> Result<(), S::Source> {
         self.net.clear();
         self.loss()?;
@@ -146,9 +144,8 @@ impl<S: Factored> Moves<S> for Model<'_, S, SecondLayer<'_>> {
         self.form_pair(pair)
     }
 
-    /// Does away with output 0: flips neurons of the second layer so that few weights of it are
-    /// left, which become a neuron of the second layer. Which few is measured in two ways, of which
-    /// the better one is taken.
+    /// Does away with output 0: flips neurons of the second layer so that few of its weights are
+    /// left, by either measure, which become a neuron.
     fn conclude(
         &mut self,
         loss: f32,
@@ -173,8 +170,7 @@ impl<S: Factored> Moves<S> for Model<'_, S, SecondLayer<'_>> {
     /// relu(u relu(z_i) - v relu(z_j)) = relu(u relu(z_i - (v/u) z_j) - v relu(-z_j)),
     /// ```
     ///
-    /// which holds where both lead to this neuron of the second layer alone. Returns 1 if it was
-    /// flipped.
+    /// which holds where both lead to this neuron of the second layer alone.
     fn unmirror(&mut self, j: usize) -> Result<u32, S::Source> {
         let Some((k, v)) = self.only_output(j).filter(|(_, v)| *v < 0.0) else { return Ok(0) };
         for i in 0..self.blocks() {
@@ -249,7 +245,7 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
     }
 
     /// Flips neurons of the second layer, `V_k -> -V_k` and `l -> l + V_k`, one or two at a time,
-    /// as long as the weights of l become fewer and smaller.
+    /// as long as that lowers the cost.
     fn choose_signs(&mut self, measure: Measure) {
         let most = sqrt(largest(self.net.view(), self.columns.scales()));
         for _ in 0..SWEEPS {
@@ -280,9 +276,8 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         }
     }
 
-    /// How many or how large the weights of output 0 were with neurons k and l flipped, 0 standing
-    /// for none, beside the largest weight there is; those below zero count more, since no neuron
-    /// without a gate has such.
+    /// The measure of the weights of output 0 with neurons k and l flipped, 0 standing for none;
+    /// those below zero count more, since no linear neuron has such.
     fn cost(&self, k: usize, l: usize, most: f32, measure: Measure) -> f32 {
         let net = self.net.view();
         let mut cost = 0.0;
@@ -304,8 +299,7 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         cost
     }
 
-    /// The one output that neuron i of the first layer leads to, but for negligible weights, and
-    /// the weight.
+    /// The one output that neuron i leads to, but for negligible weights, and the weight.
     fn only_output(&self, i: usize) -> Option<(usize, f32)> {
         let wt = self.net.view().wt().block(i);
         let largest = wt.entries().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
