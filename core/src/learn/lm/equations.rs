@@ -53,7 +53,8 @@ impl<S: Sensing, H: Readout<S>> Fit<'_, S, H> {
                 let i = block.neuron() as u32;
                 let z = self.sensing.machine().rows_in(image);
                 self.image(open, block, z)?;
-                let (targets, residual) = self.targets_and_residual();
+                let targets = self.targets();
+                let residual = S::Machine::numbers_mut(self.residual).unwrap_or_default();
                 for (((owner, z), y), r) in
                     owners.iter_mut().zip(&*image).zip(targets).zip(residual)
                 {

@@ -8,7 +8,6 @@
 
 mod columns;
 mod equations;
-mod neuron;
 mod second;
 mod several;
 mod support;

@@ -87,7 +87,8 @@ impl Goal<TwoLayers> {
     /// The result is W and V, the latter with `second` outputs: weight `i m + k` leads from neuron
     /// i of the first layer to neuron k of m of the second one. The operator must be ready for
     /// [`second_slots`] outputs, the search begins with [`Params::deep_search_rows`], and `live` of
-    /// [`Progress`] counts both layers. Memory is [`Recovery::deep`].
+    /// [`Progress`] counts both layers. Memory is [`Recovery::deep`], and all else as for
+    /// [`Goal::several_outputs`].
     #[must_use]
     pub const fn two_layers(dims: Dims, second: usize) -> Self {
         Self { dims, head: TwoLayers { second } }

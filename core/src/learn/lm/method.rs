@@ -72,7 +72,7 @@ impl<S: Factored> Method<S> for SeveralOutputs {
     ) -> Result<Trained<'a>, S::Source> {
         let dims = goal.dims;
         let c = run.labels.len() / dims.samples.max(1);
-        let scratch = run.check_outputs(&dims, &Outputs { labels: c, searched: c, result: c })?;
+        let scratch = run.check_outputs(&dims, Outputs { labels: c, searched: c, result: c })?;
         let budget = Recovery::factored(dims, c, run.sensing.panel(), scratch);
         Ok(run.search(budget, false, |_| Self)?.trained())
     }
@@ -86,7 +86,7 @@ impl<S: Factored> Method<S> for TwoLayers {
         let (dims, neurons, blocks) = (goal.dims, goal.head.second, run.sensing.blocks());
         let c = second_slots(neurons);
         let outputs = Outputs { labels: 1, searched: c, result: neurons };
-        let scratch = run.check_outputs(&dims, &outputs)?;
+        let scratch = run.check_outputs(&dims, outputs)?;
         let budget = Recovery::deep(dims, blocks, c, run.sensing.panel(), scratch);
         let mut found = run.search(budget, false, |active| SecondLayer { active, neurons })?;
         let wt = found.index.get_mut(found.count.first..found.count.all).unwrap_or_default();
@@ -141,7 +141,7 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
 
     /// Checks a search with output weights, which have signs of their own; floats of scratch that
     /// it needs.
-    fn check_outputs(&mut self, dims: &Dims, outputs: &Outputs) -> Result<usize, S::Source>
+    fn check_outputs(&mut self, dims: &Dims, outputs: Outputs) -> Result<usize, S::Source>
     where
         S: Factored,
     {

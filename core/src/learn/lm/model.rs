@@ -33,8 +33,7 @@ pub(super) struct Task {
     pub(super) info: Info,
     /// Whether the run was ended: what is left to do takes few steps.
     pub(super) hurried: bool,
-    /// Whether weights are few for the labels: the search covers rows, works at s and swaps weights
-    /// there.
+    /// Whether weights are few for the labels: the search covers rows, and swaps weights at s.
     pub(super) tight: bool,
 }
 
@@ -44,8 +43,7 @@ impl Task {
         if self.hurried { steps.min(HURRIED_STEPS) } else { steps }
     }
 
-    /// Of so many weights too many, those that go at once: a third, rounded up, and all once the
-    /// run was ended.
+    /// Of so many weights too many, those that go at once: a third, or all once the run was ended.
     pub(super) fn share(&self, excess: usize) -> usize {
         if self.hurried { excess } else { excess.div_ceil(3) }
     }
@@ -68,8 +66,7 @@ pub(super) struct OutputBuffers<'a> {
     pub(super) back: &'a mut [f32],
 }
 
-/// A network, its data, and buffers. Neurons with weights are *live*. Block 0 may be the linear
-/// term, which is no neuron.
+/// A network, its data, and buffers. Neurons with weights are *live*; the linear term is none.
 pub(super) struct Model<'a, S: Sensing, H> {
     pub(super) fit: Fit<'a, S, H>,
     pub(super) solver: Solver<'a>,
@@ -94,12 +91,10 @@ pub(super) trait Support<S: Sensing> {
     /// Loss of the network as it is; the residual is current from then on.
     fn loss(&mut self) -> Result<f32, S::Source>;
 
-    /// At most `steps` steps from the network, whose loss is `loss` and whose residual is current,
-    /// until `goal`.
+    /// At most `steps` steps until `goal`; the residual must be current.
     fn improve(&mut self, loss: f32, steps: u32, goal: f32) -> Result<f32, S::Source>;
 
-    /// Adds up to `count` weights where the gradient asks for them; the residual must be current.
-    /// The outputs stay.
+    /// Adds up to `count` zeros where the gradient asks for weights; the residual must be current.
     fn grow(&mut self, count: usize) -> Result<(), S::Source>;
 
     /// Keeps the `size` counted weights that contribute most.
@@ -150,12 +145,11 @@ pub(super) trait Moves<S: Sensing>: Support<S> {
     /// Adds what relaxes the model, where there is such and it is missing.
     fn relax(&mut self) -> Result<(), S::Source>;
 
-    /// Flips neurons, `w_i -> -w_i`, where that alone lowers the loss, which is `loss`, and fits if
-    /// any was flipped. The residual must be current. Returns the loss.
+    /// Flips neurons, `w_i -> -w_i`, where that alone lowers the loss, and fits if any was flipped;
+    /// the loss. The residual must be current.
     fn flip(&mut self, loss: f32) -> Result<f32, S::Source>;
 
-    /// Flips neurons back that are represented by their mirror images together with neuron `i`.
-    /// Returns how many; nothing is fitted.
+    /// Flips neurons back that their mirror images and neuron `i` represent; how many.
     fn unmirror(&mut self, _i: usize) -> Result<u32, S::Source> {
         Ok(0)
     }
@@ -170,20 +164,15 @@ pub(super) trait Moves<S: Sensing>: Support<S> {
         Ok(())
     }
 
-    /// Adds a neuron to the second layer, in place of the weakest one where there is no room;
-    /// false, and no change, if it wins nothing.
+    /// Adds a neuron to the second layer, in place of the weakest one if all are live; false, and
+    /// no change, if it wins nothing.
     fn add_pair(&mut self, _pair: Pair) -> Result<bool, S::Source> {
         Ok(false)
     }
 
     /// Brings a network of at most s counted weights to m neurons and removes what relaxes the
-    /// model; returns the loss. Both buffers have room for s weights.
-    fn conclude(
-        &mut self,
-        loss: f32,
-        scratch: &mut Sides<'_>,
-        other: &mut Sides<'_>,
-    ) -> Result<f32, S::Source>;
+    /// model; returns the loss. The buffers have room for s weights.
+    fn conclude(&mut self, loss: f32, buffers: [&mut Sides<'_>; 2]) -> Result<f32, S::Source>;
 }
 
 impl<S: Sensing, H: Readout<S>> Model<'_, S, H> {
@@ -251,8 +240,7 @@ impl<S: Sensing, H: Readout<S>> Model<'_, S, H> {
         weakest.map(|(_, i)| i)
     }
 
-    /// A neuron of this sign without weights, the weakest one being emptied if there is none; never
-    /// `but`.
+    /// A neuron of this sign without weights, if need be the weakest one but `but`, emptied.
     pub(super) fn vacate(&mut self, sign: f32, but: Option<usize>) -> Option<usize> {
         self.vacant(sign).or_else(|| {
             let weakest = self.weakest(|i| Some(i) != but && self.fit.signs.sign(i) == sign)?;

@@ -1,7 +1,5 @@
-//! How one neuron is formed: with a new direction, or as half of a split neuron.
-//!
-//! Both look at the current residual and leave the entries in a [`Single`]; they change no network.
-//! What they could win at once is measured as `⟨r, φ⟩² / |φ|²`, φ being the change of the output.
+//! How one neuron is formed from the current residual: with a new direction, or as half of a split
+//! neuron. What it could win at once is `⟨r, φ⟩² / |φ|²`, φ being the change of the output.
 
 use super::candidate::{Origin, atom};
 use super::fit::{Fit, Readout, cut};
@@ -112,8 +110,7 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// Becomes a random direction across `means`, normal in the metric of the columns, as neuron
-    /// `i`.
+    /// Becomes a random direction across `means`, normal in the metric of the columns.
     fn across(&mut self, means: &[f32], scales: &[f32], i: usize, seed: u64) {
         let mut rng = Rng::new(seed, stream::NEURON);
         let base = i * means.len();
@@ -164,7 +161,6 @@ impl<'a> Entries<'a> {
 
 /// Buffers for one neuron, and for outputs of single neurons.
 pub(super) struct Single<'a, S: Sensing> {
-    /// The neuron's weights.
     pub(super) entries: Entries<'a>,
     /// A dense row of weights or of a gradient, d.
     pub(super) dense: &'a mut [f32],
@@ -174,8 +170,7 @@ pub(super) struct Single<'a, S: Sensing> {
 }
 
 impl<S: Sensing> Single<'_, S> {
-    /// Forms a new neuron: from its origin it climbs `A_iᵀ r / c²` under its own gate. Returns what
-    /// it could win at once.
+    /// Forms a new neuron: from its origin it climbs `A_iᵀ r / c²` under its own gate; its gain.
     #[inline(never)]
     pub(super) fn form<H: Readout<S>>(
         &mut self,
@@ -226,10 +221,9 @@ impl<S: Sensing> Single<'_, S> {
         Ok(gain(fit.along(z)?))
     }
 
-    /// Forms δ such that `w/2 ± δ` are the halves of `block`; returns what the split could win at
-    /// once. The direction is found by truncated power iterations on `Σ v r (1 - |z|/b)₊ x xᵀ`, the
-    /// curvature of the loss at the hinge, where alone two halves differ from their sum; b is a
-    /// fraction of rms(z). `r` is `along`, or the residual where there is none.
+    /// Forms δ such that `w/2 ± δ` are the halves of `block`; the gain of the split. The direction
+    /// comes of truncated power iterations on `Σ v r (1 - |z|/b)₊ x xᵀ`, the curvature of the loss
+    /// at the hinge, b being a fraction of rms(z). `r` is `along`, or the residual.
     #[inline(never)]
     pub(super) fn split<H: Readout<S>>(
         &mut self,

@@ -1,9 +1,7 @@
-//! A run: a small machine that goes from stage to stage ([`super::stages`]), and what all stages
-//! use.
+//! A run: a small machine that goes from stage to stage ([`super::stages`]).
 //!
 //! Between two stages all that a run is are the networks and the numbers of a [`Checkpoint`]; each
-//! stage begins by computing the loss and the residual anew, so that a run that continues from a
-//! checkpoint has the same bits as one that was never interrupted.
+//! stage begins by computing the loss and the residual anew, so a run that resumes is bit-identical.
 
 use super::checkpoint::{Checkpoint, Stage, State};
 use super::fit::Readout;
@@ -20,8 +18,7 @@ const STALL: f32 = 0.85;
 const DESCENT: u32 = 40;
 /// Below this fraction of the mean square of the labels is what rounding leaves.
 const FLOOR: f32 = 1e-14;
-/// Where all rows refute an exact fit of some of them, the search continues with so many times as
-/// part.
+/// Where all rows refute an exact fit of some of them, the search continues with so many times more.
 pub(super) const MORE_ROWS: usize = 4;
 
 /// A run: the network at hand, those that are stored, and where it stands.
@@ -33,8 +30,7 @@ pub(super) struct Search<'a, S: Sensing, H, F> {
     pub(super) trial: Sides<'a>,
     /// The best while searching.
     pub(super) best: Sides<'a>,
-    /// The best of at most s weights and m neurons, without a linear term: on the validation rows
-    /// where there are such.
+    /// The best of at most s weights and m neurons, on the validation rows where there are such.
     pub(super) result: Sides<'a>,
     pub(super) params: Params,
     pub(super) state: State,
@@ -145,8 +141,7 @@ where
         }
     }
 
-    /// The operator was asked to end within a stage. The networks that are stored are whole, so the
-    /// run ends as one that the observer has ended: with the best of them.
+    /// The operator was asked to end within a stage: the run ends with the best network stored.
     fn end_early(&mut self) -> Result<Stage, S::Source> {
         (self.model.task.info.stopped, self.cut_off) = (true, true);
         if !self.state.stage.searches() {
@@ -221,7 +216,7 @@ where
 
     /// Fits the first `rows` rows from now on.
     pub(super) fn select(&mut self, rows: usize) -> Result<(), S::Source> {
-        self.model.fit.select(rows)?;
+        self.model.fit.select(0..rows)?;
         self.model.task.goal = self.params.exact * self.model.fit.power;
         self.state.rows = rows as u32;
         Ok(())
@@ -263,8 +258,7 @@ where
         Ok(loss)
     }
 
-    /// Outer steps until the loss stalls, at most [`DESCENT`]. They continue below the goal, where
-    /// weights of little effect are found.
+    /// Outer steps until the loss stalls, at most [`DESCENT`], also below the goal.
     #[inline(never)]
     pub(super) fn descend(&mut self, mut loss: f32, phase: Phase) -> Result<f32, S::Source> {
         for _ in 0..DESCENT {
@@ -294,9 +288,8 @@ where
         Ok(())
     }
 
-    /// Makes the network, of at most s weights and m neurons, whose loss is `loss` and whose
-    /// residual is current, the result where it is better: on the validation rows where there are
-    /// such, else on those that are fitted. The search is the same either way.
+    /// Makes the network, of at most s weights and m neurons, the result where it is better: on the
+    /// validation rows where there are such, else on those that are fitted.
     pub(super) fn store_result(&mut self, loss: f32) -> Result<(), S::Source> {
         let mut is_better = loss < self.state.result_loss;
         if self.params.validation > 0 {
@@ -315,12 +308,12 @@ where
         Ok(())
     }
 
-    /// The loss of the network on the validation rows. The residual is that of the fitted rows
-    /// again.
+    /// The loss of the network on the validation rows; the residual stays that of the fitted rows.
     #[inline(never)]
     pub(super) fn validation_loss(&mut self) -> Result<f32, S::Source> {
-        let rows = self.model.fit.rows();
-        self.model.fit.select_validation()?;
+        let Model { fit, .. } = &mut self.model;
+        let (rows, validation) = (0..fit.rows(), fit.train..fit.sensing.rows());
+        fit.select(validation)?;
         let held = self.model.loss()?;
         self.model.fit.select(rows)?;
         self.model.loss()?;
@@ -349,8 +342,7 @@ where
             error::finite("weights (scale labels and inputs to about 1)", side.value())?;
         }
         // Below the normal floats weights lose what made the fit exact.
-        let precise =
-            [result.w(), result.wt()].iter().all(|side| side.value().iter().all(|w| w.is_normal()));
+        let precise = result.w().value().iter().chain(result.wt().value()).all(|w| w.is_normal());
         let fit = &self.model.fit;
         Ok(Info {
             loss: fit.in_labels(loss),

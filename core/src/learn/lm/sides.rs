@@ -1,16 +1,12 @@
-//! A network in memory of its own: both sides in one buffer, so that one budget holds for both.
-//!
-//! Entries of W come first, those of Wt follow, each with the rising flat indices of its own
-//! matrix. A network of one output, whose output weights are signs, has no second side.
+//! A network in memory of its own: entries of W, then those of Wt, in one buffer, so that one budget
+//! holds for both. A network of one output, whose output weights are signs, has no second side.
 
 use crate::base::error::{Error, Result};
 use crate::network::net::{Count, EntriesMut, Network, Shape};
 use crate::network::weights::{Editable, Weights};
-
 use core::ops::Range;
 
-/// A network under construction within caller-owned buffers, whose length is the room for both
-/// sides together.
+/// A network under construction in caller-owned buffers, the room for both sides together.
 pub(super) struct Sides<'a> {
     shape: Shape,
     /// Entries of W, and of Wt.
@@ -72,8 +68,7 @@ impl<'a> Sides<'a> {
         self.shape.output_weights() == 0
     }
 
-    /// The values that the outputs are proportional to: those of Wt, or of W where output weights
-    /// are signs.
+    /// The values of the last side that there is.
     pub(super) fn last_values(&mut self) -> &mut [f32] {
         let is_signed = self.is_signed();
         let (w, wt) = self.values();
@@ -152,16 +147,14 @@ impl<'a> Sides<'a> {
         self.edit_wt(|wt| wt.remove(i));
     }
 
-    /// Gives neuron `to`, which must have no entries, those of neuron `from`; false if they do not
-    /// fit or `to` has some.
+    /// Gives neuron `to` the entries of neuron `from`; false if they do not fit or it has some.
     pub(super) fn copy(&mut self, from: usize, to: usize) -> bool {
         let (first, second) = self.ranges(from);
         let fits = self.nnz() + first.len() + second.len() <= self.room();
         fits && self.edit_w(|w| w.copy(from, to)) && self.edit_wt(|wt| wt.copy(from, to))
     }
 
-    /// Removes weights that are zero, and neurons that are left with one side of two, which give
-    /// nothing.
+    /// Removes weights that are zero, and neurons that are left with one side of two.
     pub(super) fn compact(&mut self) {
         self.edit_w(|w| w.retain(|_, value| value != 0.0));
         self.edit_wt(|wt| wt.retain(|_, value| value != 0.0));

@@ -157,13 +157,8 @@ impl<S: Sensing> Moves<S> for Model<'_, S, OneOutput> {
         self.flip_mirrored(i)
     }
 
-    fn conclude(
-        &mut self,
-        loss: f32,
-        scratch: &mut Sides<'_>,
-        other: &mut Sides<'_>,
-    ) -> Result<f32, S::Source> {
-        if self.linear() > 0 { self.fold(scratch, other) } else { self.narrow(loss) }
+    fn conclude(&mut self, loss: f32, buffers: [&mut Sides<'_>; 2]) -> Result<f32, S::Source> {
+        if self.linear() > 0 { self.fold(buffers) } else { self.narrow(loss) }
     }
 }
 

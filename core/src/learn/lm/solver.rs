@@ -20,11 +20,9 @@ const ATTEMPTS: u32 = 7;
 /// The same once the run was ended, and products of one attempt then.
 const HURRIED_ATTEMPTS: u32 = 2;
 const HURRIED_PRODUCTS: u32 = 8;
-/// Conjugate gradients end at this relative residual, in the norm of the preconditioner, if not
-/// before.
+/// Conjugate gradients end at this relative residual, in the norm of the preconditioner.
 const TOLERANCE: f32 = 1e-2;
-/// A step that is to win less than this fraction of the loss is not worth a try in single
-/// precision.
+/// A step that is to win less than this fraction of the loss is not worth a try.
 const WORTHLESS: f32 = 1e-6;
 
 /// A network around its current weights, which stay the same: one step's equations.
@@ -113,10 +111,9 @@ impl<'a> Solver<'a> {
         self.lambda = self.lambda.max(LAMBDA_START);
     }
 
-    /// At most `steps` Levenberg-Marquardt steps from the current weights, whose loss is `loss` and
-    /// whose residual is current; fewer where no more can be won, or where `goal` is reached.
-    /// `step` makes one ([`Self::step`]) and takes its weights. Returns the new loss, which is not
-    /// above the old one.
+    /// At most `steps` Levenberg-Marquardt steps from weights whose residual is current; fewer where
+    /// no more can be won, or `goal` is reached. `step` makes one ([`Self::step`]) and takes its
+    /// weights. Returns the new loss, not above the old one.
     #[inline(never)]
     pub(super) fn improve<E>(
         &mut self,
@@ -138,8 +135,7 @@ impl<'a> Solver<'a> {
         Ok(loss)
     }
 
-    /// One step: equations, a trial, and another one with more damping where the loss does not
-    /// fall.
+    /// One step: equations, a trial, and more with more damping while the loss does not fall.
     pub(super) fn step<E: Equations>(
         &mut self,
         equations: &mut E,
@@ -159,8 +155,7 @@ impl<'a> Solver<'a> {
             if !(won > WORTHLESS * loss * terms as f32) {
                 break;
             }
-            // The vector h is free once the equations are solved: it holds the weights that are
-            // tried.
+            // h is free once the equations are solved: it holds the weights that are tried.
             let h = head_mut(self.h, s)?;
             for (new, (old, delta)) in h.iter_mut().zip(equations.values().iter().zip(&*self.delta))
             {
@@ -177,8 +172,7 @@ impl<'a> Solver<'a> {
         Ok(Stepped { loss, values: &[] })
     }
 
-    /// `delta` from the equations of this step; returns `rhs · delta`, twice what the linear model
-    /// wins.
+    /// `delta` from the equations of this step; `rhs · delta`, twice what the linear model wins.
     #[inline(never)]
     fn solve<E: Equations>(&mut self, equations: &mut E) -> Result<f32, E::Source> {
         let s = equations.values().len();

@@ -21,10 +21,6 @@ use crate::operator::sensing::head_mut;
 const BITS: usize = u32::BITS as usize;
 
 impl<S: Factored> Readout<S> for SecondLayer<'_> {
-    fn labels(_outputs: usize) -> usize {
-        1
-    }
-
     fn subtract(fit: &mut Fit<'_, S, Self>) -> Result<f32, S::Source> {
         let (entries, c, targets) = (fit.entries(), fit.outputs.max(1), fit.targets());
         let mut total = Sum::default();

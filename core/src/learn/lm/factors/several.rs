@@ -158,12 +158,7 @@ impl<S: Factored> Moves<S> for Model<'_, S, SeveralOutputs> {
         self.refit(2)
     }
 
-    fn conclude(
-        &mut self,
-        loss: f32,
-        _scratch: &mut Sides<'_>,
-        _other: &mut Sides<'_>,
-    ) -> Result<f32, S::Source> {
+    fn conclude(&mut self, loss: f32, _buffers: [&mut Sides<'_>; 2]) -> Result<f32, S::Source> {
         self.narrow(loss)
     }
 }

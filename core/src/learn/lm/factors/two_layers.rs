@@ -146,19 +146,13 @@ impl<S: Factored> Moves<S> for Model<'_, S, SecondLayer<'_>> {
 
     /// Does away with output 0: flips neurons of the second layer so that few of its weights are
     /// left, by either measure, which become a neuron.
-    fn conclude(
-        &mut self,
-        loss: f32,
-        scratch: &mut Sides<'_>,
-        other: &mut Sides<'_>,
-    ) -> Result<f32, S::Source> {
+    fn conclude(&mut self, loss: f32, buffers: [&mut Sides<'_>; 2]) -> Result<f32, S::Source> {
         if self.passed() == 0 {
             return self.narrow_layers(loss);
         }
         self.task.info.folds = self.task.info.folds.saturating_add(1);
         self.better_of(
-            scratch,
-            other,
+            buffers,
             |model| model.fold_by(Measure::Count),
             |model| model.fold_by(Measure::Root).map(Some),
         )

@@ -307,7 +307,7 @@ fn what_passes_through_is_folded_into_signs_and_one_neuron() {
             let ([i, j], [v, w]) = (&mut index, &mut value);
             [Sides::new(Shape::weighted(D, P, C), i, v), Sides::new(Shape::weighted(D, P, C), j, w)]
         };
-        assert!(model.conclude(loss, &mut scratch, &mut other).unwrap() < 1e-12);
+        assert!(model.conclude(loss, [&mut scratch, &mut other]).unwrap() < 1e-12);
         assert_eq!(
             (model.passed(), model.counted(), model.second_live(), model.task.info.folds),
             (0, 9, 3, 1)
