@@ -11,13 +11,11 @@ const BATCHES: usize = 4;
 pub(super) enum Move {
     /// Adds a neuron of this output sign, 1 where output weights have signs of their own.
     Add(Origin, f32),
-    /// Splits this neuron in two halves.
     Split(usize),
     /// Adds a neuron to the second layer.
     Pair(Pair),
 }
 
-/// What a new neuron starts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
     /// `relu(x_j)` for the even number `2 j`, `relu(-x_j)` for the odd one after it.
@@ -32,11 +30,8 @@ pub(super) enum Origin {
 /// `relu(a_i - t a_j)` of two activations of the first layer, t being one of a few ratios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pair {
-    /// i.
     pub(super) first: usize,
-    /// j.
     pub(super) other: usize,
-    /// The number of the ratio.
     pub(super) ratio: usize,
 }
 
@@ -48,7 +43,6 @@ pub(super) struct Candidate<M = Move> {
     pub(super) kind: M,
 }
 
-/// The most promising moves, best first.
 pub(super) type Candidates = heapless::Vec<Candidate, { BATCH * BATCHES }>;
 
 /// What candidates are drawn from.

@@ -89,7 +89,6 @@ pub struct State {
     pub(super) perturbations: u32,
     /// Passes of moves.
     pub(super) turn: u32,
-    /// Damping λ of the next step.
     pub(super) lambda: f32,
     /// Loss of the best network while searching, of the scaled labels.
     pub(super) best_loss: f32,
@@ -103,11 +102,9 @@ pub struct State {
     pub(super) stale: u32,
     /// Whether early stopping ended the search.
     pub(super) early: bool,
-    /// Counters so far.
     pub(super) info: Info,
 }
 
-/// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The start, or more rows.
@@ -116,16 +113,13 @@ pub(super) enum Stage {
     Moves,
     /// A restart, or the end of the search.
     Perturb,
-    /// Steps on all rows.
     AllRows,
     /// Outer steps on all rows, where no exact fit is in sight.
     Support,
     /// Plain hard thresholding from the start, on all rows.
     Plain,
-    /// Outer steps at s weights.
     Polish,
     End,
-    /// An outer step of a descent.
     Fall,
     /// Steps on all rows and no change of the support.
     Refit,

@@ -25,9 +25,7 @@ pub(super) struct Cover<'a> {
     pub(super) owners: &'a mut [u32],
     /// The same for the weights that the equations are those of.
     pub(super) of_equations: &'a mut [u32],
-    /// One number a row.
     pub(super) image: &'a mut [f32],
-    /// One number a weight.
     pub(super) buffer: &'a mut [f32],
     pub(super) is_on: bool,
 }

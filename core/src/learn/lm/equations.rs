@@ -149,7 +149,6 @@ pub(super) struct Jacobian<'f, 'a, 'w, S: Sensing, H> {
     pub(super) gates: Gates<'w>,
 }
 
-/// Other values on the support.
 fn with<'v, E>(w: Weights<'v>, values: &'v [f32]) -> Result<Weights<'v>, E> {
     Weights::new(w.inputs(), w.hidden(), w.index(), values).map_err(Error::widen)
 }
@@ -202,13 +201,9 @@ impl<S: Sensing, H: Readout<S>> Equations for Jacobian<'_, '_, '_, S, H> {
         Ok(solved.won)
     }
 
-    fn try_out(&mut self, values: &[f32]) -> Result<f32, S::Source> {
-        let w = with(self.w, values)?;
+    fn loss(&mut self, values: Option<&[f32]>) -> Result<f32, S::Source> {
+        let w = values.map_or(Ok(self.w), |values| with(self.w, values))?;
         self.fit.loss(w)
-    }
-
-    fn restore(&mut self) -> Result<(), S::Source> {
-        self.fit.loss(self.w).map(|_| ())
     }
 }
 
@@ -217,7 +212,6 @@ pub(super) fn numbers<S: Sensing>(rows: &Rows<S>) -> &[f32] {
     S::Machine::numbers(rows).unwrap_or(&[])
 }
 
-/// `out += factor part`.
 fn add(out: Option<&mut [f32]>, part: &[f32], factor: f32) {
     out.unwrap_or_default().iter_mut().zip(part).for_each(|(out, x)| *out += factor * x);
 }

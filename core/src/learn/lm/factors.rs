@@ -28,15 +28,7 @@ use crate::operator::factored::{Factored, GradientMut, Tangent};
 pub(super) struct SecondLayer<'a> {
     /// A bit a row and output: which are active in the equations; output 0 always is.
     pub(super) active: &'a mut [u32],
-    /// Neurons of the result.
     pub(super) neurons: usize,
-}
-
-/// Output weights of a neuron, and the root mean square of its activation.
-#[derive(Clone, Copy)]
-pub(super) struct Outgoing<'w> {
-    wt: Block<'w>,
-    size: f32,
 }
 
 /// A head with output weights, whatever the operator: one output has none.
@@ -94,11 +86,13 @@ pub(super) trait OutputLayer<S: Factored>: Readout<S> + Weighted {
         out: &mut OutputBuffers<'_>,
     ) -> f32;
 
-    /// What output weights contribute; the activation is formed in `z` where it is needed.
+    /// What the output weights of a neuron of root mean square `size` contribute; its activation is
+    /// formed in `z` where it is needed.
     fn saliences(
         fit: &mut Fit<'_, S, Self>,
         net: Network<'_>,
-        of: Outgoing<'_>,
+        wt: Block<'_>,
+        size: f32,
         z: &mut [f32],
         out: &mut [f32],
     ) -> Result<(), S::Source>;

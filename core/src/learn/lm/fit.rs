@@ -38,7 +38,6 @@ impl<S: Sensing> Readout<S> for SeveralOutputs {}
 /// What a fit is made of: labels, n×c, what its networks make of them, and its memory.
 pub(super) struct Data<'a, S: Sensing, H> {
     pub(super) labels: &'a Rows<S>,
-    /// c, outputs of the networks.
     pub(super) outputs: usize,
     pub(super) head: H,
     pub(super) residual: &'a mut Rows<S>,
@@ -49,7 +48,6 @@ pub(super) struct Data<'a, S: Sensing, H> {
 pub(super) struct Fit<'a, S: Sensing, H> {
     pub(super) sensing: &'a mut S,
     pub(super) signs: Signs,
-    /// c, outputs of the networks.
     pub(super) outputs: usize,
     pub(super) head: H,
     /// `σ y - f(x)` of the current weights, c floats per row; with a second layer in the places of
@@ -61,7 +59,6 @@ pub(super) struct Fit<'a, S: Sensing, H> {
     width: usize,
     /// Training rows; those behind them are validation rows.
     pub(super) train: usize,
-    /// The first of the rows that are selected.
     first: usize,
     /// σ.
     pub(super) scale: f32,
@@ -120,7 +117,6 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         self.rows().saturating_mul(self.outputs)
     }
 
-    /// n, rows that are selected.
     pub(super) fn rows(&self) -> usize {
         self.sensing.local_rows()
     }
@@ -179,12 +175,10 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         loss / self.scale / self.scale
     }
 
-    /// The residual of the rows that are selected.
     pub(super) fn residual(&self) -> &Rows<S> {
         cut::<S>(self.residual, self.entries())
     }
 
-    /// Counts a read of the rows that are selected.
     pub(super) fn read(&mut self) {
         self.rows_read = self.rows_read.saturating_add(self.rows() as u64);
     }
@@ -216,7 +210,6 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         Ok(())
     }
 
-    /// Gates that are active everywhere.
     pub(super) fn open(&self) -> Gates<'static> {
         let none = Weights::empty(self.sensing.inputs(), self.sensing.blocks());
         Gates::of(none, Signs::Positive, Empty::Open, 0, 0)
@@ -252,7 +245,6 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         self.sensing.sum(out)
     }
 
-    /// `|a|²`.
     pub(super) fn norm2(&mut self, a: &Rows<S>) -> Result<f32, S::Source> {
         let local = self.sensing.machine().dot(a, a);
         Ok(self.sum([local])?[0])

@@ -227,7 +227,6 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
     }
 }
 
-/// The first words of a memory, which leave it.
 fn take<'a>(memory: &mut &'a mut [u32], len: usize) -> &'a mut [u32] {
     let (taken, free) = core::mem::take(memory).split_at_mut_checked(len).unwrap_or_default();
     *memory = free;

@@ -15,15 +15,11 @@ use crate::network::net::Network;
 use crate::network::weights::Block;
 use crate::operator::sensing::Sensing;
 
-/// Steps of a fit once the run was ended.
 const HURRIED_STEPS: u32 = 2;
 
-/// What is wanted, and what was done.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Task {
-    /// s, weights of the result.
     pub(super) nnz: usize,
-    /// m, neurons of the result.
     pub(super) hidden: usize,
     /// Weights above s while searching, in percent of s.
     pub(super) spare: u32,
@@ -123,17 +119,14 @@ pub(super) trait Support<S: Sensing> {
 
 /// What a search does with a network of one kind.
 pub(super) trait Moves<S: Sensing>: Support<S> {
-    /// Live neurons of the second layer.
     fn second_live(&self) -> usize {
         0
     }
 
-    /// The nth live neuron of the second layer.
     fn nth_second(&self, _nth: usize) -> Option<usize> {
         None
     }
 
-    /// Empties a neuron of the second layer.
     fn remove_second(&mut self, _k: usize) {}
 
     /// The first weights, s of them at most, from the data and a seed.
@@ -159,7 +152,6 @@ pub(super) trait Moves<S: Sensing>: Support<S> {
         Ok(0)
     }
 
-    /// Lists new neurons of the second layer.
     fn list_pairs(&mut self, _list: &mut Candidates) -> Result<(), S::Source> {
         Ok(())
     }
@@ -176,7 +168,6 @@ pub(super) trait Moves<S: Sensing>: Support<S> {
 }
 
 impl<S: Sensing, H: Readout<S>> Model<'_, S, H> {
-    /// d.
     pub(super) fn inputs(&self) -> usize {
         self.columns.scales().len()
     }
@@ -186,12 +177,10 @@ impl<S: Sensing, H: Readout<S>> Model<'_, S, H> {
         self.fit.sensing.blocks()
     }
 
-    /// The number of the first neuron.
     pub(super) fn first(&self) -> usize {
         usize::from(self.fit.signs.linear(0))
     }
 
-    /// The network.
     pub(super) fn view(&self) -> Network<'_> {
         self.net.view()
     }
@@ -209,7 +198,6 @@ impl<S: Sensing, H: Readout<S>> Model<'_, S, H> {
         self.net.view().w().blocks().filter(move |block| block.neuron() >= first)
     }
 
-    /// Whether neuron `i` has no weights.
     pub(super) fn is_vacant(&self, i: usize) -> bool {
         self.net.view().w().block(i).is_empty()
     }
@@ -277,7 +265,6 @@ pub(super) fn square_in(w: Block<'_>, scales: &[f32]) -> f32 {
     scaled(w, scales).map(|(_, x)| x * x).sum()
 }
 
-/// The squared norm of weights.
 pub(super) fn square(w: Block<'_>) -> f32 {
     w.values().iter().map(|v| v * v).sum()
 }

@@ -20,7 +20,6 @@ impl<S: Sensing, H: Readout<S>> Model<'_, S, H>
 where
     Self: Moves<S>,
 {
-    /// Live neurons of all layers.
     pub(super) fn live(&self) -> usize {
         self.neurons().count() + self.second_live()
     }

@@ -25,9 +25,7 @@ const SPLIT_LENGTHS: [f32; 5] = [0.15, 0.3, 0.5, 0.8, 1.2];
 pub(super) struct Forming<'a> {
     /// The scales of the columns, d.
     pub(super) scales: &'a [f32],
-    /// Its number.
     pub(super) neuron: usize,
-    /// Weights at most.
     pub(super) size: usize,
 }
 
@@ -145,12 +143,10 @@ impl<'a> Entries<'a> {
         self.choose(w, of.neuron, of.size, times, over);
     }
 
-    /// Multiplies all values by `factor`.
     pub(super) fn scale(&mut self, factor: f32) {
         self.value.iter_mut().take(self.len).for_each(|v| *v *= factor);
     }
 
-    /// Moves the entries from neuron `from` to neuron `to`.
     pub(super) fn shift(&mut self, from: usize, to: usize) {
         let d = self.index.len();
         for j in self.index.iter_mut().take(self.len) {
@@ -164,7 +160,6 @@ pub(super) struct Single<'a, S: Sensing> {
     pub(super) entries: Entries<'a>,
     /// A dense row of weights or of a gradient, d.
     pub(super) dense: &'a mut [f32],
-    /// Two outputs, n each.
     pub(super) z: &'a mut Rows<S>,
     pub(super) t: &'a mut Rows<S>,
 }

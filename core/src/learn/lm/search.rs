@@ -24,11 +24,8 @@ pub(super) const MORE_ROWS: usize = 4;
 /// A run: the network at hand, those that are stored, and where it stands.
 pub(super) struct Search<'a, S: Sensing, H, F> {
     pub(super) model: Model<'a, S, H>,
-    /// Where moves start from.
     pub(super) base: Sides<'a>,
-    /// The best trial of a batch.
     pub(super) trial: Sides<'a>,
-    /// The best while searching.
     pub(super) best: Sides<'a>,
     /// The best of at most s weights and m neurons, on the validation rows where there are such.
     pub(super) result: Sides<'a>,
@@ -42,11 +39,8 @@ pub(super) struct Search<'a, S: Sensing, H, F> {
 /// Mean squared errors that the observer is told.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Losses {
-    /// Of the network at hand.
     pub(super) now: f32,
-    /// The least while searching.
     pub(super) search: f32,
-    /// The least of networks that may be the result.
     pub(super) result: f32,
 }
 
@@ -123,7 +117,6 @@ where
         self.end()
     }
 
-    /// One stage; the next one.
     fn advance(&mut self) -> Result<Stage, S::Source> {
         // Results are judged without a cover.
         self.model.fit.cover.switch(self.state.stage.searches());
@@ -195,7 +188,6 @@ where
         model.task.info.stopped = !goes_on;
     }
 
-    /// Becomes what `checkpoint` holds.
     fn restore(&mut self, checkpoint: &Checkpoint<'_>) -> Result<(), S::Source> {
         let shape = self.model.view().shape();
         for from in [checkpoint.net, checkpoint.best, checkpoint.result] {

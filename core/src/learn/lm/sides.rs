@@ -22,7 +22,6 @@ impl<'a> Sides<'a> {
         Self { shape, first: 0, second: 0, index, value }
     }
 
-    /// The network as it is now.
     pub(super) fn view(&self) -> Network<'_> {
         self.with(self.all_values())
     }
@@ -32,12 +31,10 @@ impl<'a> Sides<'a> {
         Network::cut(self.shape, self.index, values, Count { first: self.first, all: self.nnz() })
     }
 
-    /// Entries of both sides.
     pub(super) fn nnz(&self) -> usize {
         self.first + self.second
     }
 
-    /// Entries that there is room for.
     pub(super) fn room(&self) -> usize {
         self.index.len().min(self.value.len())
     }
@@ -56,14 +53,12 @@ impl<'a> Sides<'a> {
         self.value.get(..self.nnz()).unwrap_or(&[])
     }
 
-    /// Takes other values, as many.
     pub(super) fn set_values(&mut self, values: &[f32]) {
         for (to, from) in self.value.iter_mut().zip(values) {
             *to = *from;
         }
     }
 
-    /// Whether output weights are signs, so that there is no second side.
     pub(super) fn is_signed(&self) -> bool {
         self.shape.output_weights() == 0
     }
@@ -75,7 +70,6 @@ impl<'a> Sides<'a> {
         if is_signed { w } else { wt }
     }
 
-    /// The values of neuron `i`.
     pub(super) fn values_of(&mut self, i: usize) -> (&mut [f32], &mut [f32]) {
         let (first, second) = self.ranges(i);
         let (w, wt) = self.values();
@@ -92,7 +86,6 @@ impl<'a> Sides<'a> {
         (range(self.view().w()), range(self.view().wt()))
     }
 
-    /// Removes all entries.
     pub(super) fn clear(&mut self) {
         (self.first, self.second) = (0, 0);
     }
@@ -108,7 +101,6 @@ impl<'a> Sides<'a> {
         Ok(())
     }
 
-    /// Edits W.
     pub(super) fn edit_w<R>(&mut self, edit: impl FnOnce(&mut Editable<'_>) -> R) -> R {
         // What follows waits at the end of the buffer meanwhile.
         let (room, second) = (self.room(), self.second);
@@ -123,7 +115,6 @@ impl<'a> Sides<'a> {
         result
     }
 
-    /// Edits Wt.
     pub(super) fn edit_wt<R>(&mut self, edit: impl FnOnce(&mut Editable<'_>) -> R) -> R {
         let room = self.room();
         let index = self.index.get_mut(self.first..room).unwrap_or_default();
@@ -135,13 +126,11 @@ impl<'a> Sides<'a> {
         result
     }
 
-    /// Moves the entries of Wt.
     fn shift(&mut self, from: usize, to: usize) {
         self.index.copy_within(from..from + self.second, to);
         self.value.copy_within(from..from + self.second, to);
     }
 
-    /// Removes the entries of neuron `i`.
     pub(super) fn remove(&mut self, i: usize) {
         self.edit_w(|w| w.remove(i));
         self.edit_wt(|wt| wt.remove(i));

@@ -27,10 +27,8 @@ const WORTHLESS: f32 = 1e-6;
 
 /// A network around its current weights, which stay the same: one step's equations.
 pub(super) trait Equations {
-    /// What reading the data may fail with.
     type Source;
 
-    /// The weights, one per unknown.
     fn values(&self) -> &[f32];
 
     /// Residuals that are squared: the sum of their squares is so many times the loss.
@@ -52,14 +50,11 @@ pub(super) trait Equations {
         Ok(solved.won)
     }
 
-    /// The loss of other weights on the same support; the residual is theirs from then on.
-    fn try_out(&mut self, values: &[f32]) -> Result<f32, Self::Source>;
-
-    /// Makes the residual that of the current weights again.
-    fn restore(&mut self) -> Result<(), Self::Source>;
+    /// The loss of other weights on the same support, or of the current ones; the residual is theirs
+    /// from then on.
+    fn loss(&mut self, values: Option<&[f32]>) -> Result<f32, Self::Source>;
 }
 
-/// Where a step leads.
 pub(super) struct Stepped<'v> {
     /// The loss, not above that before.
     pub(super) loss: f32,
@@ -72,9 +67,7 @@ pub(super) struct Solver<'a> {
     /// Attempts of one step, and products of one attempt, at the most.
     attempts: u32,
     products: u32,
-    /// λ of the next step.
     pub(super) lambda: f32,
-    /// `Jᵀ r`.
     pub(super) rhs: &'a mut [f32],
     /// The residual of the equations.
     pub(super) g: &'a mut [f32],
@@ -82,9 +75,7 @@ pub(super) struct Solver<'a> {
     pub(super) p: &'a mut [f32],
     /// The equations' matrix times `p`; weights that are tried.
     pub(super) h: &'a mut [f32],
-    /// `diag(JᵀJ)`.
     pub(super) diagonal: &'a mut [f32],
-    /// The step δ.
     pub(super) delta: &'a mut [f32],
 }
 
@@ -161,14 +152,14 @@ impl<'a> Solver<'a> {
             {
                 *new = old + delta;
             }
-            let trial = equations.try_out(h)?;
+            let trial = equations.loss(Some(h))?;
             if trial < loss {
                 self.lambda = (self.lambda / 5.0).max(LAMBDA_LEAST);
                 return Ok(Stepped { loss: trial, values: self.h.get(..s).unwrap_or(&[]) });
             }
             self.lambda = 8.0 * self.lambda.max(LAMBDA_RETRY);
         }
-        equations.restore()?;
+        equations.loss(None)?;
         Ok(Stepped { loss, values: &[] })
     }
 

@@ -35,7 +35,6 @@ impl<'a, S: Sensing, H: Readout<S>, F: FnMut(&Progress<'_>) -> bool> Search<'a, 
 where
     Model<'a, S, H>: Moves<S>,
 {
-    /// [`Stage::Descend`].
     pub(super) fn begin(&mut self, loss: f32) -> Result<Stage, S::Source> {
         (self.state.best_loss, self.state.result_loss, self.state.perturbations) =
             (f32::INFINITY, f32::INFINITY, 0);
@@ -52,7 +51,6 @@ where
         Ok(if again { Stage::Fall } else { Stage::Moves })
     }
 
-    /// [`Stage::Moves`].
     pub(super) fn moves(&mut self, mut loss: f32) -> Result<Stage, S::Source> {
         if !self.is_exact(loss) && !self.is_done() {
             match self.try_moves(loss)? {
@@ -169,7 +167,6 @@ where
         }
     }
 
-    /// Ends the search with the best network of at most s weights.
     fn take_result(&mut self) -> Result<Stage, S::Source> {
         self.model.load(self.result.view())?;
         Ok(Stage::AllRows)
@@ -199,7 +196,6 @@ where
         Ok(self.state.result_loss)
     }
 
-    /// Down to s weights; the observer sees it.
     fn thin(&mut self, loss: f32) -> Result<f32, S::Source> {
         let Self { model, observe, state, .. } = self;
         model.thin(loss, |model, loss| {
@@ -222,7 +218,6 @@ where
         self.model.loss()
     }
 
-    /// [`Stage::AllRows`].
     pub(super) fn all_rows(&mut self, loss: f32) -> Result<Stage, S::Source> {
         let (all, rows, claimed) =
             (self.model.fit.train, self.state.rows as usize, self.is_exact(loss));

@@ -206,7 +206,6 @@ pub(super) fn threshold(
     Ok(())
 }
 
-/// Where saliences are cut.
 pub(super) struct Edge {
     value: f32,
     /// Of those at the edge, so many stay, the first ones.
@@ -233,7 +232,6 @@ impl Edge {
     }
 }
 
-/// Adds entries that must fit.
 #[inline(never)]
 pub(super) fn add<S>(net: &mut Editable<'_>, index: &[u32], value: &[f32]) -> Result<(), S> {
     if net.add(index, value) {

@@ -240,7 +240,6 @@ fn swapped(turn: usize, most: usize) -> usize {
     SWAPPED.get(turn % (SWAPPED.len() + 1)).map_or(most, |&count| count.min(most))
 }
 
-/// The cosine above which neurons become one in this pass.
 fn alike(turn: u32) -> f32 {
     COSINES.get(turn as usize % COSINES.len()).copied().unwrap_or(1.0)
 }

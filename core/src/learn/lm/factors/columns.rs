@@ -111,7 +111,6 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         Ok(true)
     }
 
-    /// Weights of output k.
     pub(super) fn fan_in(&self, k: usize) -> usize {
         column(self.net.view().wt(), k).count()
     }
@@ -121,7 +120,6 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         (1..self.fit.outputs).filter(|&k| self.fan_in(k) > 0)
     }
 
-    /// The neuron of the second layer that contributes least.
     pub(super) fn weakest_output(&self) -> Option<usize> {
         let net = self.net.view();
         let size = |i| square_in(net.w().block(i), self.columns.scales);
@@ -139,7 +137,6 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         })
     }
 
-    /// Removes the weights of output k.
     pub(super) fn remove_output(&mut self, k: usize) {
         let c = self.fit.outputs.max(1);
         self.net.edit_wt(|wt| wt.retain(|at, _| at as usize % c != k));

@@ -5,7 +5,7 @@
 //! 0 in the others. A normal product sums up the outputs along the direction where they are active,
 //! and puts that sum in their places.
 
-use super::{Outgoing, OutputLayer, SecondLayer};
+use super::{OutputLayer, SecondLayer};
 use crate::base::error::Result;
 use crate::base::math::{Sum, norm2, sqrt};
 use crate::learn::lm::fit::{Fit, Readout};
@@ -17,7 +17,6 @@ use crate::operator::factored::{Factored, GradientMut, Tangent, open_words};
 use crate::operator::machine::Along;
 use crate::operator::sensing::head_mut;
 
-/// Bits of a word.
 const BITS: usize = u32::BITS as usize;
 
 impl<S: Factored> Readout<S> for SecondLayer<'_> {
@@ -109,7 +108,14 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_> {
         out: &mut OutputBuffers<'_>,
     ) -> f32 {
         let OutputBuffers { entries, along, other: norms, .. } = out;
-        products(fit, z, along, norms);
+        along.fill(0.0);
+        norms.fill(0.0);
+        for (a, r) in z.iter().zip(fit.residual_rows()).filter(|(a, _)| **a != 0.0) {
+            for (k, ((out, norm), r)) in along.iter_mut().zip(&mut **norms).zip(r).enumerate() {
+                *out += a * r;
+                *norm += if k == 0 || *r != 0.0 { a * a } else { 0.0 };
+            }
+        }
         // What a handful of rows say is not to be trusted.
         let least = 0.01 * length * length * fit.rows() as f32;
         let norm = |k: usize| norms.get(k).copied().filter(|norm| *norm > least);
@@ -124,7 +130,8 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_> {
     fn saliences(
         fit: &mut Fit<'_, S, Self>,
         net: Network<'_>,
-        Outgoing { wt, .. }: Outgoing<'_>,
+        wt: Block<'_>,
+        _size: f32,
         z: &mut [f32],
         out: &mut [f32],
     ) -> Result<(), S::Source> {
@@ -154,23 +161,6 @@ fn subtract(out: &mut [f32], y: f32) -> f32 {
         *z = if *z > 0.0 { active } else { 0.0 };
     }
     r
-}
-
-/// `out = Rᵀ a`, and the squared norms of `a` where the outputs are active.
-fn products<S: Factored>(
-    fit: &Fit<'_, S, SecondLayer<'_>>,
-    a: &[f32],
-    out: &mut [f32],
-    norms: &mut [f32],
-) {
-    out.fill(0.0);
-    norms.fill(0.0);
-    for (a, r) in a.iter().zip(fit.residual_rows()).filter(|(a, _)| **a != 0.0) {
-        for (k, ((out, norm), r)) in out.iter_mut().zip(&mut *norms).zip(r).enumerate() {
-            *out += a * r;
-            *norm += if k == 0 || *r != 0.0 { a * a } else { 0.0 };
-        }
-    }
 }
 
 /// Whether output k is active in a row of residuals.

@@ -1,6 +1,6 @@
 //! Several outputs: each has a label.
 
-use super::{Outgoing, OutputLayer};
+use super::OutputLayer;
 use crate::base::error::{Error, Result};
 use crate::base::math::{norm2, sqrt};
 use crate::base::rng::{Rng, stream};
@@ -14,6 +14,7 @@ use crate::learn::lm::support::add;
 use crate::network::gates::Gates;
 use crate::network::net::Network;
 use crate::network::top::Top;
+use crate::network::weights::Block;
 use crate::operator::factored::{Factored, GradientMut, Tangent};
 use crate::operator::sensing::head_mut;
 
@@ -47,7 +48,8 @@ impl<S: Factored> OutputLayer<S> for SeveralOutputs {
     fn saliences(
         _fit: &mut Fit<'_, S, Self>,
         _net: Network<'_>,
-        Outgoing { wt, size }: Outgoing<'_>,
+        wt: Block<'_>,
+        size: f32,
         _z: &mut [f32],
         out: &mut [f32],
     ) -> Result<(), S::Source> {

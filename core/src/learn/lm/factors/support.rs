@@ -7,7 +7,7 @@
 //! its weight could win, `|g_ij| / (c_j b_i)` or `|g_ik| / a_i`.
 
 use super::equations::Jacobian;
-use super::{Outgoing, OutputLayer, Weighted};
+use super::{OutputLayer, Weighted};
 use crate::base::error::{Error, Result};
 use crate::base::math::{norm2, sqrt};
 use crate::base::rng::{Rng, stream};
@@ -244,7 +244,7 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
             let size = pairs.next_if(|(i, _)| *i == block.neuron());
             let size = size.and_then(|(_, pair)| pair.last().copied()).unwrap_or(0.0);
             let out = provided::take(&mut wt, block.values().len());
-            H::saliences(fit, view, Outgoing { wt: block, size }, head_mut(single.z, rows)?, out)?;
+            H::saliences(fit, view, block, size, head_mut(single.z, rows)?, out)?;
         }
         Ok(())
     }
@@ -350,7 +350,6 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
         self.share().min(self.inputs()).min(self.spare_room() / 2)
     }
 
-    /// The same to the outputs.
     fn new_outputs(&self) -> usize {
         let spare = self.spare_room() - self.new_size();
         H::new_outputs(self.share().min(self.fit.outputs).min(spare))

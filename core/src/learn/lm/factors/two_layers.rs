@@ -263,7 +263,6 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         }
     }
 
-    /// Flips neuron k of the second layer.
     fn flip_second(&mut self, k: usize) {
         if self.add_column(k, 0, 1.0) {
             self.scale_column(k, -1.0);

@@ -168,7 +168,7 @@ fn the_equations_are_those_of_the_jacobian() {
         equations.set_up(&mut rhs, &mut diagonal).unwrap();
         // Trying others, whose second layer is active elsewhere, changes no product.
         let far: Vec<f32> = base.iter().map(|v| -v).collect();
-        equations.try_out(&far).unwrap();
+        equations.loss(Some(&far)).unwrap();
         for (e, column) in columns.iter().enumerate() {
             let along: f32 = column.iter().zip(&residual).map(|(a, b)| a * b).sum();
             let norm: f32 = column.iter().map(|a| a * a).sum();
