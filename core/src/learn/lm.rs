@@ -88,7 +88,6 @@ mod factors;
 mod fit;
 mod fold;
 mod goal;
-mod info;
 mod method;
 mod mirror;
 mod model;
@@ -104,9 +103,8 @@ mod stages;
 mod support;
 mod trial;
 
-pub use checkpoint::{Checkpoint, State};
+pub use checkpoint::{Checkpoint, Info, Phase, State};
 pub use goal::{Goal, OneOutput, SeveralOutputs, TwoLayers};
-pub use info::{Info, Phase};
 pub use method::Method;
 pub use params::{Params, second_slots, slots};
 pub use progress::{Progress, Trained};

@@ -5,8 +5,7 @@ pub(super) const BATCH: usize = 6;
 /// Batches before the search gives up.
 const BATCHES: usize = 4;
 
-/// A local search move. Its neuron is formed again where it is needed, so that a list of candidates
-/// takes no memory that grows.
+/// A local search move. Its neuron is formed again where it is needed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Move {
     /// Adds a neuron of this output sign, 1 where output weights have signs of their own.
@@ -22,8 +21,7 @@ pub(super) enum Origin {
     Atom(u32),
     /// A random gate of this seed, and random output weights.
     Random(u64),
-    /// A random gate of this seed, and one output alone: `2 k` for output k, `2 k + 1` for its
-    /// negative.
+    /// The same, and one output alone: `2 k` for output k, `2 k + 1` for its negative.
     Output(u64, u32),
 }
 
@@ -59,8 +57,7 @@ pub(super) fn atom(number: u32) -> (usize, f32) {
     (number as usize / 2, if number.is_multiple_of(2) { 1.0 } else { -1.0 })
 }
 
-/// Enters a candidate into a list that is sorted by gain, best first, and drops the last where it
-/// is full.
+/// Enters a candidate into a list sorted by gain, best first, and drops the last where it is full.
 pub(super) fn rank<M, const N: usize>(
     list: &mut heapless::Vec<Candidate<M>, N>,
     entry: Candidate<M>,

@@ -81,8 +81,7 @@ impl Goal<SeveralOutputs> {
 }
 
 impl Goal<TwoLayers> {
-    /// A network of two hidden layers, both searched for at once, for one label a row; nowhere below
-    /// 0, so labels should not be.
+    /// A network of two hidden layers for one label a row, which should not be below 0 anywhere.
     ///
     /// The result is W and V, the latter with `second` outputs: weight `i m + k` leads from neuron
     /// i of the first layer to neuron k of m of the second one. The operator must be ready for

@@ -1,11 +1,10 @@
 //! The search for each kind of head: its checks, its memory, and its result.
 
-use super::checkpoint::{Checkpoint, State};
+use super::checkpoint::{Checkpoint, Info, State};
 use super::cover::Cover;
 use super::factors::SecondLayer;
 use super::fit::{Data, Fit, Readout};
 use super::goal::{Goal, OneOutput, SeveralOutputs, TwoLayers};
-use super::info::Info;
 use super::model::{Model, Moves, OutputBuffers, Task};
 use super::neuron::{Entries, Single};
 use super::params::{Params, second_slots};

@@ -2,8 +2,8 @@
 //! outputs and of two layers.
 
 use super::candidate::{BATCH, Candidate, Candidates, Origin, Pair};
+use super::checkpoint::Info;
 use super::fit::{Fit, Readout};
-use super::info::Info;
 use super::neuron::{Entries, Single};
 use super::sides::Sides;
 use super::solver::Solver;

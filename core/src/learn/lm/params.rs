@@ -38,9 +38,6 @@ pub struct Params {
     pub spare: u32,
     /// Products of conjugate gradients in one attempt of a step.
     pub products: u32,
-    /// Whether neurons are flipped and merged while searching, for tests of what else there is.
-    #[cfg(test)]
-    pub(in crate::learn::lm) tidy: bool,
 }
 
 impl Params {
@@ -60,8 +57,6 @@ impl Params {
         validation_patience: 0,
         spare: 25,
         products: 120,
-        #[cfg(test)]
-        tidy: true,
     };
 
     /// n0 for s = `nnz` and `samples` rows for training: [`Self::rows`], or 20 s between

@@ -1,7 +1,6 @@
 //! What an observer sees of a search, and what the search leaves.
 
-use super::checkpoint::Checkpoint;
-use super::info::{Info, Phase};
+use super::checkpoint::{Checkpoint, Info, Phase};
 use crate::network::net::Network;
 
 /// The state of a run: after each outer step, and at each checkpoint.

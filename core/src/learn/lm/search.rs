@@ -36,27 +36,13 @@ pub(super) struct Search<'a, S: Sensing, H, F> {
     pub(super) cut_off: bool,
 }
 
-/// Mean squared errors that the observer is told.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Losses {
-    pub(super) now: f32,
-    pub(super) search: f32,
-    pub(super) result: f32,
-}
-
-impl State {
-    /// What the observer is told of a network at hand with the loss `now`.
-    pub(super) fn losses(&self, now: f32) -> Losses {
-        Losses { now, search: self.best_loss, result: self.result_loss }
-    }
-}
-
-/// What the observer is told. Outer steps are counted by the caller.
+/// What the observer is told of a model with the loss `now`; the other losses are those of `state`.
 #[inline(never)]
 fn progress<'p, 'a, S: Sensing, H: Readout<S>>(
     phase: Phase,
     model: &Model<'a, S, H>,
-    losses: Losses,
+    now: f32,
+    state: State,
     checkpoint: Option<Checkpoint<'p>>,
 ) -> Progress<'p>
 where
@@ -66,9 +52,9 @@ where
     Progress {
         phase,
         step: info.steps,
-        loss: fit.in_labels(losses.now),
-        best: fit.in_labels(losses.result),
-        search_best: fit.in_labels(losses.search.min(losses.now)),
+        loss: fit.in_labels(now),
+        best: fit.in_labels(state.result_loss),
+        search_best: fit.in_labels(state.best_loss.min(now)),
         support: model.view().nnz(),
         live: model.live(),
         moves: info.moves,
@@ -157,8 +143,8 @@ where
     }
 
     /// Tells the observer of an outer step, and counts it.
-    pub(super) fn step(&mut self, phase: Phase, losses: Losses) {
-        step(&mut self.observe, phase, &mut self.model, losses);
+    pub(super) fn step(&mut self, phase: Phase, now: f32, state: State) {
+        step(&mut self.observe, phase, &mut self.model, now, state);
     }
 
     /// Shows the observer all that this run is now, unless it was ended.
@@ -169,12 +155,8 @@ where
         }
         state.lambda = model.solver.lambda;
         state.info = Info { rows_read: model.fit.rows_read, ..model.task.info };
-        let checkpoint = Checkpoint {
-            state: *state,
-            net: model.view(),
-            best: best.view(),
-            result: result.view(),
-        };
+        let (net, best, result) = (model.view(), best.view(), result.view());
+        let checkpoint = Checkpoint { state: *state, net, best, result };
         let phase = match state.stage {
             Stage::Descend => Phase::Descend,
             Stage::Fall => state.falling(),
@@ -183,8 +165,7 @@ where
             Stage::AllRows | Stage::Support | Stage::Refit => Phase::AllRows,
             Stage::Plain | Stage::Polish | Stage::End => Phase::Polish,
         };
-        let losses = state.losses(state.best_loss);
-        let goes_on = observe(&progress(phase, model, losses, Some(checkpoint)));
+        let goes_on = observe(&progress(phase, model, state.best_loss, *state, Some(checkpoint)));
         model.task.info.stopped = !goes_on;
     }
 
@@ -237,15 +218,15 @@ where
     #[inline(never)]
     pub(super) fn outer(&mut self, loss: f32, size: usize, phase: Phase) -> Result<f32, S::Source> {
         let loss = self.model.outer(loss, size)?;
-        self.step(phase, self.state.losses(loss));
+        self.step(phase, loss, self.state);
         Ok(loss)
     }
 
     /// An outer step down to s weights, whose network may be the result; the observer sees it.
     pub(super) fn outer_at_s(&mut self, loss: f32, phase: Phase) -> Result<f32, S::Source> {
         let loss = self.model.outer(loss, self.model.task.nnz)?;
-        let losses = self.state.losses(loss);
-        self.step(phase, Losses { result: losses.result.min(loss), ..losses });
+        let result_loss = self.state.result_loss.min(loss);
+        self.step(phase, loss, State { result_loss, ..self.state });
         self.store_result(loss)?;
         Ok(loss)
     }
@@ -294,9 +275,7 @@ where
         if is_better {
             self.result.store(self.model.view())?;
         }
-        if loss < self.state.result_loss {
-            self.state.result_loss = loss;
-        }
+        self.state.result_loss = self.state.result_loss.min(loss);
         Ok(())
     }
 
@@ -353,12 +332,13 @@ pub(super) fn step<'a, S: Sensing, H: Readout<S>>(
     observe: &mut impl FnMut(&Progress<'_>) -> bool,
     phase: Phase,
     model: &mut Model<'a, S, H>,
-    losses: Losses,
+    now: f32,
+    state: State,
 ) where
     Model<'a, S, H>: Moves<S>,
 {
     model.task.info.steps = model.task.info.steps.saturating_add(1);
-    let goes_on = observe(&progress(phase, model, losses, None));
+    let goes_on = observe(&progress(phase, model, now, state, None));
     model.task.info.stopped |= !goes_on;
 }
 

@@ -41,11 +41,9 @@ impl<'a> Sides<'a> {
 
     /// The values of both sides, to be changed in place.
     pub(super) fn values(&mut self) -> (&mut [f32], &mut [f32]) {
-        let len = self.nnz();
-        self.value
-            .get_mut(..len)
-            .and_then(|all| all.split_at_mut_checked(self.first))
-            .unwrap_or_default()
+        let (first, len) = (self.first, self.nnz());
+        let all = self.value.get_mut(..len).unwrap_or_default();
+        all.split_at_mut_checked(first).unwrap_or_default()
     }
 
     /// The values of both sides, those of W first.

@@ -1,10 +1,10 @@
 //! The stages of a run: descend, try moves, restart, finish, all rows, polish. Each returns the
 //! next one.
 
-use super::checkpoint::Stage;
+use super::checkpoint::{Stage, State};
 use super::fit::Readout;
 use super::model::{Model, Moves, Support};
-use super::search::{Losses, MORE_ROWS, Search, step};
+use super::search::{MORE_ROWS, Search, step};
 use super::{Phase, Progress};
 use crate::base::error::Result;
 use crate::base::rng::{Rng, seed_of, stream};
@@ -52,17 +52,12 @@ where
     }
 
     pub(super) fn moves(&mut self, mut loss: f32) -> Result<Stage, S::Source> {
-        if !self.is_exact(loss) && !self.is_done() {
-            match self.try_moves(loss)? {
-                Some(better) => loss = better,
+        if !self.is_exact(loss) {
+            match if self.is_done() { None } else { self.try_moves(loss)? } {
+                Some(better) if self.is_exact(better) => loss = better,
+                Some(_) => return Ok(Stage::Moves),
                 None => return Ok(Stage::Perturb),
             }
-            if !self.is_exact(loss) {
-                return Ok(Stage::Moves);
-            }
-        }
-        if !self.is_exact(loss) {
-            return Ok(Stage::Perturb);
         }
         let loss = self.finish(loss)?;
         Ok(if self.is_exact(loss) { self.take_result()? } else { Stage::Perturb })
@@ -97,8 +92,7 @@ where
 
     /// How many times the search has continued with more rows.
     fn widenings(&self) -> u32 {
-        let samples = self.model.fit.train;
-        let first = self.params.search_rows(self.model.task.nnz, samples);
+        let first = self.params.search_rows(self.model.task.nnz, self.model.fit.train);
         let (mut rows, mut widenings) = (first, 0);
         while rows < self.state.rows as usize && rows > 0 {
             rows = rows.saturating_mul(MORE_ROWS);
@@ -137,11 +131,8 @@ where
             self.widen(rows)?;
             return Ok(Stage::Descend);
         }
-        if idle
-            || self.state.early
-            || self.is_done()
-            || self.state.perturbations >= self.params.perturbations
-        {
+        let was_last = self.state.perturbations >= self.params.perturbations;
+        if idle || self.state.early || self.is_done() || was_last {
             let loss = self.model.loss()?;
             self.finish(loss)?;
             return self.take_result();
@@ -199,7 +190,7 @@ where
     fn thin(&mut self, loss: f32) -> Result<f32, S::Source> {
         let Self { model, observe, state, .. } = self;
         model.thin(loss, |model, loss| {
-            step(observe, Phase::Finish, model, state.losses(loss));
+            step(observe, Phase::Finish, model, loss, *state);
             !model.task.info.stopped
         })
     }
@@ -226,8 +217,7 @@ where
         let loss = self.model.improve(loss, self.params.final_steps, 0.0)?;
         self.state.result_loss = f32::INFINITY;
         self.store_result(loss)?;
-        let losses = Losses { search: loss, ..self.state.losses(loss) };
-        self.step(Phase::AllRows, losses);
+        self.step(Phase::AllRows, loss, State { best_loss: loss, ..self.state });
         if self.is_exact(loss) || self.is_done() || rows == all {
             return Ok(Stage::Polish);
         }
@@ -247,7 +237,7 @@ where
             let before = loss;
             loss = self.model.improve(loss, 1, 0.0)?;
             self.store_result(loss)?;
-            self.step(Phase::AllRows, self.state.losses(loss));
+            self.step(Phase::AllRows, loss, self.state);
             if self.model.task.info.stopped || !(loss < WORTH * before) {
                 break;
             }

@@ -47,9 +47,11 @@ where
     /// Simplifies, then tries candidates until one helps; `None` if none does.
     pub(super) fn try_moves(&mut self, loss: f32) -> Result<Option<f32>, S::Source> {
         let loss = self.simplify(loss)?;
-        if self.is_exact(loss) {
-            return Ok(Some(loss));
-        }
+        if self.is_exact(loss) { Ok(Some(loss)) } else { self.try_candidates(loss) }
+    }
+
+    /// The same from the base as it is.
+    fn try_candidates(&mut self, loss: f32) -> Result<Option<f32>, S::Source> {
         if self.model.task.tight
             && let Some(swapped) = self.swap(loss)?
         {
@@ -118,7 +120,7 @@ where
             self.model.solver.damp();
             self.model.improve(loss, SWAP_STEPS, 0.0)?;
             let swapped = self.model.cut(size, DROP_STEPS)?;
-            self.step(Phase::Trial, self.state.losses(swapped));
+            self.step(Phase::Trial, swapped, self.state);
             if swapped < SWAP_PROGRESS * loss {
                 self.store_best(swapped)?;
                 return Ok(Some(swapped));
@@ -134,10 +136,6 @@ where
         let cosine = alike(self.state.turn);
         self.state.turn = self.state.turn.wrapping_add(1);
         self.base.store(self.model.view())?;
-        #[cfg(test)]
-        if !self.params.tidy {
-            return Ok(loss);
-        }
         let loss = self.unmirror(loss)?;
         let flipped = self.model.flip(loss)?;
         self.merge(flipped, cosine, loss)
