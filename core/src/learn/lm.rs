@@ -80,7 +80,6 @@
 //! it is taken, are Tamis's own.
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "a NaN must end a loop or fail a test")]
 
-mod candidate;
 mod checkpoint;
 mod cover;
 mod equations;

@@ -1,10 +1,9 @@
 //! The network that a search works on, and what differs between networks of one output, of several
 //! outputs and of two layers.
 
-use super::candidate::{BATCH, Candidate, Candidates, Origin, Pair};
 use super::checkpoint::Info;
 use super::fit::{Fit, Readout};
-use super::neuron::{Entries, Single};
+use super::neuron::{BATCH, Candidate, Candidates, Entries, Origin, Pair, Single};
 use super::sides::Sides;
 use super::solver::Solver;
 use super::support::{Columns, add};

@@ -1,9 +1,9 @@
 //! What a search does with a network of any kind: local search moves, outer steps, and the way down
 //! to s weights and m neurons.
 
-use super::candidate::{BATCH, Candidate, Candidates, Draw, Move, Origin, rank};
 use super::fit::Readout;
 use super::model::{Model, Moves, Support};
+use super::neuron::{BATCH, Candidate, Candidates, Draw, Move, Origin, rank};
 use super::sides::Sides;
 use crate::base::budget::Recovery;
 use crate::base::error::Result;

@@ -1,10 +1,9 @@
 //! Searches for networks of one output whose output weights are signs.
 
-use super::candidate::Origin;
 use super::equations::Jacobian;
 use super::goal::OneOutput;
 use super::model::{Model, Moves, Support, cosine, square_in};
-use super::neuron::Forming;
+use super::neuron::{Forming, Origin};
 use super::sides::Sides;
 use super::solver::{Stepped, entries};
 use super::support::{add, threshold};

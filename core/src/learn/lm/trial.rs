@@ -1,9 +1,9 @@
 //! One pass of local search: simplify, list candidates, try them one by one, and take what helps.
 //! Every move is applied to the base of the pass, fitted, descended from, and then judged.
 
-use super::candidate::{BATCH, Candidate, Draw};
 use super::fit::Readout;
 use super::model::{Model, Moves, Support};
+use super::neuron::{BATCH, Candidate, Draw};
 use super::search::Search;
 use super::{Phase, Progress};
 use crate::base::budget::Recovery;

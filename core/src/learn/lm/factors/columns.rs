@@ -9,8 +9,8 @@
 use super::SecondLayer;
 use crate::base::error::Result;
 use crate::base::math::{norm2, sqrt};
-use crate::learn::lm::candidate::{BATCH, Candidate, Candidates, Move, Pair, rank};
 use crate::learn::lm::model::{Model, Support, square_in};
+use crate::learn::lm::neuron::{BATCH, Candidate, Candidates, Move, Pair, rank};
 use crate::learn::lm::solver::entries;
 use crate::learn::lm::support::add;
 use crate::network::weights::Weights;

@@ -4,7 +4,7 @@
 extern crate std;
 use super::*;
 use crate::learn::lm::Params;
-use crate::learn::lm::candidate::{Move, Origin};
+use crate::learn::lm::neuron::{Move, Origin};
 use crate::learn::lm::search::tests::{
     BOTH, FIRST, SECOND, Searching, bits, searching, searching_rows,
 };
