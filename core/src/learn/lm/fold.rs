@@ -25,10 +25,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         self.cancel()?;
         self.better_of(
             buffers,
-            |model| {
-                let loss = model.refit(STEPS)?;
-                model.narrow(loss)
-            },
+            |model| model.refit(STEPS).and_then(|loss| model.narrow(loss)),
             |model| {
                 if !model.add_pair_of_left()? {
                     return Ok(None);

@@ -71,7 +71,7 @@ impl<S: Factored> Method<S> for SeveralOutputs {
     ) -> Result<Trained<'a>, S::Source> {
         let dims = goal.dims;
         let c = run.labels.len() / dims.samples.max(1);
-        let scratch = run.check_outputs(&dims, Outputs { labels: c, searched: c, result: c })?;
+        let scratch = run.check_outputs(&dims, c, c, c)?;
         let budget = Recovery::factored(dims, c, run.sensing.panel(), scratch);
         Ok(run.search(budget, false, |_| Self)?.trained())
     }
@@ -84,8 +84,7 @@ impl<S: Factored> Method<S> for TwoLayers {
     ) -> Result<Trained<'a>, S::Source> {
         let (dims, neurons, blocks) = (goal.dims, goal.head.second, run.sensing.blocks());
         let c = second_slots(neurons);
-        let outputs = Outputs { labels: 1, searched: c, result: neurons };
-        let scratch = run.check_outputs(&dims, outputs)?;
+        let scratch = run.check_outputs(&dims, 1, c, neurons)?;
         let budget = Recovery::deep(dims, blocks, c, run.sensing.panel(), scratch);
         let mut found = run.search(budget, false, |active| SecondLayer { active, neurons })?;
         let wt = found.index.get_mut(found.count.first..found.count.all).unwrap_or_default();
@@ -111,13 +110,6 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Labels of a row, outputs while searching, and those of the result.
-struct Outputs {
-    labels: usize,
-    searched: usize,
-    result: usize,
-}
-
 impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
     fn check(
         &mut self,
@@ -138,17 +130,23 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
         error::finite("loss of an exact fit", &[params.exact])
     }
 
-    /// Checks a search with output weights, which have signs of their own; floats of scratch that
-    /// it needs.
-    fn check_outputs(&mut self, dims: &Dims, outputs: Outputs) -> Result<usize, S::Source>
+    /// Checks a search with output weights, which have signs of their own, for so many labels of a
+    /// row, outputs `c` while searching, and outputs of the result; floats of scratch that it needs.
+    fn check_outputs(
+        &mut self,
+        dims: &Dims,
+        labels: usize,
+        c: usize,
+        result: usize,
+    ) -> Result<usize, S::Source>
     where
         S: Factored,
     {
         self.params.signs = Signs::Positive;
-        let (n, most, c) = (dims.samples, u32::MAX as usize, outputs.searched);
-        check_sizes(dims, outputs.result).map_err(Error::widen)?;
+        let (n, most) = (dims.samples, u32::MAX as usize);
+        check_sizes(dims, result).map_err(Error::widen)?;
         error::range("rows × outputs of the first layer", n.saturating_mul(c), 1, most)?;
-        self.check(dims, outputs.labels, 1..=most / dims.inputs.saturating_add(c))?;
+        self.check(dims, labels, 1..=most / dims.inputs.saturating_add(c))?;
         Ok(self.sensing.scratch(n).max(self.sensing.net_scratch(n)))
     }
 

@@ -222,9 +222,8 @@ impl<S: Sensing, H: Readout<S>> Model<'_, S, H> {
             if self.net.is_signed() { strength } else { strength * square(wt.block(w.neuron())) }
         };
         let candidates = self.neurons().filter(|block| which(block.neuron()));
-        let weakest =
-            candidates.map(|b| (strength(b), b.neuron())).min_by(|a, b| a.0.total_cmp(&b.0));
-        weakest.map(|(_, i)| i)
+        let strengths = candidates.map(|block| (strength(block), block.neuron()));
+        strengths.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, i)| i)
     }
 
     /// A neuron of this sign without weights, if need be the weakest one but `but`, emptied.

@@ -275,19 +275,15 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         let net = self.net.view();
         let mut cost = 0.0;
         for wt in net.wt().blocks() {
-            let mut sum = 0.0;
-            for (at, v) in wt.entries() {
-                if at == 0 || at == k || at == l {
-                    sum += v;
-                }
-            }
+            let counts = |at| at == 0 || at == k || at == l;
+            let sum: f32 = wt.entries().filter(|(at, _)| counts(*at)).map(|(_, v)| v).sum();
             let size = sqrt(square_in(net.w().block(wt.neuron()), self.columns.scales()));
-            let part = sum.abs() * size / most;
-            let part = match measure {
-                Measure::Count => part / (part + PRESENT),
-                Measure::Root => sqrt(part),
+            let size = sum.abs() * size / most;
+            let size = match measure {
+                Measure::Count => size / (size + PRESENT),
+                Measure::Root => sqrt(size),
             };
-            cost += if sum < 0.0 { BELOW * part } else { part };
+            cost += if sum < 0.0 { BELOW * size } else { size };
         }
         cost
     }
