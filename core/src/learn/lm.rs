@@ -70,7 +70,7 @@
 //! **Every loop is bounded**: a run ends after at most [`Params::steps`] outer steps, and makes at
 //! most [`Params::perturbations`] restarts on each number of rows, of which there are at most
 //! `log_4(n / n0) + 1`; an LM step makes at most 7 attempts of at most [`Params::products`]
-//! products; a way down to s weights or m neurons has at most `log_1.5 + 2` cuts, each a third of
+//! products; a way down to k weights or neurons has at most `log_1.5(k) + 2` cuts, each a third of
 //! the excess. An operator that fails with [`crate::Error::Stopped`] ends the run as the observer
 //! does: with the best network so far, brought to s weights in few steps.
 //!
@@ -122,7 +122,9 @@ use method::Run;
 ///
 /// `memory` holds at least the words of the goal's [`Recovery`], with the operator's panel and its
 /// scratch for all rows. `observe` is called after every outer step and at every checkpoint; where
-/// it breaks, the run takes the best network down to s weights, fits it to all rows and ends.
+/// it breaks, the run takes the best network down to s weights, fits it to all rows and ends, in
+/// steps that are observed too, without checkpoints. From a network the search begins with
+/// [`Params::search_rows`] rows.
 ///
 /// Inputs and labels may be of any scale: columns are weighed by their root mean square (one of
 /// mean square below 1e-30 counts as zero), labels are scaled by an exact power of two.
