@@ -1,9 +1,9 @@
 //! Exact recovery: Levenberg-Marquardt hard thresholding with local search moves.
 //!
 //! Labels that a sparse network made are given back by that network, to the rounding of the labels,
-//! where plain hard thresholding ([`crate::learn::train`]) ends in a local minimum. Memory is that
-//! of hard thresholding: a few vectors on supports of at most 1.75 s weights, gradients streamed in
-//! panels, nothing of the size of the dense network ([`crate::base::budget::Recovery`]).
+//! where plain hard thresholding ([`crate::learn::train`]) ends in a local minimum. Memory is a few
+//! vectors on supports of at most 1.75 s weights, and gradients streamed in panels
+//! ([`crate::base::budget::Recovery`]).
 //!
 //! ```text
 //! start      random gates: the s largest |g|/c, w = g/c² on them; one factor for all; 3 LM steps
@@ -42,45 +42,37 @@
 //! neuron's scale is split between its sides: a weight counts as `|w_ij| c_j b_i` or `|wt_ik| a_i`,
 //! with `b_i` the size of `wt_i` where the neuron is active and `a_i` the root mean square of its
 //! activation. A new neuron alternates its sides, each the least squares of the residual for the
-//! other one; a flipped neuron gets new output weights; neurons of one hinge add up theirs. There
-//! is no linear term, since output weights have signs.
+//! other one.
 //!
 //! **Two hidden layers** ([`Goal::two_layers`]): `f = sum_k relu(sum_i V_ik relu(w_i · x))` is the
-//! network of several outputs with another head, the sum of its active outputs. Its gradient is
-//! that of several outputs with the residual in the places of the active outputs, and so are new
-//! neurons, splits and steps. Output 0 is no neuron while searching: it adds up activations without
-//! a gate, and its weights, one for each neuron of the first layer, do not count in s. With it the
-//! signs of the second layer do not matter, `relu(u) = u + relu(-u)`; at the end they are chosen so
-//! that few of its weights are left, which become a neuron. Further moves add a neuron to the
-//! second layer from a pair of activations, `relu(a_i - t a_j)`, and flip a neuron of the first
-//! layer that is folded over into another one.
+//! network of several outputs with another head, the sum of its active outputs: its residual lies
+//! in the places of the active outputs. While searching, output 0 adds up activations without a
+//! gate, and its weights do not count in s; at the end the signs of the second layer are chosen so
+//! that few of them are left, which become a neuron. Further moves add a neuron to the second layer
+//! from a pair of activations, `relu(a_i - t a_j)`, and flip a neuron of the first layer that is
+//! folded over into another one.
 //!
 //! **Validation** ([`Params::validation`]): noise in the labels is fitted too well by the best
-//! support of the search. So no step sees the last rows, each network of at most s weights and m
-//! neurons is measured on them, and the best is the result; for a choice, each best network of the
-//! search is brought down to s weights before the next restart. Where rows are scarce, those that
-//! the fit misses cost more than the choice wins.
+//! support of the search. So no step sees the last rows, and of the networks of at most s weights,
+//! to which each best one is brought down before the next restart, the best on them is the result.
 //!
 //! **Repeated columns**: a column that is a multiple of an earlier one, to rounding, gets no
-//! weights, so that no weight is spread over both.
+//! weights.
 //!
 //! **Few weights for the labels**: where n ≤ d, output weights are positive, and s is less than
-//! twice the labels that are not 0, e.g. in images, a label is an equation and a dark row a bound.
-//! Searches then end with a few labels that no neuron is active for, whose gradient is zero, or
-//! lose an exact fit on the way from 1.25 s weights to s. So these rows are *covered* while
-//! searching: the neuron nearest to activity counts there as if it were active. The search works at
-//! s weights; its first move is a swap, some weights more and, some steps later, as many less; a
-//! restart that leaves no neuron begins from other gates. The cover takes three numbers a row more
-//! ([`crate::base::budget::Recovery::cover_words`]); results are judged without it.
-//!
-//! **Ended within a step**: an operator that fails with [`crate::Error::Stopped`] ends the run as
-//! the observer does: with the best network so far, brought to s weights in few steps.
+//! twice the labels that are not 0, e.g. in images, searches end with labels that no neuron is
+//! active for, whose gradient is zero. So these rows are *covered* while searching: the neuron
+//! nearest to activity counts there as if it were active. The search works at s weights; its first
+//! move is a swap, some weights more and, some steps later, as many less; a restart that leaves no
+//! neuron begins from other gates. The cover takes
+//! [`crate::base::budget::Recovery::cover_words`]; results are judged without it.
 //!
 //! **Every loop is bounded**: a run ends after at most [`Params::steps`] outer steps, and makes at
 //! most [`Params::perturbations`] restarts on each number of rows, of which there are at most
 //! `log_4(n / n0) + 1`; an LM step makes at most 7 attempts of at most [`Params::products`]
-//! products; the way down to s weights has at most `log_1.5(s) + 2` cuts, and that to m neurons
-//! `log_1.5(m) + 2`, each a third of the excess.
+//! products; a way down to k weights or neurons has at most `log_1.5(k) + 2` cuts, each a third of
+//! the excess. An operator that fails with [`crate::Error::Stopped`] ends the run as the observer
+//! does: with the best network so far, brought to s weights in few steps.
 //!
 //! Sources: K. Levenberg (1944) and D. Marquardt (1963) for the damped step; T. Blumensath and M.
 //! Davies (2009) for hard thresholding, S. Foucart (2011) for least squares on its supports; M.
@@ -88,7 +80,6 @@
 //! it is taken, are Tamis's own.
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "a NaN must end a loop or fail a test")]
 
-mod candidate;
 mod checkpoint;
 mod cover;
 mod equations;
@@ -96,7 +87,6 @@ mod factors;
 mod fit;
 mod fold;
 mod goal;
-mod info;
 mod method;
 mod mirror;
 mod model;
@@ -112,9 +102,8 @@ mod stages;
 mod support;
 mod trial;
 
-pub use checkpoint::{Checkpoint, State};
+pub use checkpoint::{Checkpoint, Info, Phase, State};
 pub use goal::{Goal, OneOutput, SeveralOutputs, TwoLayers};
-pub use info::{Info, Phase};
 pub use method::Method;
 pub use params::{Params, second_slots, slots};
 pub use progress::{Progress, Trained};
@@ -133,9 +122,9 @@ use method::Run;
 ///
 /// `memory` holds at least the words of the goal's [`Recovery`], with the operator's panel and its
 /// scratch for all rows. `observe` is called after every outer step and at every checkpoint; where
-/// it breaks, the run takes the best network down to s weights, fits it to all rows and ends; it
-/// observes those steps too, but cannot break them, and there are no more checkpoints.
-/// From a network the search begins with [`Params::search_rows`] rows.
+/// it breaks, the run takes the best network down to s weights, fits it to all rows and ends, in
+/// steps that are observed too, without checkpoints. From a network the search begins with
+/// [`Params::search_rows`] rows.
 ///
 /// Inputs and labels may be of any scale: columns are weighed by their root mean square (one of
 /// mean square below 1e-30 counts as zero), labels are scaled by an exact power of two.

@@ -117,7 +117,7 @@ fn shape(dims: Dims, threads: usize, rounds: usize, seed: u64) -> Result<ShapeRe
     for _ in 0..rounds {
         let gemm = timed(|| {
             let (rows, right) = (Mat::new(&rows, n, d), Mat::new(&right, n, columns));
-            matrix_product(&mut product, false, 1.0, 1.0, right.t(), rows);
+            matrix_product(&mut product, false, 1.0, right.t(), rows);
             Ok(())
         })?;
         let mut gradient = || timed(|| blocked.gradient(gates, labels, 0..m, &mut panel));

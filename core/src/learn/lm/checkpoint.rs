@@ -1,7 +1,6 @@
 //! What a run is at one of the points between its stages, and how it continues from there.
 
 use super::solver::LAMBDA_START;
-use super::{Info, Phase};
 use crate::base::budget::Recovery;
 use crate::base::error::{self, Result};
 use crate::base::record::{Put, Record};
@@ -10,12 +9,10 @@ use crate::network::gates::Signs;
 use crate::network::net::{Network, Shape};
 
 /// The state of a run: enough to resume from, see [`crate::learn::start::Start::Checkpoint`].
-///
-/// Weights are those of the search: they may be more than s, block 0 may be a linear term, and they
-/// are for labels scaled by a power of two.
+/// Weights may be more than s, block 0 may be a linear term, and labels are scaled by a power of 2.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Checkpoint<'a> {
-    /// All numbers.
+    /// All counts and settings.
     pub state: State,
     /// The current network: at most [`crate::base::budget::Recovery::work`] weights.
     pub net: Network<'a>,
@@ -27,50 +24,19 @@ pub struct Checkpoint<'a> {
 }
 
 impl<'a> Checkpoint<'a> {
-    /// A run that starts from `net`, with a search on `rows` rows first
-    /// ([`super::Params::search_rows`]).
-    ///
-    /// Its weights, at most [`crate::base::budget::Recovery::work`] of which the run leaves s, are
-    /// those for labels times [`crate::base::math::unit_scale`] of all labels: for one output those
-    /// of the neurons are scaled, else those to the outputs.
+    /// A run that starts from `net`, of at most [`crate::base::budget::Recovery::work`] weights,
+    /// with a search on `rows` rows first ([`super::Params::search_rows`]). Its weights are those
+    /// for labels times [`crate::base::math::unit_scale`] of all labels: for one output those of
+    /// the neurons are scaled, else those to the outputs.
     #[must_use]
     pub fn starting(net: Network<'a>, rows: usize) -> Self {
         let none = Network::empty(net.shape());
         Self { state: State::starting(rows), net, best: none, result: none }
     }
 
-    /// A run that only fits the weights of `net`, of at most s weights and m neurons,
-    /// to all rows (*debiasing*): least squares on its support, at most
-    /// [`super::Params::final_steps`] steps, as long as each wins a millionth. A weight that
-    /// becomes zero is left out of the result. Weights are scaled as for [`Self::starting`].
-    ///
-    /// ```
-    /// use core::ops::ControlFlow::Continue;
-    /// use tamis::base::{budget::{Recovery, gated_words}, dims::Dims, math};
-    /// use tamis::data::samples::{NormalRows, Samples};
-    /// use tamis::{learn::{lm, start::Start}, operator::gated::Gated};
-    /// use tamis::network::{gates::Signs, net::Network, weights::Weights};
-    /// let mut x = NormalRows::new(1, 200, 5);
-    /// let mut labels = [0.0; 200];
-    /// for (k, y) in labels.iter_mut().enumerate() {
-    ///     let mut row = [0.0; 5];
-    ///     x.row(k, &mut row)?;
-    ///     *y = (2.0 * row[0] - row[3]).max(0.0);
-    /// }
-    /// let mut rows = [0.0; gated_words(5, 1)];
-    /// let mut sensing = Gated::new(x, 1, 1, &mut rows)?;
-    /// const DIMS: Dims = Dims::new(200, 5, 1, 2);
-    /// let mut memory = [0; Recovery::new(DIMS, 1, 205, false).words()];
-    /// let value = [1.5, -0.5].map(|w| math::unit_scale(&labels) * w);
-    /// let network = Network::signed(Weights::new(5, 1, &[0, 3], &value)?, Signs::Positive);
-    /// let (goal, from) = (lm::Goal::one_output(DIMS), lm::Checkpoint::fitting(network));
-    /// let params = lm::Params { final_steps: 20, ..lm::Params::DEFAULT };
-    /// let (start, observe) = (Start::Checkpoint(&from), |_: &lm::Progress<'_>| Continue(()));
-    /// let fitted = lm::run(&mut sensing, &labels, goal, start, &params, &mut memory, observe)?;
-    /// let w = fitted.network.w();
-    /// assert!(fitted.info.exact && w.index() == [0, 3] && (w.value()[0] - 2.0).abs() < 1e-5);
-    /// # Ok::<(), tamis::Error>(())
-    /// ```
+    /// A run that only fits the weights of `net`, of at most s weights and m neurons, to all rows
+    /// (*debiasing*): at most [`super::Params::final_steps`] steps, as long as each wins a
+    /// millionth. Weights are scaled as for [`Self::starting`]; those that become 0 go.
     #[must_use]
     pub fn fitting(net: Network<'a>) -> Self {
         Self {
@@ -80,8 +46,8 @@ impl<'a> Checkpoint<'a> {
         }
     }
 
-    /// What the checkpoints of a search with this budget look like; `blocks` is the number of
-    /// blocks of the operator, and `signs` are those of [`super::Params`].
+    /// What the checkpoints of a search look like, for the number of blocks of the operator and the
+    /// signs of [`super::Params`].
     #[must_use]
     pub const fn form(budget: &Recovery, blocks: usize, signs: Signs) -> Form {
         let (work, dims) = (budget.work(), &budget.dims);
@@ -120,50 +86,48 @@ pub struct State {
     pub(super) perturbations: u32,
     /// Passes of moves.
     pub(super) turn: u32,
-    /// Damping λ of the next step.
     pub(super) lambda: f32,
     /// Loss of the best network while searching, of the scaled labels.
     pub(super) best_loss: f32,
     /// The least loss of a network of at most s weights and m neurons.
     pub(super) result_loss: f32,
-    /// The least loss that counted as progress of this search, and the restarts since.
+    /// The least loss that counted as progress, and the restarts since.
     pub(super) mark: f32,
     pub(super) idle: u32,
     /// Loss on the validation rows of the best network on them, and the restarts since.
     pub(super) held: f32,
     pub(super) stale: u32,
-    /// Whether the search ended for want of progress on them.
+    /// Whether early stopping ended the search.
     pub(super) early: bool,
-    /// Counters so far.
     pub(super) info: Info,
 }
 
-/// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The start, or more rows.
     Descend,
-    /// A pass of moves, or the way down to s weights where the fit is exact.
+    /// A pass of moves, or the way down to s weights of an exact fit.
     Moves,
     /// A restart, or the end of the search.
     Perturb,
-    /// Steps on all rows.
     AllRows,
     /// Outer steps on all rows, where no exact fit is in sight.
     Support,
-    /// The plain method from the start, on all rows.
+    /// Plain hard thresholding from the start, on all rows.
     Plain,
-    /// Outer steps at s weights.
     Polish,
-    /// Nothing.
     End,
-    /// An outer step of a descent.
     Fall,
     /// Steps on all rows and no change of the support.
     Refit,
 }
 
 impl Stage {
+    /// Whether it searches, on some of the rows, rather than to fit all of them.
+    pub(super) const fn searches(self) -> bool {
+        matches!(self, Self::Descend | Self::Fall | Self::Moves | Self::Perturb)
+    }
+
     const ALL: [Self; 10] = [
         Self::Descend,
         Self::Moves,
@@ -202,39 +166,34 @@ impl State {
         }
     }
 
+    /// Every number that is a word of its own, beside that word.
+    fn pairs<'s>(
+        &'s mut self,
+        words: &'s mut [u32; Self::WORDS],
+    ) -> impl Iterator<Item = (&'s mut u32, &'s mut u32)> {
+        let Self { rows, perturbations: here, turn, lambda, mark, idle, held, stale, info, .. } =
+            self;
+        let Info { steps, trials, moves, flips, merges, folds, perturbations: all, .. } = info;
+        let [lambda, best, result, mark, held] =
+            [lambda, &mut self.best_loss, &mut self.result_loss, mark, held]
+                .map(bytemuck::cast_mut::<f32, u32>);
+        let numbers = [
+            rows, here, turn, lambda, best, result, steps, trials, moves, flips, merges, folds,
+            all, mark, idle, held, stale,
+        ];
+        // The others are the stage, two halves of the rows read, and whether it ended early.
+        let words = words.iter_mut().enumerate().filter(|(at, _)| ![0, 14, 15, 20].contains(at));
+        numbers.into_iter().zip(words.map(|(_, word)| word))
+    }
+
     /// As words, to be stored.
     #[must_use]
     pub fn to_words(&self) -> [u32; Self::WORDS] {
-        let Info { steps, trials, moves, flips, merges, folds, perturbations, rows_read, .. } =
-            self.info;
-        let [lambda, best, result, mark, held] =
-            [self.lambda, self.best_loss, self.result_loss, self.mark, self.held].map(f32::to_bits);
-        let Self { rows, perturbations: here, turn, idle, stale, .. } = *self;
-        let (stage, early) = (self.stage as u32, u32::from(self.early));
-        let (low, high) = (rows_read as u32, (rows_read >> 32) as u32);
-        [
-            stage,
-            rows,
-            here,
-            turn,
-            lambda,
-            best,
-            result,
-            steps,
-            trials,
-            moves,
-            flips,
-            merges,
-            folds,
-            perturbations,
-            low,
-            high,
-            mark,
-            idle,
-            held,
-            stale,
-            early,
-        ]
+        let (mut words, mut state, read) = ([0; Self::WORDS], *self, self.info.rows_read);
+        state.pairs(&mut words).for_each(|(number, word)| *word = *number);
+        (words[0], words[20]) = (self.stage as u32, u32::from(self.early));
+        (words[14], words[15]) = (read as u32, (read >> 32) as u32);
+        words
     }
 
     /// What an outer step of a descent is for.
@@ -254,45 +213,73 @@ impl State {
     /// [`crate::Error::Range`] for a stage that there is not, [`crate::Error::NotFinite`] for a
     /// damping that is no number.
     pub fn from_words(words: &[u32; Self::WORDS]) -> Result<Self> {
-        let mut words = words.iter().copied();
-        let mut next = || words.next().unwrap_or(0);
-        let stage = next() as usize;
-        let (rows, perturbations, turn) = (next(), next(), next());
-        let [lambda, best_loss, result_loss] = [next(), next(), next()].map(f32::from_bits);
-        let info = Info {
-            steps: next(),
-            trials: next(),
-            moves: next(),
-            flips: next(),
-            merges: next(),
-            folds: next(),
-            perturbations: next(),
-            rows_read: u64::from(next()) | u64::from(next()) << 32,
-            ..Info::default()
-        };
-        let (mark, idle, held, stale) =
-            (f32::from_bits(next()), next(), f32::from_bits(next()), next());
-        let early = next();
-        error::range("stage of the checkpoint", stage, 0, Stage::ALL.len() - 1)?;
+        let (mut state, [stage, .., early]) = (Self::starting(0), *words);
+        state.pairs(&mut { *words }).for_each(|(number, word)| *number = *word);
+        state.info.rows_read = u64::from(words[14]) | u64::from(words[15]) << 32;
+        error::range("stage of the checkpoint", stage as usize, 0, Stage::ALL.len() - 1)?;
         error::range("end of the checkpoint", early as usize, 0, 1)?;
-        error::finite("damping of the checkpoint", &[lambda])?;
-        let (stage, early) = (Stage::ALL.get(stage).copied().unwrap_or(Stage::End), early == 1);
-        Ok(Self {
-            stage,
-            rows,
-            perturbations,
-            turn,
-            lambda,
-            best_loss,
-            result_loss,
-            mark,
-            idle,
-            held,
-            stale,
-            early,
-            info,
-        })
+        error::finite("damping of the checkpoint", &[state.lambda])?;
+        state.stage = Stage::ALL.get(stage as usize).copied().unwrap_or(Stage::End);
+        state.early = early == 1;
+        Ok(state)
     }
+}
+
+/// What a run is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Phase {
+    /// Outer steps from the start.
+    Descend,
+    /// A move is tried.
+    Trial,
+    /// A move was taken.
+    Move,
+    /// Outer steps after a restart.
+    Perturb,
+    /// Down to s weights.
+    Finish,
+    /// Steps on all rows.
+    AllRows,
+    /// Outer steps at s weights on all rows.
+    Polish,
+}
+
+/// What a run did.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct Info {
+    /// Mean squared error of the result on all training rows, in squares of the labels' unit.
+    pub loss: f32,
+    /// The same as a fraction of the mean square of the labels: in range for labels of any size.
+    pub relative: f32,
+    /// Whether the result fits all training rows exactly, see [`super::Params::exact`], with
+    /// weights that are all normal floats.
+    pub exact: bool,
+    /// The same as `loss` on the validation rows, where there are such.
+    pub held: Option<f32>,
+    /// Whether early stopping ended a search, see [`super::Params::validation_patience`].
+    pub early: bool,
+    /// Outer steps.
+    pub steps: u32,
+    /// Moves tried.
+    pub trials: u32,
+    /// Moves taken.
+    pub moves: u32,
+    /// Neurons flipped.
+    pub flips: u32,
+    /// Neurons merged into others.
+    pub merges: u32,
+    /// Times that the linear term was folded.
+    pub folds: u32,
+    /// Restarts.
+    pub perturbations: u32,
+    /// Rows that all operations go through together; a product counts where an operator has
+    /// prepared for it and reads nothing, too.
+    pub rows_read: u64,
+    /// Whether the observer ended the run.
+    pub stopped: bool,
 }
 
 #[cfg(test)]

@@ -1,17 +1,13 @@
 //! Cover: every row whose label no neuron is active for is given to the neuron that is nearest to
 //! activity there.
 //!
-//! Such a *dark* row has no gradient, so neither steps nor growth ever see it, however bright its
-//! label is, and a search ends with it. With a cover the row counts with the activation of its
-//! neuron as it is, `(σ y - z_i)²` in place of `y²`, in the loss, in the equations of a step, and
-//! in the gradient that growth looks at. Where no row is dark that is the loss of the network; for
-//! one neuron on a fixed support it is convex once all labels that are not 0 are covered.
-//!
-//! It takes two more products of the neurons concerned for each product, and three numbers a row,
-//! so it is for few rows ([`crate::base::budget::Recovery::is_wide`]) and few weights for their
-//! labels, where dark rows are what stalls a search. Output weights are positive: among neurons of
-//! either sign a row is seldom dark, and a linear term is active everywhere. It looks at rows one
-//! by one, so it is for rows that can be read here ([`Machine::numbers`]).
+//! Such a *dark* row has no gradient, so neither steps nor growth ever see it. With a cover the row
+//! counts with the activation of its neuron as it is, `(σ y - z_i)²` in place of `y²`, in the loss,
+//! in the equations of a step, and in the gradient that growth looks at. It takes two more products
+//! of the neurons concerned for each product, so it is for few rows
+//! ([`crate::base::budget::Recovery::is_wide`]), few weights for their labels, and positive output
+//! weights: among neurons of either sign a row is seldom dark. Rows must be readable here
+//! ([`Machine::numbers`]).
 
 use crate::network::gates::Signs;
 #[cfg(doc)]
@@ -19,8 +15,7 @@ use crate::operator::machine::Machine;
 
 /// The owner of a row that is not dark.
 pub(super) const LIGHT: u32 = u32::MAX;
-/// That of a dark row before one is found. Neurons have smaller numbers, since one of them has
-/// inputs.
+/// That of a dark row before one is found; neurons have smaller numbers.
 pub(super) const NOBODY: u32 = u32::MAX - 1;
 
 /// Which neuron covers which row. Without buffers there is no cover.
@@ -30,16 +25,14 @@ pub(super) struct Cover<'a> {
     pub(super) owners: &'a mut [u32],
     /// The same for the weights that the equations are those of.
     pub(super) of_equations: &'a mut [u32],
-    /// One number a row.
     pub(super) image: &'a mut [f32],
-    /// One number a weight.
     pub(super) buffer: &'a mut [f32],
     pub(super) is_on: bool,
 }
 
 impl<'a> Cover<'a> {
-    /// Off; the buffers are for three numbers a row and one for each weight that there is room for,
-    /// or empty.
+    /// Off; the buffers have one number a row or, the last, a weight that there is room for, or are
+    /// empty.
     pub(super) fn new(
         owners: &'a mut [u32],
         of_equations: &'a mut [u32],
@@ -71,8 +64,7 @@ impl<'a> Cover<'a> {
     }
 }
 
-/// Whether no neuron is active for a label y whose residual is r: with neurons of either sign none
-/// may be missing.
+/// Whether no neuron is active for a label y whose residual is r.
 pub(super) fn is_dark(signs: Signs, y: f32, r: f32) -> bool {
     !signs.both() && y > 0.0 && r >= y
 }

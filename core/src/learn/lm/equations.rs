@@ -1,7 +1,7 @@
 //! The loss of a network of one output, and the equations of its steps, with the rows that are
 //! [covered](super::cover).
 
-use super::cover::{Cover, LIGHT, NOBODY, is_dark};
+use super::cover::{LIGHT, NOBODY, is_dark};
 use super::fit::{Fit, Readout, cut};
 use super::solver::Equations;
 use crate::base::error::{Error, Result};
@@ -13,8 +13,8 @@ use crate::operator::sensing::{Rows, Sensing, head_mut, row_head};
 use crate::operator::solve::{self, Unknowns, conjugate_gradients};
 
 impl<S: Sensing, H: Readout<S>> Fit<'_, S, H> {
-    /// Mean squared error of `w`, whose residual stays in [`Self::residual`]; infinity where it is
-    /// no number. Rows that are covered count as [`super::cover`] says.
+    /// Mean squared error of `w` with its [cover](super::cover), whose residual stays in
+    /// [`Self::residual`]; infinity where it is no number.
     #[inline(never)]
     pub(super) fn loss(&mut self, w: Weights<'_>) -> Result<f32, S::Source> {
         let (rows, gates) = (self.rows(), self.gates(w));
@@ -29,9 +29,8 @@ impl<S: Sensing, H: Readout<S>> Fit<'_, S, H> {
         self.cover(w, loss)
     }
 
-    /// Finds the owners of dark rows, and makes what they leave of the labels the residual there.
-    /// `loss` is the mean square without a cover, and the residual that of `w`; returns the mean
-    /// square with it.
+    /// Finds the owners of dark rows, and makes what they leave of the labels the residual there;
+    /// the loss with a cover, `loss` being that without.
     #[inline(never)]
     pub(super) fn cover(&mut self, w: Weights<'_>, loss: f32) -> Result<f32, S::Source> {
         if !self.cover.is_on || !loss.is_finite() {
@@ -54,7 +53,8 @@ impl<S: Sensing, H: Readout<S>> Fit<'_, S, H> {
                 let i = block.neuron() as u32;
                 let z = self.sensing.machine().rows_in(image);
                 self.image(open, block, z)?;
-                let (targets, residual) = self.targets_and_residual();
+                let targets = self.targets();
+                let residual = S::Machine::numbers_mut(self.residual).unwrap_or_default();
                 for (((owner, z), y), r) in
                     owners.iter_mut().zip(&*image).zip(targets).zip(residual)
                 {
@@ -70,8 +70,7 @@ impl<S: Sensing, H: Readout<S>> Fit<'_, S, H> {
         Ok(if loss.is_finite() { loss } else { f32::INFINITY })
     }
 
-    /// What covered rows add to `Jᵀ r` and, about, to `diag(JᵀJ)`: the mean square of a column for
-    /// each row. The owners stay those of the equations.
+    /// What covered rows add to `Jᵀ r` and, about, to `diag(JᵀJ)`: a mean square for each row.
     pub(super) fn cover_gradient(
         &mut self,
         w: Weights<'_>,
@@ -81,21 +80,20 @@ impl<S: Sensing, H: Readout<S>> Fit<'_, S, H> {
         if !self.cover.is_on {
             return Ok(());
         }
-        let (rows, open, scratch) = (self.rows(), self.open(), &mut *self.scratch);
-        let cover = &mut self.cover;
-        cover.of_equations.copy_from_slice(cover.owners);
-        let residual = numbers::<S>(self.residual).get(..rows).unwrap_or(&[]);
+        let (rows, open) = (self.rows(), self.open());
+        self.cover.of_equations.copy_from_slice(self.cover.owners);
         for (i, run) in runs(w.inputs(), w.index()) {
+            let residual = numbers::<S>(self.residual).get(..rows).unwrap_or(&[]);
+            if self.cover.owned(i, residual).is_none() {
+                continue;
+            }
             let support = w.index().get(run.clone()).unwrap_or(&[]);
-            let count = cover.of_equations.iter().filter(|owner| **owner as usize == i).count();
-            let Some(owned) = cover.owned(i, residual).map(|owned| owned.len()) else { continue };
-            let part = head_mut(&mut *cover.buffer, support.len())?;
-            let owned = self.sensing.machine().rows_in(head_mut(cover.image, owned)?);
-            self.sensing.gradient_at(open, support, owned, part, scratch)?;
-            add(rhs.get_mut(run.clone()), part, 1.0);
-            self.sensing.diagonal_at(open, support, part, scratch)?;
+            self.add_image(support, rhs.get_mut(run.clone()))?;
+            let part = head_mut(self.cover.buffer, support.len())?;
+            self.sensing.diagonal_at(open, support, part, self.scratch)?;
+            let count = self.cover.owners.iter().filter(|owner| **owner as usize == i).count();
             add(diagonal.get_mut(run), part, count as f32 / rows as f32);
-            self.rows_read = self.rows_read.saturating_add(2 * rows as u64);
+            self.read();
         }
         Ok(())
     }
@@ -109,28 +107,36 @@ impl<S: Sensing, H: Readout<S>> Fit<'_, S, H> {
         if !self.cover.is_on || self.cover.of_equations.iter().all(|owner| *owner == LIGHT) {
             return Ok(());
         }
-        let (rows, open, scratch) = (self.rows(), self.open(), &mut *self.scratch);
-        let Cover { of_equations, image, buffer, .. } = &mut self.cover;
-        let image = head_mut(image, rows)?;
+        let (rows, open) = (self.rows(), self.open());
         for (i, run) in runs(p.inputs(), p.index()) {
-            if !of_equations.iter().any(|owner| *owner as usize == i) {
+            let Self { sensing, cover, .. } = self;
+            if !cover.of_equations.iter().any(|owner| *owner as usize == i) {
                 continue;
             }
+            let image = head_mut(cover.image, rows)?;
             image.fill(0.0);
-            let z = self.sensing.machine().rows_in(image);
-            self.sensing.apply(open, p.block(i), z)?;
-            for (z, owner) in image.iter_mut().zip(&**of_equations) {
+            let z = sensing.machine().rows_in(image);
+            sensing.apply(open, p.block(i), z)?;
+            for (z, owner) in image.iter_mut().zip(&*cover.of_equations) {
                 if *owner as usize != i {
                     *z = 0.0;
                 }
             }
             let support = p.index().get(run.clone()).unwrap_or(&[]);
-            let part = head_mut(buffer, support.len())?;
-            let z = self.sensing.machine().rows_in(image);
-            self.sensing.gradient_at(open, support, z, part, scratch)?;
-            add(out.get_mut(run), part, 1.0);
-            self.rows_read = self.rows_read.saturating_add(rows as u64);
+            self.add_image(support, out.get_mut(run))?;
         }
+        Ok(())
+    }
+
+    /// Adds `A_iᵀ z` on the support of neuron i to `out`, z being the image of the cover.
+    fn add_image(&mut self, support: &[u32], out: Option<&mut [f32]>) -> Result<(), S::Source> {
+        let (rows, open) = (self.rows(), self.open());
+        let Self { sensing, cover, scratch, .. } = self;
+        let part = head_mut(cover.buffer, support.len())?;
+        let z = sensing.machine().rows_in(head_mut(cover.image, rows)?);
+        sensing.gradient_at(open, support, z, part, scratch)?;
+        add(out, part, 1.0);
+        self.read();
         Ok(())
     }
 }
@@ -143,7 +149,6 @@ pub(super) struct Jacobian<'f, 'a, 'w, S: Sensing, H> {
     pub(super) gates: Gates<'w>,
 }
 
-/// Other values on the support.
 fn with<'v, E>(w: Weights<'v>, values: &'v [f32]) -> Result<Weights<'v>, E> {
     Weights::new(w.inputs(), w.hidden(), w.index(), values).map_err(Error::widen)
 }
@@ -196,13 +201,9 @@ impl<S: Sensing, H: Readout<S>> Equations for Jacobian<'_, '_, '_, S, H> {
         Ok(solved.won)
     }
 
-    fn try_out(&mut self, values: &[f32]) -> Result<f32, S::Source> {
-        let w = with(self.w, values)?;
+    fn loss(&mut self, values: Option<&[f32]>) -> Result<f32, S::Source> {
+        let w = values.map_or(Ok(self.w), |values| with(self.w, values))?;
         self.fit.loss(w)
-    }
-
-    fn restore(&mut self) -> Result<(), S::Source> {
-        self.fit.loss(self.w).map(|_| ())
     }
 }
 
@@ -211,7 +212,6 @@ pub(super) fn numbers<S: Sensing>(rows: &Rows<S>) -> &[f32] {
     S::Machine::numbers(rows).unwrap_or(&[])
 }
 
-/// `out += factor part`.
 fn add(out: Option<&mut [f32]>, part: &[f32], factor: f32) {
     out.unwrap_or_default().iter_mut().zip(part).for_each(|(out, x)| *out += factor * x);
 }

@@ -8,7 +8,6 @@
 
 mod columns;
 mod equations;
-mod neuron;
 mod second;
 mod several;
 mod support;
@@ -25,20 +24,11 @@ use crate::network::net::Network;
 use crate::network::weights::Block;
 use crate::operator::factored::{Factored, GradientMut, Tangent};
 
-/// The neurons of a second layer, whose sum with output 0 is the prediction.
+/// A second layer, the sum of whose neurons and output 0 is the prediction.
 pub(super) struct SecondLayer<'a> {
-    /// Bits of a row, at least c: which outputs are active in the equations that are held; output 0
-    /// always is.
+    /// A bit a row and output: which are active in the equations; output 0 always is.
     pub(super) active: &'a mut [u32],
-    /// Neurons of the result.
     pub(super) neurons: usize,
-}
-
-/// Output weights of a neuron, and the root mean square of its activation.
-#[derive(Clone, Copy)]
-pub(super) struct Outgoing<'w> {
-    wt: Block<'w>,
-    size: f32,
 }
 
 /// A head with output weights, whatever the operator: one output has none.
@@ -70,8 +60,8 @@ pub(super) trait OutputLayer<S: Factored>: Readout<S> + Weighted {
         out: GradientMut<'_>,
     ) -> Result<(), S::Source>;
 
-    /// The mean square, over the rows where the neuron of activation `a` is active, of what one
-    /// more of it adds to the prediction.
+    /// The mean square of what one more of activation `a` adds to the prediction, where it is
+    /// active.
     fn mean_square(_fit: &Fit<'_, S, Self>, wt: Block<'_>, _a: &[f32]) -> f32 {
         square(wt)
     }
@@ -86,8 +76,8 @@ pub(super) trait OutputLayer<S: Factored>: Readout<S> + Weighted {
         out.fill(1.0);
     }
 
-    /// Chooses the `l` output weights that win most, of the least squares of the residual, for the
-    /// activation `z` of root mean square `length`; returns what they win.
+    /// Chooses the `l` output weights of least squares that win most, for the activation `z` of
+    /// root mean square `length`; returns what they win.
     fn choose(
         fit: &Fit<'_, S, Self>,
         z: &[f32],
@@ -96,11 +86,13 @@ pub(super) trait OutputLayer<S: Factored>: Readout<S> + Weighted {
         out: &mut OutputBuffers<'_>,
     ) -> f32;
 
-    /// What output weights contribute; the activation is formed in `z` where it is needed.
+    /// What the output weights of a neuron of root mean square `size` contribute; its activation is
+    /// formed in `z` where it is needed.
     fn saliences(
         fit: &mut Fit<'_, S, Self>,
         net: Network<'_>,
-        of: Outgoing<'_>,
+        wt: Block<'_>,
+        size: f32,
         z: &mut [f32],
         out: &mut [f32],
     ) -> Result<(), S::Source>;
@@ -113,8 +105,7 @@ impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
         self.net.view().wt().blocks().filter(first).count()
     }
 
-    /// Adds to output 0 a weight of 0 from every live neuron that has none, as far as there is
-    /// room.
+    /// Adds to output 0 a zero from every live neuron that leads there not, as far as there is room.
     fn pass_through(&mut self) -> Result<(), S::Source> {
         let (c, room) = (self.fit.outputs, self.net.room() - self.net.nnz());
         let Self { solver, net, .. } = self;
@@ -163,8 +154,7 @@ impl<S: Factored, H: OutputLayer<S>> Fit<'_, S, H> {
     }
 }
 
-/// The power of two nearest to the fourth root of x, and its inverse; none where that is 1, or x no
-/// positive number.
+/// The power of two nearest to the fourth root of x, and its inverse; none where that is 1.
 fn quarter(x: f32) -> Option<(f32, f32)> {
     if !(x.is_normal() && x > 0.0) {
         return None;

@@ -12,15 +12,11 @@ use crate::network::gates::{Empty, Gates, Signs};
 use crate::network::weights::{Block, Weights};
 use crate::operator::machine::{Along, Machine};
 use crate::operator::sensing::{Rows, Sensing, head_mut, row_head};
+use core::ops::Range;
 
 /// What the outputs of a network are to the labels: one label for each output, if not overridden.
 pub(super) trait Readout<S: Sensing>: Sized {
-    /// Labels of a row with so many outputs.
-    fn labels(outputs: usize) -> usize {
-        outputs
-    }
-
-    /// Makes residuals of the outputs in [`Fit::residual`]; the sum of the squares.
+    /// Makes residuals of the outputs in [`Fit::residual`]; the sum of their squares.
     fn subtract(fit: &mut Fit<'_, S, Self>) -> Result<f32, S::Source> {
         let (entries, first, scale) = (fit.entries(), fit.first_label(), fit.scale);
         let out = row_head::<S>(&mut *fit.residual, entries)?;
@@ -42,7 +38,6 @@ impl<S: Sensing> Readout<S> for SeveralOutputs {}
 /// What a fit is made of: labels, n×c, what its networks make of them, and its memory.
 pub(super) struct Data<'a, S: Sensing, H> {
     pub(super) labels: &'a Rows<S>,
-    /// c, outputs of the networks.
     pub(super) outputs: usize,
     pub(super) head: H,
     pub(super) residual: &'a mut Rows<S>,
@@ -53,18 +48,17 @@ pub(super) struct Data<'a, S: Sensing, H> {
 pub(super) struct Fit<'a, S: Sensing, H> {
     pub(super) sensing: &'a mut S,
     pub(super) signs: Signs,
-    /// c, outputs of the networks.
     pub(super) outputs: usize,
     pub(super) head: H,
-    /// `σ y - f(x)` of the current weights, c floats per row. With a second layer, that residual
-    /// for the outputs that are active, 0 for the others: the residual times the derivative by
-    /// each output.
+    /// `σ y - f(x)` of the current weights, c floats per row; with a second layer in the places of
+    /// the active outputs, and 0 in the others.
     pub(super) residual: &'a mut Rows<S>,
     pub(super) scratch: &'a mut [f32],
     labels: &'a Rows<S>,
+    /// Labels of a row.
+    width: usize,
     /// Training rows; those behind them are validation rows.
     pub(super) train: usize,
-    /// The first of the rows that are selected.
     first: usize,
     /// σ.
     pub(super) scale: f32,
@@ -90,6 +84,7 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
             residual,
             scratch,
             labels,
+            width: S::Machine::len(labels) / sensing.rows().max(1),
             train: sensing.rows().saturating_sub(params.validation),
             first: 0,
             scale: unit_scale(&[sensing.machine().largest(labels)]),
@@ -102,19 +97,14 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         Ok(fit)
     }
 
-    /// Labels of a row.
-    fn width(&self) -> usize {
-        H::labels(self.outputs)
-    }
-
     /// Residuals of the rows that are selected whose squares are the loss.
     pub(super) fn terms(&self) -> usize {
-        self.rows().saturating_mul(self.width())
+        self.rows().saturating_mul(self.width)
     }
 
     /// [`Self::terms`] of the whole batch, wherever its rows are: what means are taken over.
     fn all_terms(&self) -> f32 {
-        self.sensing.batch_rows().saturating_mul(self.width()) as f32
+        self.sensing.batch_rows().saturating_mul(self.width) as f32
     }
 
     /// Rows of the whole batch, wherever they are.
@@ -127,28 +117,20 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         self.rows().saturating_mul(self.outputs)
     }
 
-    /// n, rows that are selected.
     pub(super) fn rows(&self) -> usize {
         self.sensing.local_rows()
     }
 
-    /// Fits the first `rows` rows from now on.
-    pub(super) fn select(&mut self, rows: usize) -> Result<(), S::Source> {
-        self.first = 0;
-        self.sensing.select(0..rows)?;
-        self.measure()
-    }
-
-    /// Looks at the validation rows until the next [`Self::select`].
-    pub(super) fn select_validation(&mut self) -> Result<(), S::Source> {
-        self.first = self.train;
-        self.sensing.select(self.train..self.sensing.rows())?;
+    /// Looks at these rows from now on.
+    pub(super) fn select(&mut self, rows: Range<usize>) -> Result<(), S::Source> {
+        self.first = rows.start;
+        self.sensing.select(rows)?;
         self.measure()
     }
 
     /// The first label of the rows that are selected.
     fn first_label(&self) -> usize {
-        self.first.saturating_mul(self.width())
+        self.first.saturating_mul(self.width)
     }
 
     /// The scaled labels of the rows that are selected, where they can be read here.
@@ -157,15 +139,6 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         let labels =
             S::Machine::numbers(labels).and_then(|labels| labels.get(first..)).unwrap_or(&[]);
         labels.iter().take(self.terms()).map(move |y| scale * y)
-    }
-
-    /// [`Self::targets`], and the residual beside them.
-    pub(super) fn targets_and_residual(
-        &mut self,
-    ) -> (impl Iterator<Item = f32> + use<'a, S, H>, &mut [f32]) {
-        let (targets, terms) = (self.targets(), self.terms());
-        let residual = S::Machine::numbers_mut(self.residual).and_then(|r| r.get_mut(..terms));
-        (targets, residual.unwrap_or_default())
     }
 
     /// The sums of all processes.
@@ -177,7 +150,7 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         Ok(local)
     }
 
-    /// The sums of all processes.
+    /// [`Self::sum`] of products.
     pub(super) fn sum_along(&mut self, local: Along) -> Result<Along, S::Source> {
         let [product, norm2] = self.sum([local.product, local.norm2])?;
         Ok(Along { product, norm2 })
@@ -197,18 +170,15 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         Ok(product / norm2)
     }
 
-    /// A loss of the scaled labels as one of the labels; infinite where it exceeds the range of
-    /// floats.
+    /// A loss of the scaled labels as one of the labels.
     pub(super) fn in_labels(&self, loss: f32) -> f32 {
         loss / self.scale / self.scale
     }
 
-    /// The residual of the rows that are selected.
     pub(super) fn residual(&self) -> &Rows<S> {
         cut::<S>(self.residual, self.entries())
     }
 
-    /// Counts a read of the rows that are selected.
     pub(super) fn read(&mut self) {
         self.rows_read = self.rows_read.saturating_add(self.rows() as u64);
     }
@@ -218,8 +188,7 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         Gates::of(w, self.signs, Empty::Freeze, 0, 0)
     }
 
-    /// `σ y` minus the outputs in [`Self::residual`], and the mean of the squares; infinity where
-    /// it is no number.
+    /// Makes residuals of the outputs; the mean of the squares, infinity where it is no number.
     pub(super) fn mean_square(&mut self) -> Result<f32, S::Source> {
         let total = H::subtract(self)?;
         let loss = self.sum([total])?[0] / self.all_terms();
@@ -241,7 +210,6 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         Ok(())
     }
 
-    /// Gates that are active everywhere.
     pub(super) fn open(&self) -> Gates<'static> {
         let none = Weights::empty(self.sensing.inputs(), self.sensing.blocks());
         Gates::of(none, Signs::Positive, Empty::Open, 0, 0)
@@ -277,7 +245,6 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         self.sensing.sum(out)
     }
 
-    /// `|a|²`.
     pub(super) fn norm2(&mut self, a: &Rows<S>) -> Result<f32, S::Source> {
         let local = self.sensing.machine().dot(a, a);
         Ok(self.sum([local])?[0])

@@ -1,13 +1,9 @@
 //! Doing away with the linear term l at the end of a search, so that only neurons are left.
 //!
-//! A neuron may be flipped at the price of a linear function, `relu(w·x) = w·x + relu(-w·x)`.
-//! So flipping those neurons i with `b_i = 1` cancels l where `l + Σ b_i w_i = 0`. Two ways are
-//! tried, and the better network of at most s weights and m neurons is taken:
-//!
-//! 1. round: b in [0, 1] that minimises `|l + Σ b_i w_i|` by coordinate descent, rounded to 0 or 1;
-//!    what is left of l is dropped;
-//! 2. pair: what is left of l becomes a neuron of either sign, `l·x = relu(l·x) - relu(-l·x)`,
-//!    thresholded along with the others.
+//! Since `relu(w·x) = w·x + relu(-w·x)`, flipping those neurons i with `b_i = 1` cancels l where
+//! `l + Σ b_i w_i = 0`. So b in [0, 1] minimises `|l + Σ b_i w_i|` by coordinate descent and is
+//! rounded. What is left of l is dropped, or becomes a neuron of either sign,
+//! `l·x = relu(l·x) - relu(-l·x)`: the better network of at most s weights and m neurons is taken.
 
 use super::goal::OneOutput;
 use super::model::Model;
@@ -23,21 +19,13 @@ const STEPS: u32 = 5;
 
 impl<S: Sensing> Model<'_, S, OneOutput> {
     /// Folds the linear term of a network of at most s weights besides it, and goes down to m
-    /// neurons; returns the loss. `scratch` and `other` must have room for s weights.
-    pub(super) fn fold(
-        &mut self,
-        scratch: &mut Sides<'_>,
-        other: &mut Sides<'_>,
-    ) -> Result<f32, S::Source> {
+    /// neurons; returns the loss.
+    pub(super) fn fold(&mut self, buffers: [&mut Sides<'_>; 2]) -> Result<f32, S::Source> {
         self.task.info.folds = self.task.info.folds.saturating_add(1);
         self.cancel()?;
         self.better_of(
-            scratch,
-            other,
-            |model| {
-                let loss = model.refit(STEPS)?;
-                model.narrow(loss)
-            },
+            buffers,
+            |model| model.refit(STEPS).and_then(|loss| model.narrow(loss)),
             |model| {
                 if !model.add_pair_of_left()? {
                     return Ok(None);
@@ -49,8 +37,8 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         )
     }
 
-    /// Flips neurons so that they cancel the linear term, and removes it; what is left of it
-    /// stays in the dense row of the single neuron.
+    /// Flips neurons so that they cancel the linear term, what is left of which stays in the dense
+    /// row.
     fn cancel(&mut self) -> Result<(), S::Source> {
         let numbers = self.first()..self.blocks();
         let left = &mut *self.single.dense;
@@ -90,8 +78,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         Ok(())
     }
 
-    /// Adds the largest entries of the dense row as a neuron of either sign; false if there is no
-    /// room for one.
+    /// Adds the largest entries of the dense row as a neuron of either sign, if there is room.
     fn add_pair_of_left(&mut self) -> Result<bool, S::Source> {
         let (Some(up), Some(down)) = (self.vacant(1.0), self.vacant(-1.0)) else {
             return Ok(false);
@@ -129,7 +116,7 @@ mod tests {
             let mut scratch = Sides::new(Shape::signed(D, P, Signs::Positive), &mut a.0, &mut a.1);
             let mut other = Sides::new(Shape::signed(D, P, Signs::Positive), &mut b.0, &mut b.1);
             assert!(model.loss().unwrap() < 1e-10);
-            let loss = model.fold(&mut scratch, &mut other).unwrap();
+            let loss = model.fold([&mut scratch, &mut other]).unwrap();
             assert_eq!((model.linear(), model.task.info.folds), (0, 1));
             assert!(model.counted() <= model.task.nnz && model.live() <= model.task.hidden);
             assert_eq!(model.loss().unwrap(), loss);
@@ -166,7 +153,7 @@ mod tests {
             let mut scratch = Sides::new(Shape::signed(D, P, Signs::Positive), &mut a.0, &mut a.1);
             let mut other = Sides::new(Shape::signed(D, P, Signs::Positive), &mut b.0, &mut b.1);
             model.task.hidden = 6;
-            let loss = model.fold(&mut scratch, &mut other).unwrap();
+            let loss = model.fold([&mut scratch, &mut other]).unwrap();
             assert_eq!((model.live(), model.linear(), model.counted()), (6, 0, 6));
             assert_eq!(model.loss().unwrap(), loss);
             reference = loss;

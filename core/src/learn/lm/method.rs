@@ -1,11 +1,10 @@
 //! The search for each kind of head: its checks, its memory, and its result.
 
-use super::checkpoint::{Checkpoint, State};
+use super::checkpoint::{Checkpoint, Info, State};
 use super::cover::Cover;
 use super::factors::SecondLayer;
 use super::fit::{Data, Fit, Readout};
 use super::goal::{Goal, OneOutput, SeveralOutputs, TwoLayers};
-use super::info::Info;
 use super::model::{Model, Moves, OutputBuffers, Task};
 use super::neuron::{Entries, Single};
 use super::params::{Params, second_slots};
@@ -58,16 +57,10 @@ impl<S: Sensing> Method<S> for OneOutput {
         run.check(&dims, 1, least..=u32::MAX as usize / dims.inputs)?;
         let scratch = run.sensing.scratch(dims.samples);
         let budget = Recovery::new(dims, run.sensing.panel(), scratch, signs.linear(0));
-        enough(budget.words(), run.memory.len()).map_err(Error::widen)?;
         let may_cover = budget.is_wide() && !signs.both();
-        let setup = Setup {
-            shape: Shape::signed(dims.inputs, run.sensing.blocks(), signs),
-            rows: run.params.search_rows(dims.nnz, dims.samples - run.params.validation),
-            tight: S::Machine::numbers(run.labels)
-                .is_some_and(|labels| may_cover && is_tight(labels, dims.nnz)),
-            budget,
-        };
-        Ok(run.search(&setup, Self)?.trained(setup.shape))
+        let labels = S::Machine::numbers(run.labels).filter(|_| may_cover);
+        let tight = labels.is_some_and(|labels| is_tight(labels, dims.nnz));
+        Ok(run.search(budget, tight, |_| Self)?.trained())
     }
 }
 
@@ -78,16 +71,9 @@ impl<S: Factored> Method<S> for SeveralOutputs {
     ) -> Result<Trained<'a>, S::Source> {
         let dims = goal.dims;
         let c = run.labels.len() / dims.samples.max(1);
-        let scratch = run.check_outputs(&dims, &Outputs { labels: c, searched: c, result: c })?;
+        let scratch = run.check_outputs(&dims, c, c, c)?;
         let budget = Recovery::factored(dims, c, run.sensing.panel(), scratch);
-        enough(budget.words(), run.memory.len()).map_err(Error::widen)?;
-        let setup = Setup {
-            shape: Shape::weighted(dims.inputs, run.sensing.blocks(), c),
-            rows: run.params.search_rows(dims.nnz, dims.samples - run.params.validation),
-            tight: false,
-            budget,
-        };
-        Ok(run.search(&setup, Self)?.trained(setup.shape))
+        Ok(run.search(budget, false, |_| Self)?.trained())
     }
 }
 
@@ -98,32 +84,13 @@ impl<S: Factored> Method<S> for TwoLayers {
     ) -> Result<Trained<'a>, S::Source> {
         let (dims, neurons, blocks) = (goal.dims, goal.head.second, run.sensing.blocks());
         let c = second_slots(neurons);
-        let outputs = Outputs { labels: 1, searched: c, result: neurons };
-        let scratch = run.check_outputs(&dims, &outputs)?;
+        let scratch = run.check_outputs(&dims, 1, c, neurons)?;
         let budget = Recovery::deep(dims, blocks, c, run.sensing.panel(), scratch);
-        enough(budget.words(), run.memory.len()).map_err(Error::widen)?;
-        let setup = Setup {
-            shape: Shape::weighted(dims.inputs, blocks, c),
-            rows: run.params.deep_search_rows(dims.nnz, dims.samples - run.params.validation),
-            tight: false,
-            budget,
-        };
-        let head = SecondLayer { active: take(&mut run.memory, budget.gates()), neurons };
-        let Found { index, value, count, info, free } = run.search(&setup, head)?;
-        let wt = index.get_mut(count.first..count.all).unwrap_or_default();
-        let shape = Shape::weighted(dims.inputs, blocks, number(wt, c, neurons, free));
-        Ok(Trained { network: Network::cut(shape, index, value, count), info })
+        let mut found = run.search(budget, false, |active| SecondLayer { active, neurons })?;
+        let wt = found.index.get_mut(found.count.first..found.count.all).unwrap_or_default();
+        found.shape = Shape::weighted(dims.inputs, blocks, number(wt, c, neurons, found.free));
+        Ok(found.trained())
     }
-}
-
-/// What the goal of a search says.
-struct Setup {
-    budget: Recovery,
-    shape: Shape,
-    /// Rows that it looks at first.
-    rows: usize,
-    /// [`Task::tight`].
-    tight: bool,
 }
 
 /// The weights of the result, what the search did, and memory that is free again.
@@ -131,23 +98,16 @@ struct Found<'a> {
     index: &'a mut [u32],
     value: &'a mut [f32],
     count: Count,
+    shape: Shape,
     info: Info,
     free: &'a mut [u32],
 }
 
 impl<'a> Found<'a> {
-    /// The network, of this shape.
-    fn trained(self, shape: Shape) -> Trained<'a> {
-        let network = Network::cut(shape, self.index, self.value, self.count);
+    fn trained(self) -> Trained<'a> {
+        let network = Network::cut(self.shape, self.index, self.value, self.count);
         Trained { network, info: self.info }
     }
-}
-
-/// Labels of a row, outputs while searching, and those of the result.
-struct Outputs {
-    labels: usize,
-    searched: usize,
-    result: usize,
 }
 
 impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
@@ -170,28 +130,50 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
         error::finite("loss of an exact fit", &[params.exact])
     }
 
-    /// Checks a search with output weights, which have signs of their own; floats of scratch that
-    /// it needs.
-    fn check_outputs(&mut self, dims: &Dims, outputs: &Outputs) -> Result<usize, S::Source>
+    /// Checks a search with output weights, which have signs of their own, for so many labels of a
+    /// row, outputs `c` while searching, and outputs of the result; floats of scratch that it needs.
+    fn check_outputs(
+        &mut self,
+        dims: &Dims,
+        labels: usize,
+        c: usize,
+        result: usize,
+    ) -> Result<usize, S::Source>
     where
         S: Factored,
     {
         self.params.signs = Signs::Positive;
-        let (n, most, c) = (dims.samples, u32::MAX as usize, outputs.searched);
-        check_sizes(dims, outputs.result).map_err(Error::widen)?;
+        let (n, most) = (dims.samples, u32::MAX as usize);
+        check_sizes(dims, result).map_err(Error::widen)?;
         error::range("rows × outputs of the first layer", n.saturating_mul(c), 1, most)?;
-        self.check(dims, outputs.labels, 1..=most / dims.inputs.saturating_add(c))?;
+        self.check(dims, labels, 1..=most / dims.inputs.saturating_add(c))?;
         Ok(self.sensing.scratch(n).max(self.sensing.net_scratch(n)))
     }
 
-    /// The search itself.
-    fn search<H: Readout<S>>(mut self, setup: &Setup, head: H) -> Result<Found<'a>, S::Source>
+    /// The search itself; `head` is given a bit a row and output where there is a second layer, and
+    /// `tight` is that of [`Task`].
+    fn search<H: Readout<S>>(
+        mut self,
+        budget: Recovery,
+        tight: bool,
+        head: impl FnOnce(&'a mut [u32]) -> H,
+    ) -> Result<Found<'a>, S::Source>
     where
         for<'m> Model<'m, S, H>: Moves<S>,
     {
-        let Setup { budget, shape, rows, tight } = *setup;
-        let Recovery { dims, panel, scratch, outputs: c, .. } = budget;
+        enough(budget.words(), self.memory.len()).map_err(Error::widen)?;
+        let Recovery { dims, panel, scratch, outputs: c, first, .. } = budget;
         let (n, d, room, work) = (dims.samples, dims.inputs, budget.room(), budget.work());
+        let (blocks, train) = (self.sensing.blocks(), n - self.params.validation);
+        let shape = match c {
+            0 => Shape::signed(d, blocks, self.params.signs),
+            c => Shape::weighted(d, blocks, c),
+        };
+        let rows = match first {
+            0 => self.params.search_rows(dims.nnz, train),
+            _ => self.params.deep_search_rows(dims.nnz, train),
+        };
+        let head = head(take(&mut self.memory, budget.gates()));
         let index = take(&mut self.memory, dims.nnz);
         let value = bytemuck::cast_slice_mut(take(&mut self.memory, dims.nnz));
         let Self { sensing, labels, start, params, memory: free, observe } = self;
@@ -238,11 +220,10 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
         let info = search.run(rows, start)?;
         let result = search.result.view();
         let count = Count { first: result.w().nnz(), all: result.nnz() };
-        Ok(Found { index, value, count, info, free })
+        Ok(Found { index, value, count, shape, info, free })
     }
 }
 
-/// The first words of a memory, which leave it.
 fn take<'a>(memory: &mut &'a mut [u32], len: usize) -> &'a mut [u32] {
     let (taken, free) = core::mem::take(memory).split_at_mut_checked(len).unwrap_or_default();
     *memory = free;

@@ -1,10 +1,9 @@
 //! Undoing mirror images that hide in a neuron that is active on every row.
 //!
-//! On inputs that are never negative some neurons are active on every row, which makes them linear
-//! functions, and with one of them a neuron may point the wrong way at no cost:
-//! `relu(w·x) = w·x + relu(-w·x)`. Searches end there, with mirror images in the place of neurons,
-//! and one neuron that has all their weights. Flipping a mirror image back takes its weights out of
-//! that neuron. So the signs are those with which it has the fewest weights, which is found by
+//! Such a neuron, frequent on inputs that are never negative, is a linear function, with which
+//! others may point the wrong way at no cost, `relu(w·x) = w·x + relu(-w·x)`: searches end with
+//! mirror images, and one neuron that has all their weights. Flipping one back takes its weights
+//! out of it. So the signs are those with which it has the fewest weights, which is found by
 //! flipping one neuron at a time, and two where none alone helps.
 
 use super::goal::OneOutput;
@@ -14,8 +13,7 @@ use crate::base::error::Result;
 use crate::operator::machine::Machine;
 use crate::operator::sensing::{Sensing, row_head};
 
-/// Neurons that are active on this fraction of the rows are linear functions, and one is as good as
-/// several.
+/// Neurons that are active on this fraction of the rows are linear functions.
 const EVERYWHERE: f32 = 0.99;
 /// One that is active on this fraction may be taken for one.
 const OPEN: f32 = 0.9;
@@ -23,14 +21,12 @@ const OPEN: f32 = 0.9;
 const CANCELS: f32 = 0.2;
 /// Pairs are looked for among so many neurons at the most.
 const PAIRED: usize = 64;
-/// Sweeps over all neurons at the most; each flip makes the linear function smaller, so few are
-/// needed.
+/// Sweeps over all neurons at the most.
 const SWEEPS: u32 = 8;
 
 impl<S: Sensing> Model<'_, S, OneOutput> {
-    /// Where neuron `open` is active on nearly every row: flips neurons whose weights cancel some
-    /// of its own, which are those of all neurons that are active everywhere where it is one of
-    /// them. Returns how many were flipped or went into it; nothing is fitted.
+    /// Where neuron `open` is active on nearly every row: merges others of that kind into it, and
+    /// flips neurons whose weights cancel some of its own. Returns how many; nothing is fitted.
     #[inline(never)]
     pub(super) fn flip_mirrored(&mut self, open: usize) -> Result<u32, S::Source> {
         // A linear term is folded at the end.
@@ -76,8 +72,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         Ok(turned)
     }
 
-    /// Flips two neurons, neither of which alone would make the dense row smaller, where both
-    /// together do; how many.
+    /// Flips two neurons that make the dense row smaller only together; how many.
     fn flip_pair(&mut self, open: usize) -> u32 {
         let mut at = 0;
         for _ in 0..PAIRED {
@@ -104,8 +99,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         (at..self.blocks()).find(|&i| i != open && !self.is_vacant(i))
     }
 
-    /// Adds the weights of neuron `i` to the dense row, and changes their sign: twice is not at
-    /// all, to rounding.
+    /// Adds the weights of neuron `i` to the dense row, and changes their sign.
     fn flip_into(&mut self, i: usize) {
         add_dense(self.single.dense, self.net.view().w().block(i), 1.0);
         self.negate(i);

@@ -1,10 +1,9 @@
 //! The network that a search works on, and what differs between networks of one output, of several
 //! outputs and of two layers.
 
-use super::candidate::{BATCH, Candidate, Candidates, Origin, Pair};
+use super::checkpoint::Info;
 use super::fit::{Fit, Readout};
-use super::info::Info;
-use super::neuron::{Entries, Single};
+use super::neuron::{BATCH, Candidate, Candidates, Entries, Origin, Pair, Single};
 use super::sides::Sides;
 use super::solver::Solver;
 use super::support::{Columns, add};
@@ -15,15 +14,11 @@ use crate::network::net::Network;
 use crate::network::weights::Block;
 use crate::operator::sensing::Sensing;
 
-/// Steps of a fit once the run was ended.
 const HURRIED_STEPS: u32 = 2;
 
-/// What is wanted, and what was done.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Task {
-    /// s, weights of the result.
     pub(super) nnz: usize,
-    /// m, neurons of the result.
     pub(super) hidden: usize,
     /// Weights above s while searching, in percent of s.
     pub(super) spare: u32,
@@ -33,8 +28,7 @@ pub(super) struct Task {
     pub(super) info: Info,
     /// Whether the run was ended: what is left to do takes few steps.
     pub(super) hurried: bool,
-    /// Whether weights are few for the labels: the search covers rows, works at s and swaps weights
-    /// there.
+    /// Whether weights are few for the labels: the search covers rows, and swaps weights at s.
     pub(super) tight: bool,
 }
 
@@ -44,8 +38,7 @@ impl Task {
         if self.hurried { steps.min(HURRIED_STEPS) } else { steps }
     }
 
-    /// Of so many weights too many, those that go at once: a third, rounded up, and all once the
-    /// run was ended.
+    /// Of so many weights too many, those that go at once: a third, or all once the run was ended.
     pub(super) fn share(&self, excess: usize) -> usize {
         if self.hurried { excess } else { excess.div_ceil(3) }
     }
@@ -68,8 +61,7 @@ pub(super) struct OutputBuffers<'a> {
     pub(super) back: &'a mut [f32],
 }
 
-/// A network, its data, and buffers. Neurons with weights are *live*. Block 0 may be the linear
-/// term, which is no neuron.
+/// A network, its data, and buffers. Neurons with weights are *live*; the linear term is none.
 pub(super) struct Model<'a, S: Sensing, H> {
     pub(super) fit: Fit<'a, S, H>,
     pub(super) solver: Solver<'a>,
@@ -94,12 +86,10 @@ pub(super) trait Support<S: Sensing> {
     /// Loss of the network as it is; the residual is current from then on.
     fn loss(&mut self) -> Result<f32, S::Source>;
 
-    /// At most `steps` steps from the network, whose loss is `loss` and whose residual is current,
-    /// until `goal`.
+    /// At most `steps` steps until `goal`; the residual must be current.
     fn improve(&mut self, loss: f32, steps: u32, goal: f32) -> Result<f32, S::Source>;
 
-    /// Adds up to `count` weights where the gradient asks for them; the residual must be current.
-    /// The outputs stay.
+    /// Adds up to `count` zeros where the gradient asks for weights; the residual must be current.
     fn grow(&mut self, count: usize) -> Result<(), S::Source>;
 
     /// Keeps the `size` counted weights that contribute most.
@@ -128,17 +118,14 @@ pub(super) trait Support<S: Sensing> {
 
 /// What a search does with a network of one kind.
 pub(super) trait Moves<S: Sensing>: Support<S> {
-    /// Live neurons of the second layer.
     fn second_live(&self) -> usize {
         0
     }
 
-    /// The nth live neuron of the second layer.
     fn nth_second(&self, _nth: usize) -> Option<usize> {
         None
     }
 
-    /// Empties a neuron of the second layer.
     fn remove_second(&mut self, _k: usize) {}
 
     /// The first weights, s of them at most, from the data and a seed.
@@ -150,12 +137,11 @@ pub(super) trait Moves<S: Sensing>: Support<S> {
     /// Adds what relaxes the model, where there is such and it is missing.
     fn relax(&mut self) -> Result<(), S::Source>;
 
-    /// Flips neurons, `w_i -> -w_i`, where that alone lowers the loss, which is `loss`, and fits if
-    /// any was flipped. The residual must be current. Returns the loss.
+    /// Flips neurons, `w_i -> -w_i`, where that alone lowers the loss, and fits if any was flipped;
+    /// the loss. The residual must be current.
     fn flip(&mut self, loss: f32) -> Result<f32, S::Source>;
 
-    /// Flips neurons back that are represented by their mirror images together with neuron `i`.
-    /// Returns how many; nothing is fitted.
+    /// Flips neurons back that their mirror images and neuron `i` represent; how many.
     fn unmirror(&mut self, _i: usize) -> Result<u32, S::Source> {
         Ok(0)
     }
@@ -165,29 +151,22 @@ pub(super) trait Moves<S: Sensing>: Support<S> {
         Ok(0)
     }
 
-    /// Lists new neurons of the second layer.
     fn list_pairs(&mut self, _list: &mut Candidates) -> Result<(), S::Source> {
         Ok(())
     }
 
-    /// Adds a neuron to the second layer, in place of the weakest one where there is no room;
-    /// false, and no change, if it wins nothing.
+    /// Adds a neuron to the second layer, in place of the weakest one if all are live; false, and
+    /// no change, if it wins nothing.
     fn add_pair(&mut self, _pair: Pair) -> Result<bool, S::Source> {
         Ok(false)
     }
 
     /// Brings a network of at most s counted weights to m neurons and removes what relaxes the
-    /// model; returns the loss. Both buffers have room for s weights.
-    fn conclude(
-        &mut self,
-        loss: f32,
-        scratch: &mut Sides<'_>,
-        other: &mut Sides<'_>,
-    ) -> Result<f32, S::Source>;
+    /// model; returns the loss. The buffers have room for s weights.
+    fn conclude(&mut self, loss: f32, buffers: [&mut Sides<'_>; 2]) -> Result<f32, S::Source>;
 }
 
 impl<S: Sensing, H: Readout<S>> Model<'_, S, H> {
-    /// d.
     pub(super) fn inputs(&self) -> usize {
         self.columns.scales().len()
     }
@@ -197,12 +176,10 @@ impl<S: Sensing, H: Readout<S>> Model<'_, S, H> {
         self.fit.sensing.blocks()
     }
 
-    /// The number of the first neuron.
     pub(super) fn first(&self) -> usize {
         usize::from(self.fit.signs.linear(0))
     }
 
-    /// The network.
     pub(super) fn view(&self) -> Network<'_> {
         self.net.view()
     }
@@ -220,7 +197,6 @@ impl<S: Sensing, H: Readout<S>> Model<'_, S, H> {
         self.net.view().w().blocks().filter(move |block| block.neuron() >= first)
     }
 
-    /// Whether neuron `i` has no weights.
     pub(super) fn is_vacant(&self, i: usize) -> bool {
         self.net.view().w().block(i).is_empty()
     }
@@ -246,13 +222,11 @@ impl<S: Sensing, H: Readout<S>> Model<'_, S, H> {
             if self.net.is_signed() { strength } else { strength * square(wt.block(w.neuron())) }
         };
         let candidates = self.neurons().filter(|block| which(block.neuron()));
-        let weakest =
-            candidates.map(|b| (strength(b), b.neuron())).min_by(|a, b| a.0.total_cmp(&b.0));
-        weakest.map(|(_, i)| i)
+        let strengths = candidates.map(|block| (strength(block), block.neuron()));
+        strengths.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, i)| i)
     }
 
-    /// A neuron of this sign without weights, the weakest one being emptied if there is none; never
-    /// `but`.
+    /// A neuron of this sign without weights, if need be the weakest one but `but`, emptied.
     pub(super) fn vacate(&mut self, sign: f32, but: Option<usize>) -> Option<usize> {
         self.vacant(sign).or_else(|| {
             let weakest = self.weakest(|i| Some(i) != but && self.fit.signs.sign(i) == sign)?;
@@ -289,7 +263,6 @@ pub(super) fn square_in(w: Block<'_>, scales: &[f32]) -> f32 {
     scaled(w, scales).map(|(_, x)| x * x).sum()
 }
 
-/// The squared norm of weights.
 pub(super) fn square(w: Block<'_>) -> f32 {
     w.values().iter().map(|v| v * v).sum()
 }

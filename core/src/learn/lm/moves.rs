@@ -1,9 +1,9 @@
 //! What a search does with a network of any kind: local search moves, outer steps, and the way down
 //! to s weights and m neurons.
 
-use super::candidate::{BATCH, Candidate, Candidates, Draw, Move, Origin, rank};
 use super::fit::Readout;
 use super::model::{Model, Moves, Support};
+use super::neuron::{BATCH, Candidate, Candidates, Draw, Move, Origin, rank};
 use super::sides::Sides;
 use crate::base::budget::Recovery;
 use crate::base::error::Result;
@@ -20,7 +20,6 @@ impl<S: Sensing, H: Readout<S>> Model<'_, S, H>
 where
     Self: Moves<S>,
 {
-    /// Live neurons of all layers.
     pub(super) fn live(&self) -> usize {
         self.neurons().count() + self.second_live()
     }
@@ -52,8 +51,7 @@ where
         Ok(())
     }
 
-    /// Merges neurons whose cosine, in the metric of the inputs, is above `least`. Returns how many
-    /// vanished; nothing is fitted.
+    /// Merges neurons whose cosine is above `least`. Returns how many vanished; nothing is fitted.
     #[inline(never)]
     pub(super) fn merge(&mut self, least: f32) -> Result<u32, S::Source> {
         let mut merged = 0;
@@ -71,9 +69,9 @@ where
         Ok(merged + self.merge_second(least)?)
     }
 
-    /// The most promising moves at the current network, best first: new neurons from the best
-    /// atoms, from random gates and from the outputs of the largest residual, for every sign, and
-    /// splits of all neurons. The residual must be current.
+    /// The most promising moves, best first: new neurons from the best atoms, from random gates and
+    /// from the outputs of the largest residual, for every sign, and splits. The residual must be
+    /// current.
     pub(super) fn candidates(&mut self, draw: Draw) -> Result<Candidates, S::Source> {
         let seed = |k: u32| seed_of(draw.seed, stream::NEURON, k);
         let signs = if self.fit.signs.both() { 2 } else { 1 };
@@ -106,53 +104,44 @@ where
         Ok(list)
     }
 
-    /// Forms the neuron of a move from the current residual and adds it, into an empty neuron or in
-    /// place of the weakest one; false, and no change, if there is none to take its place.
+    /// Forms the neuron of a move from the current residual and adds it, in place of the weakest one
+    /// if all are live; false, and no change, if it cannot be.
     pub(super) fn apply(&mut self, kind: Move, draw: Draw) -> Result<bool, S::Source> {
-        match kind {
-            Move::Pair(pair) => self.add_pair(pair),
+        let (i, sign, split, gain) = match kind {
+            Move::Pair(pair) => return self.add_pair(pair),
             Move::Add(origin, sign) => {
                 let Some(i) = self.of_sign(sign) else { return Ok(false) };
-                let gain = self.form(origin, i)?;
-                if Self::GAINS && !(gain > 0.0) {
-                    return Ok(false);
-                }
-                let Some(to) = self.vacate(sign, None) else { return Ok(false) };
-                self.add_formed(i, to)?;
-                Ok(true)
+                (i, sign, None, self.form(origin, i)?)
             }
-            Move::Split(i) => {
-                if self.is_vacant(i) {
-                    return Ok(false);
-                }
-                let gain = self.form_halves(i, draw.seed)?;
-                if Self::GAINS && !(gain > 0.0) {
-                    return Ok(false);
-                }
-                let Some(to) = self.vacate(self.fit.signs.sign(i), Some(i)) else {
-                    return Ok(false);
-                };
-                self.make_room(i, 2 * self.single.entries.index().len())?;
-                if Self::GAINS && self.is_vacant(i) {
-                    return Ok(true);
-                }
-                self.net.values_of(i).0.iter_mut().for_each(|w| *w *= 0.5);
-                // There is room, and `to` is empty.
-                self.net.copy(i, to);
-                self.add_single(1.0)?;
-                self.single.entries.shift(i, to);
-                self.add_single(-1.0)?;
-                Ok(true)
-            }
+            Move::Split(i) if self.is_vacant(i) => return Ok(false),
+            Move::Split(i) => (i, self.fit.signs.sign(i), Some(i), self.form_halves(i, draw.seed)?),
+        };
+        if Self::GAINS && !(gain > 0.0) {
+            return Ok(false);
         }
+        let Some(to) = self.vacate(sign, split) else { return Ok(false) };
+        if split.is_none() {
+            self.add_formed(i, to)?;
+            return Ok(true);
+        }
+        self.make_room(i, 2 * self.single.entries.index().len())?;
+        if Self::GAINS && self.is_vacant(i) {
+            return Ok(true);
+        }
+        self.net.values_of(i).0.iter_mut().for_each(|w| *w *= 0.5);
+        // There is room, and `to` is empty.
+        self.net.copy(i, to);
+        self.add_single(1.0)?;
+        self.single.entries.shift(i, to);
+        self.add_single(-1.0)?;
+        Ok(true)
     }
 
-    /// The better one of two ways to conclude, each from the network at hand, returning its loss;
-    /// the second is taken only where the first is not exact, and none where there is no such way.
+    /// The better one of two ways to conclude, each from the network at hand, and its loss; the
+    /// second is tried only where the first is not exact, and may not exist.
     pub(super) fn better_of(
         &mut self,
-        scratch: &mut Sides<'_>,
-        other: &mut Sides<'_>,
+        [scratch, other]: [&mut Sides<'_>; 2],
         first: impl FnOnce(&mut Self) -> Result<f32, S::Source>,
         second: impl FnOnce(&mut Self) -> Result<Option<f32>, S::Source>,
     ) -> Result<f32, S::Source> {
@@ -171,8 +160,7 @@ where
     }
 
     /// Thresholds the network until a copy of neuron `i` and `more` weights fit beside it. A weight
-    /// less makes room for at least one, and for two if it is one of the neuron's: the excess is
-    /// halved each time.
+    /// less makes room for one or two: the excess is halved each time.
     pub(super) fn make_room(&mut self, i: usize, more: usize) -> Result<(), S::Source> {
         let copied =
             |net: Network<'_>| net.w().block(i).values().len() + net.wt().block(i).values().len();
@@ -212,10 +200,9 @@ where
         self.cut(size, 2)
     }
 
-    /// Merges what is the same and goes down to s weights, fitting between the cuts. Each cut takes
-    /// a third of the excess, so there are at most `log_1.5(s) + 2`. Calls `report` with the loss
-    /// after each; once that returns `false`, or the run was ended before, a cut takes all that is
-    /// left.
+    /// Merges what is the same and goes down to s weights, a third of the excess at a time, fitting
+    /// in between. Calls `report` with the loss after each cut; once that returns `false`, a cut
+    /// takes all that is left.
     #[inline(never)]
     pub(super) fn thin(
         &mut self,
@@ -233,8 +220,7 @@ where
         Ok(loss)
     }
 
-    /// Empties the weakest neurons, a third of the excess at a time, until m are left, fitting in
-    /// between.
+    /// Goes down to m neurons, a third of the excess at a time, the weakest first.
     #[inline(never)]
     pub(super) fn narrow(&mut self, mut loss: f32) -> Result<f32, S::Source> {
         while let excess @ 1.. = self.live().saturating_sub(self.task.hidden) {

@@ -1,9 +1,7 @@
-//! How one neuron is formed: with a new direction, or as half of a split neuron.
-//!
-//! Both look at the current residual and leave the entries in a [`Single`]; they change no network.
-//! What they could win at once is measured as `⟨r, φ⟩² / |φ|²`, φ being the change of the output.
+//! Local search moves, and how one neuron is formed from the current residual: with a new direction,
+//! or as half of a split neuron. What it could win at once is `⟨r, φ⟩² / |φ|²`, φ being the change
+//! of the output.
 
-use super::candidate::{Origin, atom};
 use super::fit::{Fit, Readout, cut};
 use crate::base::error::Result;
 use crate::base::math::sqrt;
@@ -12,6 +10,82 @@ use crate::network::top::Top;
 use crate::network::weights::{Block, Weights};
 use crate::operator::machine::{Along, Hinge, Machine};
 use crate::operator::sensing::{Rows, Sensing, row_head};
+
+/// Candidates that are tried before the best of them is taken.
+pub(super) const BATCH: usize = 6;
+/// Batches before the search gives up.
+const BATCHES: usize = 4;
+
+/// A local search move. Its neuron is formed again where it is needed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Move {
+    /// Adds a neuron of this output sign, 1 where output weights have signs of their own.
+    Add(Origin, f32),
+    Split(usize),
+    /// Adds a neuron to the second layer.
+    Pair(Pair),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// `relu(x_j)` for the even number `2 j`, `relu(-x_j)` for the odd one after it.
+    Atom(u32),
+    /// A random gate of this seed, and random output weights.
+    Random(u64),
+    /// The same, and one output alone: `2 k` for output k, `2 k + 1` for its negative.
+    Output(u64, u32),
+}
+
+/// `relu(a_i - t a_j)` of two activations of the first layer, t being one of a few ratios.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub(super) first: usize,
+    pub(super) other: usize,
+    pub(super) ratio: usize,
+}
+
+/// A move, or what one is made of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Candidate<M = Move> {
+    /// By how much the loss could fall at once.
+    pub(super) gain: f32,
+    pub(super) kind: M,
+}
+
+pub(super) type Candidates = heapless::Vec<Candidate, { BATCH * BATCHES }>;
+
+/// What candidates are drawn from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Draw {
+    /// Seed of random gates and first directions.
+    pub(super) seed: u64,
+    /// New neurons from random gates for either sign.
+    pub(super) random: u32,
+}
+
+/// Input and sign of the atom of this number.
+pub(super) fn atom(number: u32) -> (usize, f32) {
+    (number as usize / 2, if number.is_multiple_of(2) { 1.0 } else { -1.0 })
+}
+
+/// Enters a candidate into a list sorted by gain, best first, and drops the last where it is full.
+pub(super) fn rank<M, const N: usize>(
+    list: &mut heapless::Vec<Candidate<M>, N>,
+    entry: Candidate<M>,
+) {
+    if !(entry.gain > 0.0) {
+        return;
+    }
+    let at = list.iter().position(|other| entry.gain > other.gain).unwrap_or(list.len());
+    if at == N {
+        return;
+    }
+    if list.is_full() {
+        list.pop();
+    }
+    // There is room, and `at` is not behind the end.
+    let _ = list.insert(at, entry);
+}
 
 /// Steps that refine the direction of a new neuron.
 pub(super) const FORM_STEPS: u32 = 5;
@@ -27,9 +101,7 @@ const SPLIT_LENGTHS: [f32; 5] = [0.15, 0.3, 0.5, 0.8, 1.2];
 pub(super) struct Forming<'a> {
     /// The scales of the columns, d.
     pub(super) scales: &'a [f32],
-    /// Its number.
     pub(super) neuron: usize,
-    /// Weights at most.
     pub(super) size: usize,
 }
 
@@ -112,8 +184,7 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// Becomes a random direction across `means`, normal in the metric of the columns, as neuron
-    /// `i`.
+    /// Becomes a random direction across `means`, normal in the metric of the columns.
     fn across(&mut self, means: &[f32], scales: &[f32], i: usize, seed: u64) {
         let mut rng = Rng::new(seed, stream::NEURON);
         let base = i * means.len();
@@ -148,12 +219,10 @@ impl<'a> Entries<'a> {
         self.choose(w, of.neuron, of.size, times, over);
     }
 
-    /// Multiplies all values by `factor`.
     pub(super) fn scale(&mut self, factor: f32) {
         self.value.iter_mut().take(self.len).for_each(|v| *v *= factor);
     }
 
-    /// Moves the entries from neuron `from` to neuron `to`.
     pub(super) fn shift(&mut self, from: usize, to: usize) {
         let d = self.index.len();
         for j in self.index.iter_mut().take(self.len) {
@@ -164,18 +233,15 @@ impl<'a> Entries<'a> {
 
 /// Buffers for one neuron, and for outputs of single neurons.
 pub(super) struct Single<'a, S: Sensing> {
-    /// The neuron's weights.
     pub(super) entries: Entries<'a>,
     /// A dense row of weights or of a gradient, d.
     pub(super) dense: &'a mut [f32],
-    /// Two outputs, n each.
     pub(super) z: &'a mut Rows<S>,
     pub(super) t: &'a mut Rows<S>,
 }
 
 impl<S: Sensing> Single<'_, S> {
-    /// Forms a new neuron: from its origin it climbs `A_iᵀ r / c²` under its own gate. Returns what
-    /// it could win at once.
+    /// Forms a new neuron: from its origin it climbs `A_iᵀ r / c²` under its own gate; its gain.
     #[inline(never)]
     pub(super) fn form<H: Readout<S>>(
         &mut self,
@@ -226,10 +292,9 @@ impl<S: Sensing> Single<'_, S> {
         Ok(gain(fit.along(z)?))
     }
 
-    /// Forms δ such that `w/2 ± δ` are the halves of `block`; returns what the split could win at
-    /// once. The direction is found by truncated power iterations on `Σ v r (1 - |z|/b)₊ x xᵀ`, the
-    /// curvature of the loss at the hinge, where alone two halves differ from their sum; b is a
-    /// fraction of rms(z). `r` is `along`, or the residual where there is none.
+    /// Forms δ such that `w/2 ± δ` are the halves of `block`; the gain of the split. The direction
+    /// comes of truncated power iterations on `Σ v r (1 - |z|/b)₊ x xᵀ`, the curvature of the loss
+    /// at the hinge, b being a fraction of rms(z). `r` is `along`, or the residual.
     #[inline(never)]
     pub(super) fn split<H: Readout<S>>(
         &mut self,

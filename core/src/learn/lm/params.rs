@@ -10,11 +10,10 @@ pub struct Params {
     pub seed: u64,
     /// Output signs.
     pub signs: Signs,
-    /// Rows that the search looks at first, n0, the first of the data, which must come in random
-    /// order; 0 for a number that suits s, see [`Self::search_rows`].
+    /// n0, rows that the search looks at first, the first of the data, which must come in random
+    /// order; 0 for [`Self::search_rows`].
     pub rows: usize,
-    /// Mean squared error at which the fit is exact, as a fraction of the mean square of the
-    /// labels.
+    /// Mean squared error of an exact fit, as a fraction of the mean square of the labels.
     pub exact: f32,
     /// New neurons from random gates in each list of candidates, for either sign.
     pub random_births: u32,
@@ -27,24 +26,18 @@ pub struct Params {
     /// Outer steps at exactly s weights at the end, where the fit is not exact.
     pub polish: u32,
     /// Restarts without progress after which a search on the first rows ends whose loss is above a
-    /// thousandth of the mean square of the labels; a quarter of that with every change to more
-    /// rows, where restarts cost four times as much, but at least one.
+    /// thousandth of the mean square of the labels; a quarter with every change to more rows.
     pub patience: u32,
-    /// Validation rows, the last of the data, which must come in random order; fewer than there
-    /// are. Where there are some, no step looks at them, and of the networks of at most s weights
-    /// that the run comes to, the one of least loss on them is the result.
+    /// Validation rows, the last of the data, which must come in random order: no step looks at
+    /// them, and of the networks of at most s weights the one of least loss on them is the result.
     pub validation: usize,
-    /// Restarts without a better loss on the validation rows after which a search ends; 0 for
-    /// never.
+    /// Early stopping: restarts without a better loss on the validation rows; 0 for never.
     pub validation_patience: u32,
-    /// Weights above s while searching, in percent of s; more than 25 count as 25, which the memory
-    /// is for. None where weights are few for the labels.
+    /// Weights above s while searching, in percent of s, at most 25. None where weights are few for
+    /// the labels.
     pub spare: u32,
     /// Products of conjugate gradients in one attempt of a step.
     pub products: u32,
-    /// Whether neurons are flipped and merged while searching, for tests of what else there is.
-    #[cfg(test)]
-    pub(in crate::learn::lm) tidy: bool,
 }
 
 impl Params {
@@ -64,8 +57,6 @@ impl Params {
         validation_patience: 0,
         spare: 25,
         products: 120,
-        #[cfg(test)]
-        tidy: true,
     };
 
     /// n0 for s = `nnz` and `samples` rows for training: [`Self::rows`], or 20 s between
@@ -92,11 +83,9 @@ impl Params {
     }
 }
 
-/// Blocks that the operator of a run should have for m neurons: a tenth more and two, so that the
-/// search has room; with free signs as many of either sign, and the linear term.
-///
-/// A run works with any number of blocks (free signs need two), but with fewer it has less room for
-/// its moves.
+/// Blocks that the operator of a run should have for m neurons: a tenth more and two, for moves;
+/// with free signs as many of either sign, and the linear term. A run works with any number of
+/// blocks (free signs need two).
 ///
 /// ```
 /// use tamis::{network::gates::Signs, learn::lm::slots};
@@ -112,8 +101,8 @@ pub const fn slots(hidden: usize, signs: Signs) -> usize {
     }
 }
 
-/// Outputs of the first layer that a search for two layers has for m neurons of the second: as many
-/// as [`slots`], and one that passes activations through while searching.
+/// Outputs of the first layer in a search for m neurons of the second: as many as [`slots`], and
+/// one that passes activations through.
 #[must_use]
 pub const fn second_slots(second: usize) -> usize {
     slots(second, Signs::Positive).saturating_add(1)

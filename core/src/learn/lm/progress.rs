@@ -1,7 +1,6 @@
 //! What an observer sees of a search, and what the search leaves.
 
-use super::checkpoint::Checkpoint;
-use super::info::{Info, Phase};
+use super::checkpoint::{Checkpoint, Info, Phase};
 
 /// The state of a run: after each outer step, and at each checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -11,11 +10,10 @@ pub struct Progress<'a> {
     pub phase: Phase,
     /// Outer steps so far.
     pub step: u32,
-    /// Mean squared error on the rows looked at, in squares of the labels' unit; infinite beyond
-    /// the range of floats.
+    /// Mean squared error on the rows looked at, in squares of the labels' unit.
     pub loss: f32,
-    /// The least so far on these rows of networks that may be the result, with at most s weights
-    /// and no linear term; infinite before there is one.
+    /// The least so far on these rows of networks that may be the result; infinite before there is
+    /// one.
     pub best: f32,
     /// The least so far on these rows, whatever the support; from [`Phase::AllRows`] on, of
     /// networks since then.
@@ -28,8 +26,7 @@ pub struct Progress<'a> {
     pub moves: u32,
     /// Restarts.
     pub perturbations: u32,
-    /// Rows that all operations go through together; a product counts where an operator has
-    /// prepared for it and reads nothing, too.
+    /// [`Info::rows_read`].
     pub rows_read: u64,
     /// Between two stages, besides the calls after steps: all that is needed to resume from here.
     pub checkpoint: Option<Checkpoint<'a>>,

@@ -1,9 +1,7 @@
-//! A run: a small machine that goes from stage to stage ([`super::stages`]), and what all stages
-//! use.
+//! A run: a small machine that goes from stage to stage ([`super::stages`]).
 //!
 //! Between two stages all that a run is are the networks and the numbers of a [`Checkpoint`]; each
-//! stage begins by computing the loss and the residual anew, so that a run that continues from a
-//! checkpoint has the same bits as one that was never interrupted.
+//! stage begins by computing the loss and the residual anew, so a run that resumes is bit-identical.
 
 use super::checkpoint::{Checkpoint, Stage, State};
 use super::fit::Readout;
@@ -20,21 +18,16 @@ const STALL: f32 = 0.85;
 const DESCENT: u32 = 40;
 /// Below this fraction of the mean square of the labels is what rounding leaves.
 const FLOOR: f32 = 1e-14;
-/// Where all rows refute an exact fit of some of them, the search continues with so many times as
-/// part.
+/// Where all rows refute an exact fit of some of them, the search continues with so many times more.
 pub(super) const MORE_ROWS: usize = 4;
 
 /// A run: the network at hand, those that are stored, and where it stands.
 pub(super) struct Search<'a, S: Sensing, H, F> {
     pub(super) model: Model<'a, S, H>,
-    /// Where moves start from.
     pub(super) base: Sides<'a>,
-    /// The best trial of a batch.
     pub(super) trial: Sides<'a>,
-    /// The best while searching.
     pub(super) best: Sides<'a>,
-    /// The best of at most s weights and m neurons, without a linear term: on the validation rows
-    /// where there are such.
+    /// The best of at most s weights and m neurons, on the validation rows where there are such.
     pub(super) result: Sides<'a>,
     pub(super) params: Params,
     pub(super) state: State,
@@ -43,30 +36,13 @@ pub(super) struct Search<'a, S: Sensing, H, F> {
     pub(super) cut_off: bool,
 }
 
-/// Mean squared errors that the observer is told.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Losses {
-    /// Of the network at hand.
-    pub(super) now: f32,
-    /// The least while searching.
-    pub(super) search: f32,
-    /// The least of networks that may be the result.
-    pub(super) result: f32,
-}
-
-impl State {
-    /// What the observer is told of a network at hand with the loss `now`.
-    pub(super) fn losses(&self, now: f32) -> Losses {
-        Losses { now, search: self.best_loss, result: self.result_loss }
-    }
-}
-
-/// What the observer is told. Outer steps are counted by the caller.
+/// What the observer is told of a model with the loss `now`; the other losses are those of `state`.
 #[inline(never)]
 fn progress<'p, 'a, S: Sensing, H: Readout<S>>(
     phase: Phase,
     model: &Model<'a, S, H>,
-    losses: Losses,
+    now: f32,
+    state: State,
     checkpoint: Option<Checkpoint<'p>>,
 ) -> Progress<'p>
 where
@@ -76,9 +52,9 @@ where
     Progress {
         phase,
         step: info.steps,
-        loss: fit.in_labels(losses.now),
-        best: fit.in_labels(losses.result),
-        search_best: fit.in_labels(losses.search.min(losses.now)),
+        loss: fit.in_labels(now),
+        best: fit.in_labels(state.result_loss),
+        search_best: fit.in_labels(state.best_loss.min(now)),
         support: model.view().nnz(),
         live: model.live(),
         moves: info.moves,
@@ -127,14 +103,9 @@ where
         self.end()
     }
 
-    /// One stage; the next one.
     fn advance(&mut self) -> Result<Stage, S::Source> {
         // Results are judged without a cover.
-        let searches = matches!(
-            self.state.stage,
-            Stage::Descend | Stage::Fall | Stage::Moves | Stage::Perturb
-        );
-        self.model.fit.cover.switch(searches);
+        self.model.fit.cover.switch(self.state.stage.searches());
         let loss = self.model.loss()?;
         match self.state.stage {
             Stage::Descend => self.begin(loss),
@@ -149,26 +120,18 @@ where
         }
     }
 
-    /// The operator was asked to end within a stage. The networks that are stored are whole, so the
-    /// run ends as one that the observer has ended: with the best of them.
+    /// The operator was asked to end within a stage: the run ends with the best network stored.
     fn end_early(&mut self) -> Result<Stage, S::Source> {
         (self.model.task.info.stopped, self.cut_off) = (true, true);
-        match self.state.stage {
-            Stage::Descend | Stage::Fall | Stage::Moves | Stage::Perturb => {
-                self.select(self.state.rows as usize)?;
-                // Before there is a best network, that at hand is the first one.
-                if self.best.nnz() == 0 {
-                    self.best.store(self.model.view())?;
-                }
-                Ok(Stage::Perturb)
-            }
-            Stage::AllRows
-            | Stage::Support
-            | Stage::Plain
-            | Stage::Polish
-            | Stage::Refit
-            | Stage::End => Ok(Stage::End),
+        if !self.state.stage.searches() {
+            return Ok(Stage::End);
         }
+        self.select(self.state.rows as usize)?;
+        // Before there is a best network, that at hand is the first one.
+        if self.best.nnz() == 0 {
+            self.best.store(self.model.view())?;
+        }
+        Ok(Stage::Perturb)
     }
 
     /// Once the run was ended, what is left to do takes few steps of few products.
@@ -180,8 +143,8 @@ where
     }
 
     /// Tells the observer of an outer step, and counts it.
-    pub(super) fn step(&mut self, phase: Phase, losses: Losses) {
-        step(&mut self.observe, phase, &mut self.model, losses);
+    pub(super) fn step(&mut self, phase: Phase, now: f32, state: State) {
+        step(&mut self.observe, phase, &mut self.model, now, state);
     }
 
     /// Shows the observer all that this run is now, unless it was ended.
@@ -192,12 +155,8 @@ where
         }
         state.lambda = model.solver.lambda;
         state.info = Info { rows_read: model.fit.rows_read, ..model.task.info };
-        let checkpoint = Checkpoint {
-            state: *state,
-            net: model.view(),
-            best: best.view(),
-            result: result.view(),
-        };
+        let (net, best, result) = (model.view(), best.view(), result.view());
+        let checkpoint = Checkpoint { state: *state, net, best, result };
         let phase = match state.stage {
             Stage::Descend => Phase::Descend,
             Stage::Fall => state.falling(),
@@ -206,12 +165,10 @@ where
             Stage::AllRows | Stage::Support | Stage::Refit => Phase::AllRows,
             Stage::Plain | Stage::Polish | Stage::End => Phase::Polish,
         };
-        let losses = state.losses(state.best_loss);
-        let goes_on = observe(&progress(phase, model, losses, Some(checkpoint)));
+        let goes_on = observe(&progress(phase, model, state.best_loss, *state, Some(checkpoint)));
         model.task.info.stopped = !goes_on;
     }
 
-    /// Becomes what `checkpoint` holds.
     fn restore(&mut self, checkpoint: &Checkpoint<'_>) -> Result<(), S::Source> {
         let shape = self.model.view().shape();
         for from in [checkpoint.net, checkpoint.best, checkpoint.result] {
@@ -232,7 +189,7 @@ where
 
     /// Fits the first `rows` rows from now on.
     pub(super) fn select(&mut self, rows: usize) -> Result<(), S::Source> {
-        self.model.fit.select(rows)?;
+        self.model.fit.select(0..rows)?;
         self.model.task.goal = self.params.exact * self.model.fit.power;
         self.state.rows = rows as u32;
         Ok(())
@@ -261,21 +218,20 @@ where
     #[inline(never)]
     pub(super) fn outer(&mut self, loss: f32, size: usize, phase: Phase) -> Result<f32, S::Source> {
         let loss = self.model.outer(loss, size)?;
-        self.step(phase, self.state.losses(loss));
+        self.step(phase, loss, self.state);
         Ok(loss)
     }
 
     /// An outer step down to s weights, whose network may be the result; the observer sees it.
     pub(super) fn outer_at_s(&mut self, loss: f32, phase: Phase) -> Result<f32, S::Source> {
         let loss = self.model.outer(loss, self.model.task.nnz)?;
-        let losses = self.state.losses(loss);
-        self.step(phase, Losses { result: losses.result.min(loss), ..losses });
+        let result_loss = self.state.result_loss.min(loss);
+        self.step(phase, loss, State { result_loss, ..self.state });
         self.store_result(loss)?;
         Ok(loss)
     }
 
-    /// Outer steps until the loss stalls, at most [`DESCENT`]. They continue below the goal, where
-    /// weights of little effect are found.
+    /// Outer steps until the loss stalls, at most [`DESCENT`], also below the goal.
     #[inline(never)]
     pub(super) fn descend(&mut self, mut loss: f32, phase: Phase) -> Result<f32, S::Source> {
         for _ in 0..DESCENT {
@@ -305,9 +261,8 @@ where
         Ok(())
     }
 
-    /// Makes the network, of at most s weights and m neurons, whose loss is `loss` and whose
-    /// residual is current, the result where it is better: on the validation rows where there are
-    /// such, else on those that are fitted. The search is the same either way.
+    /// Makes the network, of at most s weights and m neurons, the result where it is better: on the
+    /// validation rows where there are such, else on those that are fitted.
     pub(super) fn store_result(&mut self, loss: f32) -> Result<(), S::Source> {
         let mut is_better = loss < self.state.result_loss;
         if self.params.validation > 0 {
@@ -320,18 +275,16 @@ where
         if is_better {
             self.result.store(self.model.view())?;
         }
-        if loss < self.state.result_loss {
-            self.state.result_loss = loss;
-        }
+        self.state.result_loss = self.state.result_loss.min(loss);
         Ok(())
     }
 
-    /// The loss of the network on the validation rows. The residual is that of the fitted rows
-    /// again.
+    /// The loss of the network on the validation rows; the residual stays that of the fitted rows.
     #[inline(never)]
     pub(super) fn validation_loss(&mut self) -> Result<f32, S::Source> {
-        let rows = self.model.fit.rows();
-        self.model.fit.select_validation()?;
+        let Model { fit, .. } = &mut self.model;
+        let (rows, validation) = (0..fit.rows(), fit.train..fit.sensing.rows());
+        fit.select(validation)?;
         let held = self.model.loss()?;
         self.model.fit.select(rows)?;
         self.model.loss()?;
@@ -360,8 +313,7 @@ where
             error::finite("weights (scale labels and inputs to about 1)", side.value())?;
         }
         // Below the normal floats weights lose what made the fit exact.
-        let precise =
-            [result.w(), result.wt()].iter().all(|side| side.value().iter().all(|w| w.is_normal()));
+        let precise = result.w().value().iter().chain(result.wt().value()).all(|w| w.is_normal());
         let fit = &self.model.fit;
         Ok(Info {
             loss: fit.in_labels(loss),
@@ -380,12 +332,13 @@ pub(super) fn step<'a, S: Sensing, H: Readout<S>>(
     observe: &mut impl FnMut(&Progress<'_>) -> bool,
     phase: Phase,
     model: &mut Model<'a, S, H>,
-    losses: Losses,
+    now: f32,
+    state: State,
 ) where
     Model<'a, S, H>: Moves<S>,
 {
     model.task.info.steps = model.task.info.steps.saturating_add(1);
-    let goes_on = observe(&progress(phase, model, losses, None));
+    let goes_on = observe(&progress(phase, model, now, state, None));
     model.task.info.stopped |= !goes_on;
 }
 

@@ -1,16 +1,12 @@
-//! A network in memory of its own: both sides in one buffer, so that one budget holds for both.
-//!
-//! Entries of W come first, those of Wt follow, each with the rising flat indices of its own
-//! matrix. A network of one output, whose output weights are signs, has no second side.
+//! A network in memory of its own: entries of W, then those of Wt, in one buffer, so that one budget
+//! holds for both. A network of one output, whose output weights are signs, has no second side.
 
 use crate::base::error::{Error, Result};
 use crate::network::net::{Count, EntriesMut, Network, Shape};
 use crate::network::weights::{Editable, Weights};
-
 use core::ops::Range;
 
-/// A network under construction within caller-owned buffers, whose length is the room for both
-/// sides together.
+/// A network under construction in caller-owned buffers, the room for both sides together.
 pub(super) struct Sides<'a> {
     shape: Shape,
     /// Entries of W, and of Wt.
@@ -26,7 +22,6 @@ impl<'a> Sides<'a> {
         Self { shape, first: 0, second: 0, index, value }
     }
 
-    /// The network as it is now.
     pub(super) fn view(&self) -> Network<'_> {
         self.with(self.all_values())
     }
@@ -36,23 +31,19 @@ impl<'a> Sides<'a> {
         Network::cut(self.shape, self.index, values, Count { first: self.first, all: self.nnz() })
     }
 
-    /// Entries of both sides.
     pub(super) fn nnz(&self) -> usize {
         self.first + self.second
     }
 
-    /// Entries that there is room for.
     pub(super) fn room(&self) -> usize {
         self.index.len().min(self.value.len())
     }
 
     /// The values of both sides, to be changed in place.
     pub(super) fn values(&mut self) -> (&mut [f32], &mut [f32]) {
-        let len = self.nnz();
-        self.value
-            .get_mut(..len)
-            .and_then(|all| all.split_at_mut_checked(self.first))
-            .unwrap_or_default()
+        let (first, len) = (self.first, self.nnz());
+        let all = self.value.get_mut(..len).unwrap_or_default();
+        all.split_at_mut_checked(first).unwrap_or_default()
     }
 
     /// The values of both sides, those of W first.
@@ -60,27 +51,23 @@ impl<'a> Sides<'a> {
         self.value.get(..self.nnz()).unwrap_or(&[])
     }
 
-    /// Takes other values, as many.
     pub(super) fn set_values(&mut self, values: &[f32]) {
         for (to, from) in self.value.iter_mut().zip(values) {
             *to = *from;
         }
     }
 
-    /// Whether output weights are signs, so that there is no second side.
     pub(super) fn is_signed(&self) -> bool {
         self.shape.output_weights() == 0
     }
 
-    /// The values that the outputs are proportional to: those of Wt, or of W where output weights
-    /// are signs.
+    /// The values of the last side that there is.
     pub(super) fn last_values(&mut self) -> &mut [f32] {
         let is_signed = self.is_signed();
         let (w, wt) = self.values();
         if is_signed { w } else { wt }
     }
 
-    /// The values of neuron `i`.
     pub(super) fn values_of(&mut self, i: usize) -> (&mut [f32], &mut [f32]) {
         let (first, second) = self.ranges(i);
         let (w, wt) = self.values();
@@ -97,7 +84,6 @@ impl<'a> Sides<'a> {
         (range(self.view().w()), range(self.view().wt()))
     }
 
-    /// Removes all entries.
     pub(super) fn clear(&mut self) {
         (self.first, self.second) = (0, 0);
     }
@@ -113,7 +99,6 @@ impl<'a> Sides<'a> {
         Ok(())
     }
 
-    /// Edits W.
     pub(super) fn edit_w<R>(&mut self, edit: impl FnOnce(&mut Editable<'_>) -> R) -> R {
         // What follows waits at the end of the buffer meanwhile.
         let (room, second) = (self.room(), self.second);
@@ -128,7 +113,6 @@ impl<'a> Sides<'a> {
         result
     }
 
-    /// Edits Wt.
     pub(super) fn edit_wt<R>(&mut self, edit: impl FnOnce(&mut Editable<'_>) -> R) -> R {
         let room = self.room();
         let index = self.index.get_mut(self.first..room).unwrap_or_default();
@@ -140,28 +124,24 @@ impl<'a> Sides<'a> {
         result
     }
 
-    /// Moves the entries of Wt.
     fn shift(&mut self, from: usize, to: usize) {
         self.index.copy_within(from..from + self.second, to);
         self.value.copy_within(from..from + self.second, to);
     }
 
-    /// Removes the entries of neuron `i`.
     pub(super) fn remove(&mut self, i: usize) {
         self.edit_w(|w| w.remove(i));
         self.edit_wt(|wt| wt.remove(i));
     }
 
-    /// Gives neuron `to`, which must have no entries, those of neuron `from`; false if they do not
-    /// fit or `to` has some.
+    /// Gives neuron `to` the entries of neuron `from`; false if they do not fit or it has some.
     pub(super) fn copy(&mut self, from: usize, to: usize) -> bool {
         let (first, second) = self.ranges(from);
         let fits = self.nnz() + first.len() + second.len() <= self.room();
         fits && self.edit_w(|w| w.copy(from, to)) && self.edit_wt(|wt| wt.copy(from, to))
     }
 
-    /// Removes weights that are zero, and neurons that are left with one side of two, which give
-    /// nothing.
+    /// Removes weights that are zero, and neurons that are left with one side of two.
     pub(super) fn compact(&mut self) {
         self.edit_w(|w| w.retain(|_, value| value != 0.0));
         self.edit_wt(|wt| wt.retain(|_, value| value != 0.0));

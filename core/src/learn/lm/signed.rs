@@ -1,10 +1,9 @@
 //! Searches for networks of one output whose output weights are signs.
 
-use super::candidate::Origin;
 use super::equations::Jacobian;
 use super::goal::OneOutput;
 use super::model::{Model, Moves, Support, cosine, square_in};
-use super::neuron::Forming;
+use super::neuron::{Forming, Origin};
 use super::sides::Sides;
 use super::solver::{Stepped, entries};
 use super::support::{add, threshold};
@@ -157,13 +156,8 @@ impl<S: Sensing> Moves<S> for Model<'_, S, OneOutput> {
         self.flip_mirrored(i)
     }
 
-    fn conclude(
-        &mut self,
-        loss: f32,
-        scratch: &mut Sides<'_>,
-        other: &mut Sides<'_>,
-    ) -> Result<f32, S::Source> {
-        if self.linear() > 0 { self.fold(scratch, other) } else { self.narrow(loss) }
+    fn conclude(&mut self, loss: f32, buffers: [&mut Sides<'_>; 2]) -> Result<f32, S::Source> {
+        if self.linear() > 0 { self.fold(buffers) } else { self.narrow(loss) }
     }
 }
 

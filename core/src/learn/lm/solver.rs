@@ -20,19 +20,15 @@ const ATTEMPTS: u32 = 7;
 /// The same once the run was ended, and products of one attempt then.
 const HURRIED_ATTEMPTS: u32 = 2;
 const HURRIED_PRODUCTS: u32 = 8;
-/// Conjugate gradients end at this relative residual, in the norm of the preconditioner, if not
-/// before.
+/// Conjugate gradients end at this relative residual, in the norm of the preconditioner.
 const TOLERANCE: f32 = 1e-2;
-/// A step that is to win less than this fraction of the loss is not worth a try in single
-/// precision.
+/// A step that is to win less than this fraction of the loss is not worth a try.
 const WORTHLESS: f32 = 1e-6;
 
 /// A network around its current weights, which stay the same: one step's equations.
 pub(super) trait Equations {
-    /// What reading the data may fail with.
     type Source;
 
-    /// The weights, one per unknown.
     fn values(&self) -> &[f32];
 
     /// Residuals that are squared: the sum of their squares is so many times the loss.
@@ -54,14 +50,11 @@ pub(super) trait Equations {
         Ok(solved.won)
     }
 
-    /// The loss of other weights on the same support; the residual is theirs from then on.
-    fn try_out(&mut self, values: &[f32]) -> Result<f32, Self::Source>;
-
-    /// Makes the residual that of the current weights again.
-    fn restore(&mut self) -> Result<(), Self::Source>;
+    /// The loss of other weights on the same support, or of the current ones; the residual is theirs
+    /// from then on.
+    fn loss(&mut self, values: Option<&[f32]>) -> Result<f32, Self::Source>;
 }
 
-/// Where a step leads.
 pub(super) struct Stepped<'v> {
     /// The loss, not above that before.
     pub(super) loss: f32,
@@ -74,9 +67,7 @@ pub(super) struct Solver<'a> {
     /// Attempts of one step, and products of one attempt, at the most.
     attempts: u32,
     products: u32,
-    /// λ of the next step.
     pub(super) lambda: f32,
-    /// `Jᵀ r`.
     pub(super) rhs: &'a mut [f32],
     /// The residual of the equations.
     pub(super) g: &'a mut [f32],
@@ -84,9 +75,7 @@ pub(super) struct Solver<'a> {
     pub(super) p: &'a mut [f32],
     /// The equations' matrix times `p`; weights that are tried.
     pub(super) h: &'a mut [f32],
-    /// `diag(JᵀJ)`.
     pub(super) diagonal: &'a mut [f32],
-    /// The step δ.
     pub(super) delta: &'a mut [f32],
 }
 
@@ -113,10 +102,9 @@ impl<'a> Solver<'a> {
         self.lambda = self.lambda.max(LAMBDA_START);
     }
 
-    /// At most `steps` Levenberg-Marquardt steps from the current weights, whose loss is `loss` and
-    /// whose residual is current; fewer where no more can be won, or where `goal` is reached.
-    /// `step` makes one ([`Self::step`]) and takes its weights. Returns the new loss, which is not
-    /// above the old one.
+    /// At most `steps` Levenberg-Marquardt steps from weights whose residual is current; fewer where
+    /// no more can be won, or `goal` is reached. `step` makes one ([`Self::step`]) and takes its
+    /// weights. Returns the new loss, not above the old one.
     #[inline(never)]
     pub(super) fn improve<E>(
         &mut self,
@@ -138,8 +126,7 @@ impl<'a> Solver<'a> {
         Ok(loss)
     }
 
-    /// One step: equations, a trial, and another one with more damping where the loss does not
-    /// fall.
+    /// One step: equations, a trial, and more with more damping while the loss does not fall.
     pub(super) fn step<E: Equations>(
         &mut self,
         equations: &mut E,
@@ -159,26 +146,24 @@ impl<'a> Solver<'a> {
             if !(won > WORTHLESS * loss * terms as f32) {
                 break;
             }
-            // The vector h is free once the equations are solved: it holds the weights that are
-            // tried.
+            // h is free once the equations are solved: it holds the weights that are tried.
             let h = head_mut(self.h, s)?;
             for (new, (old, delta)) in h.iter_mut().zip(equations.values().iter().zip(&*self.delta))
             {
                 *new = old + delta;
             }
-            let trial = equations.try_out(h)?;
+            let trial = equations.loss(Some(h))?;
             if trial < loss {
                 self.lambda = (self.lambda / 5.0).max(LAMBDA_LEAST);
                 return Ok(Stepped { loss: trial, values: self.h.get(..s).unwrap_or(&[]) });
             }
             self.lambda = 8.0 * self.lambda.max(LAMBDA_RETRY);
         }
-        equations.restore()?;
+        equations.loss(None)?;
         Ok(Stepped { loss, values: &[] })
     }
 
-    /// `delta` from the equations of this step; returns `rhs · delta`, twice what the linear model
-    /// wins.
+    /// `delta` from the equations of this step; `rhs · delta`, twice what the linear model wins.
     #[inline(never)]
     fn solve<E: Equations>(&mut self, equations: &mut E) -> Result<f32, E::Source> {
         let s = equations.values().len();

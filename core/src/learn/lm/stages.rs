@@ -1,27 +1,24 @@
 //! The stages of a run: descend, try moves, restart, finish, all rows, polish. Each returns the
 //! next one.
 
-use super::checkpoint::Stage;
+use super::checkpoint::{Stage, State};
 use super::fit::Readout;
 use super::model::{Model, Moves, Support};
-use super::search::{Losses, MORE_ROWS, Search, step};
+use super::search::{MORE_ROWS, Search, step};
 use super::{Phase, Progress};
 use crate::base::error::Result;
 use crate::base::rng::{Rng, seed_of, stream};
 use crate::operator::sensing::Sensing;
 
-/// A restart empties one in so many neurons, and as many again for every so many restarts without
-/// progress; one stays.
+/// A restart empties one in so many neurons, …
 const PERTURBED: usize = 5;
-/// See [`PERTURBED`].
+/// … and as many again for every so many restarts without progress.
 const PATIENT_RESTARTS: usize = 3;
-/// Before the way down to s weights neurons with a cosine above this are merged, where that does
-/// not raise the loss.
+/// Before the way down to s weights neurons with a cosine above this are merged.
 const ALIKE: f32 = 0.99;
-/// The way down to s weights has spoilt an exact fit where the loss is more than so many times as
-/// large.
+/// The way down to s weights has spoilt an exact fit where the loss is so many times as large.
 const SPOILT: f32 = 4.0;
-/// All rows refute a fit of some of them where the loss is more than so many times as large.
+/// All rows refute a fit of some of them where the loss is so many times as large.
 const REFUTED: f32 = 2.0;
 /// With so many weights the plain method is worth its few passes even where the run was ended.
 const FEW: usize = 2;
@@ -29,18 +26,15 @@ const FEW: usize = 2;
 const POOR: f32 = 1e-3;
 /// … and one below this fraction of the last is progress.
 const PROGRESS: f32 = 0.98;
-/// An outer step after the end of a run is worth another one where it leaves less than this
-/// fraction of the loss.
+/// An outer step after the end of a run is worth another one where it leaves less of the loss …
 const HALF: f32 = 0.5;
-/// A step on a fixed support is worth another one where it leaves less than this fraction of the
-/// loss.
+/// … and so is a step on a fixed support.
 const WORTH: f32 = 0.999_999;
 
 impl<'a, S: Sensing, H: Readout<S>, F: FnMut(&Progress<'_>) -> bool> Search<'a, S, H, F>
 where
     Model<'a, S, H>: Moves<S>,
 {
-    /// [`Stage::Descend`].
     pub(super) fn begin(&mut self, loss: f32) -> Result<Stage, S::Source> {
         (self.state.best_loss, self.state.result_loss, self.state.perturbations) =
             (f32::INFINITY, f32::INFINITY, 0);
@@ -50,34 +44,26 @@ where
         Ok(Stage::Fall)
     }
 
-    /// [`Stage::Fall`]: one outer step of a descent from the start, with more rows or after a
-    /// restart. Each that leads to another leaves less than a fixed fraction of the loss, down to
-    /// what rounding leaves, so that there are at most 200 in a row.
+    /// [`Stage::Fall`]: one outer step of a descent. Each that leads to another leaves less than a
+    /// fixed fraction of the loss, down to rounding, so that there are at most 200 in a row.
     pub(super) fn fall(&mut self, loss: f32) -> Result<Stage, S::Source> {
         let (_, again) = self.down(loss, self.state.falling())?;
         Ok(if again { Stage::Fall } else { Stage::Moves })
     }
 
-    /// [`Stage::Moves`].
     pub(super) fn moves(&mut self, mut loss: f32) -> Result<Stage, S::Source> {
-        if !self.is_exact(loss) && !self.is_done() {
-            match self.try_moves(loss)? {
-                Some(better) => loss = better,
+        if !self.is_exact(loss) {
+            match if self.is_done() { None } else { self.try_moves(loss)? } {
+                Some(better) if self.is_exact(better) => loss = better,
+                Some(_) => return Ok(Stage::Moves),
                 None => return Ok(Stage::Perturb),
             }
-            if !self.is_exact(loss) {
-                return Ok(Stage::Moves);
-            }
-        }
-        if !self.is_exact(loss) {
-            return Ok(Stage::Perturb);
         }
         let loss = self.finish(loss)?;
         Ok(if self.is_exact(loss) { self.take_result()? } else { Stage::Perturb })
     }
 
-    /// Whether all rows say otherwise than those that are fitted: these are too few then, and the
-    /// search continues with more of them.
+    /// Whether all rows say otherwise than those that are fitted; more are fitted then.
     fn refute(&mut self) -> Result<bool, S::Source> {
         let (rows, all) = (self.state.rows as usize, self.model.fit.train);
         if rows >= all {
@@ -93,8 +79,7 @@ where
         Ok(refuted)
     }
 
-    /// Whether restarts have made no progress for some time, and the fit is far from exact: noise,
-    /// or no such network.
+    /// Whether restarts have made no progress for some time, and the fit is far from exact.
     fn is_idle(&mut self) -> bool {
         if self.state.best_loss < PROGRESS * self.state.mark {
             (self.state.mark, self.state.idle) = (self.state.best_loss, 0);
@@ -107,8 +92,7 @@ where
 
     /// How many times the search has continued with more rows.
     fn widenings(&self) -> u32 {
-        let samples = self.model.fit.train;
-        let first = self.params.search_rows(self.model.task.nnz, samples);
+        let first = self.params.search_rows(self.model.task.nnz, self.model.fit.train);
         let (mut rows, mut widenings) = (first, 0);
         while rows < self.state.rows as usize && rows > 0 {
             rows = rows.saturating_mul(MORE_ROWS);
@@ -117,9 +101,9 @@ where
         widenings
     }
 
-    /// With validation rows, whether restarts have brought nothing better on them for some time.
-    /// Where the best network has got better since the last restart it is brought down to s
-    /// weights, which may be the result; it is at hand before and after.
+    /// Early stopping: whether restarts have brought nothing better on the validation rows for some
+    /// time. A better network since the last restart is brought down to s weights first, which may
+    /// be the result; the best is at hand before and after.
     fn is_stale(&mut self) -> Result<bool, S::Source> {
         if self.params.validation == 0 {
             return Ok(false);
@@ -134,9 +118,8 @@ where
         Ok(patience > 0 && self.state.stale >= patience)
     }
 
-    /// [`Stage::Perturb`]: back to the best network without a fifth of its neurons; the end of the
-    /// search where there were enough restarts, and more rows where these are too few or restarts
-    /// on them lead nowhere.
+    /// [`Stage::Perturb`]: back to the best network without a fifth of its neurons; or the end of
+    /// the search, or more rows where these are too few or restarts on them lead nowhere.
     pub(super) fn restart(&mut self) -> Result<Stage, S::Source> {
         self.model.load(self.best.view())?;
         if !self.is_done() && self.refute()? {
@@ -148,11 +131,8 @@ where
             self.widen(rows)?;
             return Ok(Stage::Descend);
         }
-        if idle
-            || self.state.early
-            || self.is_done()
-            || self.state.perturbations >= self.params.perturbations
-        {
+        let was_last = self.state.perturbations >= self.params.perturbations;
+        if idle || self.state.early || self.is_done() || was_last {
             let loss = self.model.loss()?;
             self.finish(loss)?;
             return self.take_result();
@@ -178,7 +158,6 @@ where
         }
     }
 
-    /// Ends the search with the best network of at most s weights.
     fn take_result(&mut self) -> Result<Stage, S::Source> {
         self.model.load(self.result.view())?;
         Ok(Stage::AllRows)
@@ -199,7 +178,7 @@ where
             loss = self.thin_again(loss)?;
         }
         let Self { model, base, trial, .. } = self;
-        let loss = model.conclude(loss, base, trial)?;
+        let loss = model.conclude(loss, [base, trial])?;
         self.store_result(loss)?;
         // An exact fit that the way down has spoilt: a weight too many went, and comes back.
         if self.is_exact(before) && loss > SPOILT * before {
@@ -208,17 +187,15 @@ where
         Ok(self.state.result_loss)
     }
 
-    /// Down to s weights; the observer sees it.
     fn thin(&mut self, loss: f32) -> Result<f32, S::Source> {
         let Self { model, observe, state, .. } = self;
         model.thin(loss, |model, loss| {
-            step(observe, Phase::Finish, model, state.losses(loss));
+            step(observe, Phase::Finish, model, loss, *state);
             !model.task.info.stopped
         })
     }
 
-    /// The way down was begun with time and ended in a hurry, which suits neither: from the base
-    /// once more, in a hurry from the start, and the better of both.
+    /// The way down was ended half way: from the base once more, in a hurry, and the better of both.
     fn thin_again(&mut self, loss: f32) -> Result<f32, S::Source> {
         self.trial.store(self.model.view())?;
         self.model.load(self.base.view())?;
@@ -232,7 +209,6 @@ where
         self.model.loss()
     }
 
-    /// [`Stage::AllRows`].
     pub(super) fn all_rows(&mut self, loss: f32) -> Result<Stage, S::Source> {
         let (all, rows, claimed) =
             (self.model.fit.train, self.state.rows as usize, self.is_exact(loss));
@@ -241,8 +217,7 @@ where
         let loss = self.model.improve(loss, self.params.final_steps, 0.0)?;
         self.state.result_loss = f32::INFINITY;
         self.store_result(loss)?;
-        let losses = Losses { search: loss, ..self.state.losses(loss) };
-        self.step(Phase::AllRows, losses);
+        self.step(Phase::AllRows, loss, State { best_loss: loss, ..self.state });
         if self.is_exact(loss) || self.is_done() || rows == all {
             return Ok(Stage::Polish);
         }
@@ -253,8 +228,7 @@ where
         Ok(Stage::Descend)
     }
 
-    /// [`Stage::Refit`]: steps on all rows as long as each wins enough, on the support that is
-    /// there.
+    /// [`Stage::Refit`]: steps on all rows as long as each wins enough, on the same support.
     pub(super) fn refit(&mut self) -> Result<Stage, S::Source> {
         self.take_up(self.model.fit.train)?;
         let mut loss = self.model.loss()?;
@@ -263,8 +237,7 @@ where
             let before = loss;
             loss = self.model.improve(loss, 1, 0.0)?;
             self.store_result(loss)?;
-            let losses = Losses { search: loss, ..self.state.losses(loss) };
-            self.step(Phase::AllRows, losses);
+            self.step(Phase::AllRows, loss, self.state);
             if self.model.task.info.stopped || !(loss < WORTH * before) {
                 break;
             }
@@ -272,8 +245,7 @@ where
         Ok(Stage::End)
     }
 
-    /// [`Stage::Support`]: no exact fit is in sight, so a better support for all rows is what is
-    /// left to find.
+    /// [`Stage::Support`]: where no exact fit is in sight, a better support for all rows.
     pub(super) fn improve_support(&mut self, loss: f32) -> Result<Stage, S::Source> {
         self.state.best_loss = f32::INFINITY;
         let loss = self.descend(loss, Phase::AllRows)?;
@@ -282,8 +254,7 @@ where
         Ok(Stage::Polish)
     }
 
-    /// [`Stage::Polish`]: outer steps at exactly s weights as long as they lower the loss; weights
-    /// that are missing are added first.
+    /// [`Stage::Polish`]: missing weights, and outer steps at s weights while they lower the loss.
     pub(super) fn polish(&mut self, mut loss: f32) -> Result<Stage, S::Source> {
         let missing = self.model.task.nnz.saturating_sub(self.model.view().nnz());
         if missing > 0 {
@@ -291,8 +262,7 @@ where
             loss = self.model.improve(loss, 3, 0.0)?;
             self.store_result(loss)?;
         }
-        // In a hurry weights may have gone that a fit needs: one outer step brings them back, and
-        // what falls fast continues.
+        // In a hurry weights may have gone that a fit needs: one outer step brings them back.
         let mut before = f32::INFINITY;
         for _ in 0..if self.model.task.info.stopped { self.params.polish } else { 0 } {
             if self.is_exact(loss) || !(loss < HALF * before) {
@@ -310,8 +280,7 @@ where
         })
     }
 
-    /// Outer steps at exactly s weights as long as they lower the loss and it is above `goal`, at
-    /// most [`Params::polish`].
+    /// At most [`Params::polish`] outer steps at s weights while they lower the loss above `goal`.
     fn descend_at_s(&mut self, mut loss: f32, goal: f32, phase: Phase) -> Result<(), S::Source> {
         for _ in 0..self.params.polish {
             if loss <= goal || self.is_done() {
@@ -326,8 +295,8 @@ where
         Ok(())
     }
 
-    /// [`Stage::Plain`]: where no exact fit was found, the plain method at s weights from the first
-    /// weights of all rows; with one or two weights there is nothing to search, and this is better.
+    /// [`Stage::Plain`]: without an exact fit, the plain method at s weights from the first weights
+    /// of all rows, which is better for one or two weights.
     pub(super) fn plain(&mut self) -> Result<Stage, S::Source> {
         if self.model.is_relaxed() {
             return Ok(Stage::End);
@@ -344,15 +313,14 @@ where
     }
 }
 
-/// Neurons that a restart empties of so many after so many restarts without progress: a fifth, two
-/// fifths from [`PATIENT_RESTARTS`] on, and so on up to four, rounded down, but at least one.
+/// Neurons that a restart empties after so many restarts without progress: a fifth, two fifths from
+/// [`PATIENT_RESTARTS`] on, and so on up to four, but at least one.
 fn emptied(live: usize, idle: u32) -> usize {
     let strength = (1 + idle as usize / PATIENT_RESTARTS).min(PERTURBED - 1);
     (live.saturating_mul(strength) / PERTURBED).max(1)
 }
 
-/// Restarts without progress after which a search ends, once it has continued with more rows so
-/// many times: a quarter of `patience` for each, but at least one.
+/// [`Params::patience`](super::Params::patience) after so many changes to more rows.
 fn patient(patience: u32, widenings: u32) -> u32 {
     patience.checked_shr(2 * widenings).unwrap_or(0).max(1)
 }

@@ -18,16 +18,13 @@ use crate::operator::machine::Machine;
 use crate::operator::panels::panels;
 use crate::operator::sensing::{Sensing, head_mut, row_head};
 
-/// A column of a mean square below this counts as zero: divisions by it would leave the range of
-/// floats.
+/// A column of a mean square below this counts as zero.
 const VANISHING: f32 = 1e-30;
-/// Two columns may be one where their random projections, each as a fraction of the column's norm,
-/// are as close as this …
+/// Two columns may be one where random projections of them at unit norm are as close as this …
 const CLOSE: f32 = 1e-5;
-/// … and are, where the square of what is left of their difference is below this fraction of
-/// theirs: what rounding leaves.
+/// … and are, where the square of their difference is below this fraction of theirs.
 const REPEATED: f32 = 1e-12;
-/// Columns that may be one that are compared with a column, at the most.
+/// Columns that are compared with a column, at the most.
 const COMPARED: usize = 8;
 
 /// The scales of the columns, and a gradient panel to select with.
@@ -104,8 +101,7 @@ impl Columns<'_> {
         Ok(())
     }
 
-    /// Adds the first weights: under random gates the `count` largest `|g| / c`, `w = g / c²` on
-    /// them.
+    /// Adds the first weights: under random gates the `count` largest `|g| / c`, `w = g / c²`.
     pub(super) fn start<S: Sensing, H: Readout<S>>(
         &mut self,
         fit: &mut Fit<'_, S, H>,
@@ -123,8 +119,8 @@ impl Columns<'_> {
         add(net, index, value)
     }
 
-    /// Adds up to `count` weights of value 0 where `|g| / c` is largest, off the support and under
-    /// the current gates, as many as there is room for. The residual must be current.
+    /// Adds up to `count` zeros where `|g| / c` is largest, as many as there is room for. The
+    /// residual must be current.
     pub(super) fn grow<S: Sensing, H: Readout<S>>(
         &mut self,
         fit: &mut Fit<'_, S, H>,
@@ -210,16 +206,14 @@ pub(super) fn threshold(
     Ok(())
 }
 
-/// Where saliences are cut.
 pub(super) struct Edge {
     value: f32,
-    /// Of those at the edge, so many stay: the first ones.
+    /// Of those at the edge, so many stay, the first ones.
     left: usize,
 }
 
 impl Edge {
-    /// Drops the `drop` smallest of the saliences, which are put into another order; fewer than
-    /// there are.
+    /// Drops the `drop` smallest of the saliences, which are reordered; fewer than there are.
     pub(super) fn new(saliences: &mut [f32], drop: usize) -> Self {
         let (below, &mut value, _) = saliences.select_nth_unstable_by(drop, f32::total_cmp);
         let below = below.iter().filter(|&&x| x < value).count();
@@ -238,7 +232,6 @@ impl Edge {
     }
 }
 
-/// Adds entries that must fit.
 #[inline(never)]
 pub(super) fn add<S>(net: &mut Editable<'_>, index: &[u32], value: &[f32]) -> Result<(), S> {
     if net.add(index, value) {

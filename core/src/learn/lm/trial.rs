@@ -1,12 +1,9 @@
-//! One pass of local search: simplify, list candidates, try them out one by one, and take what
-//! helps.
-//!
-//! Every move is a trial: it is applied to the base of the pass, fitted, and descended from; only
-//! then is it judged, by the loss it led to.
+//! One pass of local search: simplify, list candidates, try them one by one, and take what helps.
+//! Every move is applied to the base of the pass, fitted, descended from, and then judged.
 
-use super::candidate::{BATCH, Candidate, Draw};
 use super::fit::Readout;
 use super::model::{Model, Moves, Support};
+use super::neuron::{BATCH, Candidate, Draw};
 use super::search::Search;
 use super::{Phase, Progress};
 use crate::base::budget::Recovery;
@@ -24,12 +21,11 @@ const SUCCESS: f32 = 0.7;
 const PROGRESS: f32 = 0.98;
 /// Simplification is undone where it raises the loss above this multiple.
 const SIMPLIFIED: f32 = 1.02;
-/// Steps that bring the loss down again after simplifying, at the most, …
+/// Steps that repair the loss after simplifying, at the most, …
 const REPAIR: u32 = 8;
 /// … as long as one leaves less than this fraction of it.
 const REPAIRED: f32 = 0.5;
-/// Neurons that were flipped because they are mirror images stay so up to this multiple of the
-/// loss.
+/// Mirror images that were flipped stay so up to this multiple of the loss.
 const UNMIRRORED: f32 = 1.5;
 /// Weights that are swapped at once, in turn, at most half of s; then half of s …
 const SWAPPED: [usize; 4] = [5, 10, 20, 40];
@@ -48,13 +44,14 @@ impl<'a, S: Sensing, H: Readout<S>, F: FnMut(&Progress<'_>) -> bool> Search<'a, 
 where
     Model<'a, S, H>: Moves<S>,
 {
-    /// Simplifies, then tries candidates until one helps; `None` if none does, with the network as
-    /// simplified.
+    /// Simplifies, then tries candidates until one helps; `None` if none does.
     pub(super) fn try_moves(&mut self, loss: f32) -> Result<Option<f32>, S::Source> {
         let loss = self.simplify(loss)?;
-        if self.is_exact(loss) {
-            return Ok(Some(loss));
-        }
+        if self.is_exact(loss) { Ok(Some(loss)) } else { self.try_candidates(loss) }
+    }
+
+    /// The same from the base as it is.
+    fn try_candidates(&mut self, loss: f32) -> Result<Option<f32>, S::Source> {
         if self.model.task.tight
             && let Some(swapped) = self.swap(loss)?
         {
@@ -92,8 +89,7 @@ where
         Ok(None)
     }
 
-    /// Tries candidates one by one, until one is a success; the least loss that one led to, whose
-    /// network is kept.
+    /// Tries candidates one by one, until one is a success; the least loss, of `trial`.
     fn try_batch(&mut self, batch: &[Candidate], draw: Draw, loss: f32) -> Result<f32, S::Source> {
         let mut least = f32::INFINITY;
         for candidate in batch {
@@ -109,9 +105,8 @@ where
         Ok(least)
     }
 
-    /// Adds some weights to the base, fits, drops as many and fits, until that lowers the loss,
-    /// which is `loss`; the base is at hand before, and after where there is none. Every pass
-    /// begins with another number of weights.
+    /// Adds some weights to the base, fits, drops as many and fits, until that lowers the loss; else
+    /// the base is at hand again. Every pass begins with another number of weights.
     #[inline(never)]
     fn swap(&mut self, loss: f32) -> Result<Option<f32>, S::Source> {
         let (size, most) = (self.model.task.work_size(), Recovery::growth(self.model.task.nnz));
@@ -125,7 +120,7 @@ where
             self.model.solver.damp();
             self.model.improve(loss, SWAP_STEPS, 0.0)?;
             let swapped = self.model.cut(size, DROP_STEPS)?;
-            self.step(Phase::Trial, self.state.losses(swapped));
+            self.step(Phase::Trial, swapped, self.state);
             if swapped < SWAP_PROGRESS * loss {
                 self.store_best(swapped)?;
                 return Ok(Some(swapped));
@@ -136,23 +131,17 @@ where
         Ok(None)
     }
 
-    /// Flips and merges, a trial like any other: what they spoil is undone. The result is the base
-    /// of the pass.
+    /// Flips and merges, and undoes what they spoil; the result is the base of the pass.
     fn simplify(&mut self, loss: f32) -> Result<f32, S::Source> {
         let cosine = alike(self.state.turn);
         self.state.turn = self.state.turn.wrapping_add(1);
         self.base.store(self.model.view())?;
-        #[cfg(test)]
-        if !self.params.tidy {
-            return Ok(loss);
-        }
         let loss = self.unmirror(loss)?;
         let flipped = self.model.flip(loss)?;
         self.merge(flipped, cosine, loss)
     }
 
-    /// Flips neurons back that their mirror images represent, as long as the fit bears it. The base
-    /// is the network, before and after.
+    /// Flips mirror images back as long as the fit bears it. The base is the network throughout.
     #[inline(never)]
     pub(super) fn unmirror(&mut self, mut loss: f32) -> Result<f32, S::Source> {
         for i in 0..self.model.view().w().hidden() {
@@ -165,8 +154,7 @@ where
         Ok(loss)
     }
 
-    /// Merges and fits, and goes back to the base where that raises the loss above `loss`; what
-    /// stays is the base.
+    /// Merges and fits, and goes back to the base where that spoils the loss; what stays is the base.
     pub(super) fn merge(
         &mut self,
         mut simplified: f32,
@@ -179,10 +167,9 @@ where
         self.accept(simplified, SIMPLIFIED * loss)
     }
 
-    /// Makes the network, whose loss is `loss`, the base where that is at most `most`, perhaps
-    /// after some steps, and goes back to the base else.
-    fn accept(&mut self, loss: f32, most: f32) -> Result<f32, S::Source> {
-        let mut loss = loss;
+    /// Makes the network the base where its loss is at most `most`, perhaps after some steps, and
+    /// goes back to the base else.
+    fn accept(&mut self, mut loss: f32, most: f32) -> Result<f32, S::Source> {
         for _ in 0..REPAIR {
             let before = loss;
             if loss <= most {
@@ -201,8 +188,8 @@ where
         self.model.loss()
     }
 
-    /// The base with these candidates applied, fitted and descended from; its loss, infinite if
-    /// none could be applied.
+    /// The base with these candidates, fitted and descended from; its loss, infinite if none could
+    /// be applied.
     #[inline(never)]
     fn try_out(
         &mut self,
@@ -240,8 +227,7 @@ where
     }
 }
 
-/// Candidates in the joint trial, of so many that are listed for so many neurons: none where that
-/// would be one.
+/// Candidates in the joint trial, of so many that are listed; none where that would be one.
 fn joint(live: usize, listed: usize) -> usize {
     let joint = (live / JOINT).min(listed);
     if joint >= 2 { joint } else { 0 }
@@ -252,7 +238,6 @@ fn swapped(turn: usize, most: usize) -> usize {
     SWAPPED.get(turn % (SWAPPED.len() + 1)).map_or(most, |&count| count.min(most))
 }
 
-/// The cosine above which neurons become one in this pass.
 fn alike(turn: u32) -> f32 {
     COSINES.get(turn as usize % COSINES.len()).copied().unwrap_or(1.0)
 }

@@ -1,16 +1,16 @@
 //! The neurons of a second layer, each a column of the output weights: those that are added,
 //! `relu(a_i - t a_j)` of two activations of the first layer, and those that are merged.
 //!
-//! While searching, output 0 is a linear function of the first layer's activations, `z_0 = l · a`,
-//! whose weights do not count in s. With it a neuron of the second layer may have either sign at no
-//! cost, since `relu(u) = u + relu(-u)`, and neurons whose weights are all positive, which are
-//! linear, need no place of their own. At the end [`super::two_layers`] does away with it.
+//! While searching, output 0 is a linear function of the first layer's activations, whose weights
+//! do not count in s, so that a neuron may have either sign, `relu(u) = u + relu(-u)`, and neurons
+//! of positive weights, which are linear, need no place. At the end [`super::two_layers`] does away
+//! with it.
 
 use super::SecondLayer;
 use crate::base::error::Result;
 use crate::base::math::{norm2, sqrt};
-use crate::learn::lm::candidate::{BATCH, Candidate, Candidates, Move, Pair, rank};
 use crate::learn::lm::model::{Model, Support, square_in};
+use crate::learn::lm::neuron::{BATCH, Candidate, Candidates, Move, Pair, rank};
 use crate::learn::lm::solver::entries;
 use crate::learn::lm::support::add;
 use crate::network::weights::Weights;
@@ -53,8 +53,8 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         Ok(())
     }
 
-    /// Brings the activation of neuron i to unit mean square, as the first of two or as the other
-    /// one; what its root was, none where it is never active.
+    /// Brings the activation of neuron i to unit mean square, as the first of two or as the other;
+    /// what its root was.
     fn activation(&mut self, i: usize, is_other: bool) -> Result<Option<f32>, S::Source> {
         let rows = self.fit.rows();
         let Self { fit, net, single, .. } = self;
@@ -72,8 +72,7 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         Ok(Some(size))
     }
 
-    /// What a pair could win, and its factor, which must be positive: a neuron of the second layer
-    /// counts once, and its sign is free only as far as it is linear.
+    /// What a pair could win, and its factor; both 0 unless that is positive.
     fn pair(&self, ratio: usize) -> (f32, f32) {
         let t = RATIOS.get(ratio).copied().unwrap_or(1.0);
         let (mut along, mut norm) = (0.0, 0.0);
@@ -87,8 +86,7 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         if factor > 0.0 && factor.is_finite() { (along * factor, factor) } else { (0.0, 0.0) }
     }
 
-    /// Adds a pair, in place of the weakest neuron of the second layer where there is no room;
-    /// false, and no change, if the pair wins nothing.
+    /// [`Moves::add_pair`](crate::learn::lm::model::Moves::add_pair).
     pub(super) fn form_pair(&mut self, pair: Pair) -> Result<bool, S::Source> {
         let Pair { first: i, other: j, ratio } = pair;
         let (Some(first), Some(other)) = (self.activation(i, false)?, self.activation(j, true)?)
@@ -113,7 +111,6 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         Ok(true)
     }
 
-    /// Weights of output k.
     pub(super) fn fan_in(&self, k: usize) -> usize {
         column(self.net.view().wt(), k).count()
     }
@@ -123,7 +120,6 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         (1..self.fit.outputs).filter(|&k| self.fan_in(k) > 0)
     }
 
-    /// The neuron of the second layer that contributes least.
     pub(super) fn weakest_output(&self) -> Option<usize> {
         let net = self.net.view();
         let size = |i| square_in(net.w().block(i), self.columns.scales);
@@ -132,8 +128,7 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         live.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, k)| k)
     }
 
-    /// A neuron of the second layer without weights, the weakest one being emptied if there is
-    /// none.
+    /// An output without weights, the weakest one being emptied if there is none.
     pub(super) fn vacate_output(&mut self) -> Option<usize> {
         (1..self.fit.outputs).find(|&k| self.fan_in(k) == 0).or_else(|| {
             let weakest = self.weakest_output()?;
@@ -142,15 +137,14 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         })
     }
 
-    /// Removes the weights of output k.
     pub(super) fn remove_output(&mut self, k: usize) {
         let c = self.fit.outputs.max(1);
         self.net.edit_wt(|wt| wt.retain(|at, _| at as usize % c != k));
     }
 
-    /// Makes one of neurons of the second layer that are equivalent: those that are linear go into
-    /// output 0 where there is that, and else into one of them, those that are never active vanish,
-    /// and those that are parallel add up. Returns how many vanished.
+    /// Merges equivalent neurons of the second layer: those that are linear go into output 0 where
+    /// there is that, else into one of them, those that are never active vanish, and those that are
+    /// parallel add up. Returns how many vanished.
     pub(super) fn merge_outputs(&mut self, least: f32) -> Result<u32, S::Source> {
         let mut merged = 0;
         let mut linear = if self.passed() > 0 { Some(0) } else { None };
@@ -239,8 +233,7 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         Ok(())
     }
 
-    /// Adds `factor` times the weights of one output to another one, as far as there is room; false
-    /// if there was not.
+    /// Adds `factor` times the weights of one output to another one; false if there is no room.
     pub(super) fn add_column(&mut self, from: usize, to: usize, factor: f32) -> bool {
         let c = self.fit.outputs;
         let Self { solver, net, .. } = self;

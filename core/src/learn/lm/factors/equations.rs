@@ -39,7 +39,6 @@ impl<S: Factored, H: OutputLayer<S>> Fit<'_, S, H> {
 pub(super) struct Jacobian<'f, 'a, 'n, S: Factored, H> {
     pub(super) fit: &'f mut Fit<'a, S, H>,
     pub(super) net: &'f Sides<'n>,
-    /// n numbers.
     pub(super) buffer: &'f mut [f32],
 }
 
@@ -96,11 +95,7 @@ impl<S: Factored, H: OutputLayer<S>> Equations for Jacobian<'_, '_, '_, S, H> {
         Ok(())
     }
 
-    fn try_out(&mut self, values: &[f32]) -> Result<f32, S::Source> {
-        self.fit.net_loss(self.net.with(values))
-    }
-
-    fn restore(&mut self) -> Result<(), S::Source> {
-        self.fit.net_loss(self.net.view()).map(|_| ())
+    fn loss(&mut self, values: Option<&[f32]>) -> Result<f32, S::Source> {
+        self.fit.net_loss(self.net.with(values.unwrap_or(self.net.all_values())))
     }
 }

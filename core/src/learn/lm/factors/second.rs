@@ -1,12 +1,11 @@
 //! The second layer: outputs that are summed up where they are active.
 //!
-//! `f(x) = z_0 + sum_(k>0) relu(z_k)`, z being the outputs of the network, so that the derivative
-//! of f is that of the outputs, of those that are active. With a residual r, descending the loss
-//! means what it means for several outputs with the residual r in the places of a row that are
-//! active, and 0 in the others; a normal product sums up the outputs along the direction where they
-//! are active, and puts that sum in their places.
+//! `f(x) = z_0 + sum_(k>0) relu(z_k)`, z being the outputs of the network: descending the loss means
+//! what it means for several outputs with the residual in the places of a row that are active, and
+//! 0 in the others. A normal product sums up the outputs along the direction where they are active,
+//! and puts that sum in their places.
 
-use super::{Outgoing, OutputLayer, SecondLayer};
+use super::{OutputLayer, SecondLayer};
 use crate::base::error::Result;
 use crate::base::math::{Sum, norm2, sqrt};
 use crate::learn::lm::fit::{Fit, Readout};
@@ -18,14 +17,9 @@ use crate::operator::factored::{Factored, GradientMut, Tangent, open_words};
 use crate::operator::machine::Along;
 use crate::operator::sensing::head_mut;
 
-/// Bits of a word.
 const BITS: usize = u32::BITS as usize;
 
 impl<S: Factored> Readout<S> for SecondLayer<'_> {
-    fn labels(_outputs: usize) -> usize {
-        1
-    }
-
     fn subtract(fit: &mut Fit<'_, S, Self>) -> Result<f32, S::Source> {
         let (entries, c, targets) = (fit.entries(), fit.outputs.max(1), fit.targets());
         let mut total = Sum::default();
@@ -114,7 +108,14 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_> {
         out: &mut OutputBuffers<'_>,
     ) -> f32 {
         let OutputBuffers { entries, along, other: norms, .. } = out;
-        products(fit, z, along, norms);
+        along.fill(0.0);
+        norms.fill(0.0);
+        for (a, r) in z.iter().zip(fit.residual_rows()).filter(|(a, _)| **a != 0.0) {
+            for (k, ((out, norm), r)) in along.iter_mut().zip(&mut **norms).zip(r).enumerate() {
+                *out += a * r;
+                *norm += if k == 0 || *r != 0.0 { a * a } else { 0.0 };
+            }
+        }
         // What a handful of rows say is not to be trusted.
         let least = 0.01 * length * length * fit.rows() as f32;
         let norm = |k: usize| norms.get(k).copied().filter(|norm| *norm > least);
@@ -129,7 +130,8 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_> {
     fn saliences(
         fit: &mut Fit<'_, S, Self>,
         net: Network<'_>,
-        Outgoing { wt, .. }: Outgoing<'_>,
+        wt: Block<'_>,
+        _size: f32,
         z: &mut [f32],
         out: &mut [f32],
     ) -> Result<(), S::Source> {
@@ -145,8 +147,7 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_> {
     }
 }
 
-/// The residual of one row, `y` minus the sum of its outputs where they are active, in their
-/// places; the residual.
+/// Puts the residual of one row, `y` minus the sum of its active outputs, in their places.
 fn subtract(out: &mut [f32], y: f32) -> f32 {
     let Some((first, others)) = out.split_first_mut() else { return y };
     let mut r = y - *first;
@@ -160,23 +161,6 @@ fn subtract(out: &mut [f32], y: f32) -> f32 {
         *z = if *z > 0.0 { active } else { 0.0 };
     }
     r
-}
-
-/// `out = Rᵀ a`, and the squared norms of `a` where the outputs are active.
-fn products<S: Factored>(
-    fit: &Fit<'_, S, SecondLayer<'_>>,
-    a: &[f32],
-    out: &mut [f32],
-    norms: &mut [f32],
-) {
-    out.fill(0.0);
-    norms.fill(0.0);
-    for (a, r) in a.iter().zip(fit.residual_rows()).filter(|(a, _)| **a != 0.0) {
-        for (k, ((out, norm), r)) in out.iter_mut().zip(&mut *norms).zip(r).enumerate() {
-            *out += a * r;
-            *norm += if k == 0 || *r != 0.0 { a * a } else { 0.0 };
-        }
-    }
 }
 
 /// Whether output k is active in a row of residuals.

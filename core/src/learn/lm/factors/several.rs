@@ -1,6 +1,6 @@
 //! Several outputs: each has a label.
 
-use super::{Outgoing, OutputLayer};
+use super::OutputLayer;
 use crate::base::error::{Error, Result};
 use crate::base::math::{norm2, sqrt};
 use crate::base::rng::{Rng, stream};
@@ -14,6 +14,7 @@ use crate::learn::lm::support::add;
 use crate::network::gates::Gates;
 use crate::network::net::Network;
 use crate::network::top::Top;
+use crate::network::weights::Block;
 use crate::operator::factored::{Factored, GradientMut, Tangent};
 use crate::operator::sensing::head_mut;
 
@@ -47,7 +48,8 @@ impl<S: Factored> OutputLayer<S> for SeveralOutputs {
     fn saliences(
         _fit: &mut Fit<'_, S, Self>,
         _net: Network<'_>,
-        Outgoing { wt, size }: Outgoing<'_>,
+        wt: Block<'_>,
+        size: f32,
         _z: &mut [f32],
         out: &mut [f32],
     ) -> Result<(), S::Source> {
@@ -58,8 +60,7 @@ impl<S: Factored> OutputLayer<S> for SeveralOutputs {
 
 impl<S: Factored> Moves<S> for Model<'_, S, SeveralOutputs> {
     /// Under random gates and for random output weights, half of s where `|g| / c` is largest,
-    /// `w = g / c²` on them; then for these neurons the other half where output weights win most,
-    /// of the least squares of each; one scale for all.
+    /// `w = g / c²` on them; then the other half where output weights of least squares win most.
     fn start(&mut self, seed: u64) -> Result<(), S::Source> {
         self.net.clear();
         self.loss()?;
@@ -106,8 +107,8 @@ impl<S: Factored> Moves<S> for Model<'_, S, SeveralOutputs> {
     }
 
     /// Flipped neurons get the output weights of least squares on their support. With a = relu(z)
-    /// and b = relu(-z), of which one is zero on every row, flipping changes the squared error by
-    /// `2 wt · Rᵀa + |wt|² |a|² - |Rᵀb|² / |b|²`, the last norm over the support of wt.
+    /// and b = relu(-z) that changes the squared error by `2 wt · Rᵀa + |wt|² |a|² - |Rᵀb|² / |b|²`,
+    /// the last norm over the support of wt.
     fn flip(&mut self, loss: f32) -> Result<f32, S::Source> {
         let (rows, c) = (self.fit.rows(), self.fit.outputs);
         let mut total = loss * self.fit.terms() as f32;
@@ -159,12 +160,7 @@ impl<S: Factored> Moves<S> for Model<'_, S, SeveralOutputs> {
         self.refit(2)
     }
 
-    fn conclude(
-        &mut self,
-        loss: f32,
-        _scratch: &mut Sides<'_>,
-        _other: &mut Sides<'_>,
-    ) -> Result<f32, S::Source> {
+    fn conclude(&mut self, loss: f32, _buffers: [&mut Sides<'_>; 2]) -> Result<f32, S::Source> {
         self.narrow(loss)
     }
 }

@@ -1,5 +1,5 @@
 //! Which weights exist on either side: the start, growth by the streamed gradient, exact
-//! thresholding of both at once.
+//! thresholding of both at once, and how a new neuron is formed.
 //!
 //! All measures are free of how the scale is split between the sides. With
 //! `b_i = |wt_i| sqrt(fraction of the rows where neuron i is active)` and `a_i = rms(relu(z_i))`, a
@@ -7,12 +7,13 @@
 //! its weight could win, `|g_ij| / (c_j b_i)` or `|g_ik| / a_i`.
 
 use super::equations::Jacobian;
-use super::{Outgoing, OutputLayer, Weighted};
+use super::{OutputLayer, Weighted};
 use crate::base::error::{Error, Result};
 use crate::base::math::{norm2, sqrt};
-use crate::learn::lm::candidate::{BATCH, Candidate, Origin, rank};
+use crate::base::rng::{Rng, stream};
 use crate::learn::lm::fit::Fit;
 use crate::learn::lm::model::{Model, OutputBuffers, Support, cosine, square, square_in};
+use crate::learn::lm::neuron::{BATCH, Candidate, FORM_STEPS, Forming, Origin, atom, rank};
 use crate::learn::lm::solver::{Solver, Stepped, entries};
 use crate::learn::lm::support::{Edge, add};
 use crate::network::gates::Gates;
@@ -46,8 +47,7 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Support<S> for Model<'_, S, H> {
         Ok(loss)
     }
 
-    /// On the side and place of a live neuron where the gradient is largest, as many as there is
-    /// room for.
+    /// On either side of live neurons, as many as there is room for.
     fn grow(&mut self, count: usize) -> Result<(), S::Source> {
         if self.passed() > 0 {
             self.pass_through()?;
@@ -70,8 +70,7 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Support<S> for Model<'_, S, H> {
         net.edit_wt(|wt| add(wt, index, zeros))
     }
 
-    /// Of equal weights those of W and the first stay; neurons that lose one side lose the other
-    /// too.
+    /// Of equal weights those of W and the first stay.
     fn threshold(&mut self, size: usize) -> Result<(), S::Source> {
         let (len, counted) = (self.net.nnz(), self.counted());
         let Some(drop) = counted.checked_sub(size).filter(|&drop| drop > 0) else { return Ok(()) };
@@ -111,15 +110,33 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Support<S> for Model<'_, S, H> {
     }
 
     fn atom_gain(&mut self, number: u32, _i: usize) -> Result<f32, S::Source> {
-        self.gain_of_atom(number)
+        self.single.entries.atom(number, 0, self.columns.scales());
+        let before = self.fit.rows_read;
+        let gain = self.answer(self.new_outputs())?;
+        // One column of d.
+        self.fit.rows_read = before.saturating_add((self.fit.rows() / self.inputs().max(1)) as u64);
+        Ok(gain)
     }
 
     fn form(&mut self, origin: Origin, _i: usize) -> Result<f32, S::Source> {
         self.alternate(origin, self.new_size(), self.new_outputs())
     }
 
+    /// Along the unit vector of its output weights the network is one of a single output.
     fn form_halves(&mut self, i: usize, seed: u64) -> Result<f32, S::Source> {
-        self.split(i, seed)
+        let (rows, size) = (self.fit.rows(), self.new_size().min(self.spare_room() / 2));
+        let Self { fit, net, single, columns, out, .. } = self;
+        let back = head_mut(out.back, rows)?;
+        let (w, wt) = (net.view().w().block(i), net.view().wt().block(i));
+        let norm = sqrt(square(wt));
+        if !(norm > 0.0) {
+            return Ok(0.0);
+        }
+        for (back, r) in back.iter_mut().zip(fit.residual_rows()) {
+            *back = wt.dot(r) / norm;
+        }
+        let of = Forming { scales: columns.scales(), neuron: i, size };
+        single.split(fit, of, w, seed, Some(back))
     }
 
     fn add_formed(&mut self, from: usize, to: usize) -> Result<(), S::Source> {
@@ -144,7 +161,7 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Support<S> for Model<'_, S, H> {
     }
 }
 
-impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
+impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
     /// `(b_i, a_i)` of the live neurons, in order, two numbers each, in the vector `h`.
     fn weigh(&mut self) -> Result<(), S::Source> {
         let Self { fit, solver, net, single, .. } = self;
@@ -159,8 +176,8 @@ impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
         Ok(())
     }
 
-    /// The `count` places of largest gradient, as `i (d + c)` and the input, or d and the output,
-    /// in the vector `g`, rising; how many there are.
+    /// The `count` places of largest gradient, `i (d + c)` and the input, or d and the output, in
+    /// the vector `g`, rising; how many there are.
     #[inline(never)]
     fn pick(&mut self, count: usize) -> Result<usize, S::Source> {
         let (d, c, rows) = (self.inputs(), self.fit.outputs, self.fit.terms() as f32);
@@ -226,14 +243,13 @@ impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
             let size = pairs.next_if(|(i, _)| *i == block.neuron());
             let size = size.and_then(|(_, pair)| pair.last().copied()).unwrap_or(0.0);
             let out = provided::take(&mut wt, block.values().len());
-            H::saliences(fit, view, Outgoing { wt: block, size }, head_mut(single.z, rows)?, out)?;
+            H::saliences(fit, view, block, size, head_mut(single.z, rows)?, out)?;
         }
         Ok(())
     }
 
     /// Adds the first weights of W: under random gates the `count` where `|g| / c` is largest, for
-    /// a mean over `terms`, `w = g / c²` on them. `along` gives the residual of each neuron, one
-    /// number a row.
+    /// a mean over `terms`, `w = g / c²` on them. `along` gives the residual of each neuron.
     pub(super) fn start_inputs(
         &mut self,
         seed: u64,
@@ -262,5 +278,87 @@ impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
             *v /= scales.get(j as usize % d.max(1)).copied().unwrap_or(1.0);
         }
         net.edit_w(|w| add(w, index, value))
+    }
+
+    /// Forms a new neuron as neuron 0 of at most `size` and `l` weights, by alternating its sides:
+    /// given w, `wt = Rᵀ a / |a|²`; given wt, `Aᵀ (R wt) / c²` under the gate of w; each truncated.
+    /// Returns what it could win at once.
+    #[inline(never)]
+    pub(super) fn alternate(
+        &mut self,
+        origin: Origin,
+        size: usize,
+        l: usize,
+    ) -> Result<f32, S::Source> {
+        let rows = self.fit.rows();
+        let Self { fit, single, columns, out, .. } = self;
+        let (along, back) = (&mut *out.along, head_mut(out.back, rows)?);
+        let scales = columns.scales();
+        let of = Forming { scales, neuron: 0, size };
+        match origin {
+            Origin::Atom(number) => single.entries.atom(number, 0, scales),
+            Origin::Random(seed) | Origin::Output(seed, _) => {
+                if let Origin::Output(_, number) = origin {
+                    let (output, sign) = atom(number);
+                    along.fill(0.0);
+                    along.iter_mut().skip(output).take(1).for_each(|v| *v = sign);
+                } else {
+                    Rng::new(seed, stream::OUTPUTS).fill_normal(along);
+                }
+                fit.project(along, back);
+                fit.correlate(Gates::seeded(seed), 0, Some(back), single.dense)?;
+                single.entries.climb(single.dense, of);
+            }
+        }
+        for _ in 0..FORM_STEPS {
+            if !(self.answer(l)? > 0.0) {
+                return Ok(0.0);
+            }
+            let m = self.blocks();
+            let Self { fit, single, columns, out, .. } = self;
+            let back = head_mut(out.back, rows)?;
+            let wt = out.entries.view(m).block(0);
+            for (back, r) in back.iter_mut().zip(fit.residual_rows()) {
+                *back = wt.dot(r);
+            }
+            fit.correlate(fit.gates(single.entries.view(m)), 0, Some(back), single.dense)?;
+            let of = Forming { scales: columns.scales(), neuron: 0, size };
+            single.entries.climb(single.dense, of);
+        }
+        self.answer(l)
+    }
+
+    /// Brings the single neuron to unit activation and gives it the `l` output weights of least
+    /// squares that win most; returns what they win.
+    fn answer(&mut self, l: usize) -> Result<f32, S::Source> {
+        let (m, rows) = (self.blocks(), self.fit.rows());
+        let Self { fit, single, out, .. } = self;
+        let (z, w) = (head_mut(single.z, rows)?, single.entries.view(m));
+        fit.image(fit.gates(w), w.block(0), z)?;
+        let length = sqrt(norm2(z) / rows as f32);
+        if !(length > 0.0 && length.is_finite()) {
+            return Ok(0.0);
+        }
+        single.entries.scale(1.0 / length);
+        let gain = H::choose(fit, z, length, l, out);
+        Ok(if gain.is_finite() { gain } else { 0.0 })
+    }
+
+    /// Weights from the inputs of a new neuron: its share of half of s, as far as there is room.
+    fn new_size(&self) -> usize {
+        self.share().min(self.inputs()).min(self.spare_room() / 2)
+    }
+
+    fn new_outputs(&self) -> usize {
+        let spare = self.spare_room() - self.new_size();
+        H::new_outputs(self.share().min(self.fit.outputs).min(spare))
+    }
+
+    fn share(&self) -> usize {
+        self.task.nnz.div_ceil(2 * self.task.hidden.max(1)).max(2)
+    }
+
+    fn spare_room(&self) -> usize {
+        self.net.room().saturating_sub(self.task.work_size())
     }
 }

@@ -5,9 +5,9 @@ use super::SecondLayer;
 use crate::base::error::Result;
 use crate::base::math::sqrt;
 use crate::base::rng::{Rng, stream};
-use crate::learn::lm::candidate::{Candidates, Pair};
 use crate::learn::lm::model::{Model, Moves, Support, square_in};
 use crate::learn::lm::moves::SLIM_STEPS;
+use crate::learn::lm::neuron::{Candidates, Pair};
 use crate::learn::lm::sides::Sides;
 use crate::learn::lm::signed::FLIP;
 use crate::learn::lm::support::add;
@@ -33,12 +33,11 @@ const IDLE: f32 = 1e-2;
 /// A weight cancels another one where less than this fraction of it is left.
 const CANCELS: f32 = 0.2;
 
-/// How the weights of output 0 are counted.
+/// How the weights of output 0 are counted: by whether they are there, which is right where the fit
+/// is exact, or by the roots of their sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Measure {
-    /// By whether they are there: right where the fit is exact, however small they are.
     Count,
-    /// By the roots of their sizes: what is there in part counts in part.
     Root,
 }
 
@@ -65,9 +64,8 @@ impl<S: Factored> Moves<S> for Model<'_, S, SecondLayer<'_>> {
         self.net.clear_halves();
     }
 
-    /// Under random gates 0.6 s where `|g| / c` is largest, `w = g / c²` on them; all of them
-    /// passed through; and three random ones of them to every neuron of the second layer; one scale
-    /// for all.
+    /// Under random gates 0.6 s where `|g| / c` is largest, `w = g / c²` on them, all of which pass
+    /// through; and [`INPUTS`] random ones to every neuron of the second layer.
     fn start(&mut self, seed: u64) -> Result<(), S::Source> {
         self.net.clear();
         self.loss()?;
@@ -146,22 +144,15 @@ impl<S: Factored> Moves<S> for Model<'_, S, SecondLayer<'_>> {
         self.form_pair(pair)
     }
 
-    /// Does away with output 0: flips neurons of the second layer so that few weights of it are
-    /// left, which become a neuron of the second layer. Which few is measured in two ways, of which
-    /// the better one is taken.
-    fn conclude(
-        &mut self,
-        loss: f32,
-        scratch: &mut Sides<'_>,
-        other: &mut Sides<'_>,
-    ) -> Result<f32, S::Source> {
+    /// Does away with output 0: flips neurons of the second layer so that few of its weights are
+    /// left, by either measure, which become a neuron.
+    fn conclude(&mut self, loss: f32, buffers: [&mut Sides<'_>; 2]) -> Result<f32, S::Source> {
         if self.passed() == 0 {
             return self.narrow_layers(loss);
         }
         self.task.info.folds = self.task.info.folds.saturating_add(1);
         self.better_of(
-            scratch,
-            other,
+            buffers,
             |model| model.fold_by(Measure::Count),
             |model| model.fold_by(Measure::Root).map(Some),
         )
@@ -173,8 +164,7 @@ impl<S: Factored> Moves<S> for Model<'_, S, SecondLayer<'_>> {
     /// relu(u relu(z_i) - v relu(z_j)) = relu(u relu(z_i - (v/u) z_j) - v relu(-z_j)),
     /// ```
     ///
-    /// which holds where both lead to this neuron of the second layer alone. Returns 1 if it was
-    /// flipped.
+    /// which holds where both lead to this neuron of the second layer alone.
     fn unmirror(&mut self, j: usize) -> Result<u32, S::Source> {
         let Some((k, v)) = self.only_output(j).filter(|(_, v)| *v < 0.0) else { return Ok(0) };
         for i in 0..self.blocks() {
@@ -249,7 +239,7 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
     }
 
     /// Flips neurons of the second layer, `V_k -> -V_k` and `l -> l + V_k`, one or two at a time,
-    /// as long as the weights of l become fewer and smaller.
+    /// as long as that lowers the cost.
     fn choose_signs(&mut self, measure: Measure) {
         let most = sqrt(largest(self.net.view(), self.columns.scales()));
         for _ in 0..SWEEPS {
@@ -273,39 +263,32 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         }
     }
 
-    /// Flips neuron k of the second layer.
     fn flip_second(&mut self, k: usize) {
         if self.add_column(k, 0, 1.0) {
             self.scale_column(k, -1.0);
         }
     }
 
-    /// How many or how large the weights of output 0 were with neurons k and l flipped, 0 standing
-    /// for none, beside the largest weight there is; those below zero count more, since no neuron
-    /// without a gate has such.
+    /// The measure of the weights of output 0 with neurons k and l flipped, 0 standing for none;
+    /// those below zero count more, since no linear neuron has such.
     fn cost(&self, k: usize, l: usize, most: f32, measure: Measure) -> f32 {
         let net = self.net.view();
         let mut cost = 0.0;
         for wt in net.wt().blocks() {
-            let mut sum = 0.0;
-            for (at, v) in wt.entries() {
-                if at == 0 || at == k || at == l {
-                    sum += v;
-                }
-            }
+            let counts = |at| at == 0 || at == k || at == l;
+            let sum: f32 = wt.entries().filter(|(at, _)| counts(*at)).map(|(_, v)| v).sum();
             let size = sqrt(square_in(net.w().block(wt.neuron()), self.columns.scales()));
-            let part = sum.abs() * size / most;
-            let part = match measure {
-                Measure::Count => part / (part + PRESENT),
-                Measure::Root => sqrt(part),
+            let size = sum.abs() * size / most;
+            let size = match measure {
+                Measure::Count => size / (size + PRESENT),
+                Measure::Root => sqrt(size),
             };
-            cost += if sum < 0.0 { BELOW * part } else { part };
+            cost += if sum < 0.0 { BELOW * size } else { size };
         }
         cost
     }
 
-    /// The one output that neuron i of the first layer leads to, but for negligible weights, and
-    /// the weight.
+    /// The one output that neuron i leads to, but for negligible weights, and the weight.
     fn only_output(&self, i: usize) -> Option<(usize, f32)> {
         let wt = self.net.view().wt().block(i);
         let largest = wt.entries().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;

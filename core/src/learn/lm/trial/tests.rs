@@ -4,7 +4,7 @@
 extern crate std;
 use super::*;
 use crate::learn::lm::Params;
-use crate::learn::lm::candidate::{Move, Origin};
+use crate::learn::lm::neuron::{Move, Origin};
 use crate::learn::lm::search::tests::{
     BOTH, FIRST, SECOND, Searching, bits, searching, searching_rows,
 };
@@ -48,17 +48,23 @@ fn a_move_that_helps_is_taken_and_descended_from() {
     assert!(search.model.task.info.trials >= 1 && search.state.best_loss <= better);
 }
 
+/// A pass that does not simplify the network first.
+fn unsimplified(search: &mut Searching, loss: f32) -> Option<f32> {
+    search.state.turn += 1;
+    search.base.store::<()>(search.model.view()).unwrap();
+    search.try_candidates(loss).unwrap()
+}
+
 #[test]
 fn a_round_in_which_nothing_helps_gives_the_network_back_to_the_bit() {
-    let params = Params { tidy: false, ..Params::DEFAULT };
-    let mut search = searching(&params, &RICH, &BOTH);
+    let mut search = searching(&Params::DEFAULT, &RICH, &BOTH);
     let mut refused = 0;
     for _ in 0..40 {
         let loss = search.model.loss().unwrap();
         let loss = search.descend(loss, Phase::Descend).unwrap();
         let (before, info) = (bits(search.model.view()), search.model.task.info);
         let (best, best_loss) = (bits(search.best.view()), search.state.best_loss);
-        let helped = search.try_moves(loss).unwrap();
+        let helped = unsimplified(&mut search, loss);
         let trials = search.model.task.info.trials - info.trials;
         assert!(trials > 0);
         if helped.is_some() {
@@ -83,8 +89,7 @@ fn a_round_in_which_nothing_helps_gives_the_network_back_to_the_bit() {
 
 #[test]
 fn gates_and_residual_of_a_refused_move_are_those_of_the_base_again() {
-    let params = Params { tidy: false, ..Params::DEFAULT };
-    let mut search = searching(&params, &RICH, &BOTH);
+    let mut search = searching(&Params::DEFAULT, &RICH, &BOTH);
     let open = |search: &mut Searching| -> Vec<bool> {
         let rows = rows_of(search.model.fit.sensing);
         let net = search.model.net.view();
@@ -97,7 +102,7 @@ fn gates_and_residual_of_a_refused_move_are_those_of_the_base_again() {
         loss = search.descend(loss, Phase::Descend).unwrap();
         search.model.loss().unwrap();
         let (gates, residual) = (open(&mut search), search.model.fit.residual().to_vec());
-        if let Some(better) = search.try_moves(loss).unwrap() {
+        if let Some(better) = unsimplified(&mut search, loss) {
             loss = better;
             continue;
         }

@@ -6,9 +6,9 @@ use crate::base::budget::gated_words;
 use crate::base::math::unit_scale;
 use crate::data::samples::{NormalRows, Samples};
 use crate::learn::lm::Params;
-use crate::learn::lm::candidate::{Candidates, Draw, Move, Pair};
 use crate::learn::lm::fit::Data;
 use crate::learn::lm::model::{Moves, Support, Task};
+use crate::learn::lm::neuron::{Candidates, Draw, Move, Pair};
 use crate::learn::lm::neuron::{Entries, Single};
 use crate::learn::lm::sides::Sides;
 use crate::learn::lm::solver::{Equations, Solver};
@@ -168,7 +168,7 @@ fn the_equations_are_those_of_the_jacobian() {
         equations.set_up(&mut rhs, &mut diagonal).unwrap();
         // Trying others, whose second layer is active elsewhere, changes no product.
         let far: Vec<f32> = base.iter().map(|v| -v).collect();
-        equations.try_out(&far).unwrap();
+        equations.loss(Some(&far)).unwrap();
         for (e, column) in columns.iter().enumerate() {
             let along: f32 = column.iter().zip(&residual).map(|(a, b)| a * b).sum();
             let norm: f32 = column.iter().map(|a| a * a).sum();
@@ -307,7 +307,7 @@ fn what_passes_through_is_folded_into_signs_and_one_neuron() {
             let ([i, j], [v, w]) = (&mut index, &mut value);
             [Sides::new(Shape::weighted(D, P, C), i, v), Sides::new(Shape::weighted(D, P, C), j, w)]
         };
-        assert!(model.conclude(loss, &mut scratch, &mut other).unwrap() < 1e-12);
+        assert!(model.conclude(loss, [&mut scratch, &mut other]).unwrap() < 1e-12);
         assert_eq!(
             (model.passed(), model.counted(), model.second_live(), model.task.info.folds),
             (0, 9, 3, 1)

@@ -4,7 +4,7 @@
 extern crate std;
 use super::super::*;
 use crate::base::math::{dot, norm2, sqrt};
-use crate::learn::lm::candidate::{BATCH, Draw, Move};
+use crate::learn::lm::neuron::{BATCH, Draw, Move};
 use crate::learn::lm::signed::tests::{D, N, P, even, with, with_rows};
 use crate::network::gates::Signs;
 use std::vec::Vec;
