@@ -273,7 +273,7 @@ impl<'a> Model<'a> {
         self.chain().predict_from(x, scratch, out)
     }
 
-    /// Predicts one row of bytes; see [`Chain::predict_u8`].
+    /// Predicts one row of bytes that stand for the numbers 0 to 255.
     ///
     /// # Errors
     /// As [`Chain::predict`].

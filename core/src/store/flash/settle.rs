@@ -28,7 +28,7 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
     fn unmarked(&mut self) -> Option<usize> {
         for slot in 0..2 {
             let is_unfinished = matches!(self.state.get(slot), Some(Slot::Unfinished));
-            let header = self.header(self.at(slot)).ok().flatten().filter(|_| is_unfinished);
+            let header = is_unfinished.then(|| self.header(self.at(slot)).ok().flatten()).flatten();
             if let Some(held @ Slot::Held(_)) = header.map(|header| self.read(slot, header)) {
                 self.set(slot, held);
             }

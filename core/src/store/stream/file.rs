@@ -1,5 +1,6 @@
 //! A model file in flash.
 
+use crate::base::budget::enough;
 use crate::base::error::{self, Error, Result};
 use crate::store::wire::{CHECKSUM, CRC, HEADER};
 use embedded_storage::nor_flash::ReadNorFlash;
@@ -59,8 +60,5 @@ impl<R: ReadNorFlash> File<R> {
 }
 
 pub(super) fn check_buffer<S>(buffer: &[u32]) -> Result<(), S> {
-    if buffer.len() < LEAST_WORDS {
-        return Err(Error::Budget { needed: 4 * LEAST_WORDS, got: size_of_val(buffer) });
-    }
-    Ok(())
+    enough(LEAST_WORDS, buffer.len()).map_err(Error::widen)
 }

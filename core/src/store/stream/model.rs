@@ -1,6 +1,7 @@
 //! A model in flash: its layers, and where their arrays are.
 
 use super::file::{File, check_buffer};
+use crate::base::budget::enough;
 use crate::base::error::{Error, Result, length, range};
 use crate::infer::model::{MAX_LAYERS, push};
 use crate::infer::quantised::Scales;
@@ -77,10 +78,7 @@ impl<R: ReadNorFlash, S> Streamed<R, S> {
     ) -> Result<(), R::Error> {
         length("input row", given.row, self.inputs())?;
         length("prediction", given.out, self.outputs())?;
-        if given.scratch < scratch {
-            let [needed, got] = [scratch, given.scratch].map(|len| len.saturating_mul(4));
-            return Err(Error::Budget { needed, got });
-        }
+        enough(scratch, given.scratch).map_err(Error::widen)?;
         check_buffer(buffer)
     }
 }

@@ -61,7 +61,9 @@ impl<const BYTES: usize> OwnedModel<BYTES> {
     /// # Errors
     /// As [`encode`]; [`Error::Budget`] if `BYTES` is too small.
     pub fn from_trained(network: Network<'_>, hidden: usize, task: Option<Task>) -> Result<Self> {
-        Self::fill(|buffer| encode(network, hidden, task, buffer))
+        let mut buffer = Aligned([0; BYTES]);
+        let len = encode(network, hidden, task, &mut buffer.0)?;
+        Ok(Self { buffer, len })
     }
 
     /// Copies bytes from anywhere, aligned or not, such as a serial line, and checks them.
@@ -70,10 +72,8 @@ impl<const BYTES: usize> OwnedModel<BYTES> {
     /// As [`View::parse`]; [`Error::Budget`] if `BYTES` is too small.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let short = Error::Budget { needed: bytes.len(), got: BYTES };
-        let owned = Self::fill(|buffer| {
-            buffer.get_mut(..bytes.len()).ok_or(short)?.copy_from_slice(bytes);
-            Ok(bytes.len())
-        })?;
+        let mut owned = Self { buffer: Aligned([0; BYTES]), len: bytes.len() };
+        owned.buffer.0.get_mut(..bytes.len()).ok_or(short)?.copy_from_slice(bytes);
         owned.view()?;
         Ok(owned)
     }
@@ -89,11 +89,5 @@ impl<const BYTES: usize> OwnedModel<BYTES> {
     /// The encoded bytes, to store or to send.
     pub fn as_bytes(&self) -> &[u8] {
         self.buffer.0.get(..self.len).unwrap_or_default()
-    }
-
-    fn fill(write: impl FnOnce(&mut [u8]) -> Result<usize>) -> Result<Self> {
-        let mut buffer = Aligned([0; BYTES]);
-        let len = write(&mut buffer.0)?;
-        Ok(Self { buffer, len })
     }
 }
