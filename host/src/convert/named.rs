@@ -261,14 +261,14 @@ fn role(name: &str) -> (Role, String) {
 
 /// A key that sorts names as people count: runs of digits as numbers, all else as bytes; equal only
 /// where the texts are.
-fn natural(name: &str) -> (Vec<(u8, usize, &[u8])>, &str) {
+fn natural(name: &str) -> impl Ord {
     fn key(run: &[u8]) -> (u8, usize, &[u8]) {
         let is_number = run[0].is_ascii_digit();
         let zeros = run.iter().take_while(|c| **c == b'0' || !is_number).count();
         (if is_number { b'0' } else { run[0] }, run.len() - zeros, &run[zeros..])
     }
     let runs = name.as_bytes().chunk_by(|a, b| a.is_ascii_digit() && b.is_ascii_digit());
-    (runs.map(key).collect(), name)
+    (runs.map(key).collect::<Vec<_>>(), name)
 }
 
 #[cfg(test)]
