@@ -241,7 +241,6 @@ impl Store {
         text.lines().enumerate().map(record).collect()
     }
 
-    /// Removes what a killed run has left half written.
     fn sweep(&self) {
         file::sweep(&self.path);
         file::sweep(&self.path.join("cells"));

@@ -171,7 +171,6 @@ impl Frame<'_> {
     }
 }
 
-/// A figure without data.
 pub(super) fn no_data(area: &Area<'_>) -> Drawn {
     let (wide, high) = area.dim_in_pixel();
     let (x, y) = (wide as i32 / 2, high as i32 / 2);

@@ -24,7 +24,6 @@ pub fn sparkline(values: &[f32]) -> String {
     means.iter().map(|mean| mean.map_or('·', |mean| bar(mean, low, high))).collect()
 }
 
-/// Mean of the finite values.
 fn mean(values: &[f32]) -> Option<f64> {
     let finite = || values.iter().filter(|v| v.is_finite()).map(|&v| f64::from(v));
     let count = finite().count();

@@ -30,9 +30,9 @@ pub(super) fn heat_maps(view: &View) -> Vec<(String, String)> {
         let svg = map(method.title(), &|at| of_method(view, method, at));
         maps.push((method.name().to_owned(), svg));
     }
-    let sources = ["published", "authors-code"].into_iter().zip(view.known.sources());
-    for (name, (source, values)) in sources {
-        let source = if source == "published" { "printed in the paper" } else { source };
+    let names =
+        [("published", "printed in the paper"), ("authors-code", "authors' code, measured")];
+    for ((name, source), (_, values)) in names.into_iter().zip(view.known.sources()) {
         for method in [Method::Paper, Method::ImpPublished] {
             let find = |at: Point| Known::find(values, method, at.m, at.s);
             let cell = |at: Point| HeatCell {

@@ -201,7 +201,8 @@ pub(super) fn hover(view: &View, method: Method, at: Point) -> String {
     let passes = stats.passes.filter(|_| is_trained);
     facts.extend(passes.map(|passes| format!("{passes:.0} data passes")));
     facts.extend(stats.heap.map(|heap| format!("peak {} KB", kilobytes(heap))));
-    for (name, values) in view.known.sources() {
+    let names = ["published", "authors' code, measured"];
+    for (name, (_, values)) in names.into_iter().zip(view.known.sources()) {
         let value = Known::find(values, method, at.m, at.s);
         facts.extend(value.map(|value| format!("{name}: {}", value.text(digits))));
     }

@@ -61,8 +61,12 @@ impl Method {
     }
 
     /// What heads of columns call it beside a known figure.
-    pub(crate) const fn short(self) -> &'static str {
-        if self.is_dense() { "IMP" } else { "IHT" }
+    pub(crate) fn short(self) -> &'static str {
+        match self {
+            Self::Zero | Self::Mean | Self::Recipe => self.name(),
+            _ if self.is_dense() => "IMP",
+            _ => "IHT",
+        }
     }
 
     pub(crate) const fn is_constant(self) -> bool {
