@@ -486,5 +486,3 @@ fn a_search_is_limited_logged_and_drawn() {
     }
     assert!(!folder.path().join("a").exists());
 }
-
-

@@ -57,7 +57,6 @@ fn interrupt(folder: &std::path::Path, line: &str) {
     panic!("training never began");
 }
 
-
 /// A step of these sizes takes minutes; before the first one there is nothing to save, and what is
 /// there stays.
 #[test]

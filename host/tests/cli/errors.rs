@@ -1,7 +1,6 @@
 //! Bad input: exit code 1, one clear error, nothing left behind, never a panic.
 
 use std::fs;
-use std::path::Path;
 
 use crate::common::*;
 

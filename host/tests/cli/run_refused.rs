@@ -1,13 +1,8 @@
 //! Experiments that are refused: specs, data that are not there, folders of others.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
-
 use crate::common::*;
 use crate::run::{SPEC, cells, with_spec};
-use serde_json::{Value, json};
+use serde_json::json;
 
 #[test]
 fn bad_specs_are_refused_by_key_and_line_and_leave_nothing() {
@@ -83,7 +78,6 @@ fn missing_data_are_named_with_their_source_and_a_way_without() {
         assert_eq!(plan["missing_files"], json!([]));
     }
 }
-
 
 #[test]
 fn folders_of_other_results_and_damaged_ones_are_refused() {

@@ -1,8 +1,7 @@
 //! Settings that a recipe does not take.
 
 use crate::common::*;
-use serde_json::{Value, json};
-use tamis_host::data;
+use serde_json::json;
 use tamis_host::model::ModelFile;
 
 #[test]
