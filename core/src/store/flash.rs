@@ -46,8 +46,9 @@
 //!
 //! In the last row, of which we know no chip, a slot whose erase was cut *comes back*: its head,
 //! one mark and all words of its payload are read as before, all together, and not at a later
-//! reset. With w words that is a chance of 2⁻ʷ, and no scheme of words that are written once does
-//! away with it.
+//! reset. With w words that is a chance of 2⁻ʷ, and it harms only a payload that is newer than the
+//! other one or the source of a copy, so after a cut in a mark. No scheme of words that are written
+//! once does away with it.
 //!
 //! Whatever is wrong with a slot is reported by [`Slots::state`], and the other one is used.
 //!
@@ -223,7 +224,7 @@ impl<F: NorFlash, const PAGE: usize> Slots<F, PAGE> {
     }
 
     /// Reads the newest payload to the start of `out`, a last incomplete word filled with zeros,
-    /// and checks it once more.
+    /// and checks it once more; `None` where there is none.
     ///
     /// # Errors
     /// [`Error::Budget`] if `out` is too short, [`Error::Source`] if the flash cannot be read,

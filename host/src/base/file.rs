@@ -186,7 +186,7 @@ impl Files {
         }
     }
 
-    /// Where the files will be.
+    /// The folder of [`write_folder`]; empty for files that lie anywhere.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.folder

@@ -193,10 +193,9 @@ fn floats<const N: usize>(bytes: &[u8], value: impl Fn([u8; N]) -> f32) -> Vec<f
     bytes.as_chunks::<N>().0.iter().map(|&chunk| value(chunk)).collect()
 }
 
-/// The first value that is not finite is an error that says where it is.
+/// The first value that is not finite is an error that says where it is; the name is [`shown`].
 fn check_finite(name: &str, values: &[f32]) -> Result<()> {
     let Some(at) = values.iter().position(|value| !value.is_finite()) else { return Ok(()) };
-    let name = shown(name);
     Err(Error::new(format!("{name} holds a value that is not a finite 32-bit float"))
         .expected("numbers within the range of 32-bit floats")
         .got(format_args!("{} at place {at} (counted from 0)", values[at]))

@@ -81,7 +81,9 @@ fn pairs(tensors: Vec<Tensor>, chosen: Option<&[String]>) -> Result<Vec<Pair>> {
     for name in chosen {
         // A layer's name, or the name of its weights.
         let Some(arrays) = by_layer.remove(name).or_else(|| by_layer.remove(&role(name).1)) else {
-            let names: Vec<_> = by_layer.keys().take(20).map(|layer| shown(layer)).collect();
+            let mut names: Vec<_> = by_layer.keys().collect();
+            names.sort_by_key(|name| natural(name));
+            let names: Vec<_> = names.into_iter().take(20).map(|name| shown(name)).collect();
             let name = shown(name);
             return Err(Error::new(format!("the file has no layer {name}, or it is named twice"))
                 .expected("layers of the file, such as fc1 for fc1.weight")

@@ -88,7 +88,7 @@ fn tensor(name: &str, view: &TensorView<'_>) -> Result<Tensor> {
         Dtype::BF16 => Some(floats(data, |bytes| bf16::from_le_bytes(bytes).to_f32())),
         _ => None,
     };
-    values.as_deref().map_or(Ok(()), |values| check_finite(name, values))?;
+    values.as_deref().map_or(Ok(()), |values| check_finite(&shown(name), values))?;
     Ok(Tensor { name: name.to_owned(), dims: view.shape().to_vec(), values })
 }
 

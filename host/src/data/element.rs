@@ -211,7 +211,10 @@ impl Number for u8 {}
 fn decode_bytes(element: &str, chunk: &[u8], out: &mut Vec<u8>) {
     match element {
         "b1" => out.extend(chunk.iter().map(|&byte| u8::from(byte != 0))),
-        _ => out.extend_from_slice(chunk),
+        element => {
+            debug_assert_eq!(element, "u1", "a matrix of bytes");
+            out.extend_from_slice(chunk);
+        }
     }
 }
 
@@ -237,6 +240,9 @@ fn decode_floats(element: &str, big_endian: bool, chunk: &[u8], out: &mut Vec<f3
         "u8" => decode!(u64),
         "i8" => decode!(i64),
         "f4" => decode!(f32),
-        _ => decode!(f64),
+        element => {
+            debug_assert_eq!(element, "f8", "the last of the types");
+            decode!(f64);
+        }
     }
 }

@@ -139,7 +139,12 @@ pub(crate) fn reorder(matrix: &mut Matrix, labels: &mut [f32], from: impl Fn(usi
 /// The way back of [`reorder`]: row `i` and its labels go to place `from(i)`.
 pub(crate) fn restore(matrix: &mut Matrix, labels: &mut [f32], from: impl Fn(usize) -> usize) {
     permute_rows(matrix, Way::Back, &from);
-    permute(labels, labels.len() / matrix.rows.max(1), matrix.rows, Way::Back, &from);
+    restore_labels(labels, matrix.rows, &from);
+}
+
+/// The labels alone.
+pub(crate) fn restore_labels(labels: &mut [f32], rows: usize, from: impl Fn(usize) -> usize) {
+    permute(labels, labels.len() / rows.max(1), rows, Way::Back, &from);
 }
 
 fn permute_rows(matrix: &mut Matrix, way: Way, from: impl Fn(usize) -> usize) {

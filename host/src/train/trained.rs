@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use tamis::base::rng::{Permutation, stream};
+use tamis::operator::sensing::Sensing as _;
 
 use crate::base::limits::Limits;
 use crate::base::peak_rss_bytes;
@@ -236,6 +237,16 @@ impl ReturnedData {
     /// tile.
     pub(crate) fn shuffled(self) -> Problem {
         Problem { data: self.operator.into_data(), labels: self.labels, task: self.task }
+    }
+
+    /// The labels in the original order of their rows.
+    pub(crate) fn restored_labels(mut self) -> Vec<f32> {
+        if let Some(seed) = self.order {
+            let rows = self.operator.rows();
+            let order = Permutation::new(seed, stream::ROWS, rows);
+            select::restore_labels(&mut self.labels, rows, |row| order.get(row));
+        }
+        self.labels
     }
 
     /// The data set in its original order.

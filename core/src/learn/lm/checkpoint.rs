@@ -166,31 +166,41 @@ impl State {
         }
     }
 
-    /// Every number that is a word of its own, beside that word.
-    fn pairs<'s>(
-        &'s mut self,
-        words: &'s mut [u32; Self::WORDS],
-    ) -> impl Iterator<Item = (&'s mut u32, &'s mut u32)> {
-        let Self { rows, perturbations: here, turn, lambda, mark, idle, held, stale, info, .. } =
-            self;
-        let Info { steps, trials, moves, flips, merges, folds, perturbations: all, .. } = info;
-        let [lambda, best, result, mark, held] =
-            [lambda, &mut self.best_loss, &mut self.result_loss, mark, held]
-                .map(bytemuck::cast_mut::<f32, u32>);
-        let numbers = [
-            rows, here, turn, lambda, best, result, steps, trials, moves, flips, merges, folds,
-            all, mark, idle, held, stale,
-        ];
-        // The others are the stage, two halves of the rows read, and whether it ended early.
-        let words = words.iter_mut().enumerate().filter(|(at, _)| ![0, 14, 15, 20].contains(at));
-        numbers.into_iter().zip(words.map(|(_, word)| word))
+    /// Every number that is a word of its own, with the place of that word. The others are the
+    /// stage (0), two halves of the rows read (14, 15), and whether it ended early (20).
+    fn numbers(&mut self) -> [(usize, &mut u32); 17] {
+        let Info { steps, trials, moves, flips, merges, folds, perturbations, .. } = &mut self.info;
+        let float = bytemuck::cast_mut::<f32, u32>;
+        [
+            (1, &mut self.rows),
+            (2, &mut self.perturbations),
+            (3, &mut self.turn),
+            (4, float(&mut self.lambda)),
+            (5, float(&mut self.best_loss)),
+            (6, float(&mut self.result_loss)),
+            (7, steps),
+            (8, trials),
+            (9, moves),
+            (10, flips),
+            (11, merges),
+            (12, folds),
+            (13, perturbations),
+            (16, float(&mut self.mark)),
+            (17, &mut self.idle),
+            (18, float(&mut self.held)),
+            (19, &mut self.stale),
+        ]
     }
 
     /// As words, to be stored.
     #[must_use]
     pub fn to_words(&self) -> [u32; Self::WORDS] {
         let (mut words, mut state, read) = ([0; Self::WORDS], *self, self.info.rows_read);
-        state.pairs(&mut words).for_each(|(number, word)| *word = *number);
+        for (at, number) in state.numbers() {
+            if let Some(word) = words.get_mut(at) {
+                *word = *number;
+            }
+        }
         (words[0], words[20]) = (self.stage as u32, u32::from(self.early));
         (words[14], words[15]) = (read as u32, (read >> 32) as u32);
         words
@@ -214,7 +224,9 @@ impl State {
     /// damping that is no number.
     pub fn from_words(words: &[u32; Self::WORDS]) -> Result<Self> {
         let (mut state, [stage, .., early]) = (Self::starting(0), *words);
-        state.pairs(&mut { *words }).for_each(|(number, word)| *number = *word);
+        for (at, number) in state.numbers() {
+            *number = words.get(at).copied().unwrap_or_default();
+        }
         state.info.rows_read = u64::from(words[14]) | u64::from(words[15]) << 32;
         error::range("stage of the checkpoint", stage as usize, 0, Stage::ALL.len() - 1)?;
         error::range("end of the checkpoint", early as usize, 0, 1)?;

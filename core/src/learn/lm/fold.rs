@@ -63,12 +63,12 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
                 }
             }
         }
-        let mut live = 0..;
+        let mut places = 0..;
         for i in numbers {
             if self.is_vacant(i) {
                 continue;
             }
-            let part = live.next().and_then(|nth| self.solver.p.get(nth)).copied().unwrap_or(0.0);
+            let part = places.next().and_then(|nth| self.solver.p.get(nth)).copied().unwrap_or(0.0);
             let turned = if part > 0.5 { 1.0 } else { 0.0 };
             add_dense(self.single.dense, self.net.view().w().block(i), turned - part);
             if turned > 0.0 {

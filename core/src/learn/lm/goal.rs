@@ -86,8 +86,36 @@ impl Goal<TwoLayers> {
     /// The result is W and V, the latter with `second` outputs: weight `i m + k` leads from neuron
     /// i of the first layer to neuron k of m of the second one. The operator must be ready for
     /// [`second_slots`] outputs, the search begins with [`Params::deep_search_rows`], and `live` of
-    /// [`Progress`] counts both layers. Memory is [`Recovery::deep`], and all else as for
-    /// [`Goal::several_outputs`].
+    /// [`Progress`] counts both layers. It starts from zero or from a checkpoint. Memory is
+    /// [`Recovery::deep`].
+    ///
+    /// ```
+    /// use core::ops::ControlFlow::Continue;
+    /// use tamis::base::{budget::{Recovery, gated_words}, dims::Dims};
+    /// use tamis::data::samples::{NormalRows, Samples};
+    /// use tamis::{learn::{lm, start::Start}, network::gates::Signs, operator::gated::Gated};
+    /// // y = relu(relu(x_0 - x_3) - relu(x_2)) + 2 relu(x_2)
+    /// let mut x = NormalRows::new(1, 400, 6);
+    /// let mut labels = [0.0; 400];
+    /// for (k, y) in labels.iter_mut().enumerate() {
+    ///     let mut row = [0.0; 6];
+    ///     x.row(k, &mut row)?;
+    ///     let (a, b) = ((row[0] - row[3]).max(0.0), row[2].max(0.0));
+    ///     *y = (a - b).max(0.0) + 2.0 * b;
+    /// }
+    /// const SLOTS: usize = lm::slots(2, Signs::Positive);
+    /// let mut rows = [0.0; gated_words(6, SLOTS)];
+    /// let mut sensing = Gated::new(x, SLOTS, 1, &mut rows)?;
+    /// const DIMS: Dims = Dims::new(400, 6, 2, 6);
+    /// let mut memory = [0; Recovery::deep(DIMS, SLOTS, lm::second_slots(2), 1, 806).words()];
+    /// let (goal, params) = (lm::Goal::two_layers(DIMS, 2), lm::Params::DEFAULT);
+    /// let observe = |_: &lm::Progress<'_>| Continue(());
+    /// let start = Start::Zero;
+    /// let trained = lm::run(&mut sensing, &labels, goal, start, &params, &mut memory, observe)?;
+    /// let network = trained.network;
+    /// assert!(trained.info.exact && (network.w().nnz(), network.wt().nnz()) == (3, 3));
+    /// # Ok::<(), tamis::Error>(())
+    /// ```
     #[must_use]
     pub const fn two_layers(dims: Dims, second: usize) -> Self {
         Self { dims, head: TwoLayers { second } }

@@ -26,15 +26,17 @@ pub struct Params {
     /// Outer steps at exactly s weights at the end, where the fit is not exact.
     pub polish: u32,
     /// Restarts without progress after which a search on the first rows ends whose loss is above a
-    /// thousandth of the mean square of the labels; a quarter with every change to more rows.
+    /// thousandth of the mean square of the labels; a quarter of that, but at least one, with every
+    /// change to more rows.
     pub patience: u32,
-    /// Validation rows, the last of the data, which must come in random order: no step looks at
-    /// them, and of the networks of at most s weights the one of least loss on them is the result.
+    /// Validation rows, the last of the data, which must come in random order; fewer than there
+    /// are. No step looks at them, and of the networks of at most s weights the one of least loss
+    /// on them is the result.
     pub validation: usize,
     /// Early stopping: restarts without a better loss on the validation rows; 0 for never.
     pub validation_patience: u32,
-    /// Weights above s while searching, in percent of s, at most 25. None where weights are few for
-    /// the labels.
+    /// Weights above s while searching, in percent of s; more than 25 count as 25. None where weights are
+    /// few for the labels.
     pub spare: u32,
     /// Products of conjugate gradients in one attempt of a step.
     pub products: u32,

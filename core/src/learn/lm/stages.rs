@@ -53,7 +53,8 @@ where
 
     pub(super) fn moves(&mut self, mut loss: f32) -> Result<Stage, S::Source> {
         if !self.is_exact(loss) {
-            match if self.is_done() { None } else { self.try_moves(loss)? } {
+            let better = if self.is_done() { None } else { self.try_moves(loss)? };
+            match better {
                 Some(better) if self.is_exact(better) => loss = better,
                 Some(_) => return Ok(Stage::Moves),
                 None => return Ok(Stage::Perturb),

@@ -18,10 +18,6 @@ use crate::infer::price::Shape;
 use crate::infer::quantised::{Layer, Model, Scales};
 
 impl<'a> Readable<'a> for Model<'a> {
-    fn empty() -> Self {
-        Self::empty()
-    }
-
     fn ends(&self) -> [usize; 2] {
         [self.inputs(), self.outputs()]
     }
@@ -41,7 +37,18 @@ impl<'a> Readable<'a> for Model<'a> {
     }
 }
 
-impl QuantisedView<'_> {
+impl<'a> QuantisedView<'a> {
+    /// Reads `bytes`, exactly one model, in place, as [`View::parse`](super::View::parse) does.
+    ///
+    /// # Errors
+    /// As there. A model of floats is [`Error::Format`] at its first section.
+    #[inline]
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        let mut view = Self { model: Model::empty(), task: None, extra: &[] };
+        view.read(bytes)?;
+        Ok(view)
+    }
+
     /// Whether bytes that start with the head of a model hold one of integers; nothing else about
     /// them is checked.
     #[must_use]

@@ -49,16 +49,13 @@ pub type QuantisedView<'a> = Stored<'a, quantised::Model<'a>>;
 
 /// A model that a file may hold.
 pub trait Readable<'a> {
-    /// No model yet.
-    fn empty() -> Self;
-
     /// Numbers in one input row, and in one prediction.
     fn ends(&self) -> [usize; 2];
 
     /// Reads all layers; gives the task, and the sections that this version does not know.
     ///
     /// # Errors
-    /// As [`Stored::parse`].
+    /// As [`View::parse`].
     fn read(&mut self, reader: Reader<'a>) -> Result<(Option<Task>, &'a [u8])>;
 }
 
@@ -81,26 +78,8 @@ impl<'a, M: Readable<'a>> Stored<'a, M> {
         Ok(Self { task: Some(task), ..self })
     }
 
-    /// Reads `bytes`, exactly one model, in place; they must start at an address that is a multiple
-    /// of 4, which [`include_model!`](crate::include_model), [`Aligned`](super::Aligned) and
-    /// [`OwnedModel`](super::OwnedModel) see to.
-    ///
-    /// # Errors
-    /// [`Error::Version`] for a model of a later version, [`Error::Newer`] for a layer, an
-    /// activation or a task that only a later program knows, [`Error::Format`] with the byte offset
-    /// where the bytes are no model, are damaged or hold a model of the other kind, and
-    /// [`Error::Length`], [`Error::Range`], [`Error::Unsorted`] or [`Error::NotFinite`] where a
-    /// layer contradicts itself, as [`Csr::new`], [`Sum::new`], [`Model::new`] and, of integers,
-    /// [`quantised::Layer::new`] and [`quantised::Model::new`] say.
-    #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
-        let mut view = Self::new(M::empty());
-        view.read(bytes)?;
-        Ok(view)
-    }
-
     #[inline(never)]
-    fn read(&mut self, bytes: &'a [u8]) -> Result<()> {
+    pub(super) fn read(&mut self, bytes: &'a [u8]) -> Result<()> {
         let (reader, inputs, outputs) = encoded(bytes)?;
         (self.task, self.extra) = self.model.read(reader)?;
         let [takes, gives] = self.model.ends();
@@ -128,11 +107,28 @@ impl<'a, M: Readable<'a>> Stored<'a, M> {
     }
 }
 
-impl<'a> Readable<'a> for Model<'a> {
-    fn empty() -> Self {
-        Self::empty()
+// Once for each kind: a constructor over any of them would hold the layers twice on the stack.
+impl<'a> View<'a> {
+    /// Reads `bytes`, exactly one model, in place; they must start at an address that is a multiple
+    /// of 4, which [`include_model!`](crate::include_model), [`Aligned`](super::Aligned) and
+    /// [`OwnedModel`](super::OwnedModel) see to.
+    ///
+    /// # Errors
+    /// [`Error::Version`] for a model of a later version, [`Error::Newer`] for a layer, an
+    /// activation or a task that only a later program knows, [`Error::Format`] with the byte offset
+    /// where the bytes are no model, are damaged or hold a model of the other kind, and
+    /// [`Error::Length`], [`Error::Range`], [`Error::Unsorted`] or [`Error::NotFinite`] where a
+    /// layer contradicts itself, as [`Csr::new`], [`Sum::new`], [`Model::new`] and, of integers,
+    /// [`quantised::Layer::new`] and [`quantised::Model::new`] say.
+    #[inline]
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        let mut view = Self { model: Model::empty(), task: None, extra: &[] };
+        view.read(bytes)?;
+        Ok(view)
     }
+}
 
+impl<'a> Readable<'a> for Model<'a> {
     fn ends(&self) -> [usize; 2] {
         [self.inputs(), self.outputs()]
     }

@@ -107,7 +107,7 @@ impl Constant<'_> {
             }
         };
         self.check_len(&dims, values.len())?;
-        check_finite(&tensor.name, &values)?;
+        check_finite(&shown(&tensor.name), &values)?;
         // The axes are exchanged already: what lies in memory is `cols × rows`.
         let values = match dims[..] {
             [rows, cols] if self.transposed => transposed(&values, cols, rows),

@@ -123,15 +123,31 @@ impl Around {
     }
 }
 
-/// How many things a chain may have that change its code and stack, with numbers of either kind.
+/// How many things a chain may have that change its code and stack, with numbers of either kind:
+/// the places below.
 pub const EXTRAS: usize = 9;
+const BIASES: usize = 0;
+/// A last layer with factors, and one with relu.
+const SCALED: usize = 1;
+const RELU: usize = 2;
+const SUM_OF_SEVERAL: usize = 3;
+const SUM_OF_ONE: usize = 4;
+/// One layer without a sum.
+const ALONE: usize = 5;
+/// A factor for each output of a hidden layer.
+const OWN_FACTORS: usize = 6;
+const MORE_THAN_TWO_LAYERS: usize = 7;
+/// Kernels but the first.
+pub(super) const MORE_KERNELS: usize = 8;
 
-/// What a chain of one kernel has, by the numbers of its layers and of sums behind them: biases, a
-/// last layer with factors and one with relu, a sum of several layers, a sum of one, one layer
-/// alone, a factor for each output, more than two layers, and further kernels.
+/// What a chain of one kernel has, by the numbers of its layers and of sums behind them.
 pub(super) fn extras(layers: usize, sum: bool) -> [u8; EXTRAS] {
-    let [of_several, of_one, alone] = [sum && layers > 1, sum && layers < 2, !sum && layers < 2];
-    [0, 0, 0, of_several.into(), of_one.into(), alone.into(), 0, (layers > 2).into(), 0]
+    let mut extras = [0; EXTRAS];
+    extras[SUM_OF_SEVERAL] = (sum && layers > 1).into();
+    extras[SUM_OF_ONE] = (sum && layers < 2).into();
+    extras[ALONE] = (!sum && layers < 2).into();
+    extras[MORE_THAN_TWO_LAYERS] = (layers > 2).into();
+    extras
 }
 
 /// The same of a model of floats.
@@ -146,13 +162,13 @@ pub fn float_extras(layers: &[Layer<'_>]) -> [u8; EXTRAS] {
 pub fn integer_extras(model: &quantised::Model<'_>) -> [u8; EXTRAS] {
     let (layers, sum) = (model.layers(), model.sum().is_some());
     let mut extras = extras(layers.len(), sum);
-    extras[0] = layers.iter().any(|layer| !layer.bias().is_empty()).into();
+    extras[BIASES] = layers.iter().any(|layer| !layer.bias().is_empty()).into();
     if let Some(last) = layers.last().filter(|_| !sum) {
-        extras[1] = (!last.rescale().is_empty()).into();
-        extras[2] = (last.activation() == Activation::Relu).into();
+        extras[SCALED] = (!last.rescale().is_empty()).into();
+        extras[RELU] = (last.activation() == Activation::Relu).into();
     }
     let mut hidden = layers.iter().take(layers.len() - usize::from(!sum));
-    extras[6] = hidden.any(|layer| layer.rescale().len() > 1).into();
+    extras[OWN_FACTORS] = hidden.any(|layer| layer.rescale().len() > 1).into();
     extras
 }
 

@@ -1,7 +1,8 @@
 //! Estimates of whole models, in every way of deploying them.
 
 use super::count::{
-    Around, EXTRAS, Straight, Work, extras, float_extras, float_work, integer_extras, integer_work,
+    Around, EXTRAS, MORE_KERNELS, Straight, Work, extras, float_extras, float_work, integer_extras,
+    integer_work,
 };
 use super::kernel::{Core, Kernel, Numbers, Way};
 use super::rows::{Prices, zeros};
@@ -251,7 +252,7 @@ fn each(kernels: impl Iterator<Item = Kernel>) -> Vec<Kernel> {
 /// may be a few hundredths below what is linked, so that a bound has a twenty-fourth of the code
 /// and an eighth of the stack besides.
 fn sum_of(prices: &Prices, mut extras: [u8; EXTRAS], kernels: &[Kernel], is_c: bool) -> Memory {
-    extras[EXTRAS - 1] = kernels.len().saturating_sub(1) as u8;
+    extras[MORE_KERNELS] = kernels.len().saturating_sub(1) as u8;
     let sum = prices.chain(kernels, &extras, is_c);
     let is_bound = kernels.len() > 1 || extras != [0; EXTRAS];
     Memory::code(if is_bound { bounded(sum) } else { sum }, is_bound)

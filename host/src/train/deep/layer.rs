@@ -135,7 +135,7 @@ impl DeepRun<'_> {
             let Problem { data, labels, task } = problem;
             let on = Problem { data: self.map(&data, stack)?, labels, task };
             let (trained, returned) = train(on, stored)?;
-            let labels = returned.restored().labels;
+            let labels = returned.restored_labels();
             let problem = Problem { data, labels, task };
             return Ok(TrainedLayer { trained, mapped: mapped as u64, problem });
         }

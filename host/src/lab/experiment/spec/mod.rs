@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crc::{CRC_64_XZ, Crc};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{Error, Result};
 
@@ -40,7 +41,7 @@ pub struct Spec {
     /// Where the figure was published, with its settings in words.
     pub(crate) source: String,
     /// The profile that was applied.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "named")]
     pub(crate) resolved: String,
     /// How long it took where it was measured, on two cores; for `--dry-run`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,6 +66,12 @@ struct Profile {
     /// Keys of one part.
     #[serde(default)]
     part: BTreeMap<String, toml::Table>,
+}
+
+/// The name of a profile, which is not empty.
+fn named<'de, D: Deserializer<'de>>(reader: D) -> std::result::Result<String, D::Error> {
+    let name = String::deserialize(reader)?;
+    if name.is_empty() { Err(D::Error::custom("a profile without a name")) } else { Ok(name) }
 }
 
 impl Spec {
