@@ -230,3 +230,22 @@ fn a_model_without_weights_predicts_zero() {
     .unwrap();
     assert_eq!(predict(owned.view().unwrap().model(), &[1.0; 5]), [0.0]);
 }
+
+#[test]
+fn the_seeds_of_the_fuzzer_are_models() {
+    let seeds = [
+        tamis::include_model!("../../../fuzz/seeds/model/golden.tamis"),
+        tamis::include_model!("../../../fuzz/seeds/model/task.tamis"),
+        tamis::include_model!("../../../fuzz/seeds/model/classes.tamis"),
+        tamis::include_model!("../../../fuzz/seeds/model/deep.tamis"),
+        tamis::include_model!("../../../fuzz/seeds/model/wide.tamis"),
+        tamis::include_model!("../../../fuzz/seeds/model/extra.tamis"),
+        tamis::include_model!("../../../fuzz/seeds/model/windows.tamis"),
+    ];
+    for seed in seeds {
+        let view = View::parse(seed).unwrap();
+        let mut again = vec![0; view.encoded_len()];
+        view.encode(&mut again).unwrap();
+        assert_eq!(again, seed);
+    }
+}

@@ -463,25 +463,6 @@ fn sections_that_may_be_skipped_are_kept() {
 }
 
 #[test]
-fn the_seeds_of_the_fuzzer_are_models() {
-    let seeds = [
-        tamis::include_model!("../../../fuzz/seeds/model/golden.tamis"),
-        tamis::include_model!("../../../fuzz/seeds/model/task.tamis"),
-        tamis::include_model!("../../../fuzz/seeds/model/classes.tamis"),
-        tamis::include_model!("../../../fuzz/seeds/model/deep.tamis"),
-        tamis::include_model!("../../../fuzz/seeds/model/wide.tamis"),
-        tamis::include_model!("../../../fuzz/seeds/model/extra.tamis"),
-        tamis::include_model!("../../../fuzz/seeds/model/windows.tamis"),
-    ];
-    for seed in seeds {
-        let view = View::parse(seed).unwrap();
-        let mut again = vec![0; view.encoded_len()];
-        view.encode(&mut again).unwrap();
-        assert_eq!(again, seed);
-    }
-}
-
-#[test]
 fn misaligned_bytes_are_refused_and_can_be_copied() {
     let mut buffer = Aligned([0; 112]);
     buffer.0[1..109].copy_from_slice(GOLDEN);

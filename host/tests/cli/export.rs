@@ -38,7 +38,7 @@ const NAMES: [(&str, Encoding); 3] =
 type Shape = (usize, usize, usize);
 
 /// What integer models are built of.
-struct Plan<'a> {
+pub(crate) struct Plan<'a> {
     shapes: &'a [Shape],
     /// Factors, one for each neuron; biases; relu and factors at the end.
     rich: bool,
@@ -67,7 +67,7 @@ fn entries(rng: &mut Rng, (inputs, outputs, fan): Shape) -> (Vec<u16>, Vec<u16>,
 }
 
 /// The bytes of a `.tamis` file.
-fn integers(seed: u64, plan: &Plan<'_>, choice: Choice) -> Vec<u8> {
+pub(crate) fn integers(seed: u64, plan: &Plan<'_>, choice: Choice) -> Vec<u8> {
     let mut rng = Rng::new(seed, 1);
     let drawn: Vec<_> = plan.shapes.iter().map(|&shape| entries(&mut rng, shape)).collect();
     let count = plan.shapes.len();
@@ -121,11 +121,11 @@ fn integers(seed: u64, plan: &Plan<'_>, choice: Choice) -> Vec<u8> {
 }
 
 /// Two layers over two windows of columns, three classes.
-const TINY: Plan<'static> =
+pub(crate) const TINY: Plan<'static> =
     Plan { shapes: &[(300, 4, 3), (4, 3, 2)], rich: false, sum: false, task: Task::Multiclass };
 
 /// A small model of floats with a threshold.
-fn floats() -> Vec<u8> {
+pub(crate) fn floats() -> Vec<u8> {
     let mut rng = Rng::new(5, 2);
     let (counts, columns, values) = entries(&mut rng, (20, 5, 4));
     let values: Vec<f32> = values.iter().map(|&value| f32::from(value) / 37.0).collect();
@@ -140,7 +140,7 @@ fn floats() -> Vec<u8> {
 }
 
 /// Rows of bytes: all 0, all 255, and random ones.
-fn rows(inputs: usize, rows: usize) -> Vec<u8> {
+pub(crate) fn rows(inputs: usize, rows: usize) -> Vec<u8> {
     let mut rng = Rng::new(9, 3);
     let mut bytes: Vec<u8> = (0..inputs * rows).map(|_| rng.bits() as u8).collect();
     bytes[..inputs].fill(0);
@@ -158,7 +158,7 @@ fn aligned(bytes: &[u8]) -> tamis_host::base::file::Aligned {
 }
 
 /// Outputs and the class, row after row, as little-endian words.
-fn expected(model: &[u8], rows: &[u8]) -> Vec<u8> {
+pub(crate) fn expected(model: &[u8], rows: &[u8]) -> Vec<u8> {
     let bytes = aligned(model);
     let mut out = Vec::new();
     if !QuantisedView::is(&bytes) {
@@ -211,7 +211,7 @@ fn fed(folder: &Path, program: &str, rows: &[u8]) -> Vec<u8> {
 const C_FLAGS: &str = "-std=c99 -O2 -Wall -Wextra -Wpedantic -Werror";
 
 /// Exports `model` as C to `q.c`, compiles it by itself and with a program, and compares.
-fn check_c(folder: &Path, model: &[u8], what: &str) {
+pub(crate) fn check_c(folder: &Path, model: &[u8], what: &str) {
     fs::write(folder.join("q.tamis"), model).unwrap();
     ok(folder, "export q.tamis --format c -o q.c -q");
     let (of, to, read) = if QuantisedView::is(&aligned(model)) {
@@ -435,57 +435,6 @@ fn a_trained_model_is_quantised_and_exported() {
         let model = fs::read(folder.path().join(format!("{name}.tamis"))).unwrap();
         check_c(folder.path(), &model, name);
     }
-}
-
-#[test]
-fn a_model_is_written_in_other_encodings_and_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let bytes = |name: &str| fs::read(folder.path().join(name)).unwrap();
-    let drawn = rows(20, 200);
-    fs::write(folder.path().join("f.tamis"), floats()).unwrap();
-    let report = json(folder.path(), "export f.tamis --format tamis --encoding blocks -o b.tamis");
-    assert_eq!((&report["format"], &report["encodings"]), (&json!("tamis"), &json!(["blocks"])));
-    assert_eq!(report["table_bytes"], json!(bytes("b.tamis").len()));
-    assert_ne!(bytes("b.tamis"), floats());
-    assert!(expected(&bytes("b.tamis"), &drawn) == expected(&floats(), &drawn));
-    ok(folder.path(), "export b.tamis --format tamis --encoding rows -o r.tamis");
-    assert_eq!(bytes("r.tamis"), floats());
-    let smallest = json(folder.path(), "export f.tamis --format tamis -o s.tamis");
-    assert_eq!(smallest["encodings"], json!(["blocks"]), "five bytes a weight in place of six");
-    // Other forms and verbs take either.
-    check_c(folder.path(), &bytes("b.tamis"), "blocks of floats");
-    for (format, name) in [("rust", "b.rs"), ("onnx", "b.onnx"), ("safetensors", "b.safetensors")] {
-        ok(folder.path(), &format!("export b.tamis --format {format} -o {name}"));
-    }
-    assert!(
-        String::from_utf8(bytes("b.rs"))
-            .unwrap()
-            .contains("Layer::Blocks(checked(Blocks::new(20, 5,")
-    );
-    let cost = json(folder.path(), "inspect b.tamis");
-    assert_eq!(
-        (&cost["layers"][0]["kind"], &cost["layers"][0]["nnz"]),
-        (&json!("blocks"), &json!(20))
-    );
-
-    let model = integers(3, &TINY, Choice::Prefer(Encoding::Blocks));
-    fs::write(folder.path().join("q.tamis"), &model).unwrap();
-    let report = json(folder.path(), "export q.tamis --format tamis --encoding bitmask -o m.tamis");
-    assert_eq!(report["encodings"], json!(["bitmask", "bitmask"]));
-    let drawn = rows(300, 50);
-    assert!(expected(&bytes("m.tamis"), &drawn) == expected(&model, &drawn));
-
-    let wrong = |line: &str, words: &str| {
-        let error = fails(folder.path(), line);
-        assert!(error.contains(words), "{line}: {error}");
-    };
-    wrong(
-        "export f.tamis --format tamis --encoding dense -o d.tamis",
-        "smallest, fastest, rows or blocks",
-    );
-    wrong("export q.tamis --format tamis --encoding rows -o d.tamis", "dense, bitmask or blocks");
-    wrong("export f.tamis --format rust --encoding rows -o d.rs", "--format tamis");
-    wrong("export f.tamis --format tamis -o f.tamis", "also an input");
 }
 
 #[test]

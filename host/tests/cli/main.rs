@@ -6,6 +6,7 @@ mod compare;
 mod course;
 mod ctrl_c;
 mod deep;
+mod encodings;
 mod errors;
 mod export;
 mod files;

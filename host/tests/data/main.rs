@@ -1,5 +1,6 @@
 //! Data files and generators: reading, selecting, writing.
 
+mod csv;
 mod digits;
 mod files;
 mod formats;
