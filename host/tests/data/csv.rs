@@ -1,6 +1,5 @@
 //! CSV as it comes: dialects, and errors with their places.
 
-
 use crate::formats::{assert_error, floats};
 use tamis_host::data::{Source, csv};
 
