@@ -2,7 +2,7 @@
 //! try it on.
 //!
 //! It writes three files: `digits.tamis`, the model; `pictures.bin`, ten pictures of 8×8 bytes and
-//! a byte more each, the label; and `expected.txt`, what the part must print, bit by bit, since it
+//! a byte more each, the label; and `expected.txt`, what the device must print, bit by bit, since it
 //! computes with the host's bits. The reference operator trains, so that the files come out the
 //! same on every machine.
 //!

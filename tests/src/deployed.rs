@@ -1,4 +1,4 @@
-//! Models as they are put on a part: files, and what `tamis export` makes of them. 784 inputs, ten
+//! Models as they are put on a microcontroller: files, and what `tamis export` makes of them. 784 inputs, ten
 //! hidden neurons, ten outputs, 1000, 500 or 200 weights, of which the last layer has 100 each
 //! time.
 //!

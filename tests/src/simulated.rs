@@ -1,4 +1,4 @@
-//! Memories of a part that do what theirs do when power fails, and when the bus does.
+//! Memories of a microcontroller that do what theirs do when power fails, and when the bus does.
 
 mod nor;
 mod spi;

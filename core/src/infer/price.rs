@@ -9,7 +9,7 @@
 use crate::infer::model::{WINDOW, windows};
 use crate::infer::quantised::{Encoding, Weights};
 
-/// Parts of an instruction that prices are given in.
+/// Fractions of an instruction that prices are given in.
 pub const PER_INSTRUCTION: u64 = 1000;
 
 /// What is counted in a layer; the order of [`Shape::counts`].

@@ -99,7 +99,7 @@ impl Form {
         self.least_words().saturating_add(entries.saturating_mul(2)).saturating_add(numbers)
     }
 
-    /// The parts of a checkpoint in `words`, which are exactly those that
+    /// The contents of a checkpoint in `words`, which are exactly those that
     /// [`Record::write`](crate::base::record::Record::write) gave.
     ///
     /// # Errors
@@ -107,38 +107,38 @@ impl Form {
     /// [`crate::Error::Range`] for more entries than there can be and an index that lies outside,
     /// [`crate::Error::Unsorted`] for indices that do not rise, [`crate::Error::NotFinite`] for
     /// numbers that are none.
-    pub fn read<'a>(&self, words: &'a [u32]) -> Result<Parts<'a>> {
-        let parts = Parts { form: *self, words };
+    pub fn read<'a>(&self, words: &'a [u32]) -> Result<Contents<'a>> {
+        let contents = Contents { form: *self, words };
         let least = self.least_words();
         error::length("words of the checkpoint", words.len().min(least), least)?;
         let mut expected = self.least_words();
         for (net, &most) in self.entries.iter().take(self.nets).enumerate() {
-            let [w, wt] = parts.entries(net);
+            let [w, wt] = contents.entries(net);
             error::range("weights of the checkpoint", w.saturating_add(wt), 0, most)?;
             expected = expected.saturating_add(w.saturating_add(wt).saturating_mul(2));
         }
         for (vector, &most) in self.lengths.iter().take(self.vectors).enumerate() {
-            error::range("numbers of the checkpoint", parts.numbers(vector), 0, most)?;
-            expected = expected.saturating_add(parts.numbers(vector));
+            error::range("numbers of the checkpoint", contents.numbers(vector), 0, most)?;
+            expected = expected.saturating_add(contents.numbers(vector));
         }
         error::length("words of the checkpoint", words.len(), expected)?;
         for net in 0..self.nets {
-            let net = parts.net(net)?;
+            let net = contents.net(net)?;
             error::finite("weights of the checkpoint", net.w().value())?;
             error::finite("output weights of the checkpoint", net.wt().value())?;
         }
-        Ok(parts)
+        Ok(contents)
     }
 }
 
-/// The parts of a checkpoint, borrowed from its words.
+/// The contents of a checkpoint, borrowed from its words.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Parts<'a> {
+pub struct Contents<'a> {
     form: Form,
     words: &'a [u32],
 }
 
-impl<'a> Parts<'a> {
+impl<'a> Contents<'a> {
     /// The numbers of the state.
     ///
     /// # Errors
@@ -241,15 +241,15 @@ mod tests {
         let words = words();
         assert_eq!(words[..7], [7, 9, 3, 2, 0, 0, 1]);
         assert_eq!(words.len(), FORM.least_words() + 2 * 5 + 1);
-        let parts = FORM.read(&words).unwrap();
-        assert_eq!(parts.state(), Ok([7, 9]));
-        let net = parts.net(0).unwrap();
+        let contents = FORM.read(&words).unwrap();
+        assert_eq!(contents.state(), Ok([7, 9]));
+        let net = contents.net(0).unwrap();
         assert_eq!((net.w().index(), net.w().value()), (&[1, 6, 11][..], &[0.5, 2.0, -1.0][..]));
         assert_eq!((net.wt().index(), net.wt().value()), (&[0, 5][..], &[4.0, 8.0][..]));
-        assert_eq!(parts.net(1), Ok(Network::empty(FORM.shape)));
-        assert_eq!((parts.vector(0), parts.vector(1)), (&[0.25][..], &[][..]));
-        assert!(matches!(parts.net(2), Err(Error::Range { max: 2, got: 3, .. })));
-        assert!(matches!(parts.state::<3>(), Err(Error::Length { expected: 3, got: 2, .. })));
+        assert_eq!(contents.net(1), Ok(Network::empty(FORM.shape)));
+        assert_eq!((contents.vector(0), contents.vector(1)), (&[0.25][..], &[][..]));
+        assert!(matches!(contents.net(2), Err(Error::Range { max: 2, got: 3, .. })));
+        assert!(matches!(contents.state::<3>(), Err(Error::Length { expected: 3, got: 2, .. })));
     }
 
     #[test]

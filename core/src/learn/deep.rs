@@ -1,11 +1,11 @@
 //! Networks of several hidden layers: built layer by layer, then fitted together.
 //!
 //! A hidden layer is trained by any recipe as the one hidden layer of a network of its own, on what
-//! the layers before it make of the rows ([`Through`]); its output weights are then given back (M.
+//! the layers before it make of the rows ([`StackedRows`]); its output weights are then given back (M.
 //! Pilanci, T. Ergen and others, layer-wise training). [`tune`] fits all layers together in the end.
 //!
 //! ```text
-//! for each hidden layer:  rows ─> Stack so far ─> Through ─> operator ─> recipe, share of s ─> Stack::push
+//! for each hidden layer:  rows ─> Stack so far ─> StackedRows ─> operator ─> recipe, share of s ─> Stack::push
 //! the last one:           Stack::end_sum or Stack::end_weights ─> tune::run
 //! ```
 
@@ -292,25 +292,25 @@ impl<'a> Stack<'a> {
 /// demand.
 ///
 /// ```
-/// use tamis::{learn::deep::{Stack, Through}, network::gates::Signs, data::samples::{Rows, Samples}, network::weights::Weights};
+/// use tamis::{learn::deep::{Stack, StackedRows}, network::gates::Signs, data::samples::{Rows, Samples}, network::weights::Weights};
 /// let (mut index, mut value) = ([0; 2], [0.0; 2]);
 /// let mut stack = Stack::new(2, &mut index, &mut value);
 /// stack.push(Weights::new(2, 3, &[0, 3], &[1.0, -1.0])?, Signs::Positive)?;
 /// let mut scratch = [0.0; 5];
-/// let mut rows = Through::new(Rows::new(&[3.0, -1.0, -2.0, 4.0], 2)?, &stack, &mut scratch)?;
+/// let mut rows = StackedRows::new(Rows::new(&[3.0, -1.0, -2.0, 4.0], 2)?, &stack, &mut scratch)?;
 /// let mut row = [0.0; 3];
 /// rows.row(0, &mut row)?;
 /// assert_eq!((rows.inputs(), row), (3, [3.0, 1.0, 0.0]));
 /// # Ok::<(), tamis::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Through<'s, X> {
+pub struct StackedRows<'s, X> {
     rows: X,
     stack: &'s Stack<'s>,
     scratch: &'s mut [f32],
 }
 
-impl<'s, X: Samples> Through<'s, X> {
+impl<'s, X: Samples> StackedRows<'s, X> {
     /// `scratch` has room for [`Stack::activations`] numbers.
     ///
     /// # Errors
@@ -324,7 +324,7 @@ impl<'s, X: Samples> Through<'s, X> {
     }
 }
 
-impl<X: Samples> Samples for Through<'_, X> {
+impl<X: Samples> Samples for StackedRows<'_, X> {
     type Source = X::Source;
 
     fn samples(&self) -> usize {

@@ -60,7 +60,7 @@ pub enum Refine {
     Armijo {
         /// Steps, K.
         steps: u32,
-        /// Part of the slope that a step must win; 0.9 as published.
+        /// Fraction of the slope that a step must win; 0.9 as published.
         decrease: f32,
         /// Halvings before the refinement ends.
         halvings: u32,

@@ -52,6 +52,12 @@ pub trait Sensing {
         self.local_rows()
     }
 
+    /// Where rows of the whole data lie among those held here, which are in their order. Labels of
+    /// a process are those of its own rows.
+    fn local(&self, rows: Range<usize>) -> Range<usize> {
+        rows
+    }
+
     /// Adds up what every process has of its local rows; nothing where all rows are here. Called
     /// after all strips of a sum, never within another operation.
     fn sum(&mut self, _numbers: &mut [f32]) -> Done<Self> {
@@ -206,17 +212,19 @@ pub struct Strips<'a> {
 }
 
 /// Selects the strips of `rows` one after the other, `strip` rows each, and calls `body` with the
-/// rows of the batch that they are; then the batch again.
+/// local rows of the batch that they are; then the batch again.
 pub(crate) fn each_strip<S: Sensing + ?Sized>(
     sensing: &mut S,
     rows: &Range<usize>,
     strip: usize,
     mut body: impl FnMut(&mut S, Range<usize>) -> Done<S>,
 ) -> Done<S> {
-    for at in (0..rows.len()).step_by(strip.max(1)) {
-        let part = at..(at + strip.max(1)).min(rows.len());
-        sensing.select(rows.start + part.start..rows.start + part.end)?;
-        body(sensing, part)?;
+    let first = sensing.local(rows.clone()).start;
+    for at in rows.clone().step_by(strip.max(1)) {
+        let part = at..(at + strip.max(1)).min(rows.end);
+        sensing.select(part.clone())?;
+        let local = sensing.local(part);
+        body(sensing, local.start - first..local.end - first)?;
     }
     sensing.select(rows.clone())
 }

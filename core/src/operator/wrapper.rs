@@ -94,6 +94,10 @@ impl<W: Wrapper + ?Sized> Sensing for W {
         self.inner().batch_rows()
     }
 
+    fn local(&self, rows: Range<usize>) -> Range<usize> {
+        self.inner().local(rows)
+    }
+
     fn inputs(&self) -> usize {
         self.inner().inputs()
     }

@@ -12,7 +12,7 @@ use tamis::base::dims::Dims;
 use tamis::base::error::Error;
 use tamis::base::rng::Rng;
 use tamis::data::samples::Rows;
-use tamis::learn::deep::{Head, MAX_LAYERS, Stack, Through, share, tune};
+use tamis::learn::deep::{Head, MAX_LAYERS, Stack, StackedRows, share, tune};
 use tamis::learn::loss::Labels;
 use tamis::learn::start::{Start, continue_if};
 use tamis::learn::train::{self, Schedule};
@@ -150,7 +150,7 @@ fn layers_that_do_not_fit_are_refused_and_change_nothing() {
     assert!(matches!(stack.end_sum(&[]), Err(Error::Range { .. })));
     let x = rows(1);
     let mut scratch = [0.0; 16];
-    let ended = Through::new(Rows::new(&x, D).unwrap(), &stack, &mut scratch);
+    let ended = StackedRows::new(Rows::new(&x, D).unwrap(), &stack, &mut scratch);
     assert!(matches!(ended, Err(Error::Range { .. })), "rows do not go through outputs");
     // At most so many layers, with one left for the outputs.
     let (mut index, mut value) = ([0; 8], [0.0; 8]);
@@ -254,7 +254,7 @@ fn a_network_is_built_layer_by_layer_from_a_recipe_and_is_not_worse_tuned() {
         let d = stack.width();
         let nnz = share(s, &[D * widths[0], widths[0] * widths[1]], l, stack.nnz());
         let mut scratch = vec![0.0; stack.activations()];
-        let below = Through::new(Rows::new(&x, D).unwrap(), &stack, &mut scratch).unwrap();
+        let below = StackedRows::new(Rows::new(&x, D).unwrap(), &stack, &mut scratch).unwrap();
         let mut row = vec![0.0; gated_words(d, m)];
         let mut sensing = Gated::new(below, m, 1, &mut row).unwrap();
         let schedule = Schedule::PAPER;

@@ -229,7 +229,7 @@ fn hard() -> (Problem, Params) {
 fn a_run_goes_on_from_every_checkpoint_to_the_same_bits() {
     let (noisy, params) = hard();
     let exact = planted(600, 8, lm::slots(3, Signs::Free), &NEURONS, 7);
-    // Few rows for a part, so that all rows refute its fit, and the search goes on with more.
+    // Few rows at first, so that all rows refute its fit, and the search goes on with more.
     let small = Params { rows: 12, ..params };
     let held = Params { validation: 100, validation_patience: 2, perturbations: 9, ..params };
     for (problem, params) in [(noisy.clone(), params), (exact, small), (noisy, held)] {

@@ -91,7 +91,7 @@ fn hard() -> (Problem, Params) {
 fn a_run_goes_on_from_every_checkpoint_to_the_same_bits() {
     let (noisy, params) = hard();
     let exact = planted((600, 8), &FIRST, &SECOND, 7);
-    // Few rows for a part, so that all rows refute its fit, and the search goes on with more.
+    // Few rows at first, so that all rows refute its fit, and the search goes on with more.
     let small = Params { rows: 10, ..params };
     for (problem, params) in [(noisy, params), (exact, small)] {
         let (checkpoints, stages) = problem.check_checkpoints(&params);

@@ -4,9 +4,9 @@
 //! floats and costs as much as a few products, and is made once about as many were asked for.
 
 use super::group::{Shared, fork};
+use super::hidden_layers::Mapped;
 use super::kernel::{Columns, Element, PAD, Piece, Size, add_product, unpack, vectorise};
 use super::piece::interleave;
-use super::through::Mapped;
 use super::tiles::View;
 use tamis::network::weights::runs;
 
@@ -30,11 +30,11 @@ pub(super) struct Gram {
     products: usize,
     made: bool,
     /// The first one's matrix is that of all in the end.
-    parts: Vec<Part>,
+    parts: Vec<GroupSums>,
 }
 
 #[derive(Debug)]
-struct Part {
+struct GroupSums {
     /// Column by column, each padded.
     matrix: Vec<f32>,
     /// Gated columns on a strip of rows, column by column.
@@ -49,7 +49,7 @@ pub(super) const fn bytes(most: usize) -> usize {
     }
     let padded = most.next_multiple_of(PAD);
     let part = padded.saturating_mul(padded.saturating_add(2 * DEPTH)).saturating_mul(4);
-    part.saturating_add(size_of::<Part>()).saturating_mul(GROUPS).saturating_add(4 * most)
+    part.saturating_add(size_of::<GroupSums>()).saturating_mul(GROUPS).saturating_add(4 * most)
 }
 
 /// Supports of `entries` entries if their matrix takes little memory, 0 otherwise.
@@ -61,7 +61,8 @@ impl Gram {
     pub(super) fn new(most: usize) -> Self {
         let (groups, padded) = (if most == 0 { 0 } else { GROUPS }, most.next_multiple_of(PAD));
         let zeros = |columns| vec![0.0; padded * columns];
-        let part = |_| Part { matrix: zeros(padded), columns: zeros(DEPTH), rows: zeros(DEPTH) };
+        let part =
+            |_| GroupSums { matrix: zeros(padded), columns: zeros(DEPTH), rows: zeros(DEPTH) };
         let parts = (0..groups).map(part).collect();
         Self { most, support: Vec::with_capacity(most), products: 0, made: false, parts }
     }
@@ -97,7 +98,7 @@ impl Gram {
         let padded = s.next_multiple_of(PAD);
         // No matrix is kept where rows go through layers.
         let none = Mapped::default();
-        fork(&mut self.parts[..groups], 0, &mut [(); 0], &|_| 0, &|g, part: &mut Part, _| {
+        fork(&mut self.parts[..groups], 0, &mut [(); 0], &|_| 0, &|g, part: &mut GroupSums, _| {
             part.matrix[..padded * padded].fill(0.0);
             let all = pieces * g / groups..pieces * (g + 1) / groups;
             for k in all.take_while(|_| !shared.stopped()) {
@@ -126,7 +127,7 @@ impl Gram {
     pub(super) fn product(&self, arch: pulp::Arch, p: &[f32], out: &mut [f32]) {
         let padded = p.len().next_multiple_of(PAD);
         out.fill(0.0);
-        let Some(Part { matrix, .. }) = self.parts.first() else { return };
+        let Some(GroupSums { matrix, .. }) = self.parts.first() else { return };
         vectorise(
             arch,
             #[inline(always)]
@@ -141,7 +142,7 @@ impl Gram {
     }
 }
 
-impl Part {
+impl GroupSums {
     /// Adds the rows of a piece, whose gates are held.
     fn add<T: Element>(&mut self, shared: &Shared, piece: Piece<'_, T>, k: usize, support: &[u32]) {
         let (s, padded) = (support.len(), support.len().next_multiple_of(PAD));

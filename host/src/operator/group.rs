@@ -3,8 +3,8 @@
 use super::activations::Activations;
 use super::buffer::Buffer;
 use super::held::Held;
+use super::hidden_layers::Mapped;
 use super::kernel::{Element, Piece};
-use super::through::Mapped;
 use super::tiles::Tiles;
 use crate::base::Stop;
 use pulp::Arch;

@@ -13,16 +13,16 @@ mod factored;
 mod gram;
 mod group;
 mod held;
+mod hidden_layers;
 mod kernel;
 mod layout;
 mod piece;
 mod sensing;
-mod through;
 mod tiles;
 
 pub use crate::base::Stop;
+pub use hidden_layers::HiddenLayers;
 pub use layout::Layout;
-pub use through::Through;
 
 use crate::data::{Matrix, Values};
 use activations::Activations;
@@ -70,7 +70,7 @@ impl Blocked {
     /// As [`Self::new`]; [`error::Error::Length`] for data of another width than the first layer's.
     pub fn through(
         data: Matrix,
-        layers: Through,
+        layers: HiddenLayers,
         hidden: usize,
         nnz: usize,
         layout: Layout,
@@ -81,12 +81,12 @@ impl Blocked {
 
     fn build(
         data: Matrix,
-        through: Option<Through>,
+        through: Option<HiddenLayers>,
         hidden: usize,
         nnz: usize,
         layout: Layout,
     ) -> Result<Self> {
-        let (n, d) = (data.rows, through.as_ref().map_or(data.cols, Through::width));
+        let (n, d) = (data.rows, through.as_ref().map_or(data.cols, HiddenLayers::width));
         for (name, size) in [
             ("samples", n),
             ("inputs", d),

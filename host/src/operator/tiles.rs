@@ -2,8 +2,8 @@
 //!
 //! A tile holds the rows `t·T .. (t+1)·T`; it is transposed in place.
 
+use super::hidden_layers::{HiddenLayers, Mapped};
 use super::kernel::{Element, Piece};
-use super::through::{Mapped, Through};
 use crate::data::{LINE, Matrix, Values};
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub(super) struct Tiles {
     /// Inputs: columns of the values, or what the layers before make of them.
     pub(super) cols: usize,
     pub(super) tile: usize,
-    pub(super) through: Option<Through>,
+    pub(super) through: Option<HiddenLayers>,
 }
 
 #[derive(Clone, Copy)]
@@ -27,19 +27,19 @@ pub(super) enum View<'a> {
 
 impl Tiles {
     /// Takes row-major data over; the inputs are what finished layers make of them, if any.
-    pub(super) fn new(data: Matrix, tile: usize, through: Option<Through>) -> Self {
+    pub(super) fn new(data: Matrix, tile: usize, through: Option<HiddenLayers>) -> Self {
         let Matrix { rows, cols, mut values } = data;
         let skip = match &mut values {
             Values::F32(values) => lay_out(values, cols, tile),
             Values::U8(values) => lay_out(values, cols, tile),
         };
-        let cols = through.as_ref().map_or(cols, Through::width);
+        let cols = through.as_ref().map_or(cols, HiddenLayers::width);
         Self { values, skip, rows, cols, tile, through }
     }
 
     /// Columns of the values.
     fn source(&self) -> usize {
-        self.through.as_ref().map_or(self.cols, Through::inputs)
+        self.through.as_ref().map_or(self.cols, HiddenLayers::inputs)
     }
 
     /// The rows as they came.

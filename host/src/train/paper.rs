@@ -15,7 +15,7 @@ use tamis::operator::sensing::Work;
 
 use crate::base::limits::Watch;
 use crate::data::{Problem, Task};
-use crate::operator::{Blocked, Layout, Through};
+use crate::operator::{Blocked, HiddenLayers, Layout};
 use crate::train::budget::Memory;
 use crate::train::check::{Sizes, at_least_one, classes_of, signs_name, sizes, weighted_outputs};
 use crate::train::checkpoint::{self, Kind};
@@ -37,7 +37,7 @@ const ITERATIONS: u32 = 20;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FrozenLayers {
     /// The layers, a tile of rows at a time; none where rows are the inputs.
-    pub(crate) layers: Option<Through>,
+    pub(crate) layers: Option<HiddenLayers>,
     /// Bytes that are held beside the run and count in its memory budget.
     pub(crate) beside: usize,
 }
@@ -72,7 +72,7 @@ impl<'a> PaperSetup<'a> {
                 .got("labels of one column")
                 .help("choose --recipe paper: its steps for one output do not diverge"));
         }
-        let inputs = frozen.layers.as_ref().map_or(problem.data.cols, Through::width);
+        let inputs = frozen.layers.as_ref().map_or(problem.data.cols, HiddenLayers::width);
         let sizes = sizes(problem.data.rows, inputs, job.hidden, job.budget, outputs)?;
         let schedule = schedule(problem.task, sizes, options, job);
         at_least_one("--epochs", schedule.epochs as usize, "15 epochs are the published setting")?;

@@ -26,7 +26,7 @@ fn panic(info: &PanicInfo<'_>) -> ! {
     exit(1)
 }
 
-/// An access that the part refuses, such as one below the stack.
+/// An access that the microcontroller refuses, such as one below the stack.
 #[cfg(target_arch = "arm")]
 #[cortex_m_rt::exception(trampoline = false)]
 unsafe fn HardFault() -> ! {

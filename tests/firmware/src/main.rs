@@ -1,4 +1,4 @@
-//! Runs every conformance case on the part and prints, per case, the digest of its result, the RAM
+//! Runs every conformance case on the device and prints, per case, the digest of its result, the RAM
 //! it used and the regions that the emulator counted instructions in.
 //!
 //! Lines on the semihosting console, in the order in which the counted regions end:

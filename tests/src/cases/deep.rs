@@ -1,4 +1,4 @@
-//! Two hidden layers on a part: each trained by the published method on what the layer before it
+//! Two hidden layers on a microcontroller: each trained by the published method on what the layer before it
 //! makes of the rows, then both together on the weights that they have; and a network of twice the
 //! weights brought down to those that it needs.
 
@@ -9,7 +9,7 @@ use tamis::base::budget::{Memory, gated_words};
 use tamis::base::dims::Dims;
 use tamis::base::rng::{Rng, stream};
 use tamis::data::samples::{Rows, Samples};
-use tamis::learn::deep::{Stack, Through, share, shrink, tune};
+use tamis::learn::deep::{Stack, StackedRows, share, shrink, tune};
 use tamis::learn::loss::Labels;
 use tamis::learn::start::Start;
 use tamis::learn::train::{self, OneOutput, Schedule};
@@ -29,7 +29,7 @@ const TUNE: tune::Params = tune::Params { epochs: 12, batch: 15, rate: 0.05, see
 /// The first layer has the larger memory.
 const WORDS: usize =
     SCHEDULE.budget(Dims::new(ROWS, INPUTS, HIDDEN[0], NNZ / 2), 1, ROWS + INPUTS).words();
-/// Part of the labels' mean square that may be left.
+/// Fraction of the labels' mean square that may be left.
 const ENOUGH: f32 = 0.01;
 
 /// The planted network.
@@ -160,7 +160,7 @@ fn layer<P: Probe>(
     let mut memory = Memory::<WORDS>::new();
     let mut row_memory = [0.0; gated_words(INPUTS, HIDDEN[0])];
     let mut scratch = [0.0; ACTIVATIONS];
-    let below = Through::new(rows, stack, &mut scratch)?;
+    let below = StackedRows::new(rows, stack, &mut scratch)?;
     let (inputs, labels) = (below.inputs(), Labels::Values(labels));
     let mut sensing = Gated::new(below, hidden, 1, &mut row_memory)?;
     probe.start();

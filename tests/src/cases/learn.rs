@@ -1,4 +1,4 @@
-//! Training on the part, with its state in flash: a full run from zero on a stream of samples, a
+//! Training on the device, with its state in flash: a full run from zero on a stream of samples, a
 //! fit of the same support to a later stream, and the model. A row of the stream is there once, and
 //! goes to a window in RAM. Whatever session it takes, the model has the bits of a run without a
 //! break.
@@ -71,7 +71,7 @@ impl Default for Seen {
     }
 }
 
-/// One session of the part: goes on from what the flash holds, for at most `steps` steps. The
+/// One session of the device: goes on from what the flash holds, for at most `steps` steps. The
 /// length of the model in `model` if it is done, none if the plug was pulled before.
 ///
 /// # Errors
@@ -200,7 +200,7 @@ fn fetch<F: NorFlash>(
 }
 
 /// The rows of a phase, one by one, as a sensor gives them, and what each is labelled with: two
-/// neurons of which one drifts. A part that has lost its window is given the same again.
+/// neurons of which one drifts. A device that has lost its window is given the same again.
 #[inline(never)]
 fn sample(phase: Phase, memory: &mut [u32]) -> Result<Window<'_, f32>> {
     let drift = if phase == Phase::Training { 0.0 } else { 0.5 };
@@ -228,19 +228,19 @@ pub(super) fn learn<P: Probe>(probe: &mut P) -> u32 {
 
 #[inline(never)]
 fn at_once<P: Probe>(probe: &mut P, model: &mut [u8; MODEL]) -> Option<usize> {
-    let mut flash = Part::new(0, Tear::Before);
+    let mut flash = SimulatedFlash::new(0, Tear::Before);
     probe.start();
     let done = session(&mut flash, u32::MAX, &mut Seen::default(), model);
     probe.stop("learning, a step", 36);
     done.ok().flatten()
 }
 
-/// Flash of the part.
-pub type Part = Nor<{ FLASH as usize }, 4, 256>;
+/// Flash of the simulated microcontroller.
+pub type SimulatedFlash = Nor<{ FLASH as usize }, 4, 256>;
 
 #[inline(never)]
 fn in_parts() -> Option<[u8; MODEL]> {
-    let mut flash = Part::new(1, Tear::Weak);
+    let mut flash = SimulatedFlash::new(1, Tear::Weak);
     let mut model = [0; MODEL];
     for k in 0..40 {
         flash.cut_in(flash.operations() + 40 + 23 * k);

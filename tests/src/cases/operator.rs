@@ -1,4 +1,4 @@
-//! The conformance suite, in sizes that the smallest part has memory and time for.
+//! The conformance suite, in sizes that the smallest microcontroller has memory and time for.
 
 use super::digest::{Digest, Probe};
 use crate::conformance::{Agreement, Failure, Spy, recover, recovery_words, run, words};

@@ -1,4 +1,4 @@
-//! Exact recovery on a part: rows are drawn from a seed whenever they are needed, labels come from
+//! Exact recovery on a microcontroller: rows are drawn from a seed whenever they are needed, labels come from
 //! a planted network, and the recipe of [`tamis::learn::lm`] finds that network again.
 
 use super::digest::{Digest, Probe};
@@ -72,7 +72,7 @@ fn label(mut rows: NormalRows, planted: Weights<'_>, labels: &mut [f32]) -> tami
     Ok(())
 }
 
-/// Whether every planted neuron was found, whatever its number, to a part in ten thousand.
+/// Whether every planted neuron was found, whatever its number, to one in ten thousand.
 fn is_same(found: Weights<'_>, planted: Weights<'_>) -> bool {
     let is_close =
         |((i, a), (j, b)): ((usize, f32), (usize, f32))| i == j && (a - b).abs() <= 1e-4 * b.abs();

@@ -1,4 +1,4 @@
-//! A model that was damaged on its way is refused on the part.
+//! A model that was damaged on its way is refused on the device.
 
 use super::digest::{Digest, Probe};
 use tamis::network::gates::Signs;

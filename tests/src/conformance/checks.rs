@@ -28,7 +28,7 @@ const RULES: [Params<'_>; 3] = [
     },
 ];
 
-/// Part of a support that must be common where it need not be the same.
+/// Fraction of a support that must be common where it need not be the same.
 const OVERLAP: f32 = 0.9;
 
 /// `<A_i w_i, v> = <w_i, A_i^T v>` for every block that has weights.

@@ -11,7 +11,7 @@ use tamis::operator::gaussian::Gaussian;
 use tamis::operator::sensing::{HostSensing, Sensing};
 use tamis::operator::wrapper::Wrapper;
 use tamis_host::data::{Matrix, Values};
-use tamis_host::operator::{Blocked, Layout, Through};
+use tamis_host::operator::{Blocked, HiddenLayers, Layout};
 use tamis_tests::conformance::{Agreement, Situation, Spy, run, table, words};
 
 /// (n, d, m): single rows, inputs and neurons, and sizes that no panel or vector length divides.
@@ -87,12 +87,12 @@ fn hold_every<O: HostSensing, S: HostSensing>(
 }
 
 /// The reference operator over any samples: overrides and provided bodies give the same bits.
-fn hold_gated<X: Samples + Clone>(name: &str, samples: &X, m: usize) {
+fn hold_gated<X: Samples + Clone>(stride: usize, name: &str, samples: &X, m: usize) {
     let d = samples.inputs();
     let (mut a, mut b) = (vec![0.0; gated_words(d, m)], vec![0.0; gated_words(d, m)]);
     let mut inner = Gated::new(samples.clone(), m, 1, &mut a).unwrap();
     let mut sensing = Gated::new(samples.clone(), m, m, &mut b).unwrap();
-    hold(name, &mut Spy::provided(&mut inner), &mut sensing, Agreement::Bits);
+    hold_every(stride, name, &mut Spy::provided(&mut inner), &mut sensing, Agreement::Bits);
 }
 
 #[test]
@@ -100,15 +100,15 @@ fn the_reference_operator_conforms_over_every_source_of_rows() {
     for shape @ (n, d, m) in SHAPES {
         let (floats, bytes) = (floats(shape, Data::Normal), bytes(shape));
         let rows = Rows::new(&floats, d).unwrap();
-        hold_gated("rows", &rows, m);
-        hold_gated("bytes", &ByteRows::new(&bytes, d, 1.0 / 255.0).unwrap(), m);
-        hold_gated("normal", &NormalRows::new(3, n, d), m);
-        hold_gated("shuffled", &Shuffled::new(rows, 5), m);
+        hold_gated(1, "rows", &rows, m);
+        hold_gated(5, "bytes", &ByteRows::new(&bytes, d, 1.0 / 255.0).unwrap(), m);
+        hold_gated(5, "normal", &NormalRows::new(3, n, d), m);
+        hold_gated(5, "shuffled", &Shuffled::new(rows, 5), m);
         let read = |k: usize, out: &mut [f32]| {
             out.copy_from_slice(&floats[k * d..(k + 1) * d]);
             Ok::<(), ()>(())
         };
-        hold_gated("function", &FnRows::new(n, d, read), m);
+        hold_gated(5, "function", &FnRows::new(n, d, read), m);
     }
 }
 
@@ -117,7 +117,7 @@ fn the_reference_operator_conforms_on_degenerate_columns() {
     for shape @ (_, d, m) in SHAPES {
         for data in [Data::ZeroColumns, Data::TwinColumns] {
             let values = floats(shape, data);
-            hold_gated(&format!("{data:?}"), &Rows::new(&values, d).unwrap(), m);
+            hold_gated(1, &format!("{data:?}"), &Rows::new(&values, d).unwrap(), m);
         }
     }
 }
@@ -189,20 +189,20 @@ fn layouts(m: usize) -> Vec<Layout> {
     layouts
 }
 
-/// The blocked operator against its own provided bodies and against the reference operator.
+/// The blocked operator against its own provided bodies and against the reference operator: one
+/// layout in every `strides[0]`-th situation, the others in every `strides[1]`-th.
 fn hold_blocked(
     name: &str,
     (n, d, m): (usize, usize, usize),
     values: &Values,
     threads: usize,
     layouts: &[Layout],
+    strides: [usize; 2],
 ) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     for &layout in layouts {
         let name = format!("{name}, {layout:?}, {threads} threads");
-        // One layout is seen everywhere, the others where gates, supports and batches of every kind
-        // meet.
-        let stride = if (layout.tile, layout.panel) == (16, 3.min(m)) { 1 } else { 7 };
+        let stride = strides[usize::from((layout.tile, layout.panel) != (16, 3.min(m)))];
         let blocked = || {
             let data = Matrix::new(n, d, values.clone()).unwrap();
             Blocked::new(data, m, m * d, layout).unwrap()
@@ -234,6 +234,7 @@ fn the_blocked_operator_conforms_on_floats() {
             &Values::F32(floats(shape, Data::Normal)),
             1 + i % 2,
             &layouts(shape.2),
+            [1, 7],
         );
     }
 }
@@ -241,7 +242,8 @@ fn the_blocked_operator_conforms_on_floats() {
 #[test]
 fn the_blocked_operator_conforms_on_bytes() {
     for (i, shape) in SHAPES.into_iter().enumerate() {
-        hold_blocked("bytes", shape, &Values::U8(bytes(shape)), 2 - i % 2, &layouts(shape.2));
+        let (values, layouts) = (Values::U8(bytes(shape)), layouts(shape.2));
+        hold_blocked("bytes", shape, &values, 2 - i % 2, &layouts, [3, 17]);
     }
 }
 
@@ -262,6 +264,7 @@ fn the_blocked_operator_conforms_on_degenerate_columns() {
                 &Values::F32(floats(shape, data)),
                 1,
                 &layouts,
+                [1, 7],
             );
         }
     }
@@ -309,12 +312,12 @@ fn the_blocked_operator_behind_layers_has_the_bits_of_one_over_what_they_make() 
                 let layout = Layout { gram: 0, hold: false, groups: [1, 2, 8][l % 3], ..layout };
                 let made = Matrix::new(n, width, Values::F32(made.clone())).unwrap();
                 let mut stored = Blocked::new(made, m, m * width, layout).unwrap();
-                let through = Through::new(&stack).unwrap();
+                let through = HiddenLayers::new(&stack).unwrap();
                 let more = through.bytes(n, layout);
                 let mut behind =
                     Blocked::through(data.clone(), through, m, m * width, layout).unwrap();
                 assert_eq!(behind.workspace_bytes(), stored.workspace_bytes() + more);
-                let stride = if layout.tile == 16 { 3 } else { 7 };
+                let stride = if layout.tile == 16 { 13 } else { 29 };
                 hold_every(stride, "behind layers", &mut stored, &mut behind, Agreement::Bits);
                 assert_eq!(behind.into_data(), data);
             }
@@ -343,7 +346,7 @@ fn held_gates_behind_layers_have_the_bits_of_those_over_what_the_layers_make() {
             Matrix::new(n, width, Values::F32(made.clone())),
         );
         let mut stored = Blocked::new(made.unwrap(), m, m * width, layout).unwrap();
-        let through = Through::new(&stack).unwrap();
+        let through = HiddenLayers::new(&stack).unwrap();
         let mut behind = Blocked::through(rows.unwrap(), through, m, m * width, layout).unwrap();
         for batch in [0..n, 5..120, 0..16, 64..65] {
             let products = |operator: &mut Blocked| {
@@ -370,16 +373,16 @@ fn held_gates_behind_layers_have_the_bits_of_those_over_what_the_layers_make() {
 #[test]
 fn layers_that_do_not_fit_the_rows_or_have_ended_are_refused() {
     let (mut index, mut value) = ([0; 64], [0.0; 64]);
-    assert!(Through::new(&Stack::new(3, &mut index, &mut value)).is_err(), "no layer");
+    assert!(HiddenLayers::new(&Stack::new(3, &mut index, &mut value)).is_err(), "no layer");
     let mut stack = layers(3, &[4], (&mut index, &mut value));
     let rows = |d| Matrix::new(2, d, Values::F32(vec![1.0; 2 * d])).unwrap();
     let behind =
-        |d| Blocked::through(rows(d), Through::new(&stack).unwrap(), 2, 8, Layout::new(2, 4));
+        |d| Blocked::through(rows(d), HiddenLayers::new(&stack).unwrap(), 2, 8, Layout::new(2, 4));
     assert!(behind(3).is_ok());
     assert_eq!(
         behind(4).unwrap_err(),
         tamis::Error::Length { what: "inputs of the layers", expected: 3, got: 4 }
     );
     stack.end_sum(&[]).unwrap();
-    assert!(Through::new(&stack).is_err(), "a stack that has ended");
+    assert!(HiddenLayers::new(&stack).is_err(), "a stack that has ended");
 }

@@ -92,7 +92,7 @@ fn a_cut_changes_no_bit_of_what_is_learned_and_loses_four_rows_at_most() {
     for (how, tear) in [(How::Support, Tear::Weak), (How::Anew, Tear::Halfway)] {
         let (expected, operations) = whole(SEED, how);
         assert_eq!(expected.len(), 2);
-        for cut in (0..operations).step_by(13).chain(operations - 24..operations) {
+        for cut in (0..operations).step_by(29).chain(operations - 12..operations) {
             let (mut flash, mut learned, mut taken) = (Flash::new(cut.into(), tear), Vec::new(), 0);
             flash.cut_in(cut);
             assert_eq!(

@@ -3,12 +3,13 @@
 
 use tamis::data::samples::{NormalRows, Samples as _};
 use tamis::store::wire::{Aligned, View};
-use tamis_tests::cases::learn::{EVERY, MODEL, Part, Phase, Seen, session};
+use tamis_tests::cases::learn::{EVERY, MODEL, Phase, Seen, SimulatedFlash, session};
 use tamis_tests::simulated::Tear;
 
 /// The model of a run without a break, and the operations that it took.
 fn whole(tear: Tear) -> ([u8; MODEL], u32) {
-    let (mut flash, mut model, mut seen) = (Part::new(0, tear), [0; MODEL], Seen::default());
+    let (mut flash, mut model, mut seen) =
+        (SimulatedFlash::new(0, tear), [0; MODEL], Seen::default());
     assert!(session(&mut flash, u32::MAX, &mut seen, &mut model).unwrap().is_some());
     assert_eq!(seen, Seen { began: (Phase::Training, 0), ended: (Phase::Tuning, 18) });
     (model, flash.operations())
@@ -19,7 +20,7 @@ fn a_cut_in_any_operation_loses_at_most_one_checkpoint_and_changes_no_bit() {
     for tear in Tear::ALL {
         let (expected, operations) = whole(tear);
         for cut in 0..operations {
-            let (mut flash, mut model) = (Part::new(u64::from(cut), tear), [0; MODEL]);
+            let (mut flash, mut model) = (SimulatedFlash::new(u64::from(cut), tear), [0; MODEL]);
             flash.cut_in(cut);
             let mut before = Seen::default();
             session(&mut flash, u32::MAX, &mut before, &mut model).unwrap_err();
@@ -49,7 +50,7 @@ fn lost_little(before: Seen, after: Seen) {
 fn sessions_of_any_length_come_to_the_same_model() {
     let (expected, _) = whole(Tear::Before);
     for steps in EVERY + 1..20 {
-        let (mut flash, mut model) = (Part::new(0, Tear::Before), [0; MODEL]);
+        let (mut flash, mut model) = (SimulatedFlash::new(0, Tear::Before), [0; MODEL]);
         let mut sessions = 0;
         while session(&mut flash, steps, &mut Seen::default(), &mut model).unwrap().is_none() {
             sessions += 1;
@@ -63,9 +64,10 @@ fn sessions_of_any_length_come_to_the_same_model() {
 #[test]
 fn the_model_has_learned_what_the_later_stream_says() {
     let mut file = Aligned([0; MODEL]);
-    let len = session(Part::new(0, Tear::Before), u32::MAX, &mut Seen::default(), &mut file.0)
-        .unwrap()
-        .unwrap();
+    let len =
+        session(SimulatedFlash::new(0, Tear::Before), u32::MAX, &mut Seen::default(), &mut file.0)
+            .unwrap()
+            .unwrap();
     let view = View::parse(&file.0[..len]).unwrap();
     let (mut error, mut power, mut row) = (0.0, 0.0, [0.0; 12]);
     for k in 0..500 {

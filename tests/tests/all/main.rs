@@ -16,6 +16,7 @@ mod learning;
 mod monitor;
 mod operators;
 mod power_cuts;
+mod processes;
 mod readme;
 mod recovery;
 mod recovery_deep;

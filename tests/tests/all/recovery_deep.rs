@@ -50,14 +50,16 @@ fn planted_networks_are_found_on_the_reference_operator_and_on_the_hosts() {
     for seed in 0..4 {
         let made = planted::deep(2000, 20, &[5, SECOND], 1, 24, seed).unwrap();
         let params = Params { seed, ..Params::DEFAULT };
-        let Values::F32(values) = &made.data.values else { panic!("floats") };
-        let slots = lm::slots(5, Signs::Positive);
-        let mut memory = vec![0.0; gated_words(20, slots)];
-        let mut gated = Gated::new(Rows::new(values, 20).unwrap(), slots, 1, &mut memory).unwrap();
-        let reference = recover(&mut gated, &made, 24, &params);
-        let host = recover(&mut blocked(&made.data, 5, 24, 64), &made, 24, &params);
-        for (name, (_, info)) in [("reference", reference), ("host", host)] {
-            assert!(info.exact, "{name}, seed {seed}: {info:?}");
+        let (_, host) = recover(&mut blocked(&made.data, 5, 24, 64), &made, 24, &params);
+        assert!(host.exact, "host, seed {seed}: {host:?}");
+        // It takes ten times as long.
+        if seed % 2 == 0 {
+            let Values::F32(values) = &made.data.values else { panic!("floats") };
+            let (rows, slots) = (Rows::new(values, 20).unwrap(), lm::slots(5, Signs::Positive));
+            let mut memory = vec![0.0; gated_words(20, slots)];
+            let mut gated = Gated::new(rows, slots, 1, &mut memory).unwrap();
+            let (_, reference) = recover(&mut gated, &made, 24, &params);
+            assert!(reference.exact, "reference, seed {seed}: {reference:?}");
         }
     }
 }

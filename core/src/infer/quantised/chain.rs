@@ -354,7 +354,7 @@ fn cut<const KERNELS: u16>(factors: &[u32], sums: &[i32], bytes: &mut [u8]) {
 
 #[inline(never)]
 fn cut_by(factor: u32, sums: &[i32], bytes: &mut [u8]) {
-    let factor = Rescale::known(factor).parts();
+    let factor = Rescale::known(factor).fixed();
     for (byte, &sum) in bytes.iter_mut().zip(sums) {
         *byte = factor.byte(sum);
         rolled();

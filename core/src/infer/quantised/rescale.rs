@@ -70,20 +70,20 @@ impl Rescale {
     /// `sum` times the factor, cut to a byte: `ReLU` and a cut at 255.
     #[inline(always)]
     pub(crate) fn byte(self, sum: i32) -> u8 {
-        self.parts().byte(sum)
+        self.fixed().byte(sum)
     }
 
     /// `sum` times the factor.
     #[inline(always)]
     pub(crate) fn number(self, sum: i32) -> i32 {
-        self.parts().number(sum)
+        self.fixed().number(sum)
     }
 
     /// What a loop over many sums has in registers.
     #[inline(always)]
-    pub(super) fn parts(self) -> Parts {
+    pub(super) fn fixed(self) -> Fixed {
         let shift = (self.0 >> 24).wrapping_sub(25);
-        Parts {
+        Fixed {
             m: (self.0 << 8 >> 1) as i32,
             half: 1_i32.wrapping_shl(shift.wrapping_sub(1)),
             shift,
@@ -94,13 +94,13 @@ impl Rescale {
 /// A factor taken apart: 31 bits, the half that is added to the high word of the product, and what
 /// that is shifted by.
 #[derive(Clone, Copy)]
-pub(super) struct Parts {
+pub(super) struct Fixed {
     m: i32,
     half: i32,
     shift: u32,
 }
 
-impl Parts {
+impl Fixed {
     /// As [`Rescale::byte`].
     #[inline(always)]
     pub(super) fn byte(self, sum: i32) -> u8 {

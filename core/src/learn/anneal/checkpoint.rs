@@ -46,6 +46,21 @@ impl Held {
     }
 }
 
+/// What Adam's decays have come to after t steps.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub(super) struct Decayed {
+    /// `BETA1^t`.
+    pub(super) mean: f32,
+    /// `BETA2^t`.
+    pub(super) square: f32,
+}
+
+impl Decayed {
+    /// Before the first step.
+    pub(super) const START: Self = Self { mean: 1.0, square: 1.0 };
+}
+
 /// The numbers of a [`Checkpoint`]: counters, scores, and powers of Adam's decays.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -55,8 +70,7 @@ pub struct State {
     /// Changes of the support.
     pub(super) updates: u32,
     pub(super) rows_read: u64,
-    /// `BETA1^t` and `BETA2^t`.
-    pub(super) decayed: (f32, f32),
+    pub(super) decayed: Decayed,
     /// The best score on the validation rows.
     pub(super) best: Option<Held>,
     /// Evaluations since then.
@@ -90,8 +104,8 @@ impl State {
             self.updates,
             self.rows_read as u32,
             (self.rows_read >> 32) as u32,
-            self.decayed.0.to_bits(),
-            self.decayed.1.to_bits(),
+            self.decayed.mean.to_bits(),
+            self.decayed.square.to_bits(),
             best,
             right,
             rows,
@@ -127,14 +141,14 @@ impl State {
             step: words.int(),
             updates: words.int(),
             rows_read: u64::from(words.int()) | u64::from(words.int()) << 32,
-            decayed: (words.float(), words.float()),
+            decayed: Decayed { mean: words.float(), square: words.float() },
             best: score(&mut words)?,
             waited: words.int(),
             held: score(&mut words)?,
             scored: words.int(),
             settled: words.switch("support of the checkpoint")?,
         };
-        error::finite("decays of the checkpoint", &[state.decayed.0, state.decayed.1])?;
+        error::finite("decays of the checkpoint", &[state.decayed.mean, state.decayed.square])?;
         Ok(state)
     }
 }

@@ -33,11 +33,11 @@ pub struct Params<'k> {
     pub warmup: u32,
     /// Steps between changes of the support; a fortieth of the run if that is less.
     pub update_every: u32,
-    /// Part of the support that the first change drops and grows again; falls to 0 with a cosine.
+    /// Fraction of the support that the first change drops and grows again; falls to 0 with a cosine.
     pub drop: f32,
-    /// Part of the run over which the support shrinks to s.
+    /// Fraction of the run over which the support shrinks to s.
     pub shrink: f32,
-    /// Part of the run after which the support stays as it is.
+    /// Fraction of the run after which the support stays as it is.
     pub settle: f32,
     /// Rows on which candidates for growth are measured.
     pub growth_rows: usize,

@@ -1,7 +1,7 @@
 //! A run: steps, changes of the support, scores on the validation rows, and what is left at the
 //! end.
 
-use super::checkpoint::{Checkpoint, Held, Info, Progress, State, Trained};
+use super::checkpoint::{Checkpoint, Decayed, Held, Info, Progress, State, Trained};
 use super::params::{Params, Schedule};
 use super::state::{Buffers, Support, Units, carve};
 use crate::base::dims::Dims;
@@ -63,7 +63,7 @@ impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
             work,
             rows,
             batch: budget.batch,
-            at: State { decayed: (1.0, 1.0), ..State::default() },
+            at: State { decayed: Decayed::START, ..State::default() },
             round: 0,
             stopped: false,
             resumed: matches!(start, Start::Checkpoint(_)),

@@ -206,8 +206,10 @@ impl<'a> Support<'a> {
 
     /// One step along the gradient of `rows` rows.
     pub(super) fn adam(&mut self, rows: f32, rate: f32, scale: f32, at: &mut State) {
-        at.decayed = (at.decayed.0 * BETA1, at.decayed.1 * BETA2);
-        let (mean_part, square_part) = (1.0 / (1.0 - at.decayed.0), 1.0 / (1.0 - at.decayed.1));
+        at.decayed.mean *= BETA1;
+        at.decayed.square *= BETA2;
+        let (mean_part, square_part) =
+            (1.0 / (1.0 - at.decayed.mean), 1.0 / (1.0 - at.decayed.square));
         let moments = self.mean.iter_mut().zip(&mut *self.square);
         let entries = self.value.iter_mut().zip(&*self.score).zip(moments).take(self.len);
         for (e, ((value, g), (mean, square))) in entries.enumerate() {

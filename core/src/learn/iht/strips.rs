@@ -120,21 +120,19 @@ impl<'a, 'b, S: Sensing> Batch<'a, 'b, S> {
     pub(super) fn of_rows(
         &mut self,
         out: &mut [f32],
-        product: impl FnMut(&mut S, &mut [f32], &mut [f32]) -> Done<S>,
-    ) -> Done<S> {
-        self.of_local_rows(out, product)?;
-        self.sensing.sum(out)
-    }
-
-    fn of_local_rows(
-        &mut self,
-        out: &mut [f32],
         mut product: impl FnMut(&mut S, &mut [f32], &mut [f32]) -> Done<S>,
     ) -> Done<S> {
         let Self { sensing, residual, scratch, strips, .. } = self;
-        let Some(strips) = strips else { return product(sensing, out, scratch) };
-        let room = S::Machine::len(residual);
-        add_up(*sensing, strips, room, out, |sensing, _, out| product(sensing, out, scratch))
+        match strips {
+            None => product(sensing, out, scratch)?,
+            Some(strips) => {
+                let room = S::Machine::len(residual);
+                add_up(*sensing, strips, room, out, |sensing, _, out| {
+                    product(sensing, out, scratch)
+                })?;
+            }
+        }
+        sensing.sum(out)
     }
 
     /// Calls `each(position, |A_j|²)` for every index j of a support in order, neuron by neuron.
@@ -148,7 +146,7 @@ impl<'a, 'b, S: Sensing> Batch<'a, 'b, S> {
         let d = self.sensing.inputs();
         for (i, run) in runs(d, support) {
             let norms = head_mut(panel, d)?;
-            self.of_local_rows(norms, |sensing, norms, scratch| {
+            self.of_rows(norms, |sensing, norms, scratch| {
                 sensing.column_norms(gates, i..i + 1, norms, scratch)
             })?;
             for at in run {

@@ -77,6 +77,10 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         params: &Params,
     ) -> Result<Self, S::Source> {
         let Data { labels, outputs, head, residual, scratch } = data;
+        let rows = sensing.rows();
+        let mut largest = [sensing.machine().largest(labels)];
+        // At least the largest of all, and each process has the same.
+        sensing.sum(&mut largest)?;
         let mut fit = Self {
             signs: params.signs,
             outputs,
@@ -84,10 +88,10 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
             residual,
             scratch,
             labels,
-            width: S::Machine::len(labels) / sensing.rows().max(1),
-            train: sensing.rows().saturating_sub(params.validation),
+            width: S::Machine::len(labels) / sensing.local(0..rows).len().max(1),
+            train: rows.saturating_sub(params.validation),
             first: 0,
-            scale: unit_scale(&[sensing.machine().largest(labels)]),
+            scale: unit_scale(&largest),
             power: 0.0,
             rows_read: 0,
             cover: Cover::default(),
@@ -123,7 +127,7 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
 
     /// Looks at these rows from now on.
     pub(super) fn select(&mut self, rows: Range<usize>) -> Result<(), S::Source> {
-        self.first = rows.start;
+        self.first = self.sensing.local(rows.clone()).start;
         self.sensing.select(rows)?;
         self.measure()
     }

@@ -94,7 +94,7 @@ impl<S: Factored> Method<S> for TwoLayers {
 }
 
 /// The weights of the result, what the search did, and memory that is free again.
-struct Found<'a> {
+struct Outcome<'a> {
     index: &'a mut [u32],
     value: &'a mut [f32],
     count: Count,
@@ -103,7 +103,7 @@ struct Found<'a> {
     free: &'a mut [u32],
 }
 
-impl<'a> Found<'a> {
+impl<'a> Outcome<'a> {
     fn trained(self) -> Trained<'a> {
         let network = Network::cut(self.shape, self.index, self.value, self.count);
         Trained { network, info: self.info }
@@ -121,7 +121,8 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
         error::length("rows of the operator", sensing.rows(), dims.samples)?;
         error::length("inputs of the operator", sensing.inputs(), dims.inputs)?;
         error::range("blocks of the operator", sensing.blocks(), *blocks.start(), *blocks.end())?;
-        error::length("labels", S::Machine::len(labels), dims.samples.saturating_mul(width))?;
+        let rows = sensing.local(0..dims.samples).len();
+        error::length("labels", S::Machine::len(labels), rows.saturating_mul(width))?;
         match S::Machine::numbers(labels) {
             Some(labels) => error::finite("labels", labels)?,
             None => error::finite("the largest label", &[sensing.machine().largest(labels)])?,
@@ -157,7 +158,7 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
         budget: Recovery,
         tight: bool,
         head: impl FnOnce(&'a mut [u32]) -> H,
-    ) -> Result<Found<'a>, S::Source>
+    ) -> Result<Outcome<'a>, S::Source>
     where
         for<'m> Model<'m, S, H>: Moves<S>,
     {
@@ -220,7 +221,7 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
         let info = search.run(rows, start)?;
         let result = search.result.view();
         let count = Count { first: result.w().nnz(), all: result.nnz() };
-        Ok(Found { index, value, count, shape, info, free })
+        Ok(Outcome { index, value, count, shape, info, free })
     }
 }
 

@@ -283,7 +283,7 @@ where
     #[inline(never)]
     pub(super) fn validation_loss(&mut self) -> Result<f32, S::Source> {
         let Model { fit, .. } = &mut self.model;
-        let (rows, validation) = (0..fit.rows(), fit.train..fit.sensing.rows());
+        let (rows, validation) = (0..fit.sensing.batch_rows(), fit.train..fit.sensing.rows());
         fit.select(validation)?;
         let held = self.model.loss()?;
         self.model.fit.select(rows)?;

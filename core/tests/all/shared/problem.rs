@@ -178,7 +178,7 @@ impl Problem {
         assert!(!info.loss.is_nan() && !info.relative.is_nan(), "{info:?}");
         let is_precise = net.iter().all(|side| side.1.iter().all(|w| w.is_normal()));
         assert_eq!(info.exact, is_precise && info.relative <= params.exact, "{info:?}");
-        // f is computed in single precision: what is left of y is known to a part of what was
+        // f is computed in single precision: what is left of y is known to a fraction of what was
         // added.
         let (relative, added) =
             self.relative(net, params.signs, 0..self.dims.samples - params.validation);
@@ -205,15 +205,16 @@ impl Problem {
         assert!(len > 0);
     }
 
-    /// A run gives the same bits from each of its checkpoints on; how many there were, and in how
-    /// many stages.
+    /// A run resumes from each of its checkpoints with the bits of the next one, and from the last
+    /// one with those of the result; how many there were, and in how many stages.
     pub(crate) fn check_checkpoints(&self, params: &Params) -> (usize, usize) {
+        let copy = |Checkpoint { state, net, best, result, .. }: Checkpoint<'_>| {
+            (state.to_words(), [net, best, result].map(owned))
+        };
         let mut kept = Vec::new();
         let whole = self
             .go(params, None, 0, |p| {
-                if let Some(Checkpoint { state, net, best, result, .. }) = p.checkpoint {
-                    kept.push((state.to_words(), [net, best, result].map(owned)));
-                }
+                kept.extend(p.checkpoint.map(copy));
                 true
             })
             .unwrap();
@@ -224,8 +225,16 @@ impl Problem {
             let [net, best, result] =
                 nets.each_ref().map(|net| self.net_to(net, outputs, params.signs));
             let from = Checkpoint { state: State::from_words(state).unwrap(), net, best, result };
-            let rest = self.go(params, Some(&from), 0, |_| true).unwrap();
-            assert_eq!(rest, whole, "checkpoint {number} of {}", kept.len());
+            let mut next = None;
+            let observe = |p: &Progress<'_>| {
+                // A run that was ended shows what it still does.
+                next = next.take().or(p.checkpoint.map(copy)).filter(|next| next.0 != *state);
+                next.is_none()
+            };
+            let rest = self.go(params, Some(&from), 0, observe).unwrap();
+            let what = format!("checkpoint {number} of {}", kept.len());
+            assert_eq!(next.as_ref(), kept.get(number + 1), "{what}");
+            assert!(next.is_some() || rest == whole, "{what}: {rest:?}");
         }
         (kept.len(), kept.iter().map(|(state, _)| state[0]).collect::<BTreeSet<u32>>().len())
     }

@@ -1,4 +1,4 @@
-//! A network that learns on the part: from windows that somebody who stands beside the machine has
+//! A network that learns on the device: from windows that somebody who stands beside the machine has
 //! labelled, on and on, with all that it knows in NOR flash. While a run from zero is under way,
 //! the flash has that run and its rows, and no longer the weights before it: after a loss of power
 //! there are none until it has come to its end, and the machine may not run.

@@ -1,4 +1,4 @@
-//! The network in a chip on an SPI bus: for those that the flash of the part has no room for.
+//! The network in a chip on an SPI bus: for those that the flash of the device has no room for.
 
 use crate::classifier::{Class, Classifier, SCRATCH, named};
 use crate::{INPUTS, Window};

@@ -24,7 +24,7 @@ pub(super) struct Frame<'a> {
 }
 
 #[derive(Debug)]
-struct Parts {
+struct IntegerLayer {
     inputs: usize,
     outputs: usize,
     requested: usize,
@@ -37,7 +37,7 @@ struct Parts {
 
 #[derive(Debug)]
 pub(super) struct Built {
-    parts: Vec<Parts>,
+    parts: Vec<IntegerLayer>,
     /// Neurons of the sum at the end, and their signs.
     sum: Option<(usize, Vec<u32>)>,
     scales: Scales,
@@ -73,7 +73,7 @@ impl Built {
             };
             let biased = zero != 0 || layer.offsets.iter().any(|offset| *offset != 0.0);
             let rows = layer.rows.iter().enumerate();
-            parts.push(Parts {
+            parts.push(IntegerLayer {
                 inputs: layer.inputs,
                 requested: layer.requested,
                 activation: if layer.relu { Activation::Relu } else { Activation::Identity },
@@ -102,9 +102,17 @@ impl Built {
 
     /// The layers, for a model that borrows them.
     pub(super) fn layers(&self) -> Result<Vec<Layer<'_>>> {
-        fn layer(parts: &Parts) -> tamis::Result<Layer<'_>> {
-            let Parts { inputs, outputs, requested, activation, bits, values, factors, bias } =
-                parts;
+        fn layer(parts: &IntegerLayer) -> tamis::Result<Layer<'_>> {
+            let IntegerLayer {
+                inputs,
+                outputs,
+                requested,
+                activation,
+                bits,
+                values,
+                factors,
+                bias,
+            } = parts;
             let weights = Weights::Mask(Mask::new(*inputs, *outputs, bits, values)?);
             Layer::new(weights, factors, bias, *activation)?.with_requested(*requested)
         }

@@ -8,7 +8,7 @@ use super::job::DeepJob;
 use crate::base::limits::Limits;
 use crate::data::problem::check_columns;
 use crate::data::{Matrix, Problem, Values};
-use crate::operator::Through;
+use crate::operator::HiddenLayers;
 use crate::train::budget::Memory;
 use crate::train::check::Sizes;
 use crate::train::layer::LayerSetup;
@@ -130,7 +130,7 @@ impl DeepRun<'_> {
         }
         let mapped = problem.data.rows.saturating_mul(stack.width()).saturating_mul(4);
         let stored = FrozenLayers { layers: None, beside: beside.saturating_add(mapped) };
-        let made = FrozenLayers { layers: Some(Through::new(stack)?), beside };
+        let made = FrozenLayers { layers: Some(HiddenLayers::new(stack)?), beside };
         if self.stores(options, job, &problem, [&stored, &made], stack.width())? {
             let Problem { data, labels, task } = problem;
             let on = Problem { data: self.map(&data, stack)?, labels, task };
@@ -287,7 +287,8 @@ mod tests {
                 };
                 let (stored, back) = train(&part, FrozenLayers::default());
                 assert_eq!(back, part);
-                let made = FrozenLayers { layers: Some(Through::new(&stack).unwrap()), beside: 0 };
+                let made =
+                    FrozenLayers { layers: Some(HiddenLayers::new(&stack).unwrap()), beside: 0 };
                 let more = made.layers.clone();
                 let (behind, back) = train(&problem, made);
                 assert_eq!(back, problem);

@@ -32,29 +32,31 @@ impl<'a> Mat<'a> {
 pub(crate) fn product(out: &mut [f32], add: bool, scale: f32, a: Mat<'_>, b: Mat<'_>) {
     assert_eq!(a.cols, b.rows, "columns of the left factor");
     assert_eq!(Some(out.len()), a.rows.checked_mul(b.cols), "numbers of the product");
+    // The kernels go down the columns of the result, so they make its transpose.
+    let (left, right) = if b.cols > 1 { (b.t(), a.t()) } else { (a, b) };
     // SAFETY: each matrix has exactly rows × cols numbers (asserted here and in `Mat::new`), and
     // the strides reach each of them once; `out` is borrowed alone.
     unsafe {
-        gemm::gemm(
-            a.rows,
-            b.cols,
-            a.cols,
+        gemm_f32::gemm::f32::get_gemm_fn()(
+            left.rows,
+            right.cols,
+            left.cols,
             out.as_mut_ptr(),
-            1,
             b.cols as isize,
+            1,
             add,
-            a.data.as_ptr(),
-            a.steps[1],
-            a.steps[0],
-            b.data.as_ptr(),
-            b.steps[1],
-            b.steps[0],
+            left.data.as_ptr(),
+            left.steps[1],
+            left.steps[0],
+            right.data.as_ptr(),
+            right.steps[1],
+            right.steps[0],
             1.0,
             scale,
             false,
             false,
             false,
-            gemm::Parallelism::None,
+            gemm_common::Parallelism::None,
         );
     }
 }

@@ -29,7 +29,7 @@ const CHECK_SEED: u64 = 2;
 /// for each kernel.
 const FIT: usize = 14;
 const CHECK: usize = 5;
-/// The most that an estimate may be wrong by, as a part of what was measured.
+/// The most that an estimate may be wrong by, as a fraction of what was measured.
 const MOST_INSTRUCTIONS: f64 = 0.20;
 pub(crate) const MOST_BYTES: f64 = 0.08;
 /// What one prediction took.
@@ -50,7 +50,7 @@ pub(crate) fn run(_: &Context) -> Outcome {
     let entries = ways::fit::entries();
     let memory = ways::measure(BOARDS, &plugin, &entries.programs())?;
     let models = draw::models(FIT_SEED, FIT);
-    let mut parts = Vec::new();
+    let mut cores = Vec::new();
     let measured = each(BOARDS, |board| measure(board, &plugin, &models, "costs"));
     for (((board, memory), took), core) in BOARDS.iter().zip(&memory).zip(measured).zip(Core::ALL) {
         if core == Core::CortexM7 {
@@ -77,13 +77,13 @@ pub(crate) fn run(_: &Context) -> Outcome {
         let stack = dense.map(|(_, took)| took.stack).max().unwrap_or(0);
         let plain = [size("dense-floats")?.saturating_sub(startup), stack];
         let bytes = entries.bytes(memory, plain);
-        parts.push(Measured { core: board.core, startup, prices, bytes });
+        cores.push(Measured { core: board.core, startup, prices, bytes });
     }
     let command = format!("cargo ci costs ({})", cross::version(&[BOARDS[0].target])?);
     let path = root().join(TABLE);
-    fs::write(&path, table::text(&command, &parts))
+    fs::write(&path, table::text(&command, &cores))
         .map_err(|error| Stop::Failed(format!("{TABLE}: {error}")))?;
-    for (row, held) in table::encodings(&parts[2].prices).iter().zip(CORTEX_M4F) {
+    for (row, held) in table::encodings(&cores[2].prices).iter().zip(CORTEX_M4F) {
         if *row != held {
             println!("tamis::infer::price::CORTEX_M4F has {held:?}, now {row:?}");
         }
@@ -154,7 +154,7 @@ pub(crate) fn check(plugin: &Path) -> Result<Vec<String>, Stop> {
     Ok(problems)
 }
 
-/// How far an estimate is from what was measured, as a part of that.
+/// How far an estimate is from what was measured, as a fraction of that.
 pub(crate) fn off(estimate: u64, measured: u64) -> f64 {
     estimate as f64 / measured.max(1) as f64 - 1.0
 }

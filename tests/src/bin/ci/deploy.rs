@@ -95,7 +95,7 @@ fn measure(image: &Path, plugin: &Path) -> Result<(String, [u64; 2]), Stop> {
     Ok((ran.log, [images::flash(image)?, ram]))
 }
 
-/// Of the model on the part.
+/// Of the model on the device.
 fn estimate(folder: &Path) -> Result<Estimate, Stop> {
     let bytes = images::read(&folder.join("model/digits.tamis"))?;
     let mut buffer = Box::new(Aligned([0; 4096]));
@@ -147,7 +147,10 @@ fn compare(printed: &str, expected: &str) -> Result<(), String> {
         let [got, wanted] =
             [printed, expected].map(|text| text.lines().nth(at).unwrap_or("nothing"));
         if got != wanted {
-            return Err(format!("line {}: the part printed {got:?}, the host {wanted:?}", at + 1));
+            return Err(format!(
+                "line {}: the device printed {got:?}, the host {wanted:?}",
+                at + 1
+            ));
         }
     }
     Ok(())

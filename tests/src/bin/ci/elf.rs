@@ -52,12 +52,12 @@ fn table(elf: &[u8]) -> Option<Vec<(String, u32)>> {
     }
     let (table, entry, count) = (word(elf, 0x20)?, half(elf, 0x2e)?, half(elf, 0x30)?);
     let header = |i: usize| (table as usize).checked_add(i * usize::from(entry));
-    let part =
+    let section =
         |at: usize| elf.get(word(elf, at + 16)? as usize..)?.get(..word(elf, at + 20)? as usize);
     let at = (0..usize::from(count))
         .filter_map(header)
         .find(|&at| word(elf, at + 4) == Some(SYMBOLS))?;
-    let (symbols, names) = (part(at)?, part(header(word(elf, at + 24)? as usize)?)?);
+    let (symbols, names) = (section(at)?, section(header(word(elf, at + 24)? as usize)?)?);
     let name = |symbol: &[u8]| {
         let name = names.get(word(symbol, 0)? as usize..)?.split(|&byte| byte == 0).next()?;
         Some((String::from_utf8_lossy(name).into_owned(), word(symbol, 4)?))
@@ -65,7 +65,7 @@ fn table(elf: &[u8]) -> Option<Vec<(String, u32)>> {
     Some(symbols.as_chunks::<16>().0.iter().filter_map(|symbol| name(symbol)).collect())
 }
 
-/// Whether a symbol is a routine for floats of a part without a float unit: of Arm's run-time
+/// Whether a symbol is a routine for floats of a core without a float unit: of Arm's run-time
 /// interface or of the compiler's library.
 pub(crate) fn is_soft_float(name: &str) -> bool {
     if let Some(rest) = name.strip_prefix("__aeabi_") {

@@ -134,6 +134,8 @@ fn cargo(verb: &str, chip: &Chip, features: &str) -> Cmd {
         .words("--locked --release --manifest-path")
         .args([WORKSPACE, "--target-dir", &targets(chip), "--target", chip.target])
         .args(["--package", chip.package, "--features", features])
+        // Without tables of lines, which do not go into an image.
+        .env("CARGO_PROFILE_RELEASE_DEBUG", "false")
         // Cargo reads the folder's own settings only from within.
         .env("DEFMT_LOG", "info")
 }

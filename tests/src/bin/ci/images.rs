@@ -14,11 +14,11 @@ pub(crate) const IMAGES: &str = "tests/firmware/target";
 pub(crate) const SOFT: [&str; 3] =
     ["thumbv6m-none-eabi", "thumbv7m-none-eabi", "riscv32imac-unknown-none-elf"];
 
-/// All cases together outgrow the 256 KiB of the smallest part unless they are compiled for size.
+/// All cases together outgrow the 256 KiB of the smallest board unless they are compiled for size.
 const SMALL_TARGET: &str = "thumbv6m-none-eabi";
 const SMALL: (&str, &str) = ("CARGO_TARGET_THUMBV6M_NONE_EABI_RUSTFLAGS", "-Copt-level=s");
 
-/// Builds programs as users do: all targets but the smallest part's come so from
+/// Builds programs as users do: all targets but the smallest board's come so from
 /// [`build_firmware`], into the same folders.
 pub(crate) fn build_plain(features: &[&str], programs: &[&str]) -> Result<(), Stop> {
     let small = SMALL_TARGET;

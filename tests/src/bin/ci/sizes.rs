@@ -7,7 +7,7 @@ use crate::part::Stop;
 use std::fmt::Write as _;
 use std::fs;
 
-/// The part that is measured, whose image is at full optimisation.
+/// The board that is measured, whose image is at full optimisation.
 pub(crate) const TARGET: &str = "thumbv7em-none-eabihf";
 const NONE: &str = "size-none";
 

@@ -363,7 +363,7 @@ fn a_fit_of_all_rows_ends_the_search_and_one_of_a_part_only_does_not() {
     search.take_up(20).unwrap();
     assert_eq!(search.all_rows(loss).unwrap(), Stage::Polish);
     assert_eq!((search.state.rows as usize, search.result.nnz()), (N, 5));
-    // Exact on a part: on with four times the part.
+    // Exact on a few rows: on with four times as many.
     let mut search =
         searching_rows(late(), &Params::DEFAULT, &[(1.0, [1.0, -2.0, 0.5, 1.0])], &BOTH[..3]);
     search.take_up(10).unwrap();

@@ -101,10 +101,16 @@ pub(super) fn place(part: &Part, point: Point) -> String {
     }))
 }
 
-/// The axes of a map, down and across, and their values in that order.
+/// An axis of a map, and its values in the order of the map.
+pub(super) struct Side {
+    pub(super) axis: Axis,
+    pub(super) values: Vec<usize>,
+}
+
+/// The axes of a map.
 pub(super) struct Grid {
-    pub(super) down: (Axis, Vec<usize>),
-    pub(super) across: (Axis, Vec<usize>),
+    pub(super) down: Side,
+    pub(super) across: Side,
 }
 
 impl Grid {
@@ -128,17 +134,21 @@ impl Grid {
         if down == Axis::N {
             rows.reverse();
         }
-        Some(Self { down: (down, rows), across: (across, values(part, across)) })
+        Some(Self {
+            down: Side { axis: down, values: rows },
+            across: Side { axis: across, values: values(part, across) },
+        })
     }
 
     /// The points, row by row; none where the part has no such cell.
     pub(super) fn points(&self, part: &Part) -> Vec<Vec<Option<Point>>> {
         let points = part.points();
-        let ((down, rows), (across, columns)) = (&self.down, &self.across);
+        let Self { down, across } = self;
         let find = |a: usize, b: usize| {
-            points.iter().copied().find(|&at| (down.at(at), across.at(at)) == (a, b))
+            points.iter().copied().find(|&at| (down.axis.at(at), across.axis.at(at)) == (a, b))
         };
-        rows.iter().map(|&a| columns.iter().map(|&b| find(a, b)).collect()).collect()
+        let row = |&a: &usize| across.values.iter().map(|&b| find(a, b)).collect();
+        down.values.iter().map(row).collect()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::known::{Known, Value};
 use super::super::spec::{Method, Metric, Point};
-use super::axes::{Grid, place};
+use super::axes::{Grid, Side, place};
 use super::view::{View, spread};
 use super::{checks, tables};
 use crate::lab::plot::{self, Heat, HeatCell, Line, Measure, Scale};
@@ -67,7 +67,8 @@ fn of_method(view: &View, method: Method, at: Point) -> HeatCell {
 fn draw(view: &View, grid: &Grid, title: &str, cells: &[HeatCell]) -> String {
     let part = &view.part;
     let labels = |values: &[usize]| values.iter().map(usize::to_string).collect::<Vec<_>>();
-    let ((down, rows), (across, columns)) = (&grid.down, &grid.across);
+    let Side { axis: down, values: rows } = &grid.down;
+    let Side { axis: across, values: columns } = &grid.across;
     plot::heat(&Heat {
         title,
         value: part.metric.title(),

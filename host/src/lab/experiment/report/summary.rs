@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::super::median::{mean, median};
 use super::super::record::Solved;
 use super::super::spec::{Column, Method, Metric, Point, Quantity, Rows, Statistic};
-use super::axes::{Grid, by_size};
+use super::axes::{Grid, Side, by_size};
 use super::table::{Item, Table, listed, plain};
 use super::view::{Experiment, View};
 
@@ -18,7 +18,8 @@ pub(super) fn table(view: &View) -> Option<Table> {
     };
     let missing = |at: Point, of: Method| view.stats(of, at).missing();
     if let ([column], [of], Some(grid)) = (&part.columns[..], &part.methods[..], Grid::of(part)) {
-        let ((down, rows), (across, columns)) = (&grid.down, &grid.across);
+        let Side { axis: down, values: rows } = &grid.down;
+        let Side { axis: across, values: columns } = &grid.across;
         let item = |at: Option<Point>| {
             Item::from(at.map_or("–".into(), |at| cell(at, *of, *column) + &missing(at, *of)))
         };
@@ -86,9 +87,21 @@ fn value(view: &View, solved: &Solved, quantity: Quantity) -> Option<f64> {
     match quantity {
         Quantity::Of(metric) => view.metric(solved, view.part.on, metric),
         Quantity::Test(metric) => view.metric(solved, Rows::Test, metric),
-        Quantity::Recorded(at) => {
-            serde_json::to_value(solved).ok()?.get(Quantity::field(at))?.as_f64()
-        }
+        Quantity::Recorded(at) => match Quantity::field(at) {
+            "seconds" => Some(solved.seconds),
+            "passes" => Some(solved.passes),
+            "nnz" => Some(solved.nnz as f64),
+            "data_bytes" => Some(solved.data_bytes as f64),
+            "state_bytes" => solved.state_bytes.map(|bytes| bytes as f64),
+            "workspace_bytes" => solved.workspace_bytes.map(|bytes| bytes as f64),
+            "heap_peak_bytes" => solved.heap_peak_bytes.map(|bytes| bytes as f64),
+            "rss_peak_bytes" => solved.rss_peak_bytes.map(|bytes| bytes as f64),
+            "model_bytes" => solved.model_bytes.map(|bytes| bytes as f64),
+            field => {
+                debug_assert_eq!(field, "recipe", "the one that is no number");
+                None
+            }
+        },
     }
 }
 

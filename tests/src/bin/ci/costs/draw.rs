@@ -17,7 +17,7 @@ use tamis::base::rng::{Rng, stream};
 use tamis::infer::model::WINDOW;
 use tamis::infer::quantised::Encoding;
 
-/// Hidden neurons of two layers of floats: of fewer, what a part without a float unit takes depends
+/// Hidden neurons of two layers of floats: of fewer, what a core without a float unit takes depends
 /// on which of them are open.
 const HIDDEN: [usize; 2] = [8, 64];
 

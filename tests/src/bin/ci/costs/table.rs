@@ -16,15 +16,15 @@ pub(crate) struct Measured {
 }
 
 /// A Rust source file.
-pub(crate) fn text(command: &str, parts: &[Measured]) -> String {
+pub(crate) fn text(command: &str, cores: &[Measured]) -> String {
     let mut text = format!(
         "//! Generated: what was measured of each core but the Cortex-M7, which runs the code of the Cortex-M4F.\n//!\n\
          //! Made by `{command}`.\n//! Do not edit: run that again.\n//!\n\
          //! Prices are in the order of `Around`, `COUNTS`, `extras` and `Straight`.\n\n\
          use super::rows::{{Prices, Row}};\n\n#[rustfmt::skip]\npub(super) static TABLE: [Prices; {}] = [\n",
-        parts.len()
+        cores.len()
     );
-    parts.iter().for_each(|part| text += &entry(part));
+    cores.iter().for_each(|core| text += &entry(core));
     text + "];\n"
 }
 
@@ -36,11 +36,11 @@ pub(crate) fn encodings(prices: &Instructions) -> [[u32; Work::COUNT]; 3] {
     })
 }
 
-fn entry(part: &Measured) -> String {
-    let (bytes, prices) = (&part.bytes, &part.prices);
+fn entry(core: &Measured) -> String {
+    let (bytes, prices) = (&core.bytes, &core.prices);
     let mut text = format!(
         "    // {}\n    Prices {{\n        startup: {},\n        kernels: [\n",
-        part.core, part.startup
+        core.core, core.startup
     );
     for (at, kernel) in Kernel::ALL.iter().enumerate() {
         let _ = writeln!(
@@ -96,8 +96,8 @@ mod tests {
             around: [vec![1.5; Around::COUNT], vec![0.0; Around::COUNT]],
             kernels: vec![vec![1234.5678; Work::COUNT]; Kernel::ALL.len()],
         };
-        let part = Measured { core: "Cortex-M0", startup: 200, prices, bytes: Bytes::default() };
-        let text = text("command", &[part]);
+        let core = Measured { core: "Cortex-M0", startup: 200, prices, bytes: Bytes::default() };
+        let text = text("command", &[core]);
         assert_eq!(text.matches("Row {").count(), Kernel::ALL.len());
         assert!(
             text.contains("1_234_568")

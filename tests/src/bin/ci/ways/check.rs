@@ -79,10 +79,10 @@ fn drawn() -> Vec<(&'static [Way], Drawn)> {
     models
 }
 
-/// What a bound of flash may be above what was taken, as a part of that, and one of RAM in bytes.
+/// What a bound of flash may be above what was taken, as a fraction of that, and one of RAM in bytes.
 const MOST_ABOVE: f64 = 0.25;
 const MOST_BYTES_ABOVE: u64 = 512;
-/// Bytes of stack that frames may differ by, where a twentieth is less: parts cut them to 8 or 16.
+/// Bytes of stack that frames may differ by, where a twentieth is less: cores cut them to 8 or 16.
 const FRAME: u64 = 24;
 
 /// Every estimate for some cores, but for a way that is left out, that is off by more than a

@@ -24,7 +24,7 @@ pub(crate) struct Drawn {
     pub(crate) digest: u32,
 }
 
-/// What a part is given.
+/// What a board is given.
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
     DenseFloats { inputs: usize, outputs: usize, weights: Vec<u8> },

@@ -54,7 +54,7 @@ pub(super) fn rows(rng: &mut Rng, inputs: usize, outputs: usize, kind: Kind) -> 
     rows_of(rng, inputs, outputs, kind, density, used)
 }
 
-/// The same with a part of the columns that have weights, and a part of the weights of those.
+/// The same with a fraction of the columns that have weights, and a fraction of the weights of those.
 pub(super) fn rows_of(
     rng: &mut Rng,
     inputs: usize,

@@ -1,4 +1,4 @@
-//! Finished layers before those that are trained: what they make of the rows, a tile at a time.
+//! Frozen hidden layers before those that are trained: what they make of the rows, a tile at a time.
 //!
 //! A group holds what the layers make of one tile, with the bits of [`tamis::learn::deep::Stack`].
 
@@ -10,16 +10,16 @@ use tamis::base::error::{self, Result};
 use tamis::learn::deep::{Head, Stack};
 use tamis::network::weights::Weights;
 
-/// Hidden layers that are finished, whose activations are the inputs of an operator
+/// Frozen hidden layers, whose activations are the inputs of an operator
 /// ([`super::Blocked::through`]).
 #[derive(Debug, Clone, PartialEq)]
-pub struct Through {
+pub struct HiddenLayers {
     inputs: usize,
-    layers: Vec<Finished>,
+    layers: Vec<Frozen>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Finished {
+struct Frozen {
     inputs: usize,
     neurons: usize,
     index: Vec<u32>,
@@ -33,7 +33,7 @@ pub(super) struct Mapped {
     pub(super) values: Buffer,
 }
 
-impl Through {
+impl HiddenLayers {
     /// The layers of a stack that is open, copied: 8 bytes a weight.
     ///
     /// # Errors
@@ -42,13 +42,13 @@ impl Through {
     /// ```
     /// use tamis::{learn::deep::Stack, network::gates::{Gates, Signs}, operator::sensing::Sensing, network::weights::Weights};
     /// use tamis_host::data::{Matrix, Values};
-    /// use tamis_host::operator::{Blocked, Layout, Through};
+    /// use tamis_host::operator::{Blocked, Layout, HiddenLayers};
     /// // Two neurons, relu(x_0) and relu(-x_1), and the product of one above them with the rows.
     /// let (mut index, mut value) = ([0; 2], [0.0; 2]);
     /// let mut stack = Stack::new(2, &mut index, &mut value);
     /// stack.push(Weights::new(2, 2, &[0, 3], &[1.0, -1.0])?, Signs::Positive)?;
     /// let rows = Matrix::new(2, 2, Values::F32(vec![3.0, -1.0, -2.0, 4.0])).unwrap();
-    /// let mut above = Blocked::through(rows.clone(), Through::new(&stack)?, 1, 2, Layout::new(1, 2))?;
+    /// let mut above = Blocked::through(rows.clone(), HiddenLayers::new(&stack)?, 1, 2, Layout::new(1, 2))?;
     /// let w = Weights::new(2, 1, &[0, 1], &[1.0, 10.0])?;
     /// let mut out = [0.0; 2];
     /// above.forward(Gates::of(w, Signs::Positive, Default::default(), 0, 1), w, &mut out)?;
@@ -57,13 +57,13 @@ impl Through {
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn new(stack: &Stack<'_>) -> Result<Self> {
-        let finished = |w: Weights<'_>| Finished {
+        let frozen = |w: Weights<'_>| Frozen {
             inputs: w.inputs(),
             neurons: w.hidden(),
             index: w.index().to_vec(),
             value: w.value().to_vec(),
         };
-        let layers: Vec<_> = stack.layers().map(finished).collect();
+        let layers: Vec<_> = stack.layers().map(frozen).collect();
         let most = if stack.head() == Head::Open { layers.len() } else { 0 };
         error::range("layers before the end", layers.len(), 1, most)?;
         Ok(Self { inputs: stack.inputs(), layers })
@@ -89,7 +89,7 @@ impl Through {
     /// Bytes of the layers, and of what they make of a tile in each group.
     #[must_use]
     pub fn bytes(&self, samples: usize, layout: Layout) -> usize {
-        let layers = self.layers.iter().map(|layer| size_of::<Finished>() + 8 * layer.index.len());
+        let layers = self.layers.iter().map(|layer| size_of::<Frozen>() + 8 * layer.index.len());
         let tiles = 4 * layout.used(samples) * buffer::floats(&[layout.tile * self.activations()]);
         layers.fold(tiles, usize::saturating_add)
     }
@@ -118,7 +118,7 @@ impl Through {
     }
 }
 
-impl Finished {
+impl Frozen {
     fn weights(&self) -> Weights<'_> {
         // Checked in the stack that they come from.
         let weights = Weights::new(self.inputs, self.neurons, &self.index, &self.value);
