@@ -179,7 +179,7 @@ pub struct Annealing {
     pub panel: usize,
     /// Floats of scratch that the operator asks for.
     pub scratch: usize,
-    /// Whether rows are held out, so that the best iterate is kept.
+    /// Whether there is a validation set, so that the best iterate is stored.
     pub validated: bool,
 }
 

@@ -15,19 +15,19 @@
 //!
 //! # What is given
 //!
-//! A run that comes to its end gives the last iterate, or where rows are held out the one of least
-//! loss on them among those at the ends of epochs on the settled support. A run that is ended
-//! before gives
+//! A run that comes to its end gives the last iterate, or with a validation set the one of least
+//! loss on it among those at the ends of epochs on the settled support. A run that is ended before
+//! gives
 //!
 //! * while the support is larger than s, the s most important entries of the last complete step;
-//! * once it has shrunk to s, the best on the rows held out: of the last complete step and of those
-//!   at the ends of epochs since then, where the first support had 2 s entries or more, so that
-//!   there is room behind the support for the indices of the best one; otherwise of those at the
-//!   ends of epochs on the settled support, and before, the last complete step;
-//! * without rows held out, the last complete step.
+//! * once it has shrunk to s, the best on the validation set: of the last complete step and of
+//!   those at the ends of epochs since then, where the first support had 2 s entries or more, so
+//!   that there is room behind the support for the indices of the best one; otherwise of those at
+//!   the ends of epochs on the settled support, and before, the last complete step;
+//! * without a validation set, the last complete step.
 //!
 //! A run takes 20 bytes for each of the first support's `start_factor` s entries, 4 s for the best
-//! iterate where rows are held out, and 4 (n c + p (d + c) + d) for the residual of a batch of n
+//! iterate with a validation set, and 4 (n c + p (d + c) + d) for the residual of a batch of n
 //! rows, a panel of p neurons and the columns' scales, besides the operator's scratch
 //! ([`crate::base::budget::Annealing`]). A factor of 1 is for microcontrollers.
 //!

@@ -1,4 +1,4 @@
-//! Where a run of any recipe begins, how its observer says whether it goes on, and what it leaves.
+//! Where a run of any recipe begins, how its observer says whether it continues, and what it leaves.
 
 use crate::network::net::Network;
 use core::ops::ControlFlow;

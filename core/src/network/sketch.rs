@@ -96,7 +96,7 @@ impl<'a> CountSketch<'a> {
         self.counters
     }
 
-    /// Goes on from counters that [`Self::counters`] gave, of the same number.
+    /// Resumes from counters that [`Self::counters`] gave, of the same number.
     ///
     /// # Errors
     /// [`error::Error::Length`] for another number.

@@ -88,7 +88,7 @@
 //! let net = Network::signed(Weights::new(4, 2, &[1, 6], &[0.5, 2.0]).unwrap(), Signs::Positive);
 //! slots.keep(TRAINING, &Checkpoint::starting(net))?;
 //!
-//! // After a reset: open, and go on from what is there.
+//! // After a reset: open, and resume from what is there.
 //! let mut slots = Slots::<_, 64>::open(&mut chip, 0..1024)?;
 //! assert_eq!(slots.newest().map(|entry| entry.tag()), Some(TRAINING));
 //! let form = Checkpoint::form(&Schedule::PAPER.budget(tamis::base::dims::Dims::new(60, 4, 2, 3), 1, 0), Signs::Positive);

@@ -142,7 +142,7 @@ fn columns_of_any_scale_are_weighed_alike() {
 }
 
 #[test]
-fn what_is_planted_comes_back_with_rows_held_out() {
+fn planted_networks_return_with_validation_rows() {
     for signs in SIGNS {
         for seed in 0..4 {
             let problem =
@@ -172,7 +172,7 @@ fn losses(problem: &Problem, params: &Params) -> (Vec<u32>, (Network, Info)) {
 }
 
 #[test]
-fn no_step_looks_at_the_rows_held_out_and_the_result_is_the_best_on_them() {
+fn validation_rows_choose_and_are_never_fitted() {
     let (problem, params) = hard();
     let params = Params { validation: 150, perturbations: 6, ..params };
     let (seen, result) = losses(&problem, &params);
@@ -196,7 +196,7 @@ fn no_step_looks_at_the_rows_held_out_and_the_result_is_the_best_on_them() {
 }
 
 #[test]
-fn patience_ends_a_search_that_gets_no_better_on_the_rows_held_out() {
+fn patience_stops_a_search_without_validation_progress() {
     let (problem, params) = hard();
     let forever =
         Params { validation: 150, perturbations: 30, patience: 30, steps: 4000, ..params };
@@ -226,7 +226,7 @@ fn hard() -> (Problem, Params) {
 }
 
 #[test]
-fn a_run_goes_on_from_every_checkpoint_to_the_same_bits() {
+fn every_checkpoint_resumes_bit_identically() {
     let (noisy, params) = hard();
     let exact = planted(600, 8, lm::slots(3, Signs::Free), &NEURONS, 7);
     // Few rows at first, so that all rows refute its fit, and the search goes on with more.

@@ -71,7 +71,7 @@ fn the_size_of_the_labels_changes_nothing_but_the_size_of_the_second_layers_weig
 }
 
 #[test]
-fn what_is_planted_comes_back_with_rows_held_out() {
+fn planted_networks_return_with_validation_rows() {
     let problem = planted((900, 8), &FIRST, &SECOND, 2);
     let params = Params { validation: 100, ..Params::DEFAULT };
     let result = problem.run(&params).unwrap();
@@ -88,7 +88,7 @@ fn hard() -> (Problem, Params) {
 }
 
 #[test]
-fn a_run_goes_on_from_every_checkpoint_to_the_same_bits() {
+fn every_checkpoint_resumes_bit_identically() {
     let (noisy, params) = hard();
     let exact = planted((600, 8), &FIRST, &SECOND, 7);
     // Few rows at first, so that all rows refute its fit, and the search goes on with more.

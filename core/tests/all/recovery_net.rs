@@ -218,7 +218,7 @@ fn columns_of_any_scale_are_weighed_alike() {
 }
 
 #[test]
-fn what_is_planted_comes_back_with_rows_held_out() {
+fn planted_networks_return_with_validation_rows() {
     for seed in 0..4 {
         let problem = planted((400, 8, 3), &NEURONS, seed);
         let params = Params { seed, validation: 40, ..Params::DEFAULT };
@@ -240,7 +240,7 @@ fn hard() -> (Problem, Params) {
 }
 
 #[test]
-fn a_run_goes_on_from_every_checkpoint_to_the_same_bits() {
+fn every_checkpoint_resumes_bit_identically() {
     let (noisy, params) = hard();
     let exact = planted((600, 8, 3), &NEURONS, 7);
     // Few rows at first, so that all rows refute its fit, and the search goes on with more.

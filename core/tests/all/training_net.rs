@@ -310,7 +310,7 @@ fn classes_are_learnt() {
 }
 
 #[test]
-fn the_best_start_on_the_first_rows_goes_on_from_its_weights() {
+fn the_best_trial_continues_from_its_weights() {
     let problem = Problem::new((90, 7, 5, 3, 12), 2);
     let part = Problem {
         n: 40,

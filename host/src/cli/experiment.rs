@@ -22,7 +22,7 @@ use crate::{Error, Result};
 /// the tables of docs/results, or a spec file of your own.
 ///
 /// Every cell of the grid runs in a process of its own and leaves one small file in the folder of
-/// the results. Where the folder has results of the same spec already, the run goes on with what is
+/// the results. Where the folder has results of the same spec already, the run resumes with what is
 /// missing; killed at any point, it loses the cells on their way. Seeds are those of the spec.
 #[derive(Debug, Args)]
 #[command(after_help = "\

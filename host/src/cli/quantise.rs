@@ -57,8 +57,8 @@ pub(super) struct Quantise {
     per_neuron: bool,
     /// Fraction of the activations above 0 that is not cut, such as 0.999 [default: the one with
     /// the least error of the outputs]
-    #[arg(long, value_name = "FRACTION", value_parser = parse::number)]
-    part: Option<f64>,
+    #[arg(long, alias = "part", value_name = "FRACTION", value_parser = parse::number)]
+    fraction: Option<f64>,
     /// Train the weights as they are rounded, for so many passes over the rows, which need labels;
     /// of the states after each pass and the one before all, that with the least loss of integers
     /// on these rows is saved
@@ -107,9 +107,14 @@ const fn preferred(encoding: Encoding) -> Encodings {
 
 impl Quantise {
     pub(super) fn run(&self, common: &Common) -> Result<()> {
-        let part = self.part.unwrap_or(1.0);
-        let help = "leave --part out for the best of several";
-        check_setting(part > 0.0 && part <= 1.0, "--part above 0, at most 1", part, help)?;
+        let fraction = self.fraction.unwrap_or(1.0);
+        let help = "leave --fraction out for the best of several";
+        check_setting(
+            fraction > 0.0 && fraction <= 1.0,
+            "--fraction above 0, at most 1",
+            fraction,
+            help,
+        )?;
         let inputs =
             [self.model.as_path(), self.data.as_path()].into_iter().chain(self.labels.as_deref());
         file::check(&self.output, Kind::MODEL, inputs)?;
@@ -118,7 +123,7 @@ impl Quantise {
         let (per_layer, per_neuron) = (Granularity::PerLayer, Granularity::PerNeuron);
         let options = QuantiseOptions {
             granularity: if self.per_neuron { per_neuron } else { per_layer },
-            part: self.part,
+            fraction: self.fraction,
             choice: self.encoding.of_integers()?,
             tune: self.tuning(common)?,
         };
@@ -254,9 +259,9 @@ fn summary(object: &Object<'_, QuantiseReport>) -> String {
             "scales of so few rows ({rows}) are those of chance: pass {FEW} or more, better hundreds"
         ));
     }
-    if r.part_cut > MUCH {
-        let share = percent(r.part_cut);
-        warn(format!("{share} of the activations are cut: pass a larger --part"));
+    if r.fraction_cut > MUCH {
+        let share = percent(r.fraction_cut);
+        warn(format!("{share} of the activations are cut: pass a larger --fraction"));
     }
     if r.tune.is_none() && r.outputs_psnr_db.is_some_and(|psnr| psnr < FAR) {
         warn(

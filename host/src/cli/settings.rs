@@ -27,7 +27,10 @@ const SETTINGS: &[(&[RecipeName], &str)] = &[
     (&[Anneal], "start_factor drop"),
     (PUBLISHED, "trials trial_rows step rank"),
     (&[Paper], "refine empty"),
-    (&[Imp], "prune_part one_shot rewind optimiser momentum weight_decay rate_falls rate_factor"),
+    (
+        &[Imp],
+        "prune_fraction one_shot rewind optimiser momentum weight_decay rate_falls rate_factor",
+    ),
     (&[Imp], "sum_output raw_inputs test_data test_labels keep_levels"),
     (SPARSE, "tune_epochs tune_rate"),
     (&[Lm, Anneal], "grow"),

@@ -22,7 +22,7 @@ use self::build::{Built, Frame, predict_bytes};
 use self::round::{Sparse, layers_of, prune};
 pub use self::scales::Granularity;
 use self::scales::{
-    InputScale, activations, by_largest, cuts, given, input_scale, mean_squares, part_cut,
+    InputScale, activations, by_largest, cuts, fraction_cut, given, input_scale, mean_squares,
     searched, spread,
 };
 pub use self::tune::{EpochProgress, TuneOptions, TuneReport};
@@ -34,7 +34,7 @@ use crate::operator::Stop;
 use crate::{Error, Result};
 
 /// Fractions of the activations that are not cut, from which the best is chosen.
-const PARTS: [f64; 6] = [1.0, 0.9999, 0.9995, 0.999, 0.995, 0.99];
+const FRACTIONS: [f64; 6] = [1.0, 0.9999, 0.9995, 0.999, 0.995, 0.99];
 
 /// How to make integers of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -43,7 +43,7 @@ pub struct QuantiseOptions {
     pub granularity: Granularity,
     /// Fraction of the activations that is not cut; none for the one with the least error of the
     /// outputs.
-    pub part: Option<f64>,
+    pub fraction: Option<f64>,
     /// How the weights are held.
     pub choice: Choice,
     /// How the weights are trained as they will be rounded, which needs labels; none for not at
@@ -77,10 +77,12 @@ pub struct QuantiseReport {
     /// Scales of the weights.
     pub granularity: Granularity,
     /// Fraction of the activations that is not cut.
-    pub part: f64,
+    #[serde(rename = "part")]
+    pub fraction: f64,
     /// Fraction of the activations above 0 that are cut, on the rows that the scales were chosen
     /// on.
-    pub part_cut: f64,
+    #[serde(rename = "part_cut")]
+    pub fraction_cut: f64,
     /// What a step of an input byte stands for.
     pub input_scale: f32,
     /// The byte that stands for 0.
@@ -125,8 +127,8 @@ struct Choosing {
     layers: Vec<Sparse<f32>>,
     which: Vec<usize>,
     input: InputScale,
-    part: f64,
-    part_cut: f64,
+    fraction: f64,
+    fraction_cut: f64,
     cuts: Vec<f32>,
     biased: usize,
     /// Squared error of the outputs on the rows of the choice.
@@ -206,8 +208,8 @@ pub fn quantise_until(
     let report = QuantiseReport {
         samples: data.rows,
         granularity: options.granularity,
-        part: chosen.part,
-        part_cut: chosen.part_cut,
+        fraction: chosen.fraction,
+        fraction_cut: chosen.fraction_cut,
         input_scale: chosen.input.scale,
         input_zero: chosen.input.zero,
         bytes_as_they_are: chosen.input.exact,
@@ -280,7 +282,7 @@ impl<'a> Chooser<'a> {
         best
     }
 
-    /// The best part of the activations for layers with these scales.
+    /// The best fraction of the activations for layers with these scales.
     fn choose(&self, layers: Vec<Sparse<f32>>, which: Vec<usize>) -> Result<Choosing> {
         let mut rounded: Vec<Sparse<i8>> =
             layers.iter().map(|layer| layer.rounded(false)).collect();
@@ -290,18 +292,28 @@ impl<'a> Chooser<'a> {
         let biased = offsets.filter(|offset| **offset != 0.0).count();
         let input = input_scale(self.data, &rounded)?;
         let activations = activations(&self.given, &kept)?;
-        let tried = |part: f64| -> Result<Choosing> {
-            let cuts = cuts(&activations, part)?;
+        let tried = |fraction: f64| -> Result<Choosing> {
+            let cuts = cuts(&activations, fraction)?;
             let frame = Frame { input, cuts: &cuts, task: self.view.task() };
             let bytes =
                 Built::new(&rounded, signs.as_deref(), frame)?.encode(self.options.choice)?;
             let error = squared_error(&self.wanted, &predict_bytes(&bytes, &self.few)?);
-            let part_cut = part_cut(&activations, &cuts);
+            let fraction_cut = fraction_cut(&activations, &cuts);
             let (layers, which) = (Vec::new(), Vec::new());
-            Ok(Choosing { layers, which, input, part, part_cut, cuts, biased, error, bytes })
+            Ok(Choosing {
+                layers,
+                which,
+                input,
+                fraction,
+                fraction_cut,
+                cuts,
+                biased,
+                error,
+                bytes,
+            })
         };
-        let parts = self.options.part.map_or(PARTS.to_vec(), |part| vec![part]);
-        let best = parts.into_iter().map(tried).reduce(better);
+        let fractions = self.options.fraction.map_or(FRACTIONS.to_vec(), |one| vec![one]);
+        let best = fractions.into_iter().map(tried).reduce(better);
         let none = || Err(Error::new("no scale was found").help("pass other rows"));
         Ok(Choosing { layers, which, ..best.unwrap_or_else(none)? })
     }

@@ -136,7 +136,7 @@ fn details(problem: &Problem, job: ImpJob<'_>, done: &Imp) -> Details {
         dense_nnz: job.shape.weights(),
         batch: job.rows(rows),
         optimiser: job.settings.optimiser,
-        prune_part: job.settings.prune,
+        prune_fraction: job.settings.prune,
         rewind: job.settings.rewind,
         input_scale: job.input_scale,
         rounds: done.levels.len().saturating_sub(1),

@@ -322,7 +322,8 @@ pub struct ImpDetails {
     /// Step sizes.
     pub rates: Rates,
     /// Share of the weights that a round dropped.
-    pub prune_part: f64,
+    #[serde(rename = "prune_part")]
+    pub prune_fraction: f64,
     /// Epoch that the weights were set back to.
     pub rewind: u32,
     /// Factor of the inputs while training, folded into the model.

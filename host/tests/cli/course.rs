@@ -84,7 +84,7 @@ fn classes_are_logged_step_by_step_and_drawn() {
 }
 
 #[test]
-fn the_log_of_a_run_that_goes_on_is_that_of_one_without_a_break() {
+fn a_resumed_log_is_that_of_one_run() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), DIGITS);
     ok(folder.path(), PLANTED);

@@ -40,7 +40,7 @@ fn every_task_is_trained_and_evaluated_to_the_same_score() {
         ("--hidden 6 --nnz 20 --sum-output", json!([6]), 72),
         ("--hidden 7,5,4 --nnz 40", json!([7, 5, 4]), 7 * 12 + 35 + 20 + 4),
         ("--hidden 7,5 --density 0.25 --sum-output", json!([7, 5]), 7 * 12 + 35),
-        ("--hidden 6 --nnz 2 --prune-part 0.5", json!([6]), 78),
+        ("--hidden 6 --nnz 2 --prune-fraction 0.5", json!([6]), 78),
         (
             "--hidden 6 --nnz 20 --one-shot --optimiser sgd --weight-decay 0.001 --rate-falls 2,4",
             json!([6]),
@@ -75,7 +75,7 @@ fn every_task_is_trained_and_evaluated_to_the_same_score() {
     ok(folder.path(), "generate digits --samples 400 --side 8 -o d -q");
     let digits = "--data d/X.npy --labels d/y.npy";
     let line = format!(
-        "train {digits} --recipe imp --epochs 8 --batch 20 --rate 0.01 --prune-part 0.3 --hidden 16"
+        "train {digits} --recipe imp --epochs 8 --batch 20 --rate 0.01 --prune-fraction 0.3 --hidden 16"
     );
     let report = trained(folder.path(), &format!("{line} --task multiclass --nnz 300"), digits);
     assert!(report["accuracy"].as_f64().unwrap() > 0.8, "{report}");
@@ -126,7 +126,7 @@ fn threads_and_the_folder_change_no_byte_of_the_model() {
 
 #[test]
 #[cfg(unix)]
-fn an_interrupted_run_saves_s_weights_and_goes_on_to_the_same_model() {
+fn an_interrupted_run_resumes_to_the_same_model() {
     let folder = planted();
     let line = format!(
         "{} --hidden 30,20 --nnz 20",
@@ -168,7 +168,7 @@ fn what_cannot_be_is_refused_by_name() {
         ("--hidden 6 --density 1.5", "--density"),
         ("--hidden 99999 --nnz 9", "65536"),
         ("--hidden 4,4,4,4,4,4,4,4 --nnz 9", "at most 7 layers"),
-        ("--hidden 6 --nnz 9 --prune-part 0", "--prune-part"),
+        ("--hidden 6 --nnz 9 --prune-fraction 0", "--prune-fraction"),
         ("--hidden 6 --nnz 9 --rewind 5", "--rewind 0 to 4"),
         ("--hidden 6 --nnz 9 --momentum 0.5", "--optimiser sgd"),
         ("--hidden 6 --nnz 9 --optimiser sgd --momentum 1", "--momentum"),

@@ -27,7 +27,7 @@ fn essence(report: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn a_search_goes_on_from_its_checkpoint() {
+fn a_search_resumes_from_its_checkpoint() {
     let folder = noisy();
     let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
     let whole = json(folder.path(), &format!("{NOISY} -o whole.tamis"));
@@ -101,7 +101,7 @@ fn a_checkpoint_is_lost_to_no_mistake() {
 
 #[test]
 #[cfg(unix)]
-fn ctrl_c_leaves_a_checkpoint_that_the_search_goes_on_from() {
+fn ctrl_c_leaves_a_checkpoint_to_resume_from() {
     use std::process::{Command, Stdio};
     use std::time::Duration;
     let folder = noisy();
@@ -172,7 +172,7 @@ fn steps() -> tempfile::TempDir {
 }
 
 #[test]
-fn runs_of_steps_go_on_from_their_checkpoints() {
+fn runs_of_steps_resume_from_their_checkpoints() {
     let folder = steps();
     let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
     for (k, line) in STEPS.iter().enumerate() {
@@ -242,7 +242,7 @@ fn runs_of_steps_go_on_from_their_checkpoints() {
 /// goes on.
 #[test]
 #[cfg(unix)]
-fn a_run_that_is_killed_goes_on_from_its_checkpoint() {
+fn a_killed_run_resumes_from_its_checkpoint() {
     let folder = steps();
     let line = STEPS[0].replace("--epochs 12", "--epochs 1000000 --threads 1");
     let kept = format!("{line} --checkpoint k --resume");
@@ -319,7 +319,7 @@ fn ctrl_c_leaves_checkpoints_of_runs_of_steps() {
 }
 
 #[test]
-fn rows_held_out_choose_the_network() {
+fn validation_rows_choose_the_network() {
     let folder = noisy();
     let report = json(folder.path(), &format!("{NOISY} --validation 0.25 -o n.tamis"));
     assert_eq!(
@@ -358,7 +358,7 @@ fn rows_held_out_choose_the_network() {
 }
 
 #[test]
-fn rows_held_out_of_two_classes_and_of_several_outputs() {
+fn validation_of_two_classes_and_several_outputs() {
     let folder = noisy();
     let y = data::load_labels(folder.path().join("p/noisy.npy")).unwrap();
     let classes: Vec<f32> = y.iter().map(|&y| f32::from(u8::from(y > 1.0))).collect();

@@ -116,7 +116,7 @@ fn classes_and_several_outputs_keep_them_too() {
 }
 
 #[test]
-fn a_run_goes_on_with_the_same_list_and_with_no_other() {
+fn a_run_resumes_with_the_same_list_only() {
     let folder = tempfile::tempdir().unwrap();
     generate(folder.path());
     let line = format!("{TRAIN} --recipe paper --must-keep 0:1,0:7");

@@ -170,7 +170,7 @@ fn what_cannot_be_rounded_is_refused() {
     wrong("quantize q.tamis --data p/X.npy -o n.tamis", "one of integers");
     wrong("finetune q.tamis --data p/X.npy --labels p/y.npy -o n.tamis", "one of integers");
     wrong("quantize m.tamis --data p/X.npy --part 0.5 -o n.tamis", "cut too many");
-    wrong("quantize m.tamis --data p/X.npy --part 0 -o n.tamis", "--part above 0");
+    wrong("quantize m.tamis --data p/X.npy --fraction 0 -o n.tamis", "--fraction above 0");
     wrong("quantize m.tamis --data p/y.npy -o n.tamis", "does not fit the model");
     wrong("quantize m.tamis --data p/X.npy --keep-labels 0,1 -o n.tamis", "--labels or --target");
     wrong("quantize m.tamis --data p/X.npy -o m.tamis", "m.tamis");

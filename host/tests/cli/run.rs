@@ -85,7 +85,7 @@ fn start(folder: &Path, line: &str) -> Child {
 }
 
 #[test]
-fn a_run_that_is_killed_goes_on_to_the_results_of_one_that_is_not() {
+fn a_killed_run_resumes_to_the_same_results() {
     let folder = with_spec("samples = 500", "samples = 2000");
     let path = folder.path();
     let whole = json(path, "run spec.toml -o whole --jobs 2");

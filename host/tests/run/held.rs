@@ -65,7 +65,7 @@ fn unseen_loss(
 }
 
 #[test]
-fn what_rows_held_out_choose_is_no_worse_on_unseen_rows() {
+fn validation_chooses_no_worse_on_unseen_rows() {
     let (mut chosen, mut plain, mut better) = (0.0, 0.0, 0);
     for seed in 0..SEEDS {
         let (problem, unseen) = noisy(seed);

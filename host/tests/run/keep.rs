@@ -43,7 +43,7 @@ fn problem(kind: u64, seed: u64) -> (Problem, Options) {
         labels.iter_mut().for_each(|y| *y = (*y + 0.01 * seed as f32 % 3.0).max(0.0));
     }
     let params =
-        Params { rows: 80, perturbations: 2, steps: 120, random_births: 1, ..Params::DEFAULT };
+        Params { rows: 80, perturbations: 2, steps: 120, random_neurons: 1, ..Params::DEFAULT };
     let validation = if kind.is_multiple_of(5) { 0.2 } else { 0.0 };
     let recipe = Recipe::Lm(LmOptions { params, validation, ..LmOptions::default() });
     let hidden = [Some(3), second].into_iter().flatten().collect();
@@ -280,7 +280,7 @@ fn a_search_on_other_data_or_with_other_settings_is_told_what_differs() {
     changed("--idle-kicks", &|lm| lm.params.patience = 5);
     changed("steps", &|lm| lm.params.steps = 121);
     changed("loss of an exact fit", &|lm| lm.params.exact = 1e-10);
-    changed("random births", &|lm| lm.params.random_births = 2);
+    changed("random neurons", &|lm| lm.params.random_neurons = 2);
     changed("last steps", &|lm| lm.params.final_steps = 1);
     changed("polishing", &|lm| lm.params.polish = 1);
     changed("spare", &|lm| lm.params.spare = 1);

@@ -41,7 +41,7 @@ fn turns_of(report: &Report) -> u32 {
 }
 
 #[test]
-fn turns_make_a_fit_better_that_is_not_exact() {
+fn alternation_improves_an_inexact_fit() {
     let mut turns = 0;
     for seed in [0, 2, 5, 6] {
         let found = recover(seed, 20000.0, LmOptions::default()).report;
@@ -69,7 +69,7 @@ fn turns_make_a_fit_better_that_is_not_exact() {
 }
 
 #[test]
-fn turns_do_not_depend_on_threads() {
+fn alternation_is_independent_of_threads() {
     let alone = recover(3, 8000.0, LmOptions::default());
     let shared = Options { threads: 2, ..options(8000.0, LmOptions::default()) };
     let shared = tamis_host::train(&problem(3), shared).unwrap();
@@ -82,7 +82,7 @@ fn turns_do_not_depend_on_threads() {
 }
 
 #[test]
-fn what_is_shown_goes_on_in_turns_and_an_end_is_heeded_there() {
+fn alternation_shows_progress_and_heeds_an_end() {
     let options = options(20000.0, LmOptions::default());
     let mut last = (0, 0, 0.0);
     let whole = train_with(problem(2), &options, Start::Zero, &Stop::new(), |step| {

@@ -71,7 +71,7 @@ impl Default for Seen {
     }
 }
 
-/// One session of the device: goes on from what the flash holds, for at most `steps` steps. The
+/// One session of the device: resumes from what the flash holds, for at most `steps` steps. The
 /// length of the model in `model` if it is done, none if the plug was pulled before.
 ///
 /// # Errors

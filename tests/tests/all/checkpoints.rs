@@ -334,7 +334,7 @@ fn severals() -> Vec<How> {
 }
 
 #[test]
-fn a_run_cut_after_any_step_gives_the_bits_of_one_without_a_break() {
+fn a_run_cut_anywhere_resumes_bit_identically() {
     let data = Data::new(1);
     let mut steps = 0;
     for how in anneals().iter().chain(&ones()).chain(&severals()) {
@@ -369,7 +369,7 @@ fn the_cuts_are_in_all_parts_of_a_run() {
 
 /// Held-out loss of what a run gives that is ended after every step, where there is one.
 #[test]
-fn an_annealed_run_that_is_ended_gives_the_best_on_the_rows_held_out() {
+fn an_ended_annealed_run_gives_the_validation_best() {
     let data = Data::new(2);
     // A rate so large that iterates get worse.
     let usual = Params {

@@ -88,7 +88,7 @@ fn a_picture_is_fitted_exactly() {
 }
 
 #[test]
-fn a_search_that_covers_rows_goes_on_to_the_same_bits() {
+fn a_search_with_a_cover_resumes_bit_identically() {
     let picture = disc(1);
     let params = Params { seed: 1, steps: 40, ..Params::DEFAULT };
     let whole = search(&picture, &params, None, |_| true);
@@ -105,7 +105,7 @@ fn a_search_that_covers_rows_goes_on_to_the_same_bits() {
     }
 }
 
-/// Planted networks on fewer rows than inputs, where the same search needs its births: a cover
+/// Planted networks on fewer rows than inputs, where the same search needs new neurons: a cover
 /// alone gets stuck.
 #[test]
 fn planted_networks_are_recovered_from_fewer_rows_than_inputs() {

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_counts_the_weights_that_it_frees_less_those_that_it_takes() {
+    fn mirroring_counts_weights_freed_minus_weights_taken() {
         let net = [(0, -1.0), (1, 2.0), (5, 2.0), (6, 1.0)];
         with_rows(uniform(), Signs::Positive, &[(1.0, FIRST)], &net, |model| {
             let scale = model.net.view().w().value()[1] / 2.0;

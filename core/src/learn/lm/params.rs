@@ -16,7 +16,7 @@ pub struct Params {
     /// Mean squared error of an exact fit, as a fraction of the mean square of the labels.
     pub exact: f32,
     /// New neurons from random gates in each list of candidates, for either sign.
-    pub random_births: u32,
+    pub random_neurons: u32,
     /// Restarts before a search ends.
     pub perturbations: u32,
     /// Outer steps before the run ends; those that bring it to s weights come on top.
@@ -49,7 +49,7 @@ impl Params {
         signs: Signs::Positive,
         rows: 0,
         exact: 3e-11,
-        random_births: 6,
+        random_neurons: 6,
         perturbations: 40,
         steps: 4000,
         final_steps: 4,

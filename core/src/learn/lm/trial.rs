@@ -60,7 +60,7 @@ where
         }
         let draw = Draw {
             seed: seed_of(self.params.seed, stream::PASS, self.state.turn),
-            random: self.params.random_births,
+            random: self.params.random_neurons,
         };
         let candidates = self.model.candidates(draw)?;
         if let Some(several) =

@@ -82,7 +82,7 @@ pub struct Run<'r, 'm, S, H> {
     /// Rows whose residuals there is room for.
     pub(super) strip: usize,
     pub(super) stopped: bool,
-    /// Whether steps go on whatever the observer says: those of the best start after the run was
+    /// Whether steps continue whatever the observer says: those of the best start after the run was
     /// ended.
     deaf: bool,
     /// Whether epochs that diverge are undone.

@@ -28,7 +28,7 @@ pub struct Schedule<'k, H> {
     pub head: H,
 }
 
-/// Starts from several random generators, of which the best goes on.
+/// Starts from several random generators, of which the best is continued.
 ///
 /// Where hard thresholding ends depends on its random start. A start is the whole schedule on the
 /// first `rows` rows; the run on all rows continues from the best one's weights, which are computed

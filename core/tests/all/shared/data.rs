@@ -51,7 +51,7 @@ pub(crate) fn params(seed: u64, rows: usize, rng: &mut Rng) -> Params {
         rows: rng.below(40) as usize,
         perturbations: rng.below(4),
         steps: rng.below(80),
-        random_births: rng.below(4),
+        random_neurons: rng.below(4),
         validation: if rng.below(2) == 0 { rng.below(rows as u32) as usize } else { 0 },
         validation_patience: rng.below(3),
         ..Params::DEFAULT

@@ -31,7 +31,7 @@ pub const FLASH: u32 = 4096;
 const KEEP: usize = 4;
 /// Steps between two checkpoints.
 const EVERY: u32 = 15;
-/// Random starts of a run from zero, of which the best goes on: on so few rows one of them may end
+/// Random starts of a run from zero, of which the best is continued: on so few rows one of them may end
 /// with neurons that are closed everywhere.
 const STARTS: Trials = Trials { count: 8, rows: ROWS };
 /// Numbers that are measured on a window: four for each axis.
@@ -93,7 +93,7 @@ pub struct Learner<F: NorFlash> {
 }
 
 impl<F: NorFlash> Learner<F> {
-    /// Goes on from what `flash` holds in its bytes from `start` to `start +` [`FLASH`].
+    /// Resumes from what `flash` holds in its bytes from `start` to `start +` [`FLASH`].
     ///
     /// # Errors
     /// Those of [`Slots::open`] and [`Slots::load`]; those of [`Rows::open`] and
@@ -141,7 +141,7 @@ impl<F: NorFlash> Learner<F> {
         Ok(self.is_due())
     }
 
-    /// Learns from the rows that were taken last, or goes on with a run in which power failed,
+    /// Learns from the rows that were taken last, or resumes a run in which power failed,
     /// whatever `how` says then. A checkpoint goes to flash every 15 steps. True if the run has
     /// come to its end; `go_on` is asked after each step, and what follows the last checkpoint is
     /// done again if it says no.

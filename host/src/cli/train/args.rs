@@ -217,8 +217,8 @@ pub(super) struct PaperArgs {
 #[command(next_help_heading = "Dense baseline (recipe imp)")]
 pub(super) struct ImpArgs {
     /// Fraction of the weights that each round prunes by magnitude [default: 0.1]
-    #[arg(long, value_name = "FRACTION", conflicts_with = "one_shot", value_parser = parse::number)]
-    pub(super) prune_part: Option<f64>,
+    #[arg(long, alias = "prune-part", value_name = "FRACTION", conflicts_with = "one_shot", value_parser = parse::number)]
+    pub(super) prune_fraction: Option<f64>,
     /// Prune to S weights in one round
     #[arg(long)]
     pub(super) one_shot: bool,

@@ -233,7 +233,7 @@ impl Train {
             batch: self.passes.batch.unwrap_or(defaults.batch),
             optimiser,
             rates: Some(rates),
-            prune: if args.one_shot { 1.0 } else { args.prune_part.unwrap_or(defaults.prune) },
+            prune: if args.one_shot { 1.0 } else { args.prune_fraction.unwrap_or(defaults.prune) },
             rewind: args.rewind.unwrap_or(defaults.rewind),
             raw: args.raw_inputs,
             test: None,

@@ -31,13 +31,13 @@ pub enum Granularity {
 const ROWS: usize = 2000;
 /// The most of the activations above 0 that a calibration may cut.
 const MOST_CUT: f64 = 0.05;
-/// A byte more than this part of a step from where it should be is none.
+/// A byte more than this fraction of a step from where it should be is none.
 const NEAR: f32 = 1e-3;
 /// The grid of scales: each is so much of the one before.
 const STEP: f64 = 0.97;
 /// Scales of the grid; the least is 1e-8 of the largest.
 const SCALES: usize = 600;
-/// The least scale of a neuron in parts of the largest of its layer: what it gives is far below a
+/// The least scale of a neuron as a fraction of the largest of its layer: what it gives is far below a
 /// step of the bytes that the layer's neurons share.
 const LEAST: f32 = 1.0 / 4096.0;
 
@@ -197,9 +197,9 @@ pub(super) fn activations(given: &[Matrix], kept: &[Vec<usize>]) -> Result<Vec<V
 }
 
 /// The activation of each hidden layer that becomes 255.
-pub(super) fn cuts(activations: &[Vec<f32>], part: f64) -> Result<Vec<f32>> {
+pub(super) fn cuts(activations: &[Vec<f32>], fraction: f64) -> Result<Vec<f32>> {
     let cut = |(at, sorted): (usize, &Vec<f32>)| {
-        let last = (sorted.len() as f64 * part).ceil() as usize;
+        let last = (sorted.len() as f64 * fraction).ceil() as usize;
         let cut = sorted[last.clamp(1, sorted.len()) - 1];
         let above = sorted.len() - sorted.partition_point(|&a| a <= cut);
         let saturated = above as f64 / sorted.len() as f64;
@@ -207,7 +207,7 @@ pub(super) fn cuts(activations: &[Vec<f32>], part: f64) -> Result<Vec<f32>> {
             return Err(Error::new("the calibration would cut too many activations")
                 .expected(format_args!("at most {MOST_CUT} of those above 0"))
                 .got(format_args!("{saturated:.3} in layer {}", at + 1))
-                .help("pass a larger --part, or leave it out"));
+                .help("pass a larger --fraction, or leave it out"));
         }
         Ok(cut)
     };
@@ -215,7 +215,7 @@ pub(super) fn cuts(activations: &[Vec<f32>], part: f64) -> Result<Vec<f32>> {
 }
 
 /// Fraction of the activations above 0 that these scales cut.
-pub(super) fn part_cut(activations: &[Vec<f32>], cuts: &[f32]) -> f64 {
+pub(super) fn fraction_cut(activations: &[Vec<f32>], cuts: &[f32]) -> f64 {
     let above =
         |(sorted, cut): (&Vec<f32>, &f32)| sorted.len() - sorted.partition_point(|a| a <= cut);
     let cut: usize = activations.iter().zip(cuts).map(above).sum();

@@ -122,9 +122,9 @@ impl<'a> ImpJob<'a> {
         let expected = format!("--nnz 1 to {all}, the weights of the dense network");
         let help = "choose a fraction of all weights, such as a tenth";
         check_setting((1..=all).contains(&nnz), expected, nnz, help)?;
-        let help = "leave --prune-part out for 0.1, or pass --one-shot to prune once";
+        let help = "leave --prune-fraction out for 0.1, or pass --one-shot to prune once";
         let holds = prune > 0.0 && prune <= 1.0;
-        check_setting(holds, "--prune-part above 0 and at most 1", prune, help)?;
+        check_setting(holds, "--prune-fraction above 0 and at most 1", prune, help)?;
         if rewind >= epochs {
             return Err(Error::new("the epoch to go back to leaves nothing to train")
                 .expected(format_args!("--rewind 0 to {}, less than --epochs", epochs - 1))

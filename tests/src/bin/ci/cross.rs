@@ -9,6 +9,7 @@ use crate::command::Cmd;
 use crate::install;
 use crate::part::Stop;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 /// Debian's compiler, its cargo and the library sources it needs to build `core`.
 const DEBIAN: [(&str, &str); 3] = [
@@ -93,6 +94,9 @@ fn has_targets(targets: &[&str]) -> bool {
 }
 
 fn add_targets(targets: &[&str]) -> bool {
+    // rustup does not wait for another rustup.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock();
     install::find("rustup").is_some()
         && Cmd::new("rustup").words("target add").args(targets).within(600).run().is_ok()
         && has_targets(targets)

@@ -44,9 +44,11 @@ mod ways;
 #[allow(dead_code, unreachable_pub, reason = "shared with the build script of the firmware")]
 mod boards;
 
-use part::{Context, Outcome, Part, Runs, Skipped, Stop, Verdict};
+use part::{Context, Outcome, Part, Run, Runs, Skipped, Stop, Verdict};
 use parts::PARTS;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::Instant;
 
 /// What the command line asks for.
@@ -91,14 +93,17 @@ fn parse(args: &[String]) -> Result<Request, String> {
     }
     context.named = !parts.is_empty();
     if parts.is_empty() {
-        parts = PARTS.iter().filter(|part| matches!(part.runs, Runs::Always(_))).collect();
+        parts = PARTS
+            .iter()
+            .filter(|part| matches!(part.runs, Runs::Always(_) | Runs::Beside(_)))
+            .collect();
     }
     Ok(Request::Run { parts, context })
 }
 
 fn listed(part: &Part) -> String {
     let when = match part.runs {
-        Runs::Always(_) => "",
+        Runs::Always(_) | Runs::Beside(_) => "",
         Runs::WhenNamed(_) => " (only when named)",
         Runs::NotBuilt => " (not built yet)",
     };
@@ -106,29 +111,44 @@ fn listed(part: &Part) -> String {
 }
 
 fn run(parts: &[&'static Part], context: &Context) -> ExitCode {
-    let ci = std::env::var("CI").is_ok_and(|value| value == "true");
-    let mut lines = Vec::new();
+    let done = Mutex::new(Vec::new());
+    let push = |at, of: Done| done.lock().unwrap_or_else(PoisonError::into_inner).push((at, of));
+    thread::scope(|scope| {
+        for (at, part) in parts.iter().enumerate() {
+            match part.runs {
+                Runs::Always(run) | Runs::WhenNamed(run) => push(at, timed(part, run, context)),
+                Runs::Beside(run) => drop(scope.spawn(move || push(at, timed(part, run, context)))),
+                Runs::NotBuilt => {}
+            }
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(at, _)| *at);
     let mut counts = Counts::default();
-    for part in parts {
-        let (Runs::Always(run) | Runs::WhenNamed(run)) = part.runs else { continue };
-        println!("\n== {}: {}", part.name, part.about);
-        let started = Instant::now();
-        let judged = judge(run(context), ci);
-        counts.add(&judged);
-        let seconds = started.elapsed().as_secs_f64();
-        let line = format!(
-            "{:<9} {:<8} {seconds:>7.1} s  {}",
-            part.name,
-            judged.verdict.word(),
-            judged.note
-        );
-        println!("{}", line.trim_end());
-        lines.push(line);
-    }
     println!("\n{:<9} {:<8} {:>9}", "part", "result", "time");
-    lines.iter().for_each(|line| println!("{}", line.trim_end()));
+    for (_, Done { line, judged }) in &done {
+        println!("{line}");
+        counts.add(judged);
+    }
     println!("{}", counts.closing());
     if counts.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// A part that has run, and its line of the table.
+struct Done {
+    judged: Judged,
+    line: String,
+}
+
+fn timed(part: &Part, run: Run, context: &Context) -> Done {
+    println!("\n== {}: {}", part.name, part.about);
+    let started = Instant::now();
+    let judged = judge(run(context), std::env::var("CI").is_ok_and(|value| value == "true"));
+    let (seconds, verdict) = (started.elapsed().as_secs_f64(), judged.verdict.word());
+    let line = format!("{:<9} {verdict:<8} {seconds:>7.1} s  {}", part.name, judged.note);
+    let line = line.trim_end().to_owned();
+    println!("{line}");
+    Done { judged, line }
 }
 
 /// What counts of a part, and what the table says about it.

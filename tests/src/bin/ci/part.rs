@@ -13,6 +13,9 @@ pub(crate) struct Part {
 pub(crate) enum Runs {
     /// When it is named, and when none is.
     Always(Run),
+    /// As `Always`, at the same time as those listed behind it: for one that shares no folder with
+    /// them.
+    Beside(Run),
     /// Only when it is named.
     WhenNamed(Run),
     /// Not before it is built; listed, and never counted.

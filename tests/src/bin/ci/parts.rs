@@ -11,7 +11,7 @@ const fn when_named(name: &'static str, about: &'static str, run: Run) -> Part {
     Part { name, about, runs: Runs::WhenNamed(run) }
 }
 
-/// Every part, cheapest first.
+/// Every part, cheapest first, and one that runs beside others before them.
 pub(crate) const PARTS: &[Part] = &[
     part("fmt", "formatting", checks::fmt),
     part("clippy", "lints, warnings denied", checks::clippy),
@@ -19,13 +19,13 @@ pub(crate) const PARTS: &[Part] = &[
     part("features", "the core with each of its features", checks::features),
     part("host", "unit, integration and doc tests", host::run),
     part("msrv", "the workspace builds with its minimum Rust version", checks::msrv),
+    Part {
+        name: "firmware",
+        about: "the example firmware of four chips lints and builds, within its flash and RAM",
+        runs: Runs::Beside(firmware::run),
+    },
     part("qemu", "the conformance cases on emulated microcontrollers", qemu::run),
     part("deploy", "the deploy example's firmware predicts as the host does", deploy::run),
-    part(
-        "firmware",
-        "the example firmware of four chips lints and builds, within its flash and RAM",
-        firmware::run,
-    ),
     part("deny", "bans, licenses and sources of dependencies", tools::deny),
     when_named(
         "costs",

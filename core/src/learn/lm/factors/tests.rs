@@ -283,7 +283,7 @@ fn settled(model: &mut Model<'_, Gated<'static, NormalRows>, SeveralOutputs>) ->
 }
 
 #[test]
-fn a_birth_is_the_neuron_that_is_missing() {
+fn a_new_neuron_is_the_missing_one() {
     for seedling in [Origin::Atom(3), Origin::Random(9), Origin::Output(4, 2)] {
         with(&[FIRST, SECOND], &[(3, SECOND)], |model| {
             let before = model.loss().unwrap();

@@ -109,7 +109,7 @@ fn an_atom_wins_what_its_input_alone_explains() {
 }
 
 #[test]
-fn a_birth_wins_what_it_says_once_it_is_as_long_as_the_residual_asks_for() {
+fn a_new_neuron_gains_what_it_promises() {
     for (seedling, signs, i) in [
         (Origin::Atom(3), Signs::Positive, 0),
         (Origin::Random(5), Signs::Positive, 4),
@@ -135,7 +135,7 @@ fn a_birth_wins_what_it_says_once_it_is_as_long_as_the_residual_asks_for() {
 }
 
 #[test]
-fn a_birth_of_all_inputs_points_along_the_one_neuron_that_is_missing() {
+fn a_dense_new_neuron_finds_the_missing_one() {
     for seedling in [Origin::Atom(0), Origin::Atom(3), Origin::Random(1), Origin::Random(2)] {
         with_rows(even(), Signs::Positive, &[(1.0, W)], &[], |model| {
             model.loss().unwrap();

@@ -133,7 +133,7 @@ fn the_best_network_is_the_one_of_least_loss_and_the_first_of_equals() {
 }
 
 #[test]
-fn the_result_is_the_network_of_least_loss_on_the_rows_held_out_where_there_are_such() {
+fn the_least_validation_loss_is_the_result() {
     let params = Params { validation: 20, ..Params::DEFAULT };
     for (params, chosen) in [(Params::DEFAULT, 1), (params, 2)] {
         let mut search = searching(&params, &[(1.0, FIRST), (1.0, SECOND)], &BOTH);
@@ -160,7 +160,7 @@ fn the_result_is_the_network_of_least_loss_on_the_rows_held_out_where_there_are_
 }
 
 #[test]
-fn a_look_at_the_rows_held_out_leaves_rows_residual_and_goal_as_they_were() {
+fn validation_leaves_rows_residual_and_goal() {
     let params = Params { validation: 20, ..Params::DEFAULT };
     let mut search = searching(&params, &[(1.0, FIRST), (1.0, SECOND)], &BOTH[..3]);
     let loss = search.model.loss().unwrap();

@@ -154,7 +154,7 @@ fn late() -> FnRows<impl FnMut(usize, &mut [f32]) -> Result<(), core::convert::I
 }
 
 #[test]
-fn all_rows_refute_a_fit_of_too_few_and_the_search_goes_on_with_four_times_as_many() {
+fn a_fit_refuted_by_all_rows_widens_fourfold() {
     let with = (1.0, [1.0, -2.0, 0.5, 1.0]);
     let mut search = searching_rows(late(), &Params::DEFAULT, &[with], &BOTH[..3]);
     search.take_up(10).unwrap();
@@ -177,7 +177,7 @@ fn all_rows_refute_a_fit_of_too_few_and_the_search_goes_on_with_four_times_as_ma
 }
 
 #[test]
-fn a_search_that_leads_nowhere_goes_on_with_more_rows_and_ends_on_all() {
+fn a_search_without_progress_widens_to_all_rows() {
     for (rows, next) in [(30, Stage::Descend), (N, Stage::AllRows)] {
         let params = Params { patience: 1, ..Params::DEFAULT };
         let (mut search, _) = standing(&params, &RICH, &SEVEN);
@@ -191,7 +191,7 @@ fn a_search_that_leads_nowhere_goes_on_with_more_rows_and_ends_on_all() {
 }
 
 #[test]
-fn a_search_without_progress_on_the_rows_held_out_ends_early() {
+fn no_progress_on_validation_rows_stops_early() {
     let params =
         Params { validation: 20, validation_patience: 2, patience: 100, ..Params::DEFAULT };
     let (mut search, _) = standing(&params, &RICH, &SEVEN);

@@ -18,8 +18,8 @@ const RICH: [(f32, [f32; D]); 3] =
 
 const DRAW: Draw = Draw { seed: 3, random: 6 };
 
-/// A birth from this atom.
-fn birth(number: u32) -> Candidate {
+/// A new neuron from this atom.
+fn added(number: u32) -> Candidate {
     Candidate { gain: 1.0, kind: Move::Add(Origin::Atom(number), 1.0) }
 }
 
@@ -118,10 +118,10 @@ fn gates_and_residual_of_a_refused_move_are_those_of_the_base_again() {
 fn every_trial_starts_from_the_base_and_leaves_it_alone() {
     let (mut search, loss) = at_base(&RICH, &BOTH);
     let base = bits(search.base.view());
-    let (first, other) = (tried(&mut search, birth(2), loss), tried(&mut search, birth(5), loss));
+    let (first, other) = (tried(&mut search, added(2), loss), tried(&mut search, added(5), loss));
     assert_ne!(first.1, other.1);
     search.model.remove(1);
-    assert_eq!(tried(&mut search, birth(2), loss), first);
+    assert_eq!(tried(&mut search, added(2), loss), first);
     assert_eq!((bits(search.base.view()), search.model.task.info.trials), (base, 3));
     assert!(search.model.counted() <= search.model.task.work_size());
     // The best of the trials is the best network so far.
@@ -136,11 +136,11 @@ fn a_trial_makes_at_most_four_outer_steps_and_ends_at_a_success() {
     for number in 0..8 {
         let steps = search.model.task.info.steps;
         // A success is out of reach.
-        tried(&mut search, birth(number), 0.0);
+        tried(&mut search, added(number), 0.0);
         most = most.max(search.model.task.info.steps - steps);
         let steps = search.model.task.info.steps;
         // Any loss is a success.
-        tried(&mut search, birth(number), 1e9);
+        tried(&mut search, added(number), 1e9);
         assert_eq!(search.model.task.info.steps - steps, 1);
         let _ = loss;
     }
@@ -150,7 +150,7 @@ fn a_trial_makes_at_most_four_outer_steps_and_ends_at_a_success() {
 #[test]
 fn a_trial_that_is_exact_at_once_is_cut_to_the_size_of_the_search() {
     let missing = [1.0, -2.0, 0.0, 0.0];
-    // Three weights too many in the base, and two more with the birth.
+    // Three weights too many in the base, and two more with the new neuron.
     let net = [(12, 1e-6), (13, 1.0), (14, 1e-6), (15, 1.0), (17, 1e-6)];
     let planted = [(1.0, missing), (1.0, SECOND)];
     let mut search = searching_rows(even(), &Params::DEFAULT, &planted, &net);
@@ -158,7 +158,7 @@ fn a_trial_that_is_exact_at_once_is_cut_to_the_size_of_the_search() {
     search.base.store::<core::convert::Infallible>(search.model.view()).unwrap();
     let loss = search.model.loss().unwrap();
     search.model.task.goal = 1e-4;
-    let tried = search.try_out(&[birth(3)], DRAW, loss).unwrap();
+    let tried = search.try_out(&[added(3)], DRAW, loss).unwrap();
     assert_eq!((search.model.task.info.steps, search.model.counted()), (0, 5));
     assert!(tried < 1e-4 && loss > 1e-2);
 }
@@ -171,13 +171,13 @@ fn a_trial_without_a_candidate_that_can_be_applied_is_worth_nothing() {
     assert_eq!(search.try_out(&[empty], DRAW, loss).unwrap(), f32::INFINITY);
     assert_eq!((bits(search.model.view()), search.model.task.info.steps), (before, 0));
     // Beside one that can it does no harm.
-    assert!(search.try_out(&[empty, birth(2)], DRAW, loss).unwrap() < loss);
+    assert!(search.try_out(&[empty, added(2)], DRAW, loss).unwrap() < loss);
 }
 
 #[test]
 fn of_a_batch_the_best_network_is_kept_and_a_success_ends_it() {
     let (mut search, loss) = at_base(&PLANTED, &BOTH[..3]);
-    let batch: Vec<Candidate> = [7, 2, 3, 0].map(birth).to_vec();
+    let batch: Vec<Candidate> = [7, 2, 3, 0].map(added).to_vec();
     let alone: Vec<_> =
         batch.iter().map(|&candidate| tried(&mut search, candidate, loss)).collect();
     let success = alone.iter().position(|(tried, _)| *tried < SUCCESS * loss).unwrap();
@@ -323,7 +323,7 @@ fn a_round_tries_nothing_more_once_the_run_is_done() {
     let (mut search, loss) = at_base(&RICH, &BOTH);
     search.observe = |_| false;
     // The first trial ends with its first step, and no other one follows, though it was no success.
-    search.try_batch(&[7, 2, 3, 0].map(birth), DRAW, 0.0).unwrap();
+    search.try_batch(&[7, 2, 3, 0].map(added), DRAW, 0.0).unwrap();
     assert_eq!((search.model.task.info.trials, search.model.task.info.steps), (1, 1));
     search.try_moves(loss).unwrap();
     assert_eq!((search.model.task.info.trials, search.model.task.info.steps), (2, 1));

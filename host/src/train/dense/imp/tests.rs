@@ -107,7 +107,7 @@ fn threads_and_the_folder_change_no_bit() {
 }
 
 #[test]
-fn a_run_goes_on_to_the_same_bits_from_every_level() {
+fn every_level_resumes_bit_identically() {
     let settings = settings();
     let whole = train(&settings, None).unwrap();
     let problem = problem();
@@ -229,7 +229,9 @@ fn settings_out_of_bounds_are_refused() {
         |settings: ImpSettings, nnz| job(&problem(), &settings, nnz).unwrap_err().to_string();
     assert!(refused(settings(), 0).contains("--nnz 1 to 88"));
     assert!(refused(settings(), 89).contains("--nnz 1 to 88"));
-    assert!(refused(ImpSettings { prune: 0.0, ..settings() }, 11).contains("--prune-part"));
-    assert!(refused(ImpSettings { prune: f64::NAN, ..settings() }, 11).contains("--prune-part"));
+    assert!(refused(ImpSettings { prune: 0.0, ..settings() }, 11).contains("--prune-fraction"));
+    assert!(
+        refused(ImpSettings { prune: f64::NAN, ..settings() }, 11).contains("--prune-fraction")
+    );
     assert!(refused(ImpSettings { rewind: 4, ..settings() }, 11).contains("--rewind 0 to 3"));
 }

@@ -256,13 +256,13 @@ fn a_pair_is_born_as_a_neuron_of_the_second_layer() {
 }
 
 #[test]
-fn a_birth_in_the_first_layer_looks_through_the_gates_of_the_second() {
+fn new_first_layer_neurons_see_gates_of_the_second() {
     with(&[FIRST, SECOND], &[(0, FIRST)], |model| {
         model.loss().unwrap();
         let list = model.candidates(Draw { seed: 1, random: 6 }).unwrap();
-        let birth = list.iter().find(|c| matches!(c.kind, Move::Add(..))).unwrap();
+        let added = list.iter().find(|c| matches!(c.kind, Move::Add(..))).unwrap();
         let before = model.loss().unwrap();
-        assert!(model.apply(birth.kind, Draw { seed: 1, random: 6 }).unwrap());
+        assert!(model.apply(added.kind, Draw { seed: 1, random: 6 }).unwrap());
         assert!(model.refit(5).unwrap() < 0.7 * before && model.live() == 4);
     });
 }

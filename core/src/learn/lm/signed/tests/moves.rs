@@ -26,7 +26,7 @@ fn cosine<S: Sensing>(model: &Model<'_, S, OneOutput>, i: usize, w: &[f32; D]) -
 }
 
 #[test]
-fn a_birth_points_along_what_is_missing() {
+fn a_new_neuron_points_along_what_is_missing() {
     let missing = [1.0, -2.0, 0.0, 0.0];
     for (signs, v, to) in [(Signs::Positive, 1.0, 0), (Signs::Balanced, -1.0, 1)] {
         let net = [(13, v), (15, v)];
@@ -46,7 +46,7 @@ fn a_birth_points_along_what_is_missing() {
 }
 
 #[test]
-fn growth_adds_the_weights_that_a_birth_has_no_room_for() {
+fn growth_adds_what_new_neurons_lack_room_for() {
     with(Signs::Positive, &PLANTED, &HALF, |model| {
         let before = model.loss().unwrap();
         let best = model.candidates(DRAW).unwrap()[0];
@@ -116,7 +116,7 @@ fn of_the_atoms_those_that_win_most_alone_are_refined() {
 }
 
 #[test]
-fn births_of_either_sign_are_listed_where_there_are_both() {
+fn new_neurons_of_either_sign_are_listed_where_there_are_both() {
     let (up, down) = ([1.0, -2.0, 0.0, 0.0], [0.0, 0.0, 2.0, 1.0]);
     with_rows(even(), Signs::Balanced, &[(1.0, up), (-1.0, down)], &[], |model| {
         model.loss().unwrap();
@@ -144,7 +144,7 @@ fn births_of_either_sign_are_listed_where_there_are_both() {
 }
 
 #[test]
-fn a_birth_takes_the_place_of_the_weakest_neuron_where_none_is_empty() {
+fn a_new_neuron_replaces_the_weakest() {
     let net: Vec<(u32, f32)> =
         (0..P as u32).map(|i| (4 * i + 3, 1.0 + (i as f32 - 4.0).abs())).collect();
     with(Signs::Positive, &PLANTED, &net, |model| {
