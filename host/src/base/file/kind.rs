@@ -9,54 +9,61 @@ use crate::{Error, Result};
 /// What an output holds. A file that is there already is replaced only if it is of the same kind,
 /// by its first bytes or by the ending of its name; or if it is empty.
 #[derive(Debug, Clone, Copy)]
-pub struct Kind(
+pub struct Kind {
     /// What it is called.
-    &'static str,
-    /// Endings of names.
-    &'static [&'static str],
+    name: &'static str,
+    endings: &'static [&'static str],
     /// First bytes.
-    &'static [&'static [u8]],
-);
+    heads: &'static [&'static [u8]],
+}
 
 impl Kind {
+    const fn new(
+        name: &'static str,
+        endings: &'static [&'static str],
+        heads: &'static [&'static [u8]],
+    ) -> Self {
+        Self { name, endings, heads }
+    }
+
     /// A `.tamis` model.
-    pub const MODEL: Self = Self("a model", &["tamis"], &[b"\x89TAM"]);
+    pub const MODEL: Self = Self::new("a model", &["tamis"], &[b"\x89TAM"]);
     /// An SVG picture.
-    pub const PICTURE: Self = Self("an SVG picture", &["svg"], &[b"<svg"]);
+    pub const PICTURE: Self = Self::new("an SVG picture", &["svg"], &[b"<svg"]);
     /// The log of a run, in JSON lines. The ending is that of other data, too.
-    pub const LOG: Self = Self("the log of a run", &[], &[b"{\"step\":", b"{\"result\":"]);
+    pub const LOG: Self = Self::new("the log of a run", &[], &[b"{\"step\":", b"{\"result\":"]);
     /// The checkpoint of a run.
-    pub const CHECKPOINT: Self = Self("a checkpoint", &[], &[b"tamis-"]);
+    pub const CHECKPOINT: Self = Self::new("a checkpoint", &[], &[b"tamis-"]);
     /// An array.
-    pub const NPY: Self = Self("an NPY array", &["npy"], &[b"\x93NUMPY"]);
+    pub const NPY: Self = Self::new("an NPY array", &["npy"], &[b"\x93NUMPY"]);
     /// A table.
-    pub const CSV: Self = Self("a CSV table", &["csv"], &[]);
+    pub const CSV: Self = Self::new("a CSV table", &["csv"], &[]);
     /// What layers give on rows.
-    pub const TRACE: Self = Self("a trace", &[], &[b"@tamis"]);
+    pub const TRACE: Self = Self::new("a trace", &[], &[b"@tamis"]);
     /// Source text of C.
-    pub const C: Self = Self("source text of C", &["c", "h"], &[]);
+    pub const C: Self = Self::new("source text of C", &["c", "h"], &[]);
     /// Source text of Rust.
-    pub const RUST: Self = Self("source text of Rust", &["rs"], &[b"//! A model of "]);
+    pub const RUST: Self = Self::new("source text of Rust", &["rs"], &[b"//! A model of "]);
     /// An ONNX graph.
-    pub const ONNX: Self = Self("an ONNX graph", &["onnx"], &[]);
+    pub const ONNX: Self = Self::new("an ONNX graph", &["onnx"], &[]);
     /// A safetensors file.
-    pub const SAFETENSORS: Self = Self("a safetensors file", &["safetensors"], &[]);
+    pub const SAFETENSORS: Self = Self::new("a safetensors file", &["safetensors"], &[]);
 
     /// Refuses to replace the plain file at `path` if it is of another kind.
     pub(super) fn check(self, path: &Path) -> Result<()> {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("");
-        if self.1.iter().any(|own| own.eq_ignore_ascii_case(ending)) {
+        if self.endings.iter().any(|own| own.eq_ignore_ascii_case(ending)) {
             return Ok(());
         }
         let mut head = Vec::new();
         let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
-        let is_own = head.is_empty() || self.2.iter().any(|start| head.starts_with(start));
+        let is_own = head.is_empty() || self.heads.iter().any(|start| head.starts_with(start));
         if read.is_ok() && is_own {
             return Ok(());
         }
         Err(Error::new("a file of another kind would be overwritten")
             .at(path)
-            .mismatch(format_args!("{}, or a name that is free", self.0), "something else")
+            .mismatch(format_args!("{}, or a name that is free", self.name), "something else")
             .help("choose another name, or remove the file first if it is not needed"))
     }
 }
