@@ -24,7 +24,10 @@ pub type Done<S> = Result<(), <S as Sensing>::Source>;
 /// A measurement operator with m blocks of size n×d.
 ///
 /// Its rows may be spread over processes, each with an operator of its own: products are local, and
-/// an algorithm adds up what it has of all local rows by one [`Self::sum`].
+/// an algorithm adds up what it has of all local rows by one [`Self::sum`]. Such an operator
+/// overrides [`Self::local`], [`Self::batch_rows`] and [`Self::sum`] together. Steps of hard
+/// thresholding ([`crate::learn::iht`]) and searches with one output ([`crate::learn::lm`]) run on
+/// it; what does not asks for the labels of all rows, and refuses fewer.
 ///
 /// # Errors
 /// Of every operation: [`error::Error::Length`], [`error::Error::Range`] or
@@ -52,8 +55,9 @@ pub trait Sensing {
         self.local_rows()
     }
 
-    /// Where rows of the whole data lie among those held here, which are in their order. Labels of
-    /// a process are those of its own rows.
+    /// Maps a range of rows of the whole data to the range of those held here: it is
+    /// [`Self::local_rows`] long once these rows are selected, may be empty, and rises with them.
+    /// Held rows keep the order of the data; labels are those of held rows.
     fn local(&self, rows: Range<usize>) -> Range<usize> {
         rows
     }

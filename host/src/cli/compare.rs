@@ -14,8 +14,8 @@ use crate::base::file::{self, Kind};
 use crate::model::{ComparedLayer, Comparison, Difference, ModelFile, TraceLog};
 use crate::{Error, Result};
 
-/// Find the first number of a layer that a device has otherwise than this program: exit code 3 if
-/// there is one.
+/// Find the first output of a layer where a device differs from this program: exit code 3 if there
+/// is one.
 ///
 /// The device predicts through `tamis::infer::trace::Trace` and prints every number of every layer,
 /// on semihosting, a serial port or any log; other lines may stand between. Its first row is row

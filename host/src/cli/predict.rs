@@ -30,9 +30,9 @@ pub(super) struct Predict {
     /// A column of the data to leave out: the labels that the model was trained on
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
-    /// The file to write, .npy or .csv: one number per row and output; of one output, from the
-    /// threshold of a binary model on, which inspect tells, it is class 1; for several classes the
-    /// class and then one score per class, whose softmax is the probability
+    /// The file to write, .npy or .csv: one number per row and output. Binary: class 1 if the number
+    /// is at least the model's threshold (see inspect). Several classes: the class, then one score
+    /// per class, whose softmax is the probability
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 }

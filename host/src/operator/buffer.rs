@@ -8,9 +8,17 @@ use std::ops::{Deref, DerefMut};
 
 const FLOATS: usize = spare::<f32>();
 
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 struct Line([f32; FLOATS]);
+
+const _: () = assert!(size_of::<Line>() == size_of::<[f32; FLOATS]>(), "padding");
+
+// SAFETY: a line is floats alone (it has no padding, as asserted above), which may be all zeros.
+unsafe impl Zeroable for Line {}
+
+// SAFETY: a line is floats alone (it has no padding, as asserted above), whose bits may be any.
+unsafe impl Pod for Line {}
 
 /// A slice of floats of fixed length.
 #[derive(Debug, Default)]

@@ -30,7 +30,7 @@ pub(super) struct Gram {
     products: usize,
     made: bool,
     /// The first one's matrix is that of all in the end.
-    parts: Vec<GroupSums>,
+    sums: Vec<GroupSums>,
 }
 
 #[derive(Debug)]
@@ -61,10 +61,10 @@ impl Gram {
     pub(super) fn new(most: usize) -> Self {
         let (groups, padded) = (if most == 0 { 0 } else { GROUPS }, most.next_multiple_of(PAD));
         let zeros = |columns| vec![0.0; padded * columns];
-        let part =
+        let group =
             |_| GroupSums { matrix: zeros(padded), columns: zeros(DEPTH), rows: zeros(DEPTH) };
-        let parts = (0..groups).map(part).collect();
-        Self { most, support: Vec::with_capacity(most), products: 0, made: false, parts }
+        let sums = (0..groups).map(group).collect();
+        Self { most, support: Vec::with_capacity(most), products: 0, made: false, sums }
     }
 
     /// The gates or rows are others from now on.
@@ -93,25 +93,25 @@ impl Gram {
     /// Makes the matrix of the support that was noted last, from the gates that are held.
     pub(super) fn make(&mut self, shared: &Shared) {
         let pieces = shared.tiles.pieces(&shared.batch);
-        let groups = self.parts.len().min(pieces);
+        let groups = self.sums.len().min(pieces);
         let (support, s) = (&*self.support, self.support.len());
         let padded = s.next_multiple_of(PAD);
         // No matrix is kept where rows go through layers.
         let none = Mapped::default();
-        fork(&mut self.parts[..groups], 0, &mut [(); 0], &|_| 0, &|g, part: &mut GroupSums, _| {
-            part.matrix[..padded * padded].fill(0.0);
+        fork(&mut self.sums[..groups], 0, &mut [(); 0], &|_| 0, &|g, group: &mut GroupSums, _| {
+            group.matrix[..padded * padded].fill(0.0);
             let all = pieces * g / groups..pieces * (g + 1) / groups;
             for k in all.take_while(|_| !shared.stopped()) {
                 match shared.tiles.view(&none, &shared.batch, k) {
-                    View::F32(piece) => part.add(shared, piece, k, support),
-                    View::U8(piece) => part.add(shared, piece, k, support),
+                    View::F32(piece) => group.add(shared, piece, k, support),
+                    View::U8(piece) => group.add(shared, piece, k, support),
                 }
             }
         });
-        if let Some((first, others)) = self.parts[..groups].split_first_mut() {
+        if let Some((first, others)) = self.sums[..groups].split_first_mut() {
             for other in others {
-                for (sum, part) in first.matrix[..padded * padded].iter_mut().zip(&other.matrix) {
-                    *sum += part;
+                for (sum, x) in first.matrix[..padded * padded].iter_mut().zip(&other.matrix) {
+                    *sum += x;
                 }
             }
             for c in 0..s {
@@ -127,7 +127,7 @@ impl Gram {
     pub(super) fn product(&self, arch: pulp::Arch, p: &[f32], out: &mut [f32]) {
         let padded = p.len().next_multiple_of(PAD);
         out.fill(0.0);
-        let Some(GroupSums { matrix, .. }) = self.parts.first() else { return };
+        let Some(GroupSums { matrix, .. }) = self.sums.first() else { return };
         vectorise(
             arch,
             #[inline(always)]

@@ -98,7 +98,8 @@ fn check_sizes(dims: &Dims, classes: usize) -> Result<()> {
     within("--inputs", d, 1..=most, "", "choose a number of columns within these bounds")?;
     let why = format!(" for {ends}: weights are counted in 32 bits");
     within("--hidden", m, 1..=weights, &why, "choose fewer neurons, such as 10 to 1000")?;
-    let help = "choose a fraction of all weights, such as a tenth";
+    let help =
+        "choose a fraction of all weights, such as a tenth, or more hidden neurons (--hidden)";
     within("--nnz", dims.nnz, least(classes)..=all, &format!(" ({shape})"), help)
 }
 

@@ -156,8 +156,8 @@ fn with_setup<T>(
     )?))
 }
 
-/// Whether several hidden layers are trained one by one, and not by a search for two at once: that
-/// is for one output that is never negative, as a sum of neurons is.
+/// Whether hidden layers are trained one after the other. The joint search of two needs one output
+/// that is never negative.
 ///
 /// # Errors
 /// The recipe does not train for the task.

@@ -105,15 +105,24 @@ impl Options {
         Ok((hidden, recipe))
     }
 
-    /// About √s neurons: a neuron then has as many weights as there are neurons.
+    /// About √s neurons, since a neuron then has as many weights as there are neurons; more where the
+    /// inputs are so few that these have no room for s.
     fn default_hidden(&self, problem: &Problem) -> usize {
-        let width = problem.data.cols + problem.classes().unwrap_or_else(|| problem.outputs());
+        let (inputs, outputs) =
+            (problem.data.cols, problem.classes().unwrap_or_else(|| problem.outputs()));
+        let width = inputs + outputs;
         let hidden = match self.budget {
             Budget::Nonzeros(nnz) => (nnz as f64).sqrt(),
             // s = density m (d + c), which is m².
             Budget::Density(share) => share * width as f64,
         };
-        (hidden.round() as usize).clamp(2, 1000)
+        // Of one output the weights are signs, which are none of the s.
+        let weights = inputs + if outputs > 1 { outputs } else { 0 };
+        let least = match self.budget {
+            Budget::Nonzeros(nnz) => nnz.div_ceil(weights.max(1)),
+            Budget::Density(_) => 0,
+        };
+        (hidden.round() as usize).max(least).clamp(2, 1000)
     }
 
     /// Refuses pinned weights where there are several hidden layers, or a recipe in which weights

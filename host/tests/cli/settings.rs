@@ -107,3 +107,16 @@ fn settings_of_another_recipe_are_refused() {
         ModelFile::load(folder.path().join("n.tamis")).unwrap();
     }
 }
+
+#[test]
+fn few_inputs_have_more_neurons_by_default() {
+    let folder = tempfile::tempdir().unwrap();
+    let row =
+        |k: usize| (0..6).map(|j| (k * (j + 3) % 17).to_string()).collect::<Vec<_>>().join(",");
+    let rows = (0..60).map(|k| format!("{},{}\n", row(k), k % 17));
+    let text = rows.fold("a,b,c,d,e,f,y\n".to_owned(), |text, row| text + &row);
+    std::fs::write(folder.path().join("few.csv"), text).unwrap();
+    let line =
+        "train --data few.csv --target y --task regression --nnz 40 --passes-limit 50 -o m.tamis";
+    ok(folder.path(), line);
+}

@@ -22,6 +22,8 @@ use tamis::operator::machine::Host;
 use tamis::operator::sensing::{Done, Sensing, Strips, Work};
 
 const DIMS: Dims = Dims::new(1501, 8, 6, 18);
+/// Fewer rows than inputs, where a search on one process covers rows.
+const WIDE: Dims = Dims::new(60, 64, 6, 12);
 const PROCESSES: usize = 3;
 
 /// What a process sends to and gets from the others.
@@ -33,6 +35,8 @@ struct Link {
 /// The operator of a process: every [`PROCESSES`]-th row.
 struct Spread<'a> {
     inner: Gated<'a, samples::Rows<'a>>,
+    /// Rows of all processes.
+    rows: usize,
     process: usize,
     batch: Range<usize>,
     links: Vec<Link>,
@@ -49,7 +53,7 @@ impl Sensing for Spread<'_> {
     }
 
     fn rows(&self) -> usize {
-        DIMS.samples
+        self.rows
     }
 
     fn local_rows(&self) -> usize {
@@ -107,14 +111,15 @@ impl Sensing for Spread<'_> {
 
 /// Rows and labels.
 struct Data {
+    dims: Dims,
     rows: Vec<f32>,
     labels: Vec<f32>,
 }
 
 /// Normal rows, and labels of three neurons of three weights each, of which the last has `sign`.
-fn planted(sign: f32) -> Data {
+fn planted(dims: Dims, sign: f32) -> Data {
     let mut rng = Rng::new(7, 0);
-    let mut rows = vec![0.0; DIMS.samples * DIMS.inputs];
+    let mut rows = vec![0.0; dims.samples * dims.inputs];
     rng.fill_normal(&mut rows);
     let neurons: [[(u32, f32); 3]; 3] =
         core::array::from_fn(|_| core::array::from_fn(|_| (rng.below(8), rng.normal())));
@@ -124,8 +129,8 @@ fn planted(sign: f32) -> Data {
         };
         output(&neurons[0]) + output(&neurons[1]) + sign * output(&neurons[2])
     };
-    let labels = rows.chunks(DIMS.inputs).map(label).collect();
-    Data { rows, labels }
+    let labels = rows.chunks(dims.inputs).map(label).collect();
+    Data { dims, rows, labels }
 }
 
 /// What `run` gives on one operator of all rows, and in every process.
@@ -134,9 +139,10 @@ fn compare<T: Send>(
     one: impl FnOnce(&mut Gated<'_, samples::Rows<'_>>, &[f32]) -> T,
     each: impl Fn(&mut Spread<'_>, &[f32]) -> T + Sync,
 ) -> (T, Vec<T>) {
-    let mut memory = vec![0.0; gated_words(DIMS.inputs, DIMS.hidden)];
-    let rows = samples::Rows::new(&data.rows, DIMS.inputs).unwrap();
-    let mut whole = Gated::new(rows, DIMS.hidden, DIMS.hidden, &mut memory).unwrap();
+    let dims = data.dims;
+    let mut memory = vec![0.0; gated_words(dims.inputs, dims.hidden)];
+    let rows = samples::Rows::new(&data.rows, dims.inputs).unwrap();
+    let mut whole = Gated::new(rows, dims.hidden, dims.hidden, &mut memory).unwrap();
     let expected = one(&mut whole, &data.labels);
     let mut links: [Vec<Link>; PROCESSES] = Default::default();
     for a in 0..PROCESSES {
@@ -150,17 +156,18 @@ fn compare<T: Send>(
     let got = thread::scope(|scope| {
         let threads = links.into_iter().enumerate().map(|(process, links)| {
             scope.spawn(move || {
-                let held = || (process..DIMS.samples).step_by(PROCESSES);
-                let row = |k: usize| &data.rows[k * DIMS.inputs..(k + 1) * DIMS.inputs];
+                let held = || (process..dims.samples).step_by(PROCESSES);
+                let row = |k: usize| &data.rows[k * dims.inputs..(k + 1) * dims.inputs];
                 let rows: Vec<f32> = held().flat_map(row).copied().collect();
                 let labels: Vec<f32> = held().map(|k| data.labels[k]).collect();
-                let mut memory = vec![0.0; gated_words(DIMS.inputs, DIMS.hidden)];
-                let rows = samples::Rows::new(&rows, DIMS.inputs).unwrap();
-                let inner = Gated::new(rows, DIMS.hidden, DIMS.hidden, &mut memory).unwrap();
-                let batch = 0..DIMS.samples;
-                let mut spread = Spread { inner, process, batch, links, largest: 0 };
+                let mut memory = vec![0.0; gated_words(dims.inputs, dims.hidden)];
+                let rows = samples::Rows::new(&rows, dims.inputs).unwrap();
+                let inner = Gated::new(rows, dims.hidden, dims.hidden, &mut memory).unwrap();
+                let batch = 0..dims.samples;
+                let mut spread =
+                    Spread { inner, rows: dims.samples, process, batch, links, largest: 0 };
                 let result = each(&mut spread, &labels);
-                assert!(spread.largest <= DIMS.inputs * DIMS.hidden, "{} at once", spread.largest);
+                assert!(spread.largest <= dims.inputs * dims.hidden, "{} at once", spread.largest);
                 result
             })
         });
@@ -217,7 +224,7 @@ fn is_close(a: f32, b: f32) -> bool {
 fn a_step_of_all_processes_is_that_of_all_rows() {
     let refine = Refine::ConjugateGradient { steps: 5, tolerance: 0.0 };
     let theory = Params { step: Step::Theory { beta: 4.0 }, refine, must_keep: &[] };
-    let (data, all) = (planted(1.0), DIMS.samples);
+    let (data, all) = (planted(DIMS, 1.0), DIMS.samples);
     for params in [Params::PAPER, theory] {
         for (rows, room) in [(0..all, all), (0..all, 100), (200..1001, all), (301..1001, 64)] {
             let (expected, got) = compare(
@@ -249,11 +256,12 @@ struct Found {
 fn search<S: Sensing<Machine = Host>>(
     sensing: &mut S,
     labels: &[f32],
+    dims: Dims,
     params: &lm::Params,
 ) -> Result<Found, S::Source> {
-    let (scratch, linear) = (DIMS.samples + DIMS.inputs, params.signs.linear(0));
-    let budget = Recovery::new(DIMS, DIMS.hidden, scratch, linear);
-    let (goal, mut memory) = (lm::Goal::one_output(DIMS), vec![0; budget.words()]);
+    let (scratch, linear) = (dims.samples + dims.inputs, params.signs.linear(0));
+    let budget = Recovery::new(dims, dims.hidden, scratch, linear);
+    let (goal, mut memory) = (lm::Goal::one_output(dims), vec![0; budget.words()]);
     let go_on = |_: &lm::Progress<'_>| ControlFlow::Continue(());
     let found = lm::run(sensing, labels, goal, Start::Zero, params, &mut memory, go_on)?;
     let (w, info) = (found.network.w(), found.info);
@@ -269,15 +277,11 @@ fn search<S: Sensing<Machine = Host>>(
 #[test]
 fn a_search_of_all_processes_recovers_what_one_of_all_rows_does() {
     for (signs, last) in [(Signs::Positive, 1.0), (Signs::Free, -1.0)] {
-        let data = planted(last);
+        let data = planted(DIMS, last);
         // At first on a few rows; with and without rows for validation.
         for (rows, validation) in [(0, 0), (400, 0), (0, 300)] {
             let params = lm::Params { signs, rows, validation, ..lm::Params::DEFAULT };
-            let (expected, got) = compare(
-                &data,
-                |sensing, labels| search(sensing, labels, &params).unwrap(),
-                |sensing, labels| search(sensing, labels, &params).unwrap(),
-            );
+            let (expected, got) = searches(&data, &params);
             let what = format!("{signs:?}, {rows} rows first, {validation} for validation");
             assert!(expected.is_exact, "{what}: {expected:?}");
             assert!(got.iter().all(|process| *process == got[0]), "{what}: {got:?}");
@@ -286,4 +290,20 @@ fn a_search_of_all_processes_recovers_what_one_of_all_rows_does() {
             assert!(got[0].held.unwrap_or(0.0) < 1e-9, "{what}: {got:?}");
         }
     }
+}
+
+#[test]
+fn processes_agree_on_fewer_rows_than_inputs() {
+    let data = planted(WIDE, 1.0);
+    let (_, got) = searches(&data, &lm::Params { steps: 200, ..lm::Params::DEFAULT });
+    assert!(got.iter().all(|process| *process == got[0]), "{got:?}");
+    assert!(got[0].relative < 0.5, "{got:?}");
+}
+
+fn searches(data: &Data, params: &lm::Params) -> (Found, Vec<Found>) {
+    compare(
+        data,
+        |sensing, labels| search(sensing, labels, data.dims, params).unwrap(),
+        |sensing, labels| search(sensing, labels, data.dims, params).unwrap(),
+    )
 }

@@ -7,7 +7,7 @@
 //! of the neurons concerned for each product, so it is for few rows
 //! ([`crate::base::budget::Recovery::is_wide`]), few weights for their labels, and positive output
 //! weights: among neurons of either sign a row is seldom dark. Rows must be readable here
-//! ([`Machine::numbers`]).
+//! ([`Machine::numbers`]), and all be held here.
 
 use crate::network::gates::Signs;
 #[cfg(doc)]

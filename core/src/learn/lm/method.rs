@@ -57,7 +57,7 @@ impl<S: Sensing> Method<S> for OneOutput {
         run.check(&dims, 1, least..=u32::MAX as usize / dims.inputs)?;
         let scratch = run.sensing.scratch(dims.samples);
         let budget = Recovery::new(dims, run.sensing.panel(), scratch, signs.linear(0));
-        let may_cover = budget.is_wide() && !signs.both();
+        let may_cover = budget.is_wide() && !signs.both() && !run.is_spread(&dims);
         let labels = S::Machine::numbers(run.labels).filter(|_| may_cover);
         let tight = labels.is_some_and(|labels| is_tight(labels, dims.nnz));
         Ok(run.search(budget, tight, |_| Self)?.trained())
@@ -131,6 +131,11 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
         error::finite("loss of an exact fit", &[params.exact])
     }
 
+    /// Whether rows are held elsewhere too: there is no cover then, which only one process knows of.
+    fn is_spread(&self, dims: &Dims) -> bool {
+        self.sensing.local(0..dims.samples) != (0..dims.samples)
+    }
+
     /// Checks a search with output weights, which have signs of their own, for so many labels of a
     /// row, outputs `c` while searching, and outputs of the result; floats of scratch that it needs.
     fn check_outputs(
@@ -145,6 +150,8 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
     {
         self.params.signs = Signs::Positive;
         let (n, most) = (dims.samples, u32::MAX as usize);
+        let local = self.sensing.local(0..n).len();
+        error::length("rows held here, in a search with several outputs or layers", local, n)?;
         check_sizes(dims, result).map_err(Error::widen)?;
         error::range("rows × outputs of the first layer", n.saturating_mul(c), 1, most)?;
         self.check(dims, labels, 1..=most / dims.inputs.saturating_add(c))?;
@@ -177,6 +184,7 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
         let head = head(take(&mut self.memory, budget.gates()));
         let index = take(&mut self.memory, dims.nnz);
         let value = bytemuck::cast_slice_mut(take(&mut self.memory, dims.nnz));
+        let has_cover = budget.is_wide() && !self.is_spread(&dims);
         let Self { sensing, labels, start, params, memory: free, observe } = self;
         let mut space = Workspace::new(&mut *free);
         let mut floats = |len| space.floats(len).map_err(Error::widen);
@@ -192,7 +200,7 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
         let back = floats(if c > 0 { n } else { 0 })?;
         let (out, along, other) = (floats(c)?, floats(c)?, floats(c)?);
         let values = [floats(room)?, floats(work)?, floats(work)?, floats(work)?];
-        let (covered, weights) = if budget.is_wide() { (n, room) } else { (0, 0) };
+        let (covered, weights) = if has_cover { (n, room) } else { (0, 0) };
         let (image, buffer) = (floats(covered)?, floats(weights)?);
         let mut indices = |len| space.indices(len).map_err(Error::widen);
         let cover = Cover::new(indices(covered)?, indices(covered)?, image, buffer);

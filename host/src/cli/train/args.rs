@@ -52,8 +52,8 @@ pub(crate) struct Train {
     /// The settings that were given and not every recipe takes.
     #[arg(skip)]
     pub(crate) given: Given,
-    /// Signs of the output weights, but for several classes and labels of several columns [default:
-    /// positive; lm: free where a label is negative]
+    /// Signs of the output weights (not for several classes or columns of labels) [default: positive;
+    /// lm: free where a label is negative]
     #[arg(long, value_parser = parse::named(SIGNS))]
     pub(super) signs: Option<Signs>,
     /// Neurons of a gradient panel: fewer take less memory and more time, and change the result in
@@ -134,7 +134,8 @@ pub(super) struct CheckpointArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits, log and picture (recipes lm, anneal and paper)")]
 pub(super) struct LimitArgs {
-    /// End after so many seconds, with the model that was reached
+    /// End a training after so many seconds, with the model that was reached; of several sizes or
+    /// folds each
     #[arg(long, value_name = "SECONDS", value_parser = parse::number)]
     pub(super) time_limit: Option<f64>,
     /// End after so many passes over all rows, those before --resume included; a search can take

@@ -37,7 +37,7 @@ struct IntegerLayer {
 
 #[derive(Debug)]
 pub(super) struct Built {
-    parts: Vec<IntegerLayer>,
+    built: Vec<IntegerLayer>,
     /// Neurons of the sum at the end, and their signs.
     sum: Option<(usize, Vec<u32>)>,
     scales: Scales,
@@ -51,7 +51,7 @@ impl Built {
         frame: Frame<'_>,
     ) -> Result<Self> {
         let Frame { input, cuts, task } = frame;
-        let (mut parts, mut scale) = (Vec::new(), input.scale);
+        let (mut built, mut scale) = (Vec::new(), input.scale);
         for (at, layer) in layers.iter().enumerate() {
             let zero = if at == 0 { i32::from(input.zero) } else { 0 };
             let sums: Vec<f32> = layer.scales.iter().map(|own| own * scale).collect();
@@ -73,7 +73,7 @@ impl Built {
             };
             let biased = zero != 0 || layer.offsets.iter().any(|offset| *offset != 0.0);
             let rows = layer.rows.iter().enumerate();
-            parts.push(IntegerLayer {
+            built.push(IntegerLayer {
                 inputs: layer.inputs,
                 requested: layer.requested,
                 activation: if layer.relu { Activation::Relu } else { Activation::Identity },
@@ -97,12 +97,12 @@ impl Built {
             _ => 0,
         };
         let scales = Scales::new(input.scale, scale, input.zero, threshold)?;
-        Ok(Self { parts, sum, scales, task })
+        Ok(Self { built, sum, scales, task })
     }
 
     /// The layers, for a model that borrows them.
     pub(super) fn layers(&self) -> Result<Vec<Layer<'_>>> {
-        fn layer(parts: &IntegerLayer) -> tamis::Result<Layer<'_>> {
+        fn layer(built: &IntegerLayer) -> tamis::Result<Layer<'_>> {
             let IntegerLayer {
                 inputs,
                 outputs,
@@ -112,11 +112,11 @@ impl Built {
                 values,
                 factors,
                 bias,
-            } = parts;
+            } = built;
             let weights = Weights::Mask(Mask::new(*inputs, *outputs, bits, values)?);
             Layer::new(weights, factors, bias, *activation)?.with_requested(*requested)
         }
-        Ok(self.parts.iter().map(layer).collect::<tamis::Result<_>>()?)
+        Ok(self.built.iter().map(layer).collect::<tamis::Result<_>>()?)
     }
 
     /// The model of [`Self::layers`].

@@ -79,5 +79,11 @@ mod tests {
                 assert_eq!((out[i * 3 + k], turned[k * 7 + i]), (1.0 - 0.5 * sum, 2.0 * sum));
             }
         }
+        // One column.
+        let mut column = vec![0.0; 7];
+        product(&mut column, false, 1.0, Mat::new(&a, 7, 5), Mat::new(&b[..5], 5, 1));
+        for (i, got) in column.iter().enumerate() {
+            assert_eq!(*got, (0..5).map(|j| a[i * 5 + j] * b[j]).sum::<f32>());
+        }
     }
 }

@@ -4,14 +4,10 @@ use crate::command::{Cmd, root};
 use crate::part::{Context, Outcome, Report, Stop};
 use std::fs;
 
-/// Features of the core, each tried alone and all together.
-const CORE_FEATURES: &[&str] = &[
-    "embedded-hal",
-    "embedded-storage",
-    "embedded-hal,embedded-storage",
-    "defmt",
-    "embedded-hal,embedded-storage,defmt",
-];
+/// Features of the core, each tried alone and all together; what the workspace takes, the part
+/// `clippy` tries.
+const CORE_FEATURES: &[&str] =
+    &["embedded-hal", "embedded-storage", "defmt", "embedded-hal,embedded-storage,defmt"];
 
 /// Crates outside the workspace that are formatted with it.
 const OUTSIDE: &[&str] =

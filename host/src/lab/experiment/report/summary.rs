@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::super::figures;
 use super::super::median::{mean, median};
 use super::super::record::Solved;
 use super::super::spec::{Column, Method, Metric, Point, Quantity, Rows, Statistic};
@@ -113,12 +114,13 @@ pub(super) fn markdown(experiments: &[Experiment]) -> String {
             "paper" => String::new(),
             other => format!(" --profile {other}"),
         };
+        let ships = figures::names().any(|name| name == spec.name);
+        let name = if ships { spec.name.clone() } else { format!("{}.toml", spec.name) };
         text += &format!(
-            "# {}\n\n{}. Made by `tamis run {}{profile}` and `tamis report` at commit {} with {} \
+            "# {}\n\n{}. Made by `tamis run {name}{profile}` and `tamis report` at commit {} with {} \
              on {}, {}.\n",
             plain(&spec.title),
             plain(&spec.source),
-            spec.name,
             experiment.commits(),
             env.toolchain.split(' ').take(2).collect::<Vec<_>>().join(" "),
             env.cpu.as_deref().unwrap_or("an unknown processor"),
