@@ -1,8 +1,9 @@
 //! Networks of several hidden layers: built layer by layer, then fitted together.
 //!
 //! A hidden layer is trained by any recipe as the one hidden layer of a network of its own, on what
-//! the layers before it make of the rows ([`StackedRows`]); its output weights are then given back (M.
-//! Pilanci, T. Ergen and others, layer-wise training). [`tune`] fits all layers together in the end.
+//! the layers before it make of the rows ([`StackedRows`]); its output weights are then given back
+//! (M. Pilanci, T. Ergen and others, layer-wise training). [`tune`] fits all layers together in the
+//! end.
 //!
 //! ```text
 //! for each hidden layer:  rows ─> Stack so far ─> StackedRows ─> operator ─> recipe, share of s ─> Stack::push

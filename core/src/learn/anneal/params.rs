@@ -33,7 +33,8 @@ pub struct Params<'k> {
     pub warmup: u32,
     /// Steps between changes of the support; a fortieth of the run if that is less.
     pub update_every: u32,
-    /// Fraction of the support that the first change drops and grows again; falls to 0 with a cosine.
+    /// Fraction of the support that the first change drops and grows again; falls to 0 with a
+    /// cosine.
     pub drop: f32,
     /// Fraction of the run over which the support shrinks to s.
     pub shrink: f32,

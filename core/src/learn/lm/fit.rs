@@ -1,7 +1,8 @@
 //! The data of a fit: rows, labels, and the residual of the current weights.
 //!
 //! Labels of any size are brought into `[-2, 2)`, or below where rows are spread over processes, by
-//! an exact power of two σ, so that squares stay in range: everything here is about `σ y`, and weights are σ times those of the labels.
+//! an exact power of two σ, so that squares stay in range: everything here is about `σ y`, and
+//! weights are σ times those of the labels.
 
 use super::Params;
 use super::cover::Cover;

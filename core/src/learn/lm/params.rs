@@ -35,8 +35,8 @@ pub struct Params {
     pub validation: usize,
     /// Early stopping: restarts without a better loss on the validation rows; 0 for never.
     pub validation_patience: u32,
-    /// Weights above s while searching, in percent of s; more than 25 count as 25. None where weights are
-    /// few for the labels.
+    /// Weights above s while searching, in percent of s; more than 25 count as 25. None where
+    /// weights are few for the labels.
     pub spare: u32,
     /// Products of conjugate gradients in one attempt of a step.
     pub products: u32,

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::super::figures;
 use super::super::median::{mean, median};
 use super::super::record::Solved;
-use super::super::spec::{Column, Method, Metric, Point, Quantity, Rows, Statistic};
+use super::super::spec::{Column, Method, Metric, Point, Quantity, Recorded, Rows, Statistic};
 use super::axes::{Grid, Side, by_size};
 use super::table::{Item, Table, listed, plain};
 use super::view::{Experiment, View};
@@ -88,20 +88,17 @@ fn value(view: &View, solved: &Solved, quantity: Quantity) -> Option<f64> {
     match quantity {
         Quantity::Of(metric) => view.metric(solved, view.part.on, metric),
         Quantity::Test(metric) => view.metric(solved, Rows::Test, metric),
-        Quantity::Recorded(at) => match Quantity::field(at) {
-            "seconds" => Some(solved.seconds),
-            "passes" => Some(solved.passes),
-            "nnz" => Some(solved.nnz as f64),
-            "data_bytes" => Some(solved.data_bytes as f64),
-            "state_bytes" => solved.state_bytes.map(|bytes| bytes as f64),
-            "workspace_bytes" => solved.workspace_bytes.map(|bytes| bytes as f64),
-            "heap_peak_bytes" => solved.heap_peak_bytes.map(|bytes| bytes as f64),
-            "rss_peak_bytes" => solved.rss_peak_bytes.map(|bytes| bytes as f64),
-            "model_bytes" => solved.model_bytes.map(|bytes| bytes as f64),
-            field => {
-                debug_assert_eq!(field, "recipe", "the one that is no number");
-                None
-            }
+        Quantity::Recorded(at) => match at {
+            Recorded::Recipe => None,
+            Recorded::Seconds => Some(solved.seconds),
+            Recorded::Passes => Some(solved.passes),
+            Recorded::Nonzeros => Some(solved.nnz as f64),
+            Recorded::DataBytes => Some(solved.data_bytes as f64),
+            Recorded::StateBytes => solved.state_bytes.map(|bytes| bytes as f64),
+            Recorded::WorkspaceBytes => solved.workspace_bytes.map(|bytes| bytes as f64),
+            Recorded::HeapPeakBytes => solved.heap_peak_bytes.map(|bytes| bytes as f64),
+            Recorded::RssPeakBytes => solved.rss_peak_bytes.map(|bytes| bytes as f64),
+            Recorded::ModelBytes => solved.model_bytes.map(|bytes| bytes as f64),
         },
     }
 }

@@ -36,22 +36,38 @@ pub(crate) enum Quantity {
     Of(Metric),
     /// PSNR or accuracy on the test rows.
     Test(Metric),
-    /// A number of a record, or its recipe, by its place in [`RECORDED`].
-    Recorded(usize),
+    /// A number of a record, or its recipe.
+    Recorded(Recorded),
 }
 
-/// What is recorded of a cell beside metrics: name in specs, field of a record, title, digits.
-static RECORDED: [(&str, &str, &str, usize); 10] = [
-    ("recipe", "recipe", "recipe", 0),
-    ("seconds", "seconds", "seconds", 2),
-    ("passes", "passes", "passes", 0),
-    ("nonzeros", "nnz", "nonzeros", 0),
-    ("state", "state_bytes", "state, bytes", 0),
-    ("workspace", "workspace_bytes", "workspace, bytes", 0),
-    ("data", "data_bytes", "data, bytes", 0),
-    ("heap", "heap_peak_bytes", "heap, bytes", 0),
-    ("rss", "rss_peak_bytes", "peak of the process, bytes", 0),
-    ("model", "model_bytes", "model, bytes", 0),
+/// What is recorded of a cell beside metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Recorded {
+    /// The one that is no number.
+    Recipe,
+    Seconds,
+    Passes,
+    Nonzeros,
+    StateBytes,
+    WorkspaceBytes,
+    DataBytes,
+    HeapPeakBytes,
+    RssPeakBytes,
+    ModelBytes,
+}
+
+/// In the order of [`Recorded`]: name in specs, title, digits.
+static RECORDED: [(Recorded, &str, &str, usize); 10] = [
+    (Recorded::Recipe, "recipe", "recipe", 0),
+    (Recorded::Seconds, "seconds", "seconds", 2),
+    (Recorded::Passes, "passes", "passes", 0),
+    (Recorded::Nonzeros, "nonzeros", "nonzeros", 0),
+    (Recorded::StateBytes, "state", "state, bytes", 0),
+    (Recorded::WorkspaceBytes, "workspace", "workspace, bytes", 0),
+    (Recorded::DataBytes, "data", "data, bytes", 0),
+    (Recorded::HeapPeakBytes, "heap", "heap, bytes", 0),
+    (Recorded::RssPeakBytes, "rss", "peak of the process, bytes", 0),
+    (Recorded::ModelBytes, "model", "model, bytes", 0),
 ];
 const STATISTICS: [(&str, Statistic); 5] = [
     ("median", Statistic::Median),
@@ -63,12 +79,12 @@ const STATISTICS: [(&str, Statistic); 5] = [
 
 impl Quantity {
     /// The recipe, the one quantity that is no number.
-    pub(crate) const RECIPE: Self = Self::Recorded(0);
+    pub(crate) const RECIPE: Self = Self::Recorded(Recorded::Recipe);
 
     fn parse(name: &str) -> Option<Self> {
         let metric = |name: &str| Metric::all().find(|metric| metric.name() == name);
-        if let Some(at) = RECORDED.iter().position(|(own, ..)| *own == name) {
-            return Some(Self::Recorded(at));
+        if let Some((recorded, ..)) = RECORDED.iter().find(|(_, own, ..)| *own == name) {
+            return Some(Self::Recorded(*recorded));
         }
         match name.strip_prefix("test-") {
             Some(name) => metric(name).filter(|metric| !metric.is_measured()).map(Self::Test),
@@ -80,7 +96,7 @@ impl Quantity {
         match self {
             Self::Of(metric) => metric.name().into(),
             Self::Test(metric) => format!("test-{}", metric.name()),
-            Self::Recorded(at) => RECORDED[at].0.into(),
+            Self::Recorded(at) => RECORDED[at as usize].1.into(),
         }
     }
 
@@ -89,13 +105,11 @@ impl Quantity {
         match self {
             Self::Of(metric) => (metric.title().into(), metric.digits().1),
             Self::Test(metric) => (format!("{} on test rows", metric.title()), metric.digits().1),
-            Self::Recorded(at) => (RECORDED[at].2.into(), RECORDED[at].3),
+            Self::Recorded(at) => {
+                let (_, _, title, digits) = RECORDED[at as usize];
+                (title.into(), digits)
+            }
         }
-    }
-
-    /// The field of a record.
-    pub(crate) fn field(at: usize) -> &'static str {
-        RECORDED[at].1
     }
 
     /// What is shown of the seeds where a column does not say it.
@@ -148,7 +162,7 @@ impl TryFrom<String> for Column {
 
     fn try_from(text: String) -> Result<Self, String> {
         Self::parse(&text).ok_or_else(|| {
-            let recorded = RECORDED.map(|(name, ..)| name).join(", ");
+            let recorded = RECORDED.map(|(_, name, ..)| name).join(", ");
             let metrics: Vec<&str> = Metric::all().map(Metric::name).collect();
             let metrics = metrics.join(", ");
             format!(
@@ -196,6 +210,14 @@ mod tests {
                 Column::try_from(text.to_owned()).unwrap_err().contains("is no column"),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn recorded_numbers_stand_in_their_order() {
+        for (at, (recorded, name, ..)) in RECORDED.iter().enumerate() {
+            assert_eq!(*recorded as usize, at);
+            assert_eq!(Quantity::parse(name).map(Quantity::name).as_deref(), Some(*name));
         }
     }
 }

@@ -20,7 +20,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{Error, Result};
 
-pub(crate) use column::{Column, Quantity, Statistic};
+pub(crate) use column::{Column, Quantity, Recorded, Statistic};
 pub(crate) use kinds::{Data, Directions, Method, Pictures, Rows};
 pub(crate) use metric::Metric;
 pub(crate) use part::{Part, Point};
