@@ -45,6 +45,12 @@ pub mod stream {
     /// Values that stand for empty blocks in a gradient of [`crate::learn::train::SeveralOutputs`],
     /// one per neuron and side.
     pub const STANDIN: u64 = 21 << 32;
+    /// Initial weights of a network that is never stored, one stream per layer.
+    pub const WEIGHTS: u64 = 22 << 32;
+    /// Random inputs of `SynFlow`, one stream per round.
+    pub const FLOW: u64 = 23 << 32;
+    /// Draws of a mask: random masks, and sampling by scores.
+    pub const MASK: u64 = 24 << 32;
     /// Neurons that a restart empties, one per restart.
     pub const RESTART: u64 = 110 << 32;
     /// First stream free for callers.
@@ -111,6 +117,50 @@ impl Rng {
     /// Fills a slice with standard normal numbers.
     pub fn fill_normal(&mut self, out: &mut [f32]) {
         out.fill_with(|| self.normal());
+    }
+}
+
+/// A counter-based generator: number `index` of (seed, stream), in any order and as often as
+/// wanted, without a state.
+///
+/// ```
+/// use tamis::base::rng::CounterRng;
+/// let rng = CounterRng::new(7, 0);
+/// assert_eq!(rng.normal(5).to_bits(), CounterRng::new(7, 0).normal(5).to_bits());
+/// assert_ne!(rng.bits(5), rng.bits(6));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CounterRng {
+    key: u64,
+}
+
+impl CounterRng {
+    /// The generator of `stream` under `seed`.
+    #[must_use]
+    pub const fn new(seed: u64, stream: u64) -> Self {
+        Self { key: key(seed, stream) }
+    }
+
+    /// 32 random bits.
+    #[inline]
+    #[must_use]
+    pub const fn bits(&self, index: u32) -> u32 {
+        let step = (index as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mix(self.key.wrapping_add(step)) >> 32) as u32
+    }
+
+    /// Uniform in (0, 1], on a grid of 2^-24.
+    #[inline]
+    #[must_use]
+    pub fn uniform(&self, index: u32) -> f32 {
+        ((self.bits(index) >> 8) + 1) as f32 * (1.0 / 16_777_216.0)
+    }
+
+    /// Standard normal: the quantile of [`Self::bits`], at most 6.4 in magnitude.
+    #[inline]
+    #[must_use]
+    pub fn normal(&self, index: u32) -> f32 {
+        math::normal_quantile(self.bits(index) as i32)
     }
 }
 
@@ -243,6 +293,25 @@ mod tests {
         {
             assert!((moment(p) - expected).abs() < 4.0 * error, "moment {p} is {}", moment(p));
         }
+    }
+
+    #[test]
+    fn numbers_by_place_have_the_moments_of_the_normal_law() {
+        let rng = CounterRng::new(1, stream::WEIGHTS);
+        let draws: Vec<f64> = (0..200_000).map(|k| f64::from(rng.normal(k))).collect();
+        let moment = |p: i32| draws.iter().map(|x| x.powi(p)).sum::<f64>() / draws.len() as f64;
+        for (p, expected, error) in
+            [(1, 0.0, 0.0022), (2, 1.0, 0.0032), (3, 0.0, 0.0087), (4, 3.0, 0.022)]
+        {
+            assert!((moment(p) - expected).abs() < 4.0 * error, "moment {p} is {}", moment(p));
+        }
+        // Neighbours, and the same place under another seed, have nothing to do with each other.
+        let other = CounterRng::new(2, stream::WEIGHTS);
+        let dot = |f: &dyn Fn(u32) -> f32| -> f64 {
+            (0..200_000).map(|k| f64::from(rng.normal(k) * f(k))).sum::<f64>() / 200_000.0
+        };
+        let apart = [dot(&|k| rng.normal(k + 1)), dot(&|k| other.normal(k))];
+        assert!(apart.iter().all(|x| x.abs() < 4.0 * 0.0022), "{apart:?}");
     }
 
     #[test]

@@ -1,0 +1,410 @@
+//! `SynFlow` from a seed, in memory for a few numbers a neuron: the dense network is never stored.
+//!
+//! With weights `W_l`, a mask M and an input x that is not negative, the flow is
+//! `R = 1ᵀ |W_L ⊙ M_L| … |W_1 ⊙ M_1| x`, and the score of a weight is its share of it (H. Tanaka et
+//! al., *Pruning neural networks without any data by iteratively conserving synaptic flow*, 2020):
+//!
+//! ```text
+//! u_0 = x    u_l = |W_l ⊙ M_l| u_(l-1)    v_L = 1    v_(l-1) = |W_l ⊙ M_l|ᵀ v_l
+//! score of w from i to o of layer l:      |w| v_l[o] u_(l-1)[i]
+//! ```
+//!
+//! A mask of N bits would be most of the memory, so a round's mask is what its scores say: an entry
+//! is in it if `|w| v[o] u[i]`, u and v being those of the round before, reaches that round's
+//! threshold. Weights are computed again wherever they are needed:
+//!
+//! ```text
+//! for round t = 1 … R
+//!     forward   u  of the mask                               entries whose neurons are alive
+//!     backward  v  of the mask; a histogram of all scores;
+//!               c_(l-1)[i] = max over o of min(c_l[o], score), the widest path from i
+//!     threshold at k_t of N weights, by interpolation, but no higher than the widest path
+//! the last round: the exact k-th score; the entries of a widest path are in the mask first
+//! ```
+//!
+//! An entry that a round has dropped may come back, which is rare. The widest path keeps a layer
+//! from being pruned away whole, so the mask always connects some input with some output. Against
+//! 100 exact rounds with a stored mask, 20 of these agree on 94 to 97 % of the weights.
+
+use super::initial::Initial;
+use super::schedule::Schedule;
+use super::select::{self, BINS, Histogram, Scores, key};
+use super::{LayerShape, Mlp};
+use crate::base::budget::{self, Workspace};
+use crate::base::error::{self, Error, Result};
+use crate::base::math;
+use crate::base::rng::{CounterRng, stream};
+
+/// What flows in: one number for each input.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Input<'a> {
+    /// Ones, as published.
+    #[default]
+    Ones,
+    /// Lengths of random normal vectors of 128 dimensions, drawn anew in every round (SKETCH).
+    Chi,
+    /// Sizes of the inputs, such as their root mean square or standard deviation over the data.
+    Sizes(&'a [f32]),
+}
+
+/// Settings of a mask.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Params<'a> {
+    /// The initial weights.
+    pub weights: Initial,
+    /// What flows in.
+    pub input: Input<'a>,
+    /// R, rounds.
+    pub rounds: u32,
+    /// k, weights of the mask: exactly so many.
+    pub count: usize,
+}
+
+impl Params<'_> {
+    /// Rounds that come close to many exact ones.
+    pub const ROUNDS: u32 = 20;
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct Info {
+    /// Weights computed from the seed, over all passes.
+    pub regenerated: u64,
+    /// Whether the widest path held a round's threshold down: without it a layer would have lost
+    /// its last weights.
+    pub guarded: bool,
+}
+
+/// Words of the memory of [`run`]: two sets of u and v, widest paths, a histogram.
+///
+/// ```
+/// use tamis::network::mask::{Mlp, synflow::words};
+/// let net = Mlp::new(&[784, 512, 512, 10])?;
+/// assert_eq!(4 * words(&net), 38_172); // bytes
+/// # Ok::<(), tamis::Error>(())
+/// ```
+#[must_use]
+pub const fn words(net: &Mlp<'_>) -> usize {
+    let (mut sum, mut left) = (BINS, net.widths());
+    while let [inputs, behind @ ..] = left {
+        if let [outputs, ..] = behind {
+            // Three numbers an input, two an output, and an entry of the widest path.
+            sum = sum.saturating_add(inputs.saturating_mul(3));
+            sum = sum.saturating_add(outputs.saturating_mul(2)).saturating_add(1);
+        }
+        left = behind;
+    }
+    sum
+}
+
+/// u of the inputs and v of the outputs of every layer, layer by layer.
+struct Flow<'m> {
+    u: &'m mut [f32],
+    v: &'m mut [f32],
+}
+
+/// Those of one layer.
+#[derive(Clone, Copy)]
+struct LayerFlow<'f> {
+    u: &'f [f32],
+    v: &'f [f32],
+}
+
+impl Flow<'_> {
+    fn of(&self, layer: &LayerShape) -> LayerFlow<'_> {
+        LayerFlow {
+            u: self.u.get(layer.all_inputs()).unwrap_or(&[]),
+            v: self.v.get(layer.all_outputs()).unwrap_or(&[]),
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.u.iter().chain(&*self.v).all(|x| x.is_finite())
+    }
+}
+
+/// The score of a weight. Masks and scores agree to the bit, since both are this.
+#[inline]
+fn score(w: f32, v: f32, u: f32) -> f32 {
+    w * v * u
+}
+
+/// A run's memory, and where it stands.
+struct Run<'r, 'm> {
+    net: Mlp<'r>,
+    params: &'r Params<'r>,
+    /// Of the round before.
+    before: Flow<'m>,
+    now: Flow<'m>,
+    /// c of the inputs of every layer: how wide the widest path is from there to an output.
+    widest: &'m mut [f32],
+    /// The entries of a widest path, one a layer, as flat indices.
+    path: &'m mut [u32],
+    /// Entries of the mask have at least this key by [`Self::before`].
+    threshold: u32,
+    info: Info,
+}
+
+/// Calls `emit` with the flat indices of the mask's weights, exactly `params.count` of them, in
+/// rising order.
+///
+/// `memory` holds at least [`words`]. What it held before does not matter.
+///
+/// # Errors
+/// [`Error::Range`] for no round, fewer weights than layers, or more than have a score above 0;
+/// [`Error::Length`] for sizes of another number of inputs, [`Error::NotFinite`] for sizes that are
+/// no numbers, [`Error::Diverged`] where the flow leaves the range of floats, [`Error::Budget`] with
+/// the bytes needed and given.
+///
+/// ```
+/// use tamis::network::mask::{Mlp, initial::Initial, synflow::{self, Input, Params}};
+/// let net = Mlp::new(&[40, 30, 10])?;
+/// let weights = Initial { seed: 7, ..Initial::default() };
+/// let params = Params { weights, input: Input::Ones, rounds: Params::ROUNDS, count: 60 };
+/// let mut memory = vec![0; synflow::words(&net)];
+/// let mut mask = Vec::new();
+/// synflow::run(&net, &params, &mut memory, |index| mask.push(index))?;
+/// assert_eq!(mask.len(), 60);
+/// assert!(mask.is_sorted());
+/// # Ok::<(), tamis::Error>(())
+/// ```
+pub fn run(
+    net: &Mlp<'_>,
+    params: &Params<'_>,
+    memory: &mut [u32],
+    emit: impl FnMut(u32),
+) -> Result<Info> {
+    budget::enough(words(net), memory.len())?;
+    let layers = net.layers().len();
+    error::range("rounds", params.rounds as usize, 1, u32::MAX as usize)?;
+    error::range("weights of the mask", params.count, layers, net.weights())?;
+    if let Input::Sizes(sizes) = params.input {
+        error::length(
+            "sizes of the inputs",
+            sizes.len(),
+            net.widths().first().copied().unwrap_or(0),
+        )?;
+        error::finite("sizes of the inputs", sizes)?;
+    }
+    let mut space = Workspace::new(memory);
+    let inputs = net.layers().fold(0, |sum, layer| sum + layer.inputs);
+    let outputs = net.layers().fold(0, |sum, layer| sum + layer.outputs);
+    let mut flow = || Ok(Flow { u: space.floats(inputs)?, v: space.floats(outputs)? });
+    let (before, now) = (flow()?, flow()?);
+    let (widest, path) = (space.floats(inputs)?, space.indices(layers)?);
+    let bins = space.indices(BINS)?;
+    // Before the first round every entry is in the mask.
+    before.u.fill(1.0);
+    before.v.fill(1.0);
+    let info = Info { regenerated: 0, guarded: false };
+    let mut run = Run { net: *net, params, before, now, widest, path, threshold: 0, info };
+    for round in 1..params.rounds {
+        let count = Schedule::FrontLoaded.count(net.weights(), params.count, round, params.rounds);
+        let mut histogram = Histogram::new(&mut *bins, count)?;
+        run.round(round, &mut histogram)?;
+        let (estimate, widest) = (histogram.estimate(), key(run.width()));
+        run.info.guarded |= widest < estimate;
+        run.threshold = estimate.min(widest);
+        core::mem::swap(&mut run.before, &mut run.now);
+    }
+    run.last(bins, emit)
+}
+
+impl<'m> Run<'_, 'm> {
+    /// u and v of the mask, and the histogram of all scores.
+    fn round(&mut self, round: u32, histogram: &mut Histogram<'_>) -> Result<()> {
+        self.now.u.fill(0.0);
+        self.now.v.fill(0.0);
+        self.widest.fill(0.0);
+        self.input(round);
+        for layer in self.net.layers() {
+            self.forward(&layer);
+        }
+        if let Some(last) = self.net.layers().last() {
+            let outputs = self.now.v.get_mut(last.all_outputs()).unwrap_or_default();
+            outputs.fill(1.0);
+        }
+        for number in (0..self.net.layers().len()).rev() {
+            self.net.layer(number).into_iter().for_each(|layer| self.backward(&layer, histogram));
+        }
+        if self.now.is_finite() && self.width().is_finite() {
+            Ok(())
+        } else {
+            Err(Error::Diverged { step: round as usize })
+        }
+    }
+
+    fn input(&mut self, round: u32) {
+        let Some(first) = self.net.layer(0) else { return };
+        let u = self.now.u.get_mut(first.all_inputs()).unwrap_or_default();
+        match self.params.input {
+            Input::Ones => u.fill(1.0),
+            Input::Chi => {
+                let rng =
+                    CounterRng::new(self.params.weights.seed, stream::FLOW + u64::from(round));
+                for (i, u) in (0_u32..).zip(u) {
+                    let first = i.wrapping_mul(CHI_DIMENSIONS);
+                    let normals = (0..CHI_DIMENSIONS).map(|k| rng.normal(first.wrapping_add(k)));
+                    *u = math::sqrt(normals.map(|x| x * x).sum());
+                }
+            }
+            Input::Sizes(sizes) => {
+                // A power of two changes all scores alike.
+                let scale = math::unit_scale(sizes);
+                u.iter_mut().zip(sizes).for_each(|(u, size)| *u = scale * size.abs());
+            }
+        }
+    }
+
+    /// u of the layer behind this one. What was dead before stays so and is not computed.
+    fn forward(&mut self, layer: &LayerShape) {
+        let Self { params, before, now, threshold, info, .. } = self;
+        let weights = params.weights.layer(layer);
+        let old = before.of(layer);
+        let (done, next) = now.u.split_at_mut(layer.all_inputs().end.min(now.u.len()));
+        let u = done.get(layer.inputs_before..).unwrap_or(&[]);
+        // There is none behind the last one.
+        for ((row, out), &v_old) in (0..).zip(next).zip(old.v) {
+            if v_old == 0.0 {
+                continue;
+            }
+            for ((column, &u), &u_old) in (0..).zip(u).zip(old.u) {
+                if u == 0.0 || u_old == 0.0 {
+                    continue;
+                }
+                let w = weights.weight(row, column).abs();
+                info.regenerated += 1;
+                if key(score(w, v_old, u_old)) >= *threshold {
+                    *out += w * u;
+                }
+            }
+        }
+    }
+
+    /// v of the layer before this one, this one's scores, and the widest paths from its inputs.
+    fn backward(&mut self, layer: &LayerShape, histogram: &mut Histogram<'_>) {
+        let Self { params, before, now, widest, threshold, info, .. } = self;
+        let weights = params.weights.layer(layer);
+        let old = before.of(layer);
+        let u = now.u.get(layer.all_inputs()).unwrap_or(&[]);
+        let (below, v) = now.v.split_at_mut(layer.outputs_before.min(now.v.len()));
+        // There is none before the first one.
+        let below =
+            layer.outputs_before.checked_sub(layer.inputs).and_then(|at| below.get_mut(at..));
+        let below = below.unwrap_or_default();
+        let (paths, behind) = widest.split_at_mut(layer.all_inputs().end.min(widest.len()));
+        let paths = paths.get_mut(layer.inputs_before..).unwrap_or_default();
+        for ((row, &v), &v_old) in (0..).zip(&*v).zip(old.v) {
+            if v == 0.0 {
+                continue;
+            }
+            let wide = behind.get(row as usize).copied().unwrap_or(f32::INFINITY);
+            for (((column, &u), &u_old), path) in (0..).zip(u).zip(old.u).zip(&mut *paths) {
+                if u == 0.0 {
+                    continue;
+                }
+                let w = weights.weight(row, column).abs();
+                info.regenerated += 1;
+                let score_now = score(w, v, u);
+                histogram.add(score_now);
+                *path = path.max(wide.min(score_now));
+                if key(score(w, v_old, u_old)) >= *threshold
+                    && let Some(below) = below.get_mut(column as usize)
+                {
+                    *below += w * v;
+                }
+            }
+        }
+    }
+
+    /// How wide the widest path from an input to an output is.
+    fn width(&self) -> f32 {
+        let inputs = self.net.layer(0).map_or(0, |layer| layer.inputs);
+        self.widest.iter().take(inputs).fold(0.0, |most, &c| most.max(c))
+    }
+
+    /// The last round: the entries of a widest path, and beside them those of largest score.
+    fn last(mut self, bins: &mut [u32], mut emit: impl FnMut(u32)) -> Result<Info> {
+        let beside = self.params.count.saturating_sub(self.path.len());
+        self.round(self.params.rounds, &mut Histogram::new(&mut *bins, beside)?)?;
+        if self.width() == 0.0 {
+            return Err(select::too_few(0, self.params.count));
+        }
+        let path = self.trace();
+        let mut left = path.iter().copied().peekable();
+        let mut others = Others { run: &mut self, path };
+        select::largest(&mut others, beside, bins, |index| {
+            while let Some(own) = left.next_if(|&own| own < index) {
+                emit(own);
+            }
+            emit(index);
+        })?;
+        left.for_each(&mut emit);
+        Ok(self.info)
+    }
+
+    /// The entries of a widest path, in rising order.
+    fn trace(&mut self) -> &'m [u32] {
+        let path = core::mem::take(&mut self.path);
+        let wide = self.width();
+        let inputs = self.net.layer(0).map_or(0, |layer| layer.inputs);
+        let mut column = self.widest.iter().take(inputs).position(|&c| c == wide).unwrap_or(0);
+        for (layer, entry) in self.net.layers().zip(&mut *path) {
+            let weights = self.params.weights.layer(&layer);
+            let flow = self.now.of(&layer);
+            let wide = self.widest.get(layer.inputs_before + column).copied().unwrap_or(0.0);
+            let behind = self.widest.get(layer.all_inputs().end..).unwrap_or(&[]);
+            let u = flow.u.get(column).copied().unwrap_or(0.0);
+            let leads_on = |row: usize, v: f32| {
+                let w = weights.weight(row as u32, column as u32).abs();
+                behind.get(row).copied().unwrap_or(f32::INFINITY).min(score(w, v, u)) == wide
+            };
+            let row = flow.v.iter().enumerate().position(|(row, &v)| leads_on(row, v));
+            debug_assert!(row.is_some(), "the widest path leads on");
+            self.info.regenerated += row.map_or(0, |row| row as u64 + 1);
+            let row = row.unwrap_or(0);
+            *entry = (layer.first + row * layer.inputs + column) as u32;
+            column = row;
+        }
+        path
+    }
+}
+
+/// The scores of all entries but those of a path.
+struct Others<'a, 'r, 'm> {
+    run: &'a mut Run<'r, 'm>,
+    path: &'a [u32],
+}
+
+impl Scores for Others<'_, '_, '_> {
+    fn each(&mut self, mut take: impl FnMut(u32, f32)) {
+        let Run { net, params, now, info, .. } = &mut *self.run;
+        for layer in net.layers() {
+            let weights = params.weights.layer(&layer);
+            let flow = now.of(&layer);
+            for ((row, &v), first) in
+                (0..).zip(flow.v).zip((layer.first..).step_by(layer.inputs.max(1)))
+            {
+                if v == 0.0 {
+                    continue;
+                }
+                for ((column, &u), index) in (0..).zip(flow.u).zip(first as u32..) {
+                    if u > 0.0 && !self.path.contains(&index) {
+                        info.regenerated += 1;
+                        take(index, score(weights.weight(row, column).abs(), v, u));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Dimensions of the normal vectors of [`Input::Chi`].
+const CHI_DIMENSIONS: u32 = 128;
+
+#[cfg(test)]
+mod tests;
