@@ -160,9 +160,28 @@ impl CounterRng {
     #[inline]
     #[must_use]
     pub fn normal(&self, index: u32) -> f32 {
-        math::normal_quantile(self.bits(index) as i32)
+        let mut number = [0.0];
+        self.fill_normal(index, &mut number);
+        number[0]
+    }
+
+    /// [`Self::normal`] of the indices from `index` on.
+    #[inline]
+    pub fn fill_normal(&self, index: u32, out: &mut [f32]) {
+        let mut first = index;
+        for out in out.chunks_mut(NORMALS) {
+            let mut bits = [0; NORMALS];
+            for bits in bits.iter_mut().take(out.len()) {
+                *bits = self.bits(first) as i32;
+                first = first.wrapping_add(1);
+            }
+            math::normal_quantiles(&bits, out);
+        }
     }
 }
+
+/// Normal numbers that are computed at a time.
+const NORMALS: usize = 32;
 
 /// The seed of member `k` of a family, such as trial k of a run: `seed` itself for member 0, so
 /// that what has one member needs no other seed.

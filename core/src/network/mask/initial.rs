@@ -74,17 +74,30 @@ impl LayerWeights {
     #[inline]
     #[must_use]
     pub fn weight(&self, row: u32, column: u32) -> f32 {
+        let mut weight = [0.0];
+        self.fill(row, column, &mut weight);
+        weight[0]
+    }
+
+    /// The weights of output `row` from the inputs from `column` on.
+    #[inline]
+    pub fn fill(&self, row: u32, column: u32, out: &mut [f32]) {
         let index = row.wrapping_mul(self.inputs).wrapping_add(column);
-        self.scale
-            * match self.law {
-                Law::HeNormal => self.rng.normal(index),
-                Law::Uniform => {
-                    let bits = self.rng.bits(index) as i32;
-                    (bits as f32 + 0.5) * (1.0 / 2_147_483_648.0)
-                }
-                Law::Signs if self.rng.bits(index) >> 31 == 0 => 1.0,
-                Law::Signs => -1.0,
+        match self.law {
+            Law::HeNormal => self.rng.fill_normal(index, out),
+            Law::Uniform => {
+                let number = |bits: u32| (bits as i32 as f32 + 0.5) * (1.0 / 2_147_483_648.0);
+                self.each(index, out, number);
             }
+            Law::Signs => self.each(index, out, |bits| if bits >> 31 == 0 { 1.0 } else { -1.0 }),
+        }
+        math::scale(self.scale, out);
+    }
+
+    fn each(&self, index: u32, out: &mut [f32], number: impl Fn(u32) -> f32) {
+        for (k, out) in (0..).zip(out) {
+            *out = number(self.rng.bits(index.wrapping_add(k)));
+        }
     }
 }
 

@@ -13,8 +13,27 @@ use crate::base::rng::CounterRng;
 pub const BINS: usize = 1 << DIGIT;
 /// Bits of the first two digits.
 const DIGIT: u32 = 11;
-/// Bits behind the first, the second and the third digit.
-const SHIFTS: [u32; 3] = [21, 10, 0];
+
+/// Where a digit lies in a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Digit {
+    /// Bits behind it, and bits up to those in front of it.
+    shift: u32,
+    above: u32,
+}
+
+impl Digit {
+    /// The digit of a key.
+    #[inline]
+    const fn of(self, key: u32) -> usize {
+        let width = self.above - self.shift;
+        (key >> self.shift & ((1 << width) - 1)) as usize
+    }
+}
+
+const FIRST: Digit = Digit { shift: 21, above: 32 };
+const SECOND: Digit = Digit { shift: 10, above: 21 };
+const THIRD: Digit = Digit { shift: 0, above: 10 };
 
 /// What orders as a score does, of 32 bits: 0 for scores that are not above 0.
 #[inline]
@@ -50,8 +69,7 @@ impl Cut {
 #[derive(Debug)]
 pub struct Histogram<'m> {
     bins: &'m mut [u32],
-    /// Which digit.
-    digit: usize,
+    digit: Digit,
     /// The digits before.
     prefix: u32,
     /// Scores wanted of those with this prefix.
@@ -78,22 +96,17 @@ impl<'m> Histogram<'m> {
         let what = "bins of a histogram";
         let bins = bins.get_mut(..BINS).ok_or(Error::Length { what, expected: BINS, got })?;
         bins.fill(0);
-        Ok(Self { bins, digit: 0, prefix: 0, wanted: wanted as u32 })
-    }
-
-    fn bin(&mut self, key: u32) -> Option<&mut u32> {
-        let shift = SHIFTS.get(self.digit).copied().unwrap_or(0);
-        let width = if self.digit == 2 { SHIFTS[1] } else { DIGIT };
-        if key == 0 || key.checked_shr(shift + width).unwrap_or(0) != self.prefix {
-            return None;
-        }
-        self.bins.get_mut((key >> shift) as usize & ((1 << width) - 1))
+        Ok(Self { bins, digit: FIRST, prefix: 0, wanted: wanted as u32 })
     }
 
     /// Counts one score.
     #[inline]
     pub fn add(&mut self, score: f32) {
-        if let Some(bin) = self.bin(key(score)) {
+        let key = key(score);
+        if key != 0
+            && u64::from(key) >> self.digit.above == u64::from(self.prefix)
+            && let Some(bin) = self.bins.get_mut(self.digit.of(key))
+        {
             *bin = bin.wrapping_add(1);
         }
     }
@@ -114,9 +127,9 @@ impl<'m> Histogram<'m> {
     /// fewer scores. For the first digit.
     #[must_use]
     pub fn estimate(&self) -> u32 {
-        debug_assert_eq!(self.digit, 0, "the first digit");
+        debug_assert_eq!(self.digit, FIRST, "the first digit");
         let Some(Bin { number, place, count }) = self.find() else { return 1 };
-        let width = 1_u64 << SHIFTS[0];
+        let width = 1_u64 << FIRST.shift;
         let top = (u64::from(number) + 1) * width;
         let down = u64::from(place) * width / u64::from(count.max(1));
         top.saturating_sub(down).clamp(1, u64::from(u32::MAX)) as u32
@@ -136,12 +149,13 @@ impl<'m> Histogram<'m> {
                 self.bins.iter().fold(0_usize, |sum, &count| sum.saturating_add(count as usize));
             return Err(too_few(all, self.wanted as usize));
         };
-        let width = if self.digit == 2 { SHIFTS[1] } else { DIGIT };
-        (self.prefix, self.wanted) = (self.prefix << width | number, place);
-        if self.digit == 2 {
-            return Ok(Next::Done(Cut { key: self.prefix, ties: place }));
-        }
-        self.digit += 1;
+        self.prefix = self.prefix << (self.digit.above - self.digit.shift) | number;
+        self.wanted = place;
+        self.digit = match self.digit {
+            FIRST => SECOND,
+            SECOND => THIRD,
+            _ => return Ok(Next::Done(Cut { key: self.prefix, ties: place })),
+        };
         self.bins.fill(0);
         Ok(Next::Digit(self))
     }

@@ -3,7 +3,7 @@
 //!
 //! s indices are drawn with probabilities p, with replacement, and every draw adds `1 / (s p_i)` to
 //! its entry of the mask m. Then `E[m ⊙ w] = w`, and the expected squared error of a product
-//! `Xᵀ (m ⊙ w)` is `(1/s) (sum_k |X_k|² w_k² / p_k - |Xᵀ w|²)`, X_k being row k of X. It is least
+//! `Xᵀ (m ⊙ w)` is `(1/s) (sum_k |X_k|² w_k² / p_k - |Xᵀ w|²)`, `X_k` being row k of X. It is least
 //! for p in proportion to `|X_k| |w_k|`, where it is `(1/s) ((sum_k |X_k| |w_k|)² - |Xᵀ w|²)` (Lemma
 //! 4.1).
 

@@ -26,7 +26,7 @@
 //! from being pruned away whole, so the mask always connects some input with some output. Against
 //! 100 exact rounds with a stored mask, 20 of these agree on 94 to 97 % of the weights.
 
-use super::initial::Initial;
+use super::initial::{Initial, LayerWeights};
 use super::schedule::Schedule;
 use super::select::{self, BINS, Histogram, Scores, key};
 use super::{LayerShape, Mlp};
@@ -161,9 +161,9 @@ struct Run<'r, 'm> {
 /// the bytes needed and given.
 ///
 /// ```
-/// use tamis::network::mask::{Mlp, initial::Initial, synflow::{self, Input, Params}};
+/// use tamis::network::mask::{Mlp, initial::{Initial, Law}, synflow::{self, Input, Params}};
 /// let net = Mlp::new(&[40, 30, 10])?;
-/// let weights = Initial { seed: 7, ..Initial::default() };
+/// let weights = Initial { seed: 7, law: Law::HeNormal };
 /// let params = Params { weights, input: Input::Ones, rounds: Params::ROUNDS, count: 60 };
 /// let mut memory = vec![0; synflow::words(&net)];
 /// let mut mask = Vec::new();
@@ -272,14 +272,13 @@ impl<'m> Run<'_, 'm> {
             if v_old == 0.0 {
                 continue;
             }
-            for ((column, &u), &u_old) in (0..).zip(u).zip(old.u) {
-                if u == 0.0 || u_old == 0.0 {
-                    continue;
-                }
-                let w = weights.weight(row, column).abs();
-                info.regenerated += 1;
-                if key(score(w, v_old, u_old)) >= *threshold {
-                    *out += w * u;
+            let columns = u.chunks(CHUNK).zip(old.u.chunks(CHUNK));
+            for (first, (u, u_old)) in (0..).step_by(CHUNK).zip(columns) {
+                let w = Chunk::new(&weights, row, first, u, info);
+                for ((&w, &u), &u_old) in w.sizes.iter().zip(u).zip(u_old) {
+                    if key(score(w, v_old, u_old)) >= *threshold {
+                        *out += w * u;
+                    }
                 }
             }
         }
@@ -303,19 +302,20 @@ impl<'m> Run<'_, 'm> {
                 continue;
             }
             let wide = behind.get(row as usize).copied().unwrap_or(f32::INFINITY);
-            for (((column, &u), &u_old), path) in (0..).zip(u).zip(old.u).zip(&mut *paths) {
-                if u == 0.0 {
-                    continue;
+            let columns = u.chunks(CHUNK).zip(old.u.chunks(CHUNK)).zip(paths.chunks_mut(CHUNK));
+            let mut below = below.chunks_mut(CHUNK);
+            for (first, ((u, u_old), paths)) in (0..).step_by(CHUNK).zip(columns) {
+                let below = below.next().unwrap_or_default();
+                let w = Chunk::new(&weights, row, first, u, info);
+                for ((&w, &u), path) in w.sizes.iter().zip(u).zip(paths) {
+                    let score = score(w, v, u);
+                    histogram.add(score);
+                    *path = path.max(wide.min(score));
                 }
-                let w = weights.weight(row, column).abs();
-                info.regenerated += 1;
-                let score_now = score(w, v, u);
-                histogram.add(score_now);
-                *path = path.max(wide.min(score_now));
-                if key(score(w, v_old, u_old)) >= *threshold
-                    && let Some(below) = below.get_mut(column as usize)
-                {
-                    *below += w * v;
+                for ((&w, &u_old), below) in w.sizes.iter().zip(u_old).zip(below) {
+                    if key(score(w, v_old, u_old)) >= *threshold {
+                        *below += w * v;
+                    }
                 }
             }
         }
@@ -392,14 +392,45 @@ impl Scores for Others<'_, '_, '_> {
                 if v == 0.0 {
                     continue;
                 }
-                for ((column, &u), index) in (0..).zip(flow.u).zip(first as u32..) {
-                    if u > 0.0 && !self.path.contains(&index) {
-                        info.regenerated += 1;
-                        take(index, score(weights.weight(row, column).abs(), v, u));
+                let columns = flow.u.chunks(CHUNK).zip((first as u32..).step_by(CHUNK));
+                for (column, (u, first)) in (0..).step_by(CHUNK).zip(columns) {
+                    let w = Chunk::new(&weights, row, column, u, info);
+                    for ((&w, &u), index) in w.sizes.iter().zip(u).zip(first..) {
+                        if !self.path.contains(&index) {
+                            take(index, score(w, v, u));
+                        }
                     }
                 }
             }
         }
+    }
+}
+
+/// Weights that are computed at a time.
+const CHUNK: usize = 32;
+
+/// `|w|` of some neighbours in a row; 0 where the input has no flow, since no score needs it.
+struct Chunk {
+    sizes: [f32; CHUNK],
+}
+
+impl Chunk {
+    #[inline]
+    fn new(weights: &LayerWeights, row: u32, column: u32, u: &[f32], info: &mut Info) -> Self {
+        let mut sizes = [0.0; CHUNK];
+        let live = u.iter().filter(|u| **u > 0.0).count();
+        info.regenerated += live as u64;
+        if live == u.len() {
+            weights.fill(row, column, sizes.get_mut(..live).unwrap_or_default());
+        } else {
+            for ((column, &u), w) in (column..).zip(u).zip(&mut sizes) {
+                if u > 0.0 {
+                    *w = weights.weight(row, column);
+                }
+            }
+        }
+        sizes.iter_mut().for_each(|w| *w = w.abs());
+        Self { sizes }
     }
 }
 
