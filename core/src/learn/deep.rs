@@ -10,6 +10,7 @@
 //! the last one:           Stack::end_sum or Stack::end_weights ─> tune::run
 //! ```
 
+pub mod backprop;
 pub mod shrink;
 pub mod tune;
 

@@ -65,6 +65,15 @@ impl<'a> Labels<'a> {
         }
     }
 
+    /// The negative derivative of a loss by an output, in residuals: 2, or 1 for cross-entropy.
+    #[must_use]
+    pub const fn slope(&self) -> f32 {
+        match self {
+            Self::Values(_) => 2.0,
+            Self::Classes(_) => 1.0,
+        }
+    }
+
     /// The mean loss of a network without weights on the first `rows` of n rows.
     pub(crate) fn loss_of_zero(&self, rows: usize, all: usize) -> f32 {
         match self {

@@ -11,6 +11,8 @@ pub mod deep;
 pub mod iht;
 pub mod lm;
 pub mod loss;
+pub mod masked;
+pub mod optimiser;
 pub mod spectrum;
 pub mod start;
 pub mod train;

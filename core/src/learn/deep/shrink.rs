@@ -13,13 +13,15 @@
 //! probabilities, which gives the Fisher information.
 
 use super::Stack;
-use super::tune::{self, Memory, backwards, residual};
-use crate::base::error::{self, Result};
+use super::backprop::{Backprop as _, RowByRow};
+use super::tune;
+use crate::base::error::{Error, Result};
 use crate::base::math;
 use crate::base::rng::{Rng, seed_of, stream};
 use crate::data::samples::Samples;
 use crate::learn::loss::Labels;
 use crate::network::top::{DROPPED, drop_least};
+use crate::operator::sensing::head_mut;
 use core::ops::ControlFlow;
 
 /// How to shrink.
@@ -144,10 +146,12 @@ pub fn run<X: Samples>(
         info.epochs = info.epochs.saturating_add(done.epochs);
         info.levels += 1;
         let level = if info.stopped { params.levels } else { info.levels };
-        let mut parts = Memory::new(memory, stack).map_err(error::Error::widen)?;
-        score(rows, labels, stack, seed, &mut parts)?;
-        drop_least(parts.gradient, params.count(from, nnz, level).max(nnz));
-        let scores = &*parts.gradient;
+        let (own, rest) = memory.split_at_mut(tune::own_words(stack.nnz()).min(memory.len()));
+        let mut backprop = RowByRow::new(&mut *rows, labels, stack, rest).map_err(Error::widen)?;
+        let scores = bytemuck::cast_slice_mut(own);
+        let scores = head_mut(scores, stack.nnz()).map_err(Error::widen)?;
+        score(&mut backprop, stack, seed, scores)?;
+        drop_least(scores, params.count(from, nnz, level).max(nnz));
         stack.retain(|at| scores.get(at).is_some_and(|score| *score != DROPPED));
         if info.stopped {
             break;
@@ -156,30 +160,30 @@ pub fn run<X: Samples>(
     Ok(info)
 }
 
-/// What each weight is worth, up to a factor, in `gradient`.
+/// What each weight is worth, up to a factor, in `scores`.
 fn score<X: Samples>(
-    rows: &mut X,
-    labels: Labels<'_>,
+    backprop: &mut RowByRow<'_, X>,
     stack: &Stack<'_>,
     seed: u64,
-    memory: &mut Memory<'_>,
+    scores: &mut [f32],
 ) -> Result<(), X::Source> {
-    memory.gradient.fill(0.0);
+    scores.fill(0.0);
     let mut rng = Rng::new(seed, stream::PROJECTION);
-    for k in 0..rows.samples() {
-        residual(rows, k, labels, stack, memory)?;
-        match labels {
+    for k in 0..backprop.samples() {
+        backprop.residual(k, stack)?;
+        match backprop.labels() {
             Labels::Values(_) => {
                 let mut sign = || if rng.bits() >> 31 == 0 { 1.0 } else { -1.0 };
-                memory.out.iter_mut().for_each(|out| *out = sign());
+                backprop.out.iter_mut().for_each(|out| *out = sign());
             }
             Labels::Classes(classes) => {
-                draw(classes.labels.get(k).map_or(0, |&label| label.into()), memory.out, &mut rng);
+                let label = classes.labels.get(k).map_or(0, |&label| label.into());
+                draw(label, backprop.out, &mut rng);
             }
         }
-        backwards(stack, memory, |sum, g| *sum += g * g);
+        backprop.backwards(stack, scores, |sum, g| *sum += g * g);
     }
-    for (score, w) in memory.gradient.iter_mut().zip(stack.values()) {
+    for (score, w) in scores.iter_mut().zip(stack.values()) {
         // Sums beyond the range of floats count as the largest.
         let worth = math::sqrt(*score) * w.abs();
         *score = if worth < f32::MAX { worth } else { f32::MAX };

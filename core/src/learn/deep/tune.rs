@@ -5,25 +5,17 @@
 //! activations of one row. A step is measured in the size of its layer's weights, so the scale of
 //! the inputs, and how it is split over the layers, changes nothing.
 
-use super::{Head, MAX_LAYERS, Stack, sign};
+use super::backprop::{self, Backprop, Batch, RowByRow};
+use super::{MAX_LAYERS, Stack};
 use crate::base::budget::{self, Workspace};
 use crate::base::error::{self, Error, Result};
-use crate::base::math::{self, Sum, sqrt};
+use crate::base::math::{self, sqrt};
 use crate::base::rng::batches;
 use crate::data::samples::Samples;
 use crate::learn::loss::Labels;
-use crate::operator::sensing::head_mut;
+use crate::learn::optimiser::Decay;
 use core::iter::repeat_n;
 use core::ops::ControlFlow;
-
-/// Decay of the first moment.
-const BETA1: f32 = 0.9;
-/// Decay of the second moment.
-const BETA2: f32 = 0.999;
-/// Keeps a step finite where the second moment is 0.
-const EPSILON: f32 = 1e-30;
-/// The longest step in units of the rate: what the two decays allow for.
-const LONGEST: f32 = 4.0;
 
 /// How to fit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -92,32 +84,31 @@ pub struct Info {
 /// outputs.
 #[must_use]
 pub const fn words(nnz: usize, activations: usize, outputs: usize) -> usize {
-    nnz.saturating_mul(4).saturating_add(activations.saturating_mul(2)).saturating_add(outputs)
+    own_words(nnz).saturating_add(backprop::words(activations, outputs))
 }
 
-pub(super) struct Memory<'m> {
-    pub(super) gradient: &'m mut [f32],
+/// Words of the memory of [`run_with`], for so many nonzeros.
+#[must_use]
+pub const fn own_words(nnz: usize) -> usize {
+    nnz.saturating_mul(4)
+}
+
+struct Memory<'m> {
+    gradient: &'m mut [f32],
     mean: &'m mut [f32],
     square: &'m mut [f32],
     best: &'m mut [f32],
-    acts: &'m mut [f32],
-    deltas: &'m mut [f32],
-    pub(super) out: &'m mut [f32],
 }
 
 impl<'m> Memory<'m> {
-    pub(super) fn new(memory: &'m mut [u32], stack: &Stack<'_>) -> Result<Self> {
-        let (s, acts, c) = (stack.nnz(), stack.activations(), stack.outputs());
-        budget::enough(words(s, acts, c), memory.len())?;
+    fn new(memory: &'m mut [u32], nnz: usize) -> Result<Self> {
+        budget::enough(own_words(nnz), memory.len())?;
         let mut space = Workspace::new(memory);
         Ok(Self {
-            gradient: space.floats(s)?,
-            mean: space.floats(s)?,
-            square: space.floats(s)?,
-            best: space.floats(s)?,
-            acts: space.floats(acts)?,
-            deltas: space.floats(acts)?,
-            out: space.floats(c)?,
+            gradient: space.floats(nnz)?,
+            mean: space.floats(nnz)?,
+            square: space.floats(nnz)?,
+            best: space.floats(nnz)?,
         })
     }
 }
@@ -139,16 +130,32 @@ pub fn run<X: Samples>(
     stack: &mut Stack<'_>,
     params: &Params,
     memory: &mut [u32],
-    mut observe: impl FnMut(&Progress) -> ControlFlow<()>,
+    observe: impl FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Info, X::Source> {
-    let n = rows.samples();
+    let (nnz, activations, outputs) = (stack.nnz(), stack.activations(), stack.outputs());
+    budget::enough(words(nnz, activations, outputs), memory.len()).map_err(Error::widen)?;
+    let (own, rest) = memory.split_at_mut(own_words(nnz));
+    let mut rows = RowByRow::new(rows, labels, stack, rest).map_err(Error::widen)?;
+    run_with(&mut rows, stack, params, own, observe)
+}
+
+/// The same on anything that computes losses and gradients. `memory` holds at least
+/// [`own_words`].
+///
+/// # Errors
+/// As [`run`], and those of [`Backprop`].
+pub fn run_with<B: Backprop>(
+    backprop: &mut B,
+    stack: &mut Stack<'_>,
+    params: &Params,
+    memory: &mut [u32],
+    mut observe: impl FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<Info, B::Source> {
+    let n = backprop.samples();
     params.check(n).map_err(Error::widen)?;
-    error::length("inputs of the rows", rows.inputs(), stack.inputs())?;
-    error::range("layers before the end", usize::from(stack.head() != Head::Open), 1, 1)?;
-    labels.check(n).map_err(Error::widen)?;
-    error::length("outputs of the network", stack.outputs(), labels.outputs(n))?;
-    let mut memory = Memory::new(memory, stack).map_err(Error::widen)?;
-    let before = loss(rows, labels, stack, &mut memory)?;
+    backprop.check(stack)?;
+    let memory = Memory::new(memory, stack.nnz()).map_err(Error::widen)?;
+    let before = backprop.loss(stack)?;
     if !before.is_finite() {
         return Err(Error::Diverged { step: 0 });
     }
@@ -165,13 +172,10 @@ pub fn run<X: Samples>(
     let mut info = Info { before, loss: before, epochs: 0, stopped: false };
     let mut step = 0_u32;
     while info.epochs < params.epochs && !info.stopped {
-        for batch in batches(params.seed, info.epochs, n, batch) {
-            memory.gradient.fill(0.0);
-            let count = batch.len() as f32;
-            for k in batch {
-                residual(rows, k, labels, stack, &mut memory)?;
-                backwards(stack, &mut memory, |sum, g| *sum += g);
-            }
+        for positions in batches(params.seed, info.epochs, n, batch) {
+            let count = positions.len() as f32;
+            let batch = Batch { positions, order: None };
+            backprop.gradient(stack, &batch, memory.gradient)?;
             let progress = step as f32 / steps as f32;
             let (_, cosine) = math::sin_cos(progress * core::f32::consts::PI);
             let rate = params.rate * 0.5 * (1.0 + cosine);
@@ -187,7 +191,7 @@ pub fn run<X: Samples>(
         info.epochs += 1;
         // Activations hide weights that are no numbers: a neuron of NaN gives 0.
         let is_finite = stack.values().iter().all(|weight| weight.is_finite());
-        let now = if is_finite { loss(rows, labels, stack, &mut memory)? } else { f32::INFINITY };
+        let now = if is_finite { backprop.loss(stack)? } else { f32::INFINITY };
         if now < info.loss {
             info.loss = now;
             memory.best.copy_from_slice(stack.values());
@@ -201,130 +205,4 @@ pub fn run<X: Samples>(
     }
     stack.values_mut().copy_from_slice(memory.best);
     Ok(info)
-}
-
-/// The residual of row `k` in `out`, and its loss; activations stay.
-pub(super) fn residual<X: Samples>(
-    rows: &mut X,
-    k: usize,
-    labels: Labels<'_>,
-    stack: &Stack<'_>,
-    memory: &mut Memory<'_>,
-) -> Result<f32, X::Source> {
-    rows.row(k, head_mut(memory.acts, stack.inputs())?)?;
-    stack.activate(memory.acts);
-    stack.output(memory.acts, memory.out);
-    let c = memory.out.len();
-    labels.residual(k..k + 1, c, memory.out).map_err(Error::widen)
-}
-
-/// Mean loss of all rows.
-fn loss<X: Samples>(
-    rows: &mut X,
-    labels: Labels<'_>,
-    stack: &Stack<'_>,
-    memory: &mut Memory<'_>,
-) -> Result<f32, X::Source> {
-    let n = rows.samples();
-    let mut sum = Sum::default();
-    for k in 0..n {
-        sum.add(residual(rows, k, labels, stack, memory)?);
-    }
-    let terms = match labels {
-        Labels::Values(values) => values.len(),
-        Labels::Classes(..) => n,
-    };
-    Ok(sum.value() / terms as f32)
-}
-
-/// The derivative by every weight of the outputs' product with `out`, for the row that the
-/// activations are of, given to `add` with that weight's place in `gradient`.
-pub(super) fn backwards(stack: &Stack<'_>, memory: &mut Memory<'_>, add: impl Fn(&mut f32, f32)) {
-    let Memory { gradient, acts, deltas, out, .. } = memory;
-    deltas.fill(0.0);
-    let mut first = acts.len() - stack.width();
-    let above = deltas.get_mut(first..).unwrap_or_default();
-    match stack.head() {
-        Head::Open => {}
-        Head::Sum(signs) => {
-            let r = out.first().copied().unwrap_or(0.0);
-            above.iter_mut().enumerate().for_each(|(i, delta)| *delta = sign(signs, i) * r);
-        }
-        Head::Weights(_) => {
-            let own = stack.layers.len().saturating_sub(1);
-            let mut gradient = gradient.get_mut(stack.range(own)).unwrap_or_default().iter_mut();
-            for block in stack.layer(own).blocks() {
-                let i = block.neuron();
-                let a = acts.get(first + i).copied().unwrap_or(0.0);
-                let mut delta = 0.0;
-                for ((k, v), g) in block.entries().zip(&mut gradient) {
-                    let r = out.get(k).copied().unwrap_or(0.0);
-                    add(g, a * r);
-                    delta += v * r;
-                }
-                above.get_mut(i).into_iter().for_each(|above| *above = delta);
-            }
-        }
-    }
-    for (l, layer) in stack.hidden().iter().enumerate().rev() {
-        let before = first.saturating_sub(layer.width);
-        let (below, own) = deltas.split_at_mut(first);
-        let below = below.get_mut(before..).unwrap_or_default();
-        let row = acts.get(before..first).unwrap_or(&[]);
-        let mut gradient = gradient.get_mut(stack.range(l)).unwrap_or_default().iter_mut();
-        for block in stack.layer(l).blocks() {
-            let i = block.neuron();
-            let is_open = acts.get(first + i).is_some_and(|a| *a > 0.0);
-            let delta = own.get(i).copied().filter(|_| is_open).unwrap_or(0.0);
-            for ((j, w), g) in block.entries().zip(&mut gradient) {
-                add(g, delta * row.get(j).copied().unwrap_or(0.0));
-                if let Some(below) = below.get_mut(j) {
-                    *below += delta * w;
-                }
-            }
-        }
-        first = before;
-    }
-}
-
-/// Adam's two moments of a weight after some steps: what is left of their start at 0.
-///
-/// ```
-/// use tamis::learn::deep::tune::Decay;
-/// let (mut decay, mut w, mut mean, mut square) = (Decay::START, 1.0, 0.0, 0.0);
-/// decay.step();
-/// decay.update(&mut w, 5.0, &mut mean, &mut square, 0.25);
-/// assert!((w - 1.25_f32).abs() < 1e-6); // the first step is one rate long, whatever the gradient's size
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Decay {
-    first: f32,
-    second: f32,
-}
-
-impl Decay {
-    /// Before the first step.
-    pub const START: Self = Self { first: 1.0, second: 1.0 };
-
-    /// One more step, whose weights are updated behind this.
-    pub fn step(&mut self) {
-        (self.first, self.second) = (self.first * BETA1, self.second * BETA2);
-    }
-
-    /// Moves a weight along `gradient`, the negative derivative of the loss, by about `rate`.
-    #[inline]
-    pub fn update(
-        &self,
-        weight: &mut f32,
-        gradient: f32,
-        mean: &mut f32,
-        square: &mut f32,
-        rate: f32,
-    ) {
-        *mean = BETA1 * *mean + (1.0 - BETA1) * gradient;
-        *square = BETA2 * *square + (1.0 - BETA2) * gradient * gradient;
-        let step = (*mean / (1.0 - self.first)) / (sqrt(*square / (1.0 - self.second)) + EPSILON);
-        // Squares below the range of floats count as 0.
-        *weight += rate * step.clamp(-LONGEST, LONGEST);
-    }
 }

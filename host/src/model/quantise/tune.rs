@@ -19,8 +19,9 @@ use tamis::base::math;
 use tamis::base::rng::{Permutation, stream};
 use tamis::infer::model::Activation;
 use tamis::infer::quantised::{Model, straight};
-use tamis::learn::deep::tune::{Decay, Params};
+use tamis::learn::deep::tune::Params;
 use tamis::learn::loss;
+use tamis::learn::optimiser::Decay;
 use tamis::store::wire::{self, Choice};
 
 use super::build::{Built, Frame, predict_bytes};

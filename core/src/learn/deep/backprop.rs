@@ -1,0 +1,236 @@
+//! Backpropagation: losses of a network on labelled rows, and their derivatives by its weights.
+//!
+//! With `a_0 = x`, `a_l = relu(W_l a_(l-1))` and the residual `r` of the outputs (label minus
+//! output, or one-hot minus softmax), the derivative of row `r · out` by `W_l` is
+//! `r_l a_(l-1)^T`, where `r_(l-1) = (W_l^T r_l) * 1[a_(l-1) > 0]`.
+
+use super::{Head, Stack, sign};
+use crate::base::budget::{self, Workspace};
+use crate::base::error::{self, Error, Result};
+use crate::base::math::Sum;
+use crate::base::rng::Permutation;
+use crate::data::samples::Samples;
+use crate::learn::loss::Labels;
+use crate::operator::sensing::head_mut;
+use core::ops::Range;
+
+/// Rows of one step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batch {
+    /// Positions in the order.
+    pub positions: Range<usize>,
+    /// Which row stands at a position; none for the order of the data.
+    pub order: Option<Permutation>,
+}
+
+impl Batch {
+    /// The rows, in order.
+    pub fn rows(&self) -> impl Iterator<Item = usize> + use<> {
+        let order = self.order;
+        self.positions.clone().map(move |at| order.map_or(at, |order| order.get(at)))
+    }
+}
+
+/// Labelled rows, and what computes losses and gradients of a network on them: [`RowByRow`] here,
+/// faster ones elsewhere.
+pub trait Backprop {
+    /// What reading rows may fail with.
+    type Source: core::fmt::Debug;
+
+    /// n, the number of rows.
+    fn samples(&self) -> usize;
+
+    /// The labels of the rows.
+    fn labels(&self) -> Labels<'_>;
+
+    /// Checks that the network has ended and that rows, labels and network fit each other.
+    ///
+    /// # Errors
+    /// [`Error::Range`] for a network without an end, [`Error::Length`] for rows or labels that do
+    /// not fit, [`Error::NotFinite`] for labels that are no numbers.
+    fn check(&self, stack: &Stack<'_>) -> Result<(), Self::Source>;
+
+    /// The sum of the losses of the rows of a batch (squared errors, or cross-entropies); writes
+    /// the sum over its rows of the derivative of `r · out`, r the residual held fixed, to
+    /// `gradient`: the negative derivative of the sum of the losses, [`Labels::slope`] taken out.
+    ///
+    /// # Errors
+    /// [`Error::Source`] if reading the rows fails, [`Error::Stopped`] if it was asked to end.
+    fn gradient(
+        &mut self,
+        stack: &Stack<'_>,
+        batch: &Batch,
+        gradient: &mut [f32],
+    ) -> Result<f32, Self::Source>;
+
+    /// Mean loss of all rows: squared error over rows and outputs, or cross-entropy over rows.
+    ///
+    /// # Errors
+    /// As [`Self::gradient`].
+    fn loss(&mut self, stack: &Stack<'_>) -> Result<f32, Self::Source>;
+}
+
+/// The reference: one row at a time, in memory for the activations of one row, with the same bits
+/// on every target.
+#[derive(Debug)]
+pub struct RowByRow<'a, X> {
+    rows: X,
+    labels: Labels<'a>,
+    acts: &'a mut [f32],
+    deltas: &'a mut [f32],
+    pub(super) out: &'a mut [f32],
+}
+
+/// Words of the memory of [`RowByRow`], for so many activations ([`Stack::activations`]) and
+/// outputs.
+#[must_use]
+pub const fn words(activations: usize, outputs: usize) -> usize {
+    activations.saturating_mul(2).saturating_add(outputs)
+}
+
+impl<'a, X: Samples> RowByRow<'a, X> {
+    /// For networks of the widths of `stack`. `memory` holds at least [`words`].
+    ///
+    /// # Errors
+    /// [`Error::Budget`] with the bytes needed and given.
+    pub fn new(
+        rows: X,
+        labels: Labels<'a>,
+        stack: &Stack<'_>,
+        memory: &'a mut [u32],
+    ) -> Result<Self> {
+        let (acts, c) = (stack.activations(), stack.outputs());
+        budget::enough(words(acts, c), memory.len())?;
+        let mut space = Workspace::new(memory);
+        Ok(Self {
+            rows,
+            labels,
+            acts: space.floats(acts)?,
+            deltas: space.floats(acts)?,
+            out: space.floats(c)?,
+        })
+    }
+
+    /// The residual of row `k` in `out`, and its loss; activations stay.
+    pub(super) fn residual(&mut self, k: usize, stack: &Stack<'_>) -> Result<f32, X::Source> {
+        self.rows.row(k, head_mut(self.acts, stack.inputs())?)?;
+        stack.activate(self.acts);
+        stack.output(self.acts, self.out);
+        let c = self.out.len();
+        self.labels.residual(k..k + 1, c, self.out).map_err(Error::widen)
+    }
+
+    /// The derivative by every weight of the outputs' product with `out`, for the row that the
+    /// activations are of, given to `add` with that weight's place in `gradient`.
+    pub(super) fn backwards(
+        &mut self,
+        stack: &Stack<'_>,
+        gradient: &mut [f32],
+        add: impl Fn(&mut f32, f32),
+    ) {
+        let Self { acts, deltas, out, .. } = self;
+        deltas.fill(0.0);
+        let mut first = acts.len() - stack.width();
+        let above = deltas.get_mut(first..).unwrap_or_default();
+        match stack.head() {
+            Head::Open => {}
+            Head::Sum(signs) => {
+                let r = out.first().copied().unwrap_or(0.0);
+                above.iter_mut().enumerate().for_each(|(i, delta)| *delta = sign(signs, i) * r);
+            }
+            Head::Weights(_) => {
+                let own = stack.layers.len().saturating_sub(1);
+                let mut gradient =
+                    gradient.get_mut(stack.range(own)).unwrap_or_default().iter_mut();
+                for block in stack.layer(own).blocks() {
+                    let i = block.neuron();
+                    let a = acts.get(first + i).copied().unwrap_or(0.0);
+                    let mut delta = 0.0;
+                    for ((k, v), g) in block.entries().zip(&mut gradient) {
+                        let r = out.get(k).copied().unwrap_or(0.0);
+                        add(g, a * r);
+                        delta += v * r;
+                    }
+                    above.get_mut(i).into_iter().for_each(|above| *above = delta);
+                }
+            }
+        }
+        for (l, layer) in stack.hidden().iter().enumerate().rev() {
+            let before = first.saturating_sub(layer.width);
+            let (below, own) = deltas.split_at_mut(first);
+            let below = below.get_mut(before..).unwrap_or_default();
+            let row = acts.get(before..first).unwrap_or(&[]);
+            let mut gradient = gradient.get_mut(stack.range(l)).unwrap_or_default().iter_mut();
+            for block in stack.layer(l).blocks() {
+                let i = block.neuron();
+                let is_open = acts.get(first + i).is_some_and(|a| *a > 0.0);
+                let delta = own.get(i).copied().filter(|_| is_open).unwrap_or(0.0);
+                for ((j, w), g) in block.entries().zip(&mut gradient) {
+                    add(g, delta * row.get(j).copied().unwrap_or(0.0));
+                    if let Some(below) = below.get_mut(j) {
+                        *below += delta * w;
+                    }
+                }
+            }
+            first = before;
+        }
+    }
+}
+
+impl<X: Samples> Backprop for RowByRow<'_, X> {
+    type Source = X::Source;
+
+    fn samples(&self) -> usize {
+        self.rows.samples()
+    }
+
+    fn labels(&self) -> Labels<'_> {
+        self.labels
+    }
+
+    fn check(&self, stack: &Stack<'_>) -> Result<(), X::Source> {
+        let n = self.rows.samples();
+        error::length("inputs of the rows", self.rows.inputs(), stack.inputs())?;
+        check(n, self.labels, stack).map_err(Error::widen)?;
+        error::length("activations", self.acts.len(), stack.activations())
+    }
+
+    fn gradient(
+        &mut self,
+        stack: &Stack<'_>,
+        batch: &Batch,
+        gradient: &mut [f32],
+    ) -> Result<f32, X::Source> {
+        gradient.fill(0.0);
+        let mut sum = Sum::default();
+        for k in batch.rows() {
+            sum.add(self.residual(k, stack)?);
+            self.backwards(stack, gradient, |sum, g| *sum += g);
+        }
+        Ok(sum.value())
+    }
+
+    fn loss(&mut self, stack: &Stack<'_>) -> Result<f32, X::Source> {
+        let n = self.rows.samples();
+        let mut sum = Sum::default();
+        for k in 0..n {
+            sum.add(self.residual(k, stack)?);
+        }
+        let terms = match self.labels {
+            Labels::Values(values) => values.len(),
+            Labels::Classes(..) => n,
+        };
+        Ok(sum.value() / terms as f32)
+    }
+}
+
+/// Checks that a network has ended and that the labels of `rows` rows fit it: what every
+/// [`Backprop::check`] begins with.
+///
+/// # Errors
+/// As [`Backprop::check`].
+pub fn check(rows: usize, labels: Labels<'_>, stack: &Stack<'_>) -> Result<()> {
+    error::range("layers before the end", usize::from(stack.head() != Head::Open), 1, 1)?;
+    labels.check(rows)?;
+    error::length("outputs of the network", stack.outputs(), labels.outputs(rows))
+}

@@ -1,0 +1,182 @@
+//! The inner loops: one layer of one strip, forwards and back.
+//!
+//! ```text
+//! forwards   out_i = Σ_j w_ij a_j                              64 sums in registers, links of i in turn
+//! back       g_ij += <r_i, a_j>,  δ_j = 1[a_j > 0] Σ_i w_ij r_i     one sweep over the links of j
+//! ```
+//!
+//! A dot product over the 64 samples has 16 sums, each of 4 products by fused multiply-add, which
+//! are then added by halves: the same bits for vectors of 4, 8 and 16 lanes.
+
+use pulp::{Simd, WithSimd};
+
+use super::links::Links;
+
+/// Samples of a strip: eight 256-bit or four 512-bit registers of sums under way at once.
+pub(super) const LANES: usize = 64;
+
+/// Sums of a dot product.
+const SUMS: usize = 16;
+
+/// One number for each sample of a strip, in whole lines of the cache.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+pub(super) struct Lanes(pub(super) [f32; LANES]);
+
+impl Lanes {
+    pub(super) const ZERO: Self = Self([0.0; LANES]);
+}
+
+/// `out_i = Σ_j w_ij below_j`, and its relu where asked for.
+pub(super) struct Forward<'a> {
+    /// Grouped by i.
+    pub(super) links: &'a Links,
+    pub(super) weights: &'a [f32],
+    pub(super) below: &'a [Lanes],
+    pub(super) out: &'a mut [Lanes],
+    pub(super) relu: bool,
+}
+
+impl Forward<'_> {
+    #[inline(always)]
+    fn run<S: Simd, const N: usize>(self, simd: S) {
+        let Self { links, weights, below, out, relu } = self;
+        let zero = simd.splat_f32s(0.0);
+        for (i, out) in out.iter_mut().enumerate() {
+            let mut sums = [zero; N];
+            links.each(i, |j, place| {
+                let w = simd.splat_f32s(weights[place]);
+                let a = registers::<S, N>(&below[j]);
+                for v in 0..N {
+                    sums[v] = simd.mul_add_f32s(w, a[v], sums[v]);
+                }
+            });
+            let out = registers_mut::<S, N>(out);
+            for v in 0..N {
+                out[v] = if relu { simd.max_f32s(sums[v], zero) } else { sums[v] };
+            }
+        }
+    }
+}
+
+impl WithSimd for Forward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        match S::F32_LANES {
+            16 => self.run::<S, 4>(simd),
+            8 => self.run::<S, 8>(simd),
+            4 => self.run::<S, 16>(simd),
+            _ => self.run::<S, LANES>(simd),
+        }
+    }
+}
+
+/// Adds `<above_i, below_j>` to the gradient of link i, j; then below becomes the residuals of the
+/// layer below, `1[below_j > 0] Σ_i w_ij above_i`, unless that is the input.
+pub(super) struct Backward<'a> {
+    /// Grouped by j.
+    pub(super) links: &'a Links,
+    pub(super) weights: &'a [f32],
+    pub(super) gradient: &'a mut [f32],
+    pub(super) above: &'a [Lanes],
+    pub(super) below: &'a mut [Lanes],
+    pub(super) is_first: bool,
+}
+
+impl Backward<'_> {
+    /// N registers of 64 lanes, of which M make up the sums of a dot product.
+    #[inline(always)]
+    fn run<S: Simd, const N: usize, const M: usize>(self, simd: S) {
+        if self.is_first { self.first::<S, N, M>(simd) } else { self.hidden::<S, N, M>(simd) }
+    }
+
+    #[inline(always)]
+    fn first<S: Simd, const N: usize, const M: usize>(self, simd: S) {
+        let Self { links, gradient, above, below, .. } = self;
+        for (j, a) in below.iter().enumerate() {
+            let a = *registers::<S, N>(a);
+            links.each(j, |i, place| {
+                let r = registers::<S, N>(&above[i]);
+                gradient[place] += dot::<S, N, M>(simd, &a, r);
+            });
+        }
+    }
+
+    #[inline(always)]
+    fn hidden<S: Simd, const N: usize, const M: usize>(self, simd: S) {
+        let Self { links, weights, gradient, above, below, .. } = self;
+        let zero = simd.splat_f32s(0.0);
+        for (j, a) in below.iter_mut().enumerate() {
+            let a = registers_mut::<S, N>(a);
+            let mut sums = [zero; N];
+            links.each(j, |i, place| {
+                let w = simd.splat_f32s(weights[place]);
+                let r = registers::<S, N>(&above[i]);
+                for v in 0..N {
+                    sums[v] = simd.mul_add_f32s(w, r[v], sums[v]);
+                }
+                gradient[place] += dot::<S, N, M>(simd, a, r);
+            });
+            for v in 0..N {
+                let is_active = simd.greater_than_f32s(a[v], zero);
+                a[v] = simd.select_f32s(is_active, sums[v], zero);
+            }
+        }
+    }
+}
+
+impl WithSimd for Backward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        match S::F32_LANES {
+            16 => self.run::<S, 4, 1>(simd),
+            8 => self.run::<S, 8, 2>(simd),
+            4 => self.run::<S, 16, 4>(simd),
+            _ => self.run::<S, LANES, SUMS>(simd),
+        }
+    }
+}
+
+#[inline(always)]
+fn registers<S: Simd, const N: usize>(lanes: &Lanes) -> &[S::f32s; N] {
+    match S::as_simd_f32s(&lanes.0).0.first_chunk() {
+        Some(registers) => registers,
+        None => unreachable!("N registers hold 64 lanes"),
+    }
+}
+
+#[inline(always)]
+fn registers_mut<S: Simd, const N: usize>(lanes: &mut Lanes) -> &mut [S::f32s; N] {
+    match S::as_mut_simd_f32s(&mut lanes.0).0.first_chunk_mut() {
+        Some(registers) => registers,
+        None => unreachable!("N registers hold 64 lanes"),
+    }
+}
+
+/// `<a, b>` over the lanes.
+#[inline(always)]
+fn dot<S: Simd, const N: usize, const M: usize>(
+    simd: S,
+    a: &[S::f32s; N],
+    b: &[S::f32s; N],
+) -> f32 {
+    let mut sums = [simd.splat_f32s(0.0); M];
+    for v in 0..M {
+        sums[v] = simd.mul_f32s(a[v], b[v]);
+    }
+    for v in M..N {
+        sums[v % M] = simd.mul_add_f32s(a[v], b[v], sums[v % M]);
+    }
+    let mut half = M / 2;
+    while half > 0 {
+        for v in 0..half {
+            sums[v] = simd.add_f32s(sums[v], sums[v + half]);
+        }
+        half /= 2;
+    }
+    simd.reduce_sum_f32s(sums[0])
+}

@@ -1,0 +1,94 @@
+//! The places of a layer's weights, grouped by one of their two ends.
+
+use tamis::base::error::{self, Result};
+use tamis::network::weights::Weights;
+
+/// Weights of a layer, grouped by neurons on one side: for each its links to the other side.
+#[derive(Debug)]
+pub(super) struct Links {
+    /// Where the links of each neuron begin; and the end of the last.
+    starts: Vec<u32>,
+    /// Neurons of the other side.
+    others: Vec<u16>,
+    /// Places of the weights; empty where they lie in this order.
+    places: Vec<u32>,
+}
+
+impl Links {
+    /// Links in the order of the weights: of each neuron to its inputs.
+    ///
+    /// # Errors
+    /// [`error::Error::Range`] for more than 65536 neurons on a side.
+    pub(super) fn of(w: Weights<'_>) -> Result<Self> {
+        const MOST: usize = 1 << 16;
+        error::range("inputs of a layer", w.inputs(), 0, MOST)?;
+        error::range("neurons of a layer", w.hidden(), 0, MOST)?;
+        let mut starts = Vec::with_capacity(w.hidden() + 1);
+        let mut others = Vec::with_capacity(w.nnz());
+        for block in w.blocks() {
+            starts.resize(block.neuron() + 1, others.len() as u32);
+            others.extend(block.entries().map(|(j, _)| j as u16));
+        }
+        starts.resize(w.hidden() + 1, others.len() as u32);
+        Ok(Self { starts, others, places: Vec::new() })
+    }
+
+    /// The same links, grouped by the other side of `width` neurons.
+    pub(super) fn turned(&self, width: usize) -> Self {
+        let mut starts = vec![0_u32; width + 1];
+        for &j in &self.others {
+            starts[usize::from(j) + 1] += 1;
+        }
+        for j in 0..width {
+            starts[j + 1] += starts[j];
+        }
+        let (mut others, mut places) = (vec![0; self.others.len()], vec![0; self.others.len()]);
+        // Each start moves to the end of its links, which is the next one's start.
+        for i in 0..self.starts.len() - 1 {
+            for place in self.starts[i]..self.starts[i + 1] {
+                let start = &mut starts[usize::from(self.others[place as usize])];
+                others[*start as usize] = i as u16;
+                places[*start as usize] = place;
+                *start += 1;
+            }
+        }
+        starts.rotate_right(1);
+        starts[0] = 0;
+        Self { starts, others, places }
+    }
+
+    /// Whether these are the links of `w` in its order.
+    pub(super) fn are_of(&self, w: Weights<'_>) -> bool {
+        Self::of(w).is_ok_and(|links| links.starts == self.starts && links.others == self.others)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.others.len()
+    }
+
+    pub(super) fn is_linked(&self, neuron: usize) -> bool {
+        self.starts[neuron] < self.starts[neuron + 1]
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&self.starts[..])
+            + size_of_val(&self.others[..])
+            + size_of_val(&self.places[..])
+    }
+
+    /// Calls `work` with the other end and the place of each link of `neuron`.
+    #[inline(always)]
+    pub(super) fn each(&self, neuron: usize, mut work: impl FnMut(usize, usize)) {
+        let range = self.starts[neuron] as usize..self.starts[neuron + 1] as usize;
+        let others = &self.others[range.clone()];
+        if self.places.is_empty() {
+            for (&other, place) in others.iter().zip(range) {
+                work(other.into(), place);
+            }
+        } else {
+            for (&other, &place) in others.iter().zip(&self.places[range]) {
+                work(other.into(), place as usize);
+            }
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Backpropagation through a network of sparse layers at the speed of the machine: what
+//! [`tamis::learn::masked`] trains with on a host.
+//!
+//! A batch goes through all layers in strips of 64 samples, so that the activations of a strip stay
+//! in the cache; sparse products run along the samples. Strips of a batch go in waves of as many as
+//! there are threads, and their gradients are added in order: neither the number of threads nor the
+//! width of the vectors changes a bit. Memory is that of the links of the weights, 8 bytes each,
+//! and of the activations of a strip for each thread; all threads but one have a gradient too.
+
+mod gather;
+mod kernel;
+mod links;
+mod residual;
+mod strip;
+
+use std::convert::Infallible;
+
+use pulp::Arch;
+use rayon::prelude::*;
+use serde::Serialize;
+use tamis::base::error::{self, Error, Result};
+use tamis::learn::deep::backprop::{self, Backprop, Batch};
+use tamis::learn::deep::{Head, Stack};
+use tamis::learn::loss::Labels;
+
+use crate::data::Matrix;
+use crate::operator::Stop;
+use kernel::LANES;
+use links::Links;
+use strip::{Layer, Strip, Work};
+
+/// How good a network is on all rows.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Score {
+    /// Mean squared error over rows and outputs, or mean cross-entropy over rows.
+    pub loss: f64,
+    /// Fraction of the rows whose class is right; none for numbers.
+    pub accuracy: Option<f64>,
+}
+
+/// Labelled rows, and memory for networks on one support; runs on the current rayon pool.
+///
+/// ```
+/// use tamis::learn::{deep::{Stack, backprop::{Backprop, Batch}}, loss::Labels};
+/// use tamis::network::{gates::Signs, weights::Weights};
+/// use tamis_host::data::{Matrix, Values};
+/// use tamis_host::{operator::Stop, train::masked::Engine};
+/// let data = Matrix::new(2, 2, Values::U8(vec![3, 0, 0, 2]))?;
+/// let (mut index, mut value) = ([0; 2], [0.0; 2]);
+/// let mut stack = Stack::new(2, &mut index, &mut value);
+/// stack.push(Weights::new(2, 2, &[0, 3], &[1.0, 0.5])?, Signs::Positive)?;
+/// stack.end_sum(&[])?;
+/// let mut engine = Engine::new(&data, 1.0, Labels::Values(&[3.0, 2.0]), &stack, &Stop::new())?;
+/// let mut gradient = [0.0; 2];
+/// let batch = Batch { positions: 0..2, order: None };
+/// assert_eq!(engine.gradient(&stack, &batch, &mut gradient)?, 1.0);
+/// assert_eq!(gradient, [0.0, 2.0]);
+/// # Ok::<(), tamis_host::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Engine<'a> {
+    data: &'a Matrix,
+    scale: f32,
+    labels: Labels<'a>,
+    layers: Vec<Layer>,
+    used: Vec<bool>,
+    /// One for each thread.
+    strips: Vec<Strip>,
+    arch: Arch,
+    stop: Stop,
+}
+
+impl<'a> Engine<'a> {
+    /// For the rows of `data` times `scale`, and networks with the support of `stack`; `stop` ends
+    /// a pass between two strips.
+    ///
+    /// # Errors
+    /// [`Error::Range`] for a layer of more than 65536 inputs or neurons, or a network without an
+    /// end; [`Error::Length`] for rows or labels that do not fit, [`Error::NotFinite`] for labels
+    /// or a scale that are no numbers.
+    pub fn new(
+        data: &'a Matrix,
+        scale: f32,
+        labels: Labels<'a>,
+        stack: &Stack<'_>,
+        stop: &Stop,
+    ) -> Result<Self> {
+        error::finite("scale of the samples", &[scale])?;
+        error::length("inputs of the rows", data.cols, stack.inputs())?;
+        backprop::check(data.rows, labels, stack)?;
+        let (mut layers, mut start, mut widths) = (Vec::new(), 0, vec![data.cols]);
+        let hidden = stack.layers().count() - usize::from(matches!(stack.head(), Head::Weights(_)));
+        for (l, w) in stack.layers().enumerate() {
+            let own = Links::of(w)?;
+            let turned = own.turned(w.inputs());
+            let is_end = l >= hidden;
+            layers.push(Layer { own, turned, start, is_end });
+            start += w.nnz();
+            widths.push(if is_end { w.inputs() } else { w.hidden() });
+        }
+        if layers.len() == hidden {
+            widths.push(1);
+        }
+        let used = gather::used_blocks(data.cols, |j| layers[0].turned.is_linked(j));
+        let strip = |t| Strip::new(&widths, if t > 0 { start } else { 0 });
+        let strips = (0..rayon::current_num_threads()).map(strip).collect();
+        let (arch, stop) = (Arch::new(), stop.clone());
+        Ok(Self { data, scale, labels, layers, used, strips, arch, stop })
+    }
+
+    /// Bytes of memory, without data and labels.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let links = self.layers.iter().map(|layer| layer.own.bytes() + layer.turned.bytes());
+        let strips = self.strips.iter().map(Strip::bytes);
+        links.sum::<usize>() + strips.sum::<usize>() + self.used.len()
+    }
+
+    /// Loss and accuracy on all rows.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] if it was asked to end.
+    pub fn score(&mut self, stack: &Stack<'_>) -> Result<Score> {
+        let all = Batch { positions: 0..self.data.rows, order: None };
+        let labels = self.labels;
+        let (mut sum, mut right) = (0.0, 0);
+        self.waves(stack, &all, |wave, strips| {
+            each(strips, |t, strip| {
+                strip.forward(wave.work, wave.rows(t));
+                strip.residual(wave.work, labels);
+            });
+            for strip in strips {
+                sum += strip.loss.sum;
+                right += strip.loss.right;
+            }
+        })?;
+        let (terms, accuracy) = match labels {
+            Labels::Values(values) => (values.len(), None),
+            Labels::Classes(_) => (self.data.rows, Some(right as f64 / self.data.rows as f64)),
+        };
+        Ok(Score { loss: sum / terms as f64, accuracy })
+    }
+
+    /// Writes the outputs of all rows to `out`, row by row.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for `out` of another length, [`Error::Stopped`] if it was asked to end.
+    pub fn predict(&mut self, stack: &Stack<'_>, out: &mut [f32]) -> Result<()> {
+        let (n, c) = (self.data.rows, stack.outputs());
+        error::length("outputs", out.len(), n * c)?;
+        let all = Batch { positions: 0..n, order: None };
+        let mut left = out;
+        self.waves(stack, &all, |wave, strips| {
+            each(strips, |t, strip| {
+                strip.forward(wave.work, wave.rows(t));
+            });
+            for strip in &*strips {
+                let (own, rest) = std::mem::take(&mut left).split_at_mut(strip.len() * c);
+                strip.outputs(own);
+                left = rest;
+            }
+        })
+    }
+
+    /// Runs over the strips of a batch, as many at a time as there are threads.
+    fn waves(
+        &mut self,
+        stack: &Stack<'_>,
+        batch: &Batch,
+        mut run: impl FnMut(Wave<'_>, &mut [Strip]),
+    ) -> Result<()> {
+        let Self { data, scale, layers, used, strips, arch, stop, .. } = self;
+        let (scale, arch) = (*scale, *arch);
+        let work = &Work { layers, stack, data, scale, used, arch };
+        for start in batch.positions.clone().step_by(LANES * strips.len()) {
+            if stop.asked() {
+                return Err(Error::Stopped);
+            }
+            let count = (batch.positions.end - start).div_ceil(LANES).min(strips.len());
+            run(Wave { work, batch, start }, &mut strips[..count]);
+        }
+        Ok(())
+    }
+}
+
+impl Backprop for Engine<'_> {
+    type Source = Infallible;
+
+    fn samples(&self) -> usize {
+        self.data.rows
+    }
+
+    fn labels(&self) -> Labels<'_> {
+        self.labels
+    }
+
+    fn check(&self, stack: &Stack<'_>) -> Result<()> {
+        backprop::check(self.data.rows, self.labels, stack)?;
+        error::length("layers of the network", stack.layers().count(), self.layers.len())?;
+        for (w, layer) in stack.layers().zip(&self.layers) {
+            error::length("nonzeros of a layer", w.nnz(), layer.own.len())?;
+            let is_same = layer.own.are_of(w);
+            error::range("support of the network as before", is_same.into(), 1, 1)?;
+        }
+        Ok(())
+    }
+
+    fn gradient(&mut self, stack: &Stack<'_>, batch: &Batch, gradient: &mut [f32]) -> Result<f32> {
+        error::length("gradient", gradient.len(), stack.nnz())?;
+        debug_assert_eq!(self.check(stack), Ok(()));
+        gradient.fill(0.0);
+        let (labels, mut sum) = (self.labels, 0.0);
+        self.waves(stack, batch, |wave, strips| {
+            let run = |t, strip: &mut Strip, gradient: &mut [f32]| {
+                strip.forward(wave.work, wave.rows(t));
+                strip.residual(wave.work, labels);
+                strip.backward(wave.work, gradient);
+            };
+            match &mut *strips {
+                [] => {}
+                [one] => run(0, one, gradient),
+                [first, rest @ ..] => {
+                    let add = || {
+                        rest.par_iter_mut().enumerate().for_each(|(t, strip)| {
+                            let mut own = std::mem::take(&mut strip.gradient);
+                            own.fill(0.0);
+                            run(t + 1, strip, &mut own);
+                            strip.gradient = own;
+                        });
+                    };
+                    rayon::join(|| run(0, first, gradient), add);
+                    add_up(gradient, rest);
+                }
+            }
+            sum += strips.iter().map(|strip| strip.loss.sum).sum::<f64>();
+        })?;
+        Ok(sum as f32)
+    }
+
+    fn loss(&mut self, stack: &Stack<'_>) -> Result<f32> {
+        self.score(stack).map(|score| score.loss as f32)
+    }
+}
+
+/// What strips work on that run at the same time.
+struct Wave<'a> {
+    work: &'a Work<'a>,
+    batch: &'a Batch,
+    /// Position of the first sample.
+    start: usize,
+}
+
+impl Wave<'_> {
+    /// Rows of strip `t`.
+    fn rows(&self, t: usize) -> impl Iterator<Item = usize> + use<> {
+        let start = self.start + t * LANES;
+        let positions = start..self.batch.positions.end.min(start + LANES);
+        Batch { positions, order: self.batch.order }.rows()
+    }
+}
+
+/// Runs `work` on every strip and its number.
+fn each(strips: &mut [Strip], work: impl Fn(usize, &mut Strip) + Sync) {
+    match strips {
+        [one] => work(0, one),
+        all => all.par_iter_mut().enumerate().for_each(|(t, strip)| work(t, strip)),
+    }
+}
+
+/// Adds the gradients of strips in their order.
+fn add_up(gradient: &mut [f32], strips: &[Strip]) {
+    const CHUNK: usize = 1 << 14;
+    gradient.par_chunks_mut(CHUNK).enumerate().for_each(|(at, sums)| {
+        for strip in strips {
+            let own = &strip.gradient[at * CHUNK..][..sums.len()];
+            sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += *own);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! One strip of samples through the whole network, forwards and back.
+
+use pulp::{Arch, Simd, WithSimd};
+use tamis::learn::deep::{Head, Stack};
+use tamis::learn::loss::Labels;
+
+use super::gather::{Element, gather};
+use super::kernel::{Backward, Forward, LANES, Lanes};
+use super::links::Links;
+use super::residual::{Loss, residual};
+use crate::data::{Matrix, Values};
+
+/// A layer's weights, by both of their ends.
+#[derive(Debug)]
+pub(super) struct Layer {
+    /// Grouped as the weights lie in a [`Stack`]: by output of a hidden layer, by input of the
+    /// weights to the outputs.
+    pub(super) own: Links,
+    pub(super) turned: Links,
+    /// Place of the first weight.
+    pub(super) start: usize,
+    pub(super) is_end: bool,
+}
+
+impl Layer {
+    fn by_output(&self) -> &Links {
+        if self.is_end { &self.turned } else { &self.own }
+    }
+
+    fn by_input(&self) -> &Links {
+        if self.is_end { &self.own } else { &self.turned }
+    }
+
+    fn weights<'a>(&self, values: &'a [f32]) -> &'a [f32] {
+        &values[self.start..][..self.own.len()]
+    }
+}
+
+/// What is the same for all strips of a pass.
+#[derive(Clone, Copy)]
+pub(super) struct Work<'a> {
+    pub(super) layers: &'a [Layer],
+    pub(super) stack: &'a Stack<'a>,
+    pub(super) data: &'a Matrix,
+    pub(super) scale: f32,
+    /// Blocks of input columns that have weights.
+    pub(super) used: &'a [bool],
+    pub(super) arch: Arch,
+}
+
+/// Memory for the activations of a strip, and a gradient where it is not the first of its wave.
+#[derive(Debug)]
+pub(super) struct Strip {
+    /// Of the input, of each hidden layer, and of the outputs.
+    acts: Vec<Vec<Lanes>>,
+    pub(super) gradient: Vec<f32>,
+    /// Rows of the data in the lanes.
+    rows: Vec<usize>,
+    pub(super) loss: Loss,
+}
+
+impl Strip {
+    pub(super) fn new(widths: &[usize], gradient: usize) -> Self {
+        let acts = widths.iter().map(|&width| vec![Lanes::ZERO; width]).collect();
+        let rows = Vec::with_capacity(LANES);
+        Self { acts, gradient: vec![0.0; gradient], rows, loss: Loss::default() }
+    }
+
+    /// Samples in the lanes.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let acts = self.acts.iter().map(|acts| size_of_val(&acts[..]));
+        acts.sum::<usize>() + size_of_val(&self.gradient[..]) + LANES * size_of::<usize>()
+    }
+
+    /// The outputs, row by row.
+    pub(super) fn outputs(&self, out: &mut [f32]) {
+        let acts = &self.acts[self.acts.len() - 1];
+        for (l, row) in out.chunks_exact_mut(acts.len()).enumerate() {
+            row.iter_mut().zip(acts).for_each(|(out, acts)| *out = acts.0[l]);
+        }
+    }
+
+    /// Takes `rows` through the network.
+    pub(super) fn forward(&mut self, work: &Work<'_>, rows: impl Iterator<Item = usize>) {
+        self.rows.clear();
+        self.rows.extend(rows);
+        let Work { data, scale, used, arch, .. } = *work;
+        let (rows, out) = (&self.rows[..], &mut self.acts[0][..]);
+        match &data.values {
+            Values::F32(data) => arch.dispatch(Gather { data, rows, scale, used, out }),
+            Values::U8(data) => arch.dispatch(Gather { data, rows, scale, used, out }),
+        }
+        let values = work.stack.values();
+        for (l, layer) in work.layers.iter().enumerate() {
+            let (below, above) = self.acts.split_at_mut(l + 1);
+            arch.dispatch(Forward {
+                links: layer.by_output(),
+                weights: layer.weights(values),
+                below: &below[l],
+                out: &mut above[0],
+                relu: !layer.is_end,
+            });
+        }
+        let outputs = self.acts.len() - 1;
+        if let Head::Sum(signs) = work.stack.head() {
+            let (hidden, out) = self.acts.split_at_mut(outputs);
+            sum(signs, &hidden[outputs - 1], &mut out[0][0]);
+        }
+    }
+
+    /// Losses, and residuals in place of the outputs, of the rows of the last [`Self::forward`].
+    pub(super) fn residual(&mut self, work: &Work<'_>, labels: Labels<'_>) {
+        let (rows, outputs) = (&self.rows[..], self.acts.len() - 1);
+        let out = &mut self.acts[outputs][..];
+        self.loss = work.arch.dispatch(Residual { labels, rows, out });
+    }
+
+    /// Adds the sum over the rows to `gradient`; activations become residuals.
+    pub(super) fn backward(&mut self, work: &Work<'_>, gradient: &mut [f32]) {
+        if let Head::Sum(signs) = work.stack.head() {
+            let outputs = self.acts.len() - 1;
+            let (hidden, out) = self.acts.split_at_mut(outputs);
+            spread(signs, &out[0][0], &mut hidden[outputs - 1]);
+        }
+        let values = work.stack.values();
+        for (l, layer) in work.layers.iter().enumerate().rev() {
+            let (below, above) = self.acts.split_at_mut(l + 1);
+            work.arch.dispatch(Backward {
+                links: layer.by_input(),
+                weights: layer.weights(values),
+                gradient: &mut gradient[layer.start..][..layer.own.len()],
+                above: &above[0],
+                below: &mut below[l],
+                is_first: l == 0,
+            });
+        }
+    }
+}
+
+fn is_minus(signs: &[u32], i: usize) -> bool {
+    signs.get(i / 32).is_some_and(|word| word >> (i % 32) & 1 == 1)
+}
+
+/// The sum of the neurons, those whose bit is set taken away.
+fn sum(signs: &[u32], hidden: &[Lanes], out: &mut Lanes) {
+    *out = Lanes::ZERO;
+    for (i, a) in hidden.iter().enumerate() {
+        let sign = if is_minus(signs, i) { -1.0 } else { 1.0 };
+        out.0.iter_mut().zip(&a.0).for_each(|(out, a)| *out += sign * a);
+    }
+}
+
+/// Residuals of the neurons of a sum, in place of their activations.
+fn spread(signs: &[u32], residual: &Lanes, hidden: &mut [Lanes]) {
+    for (i, a) in hidden.iter_mut().enumerate() {
+        let sign = if is_minus(signs, i) { -1.0 } else { 1.0 };
+        for (a, r) in a.0.iter_mut().zip(&residual.0) {
+            *a = if *a > 0.0 { sign * r } else { 0.0 };
+        }
+    }
+}
+
+struct Gather<'a, T> {
+    data: &'a [T],
+    rows: &'a [usize],
+    scale: f32,
+    used: &'a [bool],
+    out: &'a mut [Lanes],
+}
+
+impl<T: Element> WithSimd for Gather<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        gather(self.data, self.rows, self.scale, self.used, self.out);
+    }
+}
+
+struct Residual<'a> {
+    labels: Labels<'a>,
+    rows: &'a [usize],
+    out: &'a mut [Lanes],
+}
+
+impl WithSimd for Residual<'_> {
+    type Output = Loss;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Loss {
+        residual(self.labels, self.rows, self.out)
+    }
+}
