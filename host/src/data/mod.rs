@@ -31,6 +31,7 @@ pub mod npy;
 pub mod npz;
 pub mod planted;
 pub(crate) mod problem;
+pub(crate) mod random_rows;
 mod save;
 pub mod select;
 mod source;

@@ -12,7 +12,7 @@ use tamis::network::top::Top;
 use super::folder::{LevelFolder, Saved};
 use super::job::{ImpJob, Level};
 use super::optimiser::State;
-use super::pass::{Batch, Engine, Measure};
+use super::pass::{Batch, Engine, Goal, Measure};
 use crate::data::Problem;
 use crate::operator::Stop;
 use crate::{Error, Result};
@@ -172,13 +172,13 @@ impl<'a> Run<'a> {
             let rows = start..(start + size).min(n);
             let share = rows.len() as f64 / n as f64;
             let batch = Batch { set: self.train, rows, order, scale: job.input_scale };
-            let loss = self.engine.pass(&self.weights, &batch, true)?.loss;
+            let loss = self.engine.pass(&self.weights, &batch, Goal::Gradient)?.loss;
             if !loss.is_finite() {
                 return Err(diverged(loss));
             }
             sum += loss * share;
             let (rate, decay) = (job.rates.at(epoch), job.rates.decay);
-            let (weights, gradient) = (&mut self.weights, self.engine.gradient());
+            let (weights, gradient) = (&mut self.weights, self.engine.sum());
             self.state.step(rate, decay, weights, gradient, &self.mask);
             self.steps += 1;
         }
@@ -188,7 +188,7 @@ impl<'a> Run<'a> {
     fn measure(&mut self, set: &Problem) -> Result<Measure> {
         let (rows, scale) = (0..set.data.rows, self.job.input_scale);
         let batch = Batch { set, rows, order: None, scale };
-        let measure = self.engine.pass(&self.weights, &batch, false)?;
+        let measure = self.engine.pass(&self.weights, &batch, Goal::Loss)?;
         if measure.loss.is_finite() { Ok(measure) } else { Err(diverged(measure.loss)) }
     }
 

@@ -1,5 +1,5 @@
 //! The dense baseline: MLPs held and trained in full, and pruned by magnitude round by round
-//! (`imp`).
+//! (`imp`), and the scores of masks at initialisation (`scores`).
 //!
 //! `x -> relu(W_1 x) -> … -> W_L ·`, without biases; for one output the last layer may be the plain
 //! sum of the hidden neurons, as in the figures of the IHT paper. Weights of a layer lie row by
@@ -10,12 +10,16 @@
 //! threads changes no bit, and activations are held for a tile of each group only. The kernels of
 //! `gemm` differ from one kind of processor to another, and so do the last bits.
 
+pub(crate) mod derivatives;
 mod folder;
 pub(crate) mod imp;
 pub(crate) mod job;
 mod optimiser;
 mod pass;
 pub(crate) mod product;
+#[cfg(test)]
+mod reference;
+pub(crate) mod scores;
 pub(crate) mod shape;
 
 pub use optimiser::{Optimiser, Rates};

@@ -1,10 +1,13 @@
-//! Losses and gradients of a batch: forwards and back through the layers, tile by tile.
+//! Losses and derivatives of a batch: forwards and back through the layers, tile by tile.
 //!
 //! With `a_0 = x`, `a_l = relu(W_l a_(l-1))` and the residual `r` of the outputs (label minus
 //! output, or one-hot minus softmax), the gradient is `-scale r_l^T a_(l-1)` for each layer, where
 //! `r_(l-1) = (r_l W_l) * 1[a_(l-1) > 0]`.
 
+mod curvature;
 mod group;
+mod jacobian;
+mod tile;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -13,8 +16,10 @@ use super::shape::Shape;
 use crate::data::Task;
 use crate::operator::Stop;
 use crate::{Error, Result};
-pub(super) use group::Batch;
-use group::{Group, Work};
+use group::Group;
+pub(crate) use tile::Batch;
+pub(super) use tile::Goal;
+use tile::Work;
 
 /// Rows that go through the layers together: enough for the matrix products, few enough for the
 /// cache.
@@ -43,7 +48,7 @@ impl Measure {
     }
 }
 
-/// Computes losses and gradients of one network shape, in memory for batches of some size.
+/// Computes losses and derivatives of one network shape, in memory for batches of some size.
 pub(super) struct Engine {
     shape: Shape,
     task: Task,
@@ -51,6 +56,8 @@ pub(super) struct Engine {
     tile: usize,
     groups: Vec<Group>,
     stop: Stop,
+    /// What outputs of several classes are divided by before the softmax.
+    pub(super) temperature: f32,
 }
 
 impl Engine {
@@ -58,10 +65,10 @@ impl Engine {
     pub(super) fn new(shape: &Shape, task: Task, batch: usize, stop: &Stop) -> Self {
         let [tile, groups] = sizes(batch, shape.weights());
         let groups = (0..groups).map(|_| Group::new(shape, task, tile)).collect();
-        Self { shape: shape.clone(), task, tile, groups, stop: stop.clone() }
+        Self { shape: shape.clone(), task, tile, groups, stop: stop.clone(), temperature: 1.0 }
     }
 
-    /// Bytes that the passes take; `gather` where rows are not used where they lie.
+    /// Bytes that passes for losses and gradients take; `gather` where rows are not used where they lie.
     pub(super) fn bytes(shape: &Shape, task: Task, batch: usize, gather: bool) -> u64 {
         let [tile, groups] = sizes(batch, shape.weights());
         let inputs = if gather { shape.inputs() } else { 0 };
@@ -71,32 +78,40 @@ impl Engine {
         groups as u64 * (numbers * size_of::<f32>() as u64 + labels as u64)
     }
 
-    /// The gradient of the mean loss.
-    pub(super) fn gradient(&self) -> &[f32] {
-        &self.groups[0].gradient
+    /// What the goal of the last pass sums, for each weight.
+    pub(super) fn sum(&self) -> &[f32] {
+        &self.groups[0].sum
     }
 
-    /// How good the network is on a batch; with `back` its loss alone, and the gradient of that.
+    pub(super) fn into_sum(mut self) -> Vec<f32> {
+        self.groups.swap_remove(0).sum
+    }
+
+    /// The loss of the network on a batch, but for a goal of outputs alone, which leaves it at 0,
+    /// and [`Self::sum`].
     pub(super) fn pass(
         &mut self,
         weights: &[f32],
         batch: &Batch<'_>,
-        back: bool,
+        goal: Goal<'_>,
     ) -> Result<Measure> {
         let rows = batch.rows.len();
         let tile = self.tile;
         let tiles = rows.div_ceil(tile);
         let groups = tiles.min(self.groups.len()).max(1);
         let terms = if self.task == Task::Multiclass { rows } else { rows * self.shape.outputs() };
+        let coldness = 1.0 / self.temperature;
         // The square has the slope 2.
-        let slope = if self.task == Task::Multiclass { 1.0 } else { 2.0 };
-        let scale = back.then(|| (-slope / terms.max(1) as f64) as f32);
+        let slope = if self.task == Task::Multiclass { coldness } else { 2.0 };
+        let scale = (-f64::from(slope) / terms.max(1) as f64) as f32;
         let work = Work {
             shape: &self.shape,
             task: self.task,
             weights,
             batch,
             tile,
+            goal,
+            coldness,
             scale,
             stop: &self.stop,
         };
@@ -111,7 +126,7 @@ impl Engine {
         if let Some(error) = done.iter_mut().find_map(|group| group.failed.take()) {
             return Err(Error::from(error));
         }
-        if back {
+        if !matches!(goal, Goal::Loss) {
             add_up(done);
         }
         let loss = done.iter().map(|group| group.loss).sum::<f64>() / terms.max(1) as f64;
@@ -130,16 +145,16 @@ fn sizes(batch: usize, weights: usize) -> [usize; 2] {
     [tile, batch.div_ceil(tile).clamp(1, GROUPS)]
 }
 
-/// Adds the gradients of all groups to that of the first, in their order.
+/// Adds the sums of all groups to that of the first, in their order.
 fn add_up(groups: &mut [Group]) {
     const CHUNK: usize = 1 << 14;
     let Some((first, rest)) = groups.split_first_mut() else { return };
     if rest.is_empty() {
         return;
     }
-    first.gradient.par_chunks_mut(CHUNK).enumerate().for_each(|(at, sum)| {
+    first.sum.par_chunks_mut(CHUNK).enumerate().for_each(|(at, sum)| {
         for group in rest.iter() {
-            let own = &group.gradient[at * CHUNK..][..sum.len()];
+            let own = &group.sum[at * CHUNK..][..sum.len()];
             sum.iter_mut().zip(own).for_each(|(sum, own)| *sum += *own);
         }
     });
@@ -150,78 +165,10 @@ mod tests {
     use super::*;
     use crate::data::Problem;
     use crate::data::{Matrix, Values};
+    use crate::train::dense::reference::{Definition, problem, shapes, weights};
     use crate::train::dense::shape::Head;
     use tamis::base::rng::Permutation;
 
-    const TASKS: [Task; 3] = [Task::Regression, Task::Binary, Task::Multiclass];
-
-    /// Every task with networks of one to three hidden layers, and both heads where there is one
-    /// output.
-    fn shapes() -> Vec<(Shape, Task)> {
-        let mut all = Vec::new();
-        for hidden in [&[6][..], &[5, 4], &[7, 3, 4]] {
-            for task in TASKS {
-                let outputs = if task == Task::Binary { 1 } else { 3 };
-                all.push((Shape::new(5, hidden, outputs, Head::Weights).unwrap(), task));
-            }
-            all.push((Shape::new(5, hidden, 1, Head::Sum).unwrap(), Task::Regression));
-        }
-        all
-    }
-
-    fn problem(rows: usize, shape: &Shape, task: Task) -> Problem {
-        let noise = |e: usize| ((e * 7919 + e / 13 + 5) % 256) as u8;
-        let values: Vec<f32> =
-            (0..rows * shape.inputs()).map(|e| f32::from(noise(e)) / 100.0 - 1.27).collect();
-        let labels = (0..rows * shape.labels(task)).map(|e| match task {
-            Task::Regression => f32::from(noise(e + 99)) / 64.0,
-            Task::Binary => f32::from(noise(e) % 2),
-            Task::Multiclass => f32::from(noise(e) % shape.outputs() as u8),
-        });
-        let labels = labels.collect();
-        let data = Matrix::new(rows, shape.inputs(), Values::F32(values)).unwrap();
-        Problem { data, labels, task }
-    }
-
-    fn weights(shape: &Shape) -> Vec<f32> {
-        shape.initial(1).iter().map(|&w| 2.0 * w).collect()
-    }
-
-    /// The loss in double precision, by the definitions, and the rows whose class is right.
-    fn by_definition(shape: &Shape, task: Task, weights: &[f64], batch: &Batch<'_>) -> Measure {
-        let Values::F32(values) = &batch.set.data.values else { panic!("floats") };
-        let (d, width) = (shape.inputs(), shape.labels(task));
-        let (mut loss, mut right) = (0.0, 0);
-        for row in batch.rows.clone().map(|row| batch.place(row)) {
-            let scale = f64::from(batch.scale);
-            let mut x: Vec<f64> =
-                values[row * d..][..d].iter().map(|&x| scale * f64::from(x)).collect();
-            for layer in shape.layers() {
-                let product = |w: &[f64]| w.iter().zip(&x).map(|(w, x)| w * x).sum::<f64>();
-                let out = weights[layer.range.clone()].chunks(layer.inputs).map(product);
-                x = out.map(|z| if layer.relu { z.max(0.0) } else { z }).collect();
-            }
-            if shape.head == Head::Sum {
-                x = vec![x.iter().sum()];
-            }
-            let labels = &batch.set.labels[row * width..][..width];
-            if task == Task::Multiclass {
-                let label = labels[0] as usize;
-                loss += x.iter().map(|z| z.exp()).sum::<f64>().ln() - x[label];
-                right += usize::from(x.iter().all(|&z| z <= x[label]));
-            } else {
-                let squares = x.iter().zip(labels).map(|(z, &y)| (f64::from(y) - z).powi(2));
-                loss += squares.sum::<f64>() / shape.outputs() as f64;
-                right += usize::from((x[0] >= 0.5) == (labels[0] >= 0.5));
-            }
-        }
-        let rows = batch.rows.len();
-        let right = (task != Task::Regression).then_some(right);
-        Measure { rows, loss: loss / rows as f64, right }
-    }
-
-    /// Central differences of the loss; the network is piecewise smooth, and few steps cross an
-    /// edge.
     #[test]
     fn gradients_are_the_slopes_of_the_loss() {
         for (shape, task) in shapes() {
@@ -234,26 +181,19 @@ mod tests {
             ] {
                 let mut engine = Engine::new(&shape, task, 700, &Stop::new());
                 let single = weights(&shape);
-                let mut w: Vec<f64> = single.iter().map(|&w| f64::from(w)).collect();
-                let loss = engine.pass(&single, &batch, true).unwrap().loss;
-                let gradient = engine.gradient().to_vec();
-                let measure = engine.pass(&single, &batch, false).unwrap();
-                let wanted = by_definition(&shape, task, &w, &batch);
+                let definition = Definition::new(&shape, &batch, &single);
+                let loss = engine.pass(&single, &batch, Goal::Gradient).unwrap().loss;
+                let gradient = engine.sum().to_vec();
+                let measure = engine.pass(&single, &batch, Goal::Loss).unwrap();
+                let wanted = definition.measure(&definition.weights);
                 assert_eq!((measure.rows, measure.right), (wanted.rows, wanted.right));
                 assert!((measure.loss / wanted.loss - 1.0).abs() < 1e-5, "{measure:?} {wanted:?}");
                 assert!((loss / wanted.loss - 1.0).abs() < 1e-5, "{loss} {wanted:?}");
                 let largest = gradient.iter().fold(0.0_f32, |top, g| top.max(g.abs()));
                 let largest = f64::from(largest);
                 assert!(loss > 0.01 && largest > 1e-3, "{shape:?} {task:?}");
-                let step = 1e-7;
                 for (j, g) in gradient.iter().enumerate() {
-                    let mut at = |step: f64| {
-                        let before = std::mem::replace(&mut w[j], f64::from(single[j]) + step);
-                        let loss = by_definition(&shape, task, &w, &batch).loss;
-                        w[j] = before;
-                        loss
-                    };
-                    let slope = (at(step) - at(-step)) / (2.0 * step);
+                    let slope = definition.slope(j);
                     assert!(
                         (slope - f64::from(*g)).abs() < 1e-5 * (largest + largest.max(1.0)),
                         "{shape:?} {task:?} {j}: {slope} {g}"
@@ -274,8 +214,8 @@ mod tests {
                 let order = Some(Permutation::new(1, 2, 3000));
                 let mut engine = Engine::new(&shape, Task::Multiclass, 3000, &Stop::new());
                 let batch = Batch { set, rows: 0..3000, order, scale: 1.0 };
-                let loss = engine.pass(&weights, &batch, true).unwrap().loss;
-                let bits: Vec<u32> = engine.gradient().iter().map(|g| f32::to_bits(*g)).collect();
+                let loss = engine.pass(&weights, &batch, Goal::Gradient).unwrap().loss;
+                let bits: Vec<u32> = engine.sum().iter().map(|g| f32::to_bits(*g)).collect();
                 (loss.to_bits(), bits)
             })
         };
@@ -296,8 +236,8 @@ mod tests {
             let set = &Problem { data, labels: labels.clone(), task: Task::Binary };
             let mut engine = Engine::new(&shape, Task::Binary, 40, &stop);
             let batch = Batch { set, rows: 0..40, order: None, scale: 1.0 / 256.0 };
-            let measure = engine.pass(&weights, &batch, true);
-            (measure.map(|m| m.loss.to_bits()).ok(), engine.gradient().to_vec())
+            let measure = engine.pass(&weights, &batch, Goal::Gradient);
+            (measure.map(|m| m.loss.to_bits()).ok(), engine.sum().to_vec())
         };
         assert_eq!(run(Values::U8(bytes.clone())), run(Values::F32(floats)));
         stop.ask();

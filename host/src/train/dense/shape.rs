@@ -85,8 +85,13 @@ impl Shape {
     }
 
     /// The layers that have weights, in order.
-    pub(crate) fn layers(&self) -> impl ExactSizeIterator<Item = Layer> + '_ {
+    pub(crate) fn layers(&self) -> impl DoubleEndedIterator<Item = Layer> + ExactSizeIterator + '_ {
         (0..self.layers).map(|l| self.layer(l))
+    }
+
+    /// The last layer that has weights.
+    pub(super) fn last(&self) -> Layer {
+        self.layer(self.layers - 1)
     }
 
     /// Weights of all layers.
