@@ -187,7 +187,7 @@ fn planted_classes_are_learned() {
         for (k, class) in classes.iter_mut().enumerate() {
             let (mut row, mut out) = ([0.0; INPUTS], [0.0; 3]);
             Rows::new(&x, INPUTS).unwrap().row(k, &mut row).unwrap();
-            stack.predict(&row, &mut vec![0.0; 30], &mut out).unwrap();
+            stack.predict(&row, &mut [0.0; 30], &mut out).unwrap();
             *class = crate::learn::loss::best(&out) as u16;
         }
     });

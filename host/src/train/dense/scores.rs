@@ -19,7 +19,7 @@ pub(crate) fn snip(on: &NetOnRows<'_>) -> Result<Vec<f32>> {
 }
 
 /// `w (H g)`, of either sign: what the weight adds to `|g|² / 2`, to first order (C. Wang et al.,
-/// GraSP, 2020). Kept are the largest, which preserve the flow of gradients; the temperature there
+/// `GraSP`, 2020). Kept are the largest, which preserve the flow of gradients; the temperature there
 /// is 200.
 pub(crate) fn grasp(on: &NetOnRows<'_>, temperature: f32) -> Result<Vec<f32>> {
     let gradient = on.gradient(temperature)?;
@@ -33,7 +33,7 @@ pub(crate) fn ntk(on: &NetOnRows<'_>) -> Result<Vec<f32>> {
 }
 
 /// `|w| dR/d|w|` with `R = 1^T |W_L| … |W_1| x`: the paths through the weight (H. Tanaka et al.,
-/// SynFlow, 2020); there `x` is 1 for every input. The scores of each layer sum to R.
+/// `SynFlow`, 2020); there `x` is 1 for every input. The scores of each layer sum to R.
 pub(crate) fn synflow(net: DenseNet<'_>, x: &[f32]) -> Vec<f32> {
     each(net, &net.path_derivatives(x), |w, derivative| w.abs() * derivative)
 }
