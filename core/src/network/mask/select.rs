@@ -201,8 +201,18 @@ pub fn largest(
     scores: &mut impl Scores,
     count: usize,
     bins: &mut [u32],
-    mut emit: impl FnMut(u32),
+    emit: impl FnMut(u32),
 ) -> Result<()> {
+    let mut cut = cut(scores, count, bins)?;
+    above(scores, &mut cut, emit);
+    Ok(())
+}
+
+/// The cut of the `count` largest scores, which are computed three times.
+///
+/// # Errors
+/// As [`largest`].
+pub fn cut(scores: &mut impl Scores, count: usize, bins: &mut [u32]) -> Result<Cut> {
     let mut histogram = Histogram::new(bins, count)?;
     let mut at = 0;
     let mut finite = Ok(());
@@ -214,19 +224,22 @@ pub fn largest(
         histogram.add(score);
     });
     finite?;
-    let mut cut = loop {
+    loop {
         match histogram.next()? {
-            Next::Done(cut) => break cut,
+            Next::Done(cut) => return Ok(cut),
             Next::Digit(next) => histogram = next,
         }
         scores.each(|_, score| histogram.add(score));
-    };
+    }
+}
+
+/// Calls `emit` with the indices of the scores that a cut selects, in rising order.
+pub fn above(scores: &mut impl Scores, cut: &mut Cut, mut emit: impl FnMut(u32)) {
     scores.each(|index, score| {
         if cut.keeps(score) {
             emit(index);
         }
     });
-    Ok(())
 }
 
 /// More weights wanted than there are scores above 0.

@@ -28,7 +28,7 @@
 
 use super::initial::{Initial, LayerWeights};
 use super::schedule::Schedule;
-use super::select::{self, BINS, Histogram, Scores, key};
+use super::select::{self, BINS, Cut, Histogram, Scores, key};
 use super::{LayerShape, Mlp};
 use crate::base::budget::{self, Workspace};
 use crate::base::error::{self, Error, Result};
@@ -60,6 +60,20 @@ pub struct Params<'a> {
     pub rounds: u32,
     /// k, weights of the mask: exactly so many.
     pub count: usize,
+    /// Which weights these are in the last round.
+    pub choice: Choice,
+}
+
+/// How the weights of a mask are chosen by their scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Choice {
+    /// The largest scores.
+    #[default]
+    Largest,
+    /// As many in each layer as of the largest, drawn there with probabilities in proportion to
+    /// their scores ([`select::sampled`]).
+    Sampled,
 }
 
 impl Params<'_> {
@@ -79,26 +93,51 @@ pub struct Info {
     pub guarded: bool,
 }
 
-/// Words of the memory of [`run`]: two sets of u and v, widest paths, a histogram.
+/// Words of the memory of [`run`]: two sets of u and v, widest paths, a histogram. `held` is how
+/// many indices [`indices`] leaves there in the end, over what the rounds needed; 0 for [`run`].
 ///
 /// ```
 /// use tamis::network::mask::{Mlp, synflow::words};
 /// let net = Mlp::new(&[784, 512, 512, 10])?;
-/// assert_eq!(4 * words(&net), 38_172); // bytes
+/// assert_eq!(4 * words(&net, 0), 38_196); // bytes
+/// assert_eq!(words(&net, 6687), words(&net, 0)); // a mask of 1 % takes no more
 /// # Ok::<(), tamis::Error>(())
 /// ```
 #[must_use]
-pub const fn words(net: &Mlp<'_>) -> usize {
-    let (mut sum, mut left) = (BINS, net.widths());
-    while let [inputs, behind @ ..] = left {
-        if let [outputs, ..] = behind {
-            // Three numbers an input, two an output, and an entry of the widest path.
-            sum = sum.saturating_add(inputs.saturating_mul(3));
-            sum = sum.saturating_add(outputs.saturating_mul(2)).saturating_add(1);
+pub const fn words(net: &Mlp<'_>, held: usize) -> usize {
+    let Parts { flow, layers, rounds } = Parts::new(net);
+    let tail = if held > rounds { held } else { rounds };
+    flow.saturating_add(layers.saturating_mul(PER_LAYER)).saturating_add(tail)
+}
+
+/// Words for each layer: an entry of the widest path, and a cut.
+const PER_LAYER: usize = 3;
+
+/// Words of the parts of the memory.
+struct Parts {
+    /// u and v.
+    flow: usize,
+    /// The number of layers.
+    layers: usize,
+    /// What the rounds need beside them, up to the cut.
+    rounds: usize,
+}
+
+impl Parts {
+    const fn new(net: &Mlp<'_>) -> Self {
+        let (mut flow, mut layers, mut rounds) = (0_usize, 0, BINS);
+        let mut left = net.widths();
+        while let [inputs, behind @ ..] = left {
+            if let [outputs, ..] = behind {
+                let both = inputs.saturating_add(*outputs);
+                flow = flow.saturating_add(both);
+                rounds = rounds.saturating_add(both).saturating_add(*inputs);
+                layers += 1;
+            }
+            left = behind;
         }
-        left = behind;
+        Self { flow, layers, rounds }
     }
-    sum
 }
 
 /// u of the inputs and v of the outputs of every layer, layer by layer.
@@ -114,7 +153,13 @@ struct LayerFlow<'f> {
     v: &'f [f32],
 }
 
-impl Flow<'_> {
+impl<'m> Flow<'m> {
+    fn new(net: &Mlp<'_>, space: &mut Workspace<'m>) -> Result<Self> {
+        let (inputs, outputs) =
+            net.layers().fold((0, 0), |(i, o), layer| (i + layer.inputs, o + layer.outputs));
+        Ok(Self { u: space.floats(inputs)?, v: space.floats(outputs)? })
+    }
+
     fn of(&self, layer: &LayerShape) -> LayerFlow<'_> {
         LayerFlow {
             u: self.u.get(layer.all_inputs()).unwrap_or(&[]),
@@ -134,18 +179,28 @@ fn score(w: f32, v: f32, u: f32) -> f32 {
 }
 
 /// A run's memory, and where it stands.
-struct Run<'r, 'm> {
-    net: Mlp<'r>,
-    params: &'r Params<'r>,
+struct Run<'r, 'm, 't> {
+    last: Last<'r, 'm>,
     /// Of the round before.
-    before: Flow<'m>,
-    now: Flow<'m>,
+    before: Flow<'t>,
     /// c of the inputs of every layer: how wide the widest path is from there to an output.
-    widest: &'m mut [f32],
-    /// The entries of a widest path, one a layer, as flat indices.
-    path: &'m mut [u32],
+    widest: &'t mut [f32],
     /// Entries of the mask have at least this key by [`Self::before`].
     threshold: u32,
+}
+
+/// What the mask comes from when all rounds are done.
+struct Last<'r, 'm> {
+    net: Mlp<'r>,
+    params: &'r Params<'r>,
+    now: Flow<'m>,
+    /// The entries of a widest path, one a layer, as flat indices.
+    path: &'m mut [u32],
+    /// Of the scores of all layers.
+    cut: Cut,
+    /// Cuts of the sampled scores of each layer: keys, and ties.
+    keys: &'m mut [u32],
+    ties: &'m mut [u32],
     info: Info,
 }
 
@@ -159,26 +214,71 @@ struct Run<'r, 'm> {
 /// [`Error::Length`] for sizes of another number of inputs, [`Error::NotFinite`] for sizes that are
 /// no numbers, [`Error::Diverged`] where the flow leaves the range of floats, [`Error::Budget`] with
 /// the bytes needed and given.
-///
-/// ```
-/// use tamis::network::mask::{Mlp, initial::{Initial, Law}, synflow::{self, Input, Params}};
-/// let net = Mlp::new(&[40, 30, 10])?;
-/// let weights = Initial { seed: 7, law: Law::HeNormal };
-/// let params = Params { weights, input: Input::Ones, rounds: Params::ROUNDS, count: 60 };
-/// let mut memory = vec![0; synflow::words(&net)];
-/// let mut mask = Vec::new();
-/// synflow::run(&net, &params, &mut memory, |index| mask.push(index))?;
-/// assert_eq!(mask.len(), 60);
-/// assert!(mask.is_sorted());
-/// # Ok::<(), tamis::Error>(())
-/// ```
 pub fn run(
     net: &Mlp<'_>,
     params: &Params<'_>,
     memory: &mut [u32],
     emit: impl FnMut(u32),
 ) -> Result<Info> {
-    budget::enough(words(net), memory.len())?;
+    budget::enough(words(net, 0), memory.len())?;
+    let (head, tail) = split(net, memory);
+    Ok(rounds(net, params, head, tail)?.emit(emit))
+}
+
+/// A mask in the memory that it was made in.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Indices<'m> {
+    /// The flat indices of its weights, in rising order.
+    pub index: &'m mut [u32],
+    /// What was done.
+    pub info: Info,
+}
+
+/// The same mask, left in `memory`, of at least [`words`] for `params.count` weights.
+///
+/// # Errors
+/// As [`run`].
+///
+/// ```
+/// use tamis::network::mask::{Mlp, initial::{Initial, Law}, synflow::{self, Choice, Input, Params}};
+/// let net = Mlp::new(&[40, 30, 10])?;
+/// let weights = Initial { seed: 7, law: Law::HeNormal };
+/// let (rounds, choice) = (Params::ROUNDS, Choice::Largest);
+/// let params = Params { weights, input: Input::Ones, rounds, count: 60, choice };
+/// let mut memory = vec![0; synflow::words(&net, 60)];
+/// let mask = synflow::indices(&net, &params, &mut memory)?;
+/// assert_eq!(mask.index.len(), 60);
+/// assert!(mask.index.is_sorted());
+/// # Ok::<(), tamis::Error>(())
+/// ```
+pub fn indices<'m>(
+    net: &Mlp<'_>,
+    params: &Params<'_>,
+    memory: &'m mut [u32],
+) -> Result<Indices<'m>> {
+    budget::enough(words(net, params.count), memory.len())?;
+    let (head, tail) = split(net, memory);
+    let last = rounds(net, params, head, &mut *tail)?;
+    let index = tail.get_mut(..params.count).unwrap_or_default();
+    let mut places = index.iter_mut();
+    let info = last.emit(|index| places.next().into_iter().for_each(|place| *place = index));
+    debug_assert!(places.next().is_none(), "as many as asked for");
+    Ok(Indices { index, info })
+}
+
+/// What is needed to the end, and what the rounds alone need.
+fn split<'m>(net: &Mlp<'_>, memory: &'m mut [u32]) -> (&'m mut [u32], &'m mut [u32]) {
+    let Parts { flow, layers, .. } = Parts::new(net);
+    memory.split_at_mut(memory.len().min(flow + layers * PER_LAYER))
+}
+
+/// All rounds, up to the cuts of the mask.
+fn rounds<'r, 'm>(
+    net: &Mlp<'r>,
+    params: &'r Params<'r>,
+    head: &'m mut [u32],
+    tail: &mut [u32],
+) -> Result<Last<'r, 'm>> {
     let layers = net.layers().len();
     error::range("rounds", params.rounds as usize, 1, u32::MAX as usize)?;
     error::range("weights of the mask", params.count, layers, net.weights())?;
@@ -190,48 +290,52 @@ pub fn run(
         )?;
         error::finite("sizes of the inputs", sizes)?;
     }
-    let mut space = Workspace::new(memory);
-    let inputs = net.layers().fold(0, |sum, layer| sum + layer.inputs);
-    let outputs = net.layers().fold(0, |sum, layer| sum + layer.outputs);
-    let mut flow = || Ok(Flow { u: space.floats(inputs)?, v: space.floats(outputs)? });
-    let (before, now) = (flow()?, flow()?);
-    let (widest, path) = (space.floats(inputs)?, space.indices(layers)?);
-    let bins = space.indices(BINS)?;
+    let (mut head, mut tail) = (Workspace::new(head), Workspace::new(tail));
+    let now = Flow::new(net, &mut head)?;
+    let path = head.indices(layers)?;
+    let (keys, ties) = (head.indices(layers)?, head.indices(layers)?);
+    let before = Flow::new(net, &mut tail)?;
+    let widest = tail.floats(before.u.len())?;
+    let bins = tail.indices(BINS)?;
     // Before the first round every entry is in the mask.
     before.u.fill(1.0);
     before.v.fill(1.0);
     let info = Info { regenerated: 0, guarded: false };
-    let mut run = Run { net: *net, params, before, now, widest, path, threshold: 0, info };
+    let cut = Cut { key: u32::MAX, ties: 0 };
+    let last = Last { net: *net, params, now, path, cut, keys, ties, info };
+    let mut run = Run { last, before, widest, threshold: 0 };
     for round in 1..params.rounds {
         let count = Schedule::FrontLoaded.count(net.weights(), params.count, round, params.rounds);
         let mut histogram = Histogram::new(&mut *bins, count)?;
         run.round(round, &mut histogram)?;
         let (estimate, widest) = (histogram.estimate(), key(run.width()));
-        run.info.guarded |= widest < estimate;
+        run.last.info.guarded |= widest < estimate;
         run.threshold = estimate.min(widest);
-        core::mem::swap(&mut run.before, &mut run.now);
+        run.before.u.copy_from_slice(run.last.now.u);
+        run.before.v.copy_from_slice(run.last.now.v);
     }
-    run.last(bins, emit)
+    run.cut(bins)
 }
 
-impl<'m> Run<'_, 'm> {
+impl<'r, 'm> Run<'r, 'm, '_> {
     /// u and v of the mask, and the histogram of all scores.
     fn round(&mut self, round: u32, histogram: &mut Histogram<'_>) -> Result<()> {
-        self.now.u.fill(0.0);
-        self.now.v.fill(0.0);
+        let Last { net, now, .. } = &mut self.last;
+        let net = *net;
+        now.u.fill(0.0);
+        now.v.fill(0.0);
         self.widest.fill(0.0);
+        if let Some(last) = net.layers().last() {
+            now.v.get_mut(last.all_outputs()).unwrap_or_default().fill(1.0);
+        }
         self.input(round);
-        for layer in self.net.layers() {
+        for layer in net.layers() {
             self.forward(&layer);
         }
-        if let Some(last) = self.net.layers().last() {
-            let outputs = self.now.v.get_mut(last.all_outputs()).unwrap_or_default();
-            outputs.fill(1.0);
+        for number in (0..net.layers().len()).rev() {
+            net.layer(number).into_iter().for_each(|layer| self.backward(&layer, histogram));
         }
-        for number in (0..self.net.layers().len()).rev() {
-            self.net.layer(number).into_iter().for_each(|layer| self.backward(&layer, histogram));
-        }
-        if self.now.is_finite() && self.width().is_finite() {
+        if self.last.now.is_finite() && self.width().is_finite() {
             Ok(())
         } else {
             Err(Error::Diverged { step: round as usize })
@@ -239,13 +343,14 @@ impl<'m> Run<'_, 'm> {
     }
 
     fn input(&mut self, round: u32) {
-        let Some(first) = self.net.layer(0) else { return };
-        let u = self.now.u.get_mut(first.all_inputs()).unwrap_or_default();
-        match self.params.input {
+        let Last { net, params, now, .. } = &mut self.last;
+        let Some(first) = net.layer(0) else { return };
+        let u = now.u.get_mut(first.all_inputs()).unwrap_or_default();
+        match params.input {
             Input::Ones => u.fill(1.0),
             Input::Chi => {
                 let rng =
-                    CounterRng::new(self.params.weights.seed, stream::FLOW + u64::from(round));
+                    CounterRng::new(params.weights.seed, stream::FLOW + u64::from(round));
                 for (i, u) in (0_u32..).zip(u) {
                     let first = i.wrapping_mul(CHI_DIMENSIONS);
                     let normals = (0..CHI_DIMENSIONS).map(|k| rng.normal(first.wrapping_add(k)));
@@ -262,7 +367,7 @@ impl<'m> Run<'_, 'm> {
 
     /// u of the layer behind this one. What was dead before stays so and is not computed.
     fn forward(&mut self, layer: &LayerShape) {
-        let Self { params, before, now, threshold, info, .. } = self;
+        let Self { last: Last { params, now, info, .. }, before, threshold, .. } = self;
         let weights = params.weights.layer(layer);
         let old = before.of(layer);
         let (done, next) = now.u.split_at_mut(layer.all_inputs().end.min(now.u.len()));
@@ -286,7 +391,7 @@ impl<'m> Run<'_, 'm> {
 
     /// v of the layer before this one, this one's scores, and the widest paths from its inputs.
     fn backward(&mut self, layer: &LayerShape, histogram: &mut Histogram<'_>) {
-        let Self { params, before, now, widest, threshold, info, .. } = self;
+        let Self { last: Last { params, now, info, .. }, before, widest, threshold } = self;
         let weights = params.weights.layer(layer);
         let old = before.of(layer);
         let u = now.u.get(layer.all_inputs()).unwrap_or(&[]);
@@ -323,39 +428,37 @@ impl<'m> Run<'_, 'm> {
 
     /// How wide the widest path from an input to an output is.
     fn width(&self) -> f32 {
-        let inputs = self.net.layer(0).map_or(0, |layer| layer.inputs);
+        let inputs = self.last.net.layer(0).map_or(0, |layer| layer.inputs);
         self.widest.iter().take(inputs).fold(0.0, |most, &c| most.max(c))
     }
 
-    /// The last round: the entries of a widest path, and beside them those of largest score.
-    fn last(mut self, bins: &mut [u32], mut emit: impl FnMut(u32)) -> Result<Info> {
-        let beside = self.params.count.saturating_sub(self.path.len());
-        self.round(self.params.rounds, &mut Histogram::new(&mut *bins, beside)?)?;
+    /// The last round: the entries of a widest path are in the mask, and beside them those that
+    /// the cuts select.
+    fn cut(mut self, bins: &mut [u32]) -> Result<Last<'r, 'm>> {
+        let Params { rounds, count, choice, .. } = *self.last.params;
+        let beside = count.saturating_sub(self.last.path.len());
+        self.round(rounds, &mut Histogram::new(&mut *bins, beside)?)?;
         if self.width() == 0.0 {
-            return Err(select::too_few(0, self.params.count));
+            return Err(select::too_few(0, count));
         }
-        let path = self.trace();
-        let mut left = path.iter().copied().peekable();
-        let mut others = Others { run: &mut self, path };
-        select::largest(&mut others, beside, bins, |index| {
-            while let Some(own) = left.next_if(|&own| own < index) {
-                emit(own);
-            }
-            emit(index);
-        })?;
-        left.for_each(&mut emit);
-        Ok(self.info)
+        self.trace();
+        let mut last = self.last;
+        last.cut = select::cut(&mut Others { last: &mut last, of: None }, beside, bins)?;
+        if choice == Choice::Sampled {
+            last.cut_layers(bins)?;
+        }
+        Ok(last)
     }
 
-    /// The entries of a widest path, in rising order.
-    fn trace(&mut self) -> &'m [u32] {
-        let path = core::mem::take(&mut self.path);
+    /// Finds the entries of a widest path.
+    fn trace(&mut self) {
         let wide = self.width();
-        let inputs = self.net.layer(0).map_or(0, |layer| layer.inputs);
+        let Last { net, params, now, path, info, .. } = &mut self.last;
+        let inputs = net.layer(0).map_or(0, |layer| layer.inputs);
         let mut column = self.widest.iter().take(inputs).position(|&c| c == wide).unwrap_or(0);
-        for (layer, entry) in self.net.layers().zip(&mut *path) {
-            let weights = self.params.weights.layer(&layer);
-            let flow = self.now.of(&layer);
+        for (layer, entry) in net.layers().zip(&mut **path) {
+            let weights = params.weights.layer(&layer);
+            let flow = now.of(&layer);
             let wide = self.widest.get(layer.inputs_before + column).copied().unwrap_or(0.0);
             let behind = self.widest.get(layer.all_inputs().end..).unwrap_or(&[]);
             let u = flow.u.get(column).copied().unwrap_or(0.0);
@@ -365,25 +468,60 @@ impl<'m> Run<'_, 'm> {
             };
             let row = flow.v.iter().enumerate().position(|(row, &v)| leads_on(row, v));
             debug_assert!(row.is_some(), "the widest path leads on");
-            self.info.regenerated += row.map_or(0, |row| row as u64 + 1);
+            info.regenerated += row.map_or(0, |row| row as u64 + 1);
             let row = row.unwrap_or(0);
             *entry = (layer.first + row * layer.inputs + column) as u32;
             column = row;
         }
-        path
     }
 }
 
-/// The scores of all entries but those of a path.
-struct Others<'a, 'r, 'm> {
-    run: &'a mut Run<'r, 'm>,
-    path: &'a [u32],
+impl Last<'_, '_> {
+    /// The cuts that sample as many weights in each layer as have the largest scores.
+    fn cut_layers(&mut self, bins: &mut [u32]) -> Result<()> {
+        let mut all = self.cut;
+        for number in 0..self.path.len() {
+            let mut count = 0;
+            let mut own = Others { last: &mut *self, of: Some(number) };
+            own.scores(|_, score| count += usize::from(all.keeps(score)));
+            let Cut { key, ties } = select::cut(&mut own, count, bins)?;
+            self.keys.get_mut(number).into_iter().for_each(|own| *own = key);
+            self.ties.get_mut(number).into_iter().for_each(|own| *own = ties);
+        }
+        Ok(())
+    }
+
+    /// Gives the mask, in rising order.
+    fn emit(mut self, mut emit: impl FnMut(u32)) -> Info {
+        let mut cut = self.cut;
+        for number in 0..self.path.len() {
+            if self.params.choice == Choice::Sampled {
+                let at = |cuts: &[u32]| cuts.get(number).copied().unwrap_or(0);
+                cut = Cut { key: at(self.keys), ties: at(self.ties) };
+            }
+            let mut own = self.path.get(number).copied();
+            let mut scores = Others { last: &mut self, of: Some(number) };
+            select::above(&mut scores, &mut cut, |index| {
+                own.take_if(|own| *own < index).into_iter().for_each(&mut emit);
+                emit(index);
+            });
+            own.into_iter().for_each(&mut emit);
+        }
+        self.info
+    }
 }
 
-impl Scores for Others<'_, '_, '_> {
-    fn each(&mut self, mut take: impl FnMut(u32, f32)) {
-        let Run { net, params, now, info, .. } = &mut *self.run;
-        for layer in net.layers() {
+/// The scores of all entries but those of the path, of one layer or of all.
+struct Others<'a, 'r, 'm> {
+    last: &'a mut Last<'r, 'm>,
+    of: Option<usize>,
+}
+
+impl Others<'_, '_, '_> {
+    /// The scores themselves.
+    fn scores(&mut self, mut take: impl FnMut(u32, f32)) {
+        let Last { net, params, now, path, info, .. } = &mut *self.last;
+        for layer in net.layers().filter(|layer| self.of.is_none_or(|of| of == layer.number)) {
             let weights = params.weights.layer(&layer);
             let flow = now.of(&layer);
             for ((row, &v), first) in
@@ -396,13 +534,24 @@ impl Scores for Others<'_, '_, '_> {
                 for (column, (u, first)) in (0..).step_by(CHUNK).zip(columns) {
                     let w = Chunk::new(&weights, row, column, u, info);
                     for ((&w, &u), index) in w.sizes.iter().zip(u).zip(first..) {
-                        if !self.path.contains(&index) {
+                        if !path.contains(&index) {
                             take(index, score(w, v, u));
                         }
                     }
                 }
             }
         }
+    }
+}
+
+impl Scores for Others<'_, '_, '_> {
+    fn each(&mut self, mut take: impl FnMut(u32, f32)) {
+        // One layer's are asked for by the choice, those of all layers for the cut of all.
+        let is_sampled = self.of.is_some() && self.last.params.choice == Choice::Sampled;
+        let rng = CounterRng::new(self.last.params.weights.seed, stream::MASK);
+        self.scores(|index, score| {
+            take(index, if is_sampled { select::sampled(score, &rng, index) } else { score });
+        });
     }
 }
 

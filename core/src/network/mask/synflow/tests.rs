@@ -6,12 +6,15 @@ use std::{vec, vec::Vec};
 
 fn params(seed: u64, count: usize) -> Params<'static> {
     let weights = Initial { seed, law: Law::HeNormal };
-    Params { weights, input: Input::Ones, rounds: Params::ROUNDS, count }
+    Params { weights, input: Input::Ones, rounds: Params::ROUNDS, count, choice: Choice::Largest }
 }
 
 fn mask(net: &Mlp<'_>, params: &Params<'_>) -> Result<Vec<u32>> {
-    let (mut memory, mut mask) = (vec![0xdead_beef; words(net)], Vec::new());
-    run(net, params, &mut memory, |index| mask.push(index))?;
+    let (mut memory, mut mask) = (vec![0xdead_beef; words(net, 0)], Vec::new());
+    let info = run(net, params, &mut memory, |index| mask.push(index))?;
+    let mut memory = vec![0xdead_beef; words(net, params.count)];
+    let held = indices(net, params, &mut memory).unwrap();
+    assert_eq!((&*held.index, held.info), (&mask[..], info));
     Ok(mask)
 }
 
@@ -102,7 +105,9 @@ fn counts_are_exact_and_paths_lead_through_for_all_laws_and_inputs() {
             for (count, rounds) in [(4, 20), (5, 20), (9, 1), (60, 2), (900, 20)] {
                 for seed in 0..6 {
                     let weights = Initial { seed, law };
-                    let mask = mask(&net, &Params { weights, input, rounds, count }).unwrap();
+                    let choice = [Choice::Largest, Choice::Sampled][seed as usize % 2];
+                    let params = Params { weights, input, rounds, count, choice };
+                    let mask = mask(&net, &params).unwrap();
                     assert_eq!(mask.len(), count, "{law:?} {input:?} {rounds}");
                     assert!(mask.windows(2).all(|pair| pair[0] < pair[1]));
                     assert!(connects(&net, &mask), "{law:?} {input:?} {count} {rounds} {seed}");
@@ -120,6 +125,21 @@ fn seeds_differ_and_repeat() {
     seen.sort();
     seen.dedup();
     assert_eq!(seen.len(), 10);
+}
+
+/// As many weights in each layer, but others; of equal scores all choices are equally likely.
+#[test]
+fn samples_have_the_counts_of_the_largest_in_each_layer() {
+    let net = Mlp::new(&[50, 30, 10]).unwrap();
+    for seed in 0..4 {
+        let largest = params(seed, 200);
+        let sampled = Params { choice: Choice::Sampled, ..largest };
+        let [largest, sampled] = [largest, sampled].map(|params| mask(&net, &params).unwrap());
+        let first = |mask: &[u32]| mask.iter().filter(|&&index| index < 1500).count();
+        assert_eq!(first(&largest), first(&sampled));
+        let both = overlap(&largest, &sampled);
+        assert!((0.3..0.9).contains(&both), "{both}");
+    }
 }
 
 #[test]
