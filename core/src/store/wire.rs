@@ -28,6 +28,7 @@ pub mod embed;
 mod head;
 mod integers;
 mod layer;
+mod mask;
 mod read;
 mod reader;
 mod recode;
@@ -43,6 +44,7 @@ pub(crate) use {head::Head, sections::PIECE, sections::Section, sections::Sectio
 pub use aligned::{Aligned, OwnedModel};
 pub use cost::Cost;
 pub use integers::layer_len;
+pub use mask::{MaskView, encode_mask, mask_len};
 pub use read::{QuantisedView, Stored, View};
 pub use reader::encoded_len;
 pub use recode::Choice;
@@ -93,6 +95,8 @@ const TAG_LAST_INTEGERS: u16 = 9;
 const TAG_SCALES: u16 = 10;
 /// Tag of a sparse layer with `f32` values in windows of columns.
 const TAG_WINDOWS: u16 = 11;
+/// Tag of a mask: widths, and a bit for each weight.
+const TAG_PATTERN: u16 = 12;
 /// Flag of a section that a reader may skip.
 const OPTIONAL: u16 = 1;
 

@@ -34,15 +34,20 @@ pub fn insert(bits: &mut [u32], index: u32) {
     word.into_iter().for_each(|word| *word |= 1 << (index % u32::BITS));
 }
 
+/// Checks the words of a mask of so many weights.
+pub(crate) fn check(weights: usize, bits: &[u32]) -> Result<()> {
+    error::length("words of the mask", bits.len(), words(weights))?;
+    let used = weights as u32 % u32::BITS;
+    let spare = if used == 0 { 0 } else { bits.last().map_or(0, |word| word >> used) };
+    error::range("bits behind the last weight", spare.count_ones() as usize, 0, 0)
+}
+
 impl<'a> Packed<'a> {
     /// # Errors
     /// [`error::Error::Length`] for another number of words than [`words`],
     /// [`error::Error::Range`] for bits behind the last weight that are set.
     pub fn new(net: Mlp<'a>, bits: &'a [u32]) -> Result<Self> {
-        error::length("words of the mask", bits.len(), words(net.weights()))?;
-        let used = net.weights() as u32 % u32::BITS;
-        let spare = if used == 0 { 0 } else { bits.last().map_or(0, |word| word >> used) };
-        error::range("bits behind the last weight", spare.count_ones() as usize, 0, 0)?;
+        check(net.weights(), bits)?;
         Ok(Self { net, bits })
     }
 

@@ -349,8 +349,7 @@ impl<'r, 'm> Run<'r, 'm, '_> {
         match params.input {
             Input::Ones => u.fill(1.0),
             Input::Chi => {
-                let rng =
-                    CounterRng::new(params.weights.seed, stream::FLOW + u64::from(round));
+                let rng = CounterRng::new(params.weights.seed, stream::FLOW + u64::from(round));
                 for (i, u) in (0_u32..).zip(u) {
                     let first = i.wrapping_mul(CHI_DIMENSIONS);
                     let normals = (0..CHI_DIMENSIONS).map(|k| rng.normal(first.wrapping_add(k)));

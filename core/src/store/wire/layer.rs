@@ -3,8 +3,8 @@
 use super::head::Head;
 use super::reader::{Reader, later, removed};
 use super::{
-    OPTIONAL, TAG_BLOCKS, TAG_CSR, TAG_DENSE, TAG_LAST_INTEGERS, TAG_MASK, TAG_SCALES, TAG_SUM,
-    TAG_TASK, TAG_WINDOWS, Task,
+    OPTIONAL, TAG_BLOCKS, TAG_CSR, TAG_DENSE, TAG_LAST_INTEGERS, TAG_MASK, TAG_PATTERN, TAG_SCALES,
+    TAG_SUM, TAG_TASK, TAG_WINDOWS, Task,
 };
 use crate::base::error::{expect, length, tri};
 use crate::infer::model::{self, Csr, Sum};
@@ -39,7 +39,7 @@ impl<'a> Walk<'a> {
                 self.task = Some(tri!(read_task(payload)));
                 self.known = self.reader.at;
             } else if optional {
-                let known = TAG_CSR <= tag && tag <= TAG_WINDOWS;
+                let known = TAG_CSR <= tag && tag <= TAG_PATTERN;
                 tri!(expect("flags of a layer", at + 2, 0, known as u32));
             } else {
                 let what = "layer behind a section that may be skipped";
@@ -60,6 +60,10 @@ impl<'a> Walk<'a> {
             TAG_DENSE..=TAG_SCALES => {
                 let what = "layer of floats (QuantisedView reads models of integers)";
                 return Err(Error::Format { what, at, expected: TAG_SUM as u32, got: tag as u32 });
+            }
+            TAG_PATTERN => {
+                let what = "layer of floats (MaskView reads the file of a mask)";
+                return Err(Error::Format { what, at, expected: TAG_CSR as u32, got: tag as u32 });
             }
             _ => return Err(later("layer", at, tag)),
         };
