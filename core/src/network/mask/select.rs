@@ -14,6 +14,18 @@ pub const BINS: usize = 1 << DIGIT;
 /// Bits of the first two digits.
 const DIGIT: u32 = 11;
 
+/// How the weights of a mask are chosen by their scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Choice {
+    /// The largest scores.
+    #[default]
+    Largest,
+    /// As many in each layer as of the largest, drawn there with probabilities in proportion to
+    /// their scores ([`sampled`]).
+    Sampled,
+}
+
 /// Where a digit lies in a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Digit {

@@ -28,7 +28,7 @@
 
 use super::initial::{Initial, LayerWeights};
 use super::schedule::Schedule;
-use super::select::{self, BINS, Cut, Histogram, Scores, key};
+use super::select::{self, BINS, Choice, Cut, Histogram, Scores, key};
 use super::{LayerShape, Mlp};
 use crate::base::budget::{self, Workspace};
 use crate::base::error::{self, Error, Result};
@@ -62,18 +62,6 @@ pub struct Params<'a> {
     pub count: usize,
     /// Which weights these are in the last round.
     pub choice: Choice,
-}
-
-/// How the weights of a mask are chosen by their scores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Choice {
-    /// The largest scores.
-    #[default]
-    Largest,
-    /// As many in each layer as of the largest, drawn there with probabilities in proportion to
-    /// their scores ([`select::sampled`]).
-    Sampled,
 }
 
 impl Params<'_> {
@@ -240,7 +228,8 @@ pub struct Indices<'m> {
 /// As [`run`].
 ///
 /// ```
-/// use tamis::network::mask::{Mlp, initial::{Initial, Law}, synflow::{self, Choice, Input, Params}};
+/// use tamis::network::mask::{Mlp, initial::{Initial, Law}, select::Choice};
+/// use tamis::network::mask::synflow::{self, Input, Params};
 /// let net = Mlp::new(&[40, 30, 10])?;
 /// let weights = Initial { seed: 7, law: Law::HeNormal };
 /// let (rounds, choice) = (Params::ROUNDS, Choice::Largest);
