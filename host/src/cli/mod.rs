@@ -18,6 +18,7 @@ mod generate;
 mod import;
 mod inspect;
 mod interrupt;
+mod mask;
 mod parse;
 mod predict;
 mod progress;
@@ -59,6 +60,7 @@ struct Cli {
 enum Verb {
     Demo(demo::Demo),
     Generate(generate::Generate),
+    Mask(Box<mask::MaskVerb>),
     Train(Box<train::args::Train>),
     Eval(eval::Eval),
     Finetune(finetune::Finetune),
@@ -144,6 +146,7 @@ fn run(verb: &Verb, common: &Common) -> Result<()> {
     match verb {
         Verb::Demo(demo) => demo.run(common),
         Verb::Generate(generate) => generate.run(common),
+        Verb::Mask(mask) => mask.run(common),
         Verb::Train(train) => train.run(common),
         Verb::Eval(eval) => eval.run(common),
         Verb::Finetune(finetune) => finetune.run(common),

@@ -112,14 +112,30 @@ pub struct ImportOutcome {
 /// A file that is none of them, or is damaged; layers, operators or sizes that a model of Tamis has
 /// not; more nonzeros asked for than there are, or fewer than its biases take.
 pub fn import(path: &Path, options: &ImportOptions) -> Result<ImportOutcome> {
-    let (format, network) = read(path, options).map_err(|error| error.at(path))?;
+    let (format, network) = read(path, options.layers.as_deref(), options.layout)?;
     convert(format, network, options).map_err(|error| error.at(path))
 }
 
 const LIMIT: u64 = 1 << 30;
 const TOO_LARGE: &str = "save the layers of the MLP alone";
 
-fn read(path: &Path, options: &ImportOptions) -> Result<(&'static str, Network)> {
+/// The layers of a file, and its format.
+///
+/// # Errors
+/// As [`import`], up to the sizes.
+pub(crate) fn read(
+    path: &Path,
+    layers: Option<&[String]>,
+    layout: Layout,
+) -> Result<(&'static str, Network)> {
+    read_file(path, layers, layout).map_err(|error| error.at(path))
+}
+
+fn read_file(
+    path: &Path,
+    layers: Option<&[String]>,
+    layout: Layout,
+) -> Result<(&'static str, Network)> {
     let (mut file, len) = file::open(path)?;
     file::check_len("file", len, LIMIT, TOO_LARGE)?;
     let unreadable = |error| Error::new("cannot read").source(error);
@@ -131,7 +147,7 @@ fn read(path: &Path, options: &ImportOptions) -> Result<(&'static str, Network)>
             .help(help));
     }
     std::io::Seek::rewind(&mut file).map_err(unreadable)?;
-    let named = |tensors| named::network(tensors, options.layers.as_deref(), options.layout);
+    let named = |tensors| named::network(tensors, layers, layout);
     if head.starts_with(b"PK") {
         return Ok(("npz", named(npz::read(BufReader::new(file), len)?)?));
     }
@@ -141,7 +157,7 @@ fn read(path: &Path, options: &ImportOptions) -> Result<(&'static str, Network)>
         let (tensors, meta) = safetensors::read(&bytes)?;
         return Ok(("safetensors", Network { meta, ..named(tensors)? }));
     }
-    if options.layers.is_some() || options.layout != Layout::Auto {
+    if layers.is_some() || layout != Layout::Auto {
         return Err(Error::new("layers are chosen in files of named arrays")
             .expected("--layers and --layout with safetensors or NPZ")
             .got("a file that is neither, such as ONNX, which says its layers")
@@ -212,7 +228,7 @@ fn convert(
     network: Network,
     options: &ImportOptions,
 ) -> Result<ImportOutcome> {
-    let Network { mut layers, decision, mut notes, meta } = network;
+    let Network { mut layers, decision, mut notes, meta, .. } = network;
     let outputs = layers.last().map_or(0, |layer| layer.outputs);
     let meta = meta.filter(|meta| fits(meta, &layers));
     let task = task(options, decision, meta.as_ref(), outputs)?;

@@ -26,6 +26,7 @@ pub use import::{Cut, ImportOptions, ImportOutcome, ImportReport, ImportedLayer,
 use serde::{Deserialize, Serialize};
 use tamis::infer::model::{MAX_INPUTS, MAX_LAYERS};
 
+use crate::model::LayerName;
 use crate::{Error, Result};
 
 /// An array of floats.
@@ -70,6 +71,8 @@ pub enum Decision {
 pub struct Network {
     /// In the order in which they run, each taking what the one before gives.
     pub layers: Vec<Dense>,
+    /// Their names in a file of named arrays; empty for other files.
+    pub names: Vec<LayerName>,
     /// What the end of the file's network decides.
     pub decision: Option<Decision>,
     /// What was skipped or folded, as lines for the user.

@@ -10,6 +10,7 @@ use clap::ValueEnum;
 use std::collections::BTreeMap;
 
 use super::{Dense, Network, Tensor, elements, onnx, shape, shown};
+use crate::model::LayerName;
 use crate::{Error, Result};
 
 /// Which way weights lie in an array.
@@ -52,11 +53,13 @@ pub fn network(tensors: Vec<Tensor>, chosen: Option<&[String]>, layout: Layout) 
     let pairs = pairs(tensors, chosen)?;
     let (in_out, note) = is_in_out(&pairs, layout)?;
     let last = pairs.len().saturating_sub(1);
+    let names = pairs.iter().map(|pair| pair.layer_name(in_out)).collect();
     let mut layers = Vec::new();
     for (l, pair) in pairs.into_iter().enumerate() {
         layers.push(pair.dense(in_out, l != last)?);
     }
-    let network = Network { layers, notes: note.into_iter().collect(), ..Network::default() };
+    let notes = note.into_iter().collect();
+    let network = Network { layers, names, notes, ..Network::default() };
     network.check()?;
     Ok(network)
 }
@@ -137,6 +140,10 @@ fn pair(layer: &str, arrays: Vec<(Role, Tensor)>) -> Result<Pair> {
 }
 
 impl Pair {
+    fn layer_name(&self, in_out: bool) -> LayerName {
+        LayerName { name: self.name.clone(), array: self.weights.name.clone(), in_out }
+    }
+
     fn axes(&self) -> Result<[usize; 2]> {
         match self.weights.dims[..] {
             [a, b] if self.weights.values.is_some() && elements(&[a, b]).is_some() => Ok([a, b]),

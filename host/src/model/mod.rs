@@ -1,10 +1,11 @@
-//! Models as files: prediction, scores, quantisation, inspection, comparison with a device.
+//! Models as files, and masks: prediction, scores, quantisation, inspection, comparison with a device.
 
 pub(crate) mod compare;
 pub mod cost;
 pub(crate) mod deployed;
 pub(crate) mod file;
 pub(crate) mod labelled;
+pub(crate) mod mask;
 pub(crate) mod predict;
 pub(crate) mod quantise;
 pub(crate) mod score;
@@ -14,6 +15,8 @@ pub(crate) mod windows;
 pub use compare::{ComparedLayer, Comparison, Difference, TraceLog, TracedRow};
 pub use deployed::{Limit, Limited, Needs, TargetCost, WayNeeds};
 pub use file::{IntegerScales, LayerCost, ModelCost, ModelFile};
+pub(crate) use mask::MaskLayer;
+pub use mask::{LayerName, Mask, MaskedLayer};
 pub use predict::score_model;
 pub use quantise::{
     EpochProgress, Granularity, QuantiseOptions, QuantiseOutcome, QuantiseReport, QuantisedLayer,

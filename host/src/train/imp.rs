@@ -4,7 +4,7 @@
 use crate::base::memory::room_for;
 use crate::data::{Problem, Task};
 use crate::model::score::psnr_db;
-use crate::model::score_model;
+use crate::model::{LayerName, Mask, score_model};
 use crate::train::dense::Head;
 use crate::train::dense::imp::{Epoch, Imp, imp};
 use crate::train::dense::job::{ImpJob, ImpSettings, Level};
@@ -50,7 +50,7 @@ pub(crate) fn train(
         requested_nnz: job.nnz,
         seed: options.seed,
         nnz: done.mask.iter().filter(|&&kept| kept).count(),
-        live: Neurons::Each(live(&job.shape, &done.mask)),
+        live: Neurons::Each(live(&job.shape, &done.mask)?),
         epochs: settings.epochs,
         steps: done.steps,
         stopped: done.stopped,
@@ -104,29 +104,13 @@ fn encode(job: &ImpJob<'_>, done: &Imp) -> Result<Vec<u8>> {
 }
 
 /// Neurons of each hidden layer that some input reaches and that reach some output.
-fn live(shape: &Shape, mask: &[bool]) -> Vec<usize> {
-    let layers: Vec<_> = shape.layers().collect();
-    let entry = |layer: &Layer, k: usize, j: usize| mask[layer.range.start + k * layer.inputs + j];
-    let mut reached = vec![vec![true; shape.inputs()]];
-    for (l, layer) in layers.iter().enumerate() {
-        let from = |k| (0..layer.inputs).any(|j| reached[l][j] && entry(layer, k, j));
-        reached.push((0..layer.outputs).map(from).collect());
-    }
-    let hidden = shape.hidden().len();
-    let mut used = vec![true; reached[hidden].len()];
-    if let Some(last) = layers.get(hidden) {
-        used = (0..last.inputs).map(|j| (0..last.outputs).any(|k| entry(last, k, j))).collect();
-    }
-    let mut counts = Vec::new();
-    for l in (1..=hidden).rev() {
-        counts.push(reached[l].iter().zip(&used).filter(|&(&a, &b)| a && b).count());
-        let layer = &layers[l - 1];
-        used = (0..layer.inputs)
-            .map(|j| (0..layer.outputs).any(|k| used[k] && entry(layer, k, j)))
-            .collect();
-    }
-    counts.reverse();
-    counts
+fn live(shape: &Shape, mask: &[bool]) -> Result<Vec<usize>> {
+    let widths: Vec<usize> =
+        std::iter::once(shape.inputs()).chain(shape.layers().map(|layer| layer.outputs)).collect();
+    let names = LayerName::numbered(widths.len() - 1);
+    let index = (0..).zip(mask).filter_map(|(index, &kept)| kept.then_some(index)).collect();
+    let layers = Mask::new(names, widths, index)?.layers();
+    Ok(layers.iter().map(|layer| layer.live_neurons).take(shape.hidden().len()).collect())
 }
 
 fn details(problem: &Problem, job: ImpJob<'_>, done: &Imp) -> Details {

@@ -337,14 +337,7 @@ impl<'r, 'm> Run<'r, 'm, '_> {
         let u = now.u.get_mut(first.all_inputs()).unwrap_or_default();
         match params.input {
             Input::Ones => u.fill(1.0),
-            Input::Chi => {
-                let rng = CounterRng::new(params.weights.seed, stream::FLOW + u64::from(round));
-                for (i, u) in (0_u32..).zip(u) {
-                    let first = i.wrapping_mul(CHI_DIMENSIONS);
-                    let normals = (0..CHI_DIMENSIONS).map(|k| rng.normal(first.wrapping_add(k)));
-                    *u = math::sqrt(normals.map(|x| x * x).sum());
-                }
-            }
+            Input::Chi => chi(params.weights.seed, round, u),
             Input::Sizes(sizes) => {
                 // A power of two changes all scores alike.
                 let scale = math::unit_scale(sizes);
@@ -568,6 +561,16 @@ impl Chunk {
         }
         sizes.iter_mut().for_each(|w| *w = w.abs());
         Self { sizes }
+    }
+}
+
+/// What flows in at a round, counted from 1, for [`Input::Chi`].
+pub fn chi(seed: u64, round: u32, out: &mut [f32]) {
+    let rng = CounterRng::new(seed, stream::FLOW + u64::from(round));
+    for (i, x) in (0_u32..).zip(out) {
+        let first = i.wrapping_mul(CHI_DIMENSIONS);
+        let normals = (0..CHI_DIMENSIONS).map(|k| rng.normal(first.wrapping_add(k)));
+        *x = math::sqrt(normals.map(|x| x * x).sum());
     }
 }
 

@@ -36,6 +36,8 @@ impl Kind {
     pub const CHECKPOINT: Self = Self::new("a checkpoint", &[], &[b"tamis-"]);
     /// An array.
     pub const NPY: Self = Self::new("an NPY array", &["npy"], &[b"\x93NUMPY"]);
+    /// An archive of arrays.
+    pub const NPZ: Self = Self::new("an NPZ archive", &["npz"], &[b"PK\x03\x04"]);
     /// A table.
     pub const CSV: Self = Self::new("a CSV table", &["csv"], &[]);
     /// What layers give on rows.

@@ -421,7 +421,7 @@ impl<'g> Walk<'g, '_, '_> {
         if let Stage::Ended(end) = &mut self.stage {
             self.notes.append(&mut end.notes);
         }
-        Ok(Network { layers: self.layers, decision, notes: self.notes, meta: None })
+        Ok(Network { layers: self.layers, decision, notes: self.notes, ..Network::default() })
     }
 }
 

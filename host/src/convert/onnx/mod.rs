@@ -23,7 +23,7 @@ use super::{Meta, Network};
 use crate::{Error, Result};
 
 pub use tensor::Beside;
-pub(super) use tensor::transposed;
+pub(crate) use tensor::transposed;
 pub use write::write;
 
 /// Reads the network of a file; `beside` opens the files of weights in the model's folder, where

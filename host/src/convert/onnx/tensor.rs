@@ -207,7 +207,7 @@ pub(super) fn define<'g>(
 }
 
 /// `rows × cols` numbers as `cols × rows`.
-pub(crate) fn transposed(values: &[f32], rows: usize, cols: usize) -> Vec<f32> {
-    let at = |place: usize| values.get(place).copied().unwrap_or(0.0);
+pub(crate) fn transposed<T: Copy + Default>(values: &[T], rows: usize, cols: usize) -> Vec<T> {
+    let at = |place: usize| values.get(place).copied().unwrap_or_default();
     (0..cols).flat_map(|c| (0..rows).map(move |r| at(r * cols + c))).collect()
 }

@@ -49,7 +49,17 @@ impl NetOnRows<'_> {
     /// The norm of each column of the Jacobian, `|J_i|`: J has a row for each output of each row of
     /// the data, before any softmax. Labels are not used.
     pub(crate) fn jacobian_norms(&self) -> Result<Vec<f32>> {
-        let mut norms = self.pass(1.0, Goal::JacobianSquares)?;
+        self.norms(Goal::JacobianSquares)
+    }
+
+    /// For each weight the norm of what it is multiplied by, over the rows: `|a_i|` of input i of
+    /// its layer. Labels are not used.
+    pub(crate) fn input_norms(&self) -> Result<Vec<f32>> {
+        self.norms(Goal::InputSquares)
+    }
+
+    fn norms(&self, goal: Goal<'_>) -> Result<Vec<f32>> {
+        let mut norms = self.pass(1.0, goal)?;
         norms.iter_mut().for_each(|square| *square = square.sqrt());
         Ok(norms)
     }

@@ -15,7 +15,7 @@ mod folder;
 pub(crate) mod imp;
 pub(crate) mod job;
 mod optimiser;
-mod pass;
+pub(crate) mod pass;
 pub(crate) mod product;
 #[cfg(test)]
 mod reference;

@@ -20,9 +20,19 @@ pub(crate) fn snip(on: &NetOnRows<'_>) -> Result<Vec<f32>> {
 
 /// `w (H g)`, of either sign: what the weight adds to `|g|² / 2`, to first order (C. Wang et al.,
 /// `GraSP`, 2020). Kept are the largest, which preserve the flow of gradients; the temperature there
-/// is 200.
-pub(crate) fn grasp(on: &NetOnRows<'_>, temperature: f32) -> Result<Vec<f32>> {
-    let gradient = on.gradient(temperature)?;
+/// is 200. g is the gradient by the weights of the network: 0 for those that are 0, and where
+/// `is_fixed`.
+pub(crate) fn grasp(
+    on: &NetOnRows<'_>,
+    temperature: f32,
+    is_fixed: impl Fn(usize) -> bool,
+) -> Result<Vec<f32>> {
+    let mut gradient = on.gradient(temperature)?;
+    for (at, (g, w)) in gradient.iter_mut().zip(on.net.weights).enumerate() {
+        if *w == 0.0 || is_fixed(at) {
+            *g = 0.0;
+        }
+    }
     Ok(each(on.net, &on.hessian_product(temperature, &gradient)?, |w, hg| w * hg))
 }
 
@@ -30,6 +40,12 @@ pub(crate) fn grasp(on: &NetOnRows<'_>, temperature: f32) -> Result<Vec<f32>> {
 /// arXiv 2305.17559).
 pub(crate) fn ntk(on: &NetOnRows<'_>) -> Result<Vec<f32>> {
     Ok(each(on.net, &on.jacobian_norms()?, |w, norm| norm * w.abs()))
+}
+
+/// `|a_i| |w_i|`, `a_i` being what the weight is multiplied by on the rows: the optimal sketch of each
+/// layer by itself (Lemma 4.1 there).
+pub(crate) fn sketch(on: &NetOnRows<'_>) -> Result<Vec<f32>> {
+    Ok(each(on.net, &on.input_norms()?, |w, norm| norm * w.abs()))
 }
 
 /// `|w| dR/d|w|` with `R = 1^T |W_L| … |W_1| x`: the paths through the weight (H. Tanaka et al.,
@@ -66,7 +82,7 @@ mod tests {
             // g = 2 (6 - 5) (6, 2), H = [72 28; 28 8], J = (6, 2) for the sign +1.
             assert_eq!(magnitude(net), [1.0, 3.0]);
             assert_eq!(snip(&on).unwrap(), [12.0, 12.0]);
-            assert_eq!(grasp(&on, 1.0).unwrap(), [976.0, 1104.0]);
+            assert_eq!(grasp(&on, 1.0, |_| false).unwrap(), [976.0, 1104.0]);
             assert_eq!(ntk(&on).unwrap(), [6.0, 6.0]);
             assert_eq!(synflow(net, &[2.0]), [6.0, 6.0]);
         }

@@ -60,6 +60,15 @@ impl Shape {
                 .help("leave --sum-output out: weights to several outputs are trained"));
         }
         let layers = hidden.len() + usize::from(head == Head::Weights);
+        Self::with_layers(widths, head, layers)
+    }
+
+    /// Of these widths, all layers with weights; there may be no hidden one.
+    pub(crate) fn of(widths: &[usize]) -> Result<Self> {
+        Self::with_layers(widths.to_vec(), Head::Weights, widths.len().saturating_sub(1))
+    }
+
+    fn with_layers(widths: Vec<usize>, head: Head, layers: usize) -> Result<Self> {
         let products = widths.windows(2).take(layers).map(|w| w[0].saturating_mul(w[1]));
         let weights = products.fold(0usize, usize::saturating_add);
         if weights > u32::MAX as usize {

@@ -87,7 +87,7 @@ impl Group {
         forward(work, x, &mut self.acts, n);
         let tile = Tile { work, n, x, acts: &self.acts, add };
         let back = self.back.each_mut().map(|back| &mut back[..]);
-        if let Goal::JacobianSquares = work.goal {
+        if let Goal::JacobianSquares | Goal::InputSquares = work.goal {
             self.squares.get_or_insert_with(|| Squares::new(work)).tile(&tile, back, &mut self.sum);
             return Ok(());
         }
@@ -104,7 +104,7 @@ impl Group {
                 let tangents = self.tangents.get_or_insert_with(|| Tangents::new(work));
                 tangents.tile(&tile, v, back, &mut self.sum);
             }
-            Goal::Loss | Goal::JacobianSquares => {}
+            Goal::Loss | Goal::JacobianSquares | Goal::InputSquares => {}
         }
         Ok(())
     }

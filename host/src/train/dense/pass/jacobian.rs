@@ -5,7 +5,7 @@
 //! one, but only their summed squares meet the activations: `sum_k (delta_l²)^T a_(l-1)²`, one
 //! product for each layer.
 
-use super::tile::{Tile, Work, buffers};
+use super::tile::{Goal, Tile, Work, buffers};
 use crate::train::dense::product::{Mat, product};
 
 /// Memory of a tile for squares.
@@ -25,8 +25,10 @@ impl Squares {
     /// One tile.
     pub(super) fn tile(&mut self, tile: &Tile<'_>, mut back: [&mut [f32]; 2], sum: &mut [f32]) {
         let shape = tile.work.shape;
-        self.deltas.iter_mut().for_each(|deltas| deltas.fill(0.0));
-        for output in 0..shape.outputs() {
+        // Of a layer by itself the outputs are its own.
+        let by_itself = matches!(tile.work.goal, Goal::InputSquares);
+        self.deltas.iter_mut().for_each(|deltas| deltas.fill(f32::from(u8::from(by_itself))));
+        for output in (0..shape.outputs()).filter(|_| !by_itself) {
             self.output(tile, output, back.each_mut().map(|back| &mut **back));
         }
         for (l, layer) in shape.layers().enumerate() {

@@ -38,6 +38,8 @@ pub(in crate::train::dense) enum Goal<'a> {
     HessianProduct(&'a [f32]),
     /// `(d out_k / d w)²` over rows and outputs k, for each weight w.
     JacobianSquares,
+    /// `a_i²` over rows, for each weight from input i of its layer.
+    InputSquares,
 }
 
 /// One pass, as every group sees it.

@@ -1,0 +1,207 @@
+//! The mask of a network: from a seed without the network, or by rounds on its weights.
+
+use std::time::Instant;
+
+use tamis::network::mask::initial::Initial;
+use tamis::network::mask::schedule::Schedule;
+use tamis::network::mask::select::{BINS, Choice};
+use tamis::network::mask::simple;
+use tamis::network::mask::synflow::{self, Input};
+
+use super::network::{InitialWeights, SourceNetwork};
+use super::options::{InputSize, MaskOptions, Method, RowsNeeded, Scope};
+use super::report::MaskReport;
+use super::rounds::{Rounds, input_sizes};
+use super::rows::ScoredRows;
+use crate::Result;
+use crate::model::Mask;
+use crate::operator::Stop;
+
+/// A mask, and what was done for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FoundMask {
+    /// The mask.
+    pub mask: Mask,
+    /// What was done.
+    pub report: MaskReport,
+}
+
+/// What a search for a mask gives.
+struct Outcome {
+    index: Vec<u32>,
+    rounds: u32,
+    schedule: Schedule,
+    memoryless: bool,
+    regenerated: u64,
+    state_bytes: u64,
+}
+
+/// Chooses exactly so many weights of a network as the options say; `observe` is called with the
+/// number of each round that is done. Threads change no bit of it.
+///
+/// # Errors
+/// Settings out of bounds, rows that are missing or do not fit the network, fewer weights with a
+/// score above 0 than are kept, scores that are no numbers, or a stop.
+///
+/// ```
+/// use tamis::network::mask::initial::{Initial, Law};
+/// use tamis_host::mask::{MaskOptions, Method, SourceNetwork, find};
+/// use tamis_host::{Budget, operator::Stop};
+/// let initial = Initial { seed: 7, law: Law::HeNormal };
+/// let network = SourceNetwork::from_seed(&[40, 30, 10], initial)?;
+/// let options = MaskOptions::new(Method::Synflow, Budget::density(0.05));
+/// let found = find(&network, &options, None, &Stop::new(), |_| ())?;
+/// assert_eq!((found.mask.index().len(), found.report.memoryless), (75, true));
+/// # Ok::<(), tamis_host::Error>(())
+/// ```
+pub fn find(
+    network: &SourceNetwork,
+    options: &MaskOptions,
+    rows: Option<&ScoredRows>,
+    stop: &Stop,
+    observe: impl FnMut(u32),
+) -> Result<FoundMask> {
+    let began = Instant::now();
+    options.check()?;
+    let net = network.net()?;
+    let count = options.count(net.weights(), net.layers().len())?;
+    let uses_rows = options.method.needs() != RowsNeeded::None
+        || options.method == Method::Synflow && options.input.needs_rows();
+    let rows = rows.filter(|_| uses_rows);
+    if let Some(rows) = rows {
+        rows.check(net.widths())?;
+        if options.method.needs() == RowsNeeded::Labelled {
+            rows.check_labels(net.widths()[net.widths().len() - 1])?;
+        }
+    }
+    let outcome = match &network.weights {
+        InitialWeights::Seed(initial) if !options.exact && is_memoryless(options) => {
+            from_seed(network, options, *initial, rows, count)?
+        }
+        _ => {
+            let rounds = Rounds { net, options, rows, count, stop };
+            by_rounds(network, &rounds, observe)?
+        }
+    };
+    let Outcome { index, rounds, schedule, memoryless, regenerated, state_bytes } = outcome;
+    let mask = Mask::new(network.names.clone(), network.widths.clone(), index)?;
+    let layers = mask.layers();
+    let name = |l: usize| network.names[l].name.clone();
+    let mut collapsed: Vec<_> = mask.collapsed().unwrap_or_default();
+    if memoryless && options.method == Method::Synflow {
+        // The rounds keep a path, one weight a layer, where they would have kept none.
+        let alone = |l: usize| layers[l].kept == 1 && count > layers.len();
+        collapsed.extend((0..layers.len()).filter(|&l| alone(l)));
+    }
+    let report = MaskReport {
+        method: options.method,
+        select: if options.choice == Choice::Sampled { "sample" } else { "threshold" },
+        rounds,
+        schedule: schedule_name(schedule),
+        memoryless,
+        temperature: (options.method == Method::Grasp).then_some(options.temperature),
+        rows: rows.map_or(0, ScoredRows::count),
+        weights: net.weights(),
+        kept: mask.index().len(),
+        collapsed: collapsed.into_iter().map(name).collect(),
+        layers,
+        regenerated_weights: regenerated,
+        state_bytes,
+        seconds: began.elapsed().as_secs_f64(),
+        seed: options.seed,
+    };
+    Ok(FoundMask { mask, report })
+}
+
+const fn schedule_name(schedule: Schedule) -> &'static str {
+    match schedule {
+        Schedule::Linear => "linear",
+        Schedule::Exponential => "exponential",
+        Schedule::FrontLoaded => "front-loaded",
+    }
+}
+
+/// Whether core makes the mask from a seed.
+fn is_memoryless(options: &MaskOptions) -> bool {
+    let MaskOptions { method, choice, rounds, schedule, least, .. } = *options;
+    let is_global = options.scope() == Scope::Global && least == 0;
+    match method {
+        Method::Synflow => is_global && matches!(schedule, None | Some(Schedule::FrontLoaded)),
+        Method::Magnitude => {
+            is_global && choice == Choice::Largest && rounds.is_none_or(|r| r == 1)
+        }
+        Method::Random | Method::Erk => true,
+        _ => false,
+    }
+}
+
+fn from_seed(
+    network: &SourceNetwork,
+    options: &MaskOptions,
+    weights: Initial,
+    rows: Option<&ScoredRows>,
+    count: usize,
+) -> Result<Outcome> {
+    let net = network.net()?;
+    let mut index = Vec::with_capacity(count);
+    let emit = |at| index.push(at);
+    let all = net.weights() as u64;
+    let bins = || vec![0; BINS];
+    let bins_bytes = 4 * BINS as u64;
+    let (rounds, schedule, regenerated, state_bytes) = match options.method {
+        Method::Synflow => {
+            let sizes = match options.input {
+                InputSize::Ones | InputSize::Chi => Vec::new(),
+                input => input_sizes(input, rows)?,
+            };
+            let input = match options.input {
+                InputSize::Ones => Input::Ones,
+                InputSize::Chi => Input::Chi,
+                InputSize::PixelRms | InputSize::PixelSd => Input::Sizes(&sizes),
+            };
+            let rounds = options.rounds.unwrap_or(synflow::Params::ROUNDS);
+            let params = synflow::Params { weights, input, rounds, count, choice: options.choice };
+            let mut memory = vec![0; synflow::words(&net, 0)];
+            let info = synflow::run(&net, &params, &mut memory, emit)?;
+            let bytes = size_of_val(&memory[..]) + size_of_val(&sizes[..]);
+            (rounds, Schedule::FrontLoaded, info.regenerated, bytes as u64)
+        }
+        Method::Magnitude => {
+            simple::magnitude(&net, weights, count, &mut bins(), emit)?;
+            (1, Schedule::Exponential, 4 * all, bins_bytes)
+        }
+        _ => {
+            let mut counts = vec![0; net.layers().len()];
+            options.allocation().share(&net, count, options.least, &mut counts)?;
+            simple::random(&net, &counts, options.seed, &mut bins(), emit)?;
+            (1, Schedule::Exponential, 0, bins_bytes)
+        }
+    };
+    Ok(Outcome { index, rounds, schedule, memoryless: true, regenerated, state_bytes })
+}
+
+fn by_rounds(
+    network: &SourceNetwork,
+    rounds: &Rounds<'_>,
+    observe: impl FnMut(u32),
+) -> Result<Outcome> {
+    let Rounds { net, options, rows, .. } = rounds;
+    let is_seeded = matches!(network.weights, InitialWeights::Seed(_));
+    let mut layers = network.dense()?;
+    let index = rounds.run(&mut layers, observe)?;
+    // Weights and scores, and what the scores are computed from: gradients, and a product of them.
+    let vectors = match options.method {
+        Method::Magnitude | Method::Random | Method::Erk => 2,
+        Method::Synflow | Method::Snip | Method::Ntk | Method::Sketch => 3,
+        Method::Grasp => 4,
+    };
+    let rows = rows.filter(|_| layers.has_biases()).map_or(0, |rows| 4 * rows.bytes() as u64);
+    Ok(Outcome {
+        index,
+        rounds: options.exact_rounds(),
+        schedule: options.schedule.unwrap_or_default(),
+        memoryless: false,
+        regenerated: if is_seeded { net.weights() as u64 } else { 0 },
+        state_bytes: 4 * vectors * net.weights() as u64 + 4 * BINS as u64 + rows,
+    })
+}

@@ -1,0 +1,126 @@
+//! The network that a mask is made for: its shape, names and initial weights.
+
+use std::path::Path;
+
+use tamis::network::mask::Mlp;
+use tamis::network::mask::initial::Initial;
+
+use crate::convert::import::read;
+use crate::convert::named::Layout;
+use crate::model::LayerName;
+use crate::{Error, Result};
+
+/// A dense MLP before it is trained.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SourceNetwork {
+    /// Names of the layers.
+    pub names: Vec<LayerName>,
+    /// Widths from the inputs to the outputs.
+    pub widths: Vec<usize>,
+    /// The weights.
+    pub weights: InitialWeights,
+}
+
+/// Where initial weights come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum InitialWeights {
+    /// Computed from a seed wherever they are needed.
+    Seed(Initial),
+    /// Those of a file.
+    Dense(DenseLayers),
+}
+
+/// Weights in memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DenseLayers {
+    /// Layer by layer, each outputs × inputs, row by row.
+    pub weights: Vec<f32>,
+    /// Of each layer one for each output, or none where all are 0.
+    pub biases: Vec<Vec<f32>>,
+}
+
+impl DenseLayers {
+    /// Whether some layer has biases.
+    #[must_use]
+    pub fn has_biases(&self) -> bool {
+        self.biases.iter().any(|biases| !biases.is_empty())
+    }
+}
+
+impl SourceNetwork {
+    /// A network of these widths with weights from a seed.
+    ///
+    /// # Errors
+    /// Widths that no network has.
+    pub fn from_seed(widths: &[usize], initial: Initial) -> Result<Self> {
+        let Ok(net) = Mlp::new(widths) else {
+            return Err(Error::new("no network has these layers")
+                .expected("two or more widths from the inputs to the outputs, each 1 or more")
+                .got(format_args!("{widths:?}"))
+                .help(
+                    "pass --layers 784,300,100,10 for 784 inputs, two hidden layers, 10 outputs",
+                ));
+        };
+        Ok(Self {
+            names: LayerName::numbered(net.layers().len()),
+            widths: widths.to_vec(),
+            weights: InitialWeights::Seed(initial),
+        })
+    }
+
+    /// The network of a file of weights: NPZ, safetensors or ONNX.
+    ///
+    /// # Errors
+    /// A file that is none of them, or is damaged, or holds no MLP of relu between layers.
+    pub fn from_file(path: &Path, layers: Option<&[String]>, layout: Layout) -> Result<Self> {
+        let (_, network) = read(path, layers, layout)?;
+        let names = if network.names.is_empty() {
+            let name = |name: &String| LayerName {
+                name: name.clone(),
+                array: format!("{name}.weight"),
+                in_out: false,
+            };
+            network.layers.iter().map(|layer| name(&layer.name)).collect()
+        } else {
+            network.names
+        };
+        let inputs = network.layers.first().map_or(0, |layer| layer.inputs);
+        let outputs = network.layers.iter().map(|layer| layer.outputs);
+        let widths: Vec<usize> = std::iter::once(inputs).chain(outputs).collect();
+        Mlp::new(&widths).map_err(|error| Error::from(error).at(path))?;
+        let (mut weights, mut biases) = (Vec::new(), Vec::new());
+        for mut layer in network.layers {
+            weights.append(&mut layer.weights);
+            biases.push(layer.bias);
+        }
+        Ok(Self { names, widths, weights: InitialWeights::Dense(DenseLayers { weights, biases }) })
+    }
+
+    /// The network's shape.
+    ///
+    /// # Errors
+    /// None for a network that could be made.
+    pub(crate) fn net(&self) -> Result<Mlp<'_>> {
+        Ok(Mlp::new(&self.widths)?)
+    }
+
+    /// Its weights and biases in memory.
+    ///
+    /// # Errors
+    /// As [`Self::net`].
+    pub fn dense(&self) -> Result<DenseLayers> {
+        match &self.weights {
+            InitialWeights::Dense(dense) => Ok(dense.clone()),
+            InitialWeights::Seed(initial) => {
+                let net = self.net()?;
+                let mut weights = vec![0.0; net.weights()];
+                for layer in net.layers() {
+                    let own = initial.layer(&layer);
+                    let rows = weights[layer.weights()].chunks_exact_mut(layer.inputs);
+                    (0..).zip(rows).for_each(|(row, out)| own.fill(row, 0, out));
+                }
+                Ok(DenseLayers { weights, biases: vec![Vec::new(); net.layers().len()] })
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Rounds of scores and selections on weights in memory.
+
+use tamis::base::rng::{CounterRng, stream};
+use tamis::network::mask::Mlp;
+use tamis::network::mask::schedule::Schedule;
+use tamis::network::mask::synflow::chi;
+
+use super::network::DenseLayers;
+use super::options::{InputSize, MaskOptions, Method};
+use super::rows::ScoredRows;
+use super::scores::{Scored, scores};
+use super::select::{Selection, select};
+use crate::operator::Stop;
+use crate::train::dense::shape::Shape;
+use crate::{Error, Result};
+
+/// A network, and what its weights are scored on.
+pub(super) struct Rounds<'a> {
+    pub(super) net: Mlp<'a>,
+    pub(super) options: &'a MaskOptions,
+    pub(super) rows: Option<&'a ScoredRows>,
+    /// Weights of the mask.
+    pub(super) count: usize,
+    pub(super) stop: &'a Stop,
+}
+
+impl Rounds<'_> {
+    /// Flat indices of the mask's weights; the weights become 0 where they are not in it. `observe`
+    /// is called after every round.
+    pub(super) fn run(
+        &self,
+        layers: &mut DenseLayers,
+        mut observe: impl FnMut(u32),
+    ) -> Result<Vec<u32>> {
+        let Self { net, options, count, stop, .. } = self;
+        let (method, rounds) = (options.method, options.exact_rounds());
+        let shape = Shape::of(net.widths())?;
+        let mut index = Vec::new();
+        for round in 1..=rounds {
+            if stop.asked() {
+                return Err(Error::interrupted_in(format_args!(
+                    "in round {round} of {rounds}: no mask is written"
+                )));
+            }
+            let input = self.input(round)?;
+            let of = Scored {
+                shape: &shape,
+                layers,
+                rows: self.rows,
+                input: &input,
+                temperature: options.temperature,
+                stop,
+            };
+            let scores = scores(method, &of)?;
+            let left = self.left(&scores, round, rounds);
+            let selection = Selection {
+                count: left,
+                choice: options.choice,
+                scope: options.scope(),
+                allocation: options.allocation(),
+                least: options.least,
+            };
+            // Every round draws anew.
+            let rng = CounterRng::new(options.seed, stream::MASK + u64::from(round));
+            index = select(net, &scores, &selection, rng)?;
+            debug_assert!(round < rounds || index.len() == *count);
+            keep(&mut layers.weights, &index);
+            observe(round);
+        }
+        Ok(index)
+    }
+
+    /// How many weights a round leaves: no more than have scores above 0, but in the last round as
+    /// many as the mask has.
+    fn left(&self, scores: &[f32], round: u32, rounds: u32) -> usize {
+        let schedule = self.options.schedule.unwrap_or(Schedule::Exponential);
+        let left = schedule.count(self.net.weights(), self.count, round, rounds);
+        if round == rounds {
+            return self.count;
+        }
+        let positive = scores.iter().filter(|score| **score > 0.0).count();
+        left.min(positive.max(self.count))
+    }
+
+    /// What flows into the network in a round.
+    fn input(&self, round: u32) -> Result<Vec<f32>> {
+        let inputs = self.net.widths()[0];
+        if self.options.method != Method::Synflow {
+            return Ok(Vec::new());
+        }
+        match self.options.input {
+            InputSize::Ones => Ok(vec![1.0; inputs]),
+            InputSize::Chi => {
+                let mut sizes = vec![0.0; inputs];
+                chi(self.options.seed, round, &mut sizes);
+                Ok(sizes)
+            }
+            InputSize::PixelRms | InputSize::PixelSd => input_sizes(self.options.input, self.rows),
+        }
+    }
+}
+
+/// Sizes of the inputs from the data.
+pub(super) fn input_sizes(input: InputSize, rows: Option<&ScoredRows>) -> Result<Vec<f32>> {
+    let Some(rows) = rows else {
+        return Err(Error::new("sizes of the inputs come from data")
+            .mismatch("--data with --input pixel-rms or pixel-sd", "no data")
+            .help("pass --data X.npy, or --input ones"));
+    };
+    Ok(rows.sizes(input == InputSize::PixelSd))
+}
+
+/// Sets all weights to 0 but those at these indices.
+fn keep(weights: &mut [f32], index: &[u32]) {
+    let mut next = 0;
+    for &index in index {
+        weights[next..index as usize].fill(0.0);
+        next = index as usize + 1;
+    }
+    weights[next..].fill(0.0);
+}
