@@ -120,7 +120,7 @@ pub(crate) fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Se
             Ok(Set::new(images(own, 0..*train)?, test))
         }
         Data::Digits { side, classes, train, test } => drawn(*side, classes, *train, *test, task),
-        Data::Gates { .. } | Data::Gaussian { .. } => {
+        Data::Gates { .. } | Data::Gaussian { .. } | Data::Sketch { .. } => {
             Err(Error::new("a check of the theory has no data to train on")
                 .expected("data to train on")
                 .got(cell.id())

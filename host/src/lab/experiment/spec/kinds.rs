@@ -32,10 +32,23 @@ pub(crate) enum Method {
     Theory,
     /// The same by normalised steps, without refinements.
     Normalised,
+    /// No training: the error of sketched products (N. Bar and R. Giryes, arXiv 2305.17559) of
+    /// given rows, with the weights that the mask was drawn for (Lemma 4.1).
+    SketchWeights,
+    /// The same of normal rows (Lemma 4.2).
+    SketchNormal,
+    /// Of given rows, with other weights (Lemma 4.3).
+    SketchTrained,
+    /// Of normal rows, with other weights (Theorem 4.4).
+    SketchNormalTrained,
+    /// The same of uniform masks (Lemma 4.5).
+    SketchUniform,
+    /// The error of Theorem 4.4 over that of uniform masks.
+    SketchRatio,
 }
 
 /// Each method as specs and files call it, and as people read it; in the order of the type.
-static METHODS: [(Method, &str, &str); 13] = [
+static METHODS: [(Method, &str, &str); 19] = [
     (Method::Paper, "paper", "IHT as published"),
     (Method::PaperLeast, "paper-least", "IHT, least memory"),
     (Method::PaperSafe, "paper-safe", "IHT, safe steps"),
@@ -49,6 +62,12 @@ static METHODS: [(Method, &str, &str); 13] = [
     (Method::Curvature, "curvature", "alpha and beta"),
     (Method::Theory, "theory", "IHT, theory step"),
     (Method::Normalised, "normalised", "IHT, normalised step"),
+    (Method::SketchWeights, "sketch-weights", "Lemma 4.1"),
+    (Method::SketchNormal, "sketch-normal", "Lemma 4.2"),
+    (Method::SketchTrained, "sketch-trained", "Lemma 4.3"),
+    (Method::SketchNormalTrained, "sketch-normal-trained", "Theorem 4.4"),
+    (Method::SketchUniform, "sketch-uniform", "Lemma 4.5"),
+    (Method::SketchRatio, "sketch-ratio", "error over that of uniform masks"),
 ];
 
 impl Method {
@@ -82,8 +101,14 @@ impl Method {
         matches!(self, Self::Imp | Self::ImpPublished)
     }
 
-    pub(crate) const fn is_check(self) -> bool {
-        matches!(self, Self::Assumption | Self::Curvature | Self::Theory | Self::Normalised)
+    pub(crate) fn is_check(self) -> bool {
+        self.is_sketch()
+            || matches!(self, Self::Assumption | Self::Curvature | Self::Theory | Self::Normalised)
+    }
+
+    /// Whether it measures sketched products.
+    pub(crate) fn is_sketch(self) -> bool {
+        self >= Self::SketchWeights
     }
 
     /// Whether it goes step by step, on data of the theory.
@@ -138,6 +163,18 @@ pub(crate) enum Data {
     },
     /// Measurements `y = G x` of sparse vectors, for checks of the theory.
     Gaussian { samples: usize, inputs: usize },
+    /// Products `Xᵀ w` of inputs×samples rows X, for checks of sketches.
+    Sketch { samples: usize, inputs: usize, weights: Law },
+}
+
+/// The law of the weights of [`Data::Sketch`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Law {
+    Ones,
+    Normal,
+    /// Magnitudes uniform in 0.5 to 1.5, with random signs.
+    Bounded,
 }
 
 /// The sign patterns of k of d inputs, `C(d, k) 2^k` (paper IHT, Theorem 7), where k and it can be.
@@ -230,7 +267,8 @@ impl Data {
         match self {
             Self::Planted { samples, .. }
             | Self::Gates { samples, .. }
-            | Self::Gaussian { samples, .. } => *samples,
+            | Self::Gaussian { samples, .. }
+            | Self::Sketch { samples, .. } => *samples,
             _ => 0,
         }
     }
@@ -240,7 +278,8 @@ impl Data {
         match self {
             Self::Planted { inputs, .. }
             | Self::Gates { inputs, .. }
-            | Self::Gaussian { inputs, .. } => *inputs,
+            | Self::Gaussian { inputs, .. }
+            | Self::Sketch { inputs, .. } => *inputs,
             Self::Mnist { .. } => 784,
             Self::Digits { side, .. } => side * side,
             Self::Image { features, .. } => *features,
@@ -275,7 +314,7 @@ impl Data {
 
     /// Whether a check of the theory is made on them, and nothing is trained.
     pub(crate) const fn is_check(&self) -> bool {
-        matches!(self, Self::Gates { .. } | Self::Gaussian { .. })
+        matches!(self, Self::Gates { .. } | Self::Gaussian { .. } | Self::Sketch { .. })
     }
 }
 

@@ -21,7 +21,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::{Error, Result};
 
 pub(crate) use column::{Column, Quantity, Recorded, Statistic};
-pub(crate) use kinds::{Data, Directions, Method, Pictures, Rows};
+pub(crate) use kinds::{Data, Directions, Law, Method, Pictures, Rows};
 pub(crate) use metric::Metric;
 pub(crate) use part::{Part, Point};
 pub(crate) use variant::{Distribution, Variant};
