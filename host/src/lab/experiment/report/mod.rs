@@ -7,6 +7,7 @@ mod checks;
 mod csv;
 mod page;
 mod pictures;
+mod sketch;
 mod summary;
 mod table;
 mod tables;

@@ -355,6 +355,9 @@ impl Part {
                 return Some(format!("draws, or at most {MOST} ways to draw 2^d d^s"));
             }
         }
+        if self.methods.contains(&Method::SketchTangent) && !at.d.is_multiple_of(8) {
+            return Some("d a multiple of 8, as many weights as a neuron has".into());
+        }
         if let Data::Gates { weights, .. } = self.data {
             if !(1..=at.d).contains(&weights) {
                 return Some(format!("data.weights from 1 to d, not {weights}"));

@@ -43,12 +43,14 @@ pub(crate) enum Method {
     SketchNormalTrained,
     /// The same of uniform masks (Lemma 4.5).
     SketchUniform,
+    /// Of the tangent features of a network, with its initial weights (Lemma 4.1 for section 7).
+    SketchTangent,
     /// The error of Theorem 4.4 over that of uniform masks.
     SketchRatio,
 }
 
 /// Each method as specs and files call it, and as people read it; in the order of the type.
-static METHODS: [(Method, &str, &str); 19] = [
+static METHODS: [(Method, &str, &str); 20] = [
     (Method::Paper, "paper", "IHT as published"),
     (Method::PaperLeast, "paper-least", "IHT, least memory"),
     (Method::PaperSafe, "paper-safe", "IHT, safe steps"),
@@ -67,6 +69,7 @@ static METHODS: [(Method, &str, &str); 19] = [
     (Method::SketchTrained, "sketch-trained", "Lemma 4.3"),
     (Method::SketchNormalTrained, "sketch-normal-trained", "Theorem 4.4"),
     (Method::SketchUniform, "sketch-uniform", "Lemma 4.5"),
+    (Method::SketchTangent, "sketch-tangent", "Lemma 4.1 for tangent features"),
     (Method::SketchRatio, "sketch-ratio", "error over that of uniform masks"),
 ];
 

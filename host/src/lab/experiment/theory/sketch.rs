@@ -19,6 +19,8 @@ const ROWS: u64 = stream::USER + (0x7e12 << 32);
 const SCALES: u64 = stream::USER + (0x7e13 << 32);
 /// Seeds of the draws, see [`seed_of`].
 const DRAWS: u64 = stream::USER + (0x7e14 << 32);
+/// Inputs of the network whose tangent features are sketched.
+const INPUTS: usize = 7;
 
 /// What a claim is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,8 +35,14 @@ struct Setting {
 impl Setting {
     const fn of(claim: Method) -> Self {
         Self {
-            is_normal: !matches!(claim, Method::SketchWeights | Method::SketchTrained),
-            is_moved: !matches!(claim, Method::SketchWeights | Method::SketchNormal),
+            is_normal: matches!(
+                claim,
+                Method::SketchNormal | Method::SketchNormalTrained | Method::SketchUniform
+            ),
+            is_moved: matches!(
+                claim,
+                Method::SketchTrained | Method::SketchNormalTrained | Method::SketchUniform
+            ),
             is_uniform: matches!(claim, Method::SketchUniform),
         }
     }
@@ -64,7 +72,7 @@ pub(super) struct Sketch {
     /// w0, and what the product is of.
     drawn_for: Vec<f32>,
     weights: Vec<f32>,
-    /// X, row by row, where it is given: normal rows times factors from 1/2 to 2.
+    /// X, row by row, where it is given: normal rows times factors from 1/2 to 2, or derivatives.
     rows: Vec<f32>,
 }
 
@@ -88,7 +96,9 @@ impl Sketch {
         let step = if setting.is_moved { movement as f32 } else { 0.0 };
         let weights = drawn_for.iter().map(|w| w + step * moves.normal()).collect();
         let mut rows = Vec::new();
-        if !setting.is_normal {
+        if claim == Method::SketchTangent {
+            rows = tangents(&drawn_for, &normal_rows(seed, n, INPUTS));
+        } else if !setting.is_normal {
             rows = normal_rows(seed, n, d);
             for row in rows.chunks_mut(n) {
                 let factor = 0.5 + 1.5 * scales.uniform();
@@ -98,9 +108,9 @@ impl Sketch {
         Self { claim, at, seed, drawn_for, weights, rows }
     }
 
-    /// The closed forms.
+    /// The closed forms; of one draw where the point has no number of them.
     pub(super) fn forms(&self) -> Forms {
-        let (s, d, n) = (self.at.s as f64, self.at.d as f64, self.at.n);
+        let (s, d, n) = (self.at.s.max(1) as f64, self.at.d as f64, self.at.n);
         let sum = |term: &dyn Fn(f64, f64) -> f64| -> f64 {
             let pairs = self.drawn_for.iter().zip(&self.weights);
             pairs.map(|(&w0, &w)| term(w0.into(), w.into())).sum::<f64>()
@@ -121,7 +131,7 @@ impl Sketch {
                 ..forms(c * (norm1 * norm1 - square), square)
             },
             Method::SketchUniform => forms((d - 1.0) * square, d * square),
-            Method::SketchWeights | Method::SketchTrained => {
+            Method::SketchWeights | Method::SketchTrained | Method::SketchTangent => {
                 let norms = self.norms();
                 let terms = norms.iter().zip(&self.drawn_for).zip(&self.weights);
                 let (mut drawn, mut own) = (0.0, 0.0);
@@ -254,6 +264,26 @@ fn normal_rows(seed: u64, n: usize, d: usize) -> Vec<f32> {
     rows
 }
 
+/// The derivatives of `v · relu(W x)` by the weights, those of W row by row and then v, one row
+/// each; `inputs` are the samples x, column by column.
+fn tangents(weights: &[f32], inputs: &[f32]) -> Vec<f32> {
+    let (neurons, n) = (weights.len() / (INPUTS + 1), inputs.len() / INPUTS);
+    let (first, second) = weights.split_at(neurons * INPUTS);
+    let mut rows = vec![0.0; weights.len() * n];
+    let (of_first, of_second) = rows.split_at_mut(first.len() * n);
+    for (h, (w, &v)) in first.chunks(INPUTS).zip(second).enumerate() {
+        for k in 0..n {
+            let x = |i: usize| inputs[i * n + k];
+            let z: f32 = w.iter().enumerate().map(|(i, w)| w * x(i)).sum();
+            if z > 0.0 {
+                of_second[h * n + k] = z;
+                (0..INPUTS).for_each(|i| of_first[(h * INPUTS + i) * n + k] = v * x(i));
+            }
+        }
+    }
+    rows
+}
+
 fn norm(row: &[f32]) -> f64 {
     row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt()
 }
@@ -318,6 +348,25 @@ mod tests {
             let off = (found.mean - exact).abs() / found.error;
             assert!(off < 4.0 && found.error < 0.02 * exact, "{claim:?}: {found:?} {exact}");
         }
+    }
+
+    /// Outputs are homogeneous of degree 2 in the weights, so `Jᵀ w` is twice the output.
+    #[test]
+    fn tangent_features_are_those_of_the_network() {
+        let own = sketch(Method::SketchTangent, 3, 8 * 4);
+        let inputs = normal_rows(5, 7, INPUTS);
+        for (k, twice) in own.product(|w, _| w).into_iter().enumerate() {
+            let neuron = |h: usize| {
+                let w = &own.weights[h * INPUTS..][..INPUTS];
+                let z: f32 = (0..INPUTS).map(|i| w[i] * inputs[i * 7 + k]).sum();
+                f64::from(own.weights[4 * INPUTS + h] * z.max(0.0))
+            };
+            let output: f64 = (0..4).map(neuron).sum();
+            assert!((twice - 2.0 * output).abs() < 1e-5 && output != 0.0, "{twice} {output}");
+        }
+        let found = own.sampled(5000, &Stop::new()).unwrap();
+        let exact = own.forms().exact;
+        assert!((found.mean - exact).abs() < 4.0 * found.error, "{found:?} {exact}");
     }
 
     #[test]
