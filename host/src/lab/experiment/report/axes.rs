@@ -57,7 +57,8 @@ impl Axis {
         let is_sketch = matches!(part.data, Data::Sketch { .. });
         match self {
             Self::N if is_sketch => "samples",
-            Self::D if is_sketch => "inputs",
+            Self::D if is_sketch || matches!(part.data, Data::Masks { .. }) => "inputs",
+            Self::S if matches!(part.data, Data::Masks { .. }) => "weights that are kept",
             Self::S if is_sketch => "draws of a mask",
             Self::N if gates || !check => "rows",
             Self::N => "measurements",

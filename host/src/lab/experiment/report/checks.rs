@@ -80,7 +80,7 @@ fn groups(view: &View, method: Method) -> Vec<Group> {
             let shown = if gates { 4 } else { 2 };
             vec![group("curvature", "eigenvalue", true, &measured[..shown], &theory[..shown])]
         }
-        Method::SketchRatio => Vec::new(),
+        _ if method == Method::SketchRatio || method.is_mask() => Vec::new(),
         _ if method.is_sketch() => {
             vec![group("error", "mean squared error", true, &[SketchError], &[(PrintedForm, 0)])]
         }
@@ -209,6 +209,10 @@ pub(super) fn settings(view: &View) -> String {
             let moved = if moved.is_empty() { moved } else { format!(", moved by {moved}") };
             format!("masks of s draws for weights of {law}{moved}")
         }
+        Data::Masks { ref hidden, train, .. } => {
+            let widths = hidden.iter().map(|width| format!("{width}-")).collect::<String>();
+            format!("an untrained network 784-{widths}10; IMP on {train} pictures of each digit")
+        }
         _ => "Gaussian measurements of vectors with normal entries".into(),
     }];
     let axes = [(Axis::N, part.n.len()), (Axis::D, part.d.len()), (Axis::S, part.s.len())];
@@ -272,6 +276,10 @@ fn note(view: &View) -> String {
         (Method::Curvature, _) => {
             "alpha and beta are extreme eigenvalues over random supports of s unit columns; \
              independent ones end at (1 ∓ √(s/n))² (Marchenko and Pastur)."
+        }
+        (_, Data::Masks { .. }) => {
+            "Magnitudes are initial ones, uniform in ±1/√inputs of their layer; scores are those of \
+             SynFlow in the dense network, |w| ∂R/∂|w|. The histograms are of the first seed."
         }
         (Method::SketchRatio, _) => {
             "The exact form of Theorem 4.4 over that of Lemma 4.5, and the same of what is printed."

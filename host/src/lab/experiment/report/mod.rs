@@ -5,6 +5,7 @@
 mod axes;
 mod checks;
 mod csv;
+mod masks;
 mod page;
 mod pictures;
 mod sketch;

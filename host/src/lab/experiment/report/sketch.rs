@@ -99,7 +99,8 @@ pub(super) fn claims(view: &View) -> Table {
          draws {ROUNDING:e} of it. c is E|X_j| E|X_k|, 1 for many samples. The spec says which claims \
          are expected to fail as printed."
     );
-    let head = ["printed", "exact form", "what was measured", "beside the exact form", "as expected"];
+    let head =
+        ["printed", "exact form", "what was measured", "beside the exact form", "as expected"];
     Table::new("Claims", note, head, methods.filter_map(row).collect())
 }
 
@@ -123,7 +124,8 @@ fn verdict(view: &View, claim: Method) -> Option<Verdict> {
     };
     let exact = if far <= SIGMAS { words(far) } else { format!("{far:.1} units off") };
     let (title, is_equality) = (claim.title(), formulas(claim).is_equality);
-    let beyond = most(&|own| if is_equality { off(own, own.printed) } else { own.above(own.printed) });
+    let beyond =
+        most(&|own| if is_equality { off(own, own.printed) } else { own.above(own.printed) });
     let holds = beyond <= SIGMAS;
     let ratio = worst.error / worst.printed;
     let sentence = match (holds, is_equality) {
@@ -132,7 +134,8 @@ fn verdict(view: &View, claim: Method) -> Option<Verdict> {
             format!("{title} holds: the error is at most {} of the bound.", number(ratio, 3))
         }
         (false, _) => {
-            let repaired = found.iter().all(|own| own.repaired.is_some_and(|r| own.above(r) <= SIGMAS));
+            let repaired =
+                found.iter().all(|own| own.repaired.is_some_and(|r| own.above(r) <= SIGMAS));
             let repair = if repaired { "; with |w|₁ in place of |w|₂ it holds" } else { "" };
             let [error, printed] = [worst.error, worst.printed].map(significant);
             let at = place(&view.part, worst.at);
@@ -201,8 +204,8 @@ pub(super) fn movements(view: &View) -> Option<(String, String)> {
     inputs.dedup();
     let line = |(colour, d): (usize, usize)| {
         let own = points.iter().filter(|at| at.d == d);
-        let points =
-            own.filter_map(|&at| Some((movement(view, at), value(view, at, Metric::UniformRatio)?)));
+        let points = own
+            .filter_map(|&at| Some((movement(view, at), value(view, at, Metric::UniformRatio)?)));
         let mut points: Vec<(f64, f64)> = points.collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         Line { label: format!("d = {d}"), points, colour, dashed: false }

@@ -45,6 +45,7 @@ impl Method {
             (_, Data::Sketch { .. }) if self.is_sketch() => {
                 &[SketchError, StandardError, ExactForm, PrintedForm]
             }
+            (_, Data::Masks { .. }) if self.is_mask() => &[KeptMagnitude, KeptScore],
             _ => &[],
         }
     }
@@ -209,7 +210,10 @@ impl Part {
                 }
             }
             // Their keys are those of a check.
-            Data::Gates { .. } | Data::Gaussian { .. } | Data::Sketch { .. } => {}
+            Data::Gates { .. }
+            | Data::Gaussian { .. }
+            | Data::Sketch { .. }
+            | Data::Masks { .. } => {}
             &Data::Image { ref from, features, deviation, channel_deviation, .. } => {
                 let colours = matches!(from, Pictures::Cifar | Pictures::ColourDigits);
                 let grey = "none, for grey pictures";
@@ -288,7 +292,9 @@ impl Part {
         let random = matches!(self.data, Data::Gates { generators: Directions::Gaussian, .. });
         let expected = match self.data {
             _ if random => "how many random generators there are",
-            Data::Gaussian { .. } | Data::Sketch { .. } => "none: there are no gates",
+            Data::Gaussian { .. } | Data::Sketch { .. } | Data::Masks { .. } => {
+                "none: there are no gates"
+            }
             _ => "none: all patterns are taken",
         };
         let got = (random == self.m.is_empty()).then(|| format!("{:?}", self.m));
@@ -300,7 +306,7 @@ impl Part {
         self.refuse("s", expected, got)?;
         let unknown = self.methods.iter().find(|method| method.measures(&self.data).is_empty());
         let expected = "curvature, theory, normalised or paper; with gates also assumption; of \
-                        sketches their claims";
+                        sketches and masks their own";
         self.refuse("methods", expected, unknown.map(|method| method.name()))?;
         let measured = |method: &Method| method.measures(&self.data).contains(&self.metric);
         let names = self.methods[0].measures(&self.data).iter().map(|metric| metric.name());
@@ -329,7 +335,7 @@ impl Part {
                 ("passes", self.passes.is_some()),
                 ("seconds", self.seconds.is_some()),
                 ("on", self.on != Rows::Train),
-                ("imp", self.imp != Imp::default()),
+                ("imp", self.imp != Imp::default() && !self.methods.contains(&Method::KeptImp)),
                 ("variants", !self.variants.is_empty() && !is_sketch),
             ],
         )?;
@@ -346,6 +352,20 @@ impl Part {
 
     /// What the sizes of a check, which may plant networks, have to be, where these are not.
     fn impossible_point(&self, at: Point, plants: bool) -> Option<String> {
+        if let Data::Masks { from, hidden, train } = &self.data {
+            let widths = [&[at.d], &hidden[..], &[self.data.outputs()]].concat();
+            let weights: usize = widths.windows(2).map(|w| w[0].saturating_mul(w[1])).sum();
+            let is_wrong = !matches!(from, Pictures::Mnist | Pictures::Digits)
+                || hidden.is_empty()
+                || !self.d.is_empty()
+                || !self.n.is_empty()
+                || hidden.iter().any(|width| !(1..=10_000).contains(width))
+                || !(1..=5000).contains(train)
+                || !(widths.len()..=weights).contains(&at.s);
+            let expected = "pictures of mnist or digits, 1 to 5000 of each, no n or d, 1 to 10000 \
+                            neurons of a hidden layer, s within the weights of the network";
+            return is_wrong.then(|| expected.into());
+        }
         let is_sketch = matches!(self.data, Data::Sketch { .. });
         let columns = if is_sketch { at.d } else { at.m.saturating_mul(at.d) };
         if is_sketch && self.draws.is_none() && !self.s.is_empty() {

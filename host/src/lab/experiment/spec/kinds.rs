@@ -47,10 +47,18 @@ pub(crate) enum Method {
     SketchTangent,
     /// The error of Theorem 4.4 over that of uniform masks.
     SketchRatio,
+    /// What a mask keeps of an untrained network: `SynFlow` in 100 rounds (H. Tanaka et al., 2020).
+    KeptSynflow,
+    /// The same with weights of each layer drawn by their scores in every round.
+    KeptSampled,
+    /// Iterative magnitude pruning, with the settings of the part's `imp`.
+    KeptImp,
+    /// Random weights, of the same density in every layer.
+    KeptUniform,
 }
 
 /// Each method as specs and files call it, and as people read it; in the order of the type.
-static METHODS: [(Method, &str, &str); 20] = [
+static METHODS: [(Method, &str, &str); 24] = [
     (Method::Paper, "paper", "IHT as published"),
     (Method::PaperLeast, "paper-least", "IHT, least memory"),
     (Method::PaperSafe, "paper-safe", "IHT, safe steps"),
@@ -71,6 +79,10 @@ static METHODS: [(Method, &str, &str); 20] = [
     (Method::SketchUniform, "sketch-uniform", "Lemma 4.5"),
     (Method::SketchTangent, "sketch-tangent", "Lemma 4.1 for tangent features"),
     (Method::SketchRatio, "sketch-ratio", "error over that of uniform masks"),
+    (Method::KeptSynflow, "kept-synflow", "SynFlow"),
+    (Method::KeptSampled, "kept-sampled", "SynFlow, sampled"),
+    (Method::KeptImp, "kept-imp", "IMP"),
+    (Method::KeptUniform, "kept-uniform", "uniform"),
 ];
 
 impl Method {
@@ -106,12 +118,18 @@ impl Method {
 
     pub(crate) fn is_check(self) -> bool {
         self.is_sketch()
+            || self.is_mask()
             || matches!(self, Self::Assumption | Self::Curvature | Self::Theory | Self::Normalised)
     }
 
     /// Whether it measures sketched products.
     pub(crate) fn is_sketch(self) -> bool {
-        self >= Self::SketchWeights
+        (Self::SketchWeights..=Self::SketchRatio).contains(&self)
+    }
+
+    /// Whether it measures what a mask keeps.
+    pub(crate) fn is_mask(self) -> bool {
+        self >= Self::KeptSynflow
     }
 
     /// Whether it goes step by step, on data of the theory.
@@ -168,6 +186,9 @@ pub(crate) enum Data {
     Gaussian { samples: usize, inputs: usize },
     /// Products `Xᵀ w` of inputs×samples rows X, for checks of sketches.
     Sketch { samples: usize, inputs: usize, weights: Law },
+    /// Untrained networks whose weights masks choose, and so many pictures of each digit, 28×28, for
+    /// those that take training.
+    Masks { from: Pictures, hidden: Vec<usize>, train: usize },
 }
 
 /// The law of the weights of [`Data::Sketch`].
@@ -260,7 +281,7 @@ impl Data {
     pub(crate) fn task(&self) -> Task {
         match self {
             Self::Mnist { .. } | Self::Digits { .. } if self.outputs() == 1 => Task::Binary,
-            Self::Mnist { .. } | Self::Digits { .. } => Task::Multiclass,
+            Self::Mnist { .. } | Self::Digits { .. } | Self::Masks { .. } => Task::Multiclass,
             _ => Task::Regression,
         }
     }
@@ -283,7 +304,7 @@ impl Data {
             | Self::Gates { inputs, .. }
             | Self::Gaussian { inputs, .. }
             | Self::Sketch { inputs, .. } => *inputs,
-            Self::Mnist { .. } => 784,
+            Self::Mnist { .. } | Self::Masks { .. } => 784,
             Self::Digits { side, .. } => side * side,
             Self::Image { features, .. } => *features,
         }
@@ -296,8 +317,14 @@ impl Data {
             Self::Mnist { classes, .. } | Self::Digits { classes, .. } if classes.len() > 2 => {
                 classes.len()
             }
+            Self::Masks { .. } => 10,
             _ => 1,
         }
+    }
+
+    /// Neurons of each hidden layer, of masks.
+    pub(crate) fn hidden(&self) -> &[usize] {
+        if let Self::Masks { hidden, .. } = self { hidden } else { &[] }
     }
 
     /// Whether labels are the same in every cell.
@@ -315,9 +342,12 @@ impl Data {
         }
     }
 
-    /// Whether a check of the theory is made on them, and nothing is trained.
+    /// Whether a check of the theory or of masks is made on them, and no network is the result.
     pub(crate) const fn is_check(&self) -> bool {
-        matches!(self, Self::Gates { .. } | Self::Gaussian { .. } | Self::Sketch { .. })
+        matches!(
+            self,
+            Self::Gates { .. } | Self::Gaussian { .. } | Self::Sketch { .. } | Self::Masks { .. }
+        )
     }
 }
 

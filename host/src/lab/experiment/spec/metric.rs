@@ -54,6 +54,10 @@ pub(crate) enum Metric {
     UniformRatio,
     /// The printed form over that of uniform masks.
     PrintedRatio,
+    /// Mean magnitude of the weights that a mask keeps, over that of all.
+    KeptMagnitude,
+    /// Their share of the sum of all `SynFlow` scores of the dense network.
+    KeptScore,
     /// Whether a fit's error is one that single precision cannot tell from 0.
     Exact,
     /// Whether every planted weight was found and no other, for one hidden layer and one output.
@@ -69,7 +73,7 @@ pub(crate) enum Metric {
 }
 
 /// Name in specs and files, title, and digits in pictures and in tables, in the order of the type.
-static METRICS: [(Metric, &str, &str, (usize, usize)); 34] = [
+static METRICS: [(Metric, &str, &str, (usize, usize)); 36] = [
     (Metric::Psnr, "psnr", "PSNR, dB", (0, 1)),
     (Metric::Accuracy, "accuracy", "accuracy", (3, 4)),
     (Metric::Eps, "eps", "eps", (3, 4)),
@@ -98,6 +102,8 @@ static METRICS: [(Metric, &str, &str, (usize, usize)); 34] = [
     (Metric::RepairedForm, "repaired-form", "with |w|₁", (3, 4)),
     (Metric::UniformRatio, "uniform-ratio", "error over uniform", (3, 4)),
     (Metric::PrintedRatio, "printed-ratio", "the same as printed", (3, 4)),
+    (Metric::KeptMagnitude, "kept-magnitude", "mean |w| kept, over all", (2, 3)),
+    (Metric::KeptScore, "kept-score", "share of the scores", (3, 4)),
     (Metric::Exact, "exact", "exact", (2, 2)),
     (Metric::OneToOne, "one-to-one", "one to one", (2, 2)),
     (Metric::WeightsFound, "weights-found", "weights found", (2, 3)),

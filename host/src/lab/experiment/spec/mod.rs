@@ -176,7 +176,8 @@ impl Spec {
                     let (classes, train, test) = (std::mem::take(classes), *train, *test);
                     part.data = Data::Digits { side: 28, classes, train, test };
                 }
-                Data::Image { from: from @ Pictures::Mnist, .. } => *from = Pictures::Digits,
+                Data::Image { from: from @ Pictures::Mnist, .. }
+                | Data::Masks { from: from @ Pictures::Mnist, .. } => *from = Pictures::Digits,
                 Data::Image { from: from @ Pictures::Cifar, .. } => *from = Pictures::ColourDigits,
                 _ => {}
             }

@@ -165,7 +165,7 @@ impl Part {
         if method != Method::Recipe {
             (own.passes, own.seconds) = (None, None);
         }
-        if method != Method::Imp {
+        if !matches!(method, Method::Imp | Method::KeptImp) {
             own.imp = Imp::default();
         }
         own

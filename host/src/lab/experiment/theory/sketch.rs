@@ -145,7 +145,8 @@ impl Sketch {
             _ => {
                 let moved = sum(&|w0, w| (w - w0).powi(2));
                 let moved1 = sum(&|w0, w| (w - w0).abs());
-                let least = self.drawn_for.iter().fold(f32::INFINITY, |least, w| least.min(w.abs()));
+                let least =
+                    self.drawn_for.iter().fold(f32::INFINITY, |least, w| least.min(w.abs()));
                 let printed = norm1 * (moved / f64::from(least) + 2.0 * moved1 + norm1);
                 forms(c * (norm1 * relative - square), printed)
             }
@@ -161,9 +162,7 @@ impl Sketch {
     pub(super) fn enumerated(&self) -> f64 {
         let d = self.at.d;
         if !Setting::of(self.claim).is_normal {
-            let error = |mask: &[f64]| {
-                squared_norm(&self.product(|w, k| (mask[k] - 1.0) * w))
-            };
+            let error = |mask: &[f64]| squared_norm(&self.product(|w, k| (mask[k] - 1.0) * w));
             return self.over_draws(&self.norms(), error);
         }
         let mean = mean_norm(self.at.n);
