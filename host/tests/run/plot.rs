@@ -1,7 +1,7 @@
 //! The pictures: well-formed whatever the data, with the labels and marks that the data asks for.
 
 use std::fmt::Write as _;
-use tamis_host::lab::plot::{self, Heat, HeatCell, Panel, Scale, Series};
+use tamis_host::lab::plot::{self, Bins, Heat, HeatCell, Histogram, Panel, Scale, Series};
 
 type Entries = Vec<(usize, f32)>;
 
@@ -89,6 +89,20 @@ fn heat(values: &[Option<f32>], range: (f32, f32), name: &str) -> String {
         digits: 0,
         star: "ended by the time limit",
     })
+}
+
+/// Magnitudes of normal numbers, and of the larger ones.
+fn histograms(log: bool) -> String {
+    let bins = Bins { low: if log { 1e-3 } else { 0.0 }, high: 3.0, count: 50, log };
+    let mut rng = tamis::base::rng::Rng::new(1, 0);
+    let all: Vec<f32> = (0..4000).map(|_| rng.normal().abs()).collect();
+    let large = all.iter().copied().filter(|&x| x > 1.0);
+    let samples = [
+        Histogram::of("all", bins, all.iter().copied()),
+        Histogram::of("above 1", bins, large),
+        Histogram::of("none", bins, []),
+    ];
+    plot::histograms("Magnitudes", "|w|", &samples)
 }
 
 fn recovery() -> Vec<Option<f32>> {
@@ -185,6 +199,8 @@ fn pictures_keep_their_structure() {
         &plot::scatter("Binary", &[0.0, 1.0, 0.0, 1.0], &[0.1, 0.9, -0.2, f32::NAN]),
     );
     check("heat", &heat(&recovery(), (-20.0, 160.0), "m (neurons)"));
+    check("histograms", &histograms(false));
+    check("histograms-log", &histograms(true));
     check("weights-single", &plot::weights("One weight", &[(5, 1e-8)], &[(5, 1e-8)]));
 }
 
@@ -218,6 +234,11 @@ fn hard_numbers_neither_panic_nor_leave_the_page() {
             sound(&plot::scatter("t", &[a, b], &[b, a]));
             sound(&plot::weights("t", &[(0, a), (7, b)], &[(0, b), (9, a)]));
             sound(&heat(&[Some(a), Some(b)], (b, a), ""));
+            let [low, high] = [a, b].map(f64::from);
+            for log in [false, true] {
+                let bins = Bins { low, high, count: 3, log };
+                sound(&plot::histograms("t", "x", &[Histogram::of("a", bins, HARD)]));
+            }
             assert!(plot::sparkline(&[a, b]).chars().count() == 2);
         }
     }
@@ -233,9 +254,10 @@ fn nothing_to_draw_is_said() {
         plot::weights("Weights", &[], &[(3, f32::INFINITY)]),
         plot::scatter("Predictions", &[], &[1.0]),
         plot::panel(&Panel::default()),
+        plot::histograms("Magnitudes", "|w|", &[]),
         heat(&[None, Some(f32::NAN)], (0.0, 1.0), "m"),
     ];
-    for (svg, count) in pictures.iter().zip([1, 1, 1, 1, 3, 1]) {
+    for (svg, count) in pictures.iter().zip([1, 1, 1, 1, 3, 1, 1]) {
         sound(svg);
         assert_eq!(svg.matches("no data").count(), count, "{svg}");
     }

@@ -13,6 +13,7 @@ mod course;
 pub(crate) mod environment;
 pub mod figures;
 pub(crate) mod known;
+mod masks;
 mod median;
 mod picture;
 mod planted;

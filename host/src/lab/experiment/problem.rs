@@ -39,7 +39,7 @@ pub(crate) struct Set {
 }
 
 impl Set {
-    const fn new(train: Problem, test: Option<Problem>) -> Self {
+    pub(crate) const fn new(train: Problem, test: Option<Problem>) -> Self {
         Self { train, test, planted: None, noise: None, picture: None }
     }
 }
@@ -56,9 +56,9 @@ const MNIST: [&str; 4] = [
 pub(crate) fn files_of(part: &Part) -> Vec<String> {
     let pixels = part.variants.iter().any(|variant| variant.rows == Some(Distribution::Pixels));
     let mut files = match part.data {
-        Data::Mnist { .. } | Data::Image { from: Pictures::Mnist, .. } => {
-            MNIST.map(String::from).to_vec()
-        }
+        Data::Mnist { .. }
+        | Data::Image { from: Pictures::Mnist, .. }
+        | Data::Masks { from: Pictures::Mnist, .. } => MNIST.map(String::from).to_vec(),
         Data::Image { from: Pictures::Cifar, index, .. } => {
             let chosen = part.variants.iter().filter_map(|variant| variant.picture);
             let chosen: BTreeSet<usize> = chosen.collect();
@@ -120,7 +120,15 @@ pub(crate) fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Se
             Ok(Set::new(images(own, 0..*train)?, test))
         }
         Data::Digits { side, classes, train, test } => drawn(*side, classes, *train, *test, task),
-        Data::Gates { .. } | Data::Gaussian { .. } => {
+        Data::Masks { from, train, .. } => {
+            let classes: Vec<u8> = (0..10).collect();
+            if *from != Pictures::Mnist {
+                return drawn(28, &classes, *train, 0, task);
+            }
+            let files = mnist(folder, &[0], &classes, 0..*train);
+            Ok(Set::new(files.load_to_learn(task)?, None))
+        }
+        Data::Gates { .. } | Data::Gaussian { .. } | Data::Sketch { .. } => {
             Err(Error::new("a check of the theory has no data to train on")
                 .expected("data to train on")
                 .got(cell.id())

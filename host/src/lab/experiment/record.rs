@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
 use super::spec::Metric;
+use crate::lab::plot::Histogram;
 
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,6 +53,9 @@ pub(crate) struct Solved {
     pub(crate) model_bytes: Option<u64>,
     /// Passes and the loss of a step, thinned.
     pub(crate) curve: Vec<(f64, f64)>,
+    /// What masks keep and all weights, by magnitude and by score.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) histograms: Vec<Histogram>,
     /// A picture and what the network makes of it, a PNG file in hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) picture: Option<String>,

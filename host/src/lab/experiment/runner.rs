@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 
 use super::cell::{Cell, Shard};
 use super::environment;
+use super::masks;
 use super::problem;
 use super::record::{Record, Status, one_line};
 use super::solve;
-use super::spec::{Part, Spec};
+use super::spec::{Data, Part, Spec};
 use super::store::Store;
 use super::theory;
 use crate::operator::Stop;
@@ -239,10 +240,11 @@ pub(crate) fn run_here(
     stop: &Stop,
 ) -> Result<Record> {
     let part = store.spec.part_of(cell)?;
-    let ending = if part.data.is_check() {
-        theory::measure(part, cell, threads, stop).map(Ok)
-    } else {
-        solve::solve(part, cell, problem::load(part, cell, folder)?, threads, stop)
+    let load = || problem::load(part, cell, folder);
+    let ending = match &part.data {
+        Data::Masks { .. } => masks::measure(part, cell, load()?, threads, stop).map(Ok),
+        data if data.is_check() => theory::measure(part, cell, threads, stop).map(Ok),
+        _ => solve::solve(part, cell, load()?, threads, stop),
     };
     if stop.asked() {
         return Err(Error::interrupted());

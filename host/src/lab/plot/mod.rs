@@ -1,5 +1,5 @@
 //! Pictures as SVG text: loss curves, weights beside those planted, predictions beside labels, all
-//! of them on one page, heat maps over many runs, and sparklines for the terminal.
+//! of them on one page, heat maps over many runs, histograms, and sparklines for the terminal.
 //!
 //! Every function takes plain slices, draws what is finite and says on the picture what it left
 //! out. None fails and none panics, whatever the numbers. Pictures are 600 units wide with letters
@@ -9,6 +9,7 @@
 mod axis;
 mod figures;
 mod heat_map;
+mod histogram;
 mod mark;
 mod page;
 mod palette;
@@ -17,5 +18,6 @@ mod spark;
 pub(crate) use figures::{Line, Measure, Names, course, lines};
 pub use figures::{Panel, Series, loss_curve, panel, scatter, weights};
 pub use heat_map::{Heat, HeatCell, Scale, heat};
+pub use histogram::{Bins, Histogram, histograms};
 pub(crate) use page::escape;
 pub use spark::{SPARKLINE_WIDTH, sparkline};

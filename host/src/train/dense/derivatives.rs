@@ -185,7 +185,7 @@ mod tests {
         for (shape, task) in shapes() {
             // One tile, and three.
             for rows in [20, 603] {
-                check_all(&shape, task, &weights(&shape), rows, 2);
+                check_all(&shape, task, &weights(&shape), rows, 5);
             }
         }
     }

@@ -124,7 +124,7 @@ impl Shape {
     }
 
     /// Uniform in ±1/√inputs, layer by layer: what `PyTorch`'s `Linear` starts from.
-    pub(super) fn initial(&self, seed: u64) -> Vec<f32> {
+    pub(crate) fn initial(&self, seed: u64) -> Vec<f32> {
         let mut weights = vec![0.0; self.weights()];
         for (l, layer) in self.layers().enumerate() {
             let mut rng = Rng::new(seed, INIT + l as u64);

@@ -54,7 +54,12 @@ impl Axis {
     /// What is counted along it.
     pub(super) const fn noun(self, part: &Part) -> &'static str {
         let (gates, check) = (matches!(part.data, Data::Gates { .. }), part.data.is_check());
+        let is_sketch = matches!(part.data, Data::Sketch { .. });
         match self {
+            Self::N if is_sketch => "samples",
+            Self::D if is_sketch || matches!(part.data, Data::Masks { .. }) => "inputs",
+            Self::S if matches!(part.data, Data::Masks { .. }) => "weights that are kept",
+            Self::S if is_sketch => "draws of a mask",
             Self::N if gates || !check => "rows",
             Self::N => "measurements",
             Self::D if gates || !check => "inputs",

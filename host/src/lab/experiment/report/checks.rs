@@ -80,6 +80,10 @@ fn groups(view: &View, method: Method) -> Vec<Group> {
             let shown = if gates { 4 } else { 2 };
             vec![group("curvature", "eigenvalue", true, &measured[..shown], &theory[..shown])]
         }
+        _ if method == Method::SketchRatio || method.is_mask() => Vec::new(),
+        _ if method.is_sketch() => {
+            vec![group("error", "mean squared error", true, &[SketchError], &[(PrintedForm, 0)])]
+        }
         _ if gates => vec![group("steps", "steps", true, &[Steps], &[(StepsForm, 0)])],
         _ => vec![group("error", "median relative error", true, &[Error], &[])],
     }
@@ -198,6 +202,17 @@ pub(super) fn settings(view: &View) -> String {
         Data::Gates { weights, .. } => {
             format!("standard normal rows, random generators of {weights} normal weights")
         }
+        Data::Sketch { weights, .. } => {
+            let law = ["1", "normal numbers", "±0.5 to ±1.5"][weights as usize];
+            let moved = part.variants.iter().filter_map(|of| of.movement);
+            let moved = moved.map(|by| by.to_string()).collect::<Vec<_>>().join(", ");
+            let moved = if moved.is_empty() { moved } else { format!(", moved by {moved}") };
+            format!("masks of s draws for weights of {law}{moved}")
+        }
+        Data::Masks { ref hidden, train, .. } => {
+            let widths = hidden.iter().map(|width| format!("{width}-")).collect::<String>();
+            format!("an untrained network 784-{widths}10; IMP on {train} pictures of each digit")
+        }
         _ => "Gaussian measurements of vectors with normal entries".into(),
     }];
     let axes = [(Axis::N, part.n.len()), (Axis::D, part.d.len()), (Axis::S, part.s.len())];
@@ -261,6 +276,18 @@ fn note(view: &View) -> String {
         (Method::Curvature, _) => {
             "alpha and beta are extreme eigenvalues over random supports of s unit columns; \
              independent ones end at (1 ∓ √(s/n))² (Marchenko and Pastur)."
+        }
+        (_, Data::Masks { .. }) => {
+            "Magnitudes are initial ones, uniform in ±1/√inputs of their layer; scores are those of \
+             SynFlow in the dense network, |w| ∂R/∂|w|. The histograms are of the first seed."
+        }
+        (Method::SketchRatio, _) => {
+            "The exact form of Theorem 4.4 over that of Lemma 4.5, and the same of what is printed."
+        }
+        (_, Data::Sketch { .. }) => {
+            "The error is the mean of |Xᵀ(m ⊙ w) − Xᵀw|₂² over masks m, and over normal X but in \
+             Lemmas 4.1 and 4.3. Tangent features are the derivatives of the outputs of a network \
+             of one hidden layer, of 7 inputs and one output a neuron; w are its weights."
         }
         (_, Data::Gates { .. }) => {
             "alpha is taken over random supports of as many columns as iterate and planted network \

@@ -5,8 +5,10 @@
 mod axes;
 mod checks;
 mod csv;
+mod masks;
 mod page;
 mod pictures;
+mod sketch;
 mod summary;
 mod table;
 mod tables;

@@ -4,7 +4,7 @@ use super::super::known::{Known, Value};
 use super::super::spec::{Method, Metric, Point};
 use super::axes::{Grid, Side, place};
 use super::view::{View, spread};
-use super::{checks, tables};
+use super::{checks, masks, sketch, tables};
 use crate::lab::plot::{self, Heat, HeatCell, Line, Measure, Scale};
 
 /// Most sizes whose curves are drawn.
@@ -92,7 +92,8 @@ fn chosen<T>(view: &View, of: impl Fn(Method, Point) -> Option<T>) -> Vec<(Point
 pub(super) fn curves(view: &View) -> Vec<(String, String)> {
     let part = &view.part;
     if part.data.is_check() {
-        return checks::curves(view);
+        let curves = checks::curves(view).into_iter();
+        return curves.chain(sketch::movements(view)).chain(masks::histograms(view)).collect();
     }
     let line = |method: Method, at: Point| {
         let points = smooth(&view.first_seed(method, at)?.curve);

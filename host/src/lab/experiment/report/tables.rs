@@ -9,11 +9,11 @@ use super::super::spec::{Method, Point};
 use super::axes::{self, by_size};
 use super::table::{Item, Table, listed, plain};
 use super::view::{Experiment, Stats, View, number};
-use super::{checks, summary, verdicts};
+use super::{checks, sketch, summary, verdicts};
 
 pub(super) fn tables(view: &View) -> Vec<Table> {
     let mut tables = if view.part.data.is_check() {
-        vec![checks::table(view)]
+        vec![sketch::claims(view), checks::table(view)]
     } else {
         let mut tables = vec![quality(view)];
         tables.extend(summary::table(view));

@@ -7,7 +7,7 @@ use super::is_plain;
 use super::kinds::{Data, Directions, Imp, Impossible, Method, Pictures, Rows};
 use super::metric::Metric;
 use super::part::{Part, Point};
-use super::variant::Distribution;
+use super::variant::{Distribution, Variant};
 use crate::data::{Task, digits, image};
 use crate::{Error, Result};
 
@@ -18,7 +18,7 @@ const LONGEST: usize = 1000;
 
 impl Method {
     /// What it measures on such data, with the theory's value beside it.
-    pub(crate) const fn measures(self, data: &Data) -> &'static [Metric] {
+    pub(crate) fn measures(self, data: &Data) -> &'static [Metric] {
         use Metric::*;
         match (self, data) {
             (Self::Assumption, Data::Gates { .. }) => &[Eps, Gamma, GammaLimit],
@@ -38,6 +38,14 @@ impl Method {
                 Success, Error, LossLeft, Steps, StepsForm, Rate, RateForm, Straight, Alpha,
                 AlphaAligned, Beta, Inflation,
             ],
+            (Self::SketchRatio, Data::Sketch { .. }) => &[UniformRatio, PrintedRatio],
+            (Self::SketchNormal, Data::Sketch { .. }) => {
+                &[SketchError, StandardError, ExactForm, PrintedForm, RepairedForm]
+            }
+            (_, Data::Sketch { .. }) if self.is_sketch() => {
+                &[SketchError, StandardError, ExactForm, PrintedForm]
+            }
+            (_, Data::Masks { .. }) if self.is_mask() => &[KeptMagnitude, KeptScore],
             _ => &[],
         }
     }
@@ -202,7 +210,10 @@ impl Part {
                 }
             }
             // Their keys are those of a check.
-            Data::Gates { .. } | Data::Gaussian { .. } => {}
+            Data::Gates { .. }
+            | Data::Gaussian { .. }
+            | Data::Sketch { .. }
+            | Data::Masks { .. } => {}
             &Data::Image { ref from, features, deviation, channel_deviation, .. } => {
                 let colours = matches!(from, Pictures::Cifar | Pictures::ColourDigits);
                 let grey = "none, for grey pictures";
@@ -234,19 +245,15 @@ impl Part {
     }
 
     fn check_variants(&self) -> Result<()> {
-        let count = self.variants.len();
-        self.refuse("variants", &format!("at most {LONGEST}"), outside(count, 0..=LONGEST))?;
+        self.check_names()?;
         let is_plain_data = matches!(self.data, Data::Planted { .. })
             && self.hidden == 1
             && self.data.outputs() == 1;
         let is_picture = matches!(self.data, Data::Image { .. });
-        for (at, variant) in self.variants.iter().enumerate() {
+        for variant in &self.variants {
             let name = &variant.name;
-            let is_wrong = self.variants[..at].iter().any(|other| other.name == *name)
-                || name.is_empty() && count > 1
-                || !is_plain(name);
-            let expected = "names of small letters, digits and dashes, every one once";
-            self.refuse("variants", expected, is_wrong.then(|| format!("{name:?}")))?;
+            let wrong = variant.movement.map(|_| name);
+            self.refuse("variants", "no movement but for data of kind sketch", wrong)?;
             let noise = variant.noise.filter(|noise| !(*noise >= 0.0 && noise.is_finite()));
             self.refuse("variants.noise", "0 or more", noise)?;
             let fraction = variant.validation.filter(|fraction| !(0.0..1.0).contains(fraction));
@@ -263,6 +270,20 @@ impl Part {
         self.refuse("data.inputs", "at most 784 pixels", wrong)
     }
 
+    /// Checks how many variants there are, and their names.
+    fn check_names(&self) -> Result<()> {
+        let count = self.variants.len();
+        self.refuse("variants", &format!("at most {LONGEST}"), outside(count, 0..=LONGEST))?;
+        for (at, Variant { name, .. }) in self.variants.iter().enumerate() {
+            let is_wrong = self.variants[..at].iter().any(|other| other.name == *name)
+                || name.is_empty() && count > 1
+                || !is_plain(name);
+            let expected = "names of small letters, digits and dashes, every one once";
+            self.refuse("variants", expected, is_wrong.then(|| format!("{name:?}")))?;
+        }
+        Ok(())
+    }
+
     fn check_theory(&self) -> Result<()> {
         // Counted before they are made.
         let most = LONGEST * LONGEST;
@@ -271,17 +292,21 @@ impl Part {
         let random = matches!(self.data, Data::Gates { generators: Directions::Gaussian, .. });
         let expected = match self.data {
             _ if random => "how many random generators there are",
-            Data::Gaussian { .. } => "none: there are no gates",
+            Data::Gaussian { .. } | Data::Sketch { .. } | Data::Masks { .. } => {
+                "none: there are no gates"
+            }
             _ => "none: all patterns are taken",
         };
         let got = (random == self.m.is_empty()).then(|| format!("{:?}", self.m));
         self.refuse("m", expected, got)?;
-        let supports = self.methods.iter().any(|method| *method != Method::Assumption);
+        let has_none = |of: &Method| matches!(of, Method::Assumption | Method::SketchRatio);
+        let supports = !self.methods.iter().all(has_none);
         let expected = if supports { "nonzeros" } else { "none: nothing depends on it" };
         let got = (supports == self.s.is_empty()).then(|| format!("{:?}", self.s));
         self.refuse("s", expected, got)?;
         let unknown = self.methods.iter().find(|method| method.measures(&self.data).is_empty());
-        let expected = "curvature, theory, normalised or paper; with gates also assumption";
+        let expected = "curvature, theory, normalised or paper; with gates also assumption; of \
+                        sketches and masks their own";
         self.refuse("methods", expected, unknown.map(|method| method.name()))?;
         let measured = |method: &Method| method.measures(&self.data).contains(&self.metric);
         let names = self.methods[0].measures(&self.data).iter().map(|metric| metric.name());
@@ -293,7 +318,12 @@ impl Part {
         let expected = if iterative { &steps } else { "none: nothing is iterated" };
         let range = if iterative { 1..=MOST } else { 0..=0 };
         self.refuse("epochs", expected, outside(self.epochs as usize, range))?;
-        self.refuse_beyond("draws", self.draws.unwrap_or(1) as usize, 1..=LONGEST)?;
+        let is_sketch = matches!(self.data, Data::Sketch { .. });
+        let range = if is_sketch { 2..=MOST } else { 1..=LONGEST };
+        self.refuse_beyond("draws", self.draws.unwrap_or(2) as usize, range)?;
+        let movements = self.variants.iter().filter_map(|variant| variant.movement);
+        let wrong = movements.filter(|by| !(*by >= 0.0 && by.is_finite())).last();
+        self.refuse("variants.movement", "0 or more", wrong)?;
         let inflation = self.inflation.filter(|inflation| !(1.0..=1e6).contains(inflation));
         self.refuse("inflation", "1 to 1000000", inflation)?;
         self.refuse_set(
@@ -305,10 +335,11 @@ impl Part {
                 ("passes", self.passes.is_some()),
                 ("seconds", self.seconds.is_some()),
                 ("on", self.on != Rows::Train),
-                ("imp", self.imp != Imp::default()),
-                ("variants", !self.variants.is_empty()),
+                ("imp", self.imp != Imp::default() && !self.methods.contains(&Method::KeptImp)),
+                ("variants", !self.variants.is_empty() && !is_sketch),
             ],
         )?;
+        self.check_names()?;
         let refused = |point: Point| Some((point, self.impossible_point(point, iterative)?));
         let Some((Point { m, s, n, d, .. }, expected)) =
             self.points().into_iter().find_map(refused)
@@ -321,7 +352,32 @@ impl Part {
 
     /// What the sizes of a check, which may plant networks, have to be, where these are not.
     fn impossible_point(&self, at: Point, plants: bool) -> Option<String> {
-        let columns = at.m.saturating_mul(at.d);
+        if let Data::Masks { from, hidden, train } = &self.data {
+            let widths = [&[at.d], &hidden[..], &[self.data.outputs()]].concat();
+            let weights: usize = widths.windows(2).map(|w| w[0].saturating_mul(w[1])).sum();
+            let is_wrong = !matches!(from, Pictures::Mnist | Pictures::Digits)
+                || hidden.is_empty()
+                || !self.d.is_empty()
+                || !self.n.is_empty()
+                || hidden.iter().any(|width| !(1..=10_000).contains(width))
+                || !(1..=5000).contains(train)
+                || !(widths.len()..=weights).contains(&at.s);
+            let expected = "pictures of mnist or digits, 1 to 5000 of each, no n or d, 1 to 10000 \
+                            neurons of a hidden layer, s within the weights of the network";
+            return is_wrong.then(|| expected.into());
+        }
+        let is_sketch = matches!(self.data, Data::Sketch { .. });
+        let columns = if is_sketch { at.d } else { at.m.saturating_mul(at.d) };
+        if is_sketch && self.draws.is_none() && !self.s.is_empty() {
+            // Of all draws, for two norms of each row.
+            let ways = 2_f64.powf(at.d as f64) * (at.d as f64).powf(at.s as f64);
+            if ways > MOST as f64 {
+                return Some(format!("draws, or at most {MOST} ways to draw 2^d d^s"));
+            }
+        }
+        if self.methods.contains(&Method::SketchTangent) && !at.d.is_multiple_of(8) {
+            return Some("d a multiple of 8, as many weights as a neuron has".into());
+        }
         if let Data::Gates { weights, .. } = self.data {
             if !(1..=at.d).contains(&weights) {
                 return Some(format!("data.weights from 1 to d, not {weights}"));
@@ -338,7 +394,7 @@ impl Part {
         if !(1..=MOST).contains(&columns) || at.n == 0 || at.n > MOST {
             return Some(format!("1 to {MOST} columns m·d, and as many rows"));
         }
-        (at.s > columns).then(|| "s within the columns m·d".into())
+        (at.s > columns && !is_sketch).then(|| "s within the columns m·d".into())
     }
 }
 

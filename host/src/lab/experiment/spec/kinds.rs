@@ -32,10 +32,33 @@ pub(crate) enum Method {
     Theory,
     /// The same by normalised steps, without refinements.
     Normalised,
+    /// No training: the error of sketched products (N. Bar and R. Giryes, arXiv 2305.17559) of
+    /// given rows, with the weights that the mask was drawn for (Lemma 4.1).
+    SketchWeights,
+    /// The same of normal rows (Lemma 4.2).
+    SketchNormal,
+    /// Of given rows, with other weights (Lemma 4.3).
+    SketchTrained,
+    /// Of normal rows, with other weights (Theorem 4.4).
+    SketchNormalTrained,
+    /// The same of uniform masks (Lemma 4.5).
+    SketchUniform,
+    /// Of the tangent features of a network, with its initial weights (Lemma 4.1 for section 7).
+    SketchTangent,
+    /// The error of Theorem 4.4 over that of uniform masks.
+    SketchRatio,
+    /// What a mask keeps of an untrained network: `SynFlow` in 100 rounds (H. Tanaka et al., 2020).
+    KeptSynflow,
+    /// The same with weights of each layer drawn by their scores in every round.
+    KeptSampled,
+    /// Iterative magnitude pruning, with the settings of the part's `imp`.
+    KeptImp,
+    /// Random weights, of the same density in every layer.
+    KeptUniform,
 }
 
 /// Each method as specs and files call it, and as people read it; in the order of the type.
-static METHODS: [(Method, &str, &str); 13] = [
+static METHODS: [(Method, &str, &str); 24] = [
     (Method::Paper, "paper", "IHT as published"),
     (Method::PaperLeast, "paper-least", "IHT, least memory"),
     (Method::PaperSafe, "paper-safe", "IHT, safe steps"),
@@ -49,6 +72,17 @@ static METHODS: [(Method, &str, &str); 13] = [
     (Method::Curvature, "curvature", "alpha and beta"),
     (Method::Theory, "theory", "IHT, theory step"),
     (Method::Normalised, "normalised", "IHT, normalised step"),
+    (Method::SketchWeights, "sketch-weights", "Lemma 4.1"),
+    (Method::SketchNormal, "sketch-normal", "Lemma 4.2"),
+    (Method::SketchTrained, "sketch-trained", "Lemma 4.3"),
+    (Method::SketchNormalTrained, "sketch-normal-trained", "Theorem 4.4"),
+    (Method::SketchUniform, "sketch-uniform", "Lemma 4.5"),
+    (Method::SketchTangent, "sketch-tangent", "Lemma 4.1 for tangent features"),
+    (Method::SketchRatio, "sketch-ratio", "error over that of uniform masks"),
+    (Method::KeptSynflow, "kept-synflow", "SynFlow"),
+    (Method::KeptSampled, "kept-sampled", "SynFlow, sampled"),
+    (Method::KeptImp, "kept-imp", "IMP"),
+    (Method::KeptUniform, "kept-uniform", "uniform"),
 ];
 
 impl Method {
@@ -82,8 +116,20 @@ impl Method {
         matches!(self, Self::Imp | Self::ImpPublished)
     }
 
-    pub(crate) const fn is_check(self) -> bool {
-        matches!(self, Self::Assumption | Self::Curvature | Self::Theory | Self::Normalised)
+    pub(crate) fn is_check(self) -> bool {
+        self.is_sketch()
+            || self.is_mask()
+            || matches!(self, Self::Assumption | Self::Curvature | Self::Theory | Self::Normalised)
+    }
+
+    /// Whether it measures sketched products.
+    pub(crate) fn is_sketch(self) -> bool {
+        (Self::SketchWeights..=Self::SketchRatio).contains(&self)
+    }
+
+    /// Whether it measures what a mask keeps.
+    pub(crate) fn is_mask(self) -> bool {
+        self >= Self::KeptSynflow
     }
 
     /// Whether it goes step by step, on data of the theory.
@@ -138,6 +184,21 @@ pub(crate) enum Data {
     },
     /// Measurements `y = G x` of sparse vectors, for checks of the theory.
     Gaussian { samples: usize, inputs: usize },
+    /// Products `Xᵀ w` of inputs×samples rows X, for checks of sketches.
+    Sketch { samples: usize, inputs: usize, weights: Law },
+    /// Untrained networks whose weights masks choose, and so many pictures of each digit, 28×28, for
+    /// those that take training.
+    Masks { from: Pictures, hidden: Vec<usize>, train: usize },
+}
+
+/// The law of the weights of [`Data::Sketch`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Law {
+    Ones,
+    Normal,
+    /// Magnitudes uniform in 0.5 to 1.5, with random signs.
+    Bounded,
 }
 
 /// The sign patterns of k of d inputs, `C(d, k) 2^k` (paper IHT, Theorem 7), where k and it can be.
@@ -220,7 +281,7 @@ impl Data {
     pub(crate) fn task(&self) -> Task {
         match self {
             Self::Mnist { .. } | Self::Digits { .. } if self.outputs() == 1 => Task::Binary,
-            Self::Mnist { .. } | Self::Digits { .. } => Task::Multiclass,
+            Self::Mnist { .. } | Self::Digits { .. } | Self::Masks { .. } => Task::Multiclass,
             _ => Task::Regression,
         }
     }
@@ -230,7 +291,8 @@ impl Data {
         match self {
             Self::Planted { samples, .. }
             | Self::Gates { samples, .. }
-            | Self::Gaussian { samples, .. } => *samples,
+            | Self::Gaussian { samples, .. }
+            | Self::Sketch { samples, .. } => *samples,
             _ => 0,
         }
     }
@@ -240,8 +302,9 @@ impl Data {
         match self {
             Self::Planted { inputs, .. }
             | Self::Gates { inputs, .. }
-            | Self::Gaussian { inputs, .. } => *inputs,
-            Self::Mnist { .. } => 784,
+            | Self::Gaussian { inputs, .. }
+            | Self::Sketch { inputs, .. } => *inputs,
+            Self::Mnist { .. } | Self::Masks { .. } => 784,
             Self::Digits { side, .. } => side * side,
             Self::Image { features, .. } => *features,
         }
@@ -254,8 +317,14 @@ impl Data {
             Self::Mnist { classes, .. } | Self::Digits { classes, .. } if classes.len() > 2 => {
                 classes.len()
             }
+            Self::Masks { .. } => 10,
             _ => 1,
         }
+    }
+
+    /// Neurons of each hidden layer, of masks.
+    pub(crate) fn hidden(&self) -> &[usize] {
+        if let Self::Masks { hidden, .. } = self { hidden } else { &[] }
     }
 
     /// Whether labels are the same in every cell.
@@ -273,9 +342,12 @@ impl Data {
         }
     }
 
-    /// Whether a check of the theory is made on them, and nothing is trained.
+    /// Whether a check of the theory or of masks is made on them, and no network is the result.
     pub(crate) const fn is_check(&self) -> bool {
-        matches!(self, Self::Gates { .. } | Self::Gaussian { .. })
+        matches!(
+            self,
+            Self::Gates { .. } | Self::Gaussian { .. } | Self::Sketch { .. } | Self::Masks { .. }
+        )
     }
 }
 

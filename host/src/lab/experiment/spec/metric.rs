@@ -40,6 +40,24 @@ pub(crate) enum Metric {
     Straight,
     /// `32 (beta/alpha)²`, the inflation of the budget that Theorem 1 asks for.
     Inflation,
+    /// The mean of `|Xᵀ(m ⊙ w) - Xᵀ w|²` over masks m.
+    SketchError,
+    /// The standard error of that mean.
+    StandardError,
+    /// What that mean is, in closed form.
+    ExactForm,
+    /// What the paper prints for it.
+    PrintedForm,
+    /// The printed form with `|w|₁` in place of `|w|₂`.
+    RepairedForm,
+    /// The exact form over that of uniform masks.
+    UniformRatio,
+    /// The printed form over that of uniform masks.
+    PrintedRatio,
+    /// Mean magnitude of the weights that a mask keeps, over that of all.
+    KeptMagnitude,
+    /// Their share of the sum of all `SynFlow` scores of the dense network.
+    KeptScore,
     /// Whether a fit's error is one that single precision cannot tell from 0.
     Exact,
     /// Whether every planted weight was found and no other, for one hidden layer and one output.
@@ -55,7 +73,7 @@ pub(crate) enum Metric {
 }
 
 /// Name in specs and files, title, and digits in pictures and in tables, in the order of the type.
-static METRICS: [(Metric, &str, &str, (usize, usize)); 27] = [
+static METRICS: [(Metric, &str, &str, (usize, usize)); 36] = [
     (Metric::Psnr, "psnr", "PSNR, dB", (0, 1)),
     (Metric::Accuracy, "accuracy", "accuracy", (3, 4)),
     (Metric::Eps, "eps", "eps", (3, 4)),
@@ -77,6 +95,15 @@ static METRICS: [(Metric, &str, &str, (usize, usize)); 27] = [
     (Metric::RateForm, "rate-form", "decades by α and β", (3, 4)),
     (Metric::Straight, "straight", "r² of the line", (3, 4)),
     (Metric::Inflation, "inflation", "32 (β/α)²", (0, 0)),
+    (Metric::SketchError, "sketch-error", "error", (3, 4)),
+    (Metric::StandardError, "standard-error", "standard error", (3, 4)),
+    (Metric::ExactForm, "exact-form", "exact form", (3, 4)),
+    (Metric::PrintedForm, "printed-form", "as printed", (3, 4)),
+    (Metric::RepairedForm, "repaired-form", "with |w|₁", (3, 4)),
+    (Metric::UniformRatio, "uniform-ratio", "error over uniform", (3, 4)),
+    (Metric::PrintedRatio, "printed-ratio", "the same as printed", (3, 4)),
+    (Metric::KeptMagnitude, "kept-magnitude", "mean |w| kept, over all", (2, 3)),
+    (Metric::KeptScore, "kept-score", "share of the scores", (3, 4)),
     (Metric::Exact, "exact", "exact", (2, 2)),
     (Metric::OneToOne, "one-to-one", "one to one", (2, 2)),
     (Metric::WeightsFound, "weights-found", "weights found", (2, 3)),

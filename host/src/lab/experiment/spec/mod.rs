@@ -21,7 +21,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::{Error, Result};
 
 pub(crate) use column::{Column, Quantity, Recorded, Statistic};
-pub(crate) use kinds::{Data, Directions, Method, Pictures, Rows};
+pub(crate) use kinds::{Data, Directions, Law, Method, Pictures, Rows};
 pub(crate) use metric::Metric;
 pub(crate) use part::{Part, Point};
 pub(crate) use variant::{Distribution, Variant};
@@ -176,7 +176,8 @@ impl Spec {
                     let (classes, train, test) = (std::mem::take(classes), *train, *test);
                     part.data = Data::Digits { side: 28, classes, train, test };
                 }
-                Data::Image { from: from @ Pictures::Mnist, .. } => *from = Pictures::Digits,
+                Data::Image { from: from @ Pictures::Mnist, .. }
+                | Data::Masks { from: from @ Pictures::Mnist, .. } => *from = Pictures::Digits,
                 Data::Image { from: from @ Pictures::Cifar, .. } => *from = Pictures::ColourDigits,
                 _ => {}
             }

@@ -69,12 +69,16 @@ pub(crate) struct Part {
     pub(crate) passes: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) seconds: Option<f64>,
-    /// Of checks: supports of which eigenvalues are taken, or vectors that are recovered.
+    /// Of checks: supports of which eigenvalues are taken, vectors that are recovered, or masks;
+    /// without it all masks that can be drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) draws: Option<u32>,
     /// Of checks: how many times s nonzeros iterates may have, 1 or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) inflation: Option<f64>,
+    /// Of sketches: claims that are expected to fail as printed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) refuted: Vec<Method>,
     /// What the summary table shows of each size and method.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) columns: Vec<Column>,
@@ -152,6 +156,7 @@ impl Part {
         own.variants.retain(|of| variant.is_none_or(|name| of.name == name));
         own.variants.iter_mut().for_each(|of| of.title = None);
         (own.title, own.note, own.columns, own.impossible) = Default::default();
+        own.refuted = Vec::new();
         (own.m, own.s, own.n, own.d, own.sizes, own.seeds) = Default::default();
         (own.methods, own.range) = (vec![method], [0.0, 1.0]);
         if !(method.is_published() || method.is_check() || method == Method::ImpPublished) {
@@ -160,7 +165,7 @@ impl Part {
         if method != Method::Recipe {
             (own.passes, own.seconds) = (None, None);
         }
-        if method != Method::Imp {
+        if !matches!(method, Method::Imp | Method::KeptImp) {
             own.imp = Imp::default();
         }
         own

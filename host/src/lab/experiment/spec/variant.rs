@@ -18,6 +18,8 @@ pub(crate) struct Variant {
     pub(crate) negative: Option<bool>,
     /// A picture: which one, in place of `data.index`.
     pub(crate) picture: Option<usize>,
+    /// Sketches: normal numbers of this deviation on all weights, after the mask is drawn.
+    pub(crate) movement: Option<f64>,
     /// `lm`: whether output signs are searched for; without it where labels are negative.
     pub(crate) free_signs: Option<bool>,
     /// `lm`: restarts from a perturbed network.

@@ -15,13 +15,14 @@ use super::assumption::{self, Assumption};
 use super::curvature::{self, Extremes};
 use super::generators::{self, Generators};
 use super::recovery::{self, Planted, Recovery};
+use super::sketch::Sketch;
 use crate::base::room_for;
 use crate::data::{Matrix, planted};
 use crate::lab::experiment::cell::Cell;
 use crate::lab::experiment::course::Course;
 use crate::lab::experiment::median::median;
 use crate::lab::experiment::record::{Quality, Solved};
-use crate::lab::experiment::spec::{Data, Directions, Method, Metric, Part, Point};
+use crate::lab::experiment::spec::{Data, Directions, Law, Method, Metric, Part, Point};
 use crate::operator::{Blocked, Layout, Stop};
 use crate::train::pool;
 use crate::{Error, Result};
@@ -49,8 +50,9 @@ pub(in crate::lab::experiment) fn measure(
         }
         Data::Gaussian { .. } => work.sense(Course::start()),
         Data::Gates { generators, weights, .. } => work.gates(*generators, *weights),
+        Data::Sketch { weights, .. } => work.sketch(*weights),
         _ => Err(Error::new("nothing of the theory is measured on such data")
-            .expected("data of kind gates or gaussian")
+            .expected("data of kind gates, gaussian or sketch")
             .got(cell.method.name())
             .help("choose another method")),
     })
@@ -213,6 +215,39 @@ impl Work<'_> {
         let quality = Quality { loss, ..Quality::default() };
         let (nnz, passes) = (found.nnz, found.reads as f64);
         Ok(Solved { measured, nnz, passes, train: Some(quality), ..course.ended(None) })
+    }
+
+    /// The error of sketched products, over the draws or, without a number of these, over all.
+    fn sketch(&self, law: Law) -> Result<Solved> {
+        let (at, seed) = (self.at, self.cell.seed);
+        let help = "choose fewer inputs or samples in the spec";
+        room_for("the rows", (at.n as u64).saturating_mul(8 * at.d as u64), help)?;
+        let mut course = Course::start();
+        let movement = self.part.variant(at).movement.unwrap_or(0.0);
+        let of = |claim: Method| Sketch::new(claim, at, law, movement, seed);
+        let mut measured = Measured::new();
+        if self.cell.method == Method::SketchRatio {
+            let [own, uniform] =
+                [Method::SketchNormalTrained, Method::SketchUniform].map(|claim| of(claim).forms());
+            measured.insert(Metric::UniformRatio, own.exact / uniform.exact);
+            measured.insert(Metric::PrintedRatio, own.printed / uniform.printed);
+        } else {
+            let sketch = of(self.cell.method);
+            let forms = sketch.forms();
+            measured.insert(Metric::ExactForm, forms.exact);
+            measured.insert(Metric::PrintedForm, forms.printed);
+            measured.extend(forms.repaired.map(|form| (Metric::RepairedForm, form)));
+            match self.part.draws {
+                None => drop(measured.insert(Metric::SketchError, sketch.enumerated())),
+                Some(draws) => {
+                    let found = sketch.sampled(draws, self.stop)?;
+                    measured.insert(Metric::SketchError, found.mean);
+                    measured.insert(Metric::StandardError, found.error);
+                }
+            }
+        }
+        course.see(0.0, f64::NAN);
+        Ok(Solved { measured, ..course.ended(None) })
     }
 
     /// Several vectors from measurements of their own each: how many are recovered.

@@ -9,11 +9,14 @@
 //! recovery     y = A w*:  w <- H_s~(w + 2/(3 beta) A^T (y - A w)),  unit columns                (Theorem 1)
 //!              y = G x, G Gaussian: the same without gates, where the theory is classical
 //! ```
+//!
+//! And that of masks as sketches of products (paper SKETCH, section 4).
 
 mod assumption;
 mod curvature;
 mod generators;
 mod measure;
 mod recovery;
+mod sketch;
 
 pub(super) use measure::measure;

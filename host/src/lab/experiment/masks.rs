@@ -1,0 +1,205 @@
+//! Which weights of an untrained network masks keep (N. Bar and R. Giryes, arXiv 2305.17559, figures
+//! 1 and 2): their initial magnitudes, and the scores that `SynFlow` gives them in the dense network.
+
+use tamis::base::rng::{CounterRng, seed_of, stream};
+use tamis::network::mask::schedule::Schedule;
+use tamis::network::mask::select::{BINS, Scores, largest, sampled};
+use tamis::network::mask::{Mlp, allocate::Allocation, simple};
+
+use super::cell::Cell;
+use super::course::Course;
+use super::problem::Set;
+use super::record::Solved;
+use super::spec::{Method, Metric, Part};
+use crate::Result;
+use crate::data::Problem;
+use crate::lab::plot::{Bins, Histogram};
+use crate::operator::Stop;
+use crate::train::dense::Head;
+use crate::train::dense::derivatives::DenseNet;
+use crate::train::dense::imp::imp;
+use crate::train::dense::job::ImpJob;
+use crate::train::dense::scores::synflow;
+use crate::train::dense::shape::Shape;
+use crate::train::{Budget, ImpSettings, pool};
+
+/// Rounds of `SynFlow`, as published.
+const ROUNDS: u32 = 100;
+/// Bins of a histogram.
+const COUNT: usize = 60;
+/// Seeds of the samples of each round, see [`seed_of`].
+const SAMPLES: u64 = stream::USER + (0x7e20 << 32);
+
+/// Measures what a mask of s weights keeps. The data are for masks that take training.
+pub(super) fn measure(
+    part: &Part,
+    cell: &Cell,
+    set: Set,
+    threads: usize,
+    stop: &Stop,
+) -> Result<Solved> {
+    let hidden = part.data.hidden();
+    let outputs = set.train.classes().unwrap_or_else(|| set.train.outputs());
+    let shape = Shape::new(set.train.data.cols, hidden, outputs, Head::Weights)?;
+    let weights = shape.initial(cell.seed);
+    let net = DenseNet { shape: &shape, weights: &weights };
+    let mut course = Course::start();
+    let mask = pool(threads)?.install(|| match cell.method {
+        Method::KeptImp => by_imp(part, cell, &set.train, hidden, stop),
+        Method::KeptUniform => uniform(&shape, cell),
+        method => by_synflow(net, cell, method == Method::KeptSampled),
+    })?;
+    course.see(0.0, f64::NAN);
+    let scores = synflow(net, &vec![1.0; shape.inputs()]);
+    let magnitudes: Vec<f32> = weights.iter().map(|w| w.abs()).collect();
+    let kept = |of: &[f32]| -> Vec<f32> {
+        of.iter().zip(&mask).filter(|(_, kept)| **kept).map(|(value, _)| *value).collect()
+    };
+    let count = |values: &[f32], log: bool| {
+        let own = kept(values);
+        let [label, all] = ["kept", "all weights"];
+        let bins = bins(values, log);
+        [Histogram::of(label, bins, own), Histogram::of(all, bins, values.iter().copied())]
+    };
+    let mean = |of: &[f32]| of.iter().map(|&x| f64::from(x)).sum::<f64>() / of.len() as f64;
+    let measured = [
+        (Metric::KeptMagnitude, mean(&kept(&magnitudes)) / mean(&magnitudes)),
+        (
+            Metric::KeptScore,
+            kept(&scores).iter().map(|&x| f64::from(x)).sum::<f64>()
+                / scores.iter().map(|&x| f64::from(x)).sum::<f64>(),
+        ),
+    ];
+    Ok(Solved {
+        measured: measured.into_iter().collect(),
+        histograms: [count(&magnitudes, false), count(&scores, true)].concat(),
+        nnz: mask.iter().filter(|kept| **kept).count(),
+        ..course.ended(None)
+    })
+}
+
+/// From 0, or on a logarithmic axis from the least, to the largest of all values.
+fn bins(values: &[f32], log: bool) -> Bins {
+    let high = values.iter().fold(0.0_f32, |top, &x| top.max(x)).into();
+    let least = values.iter().copied().filter(|&x| x > 0.0).fold(f32::INFINITY, f32::min);
+    // Products of several small weights reach far down, and are few.
+    let low = if log { f64::from(least).max(high * 1e-6) } else { 0.0 };
+    Bins { low, high, count: COUNT, log }
+}
+
+fn by_imp(
+    part: &Part,
+    cell: &Cell,
+    train: &Problem,
+    hidden: &[usize],
+    stop: &Stop,
+) -> Result<Vec<bool>> {
+    let settings = ImpSettings {
+        epochs: part.imp.epochs,
+        batch: part.imp.batch,
+        prune: part.imp.prune,
+        ..ImpSettings::default()
+    };
+    let job = ImpJob::new(train, &settings, Budget::nnz(cell.s), hidden, cell.seed)?;
+    Ok(imp(train, &job, None, false, stop, &mut |_| true)?.mask)
+}
+
+/// The same density in every layer.
+fn uniform(shape: &Shape, cell: &Cell) -> Result<Vec<bool>> {
+    let widths = [&[shape.inputs()], shape.hidden(), &[shape.outputs()]].concat();
+    let net = Mlp::new(&widths)?;
+    let mut counts = vec![0; net.layers().len()];
+    Allocation::Uniform.share(&net, cell.s, 1, &mut counts)?;
+    let mut mask = vec![false; net.weights()];
+    let mut bins = vec![0; BINS];
+    simple::random(&net, &counts, cell.seed, &mut bins, |index| mask[index as usize] = true)?;
+    Ok(mask)
+}
+
+/// The largest scores of every round, or as many of each layer, drawn in proportion to their scores.
+fn by_synflow(net: DenseNet<'_>, cell: &Cell, is_sampled: bool) -> Result<Vec<bool>> {
+    let DenseNet { shape, weights } = net;
+    let (mut left, ones) = (weights.to_vec(), vec![1.0; shape.inputs()]);
+    let mut mask = vec![true; weights.len()];
+    for round in 1..=ROUNDS {
+        let scores = synflow(DenseNet { shape, weights: &left }, &ones);
+        let count = Schedule::Exponential.count(weights.len(), cell.s, round, ROUNDS);
+        mask = chosen(&scores, count)?;
+        if is_sampled {
+            let rng = CounterRng::new(seed_of(cell.seed, SAMPLES, round), stream::MASK);
+            for layer in shape.layers() {
+                let range = layer.range;
+                let count = mask[range.clone()].iter().filter(|kept| **kept).count();
+                let own = (range.start as u32..).zip(&scores[range.clone()]);
+                let keys: Vec<f32> = own.map(|(at, &score)| sampled(score, &rng, at)).collect();
+                mask[range].copy_from_slice(&chosen(&keys, count)?);
+            }
+        }
+        let gone = left.iter_mut().zip(&mask).filter(|(_, kept)| !**kept);
+        gone.for_each(|(w, _)| *w = 0.0);
+    }
+    Ok(mask)
+}
+
+/// Where the `count` largest are.
+fn chosen(scores: &[f32], count: usize) -> Result<Vec<bool>> {
+    let mut mask = vec![false; scores.len()];
+    let mut bins = vec![0; BINS];
+    largest(&mut Stored(scores), count, &mut bins, |index| mask[index as usize] = true)?;
+    Ok(mask)
+}
+
+/// Scores in memory.
+struct Stored<'a>(&'a [f32]);
+
+impl Scores for Stored<'_> {
+    fn each(&mut self, mut take: impl FnMut(u32, f32)) {
+        (0..).zip(self.0).for_each(|(index, &score)| take(index, score));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Matrix, Task, Values};
+    use crate::lab::experiment::Spec;
+
+    const METHODS: [&str; 4] = ["kept-synflow", "kept-sampled", "kept-imp", "kept-uniform"];
+
+    fn solve(method: &str) -> Solved {
+        let text = format!(
+            "name='t'\ntitle='t'\nsource='t'\n[[part]]\nname='p'\ntitle='p'\ns=[200]\nmethods={METHODS:?}\n\
+             seeds=[3]\nmetric='kept-magnitude'\nrange=[0,1]\nimp={{epochs=1,batch=20,prune=0.5}}\n\
+             data={{kind='masks',from='digits',hidden=[30,20],train=6}}\n"
+        );
+        let spec = Spec::parse(&text, None).unwrap();
+        let (rows, d) = (60, 40);
+        let values = (0..rows * d).map(|e| (e * 7919 % 251) as u8).collect();
+        let data = Matrix::new(rows, d, Values::U8(values)).unwrap();
+        let labels = (0..rows).map(|row| (row % 10) as f32).collect();
+        let train = Problem { data, labels, task: Task::Multiclass };
+        let set = Set::new(train, None);
+        let cell = spec.cells().into_iter().find(|cell| cell.method.name() == method).unwrap();
+        measure(&spec.part[0], &cell, set, 1, &Stop::new()).unwrap()
+    }
+
+    #[test]
+    fn every_mask_keeps_s_weights_and_counts_all() {
+        for method in METHODS {
+            let solved = solve(method);
+            assert_eq!(solved.nnz, 200, "{method}");
+            let total = |of: &Histogram| of.counts.iter().sum::<u64>() + of.outside;
+            let totals: Vec<u64> = solved.histograms.iter().map(total).collect();
+            // 40·30 + 30·20 + 20·10 weights.
+            assert_eq!(totals, [200, 2000, 200, 2000], "{method}");
+        }
+    }
+
+    #[test]
+    fn synflow_keeps_larger_weights_than_samples_and_chance() {
+        let kept = ["kept-synflow", "kept-sampled", "kept-uniform"]
+            .map(|method| solve(method).measured[&Metric::KeptMagnitude]);
+        assert!(kept[0] > kept[1] && kept[1] > kept[2], "{kept:?}");
+        assert!((kept[2] - 1.0).abs() < 0.2, "{kept:?}");
+    }
+}
