@@ -20,7 +20,7 @@ use crate::base::budget::{self, Workspace};
 use crate::base::error::{self, Error, Result};
 use crate::base::math::Sum;
 use crate::base::rng::{Permutation, stream};
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, Range};
 
 /// How to train.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,6 +43,8 @@ pub struct Params<'k> {
     pub factor: f32,
     /// Weight decay: this times the weight is added to its derivative.
     pub decay: f32,
+    /// Places in the support, rising, of weights that are not trained.
+    pub fixed: &'k [u32],
     /// Seed of the order of the rows.
     pub seed: u64,
 }
@@ -58,6 +60,7 @@ impl Params<'_> {
         falls: &[],
         factor: 0.1,
         decay: 0.0,
+        fixed: &[],
         seed: 0,
     };
 
@@ -76,7 +79,8 @@ impl Params<'_> {
         above("factor of the rate above 0", factor)?;
         error::range("weight decay of 0 or more", usize::from(decay >= 0.0), 1, 1)?;
         let falls = self.falls.windows(2).position(|pair| matches!(pair, [a, b] if a > b));
-        falls.map_or(Ok(()), |at| Err(Error::Unsorted { at: at + 1 }))
+        let fixed = self.fixed.windows(2).position(|pair| matches!(pair, [a, b] if a >= b));
+        falls.or(fixed).map_or(Ok(()), |at| Err(Error::Unsorted { at: at + 1 }))
     }
 
     /// The rate of step `step`, which is in epoch `epoch`, both counted from 0.
@@ -103,7 +107,7 @@ pub struct Progress {
 }
 
 /// What a run did.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Info {
@@ -225,10 +229,31 @@ impl<'m> State<'m> {
         Ok(Self { gradient, first, second, adam: Decay::PYTORCH })
     }
 
-    /// One step along the gradient times `scale`.
+    /// One step along the gradient times `scale`, of all weights but the fixed ones.
     fn step(&mut self, weights: &mut [f32], params: &Params<'_>, scale: f32, rate: f32) {
+        if params.optimiser.moments() > 1 {
+            self.adam.step();
+        }
+        let (mut from, all) = (0, weights.len());
+        for at in params.fixed.iter().map(|&at| at as usize).chain([all]) {
+            self.step_range(from..at, weights, params, scale, rate);
+            from = at.saturating_add(1);
+        }
+    }
+
+    fn step_range(
+        &mut self,
+        range: Range<usize>,
+        weights: &mut [f32],
+        params: &Params<'_>,
+        scale: f32,
+        rate: f32,
+    ) {
         let decay = params.decay;
-        let all = weights.iter_mut().zip(&*self.gradient).zip(&mut *self.first);
+        let weights = weights.get_mut(range.clone()).unwrap_or_default();
+        let gradient = self.gradient.get(range.clone()).unwrap_or_default();
+        let first = self.first.get_mut(range.clone()).unwrap_or_default();
+        let all = weights.iter_mut().zip(gradient).zip(first);
         match params.optimiser {
             Optimiser::Sgd { momentum } => {
                 for ((w, g), last) in all {
@@ -237,8 +262,8 @@ impl<'m> State<'m> {
                 }
             }
             Optimiser::Adam => {
-                self.adam.step();
-                for (((w, g), mean), square) in all.zip(&mut *self.second) {
+                let second = self.second.get_mut(range).unwrap_or_default();
+                for (((w, g), mean), square) in all.zip(second) {
                     let g = scale * g - decay * *w;
                     self.adam.update(w, g, mean, square, rate);
                 }

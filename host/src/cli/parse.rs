@@ -69,6 +69,8 @@ pub(super) enum RecipeName {
     /// The dense network, trained and pruned by magnitude round by round: the baseline, in dense
     /// memory
     Imp,
+    /// The weights that --mask keeps, by stochastic gradient descent in memory for these alone
+    Masked,
 }
 
 impl RecipeName {
@@ -80,6 +82,7 @@ impl RecipeName {
             Self::Paper => "paper",
             Self::PaperSafe => "paper-safe",
             Self::Imp => "imp",
+            Self::Masked => "masked",
         }
     }
 }

@@ -3,7 +3,7 @@
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
-use super::parse::RecipeName::{self, Anneal, Imp, Lm, Paper, PaperSafe};
+use super::parse::RecipeName::{self, Anneal, Imp, Lm, Masked, Paper, PaperSafe};
 use crate::data::Task;
 use crate::train::check_recipe;
 use crate::{Error, Result};
@@ -18,7 +18,8 @@ struct Setting {
 /// All but the dense baseline.
 const SPARSE: &[RecipeName] = &[Lm, Anneal, Paper, PaperSafe];
 const PUBLISHED: &[RecipeName] = &[Paper, PaperSafe];
-const STEPPED: &[RecipeName] = &[Anneal, Paper, PaperSafe, Imp];
+const STEPPED: &[RecipeName] = &[Anneal, Paper, PaperSafe, Imp, Masked];
+const DESCENT: &[RecipeName] = &[Imp, Masked];
 
 /// Settings by the recipes that take them. Those that every recipe takes are not among them, nor
 /// are those that need a reason of their own (`--must-keep`).
@@ -27,15 +28,15 @@ const SETTINGS: &[(&[RecipeName], &str)] = &[
     (&[Anneal], "start_factor drop"),
     (PUBLISHED, "trials trial_rows step rank"),
     (&[Paper], "refine empty"),
-    (
-        &[Imp],
-        "prune_fraction one_shot rewind optimiser momentum weight_decay rate_falls rate_factor",
-    ),
-    (&[Imp], "sum_output raw_inputs test_data test_labels keep_levels"),
+    (&[Imp], "prune_fraction one_shot rewind sum_output keep_levels"),
+    (DESCENT, "optimiser momentum weight_decay rate_falls rate_factor"),
+    (DESCENT, "raw_inputs test_data test_labels"),
+    (&[Masked], "weights layout init warmup"),
+    (&[Lm, Anneal, Paper, PaperSafe, Imp], "checkpoint resume"),
     (SPARSE, "tune_epochs tune_rate"),
     (&[Lm, Anneal], "grow"),
     (STEPPED, "epochs batch"),
-    (&[Anneal, Imp], "rate"),
+    (&[Anneal, Imp, Masked], "rate"),
     (&[Lm, Paper], "signs"),
     (&[Lm, Anneal], "validation patience"),
     (SPARSE, "time_limit passes_limit log picture ram panel folds cold"),
@@ -51,7 +52,7 @@ fn settings() -> impl Iterator<Item = Setting> {
 const ONE_OUTPUT: &[&str] = &["refine", "empty", "signs"];
 
 /// Settings that the help of `tamis train` shows without a recipe.
-const BASIC: &[&str] = &["ram", "time_limit"];
+const BASIC: &[&str] = &["ram", "time_limit", "checkpoint", "resume"];
 
 /// `tamis train` with the flags of a recipe in its help, or those that matter to all.
 pub(super) fn shown(train: Command, recipe: Option<RecipeName>) -> Command {
@@ -131,9 +132,8 @@ mod tests {
         "density",
         "recipe",
         "must_keep",
+        "mask",
         "output",
-        "checkpoint",
-        "resume",
         "json",
         "quiet",
         "seed",

@@ -121,6 +121,18 @@ impl Matrix {
         })
     }
 
+    /// The rows times `scale`, with a last column of ones.
+    pub(crate) fn with_ones(&self, scale: f32) -> Result<Self> {
+        fn ones<T>(values: &[T], cols: usize, value: impl Fn(&T) -> f32) -> Vec<f32> {
+            values.chunks(cols.max(1)).flat_map(|row| row.iter().map(&value).chain([1.0])).collect()
+        }
+        let values = match &self.values {
+            Values::F32(values) => ones(values, self.cols, |&x| scale * x),
+            Values::U8(values) => ones(values, self.cols, |&x| scale * f32::from(x)),
+        };
+        Self::new(self.rows, self.cols + 1, Values::F32(values))
+    }
+
     /// Brings columns of floats to magnitudes below 1, each by a power of two, which rounds nothing
     /// as long as its quotients are normal floats; the powers. None, and nothing is scaled, for
     /// bytes, which are all of one size.

@@ -69,10 +69,7 @@ pub fn find(
         || options.method == Method::Synflow && options.input.needs_rows();
     let rows = rows.filter(|_| uses_rows);
     if let Some(rows) = rows {
-        rows.check(net.widths())?;
-        if options.method.needs() == RowsNeeded::Labelled {
-            rows.check_labels(net.widths()[net.widths().len() - 1])?;
-        }
+        rows.check(net.widths(), options.method.needs() == RowsNeeded::Labelled)?;
     }
     let outcome = match &network.weights {
         InitialWeights::Seed(initial) if !options.exact && is_memoryless(options) => {

@@ -7,7 +7,8 @@ use tamis::network::mask::initial::Initial;
 
 use crate::convert::import::read;
 use crate::convert::named::Layout;
-use crate::model::LayerName;
+use crate::model::{LayerName, Mask};
+use crate::train::masked::MaskedStart;
 use crate::{Error, Result};
 
 /// A dense MLP before it is trained.
@@ -102,6 +103,39 @@ impl SourceNetwork {
     /// None for a network that could be made.
     pub(crate) fn net(&self) -> Result<Mlp<'_>> {
         Ok(Mlp::new(&self.widths)?)
+    }
+
+    /// What is trained under a mask of it: from a seed in memory for the kept weights alone.
+    ///
+    /// # Errors
+    /// A mask of another network.
+    pub fn start(&self, mask: Mask) -> Result<MaskedStart> {
+        if mask.widths() != self.widths {
+            return Err(Error::new("the mask is of another network")
+                .mismatch(
+                    format_args!("layers {:?}", self.widths),
+                    format_args!("{:?}", mask.widths()),
+                )
+                .help("pass the mask that was made for these weights"));
+        }
+        let (values, biases) = match &self.weights {
+            InitialWeights::Dense(dense) => {
+                let values = mask.index().iter().map(|&at| dense.weights[at as usize]);
+                (values.collect(), dense.biases.clone())
+            }
+            InitialWeights::Seed(initial) => {
+                let mut values = Vec::with_capacity(mask.index().len());
+                let net = self.net()?;
+                for (shape, layer) in net.layers().zip(mask.by_layer()) {
+                    let own = initial.layer(&shape);
+                    let place =
+                        |at: usize| [at / layer.inputs, at % layer.inputs].map(|x| x as u32);
+                    values.extend(layer.own().map(place).map(|[row, col]| own.weight(row, col)));
+                }
+                (values, vec![Vec::new(); self.widths.len() - 1])
+            }
+        };
+        Ok(MaskedStart { mask, values, biases })
     }
 
     /// Its weights and biases in memory.

@@ -31,7 +31,7 @@ impl ScoredRows {
     pub fn labelled(problem: Problem, rows: Option<usize>) -> Result<Self> {
         problem.check()?;
         let rows = rows.unwrap_or(problem.data.rows).min(problem.data.rows);
-        let problem = problem.rows((0..rows).collect())?;
+        let problem = log_odds(problem.rows((0..rows).collect())?);
         let scale = if problem.data.is_bytes() { 1.0 / 256.0 } else { 1.0 };
         Ok(Self { problem, scale })
     }
@@ -65,12 +65,7 @@ impl ScoredRows {
             RandomData::Normal => random.dense()?,
             RandomData::Sparse => random.sparse()?,
         };
-        Ok(Self { problem, scale: 1.0 })
-    }
-
-    /// Numbers of a row.
-    pub(crate) fn inputs(&self) -> usize {
-        self.problem.data.cols
+        Ok(Self { problem: log_odds(problem), scale: 1.0 })
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -88,12 +83,7 @@ impl ScoredRows {
     /// The same rows with a last column of ones.
     pub(crate) fn with_ones(&self) -> Result<Self> {
         let Problem { data, labels, task } = &self.problem;
-        let scale = self.scale;
-        let values = match &data.values {
-            Values::F32(values) => ones(values, data.cols, |&x| scale * x),
-            Values::U8(values) => ones(values, data.cols, |&x| scale * f32::from(x)),
-        };
-        let data = Matrix::new(data.rows, data.cols + 1, Values::F32(values))?;
+        let data = data.with_ones(self.scale)?;
         Ok(Self { problem: Problem { data, labels: labels.clone(), task: *task }, scale: 1.0 })
     }
 
@@ -124,38 +114,39 @@ impl ScoredRows {
         sum.iter().zip(&squares).map(size).collect()
     }
 
-    /// Checks that a network of these widths takes the rows, and gives what their labels need.
-    pub(crate) fn check(&self, widths: &[usize]) -> Result<()> {
+    /// Checks that a network of these widths takes the rows, and gives what their labels need where
+    /// these are used.
+    pub(crate) fn check(&self, widths: &[usize], uses_labels: bool) -> Result<()> {
         let (inputs, outputs) = (widths[0], widths[widths.len() - 1]);
-        if self.inputs() != inputs {
+        let Problem { data, task, .. } = &self.problem;
+        if data.cols != inputs {
             return Err(Error::new("the rows do not fit the network")
-                .mismatch(format_args!("rows of {inputs} numbers"), self.inputs())
+                .mismatch(format_args!("rows of {inputs} numbers"), data.cols)
                 .help("pass the data that the network is for"));
         }
-        Ok(()).and_then(|()| match self.problem.task {
-            Task::Multiclass if outputs < self.problem.classes().unwrap_or(0) => Err(Error::new(
-                "the network has fewer outputs than there are classes",
-            )
-            .mismatch(format_args!("{} outputs", self.problem.classes().unwrap_or(0)), outputs)),
-            Task::Binary if outputs != 1 => Err(Error::new("two classes need one output")
-                .mismatch("1 output for --task binary", outputs)
-                .help("pass --task multiclass for an output a class")),
-            _ => Ok(()),
-        })
-    }
-
-    /// Checks that the labels are of the network's outputs, for scores that use them.
-    pub(crate) fn check_labels(&self, outputs: usize) -> Result<()> {
-        if self.problem.task == Task::Regression && self.problem.outputs() != outputs {
+        let labels = self.problem.classes().unwrap_or_else(|| self.problem.outputs());
+        let fits = match task {
+            Task::Regression => labels == outputs,
+            // One output is the log-odds of class 1.
+            _ => labels <= outputs.max(2),
+        };
+        if uses_labels && !fits {
+            let needed = if *task == Task::Regression { "one a label" } else { "one a class" };
             return Err(Error::new("the labels do not fit the network")
-                .mismatch(
-                    format_args!("{outputs} labels a row, one for each output"),
-                    self.problem.outputs(),
-                )
+                .expected(format_args!("{labels} outputs, {needed}"))
+                .got(outputs)
                 .help("pass the labels that the network is for, or the right --task"));
         }
         Ok(())
     }
+}
+
+/// Two classes as those of one output, which is the log-odds of class 1.
+fn log_odds(mut problem: Problem) -> Problem {
+    if problem.task == Task::Binary {
+        problem.task = Task::Multiclass;
+    }
+    problem
 }
 
 /// Size of random rows.
@@ -167,8 +158,4 @@ pub struct RandomSize {
     pub inputs: usize,
     /// Outputs of the network.
     pub outputs: usize,
-}
-
-fn ones<T>(values: &[T], cols: usize, value: impl Fn(&T) -> f32) -> Vec<f32> {
-    values.chunks(cols.max(1)).flat_map(|row| row.iter().map(&value).chain([1.0])).collect()
 }

@@ -63,7 +63,7 @@ pub(crate) fn train(
 }
 
 /// Checks that other rows are such as the network can be scored on.
-fn check_test(problem: &Problem, test: &Problem) -> Result<()> {
+pub(crate) fn check_test(problem: &Problem, test: &Problem) -> Result<()> {
     let shape = |problem: &Problem| (problem.data.cols, problem.outputs());
     let classes = |problem: &Problem| problem.classes().unwrap_or(0);
     if test.data.rows == 0 || shape(test) != shape(problem) || classes(test) > classes(problem) {

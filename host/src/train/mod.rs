@@ -51,7 +51,7 @@ pub use plan::Plan;
 pub(crate) use plan::pool;
 pub use progress::{Progress, Stage, StepDetails};
 pub use report::{
-    AnnealDetails, DeepLayer, Details, ImpDetails, LayersDetails, LevelReport, Neurons,
-    OutputsDetails, PaperDetails, Report, SearchDetails,
+    AnnealDetails, DeepLayer, Details, ImpDetails, LayersDetails, LevelReport, MaskedDetails,
+    Neurons, OutputsDetails, PaperDetails, Report, SearchDetails,
 };
 pub use trained::{Start, Trained};

@@ -12,6 +12,7 @@ use crate::base::limits::Limits;
 use crate::data::{Problem, Task};
 use crate::train::budget::{Budget, Memory};
 use crate::train::dense::job::ImpSettings;
+use crate::train::masked::MaskedSettings;
 use crate::train::pinned::PinnedWeights;
 use crate::{Error, Result};
 
@@ -89,7 +90,9 @@ impl Options {
 
     /// Neurons of each hidden layer, and the recipe, with defaults resolved for a problem.
     pub(crate) fn resolve(&self, problem: &Problem) -> Result<(Vec<usize>, Recipe)> {
-        let hidden = if self.hidden.is_empty() {
+        let hidden = if let Recipe::Masked(settings) = &self.recipe {
+            settings.start.hidden().to_vec()
+        } else if self.hidden.is_empty() {
             vec![self.default_hidden(problem)]
         } else {
             self.hidden.clone()
@@ -142,6 +145,7 @@ impl Options {
                 "its search moves, splits and merges neurons, so that NEURON:INPUT names no \
                  weight for long"
             }
+            Recipe::Masked(_) => "all weights of its mask stay",
             Recipe::Imp(_) => {
                 "it prunes dense layers by magnitude alone, as the baseline that it is"
             }
@@ -176,6 +180,8 @@ pub enum Recipe {
     Paper(PaperOptions),
     /// Iterative magnitude pruning of a dense network: the baseline, in dense memory.
     Imp(ImpSettings),
+    /// The weights that a mask keeps, from their initial values.
+    Masked(MaskedSettings),
 }
 
 impl Recipe {
@@ -221,6 +227,7 @@ impl Recipe {
             Self::Paper(paper) if paper.outputs.safe => "paper-safe",
             Self::Paper(_) => "paper",
             Self::Imp(_) => "imp",
+            Self::Masked(_) => "masked",
         }
     }
 }
@@ -379,7 +386,7 @@ impl Default for LayersOptions {
 /// classes, `paper` and `imp` for all.
 pub(crate) fn check_recipe(recipe: &str, task: Task) -> Result<()> {
     let (tasks, other, help) = match (recipe, task) {
-        ("imp", _) | ("anneal", Task::Binary | Task::Multiclass) => return Ok(()),
+        ("imp" | "masked", _) | ("anneal", Task::Binary | Task::Multiclass) => return Ok(()),
         ("anneal", _) => (
             "--task binary or multiclass",
             "lm or paper",

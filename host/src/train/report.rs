@@ -159,6 +159,8 @@ pub enum Details {
     Outputs(OutputsDetails),
     /// Recipe `imp`.
     Imp(ImpDetails),
+    /// Of recipe `masked`.
+    Masked(MaskedDetails),
     /// Several hidden layers, one by one.
     Layers(LayersDetails),
 }
@@ -334,4 +336,33 @@ pub struct ImpDetails {
     pub levels: Vec<LevelReport>,
     /// Bytes of a common dense implementation: weights, gradient, moments, activations of a batch.
     pub dense_bytes: u64,
+}
+
+/// What training under a mask did.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MaskedDetails {
+    /// Weights of the dense network.
+    pub dense_nnz: usize,
+    /// Weights of the mask.
+    pub kept: usize,
+    /// Biases, which are trained too.
+    pub biases: usize,
+    /// Weights of 1 that hand on the 1 of biases, one for each layer before the last with biases.
+    pub handed_on: usize,
+    /// Weights of the mask on no path from an input to an output.
+    pub dead_weights: usize,
+    /// Rows of a batch.
+    pub batch: usize,
+    /// How a gradient became a step.
+    pub optimiser: Optimiser,
+    /// Step sizes.
+    pub rates: Rates,
+    /// First steps, over which the rate rose.
+    pub warmup: u32,
+    /// What inputs were multiplied by.
+    pub input_scale: f32,
+    /// Loss on the test rows.
+    pub test_loss: Option<f64>,
+    /// Fraction of the test rows whose class is right.
+    pub test_accuracy: Option<f64>,
 }

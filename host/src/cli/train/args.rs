@@ -10,13 +10,15 @@ use tamis::network::gates::{Empty, Signs};
 use super::super::parse::{self, EMPTY, OPTIMISERS, RecipeName, SIGNS, ToPin};
 use super::super::settings::Given;
 use super::super::source::SourceArgs;
+use crate::convert::named::Layout;
 use crate::data::Task;
+use crate::mask::WeightLaw;
 use crate::train::dense::Optimiser;
 
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The settings of a recipe: tamis train --help --recipe lm (or anneal, paper, imp)
+The settings of a recipe: tamis train --help --recipe lm (or anneal, paper, imp, masked)
 Ctrl-C ends the run within a step and saves the model that was reached.
 
 Examples:
@@ -29,16 +31,20 @@ pub(crate) struct Train {
     #[arg(long, value_name = "TASK", value_enum, hide_possible_values = true)]
     pub(super) task: Task,
     /// Hidden neurons; M1,M2,… for several layers [default: about √S]
-    #[arg(long, value_name = "M", value_delimiter = ',', value_parser = parse::whole::<usize>)]
+    #[arg(long, value_name = "M", value_delimiter = ',', conflicts_with = "mask",
+          value_parser = parse::whole::<usize>)]
     pub(super) hidden: Vec<usize>,
     /// Nonzero weights of the model; S1,S2,… rising, for a model each
-    #[arg(long, value_name = "S", value_delimiter = ',', required_unless_present = "density",
-          conflicts_with = "density", value_parser = parse::whole::<usize>)]
+    #[arg(long, value_name = "S", value_delimiter = ',', required_unless_present_any = ["density", "mask"],
+          conflicts_with_all = ["density", "mask"], value_parser = parse::whole::<usize>)]
     pub(super) nnz: Vec<usize>,
     /// The same as a fraction of all weights, above 0 and at most 1
-    #[arg(long, value_name = "FRACTION", value_parser = parse::number)]
+    #[arg(long, value_name = "FRACTION", conflicts_with = "mask", value_parser = parse::number)]
     pub(super) density: Option<f64>,
-    /// lm, anneal, paper, paper-safe, imp; auto: anneal for classes, else lm
+    /// Train the weights that a mask of tamis mask keeps, from their initial values
+    #[arg(long, value_name = "MASK")]
+    pub(super) mask: Option<PathBuf>,
+    /// lm, anneal, paper, paper-safe, imp, masked; auto: anneal for classes, else lm
     #[arg(long, value_name = "RECIPE", value_enum, hide_possible_values = true,
           default_value_t = RecipeName::Auto)]
     pub(super) recipe: RecipeName,
@@ -84,24 +90,26 @@ pub(crate) struct Train {
     #[command(flatten)]
     pub(super) imp: ImpArgs,
     #[command(flatten)]
+    pub(super) masked: MaskedArgs,
+    #[command(flatten)]
     pub(super) layers: LayersArgs,
     #[command(flatten)]
     pub(super) path: PathArgs,
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Epochs and batches (recipes paper, anneal and imp)")]
+#[command(next_help_heading = "Epochs and batches (recipes paper, anneal, imp and masked)")]
 pub(super) struct PassArgs {
     /// Passes over all batches; --passes-limit and --time-limit end a search (lm) [default: 15;
-    /// anneal: 100, and more where they are fewer than 2000 steps; imp: 20 each training]
+    /// anneal: 100, and more where they are fewer than 2000 steps; imp: 20 each training; masked: 10]
     #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
     pub(super) epochs: Option<u32>,
     /// Rows of a batch; 0 for all rows [default: 0; anneal: a hundredth of the rows, 32 to 512;
-    /// imp: 256]
+    /// imp: 256; masked: 128]
     #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
     pub(super) batch: Option<usize>,
-    /// Learning rate (recipes anneal and imp) [default: anneal: at most 0.02, for inputs brought to
-    /// the unit range; imp: 0.001, sgd 0.1]
+    /// Learning rate (recipes anneal, imp and masked) [default: anneal: at most 0.02, for inputs
+    /// brought to the unit range; imp and masked: adam 0.001, sgd 0.1]
     #[arg(long, value_name = "RATE", value_parser = parse::number)]
     pub(super) rate: Option<f64>,
 }
@@ -215,7 +223,7 @@ pub(super) struct PaperArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Dense baseline (recipe imp)")]
+#[command(next_help_heading = "Dense baseline and masks (recipes imp and masked)")]
 pub(super) struct ImpArgs {
     /// Fraction of the weights that each round prunes by magnitude [default: 0.1]
     #[arg(long, alias = "prune-part", value_name = "FRACTION", conflicts_with = "one_shot", value_parser = parse::number)]
@@ -227,7 +235,7 @@ pub(super) struct ImpArgs {
     /// [default: 0, the initial ones]
     #[arg(long, value_name = "EPOCH", value_parser = parse::whole::<u32>)]
     pub(super) rewind: Option<u32>,
-    /// How a gradient becomes a step [default: adam]
+    /// How a gradient becomes a step [default: adam; masked: sgd]
     #[arg(long, value_parser = parse::named(OPTIMISERS))]
     pub(super) optimiser: Option<Optimiser>,
     /// Momentum of sgd [default: 0.9]
@@ -249,7 +257,7 @@ pub(super) struct ImpArgs {
     /// Take bytes as 0 to 255, as published, and do not bring them to the unit range for training
     #[arg(long)]
     pub(super) raw_inputs: bool,
-    /// Rows to score after every level
+    /// Rows to score after every level (imp), or in the end
     #[arg(long, value_name = "F[,F2…]")]
     pub(super) test_data: Option<PathBuf>,
     /// Labels of --test-data; without it they are in its column --target
@@ -258,6 +266,25 @@ pub(super) struct ImpArgs {
     /// Save mask and weights of every level to a file of their own in the folder of --checkpoint
     #[arg(long, requires = "checkpoint")]
     pub(super) keep_levels: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Masks (recipe masked)")]
+pub(super) struct MaskedArgs {
+    /// Initial weights and biases of the mask's network: NPZ, safetensors or ONNX [default: those
+    /// of --seed]
+    #[arg(long, value_name = "FILE", requires = "mask")]
+    pub(super) weights: Option<PathBuf>,
+    /// Which way weights lie in the file
+    #[arg(long, value_enum, default_value_t = Layout::Auto, requires = "weights")]
+    pub(super) layout: Layout,
+    /// The law of weights from --seed
+    #[arg(long, value_enum, default_value_t = WeightLaw::He, requires = "mask",
+          conflicts_with = "weights")]
+    pub(super) init: WeightLaw,
+    /// First steps, over which the rate rises linearly [default: 100]
+    #[arg(long, value_name = "STEPS", value_parser = parse::whole::<u32>)]
+    pub(super) warmup: Option<u32>,
 }
 
 #[derive(Debug, Args)]

@@ -28,10 +28,11 @@ impl Train {
             return path::run(self, &sizes, task, recipe, common);
         }
         let mut options = self.options(recipe, common)?;
-        if let Recipe::Imp(_) = &options.recipe {
-            let tests = [&self.imp.test_data, &self.imp.test_labels];
+        if let Recipe::Imp(_) | Recipe::Masked(_) = &options.recipe {
+            let read =
+                [&self.imp.test_data, &self.imp.test_labels, &self.mask, &self.masked.weights];
             let inputs =
-                self.source.inputs().chain(tests.into_iter().filter_map(|path| path.as_deref()));
+                self.source.inputs().chain(read.into_iter().filter_map(|path| path.as_deref()));
             file::check(&self.output, Kind::MODEL, inputs)?;
         } else {
             check_outputs(self)?;
@@ -39,8 +40,10 @@ impl Train {
         }
         let source = self.source.source();
         let problem = source.load_to_learn(task)?;
-        if let Recipe::Imp(settings) = &mut options.recipe {
-            settings.test = self.test(&source, task)?;
+        match &mut options.recipe {
+            Recipe::Imp(settings) => settings.test = self.test(&source, task)?,
+            Recipe::Masked(settings) => settings.test = self.test(&source, task)?,
+            _ => {}
         }
         self.check_problem(&problem, &options)?;
         let bar = Watched::new(common);

@@ -1,10 +1,13 @@
 //! The flags of `tamis train` as options of the library.
 
+use std::path::Path;
+
 use tamis::learn::deep::{shrink, tune};
 use tamis::learn::iht::Step;
 use tamis::learn::train::{OneOutput, Schedule, Trials};
 use tamis::learn::{anneal, lm};
 use tamis::network::gates::Signs;
+use tamis::network::mask::initial::Initial;
 
 use super::super::common::Common;
 use super::super::console::{first_given, refuse, say_error};
@@ -12,7 +15,9 @@ use super::super::parse::{self, RecipeName, ToPin, limit_above_zero};
 use super::args::{LimitArgs, Train};
 use crate::base::{Limits, check_setting};
 use crate::data::{DataFiles, Labels, Problem, Task};
+use crate::mask::{self, SourceNetwork};
 use crate::train::dense::{Head, Optimiser, Rates};
+use crate::train::masked::MaskedSettings;
 use crate::train::{
     AnnealOptions, Budget, CheckpointOptions, ImpSettings, LayersOptions, LmOptions, Memory,
     Options, OutputsOptions, PaperOptions, PathOptions, PinnedWeights, Recipe, check_recipe,
@@ -32,7 +37,15 @@ impl Train {
         let hidden: &[usize] = if self.hidden.is_empty() { &[2] } else { &self.hidden };
         let published = self.given.only_for(&[RecipeName::Paper, RecipeName::PaperSafe])
             || (pinned && self.signs.is_some());
+        let is_masked = self.recipe == RecipeName::Masked;
+        if self.mask.is_some() != is_masked && (is_masked || self.recipe != RecipeName::Auto) {
+            return Err(Error::usage("recipe masked and --mask go together")
+                .expected("--mask MASK, with --recipe masked or no --recipe")
+                .got(if is_masked { "no --mask" } else { "--mask with another recipe" })
+                .help("make a mask with tamis mask"));
+        }
         let recipe = match (self.recipe, task) {
+            _ if self.mask.is_some() => RecipeName::Masked,
             (RecipeName::Auto, Task::Regression | Task::Binary) if published => RecipeName::Paper,
             (RecipeName::Auto, Task::Binary) if searched => RecipeName::Lm,
             (RecipeName::Auto, _) => match Recipe::auto(task, hidden, self.budget(), pinned) {
@@ -47,7 +60,7 @@ impl Train {
         Ok(recipe)
     }
 
-    /// All options; of recipe `imp` without the test rows.
+    /// All options; of recipes `imp` and `masked` without the test rows.
     pub(super) fn options(&self, recipe: RecipeName, common: &Common) -> Result<Options> {
         let layers = self.layers_options()?;
         let recipe = match recipe {
@@ -55,6 +68,7 @@ impl Train {
             RecipeName::Anneal => Recipe::Anneal(self.anneal_options()),
             RecipeName::Paper | RecipeName::PaperSafe => Recipe::Paper(self.paper_options(recipe)?),
             RecipeName::Imp => Recipe::Imp(self.imp_settings()?),
+            RecipeName::Masked => Recipe::Masked(self.masked_settings(common)?),
         };
         let checkpoint = self.checkpoints.checkpoint.clone().map(|path| CheckpointOptions {
             resume: self.checkpoints.resume,
@@ -209,9 +223,10 @@ impl Train {
         refuse(&flags, what, "settings for several outputs", "")
     }
 
-    fn imp_settings(&self) -> Result<ImpSettings> {
-        let (args, defaults) = (&self.imp, ImpSettings::default());
-        let optimiser = match (args.optimiser.unwrap_or(Optimiser::Adam), args.momentum) {
+    /// The optimiser and its rates.
+    fn descent(&self, default: Optimiser) -> Result<(Optimiser, Rates)> {
+        let args = &self.imp;
+        let optimiser = match (args.optimiser.unwrap_or(default), args.momentum) {
             (Optimiser::Adam, Some(_)) => {
                 return Err(Error::new("adam has no momentum to set")
                     .expected("--momentum with --optimiser sgd")
@@ -227,6 +242,41 @@ impl Train {
             decay: args.weight_decay.unwrap_or(0.0) as f32,
             ..Rates::constant(self.passes.rate.map_or(optimiser.default_rate(), |rate| rate as f32))
         };
+        Ok((optimiser, rates))
+    }
+
+    /// The mask and the values of its weights, without the test rows.
+    fn masked_settings(&self, common: &Common) -> Result<MaskedSettings> {
+        let args = &self.masked;
+        let path = self.mask.as_deref().unwrap_or(Path::new(""));
+        let start = match &args.weights {
+            Some(weights) => {
+                let network = SourceNetwork::from_file(weights, None, args.layout)?;
+                let mask = mask::read(path, Some(&network))?;
+                network.start(mask)?
+            }
+            None => {
+                let mask = mask::read(path, None)?;
+                let initial = Initial { seed: common.seed, law: args.init.into() };
+                SourceNetwork::from_seed(mask.widths(), initial)?.start(mask)?
+            }
+        };
+        let defaults = MaskedSettings::new(start);
+        let (optimiser, rates) = self.descent(defaults.optimiser)?;
+        Ok(MaskedSettings {
+            epochs: self.passes.epochs.unwrap_or(defaults.epochs),
+            batch: self.passes.batch.unwrap_or(defaults.batch),
+            optimiser,
+            rates: Some(rates),
+            warmup: args.warmup.unwrap_or(defaults.warmup),
+            raw: self.imp.raw_inputs,
+            ..defaults
+        })
+    }
+
+    fn imp_settings(&self) -> Result<ImpSettings> {
+        let (args, defaults) = (&self.imp, ImpSettings::default());
+        let (optimiser, rates) = self.descent(Optimiser::Adam)?;
         Ok(ImpSettings {
             head: if args.sum_output { Head::Sum } else { Head::Weights },
             epochs: self.passes.epochs.unwrap_or(defaults.epochs),
@@ -241,7 +291,7 @@ impl Train {
         })
     }
 
-    /// The test rows of recipe `imp`, chosen as those to train on but for the occurrences.
+    /// The test rows of recipes `imp` and `masked`, chosen as those to train on but for the occurrences.
     pub(super) fn test(&self, train: &DataFiles, task: Task) -> Result<Option<Problem>> {
         let Some(data) = &self.imp.test_data else { return Ok(None) };
         let labels = match (&self.imp.test_labels, &train.labels) {

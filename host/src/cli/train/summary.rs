@@ -5,7 +5,8 @@ use super::super::saved::{Object, accuracy_fact, limit_fact, peak_fact};
 use crate::data::Task;
 use crate::lab::plot::sparkline;
 use crate::train::{
-    AnnealDetails, Details, ImpDetails, LayersDetails, PinnedWeight, Report, SearchDetails,
+    AnnealDetails, Details, ImpDetails, LayersDetails, MaskedDetails, PinnedWeight, Report,
+    SearchDetails,
 };
 
 type Fact = (&'static str, String);
@@ -29,6 +30,7 @@ pub(super) fn summary(object: &Object<'_, Report>, losses: &str) -> String {
         }
         Details::Anneal(anneal) => rows.extend(anneal_split(anneal)),
         Details::Imp(imp) => rows.extend(test_fact(r, imp)),
+        Details::Masked(masked) => rows.extend(masked_facts(masked)),
         Details::Paper(_) | Details::Outputs(_) | Details::Layers(_) => {}
     }
     rows.extend([time(r), memory(r)]);
@@ -51,6 +53,7 @@ fn nonzeros(r: &Report) -> Fact {
         Details::Imp(imp) => {
             format!("{nnz} ({} of {} weights)", share(imp.dense_nnz), count(imp.dense_nnz))
         }
+        Details::Masked(masked) => masked_nonzeros(masked),
         details => {
             let (second, start) = match details {
                 Details::Lm(search) => (search.second_hidden, None),
@@ -71,11 +74,39 @@ fn nonzeros(r: &Report) -> Fact {
     ("nonzeros", text)
 }
 
+fn masked_nonzeros(masked: &MaskedDetails) -> String {
+    let share = percent(masked.kept as f64 / masked.dense_nnz.max(1) as f64);
+    let mut text =
+        format!("{} ({share} of {} weights)", count(masked.kept), count(masked.dense_nnz));
+    if masked.biases > 0 {
+        text += &format!(
+            ", {} biases, which are weights of a last input of ones, and {} that hand on the 1",
+            count(masked.biases),
+            count(masked.handed_on)
+        );
+    }
+    text
+}
+
+fn masked_facts(masked: &MaskedDetails) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    if let Some(accuracy) = masked.test_accuracy {
+        facts.push(("test accuracy", percent(accuracy)));
+    } else if let Some(loss) = masked.test_loss {
+        facts.push(("test loss", format!("{loss:.4e}")));
+    }
+    if masked.dead_weights > 0 {
+        let dead = count(masked.dead_weights);
+        facts.push(("warning", format!("{dead} weights lie on no path from input to output")));
+    }
+    facts
+}
+
 fn neurons(r: &Report) -> Fact {
     let layers = r.live.layers().iter().zip(r.hidden.layers());
     let of = joined(layers.map(|(live, all)| format!("{live} of {all}")));
     let text = match &r.details {
-        Details::Imp(_) => format!("{of} count"),
+        Details::Imp(_) | Details::Masked(_) => format!("{of} count"),
         Details::Lm(SearchDetails { second_hidden: Some(m), second_live: Some(live), .. }) => {
             format!("{of}, and {live} of {m} have weights")
         }
@@ -86,7 +117,9 @@ fn neurons(r: &Report) -> Fact {
 
 const fn loss_name(r: &Report) -> &'static str {
     match (r.task, &r.details) {
-        (Task::Multiclass, _) | (_, Details::Anneal(_)) => "mean cross-entropy",
+        (Task::Multiclass, _) | (Task::Binary, Details::Masked(_)) | (_, Details::Anneal(_)) => {
+            "mean cross-entropy"
+        }
         _ => "mean squared error",
     }
 }

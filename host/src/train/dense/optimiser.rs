@@ -51,7 +51,7 @@ impl Rates {
         (f64::from(self.rate) * f64::from(self.factor).powi(falls as i32)) as f32
     }
 
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let (rate, factor, decay) = (self.rate, self.factor, self.decay);
         let help = "leave --rate out for 0.001 with adam and 0.1 with sgd";
         let holds = rate > 0.0 && rate.is_finite();
@@ -81,7 +81,7 @@ impl Optimiser {
         }
     }
 
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let Self::Sgd { momentum } = *self else { return Ok(()) };
         let (expected, help) =
             ("--momentum 0 or more and less than 1", "leave --momentum out for 0.9");

@@ -10,6 +10,7 @@
 mod gather;
 mod kernel;
 mod links;
+pub(crate) mod recipe;
 mod residual;
 mod strip;
 
@@ -27,6 +28,7 @@ use crate::data::Matrix;
 use crate::operator::Stop;
 use kernel::LANES;
 use links::Links;
+pub use recipe::{MaskedSettings, MaskedStart};
 use strip::{Layer, Strip, Work};
 
 /// How good a network is on all rows.

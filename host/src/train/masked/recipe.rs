@@ -1,0 +1,368 @@
+//! Training under a mask as a recipe: the kept weights of a network to a model, and a report.
+
+use std::ops::ControlFlow;
+
+use tamis::infer::model::{MAX_INPUTS, MAX_LAYERS};
+use tamis::learn::deep::Stack;
+use tamis::learn::loss::Labels;
+use tamis::learn::masked::{self, Info, Params};
+use tamis::learn::optimiser;
+use tamis::network::gates::Signs;
+use tamis::network::weights::Weights;
+
+use super::Engine;
+use crate::base::memory::room_for;
+use crate::data::{Problem, Task};
+use crate::model::{Mask, MaskLayer, score_model};
+use crate::train::check::at_least_one;
+use crate::train::dense::{Optimiser, Rates};
+use crate::train::encode::{End, SparseLayer, encode_layers};
+use crate::train::imp::check_test;
+use crate::train::network::SparseNetwork;
+use crate::train::options::Options;
+use crate::train::progress::Observer;
+use crate::train::report::{Details, MaskedDetails, Neurons, Report};
+use crate::train::trained::{Stopwatch, Trained};
+use crate::{Error, Result};
+
+/// The weights that a mask keeps, and the biases of the network.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MaskedStart {
+    /// The mask.
+    pub mask: Mask,
+    /// Initial values of its weights, in its order.
+    pub values: Vec<f32>,
+    /// Biases of each layer, one for each output, which are trained too; none where it has none.
+    pub biases: Vec<Vec<f32>>,
+}
+
+impl MaskedStart {
+    /// Neurons of each hidden layer.
+    pub(crate) fn hidden(&self) -> &[usize] {
+        let widths = self.mask.widths();
+        widths.get(1..widths.len() - 1).unwrap_or_default()
+    }
+}
+
+/// Settings of recipe `masked`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MaskedSettings {
+    /// What is trained.
+    pub start: MaskedStart,
+    /// Passes over all rows.
+    pub epochs: u32,
+    /// Rows of a batch; 0 for all.
+    pub batch: usize,
+    /// How a gradient becomes a step.
+    pub optimiser: Optimiser,
+    /// Step sizes and weight decay; none for the optimiser's default rate.
+    pub rates: Option<Rates>,
+    /// First steps, over which the rate rises linearly.
+    pub warmup: u32,
+    /// Whether bytes are taken as 0 to 255, and not as fractions of 256.
+    pub raw: bool,
+    /// Rows that are scored in the end.
+    pub test: Option<Problem>,
+}
+
+impl MaskedSettings {
+    /// Ten epochs of SGD with momentum 0.9 at rate 0.1, after 100 steps of warm-up, in batches of
+    /// 128 rows.
+    #[must_use]
+    pub const fn new(start: MaskedStart) -> Self {
+        Self {
+            start,
+            epochs: 10,
+            batch: 128,
+            optimiser: Optimiser::Sgd { momentum: 0.9 },
+            rates: None,
+            warmup: 100,
+            raw: false,
+            test: None,
+        }
+    }
+}
+
+/// Trains the weights of a mask on `problem`, on the current pool, in memory for these weights.
+pub(crate) fn train(
+    problem: &Problem,
+    options: &Options,
+    settings: &MaskedSettings,
+    observer: &mut Observer<'_>,
+) -> Result<Trained> {
+    problem.check()?;
+    check(problem, settings)?;
+    let stopwatch = Stopwatch::start(problem);
+    let start = &settings.start;
+    let unit = if problem.data.is_bytes() && !settings.raw { 1.0 / 256.0 } else { 1.0 };
+    let layers = Layers::new(start);
+    let with_ones = layers.has_ones.then(|| problem.data.with_ones(unit)).transpose()?;
+    let (data, scale) = with_ones.as_ref().map_or((&problem.data, unit), |data| (data, 1.0));
+
+    let nnz = layers.layers.iter().map(|layer| layer.index.len()).sum();
+    let (mut index, mut value) = (vec![0; nnz], vec![0.0; nnz]);
+    let mut stack = layers.stack(&mut index, &mut value)?;
+    let classes: Vec<u16> = match problem.task {
+        Task::Regression => Vec::new(),
+        _ => problem.labels.iter().map(|&label| label as u16).collect(),
+    };
+    let labels = match problem.task {
+        Task::Regression => Labels::Values(&problem.labels),
+        _ => Labels::classes(&classes, stack.outputs()),
+    };
+    let rates = settings.rates.clone();
+    let rates = rates.unwrap_or_else(|| Rates::constant(settings.optimiser.default_rate()));
+    rates.check()?;
+    settings.optimiser.check()?;
+    let rows = problem.data.rows;
+    let params = Params {
+        epochs: settings.epochs,
+        batch: if settings.batch == 0 { rows } else { settings.batch },
+        optimiser: match settings.optimiser {
+            Optimiser::Adam => optimiser::Optimiser::Adam,
+            Optimiser::Sgd { momentum } => optimiser::Optimiser::Sgd { momentum },
+        },
+        rate: rates.rate,
+        warmup: settings.warmup,
+        falls: &rates.falls,
+        factor: rates.factor,
+        decay: rates.decay,
+        fixed: &layers.fixed,
+        seed: options.seed,
+    };
+    let mut engine = Engine::new(data, scale, labels, &stack, observer.stop)?;
+    let words = masked::words(nnz, params.optimiser);
+    let state_bytes = (8 * nnz + 4 * words) as u64;
+    let workspace_bytes = engine.bytes() as u64;
+    room_for("training", state_bytes + workspace_bytes, "pass a mask of fewer weights")?;
+    let mut memory = vec![0; words];
+    let mut done = Info::default();
+    let mut observe = |now: &masked::Progress| {
+        (done.epochs, done.loss) = (now.epoch, now.loss);
+        let goes_on = observer.epoch(now.epoch, now.epochs, now.loss);
+        if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    match masked::run(&mut engine, &mut stack, &params, &mut memory, &mut observe) {
+        Ok(info) => done = info,
+        // What the steps until then have reached is the result.
+        Err(tamis::Error::Stopped) if done.epochs > 0 => done.stopped = true,
+        Err(error) => return Err(error.into()),
+    }
+    let task = match problem.task {
+        Task::Binary => Task::LOG_ODDS,
+        task => task.stored(),
+    };
+    let model = encode_layers(&layers.sparse(&stack, unit), End::Layer, Some(task))?;
+    let score = |problem: &Problem| {
+        if !layers.has_ones {
+            return score_model(&model, problem);
+        }
+        let data = problem.data.with_ones(1.0)?;
+        score_model(&model, &Problem { data, labels: problem.labels.clone(), task: problem.task })
+    };
+    let (test, score) = (settings.test.as_ref().map(score).transpose()?, score(problem)?);
+    let masked = start.mask.layers();
+    let hidden = start.hidden();
+    let biases = start.biases.iter().map(Vec::len).sum();
+    let dense = start.mask.widths().windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let steps_per_epoch = rows.div_ceil(params.batch.min(rows).max(1)) as u64;
+    let details = MaskedDetails {
+        dense_nnz: dense,
+        kept: start.mask.index().len(),
+        biases,
+        handed_on: layers.fixed.len(),
+        dead_weights: masked.iter().map(|layer| layer.dead_weights).sum(),
+        batch: params.batch.min(rows),
+        optimiser: settings.optimiser,
+        rates,
+        warmup: settings.warmup,
+        input_scale: unit,
+        test_loss: test.as_ref().map(|test| test.loss),
+        test_accuracy: test.as_ref().and_then(|test| test.accuracy),
+    };
+    let live = masked.iter().map(|layer| layer.live_neurons).take(hidden.len()).collect();
+    let report = Report {
+        outputs: stack.outputs(),
+        hidden: Neurons::Each(hidden.to_vec()),
+        requested_nnz: start.mask.index().len(),
+        seed: options.seed,
+        nnz,
+        live: Neurons::Each(live),
+        epochs: done.epochs,
+        steps: u64::from(done.epochs) * steps_per_epoch,
+        passes: f64::from(done.epochs),
+        stopped: done.stopped,
+        state_bytes,
+        workspace_bytes,
+        ..stopwatch.report("masked", Details::Masked(details)).scored(&score)
+    };
+    Ok(Trained::new(&model, SparseNetwork::default(), report))
+}
+
+/// Checks that mask, rows and settings go together.
+fn check(problem: &Problem, settings: &MaskedSettings) -> Result<()> {
+    at_least_one("--epochs", settings.epochs as usize, "leave --epochs out for 10")?;
+    let MaskedStart { mask, values, biases } = &settings.start;
+    let widths = mask.widths();
+    let [inputs, .., outputs] = *widths else { return Ok(()) };
+    let too_wide = widths.iter().any(|&width| width >= MAX_INPUTS);
+    if !(3..=MAX_LAYERS + 1).contains(&widths.len()) || too_wide {
+        return Err(Error::new("no model is of the size of the mask")
+            .expected(format_args!(
+                "1 to {} hidden layers, and layers of fewer than {MAX_INPUTS} neurons",
+                MAX_LAYERS - 1
+            ))
+            .got(format_args!("widths {widths:?}"))
+            .help("make a mask of a smaller network"));
+    }
+    let layers = widths.len() - 1;
+    let fits = |(biases, &outputs): (&Vec<f32>, &usize)| [0, outputs].contains(&biases.len());
+    if values.len() != mask.index().len()
+        || biases.len() != layers
+        || !biases.iter().zip(&widths[1..]).all(fits)
+    {
+        return Err(Error::new("the values are not those of the mask")
+            .expected(format_args!("{} values, biases of {layers} layers", mask.index().len()))
+            .got(format_args!("{} values, {} lists of biases", values.len(), biases.len())));
+    }
+    if problem.data.cols != inputs {
+        return Err(Error::new("the rows do not fit the mask")
+            .mismatch(format_args!("rows of {inputs} numbers"), problem.data.cols)
+            .help("pass the data that the mask was made for"));
+    }
+    let needed = match problem.task {
+        Task::Binary => 1,
+        Task::Multiclass => outputs.max(problem.classes().unwrap_or(0)),
+        Task::Regression => problem.outputs(),
+    };
+    if needed != outputs || problem.task == Task::Multiclass && outputs < 2 {
+        return Err(Error::new("the labels do not fit the mask")
+            .expected(match problem.task {
+                Task::Binary => "a network of 1 output for --task binary".to_owned(),
+                Task::Multiclass => format!("a network of {} outputs, one a class", needed.max(2)),
+                Task::Regression => format!("a network of {needed} outputs, one a label"),
+            })
+            .got(format_args!("{outputs} outputs"))
+            .help("pass the right --task, or make a mask of a network with so many outputs"));
+    }
+    if let Some(lost) = mask.collapsed() {
+        let names: Vec<_> = lost.iter().map(|&l| &*mask.names()[l].name).collect();
+        return Err(Error::new(format!("no path leads through the mask: {}", names.join(", ")))
+            .expected("weights on paths from inputs to outputs in every layer")
+            .got("a network whose outputs are the same for every row")
+            .help("make a mask with --min-layer 1 or more, or by another method"));
+    }
+    settings.test.as_ref().map_or(Ok(()), |test| check_test(problem, test))
+}
+
+/// The layers of a network as they are trained. Biases are weights of one more input, the last,
+/// which is 1 in every row; a hidden neuron with the weight 1 to it hands it on.
+struct Layers {
+    layers: Vec<TrainedLayer>,
+    /// Places among all weights of those that hand on the 1, which are not trained.
+    fixed: Vec<u32>,
+    /// Whether rows have a last column of ones.
+    has_ones: bool,
+}
+
+/// The weights of a layer as [`Stack`] has them: for each output of a hidden layer, and of the last
+/// one for each neuron below it.
+struct TrainedLayer {
+    width: usize,
+    neurons: usize,
+    index: Vec<u32>,
+    value: Vec<f32>,
+}
+
+struct Entry {
+    output: usize,
+    input: usize,
+    value: f32,
+}
+
+impl Layers {
+    fn new(start: &MaskedStart) -> Self {
+        let last = start.biases.len() - 1;
+        // Whether this layer or one behind it has biases.
+        let ones = |l: usize| start.biases[l..].iter().any(|biases| !biases.is_empty());
+        let mut all = Self { layers: Vec::new(), fixed: Vec::new(), has_ones: ones(0) };
+        let (mut values, mut before) = (&start.values[..], 0);
+        for (l, layer) in start.mask.by_layer().enumerate() {
+            let (own, rest) = values.split_at(layer.own().len());
+            values = rest;
+            let mut entries = entries(layer, own, &start.biases[l]);
+            let mut sizes = [layer.inputs + usize::from(ones(l)), layer.outputs];
+            if l != last && ones(l + 1) {
+                let [output, input] = [layer.outputs, layer.inputs];
+                entries.push(Entry { output, input, value: 1.0 });
+                all.fixed.push((before + entries.len() - 1) as u32);
+                sizes[1] += 1;
+            }
+            before += entries.len();
+            if l == last {
+                entries.sort_by_key(|entry| (entry.input, entry.output));
+                sizes.reverse();
+            }
+            let [width, neurons] = sizes;
+            let flat = |entry: &Entry| match l == last {
+                false => entry.output * width + entry.input,
+                true => entry.input * width + entry.output,
+            };
+            all.layers.push(TrainedLayer {
+                width,
+                neurons,
+                index: entries.iter().map(|entry| flat(entry) as u32).collect(),
+                value: entries.iter().map(|entry| entry.value).collect(),
+            });
+        }
+        all
+    }
+
+    /// The network, in memory of as many weights as there are.
+    fn stack<'a>(&self, index: &'a mut [u32], value: &'a mut [f32]) -> Result<Stack<'a>> {
+        let inputs = self.layers.first().map_or(0, |layer| layer.width);
+        let mut stack = Stack::new(inputs, index, value);
+        let last = self.layers.len() - 1;
+        for (l, layer) in self.layers.iter().enumerate() {
+            let TrainedLayer { width, neurons, index, value } = layer;
+            let weights = Weights::new(*width, *neurons, index, value)?;
+            match l == last {
+                false => stack.push(weights, Signs::Positive)?,
+                true => stack.end_weights(weights)?,
+            }
+        }
+        Ok(stack)
+    }
+
+    /// The trained layers, for inputs before they are brought to `unit`.
+    fn sparse(&self, stack: &Stack<'_>, unit: f32) -> Vec<SparseLayer> {
+        let last = self.layers.len() - 1;
+        let mut layers: Vec<SparseLayer> = Vec::new();
+        for (l, weights) in stack.layers().enumerate() {
+            layers.push(match l == last {
+                false => SparseLayer::new(weights, weights.hidden()),
+                true => SparseLayer::behind(weights, weights.inputs()),
+            });
+        }
+        let ones = self.layers[0].width - usize::from(self.has_ones);
+        if let Some(first) = layers.first_mut() {
+            let inputs = first.neurons.iter_mut().flatten();
+            inputs.filter(|(input, _)| *input < ones).for_each(|(_, weight)| *weight *= unit);
+        }
+        layers
+    }
+}
+
+/// The weights of a layer and its biases, for each output in turn.
+fn entries(layer: MaskLayer<'_>, values: &[f32], biases: &[f32]) -> Vec<Entry> {
+    let mut entries = Vec::with_capacity(values.len() + biases.len());
+    let mut own = layer.own().zip(values).peekable();
+    for output in 0..layer.outputs {
+        while let Some((at, &value)) = own.next_if(|(at, _)| at / layer.inputs == output) {
+            entries.push(Entry { output, input: at % layer.inputs, value });
+        }
+        let bias = biases.get(output).map(|&value| Entry { output, input: layer.inputs, value });
+        entries.extend(bias);
+    }
+    entries
+}
