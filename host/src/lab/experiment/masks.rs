@@ -34,7 +34,7 @@ const SAMPLES: u64 = stream::USER + (0x7e20 << 32);
 pub(super) fn measure(
     part: &Part,
     cell: &Cell,
-    set: Set,
+    set: &Set,
     threads: usize,
     stop: &Stop,
 ) -> Result<Solved> {
@@ -180,7 +180,7 @@ mod tests {
         let train = Problem { data, labels, task: Task::Multiclass };
         let set = Set::new(train, None);
         let cell = spec.cells().into_iter().find(|cell| cell.method.name() == method).unwrap();
-        measure(&spec.part[0], &cell, set, 1, &Stop::new()).unwrap()
+        measure(&spec.part[0], &cell, &set, 1, &Stop::new()).unwrap()
     }
 
     #[test]

@@ -321,8 +321,8 @@ impl Part {
         let is_sketch = matches!(self.data, Data::Sketch { .. });
         let range = if is_sketch { 2..=MOST } else { 1..=LONGEST };
         self.refuse_beyond("draws", self.draws.unwrap_or(2) as usize, range)?;
-        let movements = self.variants.iter().filter_map(|variant| variant.movement);
-        let wrong = movements.filter(|by| !(*by >= 0.0 && by.is_finite())).last();
+        let mut movements = self.variants.iter().filter_map(|variant| variant.movement);
+        let wrong = movements.find(|by| !(*by >= 0.0 && by.is_finite()));
         self.refuse("variants.movement", "0 or more", wrong)?;
         let inflation = self.inflation.filter(|inflation| !(1.0..=1e6).contains(inflation));
         self.refuse("inflation", "1 to 1000000", inflation)?;
