@@ -96,6 +96,55 @@ fn every_check_runs_is_gone_on_with_and_reported() {
 }
 
 #[test]
+fn claims_on_sketches_are_judged_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    for name in ["sketch-lemmas", "sketch-magnitudes"] {
+        let done = json(path, &format!("run {name} --profile smoke -o {name} --jobs 2"));
+        assert_eq!((&done["done"], &done["before"]), (&done["cells"], &json!(0)), "{done}");
+        let again = json(path, &format!("run {name} --profile smoke -o {name}"));
+        assert_eq!((&again["ran"], &again["before"]), (&json!(0), &done["cells"]), "{again}");
+    }
+    let report = json(path, "report sketch-lemmas sketch-magnitudes -o report");
+    let files: Vec<&str> =
+        report["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap()).collect();
+    for name in [
+        "sketch-lemmas-draws-sketch-normal-error.svg",
+        "sketch-lemmas-movement-movement.svg",
+        "sketch-magnitudes-masks-weights-s300.svg",
+        "sketch-magnitudes-masks-scores-s300.svg",
+    ] {
+        let file =
+            files.iter().find(|file| file.ends_with(name)).unwrap_or_else(|| panic!("{name}"));
+        let svg = std::fs::read_to_string(path.join(file)).unwrap();
+        assert!(roxmltree::Document::parse(&svg).is_ok() && !svg.contains("no data"), "{svg}");
+    }
+    let md = std::fs::read_to_string(path.join("report/report.md")).unwrap();
+    for sentence in [
+        "Lemma 4.1 holds, as an equality. | equal to",
+        "against 5.00 at s = 10, n = 20, d = 50; with \\|w\\|₁ in place of \\|w\\|₂ it holds.",
+        "Lemma 4.3 holds, as an equality. | within",
+        "Theorem 4.4 holds: the exact form is at most",
+        "Lemma 4.5 holds: the exact form is at most 0.800 of the bound.",
+        "Lemma 4.1 for tangent features holds",
+        "The factor d is not avoided",
+    ] {
+        assert!(md.contains(sentence), "{sentence}");
+    }
+    // Every verdict is as the spec expects.
+    assert!(!md.contains("| no |"), "{md}");
+    // A spec that expects other verdicts is told so.
+    let spec = path.join("sketch-lemmas/spec.toml");
+    let text = std::fs::read_to_string(&spec).unwrap();
+    std::fs::write(path.join("other.toml"), text.replace("refuted = [\"sketch-normal\"]\n", ""))
+        .unwrap();
+    json(path, "run other.toml -o other --jobs 2");
+    json(path, "report other -o other-report");
+    let md = std::fs::read_to_string(path.join("other-report/report.md")).unwrap();
+    assert_eq!(md.matches("| no |").count(), 3, "{md}");
+}
+
+#[test]
 fn a_planted_network_is_recovered_along_a_line_by_any_number_of_threads() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("spec.toml"), SPEC).unwrap();

@@ -1,5 +1,6 @@
 //! The experiments that ship with the command: every figure of the paper on iterative hard
-//! thresholding, its runtimes, checks of its theory, and the tables of docs/results.
+//! thresholding, its runtimes, checks of its theory and of that of masks as sketches, and the tables of
+//! docs/results.
 
 use std::path::Path;
 

@@ -242,7 +242,7 @@ pub(crate) fn run_here(
     let part = store.spec.part_of(cell)?;
     let load = || problem::load(part, cell, folder);
     let ending = match &part.data {
-        Data::Masks { .. } => masks::measure(part, cell, load()?, threads, stop).map(Ok),
+        Data::Masks { .. } => masks::measure(part, cell, &load()?, threads, stop).map(Ok),
         data if data.is_check() => theory::measure(part, cell, threads, stop).map(Ok),
         _ => solve::solve(part, cell, load()?, threads, stop),
     };

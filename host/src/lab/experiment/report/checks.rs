@@ -284,10 +284,13 @@ fn note(view: &View) -> String {
         (Method::SketchRatio, _) => {
             "The exact form of Theorem 4.4 over that of Lemma 4.5, and the same of what is printed."
         }
+        (Method::SketchTangent, _) => {
+            "The error is the mean of |Jᵀ(m ⊙ w) − Jᵀw|₂² over masks m; J are the derivatives of the \
+             output of a network of one hidden layer and 7 inputs by its weights w."
+        }
         (_, Data::Sketch { .. }) => {
             "The error is the mean of |Xᵀ(m ⊙ w) − Xᵀw|₂² over masks m, and over normal X but in \
-             Lemmas 4.1 and 4.3. Tangent features are the derivatives of the outputs of a network \
-             of one hidden layer, of 7 inputs and one output a neuron; w are its weights."
+             Lemmas 4.1 and 4.3."
         }
         (_, Data::Gates { .. }) => {
             "alpha is taken over random supports of as many columns as iterate and planted network \
@@ -303,5 +306,7 @@ fn note(view: &View) -> String {
     };
     let mut notes: Vec<&str> = view.part.methods.iter().map(about).collect();
     notes.dedup();
-    format!("Medians over seeds, of fractions recovered means. {}", notes.join(" "))
+    let is_recovery = view.part.methods.iter().any(|of| of.is_iterative());
+    let means = if is_recovery { ", of fractions recovered means" } else { "" };
+    format!("Medians over seeds{means}. {}", notes.join(" "))
 }

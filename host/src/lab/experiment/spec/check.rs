@@ -321,8 +321,8 @@ impl Part {
         let is_sketch = matches!(self.data, Data::Sketch { .. });
         let range = if is_sketch { 2..=MOST } else { 1..=LONGEST };
         self.refuse_beyond("draws", self.draws.unwrap_or(2) as usize, range)?;
-        let movements = self.variants.iter().filter_map(|variant| variant.movement);
-        let wrong = movements.filter(|by| !(*by >= 0.0 && by.is_finite())).last();
+        let mut movements = self.variants.iter().filter_map(|variant| variant.movement);
+        let wrong = movements.find(|by| !(*by >= 0.0 && by.is_finite()));
         self.refuse("variants.movement", "0 or more", wrong)?;
         let inflation = self.inflation.filter(|inflation| !(1.0..=1e6).contains(inflation));
         self.refuse("inflation", "1 to 1000000", inflation)?;
@@ -399,73 +399,4 @@ impl Part {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::Spec;
-    use super::*;
-
-    fn spec(changes: &[(&str, &str)]) -> Result<Spec> {
-        let mut text =
-            "name='t'\ntitle='t'\nsource='t'\n[[part]]\nname='p'\ntitle='p'\ns=[2]\nn=[50, \
-                90]\nepochs=9\n\
-                        methods=['theory']\nseeds=[0]\nmetric='error'\nrange=[0,1]\n\
-                        data={kind='gates',samples=40,inputs=5,generators='patterns',weights=2}\n"
-                .to_owned();
-        for (from, to) in changes {
-            assert!(text.contains(from), "{from}");
-            text = text.replace(from, to);
-        }
-        Spec::parse(&text, None)
-    }
-
-    #[test]
-    fn cells_of_a_check_have_its_axes_and_all_patterns() {
-        let own = spec(&[("n=[50, 90]", "n=[50]\nd=[3, 5]")]).unwrap();
-        let part = &own.part[0];
-        // C(3, 2)·4 and C(5, 2)·4 patterns.
-        let point = |m, d| Point { m, s: 2, n: 50, d, variant: 0 };
-        assert_eq!(part.points(), [point(12, 3), point(40, 5)]);
-        let cells = own.cells();
-        assert_eq!((cells.len(), part.sizes()), (2, 2));
-        assert_eq!(cells[1].id(), "p-theory-m40-s2-n50-d5-seed0");
-        assert_eq!(part.points()[1], point(40, 5));
-        let usual = spec(&[("n=[50, 90]\n", "")]).unwrap();
-        assert_eq!(usual.cells()[0].id(), "p-theory-m40-s2-seed0");
-        assert_eq!(usual.part[0].points()[0].n, 40);
-    }
-
-    #[test]
-    fn more_sizes_than_can_be_run_are_refused_before_they_are_made() {
-        let long = |name: &str| format!("{name}={:?}\n", (1..=900).collect::<Vec<_>>());
-        let axes = long("s") + &long("n") + &long("d");
-        let error = spec(&[("s=[2]\nn=[50, 90]\n", &axes)]).unwrap_err().to_string();
-        assert!(error.contains("m, s, n and d") && error.contains("729000000"), "{error}");
-    }
-
-    #[test]
-    fn what_no_check_can_be_is_refused_by_key() {
-        for (from, to, says) in [
-            ("s=[2]", "s=[3]", "multiple of data.weights"),
-            ("s=[2]", "s=[2]\nm=[7]", "all patterns"),
-            ("s=[2]\n", "", "nonzeros"),
-            ("s=[2]", "s=[98]", "for each generator"),
-            ("methods=['theory']", "methods=['zero']", "assumption"),
-            ("methods=['theory']", "methods=['assumption']", "nothing depends on it"),
-            ("epochs=9", "epochs=0", "steps"),
-            ("epochs=9", "epochs=9\nhidden=2", "nothing is trained"),
-            ("epochs=9", "epochs=9\ninflation=0.5", "inflation"),
-            ("epochs=9", "epochs=9\ndraws=0", "draws"),
-            ("metric='error'", "metric='eps'", "loss-left"),
-            ("weights=2", "weights=6", "data.weights from 1 to d"),
-            ("n=[50, 90]", "n=[50, 50]", "every number once"),
-            ("generators='patterns'", "generators='gaussian'", "random generators"),
-            (
-                "kind='gates',samples=40,inputs=5,generators='patterns',weights=2",
-                "kind='planted',samples=40,inputs=5,outputs=1,test=0",
-                "ways to train",
-            ),
-        ] {
-            let error = spec(&[(from, to)]).unwrap_err().to_string();
-            assert!(error.contains(says) && error.contains("part p"), "{to}: {error}");
-        }
-    }
-}
+mod tests;
