@@ -15,6 +15,7 @@ mod import;
 mod inspect;
 mod keep;
 mod learn;
+mod mask;
 mod mnist;
 mod must_keep;
 mod outputs;
