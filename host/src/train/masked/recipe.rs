@@ -366,3 +366,65 @@ fn entries(layer: MaskLayer<'_>, values: &[f32], biases: &[f32]) -> Vec<Entry> {
     }
     entries
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::LayerName;
+
+    /// Every output of a dense network with biases, the mask's weights alone.
+    fn dense(start: &MaskedStart, row: &[f32]) -> Vec<f32> {
+        let widths = start.mask.widths();
+        let (mut x, mut first, mut values) = (row.to_vec(), 0, start.values.iter());
+        for (l, pair) in widths.windows(2).enumerate() {
+            let mut out = vec![0.0; pair[1]];
+            out.iter_mut().zip(&start.biases[l]).for_each(|(out, bias)| *out = *bias);
+            let own = first..first + pair[0] * pair[1];
+            for at in start.mask.index().iter().map(|&at| at as usize) {
+                if own.contains(&at) {
+                    let at = at - first;
+                    out[at / pair[0]] += x[at % pair[0]] * values.next().unwrap();
+                }
+            }
+            if l + 2 < widths.len() {
+                out.iter_mut().for_each(|z| *z = z.max(0.0));
+            }
+            (x, first) = (out, own.end);
+        }
+        x
+    }
+
+    #[test]
+    fn biases_are_weights_of_a_constant_input() {
+        let number = |e: usize| ((e * 7919 + e / 7 + 3) % 997) as f32 / 997.0 - 0.4;
+        let widths = [4, 5, 3, 2];
+        let weights: usize = widths.windows(2).map(|pair| pair[0] * pair[1]).sum();
+        let index: Vec<u32> = (0..weights as u32).filter(|k| k % 3 != 1).collect();
+        for biased in 0..8 {
+            let biases = |l: usize| match biased >> l & 1 {
+                0 => Vec::new(),
+                _ => (0..widths[l + 1]).map(|e| number(e + 50 * l)).collect(),
+            };
+            let start = MaskedStart {
+                mask: Mask::new(LayerName::numbered(3), widths.to_vec(), index.clone()).unwrap(),
+                values: (0..index.len()).map(|e| number(e + 7)).collect(),
+                biases: (0..3).map(biases).collect(),
+            };
+            let layers = Layers::new(&start);
+            let nnz = layers.layers.iter().map(|layer| layer.index.len()).sum();
+            let (mut index, mut value) = (vec![0; nnz], vec![0.0; nnz]);
+            let stack = layers.stack(&mut index, &mut value).unwrap();
+            assert!(layers.fixed.iter().all(|&at| stack.values()[at as usize] == 1.0));
+            let row = [0.5, 1.0, -2.0, 0.25];
+            let whole = [&row[..], if biased > 0 { &[1.0] } else { &[] }].concat();
+            let (mut scratch, mut out) = (vec![0.0; stack.activations()], [0.0; 2]);
+            stack.predict(&whole, &mut scratch, &mut out).unwrap();
+            for (got, wanted) in out.iter().zip(dense(&start, &row)) {
+                assert!((got - wanted).abs() < 1e-5, "{biased}: {got} {wanted}");
+            }
+            // Those of the last layer with biases are not handed on.
+            let last = (0..3).rev().find(|l| biased >> l & 1 == 1).unwrap_or(0);
+            assert_eq!(layers.fixed.len(), last);
+        }
+    }
+}
