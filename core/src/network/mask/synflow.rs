@@ -27,60 +27,21 @@
 //! from being pruned away whole, so the mask always connects some input with some output. Against
 //! 100 exact rounds with a stored mask, 20 of these agree on 94 to 97 % of the weights.
 
-use super::initial::{Initial, Law, LayerWeights};
+mod flow;
+mod last;
+mod params;
+
+use super::initial::Law;
 use super::schedule::Schedule;
-use super::select::{self, BINS, Choice, Cut, Histogram, Next, Scores, key};
+use super::select::{self, BINS, Choice, Cut, Histogram, key};
 use super::{LayerShape, Mlp};
 use crate::base::budget::{self, Workspace};
 use crate::base::error::{self, Error, Result};
 use crate::base::math;
 use crate::base::rng::{CounterRng, stream};
-
-/// What flows in: one number for each input.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Input<'a> {
-    /// Ones, as published.
-    #[default]
-    Ones,
-    /// Lengths of random normal vectors of 128 dimensions, drawn anew in every round (SKETCH).
-    Chi,
-    /// Sizes of the inputs, such as their root mean square or standard deviation over the data.
-    Sizes(&'a [f32]),
-}
-
-/// Settings of a mask.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Params<'a> {
-    /// The initial weights.
-    pub weights: Initial,
-    /// What flows in.
-    pub input: Input<'a>,
-    /// R, rounds.
-    pub rounds: u32,
-    /// k, weights of the mask: exactly so many.
-    pub count: usize,
-    /// Which weights these are in the last round.
-    pub choice: Choice,
-}
-
-impl Params<'_> {
-    /// Rounds that come close to many exact ones.
-    pub const ROUNDS: u32 = 20;
-}
-
-/// What was done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[non_exhaustive]
-pub struct Info {
-    /// Weights computed from the seed, over all passes.
-    pub regenerated: u64,
-    /// Whether the widest path held a round's threshold down: without it a layer would have lost
-    /// its last weights.
-    pub guarded: bool,
-}
+use flow::{CHUNK, Chunk, Flow, score};
+use last::{Last, Others};
+pub use params::{Info, Input, Params};
 
 /// Words of the memory of [`run`]: two sets of u and v, widest paths, a histogram. `held` is how
 /// many indices [`indices`] leaves there in the end, over what the rounds needed; 0 for [`run`].
@@ -129,44 +90,6 @@ impl Parts {
     }
 }
 
-/// u of the inputs and v of the outputs of every layer, layer by layer.
-struct Flow<'m> {
-    u: &'m mut [f32],
-    v: &'m mut [f32],
-}
-
-/// Those of one layer.
-#[derive(Clone, Copy)]
-struct LayerFlow<'f> {
-    u: &'f [f32],
-    v: &'f [f32],
-}
-
-impl<'m> Flow<'m> {
-    fn new(net: &Mlp<'_>, space: &mut Workspace<'m>) -> Result<Self> {
-        let (inputs, outputs) =
-            net.layers().fold((0, 0), |(i, o), layer| (i + layer.inputs, o + layer.outputs));
-        Ok(Self { u: space.floats(inputs)?, v: space.floats(outputs)? })
-    }
-
-    fn of(&self, layer: &LayerShape) -> LayerFlow<'_> {
-        LayerFlow {
-            u: self.u.get(layer.all_inputs()).unwrap_or(&[]),
-            v: self.v.get(layer.all_outputs()).unwrap_or(&[]),
-        }
-    }
-
-    fn is_finite(&self) -> bool {
-        self.u.iter().chain(&*self.v).all(|x| x.is_finite())
-    }
-}
-
-/// The score of a weight. Masks and scores agree to the bit, since both are this.
-#[inline]
-fn score(w: f32, v: f32, u: f32) -> f32 {
-    w * v * u
-}
-
 /// A run's memory, and where it stands.
 struct Run<'r, 'm, 't> {
     last: Last<'r, 'm>,
@@ -176,21 +99,6 @@ struct Run<'r, 'm, 't> {
     widest: &'t mut [f32],
     /// Entries of the mask have at least this key by [`Self::before`].
     threshold: u32,
-}
-
-/// What the mask comes from when all rounds are done.
-struct Last<'r, 'm> {
-    net: Mlp<'r>,
-    params: &'r Params<'r>,
-    now: Flow<'m>,
-    /// The entries of a widest path, one a layer, as flat indices.
-    path: &'m mut [u32],
-    /// Of the scores of all layers.
-    cut: Cut,
-    /// Cuts of the sampled scores of each layer: keys, and ties.
-    keys: &'m mut [u32],
-    ties: &'m mut [u32],
-    info: Info,
 }
 
 /// Calls `emit` with the flat indices of the mask's weights, exactly `params.count` of them, in
@@ -500,124 +408,6 @@ impl<'r, 'm> Run<'r, 'm, '_> {
             *entry = (layer.first + row * layer.inputs + column) as u32;
             column = row;
         }
-    }
-}
-
-impl Last<'_, '_> {
-    /// The key of the last wanted score, from the histogram of the first digit on; 1 where there are
-    /// fewer scores.
-    fn threshold(&mut self, mut histogram: Histogram<'_>) -> u32 {
-        loop {
-            match histogram.next() {
-                Ok(Next::Digit(next)) => histogram = next,
-                Ok(Next::Done(cut)) => return cut.key,
-                Err(_) => return 1,
-            }
-            Others { last: &mut *self, of: None }.scores(|_, score| histogram.add(score));
-        }
-    }
-
-    /// The cuts that sample as many weights in each layer as have the largest scores.
-    fn cut_layers(&mut self, bins: &mut [u32]) -> Result<()> {
-        let mut all = self.cut;
-        for number in 0..self.path.len() {
-            let mut count = 0;
-            let mut own = Others { last: &mut *self, of: Some(number) };
-            own.scores(|_, score| count += usize::from(all.keeps(score)));
-            let Cut { key, ties } = select::cut(&mut own, count, bins)?;
-            self.keys.get_mut(number).into_iter().for_each(|own| *own = key);
-            self.ties.get_mut(number).into_iter().for_each(|own| *own = ties);
-        }
-        Ok(())
-    }
-
-    /// Gives the mask, in rising order.
-    fn emit(mut self, mut emit: impl FnMut(u32)) -> Info {
-        let mut cut = self.cut;
-        for number in 0..self.path.len() {
-            if self.params.choice == Choice::Sampled {
-                let at = |cuts: &[u32]| cuts.get(number).copied().unwrap_or(0);
-                cut = Cut { key: at(self.keys), ties: at(self.ties) };
-            }
-            let mut own = self.path.get(number).copied();
-            let mut scores = Others { last: &mut self, of: Some(number) };
-            select::above(&mut scores, &mut cut, |index| {
-                own.take_if(|own| *own < index).into_iter().for_each(&mut emit);
-                emit(index);
-            });
-            own.into_iter().for_each(&mut emit);
-        }
-        self.info
-    }
-}
-
-/// The scores of all entries but those of the path, of one layer or of all.
-struct Others<'a, 'r, 'm> {
-    last: &'a mut Last<'r, 'm>,
-    of: Option<usize>,
-}
-
-impl Others<'_, '_, '_> {
-    /// The scores themselves.
-    fn scores(&mut self, mut take: impl FnMut(u32, f32)) {
-        let Last { net, params, now, path, info, .. } = &mut *self.last;
-        for layer in net.layers().filter(|layer| self.of.is_none_or(|of| of == layer.number)) {
-            let weights = params.weights.layer(&layer);
-            let flow = now.of(&layer);
-            for ((row, &v), first) in
-                (0..).zip(flow.v).zip((layer.first..).step_by(layer.inputs.max(1)))
-            {
-                if v == 0.0 {
-                    continue;
-                }
-                let columns = flow.u.chunks(CHUNK).zip((first as u32..).step_by(CHUNK));
-                for (column, (u, first)) in (0..).step_by(CHUNK).zip(columns) {
-                    let w = Chunk::new(&weights, row, column, u, info);
-                    for ((&w, &u), index) in w.sizes.iter().zip(u).zip(first..) {
-                        if !path.contains(&index) {
-                            take(index, score(w, v, u));
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-impl Scores for Others<'_, '_, '_> {
-    fn each(&mut self, mut take: impl FnMut(u32, f32)) {
-        // One layer's are asked for by the choice, those of all layers for the cut of all.
-        let is_sampled = self.of.is_some() && self.last.params.choice == Choice::Sampled;
-        let rng = CounterRng::new(self.last.params.weights.seed, stream::MASK);
-        self.scores(|index, score| {
-            take(index, if is_sampled { select::sampled(score, &rng, index) } else { score });
-        });
-    }
-}
-
-/// Weights that are computed at a time.
-const CHUNK: usize = 32;
-
-/// `|w|` of some neighbours in a row; 0 where the input has no flow, since no score needs it.
-struct Chunk {
-    sizes: [f32; CHUNK],
-}
-
-impl Chunk {
-    #[inline]
-    fn new(weights: &LayerWeights, row: u32, column: u32, u: &[f32], info: &mut Info) -> Self {
-        let mut sizes = [0.0; CHUNK];
-        let live = u.iter().filter(|u| **u > 0.0).count();
-        info.regenerated += live as u64;
-        if live == u.len() {
-            weights.sizes(row, column, sizes.get_mut(..live).unwrap_or_default());
-        } else {
-            let all = (column..).zip(u).zip(sizes.chunks_mut(1));
-            for ((column, _), size) in all.filter(|((_, u), _)| **u > 0.0) {
-                weights.sizes(row, column, size);
-            }
-        }
-        Self { sizes }
     }
 }
 

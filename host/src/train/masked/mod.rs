@@ -8,9 +8,9 @@
 //! and of the activations of a strip for each thread; all threads but one have a gradient too.
 
 mod gather;
+mod job;
 mod kernel;
 mod links;
-pub(crate) mod recipe;
 mod residual;
 mod strip;
 
@@ -26,9 +26,9 @@ use tamis::learn::loss::Labels;
 
 use crate::data::Matrix;
 use crate::operator::Stop;
+pub use job::{MaskedSettings, MaskedStart};
 use kernel::LANES;
 use links::Links;
-pub use recipe::{MaskedSettings, MaskedStart};
 use strip::{Layer, Strip, Work};
 
 /// How good a network is on all rows.

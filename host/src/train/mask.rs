@@ -10,78 +10,20 @@ use tamis::learn::optimiser;
 use tamis::network::gates::Signs;
 use tamis::network::weights::Weights;
 
-use super::Engine;
 use crate::base::memory::room_for;
 use crate::data::{Problem, Task};
-use crate::model::{Mask, MaskLayer, score_model};
+use crate::model::{MaskLayer, score_model};
 use crate::train::check::at_least_one;
 use crate::train::dense::{Optimiser, Rates};
 use crate::train::encode::{End, SparseLayer, encode_layers};
 use crate::train::imp::check_test;
+use crate::train::masked::{Engine, MaskedSettings, MaskedStart};
 use crate::train::network::SparseNetwork;
 use crate::train::options::Options;
 use crate::train::progress::Observer;
 use crate::train::report::{Details, MaskedDetails, Neurons, Report};
 use crate::train::trained::{Stopwatch, Trained};
 use crate::{Error, Result};
-
-/// The weights that a mask keeps, and the biases of the network.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MaskedStart {
-    /// The mask.
-    pub mask: Mask,
-    /// Initial values of its weights, in its order.
-    pub values: Vec<f32>,
-    /// Biases of each layer, one for each output, which are trained too; none where it has none.
-    pub biases: Vec<Vec<f32>>,
-}
-
-impl MaskedStart {
-    /// Neurons of each hidden layer.
-    pub(crate) fn hidden(&self) -> &[usize] {
-        let widths = self.mask.widths();
-        widths.get(1..widths.len() - 1).unwrap_or_default()
-    }
-}
-
-/// Settings of recipe `masked`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MaskedSettings {
-    /// What is trained.
-    pub start: MaskedStart,
-    /// Passes over all rows.
-    pub epochs: u32,
-    /// Rows of a batch; 0 for all.
-    pub batch: usize,
-    /// How a gradient becomes a step.
-    pub optimiser: Optimiser,
-    /// Step sizes and weight decay; none for the optimiser's default rate.
-    pub rates: Option<Rates>,
-    /// First steps, over which the rate rises linearly.
-    pub warmup: u32,
-    /// Whether bytes are taken as 0 to 255, and not as fractions of 256.
-    pub raw: bool,
-    /// Rows that are scored in the end.
-    pub test: Option<Problem>,
-}
-
-impl MaskedSettings {
-    /// Ten epochs of SGD with momentum 0.9 at rate 0.1, after 100 steps of warm-up, in batches of
-    /// 128 rows.
-    #[must_use]
-    pub const fn new(start: MaskedStart) -> Self {
-        Self {
-            start,
-            epochs: 10,
-            batch: 128,
-            optimiser: Optimiser::Sgd { momentum: 0.9 },
-            rates: None,
-            warmup: 100,
-            raw: false,
-            test: None,
-        }
-    }
-}
 
 /// Trains the weights of a mask on `problem`, on the current pool, in memory for these weights.
 pub(crate) fn train(
@@ -370,7 +312,7 @@ fn entries(layer: MaskLayer<'_>, values: &[f32], biases: &[f32]) -> Vec<Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::LayerName;
+    use crate::model::{LayerName, Mask};
 
     /// Every output of a dense network with biases, the mask's weights alone.
     fn dense(start: &MaskedStart, row: &[f32]) -> Vec<f32> {
