@@ -1,5 +1,5 @@
 extern crate std;
-use super::super::initial::Law;
+use super::super::initial::{Initial, Law};
 use super::*;
 use crate::base::rng::Rng;
 use std::{vec, vec::Vec};
