@@ -126,11 +126,16 @@ fn value(view: &View, at: &Place<'_>, metric: Metric) -> Option<f64> {
 /// A row for each claim and s that has results.
 fn claims(view: &View) -> Table {
     let mut rows = Vec::new();
+    let weights = match &view.part.data {
+        Data::Masked(data) => data.weights() as f64,
+        _ => return Table::new("Claims", "", [""; 0], rows),
+    };
     for claim in &view.part.claims {
         for (at, &s) in view.part.s.iter().enumerate() {
             let Some(found) = difference(view, claim, s) else { continue };
             let expected = claim.expected(at);
-            let said = sentence(claim, s, &found);
+            let share = number(100.0 * s as f64 / weights, 1);
+            let said = sentence(claim, &format!("s = {s} ({share} %)"), &found);
             rows.push(
                 [said, bounds(expected), judged(&found, expected).to_owned()]
                     .map(Item::from)
@@ -159,7 +164,7 @@ fn difference(view: &View, claim: &Claim, s: usize) -> Option<Interval> {
     Interval::of(&view.part.seeds.iter().filter_map(of_seed).collect::<Vec<_>>())
 }
 
-fn sentence(claim: &Claim, s: usize, found: &Interval) -> String {
+fn sentence(claim: &Claim, place: &str, found: &Interval) -> String {
     let (unit, digits) = if claim.metric.is_none() { (" points", DIGITS) } else { ("", 3) };
     let [mean, low, high] = [found.mean, found.low(), found.high()].map(|x| number(x, digits));
     let certain = match found.count {
@@ -172,7 +177,7 @@ fn sentence(claim: &Claim, s: usize, found: &Interval) -> String {
         (_, _, high) if high < 0.0 => " The second is better.",
         _ => " No difference is shown.",
     };
-    format!("{} at s = {s}: {mean}{unit} ({certain}).{verdict}", claim.says)
+    format!("{} at {place}: {mean}{unit} ({certain}).{verdict}", claim.says)
 }
 
 fn bounds(of: Expected) -> String {
@@ -253,7 +258,7 @@ mod tests {
         let said = |values: &[f64]| {
             let found = Interval::of(values).unwrap();
             let is_expected = judged(&found, claim().expected(3));
-            format!("{} {is_expected}", sentence(&claim(), 20, &found))
+            format!("{} {is_expected}", sentence(&claim(), "s = 20", &found))
         };
         assert_eq!(
             said(&[1.0, 1.1, 1.2]),

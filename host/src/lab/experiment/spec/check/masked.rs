@@ -89,3 +89,60 @@ impl Part {
         is_wrong.then(|| expected.into())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Spec;
+
+    const SPEC: &str = "name='t'
+title='t'
+source='t'
+[[part]]
+name='p'
+title='p'
+s=[50, 90]
+epochs=2
+methods=['masked']
+seeds=[0]
+metric='accuracy'
+range=[0,1]
+variants=[{ name='a', mask={ method='snip' } }, { name='b', neurons=5 }]
+claims=[{ says='A minus B', of=['a'], minus=['b'], least=[0.5, 1] }]
+data={ kind='masked', from='digits', hidden=[9], train=5, test=5 }
+";
+
+    #[test]
+    fn what_no_masked_network_can_be_is_refused() {
+        assert_eq!(Spec::parse(SPEC, None).unwrap().cells().len(), 4);
+        for (from, to, says) in [
+            ("mask={ method='snip' }", "rate=0.1", "either a mask or neurons"),
+            ("neurons=5", "neurons=0", "variants.neurons"),
+            ("neurons=5", "neurons=5, mask={ method='erk' }", "either a mask or neurons"),
+            ("'snip'", "'snap'", "unknown variant `snap`"),
+            ("'snip'", "'snip', rounds=0", "variants.mask.rounds"),
+            ("'snip'", "'snip', input='pixel-sd'", "variants.mask.input"),
+            ("'snip'", "'erk', rows='random'", "variants.mask.rows"),
+            ("of=['a']", "of=['c']", "names of variants"),
+            ("of=['a'], minus=['b']", "of=['a'], minus=['b', 'a']", "claims.minus"),
+            ("of=['a']", "of=['a', 'a']", "claims.of"),
+            ("least=[0.5, 1]", "least=[1, 2, 3]", "claims.least"),
+            ("least=[0.5, 1]", "most=[nan]", "claims.most"),
+            ("least=[0.5, 1]", "metric='psnr'", "accuracy or overlap"),
+            ("epochs=2\n", "", "steps"),
+            ("s=[50, 90]", "s=[50, 9000]", "s below the weights"),
+            ("test=5", "test=0", "to test on"),
+            ("hidden=[9]", "hidden=[]", "hidden layer"),
+            ("from='digits'", "from='cifar'", "pictures of mnist or digits"),
+            ("['masked']", "['kept-uniform']", "of sketches and masks"),
+            (
+                "kind='masked', from='digits', hidden=[9], train=5, test=5",
+                "kind='sketch', samples=4, inputs=5, weights='ones'",
+                "data of kind masked",
+            ),
+        ] {
+            assert!(SPEC.contains(from), "{from}");
+            let error = Spec::parse(&SPEC.replace(from, to), None).unwrap_err().to_string();
+            assert!(error.contains(says), "{to}: {error}");
+        }
+    }
+}
