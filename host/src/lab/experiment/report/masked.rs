@@ -61,13 +61,14 @@ fn accuracies(view: &View) -> Table {
         "of training",
         "state of the mask, KB",
         "of training, KB",
+        "with its workspace, KB",
         "peak, KB",
     ];
     let note = "Mean accuracy on the test rows and half of its 95 % confidence interval over seeds, \
                 the least of all seeds, and medians. Dead weights lie on no path from an input to an \
                 output; overlap is the fraction of the weights that 100 rounds on weights in memory \
-                keep too. State of training is all that it holds beside the data, by formula; the \
-                peak is that of the heap over mask and training, measured, without the data.";
+                keep too. State is what lives from step to step, by formula, and with the workspace all that \
+                training holds beside the data; the peak is that of the heap over mask and training, measured, without the data.";
     let bytes = |value: f64| number(value / 1000.0, 0);
     by_size(&view.part, ["Accuracy", note], heads.map(str::to_owned), |at| {
         let solved: Vec<&Solved> = solved(view, at).collect();
@@ -94,6 +95,7 @@ fn accuracies(view: &View) -> Table {
             measured(Metric::MaskSeconds, 2),
             seconds.map(|seconds| number(seconds, 1)).unwrap_or_default(),
             state.map(bytes).unwrap_or_default(),
+            middle(&|of| Some(of.state_bytes? as f64)).map(bytes).unwrap_or_default(),
             middle(&held).map(bytes).unwrap_or_default(),
             middle(&|of| Some(of.heap_peak_bytes? as f64)).map(bytes).unwrap_or_default(),
         ];
@@ -101,7 +103,7 @@ fn accuracies(view: &View) -> Table {
     })
 }
 
-fn solved<'a>(view: &'a View, at: Point) -> impl Iterator<Item = &'a Solved> {
+fn solved(view: &View, at: Point) -> impl Iterator<Item = &Solved> {
     let own = move |record: &&Record| record.cell.point(&view.part) == at;
     view.records.iter().filter(own).filter_map(|record| record.solved.as_ref())
 }
