@@ -16,6 +16,7 @@ mod inspect;
 mod keep;
 mod learn;
 mod mask;
+mod masked_experiment;
 mod mnist;
 mod must_keep;
 mod outputs;
