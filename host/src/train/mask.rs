@@ -199,7 +199,7 @@ fn check(problem: &Problem, settings: &MaskedSettings) -> Result<()> {
 
 /// The layers of a network as they are trained. Biases are weights of one more input, the last,
 /// which is 1 in every row; a hidden neuron with the weight 1 to it hands it on.
-struct Layers {
+pub(crate) struct Layers {
     layers: Vec<TrainedLayer>,
     /// Places among all weights of those that hand on the 1, which are not trained.
     fixed: Vec<u32>,
@@ -223,7 +223,7 @@ struct Entry {
 }
 
 impl Layers {
-    fn new(start: &MaskedStart) -> Self {
+    pub(crate) fn new(start: &MaskedStart) -> Self {
         let last = start.biases.len() - 1;
         // Whether this layer or one behind it has biases.
         let ones = |l: usize| start.biases[l..].iter().any(|biases| !biases.is_empty());
@@ -261,7 +261,11 @@ impl Layers {
     }
 
     /// The network, in memory of as many weights as there are.
-    fn stack<'a>(&self, index: &'a mut [u32], value: &'a mut [f32]) -> Result<Stack<'a>> {
+    pub(crate) fn stack<'a>(
+        &self,
+        index: &'a mut [u32],
+        value: &'a mut [f32],
+    ) -> Result<Stack<'a>> {
         let inputs = self.layers.first().map_or(0, |layer| layer.width);
         let mut stack = Stack::new(inputs, index, value);
         let last = self.layers.len() - 1;

@@ -113,9 +113,13 @@ impl<'a> Engine<'a> {
     /// Bytes of memory, without data and labels.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let links = self.layers.iter().map(|layer| layer.own.bytes() + layer.turned.bytes());
         let strips = self.strips.iter().map(Strip::bytes);
-        links.sum::<usize>() + strips.sum::<usize>() + self.used.len()
+        self.link_bytes() + strips.sum::<usize>() + self.used.len()
+    }
+
+    /// Bytes that grow with the weights.
+    pub(crate) fn link_bytes(&self) -> usize {
+        self.layers.iter().map(|layer| layer.own.bytes() + layer.turned.bytes()).sum()
     }
 
     /// Loss and accuracy on all rows.
