@@ -35,14 +35,17 @@ impl Rounds<'_> {
         let Self { net, options, count, stop, .. } = self;
         let (method, rounds) = (options.method, options.exact_rounds());
         let shape = Shape::of(net.widths())?;
-        let (mut index, mut before) = (Vec::new(), Vec::new());
+        let (mut index, mut before, mut input) = (Vec::new(), Vec::new(), Vec::new());
         for round in 1..=rounds {
             if stop.asked() {
                 return Err(Error::interrupted_in(format_args!(
                     "in round {round} of {rounds}: no mask is written"
                 )));
             }
-            let input = self.input(round)?;
+            // All but random lengths are the same in every round; a pass over all rows is not cheap.
+            if round == 1 || options.input == InputSize::Chi {
+                input = self.input(round)?;
+            }
             let of = Scored {
                 shape: &shape,
                 layers,

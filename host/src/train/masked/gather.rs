@@ -84,27 +84,22 @@ fn transposed(block: Block) -> Block {
 #[inline(always)]
 fn x86(simd: pulp::x86::V3, block: Block) -> Block {
     use std::arch::x86_64::__m256;
-    let r: [__m256; BLOCK] = block.map(pulp::cast);
-    let avx = simd.avx;
-    let pairs: [__m256; BLOCK] = std::array::from_fn(|i| {
-        let (a, b) = (r[i / 2 * 2], r[i / 2 * 2 + 1]);
-        if i % 2 == 0 { avx._mm256_unpacklo_ps(a, b) } else { avx._mm256_unpackhi_ps(a, b) }
-    });
-    let fours: [__m256; BLOCK] = std::array::from_fn(|i| {
+    let r: [__m256; BLOCK] = pulp::cast(block);
+    let (avx, mut pairs, mut fours, mut out) = (simd.avx, r, r, r);
+    for i in (0..BLOCK).step_by(2) {
+        pairs[i] = avx._mm256_unpacklo_ps(r[i], r[i + 1]);
+        pairs[i + 1] = avx._mm256_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for i in (0..BLOCK).step_by(2) {
         let at = i / 4 * 4 + i % 4 / 2;
         let (a, b) = (pairs[at], pairs[at + 2]);
-        if i % 2 == 0 {
-            avx._mm256_shuffle_ps::<0x44>(a, b)
-        } else {
-            avx._mm256_shuffle_ps::<0xee>(a, b)
-        }
-    });
-    std::array::from_fn(|i| {
-        let (a, b) = (fours[i % 4], fours[i % 4 + 4]);
-        let half = match i / 4 {
-            0 => avx._mm256_permute2f128_ps::<0x20>(a, b),
-            _ => avx._mm256_permute2f128_ps::<0x31>(a, b),
-        };
-        pulp::cast(half)
-    })
+        fours[i] = avx._mm256_shuffle_ps::<0x44>(a, b);
+        fours[i + 1] = avx._mm256_shuffle_ps::<0xee>(a, b);
+    }
+    for i in 0..4 {
+        let (a, b) = (fours[i], fours[i + 4]);
+        out[i] = avx._mm256_permute2f128_ps::<0x20>(a, b);
+        out[i + 4] = avx._mm256_permute2f128_ps::<0x31>(a, b);
+    }
+    pulp::cast(out)
 }

@@ -10,7 +10,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::links::Links;
+use super::links::{Link, Links};
 
 /// Samples of a strip: eight 256-bit or four 512-bit registers of sums under way at once.
 pub(super) const LANES: usize = 64;
@@ -44,13 +44,13 @@ impl Forward<'_> {
         let zero = simd.splat_f32s(0.0);
         for (i, out) in out.iter_mut().enumerate() {
             let mut sums = [zero; N];
-            links.each(i, |j, place| {
+            for Link { other: j, place } in links.of_neuron(i) {
                 let w = simd.splat_f32s(weights[place]);
                 let a = registers::<S, N>(&below[j]);
                 for v in 0..N {
                     sums[v] = simd.mul_add_f32s(w, a[v], sums[v]);
                 }
-            });
+            }
             let out = registers_mut::<S, N>(out);
             for v in 0..N {
                 out[v] = if relu { simd.max_f32s(sums[v], zero) } else { sums[v] };
@@ -97,10 +97,10 @@ impl Backward<'_> {
         let Self { links, gradient, above, below, .. } = self;
         for (j, a) in below.iter().enumerate() {
             let a = *registers::<S, N>(a);
-            links.each(j, |i, place| {
+            for Link { other: i, place } in links.of_neuron(j) {
                 let r = registers::<S, N>(&above[i]);
                 gradient[place] += dot::<S, N, M>(simd, &a, r);
-            });
+            }
         }
     }
 
@@ -111,14 +111,14 @@ impl Backward<'_> {
         for (j, a) in below.iter_mut().enumerate() {
             let a = registers_mut::<S, N>(a);
             let mut sums = [zero; N];
-            links.each(j, |i, place| {
+            for Link { other: i, place } in links.of_neuron(j) {
                 let w = simd.splat_f32s(weights[place]);
                 let r = registers::<S, N>(&above[i]);
                 for v in 0..N {
                     sums[v] = simd.mul_add_f32s(w, r[v], sums[v]);
                 }
                 gradient[place] += dot::<S, N, M>(simd, a, r);
-            });
+            }
             for v in 0..N {
                 let is_active = simd.greater_than_f32s(a[v], zero);
                 a[v] = simd.select_f32s(is_active, sums[v], zero);

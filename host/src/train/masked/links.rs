@@ -76,19 +76,26 @@ impl Links {
             + size_of_val(&self.places[..])
     }
 
-    /// Calls `work` with the other end and the place of each link of `neuron`.
+    /// The links of a neuron. Vector instructions are in the loops over these and never in closures,
+    /// which would not be compiled for them.
     #[inline(always)]
-    pub(super) fn each(&self, neuron: usize, mut work: impl FnMut(usize, usize)) {
+    pub(super) fn of_neuron(&self, neuron: usize) -> impl Iterator<Item = Link> + '_ {
         let range = self.starts[neuron] as usize..self.starts[neuron + 1] as usize;
-        let others = &self.others[range.clone()];
-        if self.places.is_empty() {
-            for (&other, place) in others.iter().zip(range) {
-                work(other.into(), place);
-            }
-        } else {
-            for (&other, &place) in others.iter().zip(&self.places[range]) {
-                work(other.into(), place as usize);
-            }
-        }
+        let places = self.places.get(range.clone()).unwrap_or_default();
+        let is_ordered = self.places.is_empty();
+        let first = range.start;
+        self.others[range].iter().enumerate().map(move |(k, &other)| Link {
+            other: other.into(),
+            place: if is_ordered { first + k } else { places[k] as usize },
+        })
     }
+}
+
+/// A weight, from one of its ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Link {
+    /// The other end.
+    pub(super) other: usize,
+    /// Where the weight lies.
+    pub(super) place: usize,
 }
