@@ -25,7 +25,7 @@ pub(super) struct Bench {
     #[arg(long, value_name = "R", default_value_t = 15,
           value_parser = parse::whole::<usize>)]
     rounds: usize,
-    /// A Python that has NumPy, to measure dense weights times a mask beside training under it
+    /// A Python that has numpy, to measure dense weights times a mask beside training under it
     #[arg(long, value_name = "PYTHON")]
     numpy: Option<PathBuf>,
 }

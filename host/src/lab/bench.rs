@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn every_figure_is_a_positive_number() {
-        let report = run(2000, 1, 0).unwrap();
+        let report = run(2000, 1, 0, None).unwrap();
         for shape in report.shapes {
             let figures = [
                 shape.gemm_gflops,

@@ -1,5 +1,5 @@
 //! A step of training under a mask: against the multiply-adds that it must do, at the rate that the
-//! processor has at best, and against NumPy with dense weights times the mask.
+//! processor has at best, and against numpy with dense weights times the mask.
 
 use std::ops::ControlFlow::Continue;
 use std::path::Path;
@@ -43,7 +43,7 @@ pub(super) struct MaskedReport {
     of_peak: f64,
     /// Bytes a kept weight takes: weight, index, links, gradient and momentum.
     bytes_per_weight: f64,
-    /// Milliseconds of a step of NumPy, on one thread, and its ratio to ours.
+    /// Milliseconds of a step of numpy, on one thread, and its ratio to ours.
     numpy_ms: Option<f64>,
     over_numpy: Option<f64>,
 }
@@ -159,7 +159,7 @@ fn peak() -> f64 {
     Arch::new().dispatch(Chains)
 }
 
-/// Milliseconds of a step of NumPy.
+/// Milliseconds of a step of numpy.
 fn numpy_step(python: &Path, widths: &[usize], density: f64) -> Result<f64> {
     #[derive(Deserialize)]
     struct Step {
@@ -206,7 +206,7 @@ impl std::fmt::Display for MaskedReports {
             )?;
             match (step.numpy_ms, step.over_numpy) {
                 (Some(ms), Some(over)) => {
-                    writeln!(f, "; NumPy {ms:.2} ms, {over:.1} times as long")?
+                    writeln!(f, "; NumPy {ms:.2} ms, {over:.1} times as long")?;
                 }
                 _ => writeln!(f)?,
             }
