@@ -95,7 +95,7 @@ pub fn write(path: &Path, mask: &Mask) -> Result<()> {
 /// Writes the weights of a network, named and shaped as its masks are.
 ///
 /// # Errors
-/// As [`write`]; `.tamis` is for sparse models.
+/// As [`write()`]; `.tamis` is for sparse models.
 pub fn export_weights(path: &Path, network: &SourceNetwork) -> Result<()> {
     weights_kind(path)?;
     let (net, dense) = (network.net()?, network.dense()?);
