@@ -107,7 +107,7 @@ impl Estimate {
         let bytes = |way| {
             let (model_bytes, scratch_bytes, code) = match way {
                 Way::File => {
-                    let code = Memory::code(prices.file[0].map(usize::from), true);
+                    let code = Memory::code(bounded(prices.file[0].map(usize::from)), true);
                     (view.encoded_len(), scratch, code)
                 }
                 Way::C => {
@@ -250,7 +250,7 @@ fn each(kernels: impl Iterator<Item = Kernel>) -> Vec<Kernel> {
 
 /// Code and stack of a chain: of one kernel alone they are measured, else a bound. A sum of rows
 /// may be a few hundredths below what is linked, so that a bound has a twenty-fourth of the code
-/// and an eighth of the stack besides.
+/// and an eighth of the stack besides and 8 bytes.
 fn sum_of(prices: &Prices, mut extras: [u8; EXTRAS], kernels: &[Kernel], is_c: bool) -> Memory {
     extras[MORE_KERNELS] = kernels.len().saturating_sub(1) as u8;
     let sum = prices.chain(kernels, &extras, is_c);
@@ -260,7 +260,7 @@ fn sum_of(prices: &Prices, mut extras: [u8; EXTRAS], kernels: &[Kernel], is_c: b
 
 /// Code and stack with that room.
 fn bounded([code, stack]: [usize; 2]) -> [usize; 2] {
-    [code + code.div_ceil(24) + 40, (stack + stack.div_ceil(8)).next_multiple_of(4)]
+    [code + code.div_ceil(24) + 40, (stack + stack.div_ceil(8) + 8).next_multiple_of(4)]
 }
 
 /// With what a module of Rust takes beyond an embedded model.
