@@ -125,6 +125,7 @@ fn steps_are_those_of_the_definitions() {
             falls: &[1],
             factor: 0.5,
             decay: 0.01,
+            fixed: &[],
             seed: 7,
         };
         let labels = Labels::classes(&classes, 3);
