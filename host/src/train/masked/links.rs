@@ -1,10 +1,12 @@
 //! The places of a layer's weights, grouped by one of their two ends.
 
+use std::ops::Range;
+
 use tamis::base::error::{self, Result};
 use tamis::network::weights::Weights;
 
 /// Weights of a layer, grouped by neurons on one side: for each its links to the other side.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Links {
     /// Where the links of each neuron begin; and the end of the last.
     starts: Vec<u32>,
@@ -66,8 +68,9 @@ impl Links {
         self.others.len()
     }
 
-    pub(super) fn is_linked(&self, neuron: usize) -> bool {
-        self.starts[neuron] < self.starts[neuron + 1]
+    /// Neurons of the other side that have links.
+    pub(super) fn others(&self) -> impl Iterator<Item = usize> {
+        self.others.iter().copied().map(usize::from)
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -76,19 +79,16 @@ impl Links {
             + size_of_val(&self.places[..])
     }
 
-    /// Calls `work` with the other end and the place of each link of `neuron`.
+    /// The links of `neuron`, numbered in their order, and their other ends.
     #[inline(always)]
-    pub(super) fn each(&self, neuron: usize, mut work: impl FnMut(usize, usize)) {
+    pub(super) fn of_neuron(&self, neuron: usize) -> impl Iterator<Item = (usize, &u16)> {
         let range = self.starts[neuron] as usize..self.starts[neuron + 1] as usize;
-        let others = &self.others[range.clone()];
-        if self.places.is_empty() {
-            for (&other, place) in others.iter().zip(range) {
-                work(other.into(), place);
-            }
-        } else {
-            for (&other, &place) in others.iter().zip(&self.places[range]) {
-                work(other.into(), place as usize);
-            }
-        }
+        range.clone().zip(&self.others[range])
+    }
+
+    /// Where the weight of link `at` lies.
+    #[inline(always)]
+    pub(super) fn place(&self, at: usize) -> usize {
+        self.places.get(at).map_or(at, |&place| place as usize)
     }
 }
