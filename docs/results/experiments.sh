@@ -9,7 +9,8 @@ cd "$(dirname "$0")/../.."
 cargo build --release --quiet -p tamis-host
 out=docs/results/experiments
 all="figure-1-left figure-1-right figure-2-left figure-2-right figure-3-left figure-3-right figure-4 figure-5 runtimes references
-    theory-assumption theory-curvature theory-convergence theory-sensing sketch-lemmas sketch-magnitudes"
+    theory-assumption theory-curvature theory-convergence theory-sensing sketch-lemmas sketch-magnitudes
+    sketch-masks"
 for name in ${*:-$all}; do
     target/release/tamis run "$name" --profile reduced --data-dir "$data" -o "$out/$name" --update --quiet
     # The merged results are all that is kept.

@@ -160,11 +160,9 @@ impl MaskVerb {
         let mask::FoundMask { mask, report } = found??;
         self.check_paths(&report)?;
         interrupt::saving(|| {
-            mask::write(&self.output, &mask)?;
-            match &self.export_weights {
-                Some(path) => mask::export_weights(path, &network),
-                None => Ok(()),
-            }
+            let weights = self.export_weights.as_ref();
+            weights.map_or(Ok(()), |path| mask::export_weights(path, &network))?;
+            mask::write(&self.output, &mask)
         })?;
         let object = Object { mask: self.output.display().to_string(), report: &report };
         common.result(&object, || self.summary(&report))
@@ -176,7 +174,7 @@ impl MaskVerb {
         let read = || read.into_iter().filter_map(|path| path.as_deref());
         file::check(&self.output, mask::kind(&self.output)?, read())?;
         if let Some(path) = &self.export_weights {
-            file::check(path, mask::kind(path)?, read().chain([self.output.as_path()]))?;
+            file::check(path, mask::weights_kind(path)?, read().chain([self.output.as_path()]))?;
             if path == &self.output {
                 return Err(Error::usage("the mask and the weights would be one file")
                     .at(path)

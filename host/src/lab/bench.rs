@@ -1,8 +1,11 @@
 //! Speed as ratios within one run: the blocked operator against the matrix product it rests on,
-//! against the core's reference operator, and two threads against one.
+//! against the core's reference operator, and two threads against one; and training under a mask
+//! (`masked`).
 //!
 //! Machines differ and are noisy; what is compared is timed in turn, round by round, and the
 //! fastest round of each counts.
+
+mod masked;
 
 use crate::base::error::{Error, Result};
 use crate::base::room_for;
@@ -12,6 +15,7 @@ use crate::train::dense::product::{Mat, product as matrix_product};
 use crate::train::{check_dims, pool};
 use serde::Serialize;
 use std::fmt;
+use std::path::Path;
 use std::time::Instant;
 use tamis::base::budget;
 use tamis::base::dims::Dims;
@@ -26,6 +30,7 @@ pub(crate) struct BenchReport {
     /// Hardware threads.
     threads: usize,
     shapes: Vec<ShapeReport>,
+    masked: masked::MaskedReports,
 }
 
 /// Figures of one problem size; rates are of one thread, ratios above 1 where the first is faster.
@@ -55,8 +60,14 @@ struct ShapeReport {
 /// Products in a row, as conjugate gradients need them on inputs that have a mean.
 const PRODUCTS: usize = 40;
 
-/// Measures every shape on so many rows; of all rounds the fastest counts.
-pub(crate) fn run(samples: usize, rounds: usize, seed: u64) -> Result<BenchReport> {
+/// Measures every shape on so many rows; of all rounds the fastest counts. `numpy` is a Python that
+/// has it.
+pub(crate) fn run(
+    samples: usize,
+    rounds: usize,
+    seed: u64,
+    numpy: Option<&Path>,
+) -> Result<BenchReport> {
     if rounds == 0 {
         return Err(Error::new("there is nothing to measure")
             .expected("--rounds 1 or more")
@@ -68,7 +79,8 @@ pub(crate) fn run(samples: usize, rounds: usize, seed: u64) -> Result<BenchRepor
     for (hidden, nnz) in [(10, 50), (100, 500)] {
         shapes.push(shape(Dims::new(samples, 100, hidden, nnz), threads, rounds, seed)?);
     }
-    Ok(BenchReport { threads, shapes })
+    let masked = masked::run(rounds, seed, numpy)?;
+    Ok(BenchReport { threads, shapes, masked })
 }
 
 fn shape(dims: Dims, threads: usize, rounds: usize, seed: u64) -> Result<ShapeReport> {
@@ -181,7 +193,7 @@ impl fmt::Display for BenchReport {
             }
             writeln!(f, "  one neuron changed      {anew:8.1} times faster with kept activations")?;
         }
-        Ok(())
+        write!(f, "\n{}", self.masked)
     }
 }
 
@@ -197,7 +209,7 @@ mod tests {
 
     #[test]
     fn every_figure_is_a_positive_number() {
-        let report = run(2000, 1, 0).unwrap();
+        let report = run(2000, 1, 0, None).unwrap();
         for shape in report.shapes {
             let figures = [
                 shape.gemm_gflops,

@@ -55,6 +55,20 @@ pub fn kind(path: &Path) -> Result<Kind> {
     })
 }
 
+/// The same for dense weights.
+///
+/// # Errors
+/// As [`kind`]; `.tamis` is for sparse models.
+pub fn weights_kind(path: &Path) -> Result<Kind> {
+    if Form::of(path)? == Form::Tamis {
+        return Err(Error::new("dense weights are no .tamis file")
+            .at(path)
+            .mismatch(".npz or .safetensors", ".tamis")
+            .help("name it weights.npz"));
+    }
+    kind(path)
+}
+
 /// Writes a mask: NPZ, safetensors or `.tamis`, by the ending of the name. The same mask always
 /// gives the same bytes.
 ///
@@ -81,21 +95,15 @@ pub fn write(path: &Path, mask: &Mask) -> Result<()> {
 /// Writes the weights of a network, named and shaped as its masks are.
 ///
 /// # Errors
-/// As [`write`]; `.tamis` is for sparse models.
+/// As [`write()`]; `.tamis` is for sparse models.
 pub fn export_weights(path: &Path, network: &SourceNetwork) -> Result<()> {
-    let form = Form::of(path)?;
-    if form == Form::Tamis {
-        return Err(Error::new("dense weights are no .tamis file")
-            .at(path)
-            .mismatch(".npz or .safetensors", ".tamis")
-            .help("name it weights.npz"));
-    }
+    weights_kind(path)?;
     let (net, dense) = (network.net()?, network.dense()?);
     let layers = network.names.iter().zip(net.layers()).map(|(name, layer)| {
         let weights = dense.weights[layer.weights()].to_vec();
         arrange(name, [layer.outputs, layer.inputs], weights)
     });
-    write_arrays(path, form, &layers.collect::<Vec<_>>())
+    write_arrays(path, Form::of(path)?, &layers.collect::<Vec<_>>())
 }
 
 /// An array to write.

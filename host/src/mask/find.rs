@@ -87,7 +87,7 @@ pub fn find(
     let mut collapsed: Vec<_> = mask.collapsed().unwrap_or_default();
     if memoryless && options.method == Method::Synflow {
         // The rounds keep a path, one weight a layer, where they would have kept none.
-        let alone = |l: usize| layers[l].kept == 1 && count > layers.len();
+        let alone = |l: usize| layers[l].kept == 1 && count >= 10 * layers.len();
         collapsed.extend((0..layers.len()).filter(|&l| alone(l)));
     }
     let report = MaskReport {

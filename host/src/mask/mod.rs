@@ -23,7 +23,7 @@ mod rows;
 mod scores;
 mod select;
 
-pub use file::{export_weights, kind, read, write};
+pub use file::{export_weights, kind, read, weights_kind, write};
 pub use find::{FoundMask, find};
 pub use network::{DenseLayers, InitialWeights, SourceNetwork};
 pub use options::{InputSize, MaskOptions, Method, RowsNeeded, Scope, WeightLaw};

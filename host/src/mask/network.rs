@@ -141,7 +141,7 @@ impl SourceNetwork {
     /// Its weights and biases in memory.
     ///
     /// # Errors
-    /// As [`Self::net`].
+    /// None for a network that could be made.
     pub fn dense(&self) -> Result<DenseLayers> {
         match &self.weights {
             InitialWeights::Dense(dense) => Ok(dense.clone()),

@@ -1,7 +1,7 @@
 //! How a mask is made.
 
 use clap::ValueEnum;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tamis::network::mask::allocate::Allocation;
 use tamis::network::mask::initial::Law;
 use tamis::network::mask::schedule::Schedule;
@@ -12,7 +12,7 @@ use crate::train::Budget;
 use crate::{Error, Result};
 
 /// What a weight's score is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
     /// Its share of the flow through the network: no data
@@ -82,7 +82,8 @@ pub enum Scope {
 }
 
 /// What flows into the network, for method `synflow`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
 pub enum InputSize {
     /// 1 for every input, as published
     #[default]
@@ -104,7 +105,7 @@ impl InputSize {
 }
 
 /// The law of initial weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum WeightLaw {
     /// Normal with variance 2 / inputs

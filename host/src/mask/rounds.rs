@@ -25,8 +25,8 @@ pub(super) struct Rounds<'a> {
 }
 
 impl Rounds<'_> {
-    /// Flat indices of the mask's weights; the weights become 0 where they are not in it. `observe`
-    /// is called after every round.
+    /// Flat indices of the mask's weights; `layers` then holds no more than the rounds left.
+    /// `observe` is called after every round.
     pub(super) fn run(
         &self,
         layers: &mut DenseLayers,
@@ -35,14 +35,17 @@ impl Rounds<'_> {
         let Self { net, options, count, stop, .. } = self;
         let (method, rounds) = (options.method, options.exact_rounds());
         let shape = Shape::of(net.widths())?;
-        let mut index = Vec::new();
+        let (mut index, mut before, mut input) = (Vec::new(), Vec::new(), Vec::new());
         for round in 1..=rounds {
             if stop.asked() {
                 return Err(Error::interrupted_in(format_args!(
                     "in round {round} of {rounds}: no mask is written"
                 )));
             }
-            let input = self.input(round)?;
+            // All but random lengths are the same in every round; a pass over all rows is not cheap.
+            if round == 1 || options.input == InputSize::Chi {
+                input = self.input(round)?;
+            }
             let of = Scored {
                 shape: &shape,
                 layers,
@@ -51,8 +54,14 @@ impl Rounds<'_> {
                 temperature: options.temperature,
                 stop,
             };
-            let scores = scores(method, &of)?;
-            let left = self.left(&scores, round, rounds);
+            let mut scores = scores(method, &of)?;
+            // Where the neurons that are left have too few weights between them, those of the round
+            // before are chosen from, and rounds end.
+            let is_last = round == rounds || round > 1 && positive(&scores) < *count;
+            if round > 1 && positive(&scores) < *count {
+                scores = std::mem::take(&mut before);
+            }
+            let left = if is_last { *count } else { self.left(&scores, round, rounds) };
             let selection = Selection {
                 count: left,
                 choice: options.choice,
@@ -63,23 +72,22 @@ impl Rounds<'_> {
             // Every round draws anew.
             let rng = CounterRng::new(options.seed, stream::MASK + u64::from(round));
             index = select(net, &scores, &selection, rng)?;
-            debug_assert!(round < rounds || index.len() == *count);
-            keep(&mut layers.weights, &index);
             observe(round);
+            if is_last {
+                break;
+            }
+            keep(&mut layers.weights, &index);
+            before = scores;
         }
+        debug_assert_eq!(index.len(), *count);
         Ok(index)
     }
 
-    /// How many weights a round leaves: no more than have scores above 0, but in the last round as
-    /// many as the mask has.
+    /// How many weights a round before the last leaves: no more than have scores above 0.
     fn left(&self, scores: &[f32], round: u32, rounds: u32) -> usize {
         let schedule = self.options.schedule.unwrap_or(Schedule::Exponential);
         let left = schedule.count(self.net.weights(), self.count, round, rounds);
-        if round == rounds {
-            return self.count;
-        }
-        let positive = scores.iter().filter(|score| **score > 0.0).count();
-        left.min(positive.max(self.count))
+        left.min(positive(scores))
     }
 
     /// What flows into the network in a round.
@@ -98,6 +106,10 @@ impl Rounds<'_> {
             InputSize::PixelRms | InputSize::PixelSd => input_sizes(self.options.input, self.rows),
         }
     }
+}
+
+fn positive(scores: &[f32]) -> usize {
+    scores.iter().filter(|score| **score > 0.0).count()
 }
 
 /// Sizes of the inputs from the data.

@@ -30,8 +30,11 @@ impl ScoredRows {
     /// No rows, or labels outside the task.
     pub fn labelled(problem: Problem, rows: Option<usize>) -> Result<Self> {
         problem.check()?;
-        let rows = rows.unwrap_or(problem.data.rows).min(problem.data.rows);
-        let problem = log_odds(problem.rows((0..rows).collect())?);
+        let problem = match rows {
+            Some(rows) if rows < problem.data.rows => problem.rows((0..rows).collect())?,
+            _ => problem,
+        };
+        let problem = log_odds(problem);
         let scale = if problem.data.is_bytes() { 1.0 / 256.0 } else { 1.0 };
         Ok(Self { problem, scale })
     }

@@ -32,7 +32,7 @@ pub(super) fn scores(method: Method, of: &Scored<'_>) -> Result<Vec<f32>> {
             Ok(layers.weights.iter().map(|w| f32::from(u8::from(*w != 0.0))).collect())
         }
         Method::Snip => of.on_rows(|on, _| scores::snip(on)),
-        Method::Grasp => of.on_rows(|on, is_bias| scores::grasp(on, temperature, |at| is_bias(at))),
+        Method::Grasp => of.on_rows(|on, is_bias| scores::grasp(on, temperature, is_bias)),
         Method::Ntk => of.on_rows(|on, _| scores::ntk(on)),
         Method::Sketch => of.on_rows(|on, _| scores::sketch(on)),
     }

@@ -13,7 +13,7 @@ use crate::train::plan::{self, Plan};
 use crate::train::progress::{Observer, Progress};
 use crate::train::search::is_sum;
 use crate::train::trained::{Job, Start, Trained};
-use crate::train::{deep, imp, masked};
+use crate::train::{deep, imp, mask};
 use crate::{Error, Result};
 
 /// Trains a network on labelled rows: by default, given a [`Budget`](crate::Budget) alone, by the
@@ -89,7 +89,7 @@ pub fn train_with(
     if let Recipe::Masked(settings) = &recipe {
         check_layers(options, &start)?;
         return plan::pool(options.threads)?
-            .install(|| masked::recipe::train(&problem, options, settings, &mut observer));
+            .install(|| mask::train(&problem, options, settings, &mut observer));
     }
     if is_layer_by_layer(options, &problem, &hidden, &recipe) {
         check_layers(options, &start)?;

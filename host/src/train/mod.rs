@@ -17,6 +17,7 @@ pub(crate) mod imp;
 pub(crate) mod joint;
 pub(crate) mod layer;
 pub(crate) mod lm;
+pub(crate) mod mask;
 pub mod masked;
 pub(crate) mod network;
 pub(crate) mod options;

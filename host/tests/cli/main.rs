@@ -15,6 +15,8 @@ mod import;
 mod inspect;
 mod keep;
 mod learn;
+mod mask;
+mod masked_experiment;
 mod mnist;
 mod must_keep;
 mod outputs;

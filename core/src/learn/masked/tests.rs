@@ -249,3 +249,27 @@ fn settings_out_of_bounds_are_refused() {
         assert!(matches!(refused(usual, 3), Error::Budget { got: 12, .. }));
     });
 }
+
+#[test]
+fn fixed_weights_stay_and_change_no_other() {
+    let values = noise(ROWS, 5);
+    let trained = |fixed: &[u32], params: Params<'_>| {
+        let mut net = Net::new(&[6], 1, false);
+        let mut stack = net.stack();
+        with_rows(&mut stack, Labels::Values(&values), |rows, stack| {
+            let params = Params { epochs: 1, batch: ROWS, decay: 0.1, rate: 0.01, fixed, ..params };
+            let mut memory = vec![0; words(stack.nnz(), params.optimiser)];
+            run(rows, stack, &params, &mut memory, |_| Continue(())).unwrap();
+        });
+        stack.values().to_vec()
+    };
+    let start = Net::new(&[6], 1, false).stack().values().to_vec();
+    for params in [Params::SGD, Params::ADAM] {
+        let (free, fixed) = (trained(&[], params), trained(&[0, 3, 4], params));
+        for (at, (free, fixed)) in free.iter().zip(&fixed).enumerate() {
+            let wanted = if [0, 3, 4].contains(&at) { &start[at] } else { free };
+            assert_eq!(fixed, wanted, "{at}");
+        }
+        assert!(free != start);
+    }
+}

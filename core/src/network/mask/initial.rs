@@ -94,6 +94,23 @@ impl LayerWeights {
         math::scale(self.scale, out);
     }
 
+    /// What the flow takes for `|w|` of output `row` from the inputs from `column` on. Random signs all
+    /// have one size: there it is up to a quarter larger, by chance, since neurons of equal
+    /// weights would go as a whole.
+    #[inline]
+    pub fn sizes(&self, row: u32, column: u32, out: &mut [f32]) {
+        if self.law == Law::Signs {
+            let index = row.wrapping_mul(self.inputs).wrapping_add(column);
+            self.each(index, out, |bits| {
+                1.0 + (bits & 0x7fff_ffff) as f32 * (1.0 / 8_589_934_592.0)
+            });
+            math::scale(self.scale, out);
+        } else {
+            self.fill(row, column, out);
+            out.iter_mut().for_each(|w| *w = w.abs());
+        }
+    }
+
     fn each(&self, index: u32, out: &mut [f32], number: impl Fn(u32) -> f32) {
         for (k, out) in (0..).zip(out) {
             *out = number(self.rng.bits(index.wrapping_add(k)));

@@ -135,6 +135,12 @@ impl<'m> Histogram<'m> {
         None
     }
 
+    /// Scores that were counted: all above 0, for the first digit.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.bins.iter().fold(0, |sum, &count| sum.saturating_add(count as usize))
+    }
+
     /// About the key of the last wanted score, by interpolation in its bin; 1 where there are
     /// fewer scores. For the first digit.
     #[must_use]
@@ -157,9 +163,7 @@ impl<'m> Histogram<'m> {
             return Ok(Next::Done(Cut { key: u32::MAX, ties: 0 }));
         }
         let Some(Bin { number, place, .. }) = self.find() else {
-            let all =
-                self.bins.iter().fold(0_usize, |sum, &count| sum.saturating_add(count as usize));
-            return Err(too_few(all, self.wanted as usize));
+            return Err(too_few(self.count(), self.wanted as usize));
         };
         self.prefix = self.prefix << (self.digit.above - self.digit.shift) | number;
         self.wanted = place;

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::spec::Spec;
 use crate::{Error, Result};
 
-const FIGURES: [(&str, &str); 25] = [
+const FIGURES: [(&str, &str); 26] = [
     ("figure-1-left", include_str!("../../../specs/figure-1-left.toml")),
     ("figure-1-right", include_str!("../../../specs/figure-1-right.toml")),
     ("figure-2-left", include_str!("../../../specs/figure-2-left.toml")),
@@ -24,6 +24,7 @@ const FIGURES: [(&str, &str); 25] = [
     ("theory-sensing", include_str!("../../../specs/theory-sensing.toml")),
     ("sketch-lemmas", include_str!("../../../specs/sketch-lemmas.toml")),
     ("sketch-magnitudes", include_str!("../../../specs/sketch-magnitudes.toml")),
+    ("sketch-masks", include_str!("../../../specs/sketch-masks.toml")),
     ("recovery", include_str!("../../../specs/recovery.toml")),
     ("lm-recipe", include_str!("../../../specs/lm-recipe.toml")),
     ("lm-vector", include_str!("../../../specs/lm-vector.toml")),

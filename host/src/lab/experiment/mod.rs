@@ -13,6 +13,7 @@ mod course;
 pub(crate) mod environment;
 pub mod figures;
 pub(crate) mod known;
+mod masked;
 mod masks;
 mod median;
 mod picture;

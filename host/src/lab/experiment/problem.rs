@@ -10,7 +10,7 @@ use tamis::network::gates::Signs;
 use super::cell::Cell;
 use super::compare::{self, Neuron};
 use super::planted::{self as rows, mean_square};
-use super::spec::{Data, Distribution, Part, Pictures};
+use super::spec::{Data, Distribution, MaskedData, Part, Pictures};
 use crate::base::{file, room_for};
 use crate::data::image::{Fourier, Picture};
 use crate::data::{self, Matrix, Values, digits, planted, select, shrink};
@@ -58,7 +58,10 @@ pub(crate) fn files_of(part: &Part) -> Vec<String> {
     let mut files = match part.data {
         Data::Mnist { .. }
         | Data::Image { from: Pictures::Mnist, .. }
-        | Data::Masks { from: Pictures::Mnist, .. } => MNIST.map(String::from).to_vec(),
+        | Data::Masks { from: Pictures::Mnist, .. }
+        | Data::Masked(MaskedData { from: Pictures::Mnist, .. }) => {
+            MNIST.map(String::from).to_vec()
+        }
         Data::Image { from: Pictures::Cifar, index, .. } => {
             let chosen = part.variants.iter().filter_map(|variant| variant.picture);
             let chosen: BTreeSet<usize> = chosen.collect();
@@ -127,6 +130,15 @@ pub(crate) fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Se
             }
             let files = mnist(folder, &[0], &classes, 0..*train);
             Ok(Set::new(files.load_to_learn(task)?, None))
+        }
+        &Data::Masked(MaskedData { from, train, test, .. }) => {
+            let classes: Vec<u8> = (0..10).collect();
+            if from != Pictures::Mnist {
+                return drawn(28, &classes, train, test, task);
+            }
+            let images =
+                |file, count| mnist(folder, &[file], &classes, 0..count).load_to_learn(task);
+            Ok(Set::new(images(0, train)?, Some(images(1, test)?)))
         }
         Data::Gates { .. } | Data::Gaussian { .. } | Data::Sketch { .. } => {
             Err(Error::new("a check of the theory has no data to train on")

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::cell::{Cell, Shard};
 use super::environment;
+use super::masked::{self, Job};
 use super::masks;
 use super::problem;
 use super::record::{Record, Status, one_line};
@@ -243,6 +244,9 @@ pub(crate) fn run_here(
     let load = || problem::load(part, cell, folder);
     let ending = match &part.data {
         Data::Masks { .. } => masks::measure(part, cell, &load()?, threads, stop).map(Ok),
+        Data::Masked(data) => {
+            masked::measure(data, &Job { part, cell, threads, stop }, load()?).map(Ok)
+        }
         data if data.is_check() => theory::measure(part, cell, threads, stop).map(Ok),
         _ => solve::solve(part, cell, load()?, threads, stop),
     };

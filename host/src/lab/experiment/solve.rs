@@ -218,7 +218,8 @@ impl Work<'_> {
     }
 }
 
-fn solved(trained: &Trained, course: Course) -> Solved {
+/// What is recorded of every training.
+pub(super) fn solved(trained: &Trained, course: Course) -> Solved {
     let report = &trained.report;
     let mut live = report.live.layers().to_vec();
     live.extend(report.search().and_then(|search| search.second_live));
@@ -241,13 +242,13 @@ fn solved(trained: &Trained, course: Course) -> Solved {
     }
 }
 
-fn quality(score: &Score) -> Quality {
+pub(super) fn quality(score: &Score) -> Quality {
     Quality { loss: score.loss, psnr_db: score.psnr_db, accuracy: score.accuracy }
 }
 
 /// The same prediction for every row: 0, or for each output the mean of the training labels; for
 /// several classes no preference, or the logarithms of how often each occurs.
-fn constant(method: Method, train: &Problem, test: Option<&Problem>) -> Solved {
+pub(super) fn constant(method: Method, train: &Problem, test: Option<&Problem>) -> Solved {
     let outputs = train.classes().unwrap_or_else(|| train.outputs());
     let rows = train.data.rows.max(1) as f64;
     let mut prediction = vec![0.0_f32; outputs];

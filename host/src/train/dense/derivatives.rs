@@ -4,15 +4,12 @@
 //! earlier round of pruning: they have derivatives as all others. The time is that of the dense
 //! network, and no result depends on the number of threads.
 
-use std::convert::Infallible;
 use std::slice::ChunksExact;
-
-use tamis::base::error;
 
 use super::pass::{Batch, Engine, Goal};
 use super::shape::{Layer, Shape};
-use crate::Result;
 use crate::operator::Stop;
+use crate::{Error, Result};
 
 /// A dense MLP.
 #[derive(Debug, Clone, Copy)]
@@ -70,9 +67,13 @@ impl NetOnRows<'_> {
         engine.temperature = temperature;
         let loss = engine.pass(weights, &self.rows, goal)?.loss;
         let sum = engine.into_sum();
-        error::finite::<Infallible>("derivatives", &sum)?;
         // Where neurons give no numbers, nothing goes back through them.
-        error::finite::<Infallible>("loss", &[loss as f32])?;
+        let is_finite = loss.is_finite() && sum.iter().all(|x| x.is_finite());
+        if !is_finite {
+            return Err(Error::new("the network leaves the range of 32-bit floats on these rows")
+                .mismatch("finite losses and derivatives", format_args!("a loss of {loss}"))
+                .help("scale the data, or start from smaller weights"));
+        }
         Ok(sum)
     }
 }

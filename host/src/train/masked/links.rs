@@ -1,7 +1,5 @@
 //! The places of a layer's weights, grouped by one of their two ends.
 
-use std::ops::Range;
-
 use tamis::base::error::{self, Result};
 use tamis::network::weights::Weights;
 

@@ -8,9 +8,9 @@
 //! and of the activations of a strip for each thread; all threads but one have a gradient too.
 
 mod gather;
+mod job;
 mod kernel;
 mod links;
-pub(crate) mod recipe;
 mod residual;
 mod strip;
 
@@ -26,9 +26,9 @@ use tamis::learn::loss::Labels;
 
 use crate::data::Matrix;
 use crate::operator::Stop;
+pub use job::{MaskedSettings, MaskedStart};
 use kernel::LANES;
 use links::Links;
-pub use recipe::{MaskedSettings, MaskedStart};
 use strip::{Layer, Strip, Work};
 
 /// How good a network is on all rows.
@@ -113,9 +113,13 @@ impl<'a> Engine<'a> {
     /// Bytes of memory, without data and labels.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let links = self.layers.iter().map(|layer| layer.own.bytes() + layer.turned.bytes());
         let strips = self.strips.iter().map(Strip::bytes);
-        links.sum::<usize>() + strips.sum::<usize>() + self.used.len()
+        self.link_bytes() + strips.sum::<usize>() + self.used.len()
+    }
+
+    /// Bytes that grow with the weights.
+    pub(crate) fn link_bytes(&self) -> usize {
+        self.layers.iter().map(|layer| layer.own.bytes() + layer.turned.bytes()).sum()
     }
 
     /// Loss and accuracy on all rows.

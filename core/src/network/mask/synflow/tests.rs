@@ -1,5 +1,5 @@
 extern crate std;
-use super::super::initial::Law;
+use super::super::initial::{Initial, Law};
 use super::*;
 use crate::base::rng::Rng;
 use std::{vec, vec::Vec};
@@ -107,12 +107,26 @@ fn counts_are_exact_and_paths_lead_through_for_all_laws_and_inputs() {
                     let weights = Initial { seed, law };
                     let choice = [Choice::Largest, Choice::Sampled][seed as usize % 2];
                     let params = Params { weights, input, rounds, count, choice };
-                    let mask = mask(&net, &params).unwrap();
+                    let mask = mask(&net, &params).unwrap_or_else(|e| panic!("{params:?} {e}"));
                     assert_eq!(mask.len(), count, "{law:?} {input:?} {rounds}");
                     assert!(mask.windows(2).all(|pair| pair[0] < pair[1]));
                     assert!(connects(&net, &mask), "{law:?} {input:?} {count} {rounds} {seed}");
                 }
             }
+        }
+    }
+}
+
+/// All weights of a layer have one size, so their scores would be equal in the first round.
+#[test]
+fn random_signs_keep_weights_in_every_layer() {
+    let net = Mlp::new(&[64, 40, 30, 10]).unwrap();
+    for seed in 0..5 {
+        let weights = Initial { seed, law: Law::Signs };
+        let mask = mask(&net, &Params { weights, ..params(seed, 406) }).unwrap();
+        for layer in net.layers() {
+            let own = mask.iter().filter(|&&k| layer.weights().contains(&(k as usize))).count();
+            assert!(own >= 60, "{own} in layer {}", layer.number);
         }
     }
 }

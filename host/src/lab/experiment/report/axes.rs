@@ -21,6 +21,8 @@ impl Axis {
         let varies = |axis: Self| points.iter().any(|&at| axis.at(at) != axis.at(points[0]));
         let has = |axis: &Self| match axis {
             Self::Variant => varies(*axis),
+            // As many as pixels, always.
+            Self::D if matches!(part.data, Data::Masked(_)) => false,
             _ if part.data.is_check() => points.iter().any(|&at| axis.at(at) > 0),
             Self::M | Self::S => true,
             _ => varies(*axis),

@@ -80,7 +80,9 @@ fn groups(view: &View, method: Method) -> Vec<Group> {
             let shown = if gates { 4 } else { 2 };
             vec![group("curvature", "eigenvalue", true, &measured[..shown], &theory[..shown])]
         }
-        _ if method == Method::SketchRatio || method.is_mask() => Vec::new(),
+        _ if matches!(method, Method::SketchRatio | Method::Masked) || method.is_mask() => {
+            Vec::new()
+        }
         _ if method.is_sketch() => {
             vec![group("error", "mean squared error", true, &[SketchError], &[(PrintedForm, 0)])]
         }

@@ -5,6 +5,8 @@
 mod axes;
 mod checks;
 mod csv;
+mod interval;
+mod masked;
 mod masks;
 mod page;
 mod pictures;

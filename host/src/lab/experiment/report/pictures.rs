@@ -4,7 +4,7 @@ use super::super::known::{Known, Value};
 use super::super::spec::{Method, Metric, Point};
 use super::axes::{Grid, Side, place};
 use super::view::{View, spread};
-use super::{checks, masks, sketch, tables};
+use super::{checks, masked, masks, sketch, tables};
 use crate::lab::plot::{self, Heat, HeatCell, Line, Measure, Scale};
 
 /// Most sizes whose curves are drawn.
@@ -93,7 +93,8 @@ pub(super) fn curves(view: &View) -> Vec<(String, String)> {
     let part = &view.part;
     if part.data.is_check() {
         let curves = checks::curves(view).into_iter();
-        return curves.chain(sketch::movements(view)).chain(masks::histograms(view)).collect();
+        let curves = curves.chain(sketch::movements(view)).chain(masks::histograms(view));
+        return curves.chain(masked::curves(view)).collect();
     }
     let line = |method: Method, at: Point| {
         let points = smooth(&view.first_seed(method, at)?.curve);

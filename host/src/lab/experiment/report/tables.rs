@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 
 use super::super::known::{Known, Value};
 use super::super::record::one_line;
-use super::super::spec::{Method, Point};
+use super::super::spec::{Data, Method, Point};
 use super::axes::{self, by_size};
 use super::table::{Item, Table, listed, plain};
 use super::view::{Experiment, Stats, View, number};
-use super::{checks, sketch, summary, verdicts};
+use super::{checks, masked, sketch, summary, verdicts};
 
 pub(super) fn tables(view: &View) -> Vec<Table> {
-    let mut tables = if view.part.data.is_check() {
+    let mut tables = if let Data::Masked(_) = view.part.data {
+        masked::tables(view)
+    } else if view.part.data.is_check() {
         vec![sketch::claims(view), checks::table(view)]
     } else {
         let mut tables = vec![quality(view)];
@@ -27,7 +29,11 @@ pub(super) fn tables(view: &View) -> Vec<Table> {
 }
 
 pub(super) fn settings(view: &View) -> String {
-    if view.part.data.is_check() { checks::settings(view) } else { view.settings() }
+    match &view.part.data {
+        Data::Masked(_) => masked::settings(view),
+        data if data.is_check() => checks::settings(view),
+        _ => view.settings(),
+    }
 }
 
 /// A row per size: a column per method, then one per known figure that has `known`.

@@ -46,6 +46,10 @@ impl Method {
                 &[SketchError, StandardError, ExactForm, PrintedForm]
             }
             (_, Data::Masks { .. }) if self.is_mask() => &[KeptMagnitude, KeptScore],
+            #[rustfmt::skip]
+            (Self::Masked, Data::Masked(_)) => &[
+                Accuracy, MaskSeconds, MaskState, CollapsedLayers, DeadWeights, Overlap,
+            ],
             _ => &[],
         }
     }
@@ -69,6 +73,7 @@ impl Part {
     /// Checks every key, and every cell.
     pub(super) fn check(&self) -> Result<()> {
         self.check_lists()?;
+        self.check_masked()?;
         let [low, high] = self.range;
         let is_wrong = !(low < high && low.is_finite() && high.is_finite());
         let expected = "two numbers, the second above the first";
@@ -213,7 +218,8 @@ impl Part {
             Data::Gates { .. }
             | Data::Gaussian { .. }
             | Data::Sketch { .. }
-            | Data::Masks { .. } => {}
+            | Data::Masks { .. }
+            | Data::Masked(_) => {}
             &Data::Image { ref from, features, deviation, channel_deviation, .. } => {
                 let colours = matches!(from, Pictures::Cifar | Pictures::ColourDigits);
                 let grey = "none, for grey pictures";
@@ -292,7 +298,7 @@ impl Part {
         let random = matches!(self.data, Data::Gates { generators: Directions::Gaussian, .. });
         let expected = match self.data {
             _ if random => "how many random generators there are",
-            Data::Gaussian { .. } | Data::Sketch { .. } | Data::Masks { .. } => {
+            Data::Gaussian { .. } | Data::Sketch { .. } | Data::Masks { .. } | Data::Masked(_) => {
                 "none: there are no gates"
             }
             _ => "none: all patterns are taken",
@@ -314,6 +320,8 @@ impl Part {
         let wrong = (!self.methods.iter().all(measured)).then(|| self.metric.name());
         self.refuse("metric", &format!("what all methods measure: {names}"), wrong)?;
         let iterative = self.methods.iter().any(|method| method.is_iterative());
+        let is_masked = matches!(self.data, Data::Masked(_));
+        let iterative = iterative || is_masked;
         let steps = format!("1 to {MOST} steps");
         let expected = if iterative { &steps } else { "none: nothing is iterated" };
         let range = if iterative { 1..=MOST } else { 0..=0 };
@@ -336,7 +344,7 @@ impl Part {
                 ("seconds", self.seconds.is_some()),
                 ("on", self.on != Rows::Train),
                 ("imp", self.imp != Imp::default() && !self.methods.contains(&Method::KeptImp)),
-                ("variants", !self.variants.is_empty() && !is_sketch),
+                ("variants", !self.variants.is_empty() && !is_sketch && !is_masked),
             ],
         )?;
         self.check_names()?;
@@ -365,6 +373,9 @@ impl Part {
             let expected = "pictures of mnist or digits, 1 to 5000 of each, no n or d, 1 to 10000 \
                             neurons of a hidden layer, s within the weights of the network";
             return is_wrong.then(|| expected.into());
+        }
+        if let Data::Masked(data) = &self.data {
+            return self.impossible_mask(data, at);
         }
         let is_sketch = matches!(self.data, Data::Sketch { .. });
         let columns = if is_sketch { at.d } else { at.m.saturating_mul(at.d) };
@@ -398,5 +409,6 @@ impl Part {
     }
 }
 
+mod masked;
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::data::Task;
+use crate::mask::WeightLaw;
 
 /// How a cell is trained, or predicted without training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -55,10 +56,13 @@ pub(crate) enum Method {
     KeptImp,
     /// Random weights, of the same density in every layer.
     KeptUniform,
+    /// A mask of an untrained network, or sparse training with as many weights, as the variant says;
+    /// then the accuracy after training.
+    Masked,
 }
 
 /// Each method as specs and files call it, and as people read it; in the order of the type.
-static METHODS: [(Method, &str, &str); 24] = [
+static METHODS: [(Method, &str, &str); 25] = [
     (Method::Paper, "paper", "IHT as published"),
     (Method::PaperLeast, "paper-least", "IHT, least memory"),
     (Method::PaperSafe, "paper-safe", "IHT, safe steps"),
@@ -83,6 +87,7 @@ static METHODS: [(Method, &str, &str); 24] = [
     (Method::KeptSampled, "kept-sampled", "SynFlow, sampled"),
     (Method::KeptImp, "kept-imp", "IMP"),
     (Method::KeptUniform, "kept-uniform", "uniform"),
+    (Method::Masked, "masked", "mask, then training"),
 ];
 
 impl Method {
@@ -120,6 +125,7 @@ impl Method {
         self.is_sketch()
             || self.is_mask()
             || matches!(self, Self::Assumption | Self::Curvature | Self::Theory | Self::Normalised)
+            || self == Self::Masked
     }
 
     /// Whether it measures sketched products.
@@ -129,7 +135,7 @@ impl Method {
 
     /// Whether it measures what a mask keeps.
     pub(crate) fn is_mask(self) -> bool {
-        self >= Self::KeptSynflow
+        (Self::KeptSynflow..=Self::KeptUniform).contains(&self)
     }
 
     /// Whether it goes step by step, on data of the theory.
@@ -189,6 +195,49 @@ pub(crate) enum Data {
     /// Untrained networks whose weights masks choose, and so many pictures of each digit, 28×28, for
     /// those that take training.
     Masks { from: Pictures, hidden: Vec<usize>, train: usize },
+    /// Networks that are trained under masks.
+    Masked(MaskedData),
+}
+
+/// Networks that are trained under masks, and pictures of ten digits, 28×28.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MaskedData {
+    pub(crate) from: Pictures,
+    /// Neurons of each hidden layer.
+    pub(crate) hidden: Vec<usize>,
+    /// Most pictures of each digit to train on, and to test on.
+    pub(crate) train: usize,
+    pub(crate) test: usize,
+    #[serde(default)]
+    pub(crate) inputs: Inputs,
+    /// The law of the initial weights.
+    #[serde(default)]
+    pub(crate) initial: WeightLaw,
+}
+
+impl MaskedData {
+    /// Widths from the inputs to the outputs.
+    pub(crate) fn widths(&self) -> Vec<usize> {
+        [&[784], &self.hidden[..], &[10]].concat()
+    }
+
+    /// Weights of the network.
+    pub(crate) fn weights(&self) -> usize {
+        let sizes = self.widths();
+        sizes.windows(2).map(|pair| pair[0].saturating_mul(pair[1])).fold(0, usize::saturating_add)
+    }
+}
+
+/// What a network makes of the brightness of a pixel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Inputs {
+    /// Bytes as fractions of 256.
+    #[default]
+    Raw,
+    /// Their difference from the mean of all training pixels, over the standard deviation of these.
+    Standardised,
 }
 
 /// The law of the weights of [`Data::Sketch`].
@@ -281,7 +330,9 @@ impl Data {
     pub(crate) fn task(&self) -> Task {
         match self {
             Self::Mnist { .. } | Self::Digits { .. } if self.outputs() == 1 => Task::Binary,
-            Self::Mnist { .. } | Self::Digits { .. } | Self::Masks { .. } => Task::Multiclass,
+            Self::Mnist { .. } | Self::Digits { .. } | Self::Masks { .. } | Self::Masked(_) => {
+                Task::Multiclass
+            }
             _ => Task::Regression,
         }
     }
@@ -304,7 +355,7 @@ impl Data {
             | Self::Gates { inputs, .. }
             | Self::Gaussian { inputs, .. }
             | Self::Sketch { inputs, .. } => *inputs,
-            Self::Mnist { .. } | Self::Masks { .. } => 784,
+            Self::Mnist { .. } | Self::Masks { .. } | Self::Masked(_) => 784,
             Self::Digits { side, .. } => side * side,
             Self::Image { features, .. } => *features,
         }
@@ -317,7 +368,7 @@ impl Data {
             Self::Mnist { classes, .. } | Self::Digits { classes, .. } if classes.len() > 2 => {
                 classes.len()
             }
-            Self::Masks { .. } => 10,
+            Self::Masks { .. } | Self::Masked(_) => 10,
             _ => 1,
         }
     }
@@ -346,7 +397,11 @@ impl Data {
     pub(crate) const fn is_check(&self) -> bool {
         matches!(
             self,
-            Self::Gates { .. } | Self::Gaussian { .. } | Self::Sketch { .. } | Self::Masks { .. }
+            Self::Gates { .. }
+                | Self::Gaussian { .. }
+                | Self::Sketch { .. }
+                | Self::Masks { .. }
+                | Self::Masked(_)
         )
     }
 }

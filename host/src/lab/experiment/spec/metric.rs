@@ -70,10 +70,20 @@ pub(crate) enum Metric {
     LossOverNoise,
     /// Accuracy on the validation set of a recipe.
     ValidationAccuracy,
+    /// Seconds that a mask took.
+    MaskSeconds,
+    /// Bytes that live between the rounds of a mask.
+    MaskState,
+    /// Layers that no path leads through, or that have one weight only because rounds keep one.
+    CollapsedLayers,
+    /// Weights of a mask that lie on no path from an input to an output.
+    DeadWeights,
+    /// Fraction of the weights of a mask from a seed that 100 rounds in memory keep too.
+    Overlap,
 }
 
 /// Name in specs and files, title, and digits in pictures and in tables, in the order of the type.
-static METRICS: [(Metric, &str, &str, (usize, usize)); 36] = [
+static METRICS: [(Metric, &str, &str, (usize, usize)); 41] = [
     (Metric::Psnr, "psnr", "PSNR, dB", (0, 1)),
     (Metric::Accuracy, "accuracy", "accuracy", (3, 4)),
     (Metric::Eps, "eps", "eps", (3, 4)),
@@ -110,6 +120,11 @@ static METRICS: [(Metric, &str, &str, (usize, usize)); 36] = [
     (Metric::ExtraWeights, "extra-weights", "extra weights", (0, 0)),
     (Metric::LossOverNoise, "loss-over-noise", "loss over noise", (2, 4)),
     (Metric::ValidationAccuracy, "validation-accuracy", "validation accuracy", (3, 4)),
+    (Metric::MaskSeconds, "mask-seconds", "seconds of the mask", (2, 2)),
+    (Metric::MaskState, "mask-state", "state of the mask, bytes", (0, 0)),
+    (Metric::CollapsedLayers, "collapsed-layers", "collapsed layers", (1, 1)),
+    (Metric::DeadWeights, "dead-weights", "dead weights", (0, 0)),
+    (Metric::Overlap, "overlap", "overlap with 100 rounds", (3, 3)),
 ];
 
 impl Metric {

@@ -5,6 +5,7 @@
 //! the resolved spec, which is a valid spec file itself.
 
 mod check;
+mod claim;
 mod column;
 mod kinds;
 mod metric;
@@ -20,11 +21,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{Error, Result};
 
+pub(crate) use claim::{Claim, Expected};
 pub(crate) use column::{Column, Quantity, Recorded, Statistic};
-pub(crate) use kinds::{Data, Directions, Law, Method, Pictures, Rows};
+pub(crate) use kinds::{Data, Directions, Inputs, Law, MaskedData, Method, Pictures, Rows};
 pub(crate) use metric::Metric;
 pub(crate) use part::{Part, Point};
-pub(crate) use variant::{Distribution, Variant};
+pub(crate) use variant::{Distribution, MaskSpec, ScoreData, Variant};
 
 /// The profiles that a spec may have; `paper` is the full grid.
 pub(crate) const PROFILES: [&str; 3] = ["smoke", "reduced", "paper"];
@@ -177,7 +179,10 @@ impl Spec {
                     part.data = Data::Digits { side: 28, classes, train, test };
                 }
                 Data::Image { from: from @ Pictures::Mnist, .. }
-                | Data::Masks { from: from @ Pictures::Mnist, .. } => *from = Pictures::Digits,
+                | Data::Masks { from: from @ Pictures::Mnist, .. }
+                | Data::Masked(MaskedData { from: from @ Pictures::Mnist, .. }) => {
+                    *from = Pictures::Digits;
+                }
                 Data::Image { from: from @ Pictures::Cifar, .. } => *from = Pictures::ColourDigits,
                 _ => {}
             }

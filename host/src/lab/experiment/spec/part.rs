@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::claim::Claim;
 use super::column::Column;
 use super::kinds::{Data, Directions, Imp, Impossible, Method, Rows, patterns};
 use super::metric::Metric;
@@ -79,6 +80,9 @@ pub(crate) struct Part {
     /// Of sketches: claims that are expected to fail as printed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) refuted: Vec<Method>,
+    /// Of masks: differences between variants, each a sentence of the report.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) claims: Vec<Claim>,
     /// What the summary table shows of each size and method.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) columns: Vec<Column>,
@@ -156,7 +160,7 @@ impl Part {
         own.variants.retain(|of| variant.is_none_or(|name| of.name == name));
         own.variants.iter_mut().for_each(|of| of.title = None);
         (own.title, own.note, own.columns, own.impossible) = Default::default();
-        own.refuted = Vec::new();
+        (own.refuted, own.claims) = Default::default();
         (own.m, own.s, own.n, own.d, own.sizes, own.seeds) = Default::default();
         (own.methods, own.range) = (vec![method], [0.0, 1.0]);
         if !(method.is_published() || method.is_check() || method == Method::ImpPublished) {

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::mask::{self, InputSize};
+
 /// What a variant changes; other settings stay.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -38,6 +40,46 @@ pub(crate) struct Variant {
     pub(crate) epochs: Option<u32>,
     /// All but IMP: most bytes of state and workspace.
     pub(crate) ram: Option<u64>,
+    /// Data of kind `masked`: the mask.
+    pub(crate) mask: Option<MaskSpec>,
+    /// Data of kind `masked`: in place of a mask sparse training of one hidden layer of so many
+    /// neurons by the default recipe.
+    pub(crate) neurons: Option<usize>,
+}
+
+/// How a mask is made; the settings are those of `tamis mask`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MaskSpec {
+    pub(crate) method: mask::Method,
+    /// None for the method's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) rounds: Option<u32>,
+    /// Whether rounds are on weights in memory where they need not be.
+    #[serde(default)]
+    pub(crate) exact: bool,
+    /// What flows into the network, for method `synflow`.
+    #[serde(default)]
+    pub(crate) input: InputSize,
+    /// What weights are scored on, where the method takes rows.
+    #[serde(default)]
+    pub(crate) rows: ScoreData,
+    /// Whether weights are drawn by their scores, and not those of the largest kept.
+    #[serde(default)]
+    pub(crate) sample: bool,
+}
+
+/// What weights are scored on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ScoreData {
+    /// Training rows.
+    #[default]
+    Data,
+    /// Normal rows of their mean and deviation, and random labels.
+    Random,
+    /// The same, every input 0 in all rows but one.
+    Sparse,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,5 +104,10 @@ impl Variant {
     /// Whether it changes planted data.
     pub(crate) const fn is_of_data(&self) -> bool {
         self.rows.is_some() || self.noise.is_some() || self.negative.is_some()
+    }
+
+    /// Whether it says how many weights are chosen of a network.
+    pub(crate) const fn is_of_masks(&self) -> bool {
+        self.mask.is_some() || self.neurons.is_some()
     }
 }

@@ -10,78 +10,20 @@ use tamis::learn::optimiser;
 use tamis::network::gates::Signs;
 use tamis::network::weights::Weights;
 
-use super::Engine;
 use crate::base::memory::room_for;
 use crate::data::{Problem, Task};
-use crate::model::{Mask, MaskLayer, score_model};
+use crate::model::{MaskLayer, score_model};
 use crate::train::check::at_least_one;
 use crate::train::dense::{Optimiser, Rates};
 use crate::train::encode::{End, SparseLayer, encode_layers};
 use crate::train::imp::check_test;
+use crate::train::masked::{Engine, MaskedSettings, MaskedStart};
 use crate::train::network::SparseNetwork;
 use crate::train::options::Options;
 use crate::train::progress::Observer;
 use crate::train::report::{Details, MaskedDetails, Neurons, Report};
 use crate::train::trained::{Stopwatch, Trained};
 use crate::{Error, Result};
-
-/// The weights that a mask keeps, and the biases of the network.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MaskedStart {
-    /// The mask.
-    pub mask: Mask,
-    /// Initial values of its weights, in its order.
-    pub values: Vec<f32>,
-    /// Biases of each layer, one for each output, which are trained too; none where it has none.
-    pub biases: Vec<Vec<f32>>,
-}
-
-impl MaskedStart {
-    /// Neurons of each hidden layer.
-    pub(crate) fn hidden(&self) -> &[usize] {
-        let widths = self.mask.widths();
-        widths.get(1..widths.len() - 1).unwrap_or_default()
-    }
-}
-
-/// Settings of recipe `masked`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MaskedSettings {
-    /// What is trained.
-    pub start: MaskedStart,
-    /// Passes over all rows.
-    pub epochs: u32,
-    /// Rows of a batch; 0 for all.
-    pub batch: usize,
-    /// How a gradient becomes a step.
-    pub optimiser: Optimiser,
-    /// Step sizes and weight decay; none for the optimiser's default rate.
-    pub rates: Option<Rates>,
-    /// First steps, over which the rate rises linearly.
-    pub warmup: u32,
-    /// Whether bytes are taken as 0 to 255, and not as fractions of 256.
-    pub raw: bool,
-    /// Rows that are scored in the end.
-    pub test: Option<Problem>,
-}
-
-impl MaskedSettings {
-    /// Ten epochs of SGD with momentum 0.9 at rate 0.1, after 100 steps of warm-up, in batches of
-    /// 128 rows.
-    #[must_use]
-    pub const fn new(start: MaskedStart) -> Self {
-        Self {
-            start,
-            epochs: 10,
-            batch: 128,
-            optimiser: Optimiser::Sgd { momentum: 0.9 },
-            rates: None,
-            warmup: 100,
-            raw: false,
-            test: None,
-        }
-    }
-}
 
 /// Trains the weights of a mask on `problem`, on the current pool, in memory for these weights.
 pub(crate) fn train(
@@ -257,7 +199,7 @@ fn check(problem: &Problem, settings: &MaskedSettings) -> Result<()> {
 
 /// The layers of a network as they are trained. Biases are weights of one more input, the last,
 /// which is 1 in every row; a hidden neuron with the weight 1 to it hands it on.
-struct Layers {
+pub(crate) struct Layers {
     layers: Vec<TrainedLayer>,
     /// Places among all weights of those that hand on the 1, which are not trained.
     fixed: Vec<u32>,
@@ -281,7 +223,7 @@ struct Entry {
 }
 
 impl Layers {
-    fn new(start: &MaskedStart) -> Self {
+    pub(crate) fn new(start: &MaskedStart) -> Self {
         let last = start.biases.len() - 1;
         // Whether this layer or one behind it has biases.
         let ones = |l: usize| start.biases[l..].iter().any(|biases| !biases.is_empty());
@@ -319,7 +261,11 @@ impl Layers {
     }
 
     /// The network, in memory of as many weights as there are.
-    fn stack<'a>(&self, index: &'a mut [u32], value: &'a mut [f32]) -> Result<Stack<'a>> {
+    pub(crate) fn stack<'a>(
+        &self,
+        index: &'a mut [u32],
+        value: &'a mut [f32],
+    ) -> Result<Stack<'a>> {
         let inputs = self.layers.first().map_or(0, |layer| layer.width);
         let mut stack = Stack::new(inputs, index, value);
         let last = self.layers.len() - 1;
@@ -365,4 +311,66 @@ fn entries(layer: MaskLayer<'_>, values: &[f32], biases: &[f32]) -> Vec<Entry> {
         entries.extend(bias);
     }
     entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{LayerName, Mask};
+
+    /// Every output of a dense network with biases, the mask's weights alone.
+    fn dense(start: &MaskedStart, row: &[f32]) -> Vec<f32> {
+        let widths = start.mask.widths();
+        let (mut x, mut first, mut values) = (row.to_vec(), 0, start.values.iter());
+        for (l, pair) in widths.windows(2).enumerate() {
+            let mut out = vec![0.0; pair[1]];
+            out.iter_mut().zip(&start.biases[l]).for_each(|(out, bias)| *out = *bias);
+            let own = first..first + pair[0] * pair[1];
+            for at in start.mask.index().iter().map(|&at| at as usize) {
+                if own.contains(&at) {
+                    let at = at - first;
+                    out[at / pair[0]] += x[at % pair[0]] * values.next().unwrap();
+                }
+            }
+            if l + 2 < widths.len() {
+                out.iter_mut().for_each(|z| *z = z.max(0.0));
+            }
+            (x, first) = (out, own.end);
+        }
+        x
+    }
+
+    #[test]
+    fn biases_are_weights_of_a_constant_input() {
+        let number = |e: usize| ((e * 7919 + e / 7 + 3) % 997) as f32 / 997.0 - 0.4;
+        let widths = [4, 5, 3, 2];
+        let weights: usize = widths.windows(2).map(|pair| pair[0] * pair[1]).sum();
+        let index: Vec<u32> = (0..weights as u32).filter(|k| k % 3 != 1).collect();
+        for biased in 0..8 {
+            let biases = |l: usize| match biased >> l & 1 {
+                0 => Vec::new(),
+                _ => (0..widths[l + 1]).map(|e| number(e + 50 * l)).collect(),
+            };
+            let start = MaskedStart {
+                mask: Mask::new(LayerName::numbered(3), widths.to_vec(), index.clone()).unwrap(),
+                values: (0..index.len()).map(|e| number(e + 7)).collect(),
+                biases: (0..3).map(biases).collect(),
+            };
+            let layers = Layers::new(&start);
+            let nnz = layers.layers.iter().map(|layer| layer.index.len()).sum();
+            let (mut index, mut value) = (vec![0; nnz], vec![0.0; nnz]);
+            let stack = layers.stack(&mut index, &mut value).unwrap();
+            assert!(layers.fixed.iter().all(|&at| stack.values()[at as usize] == 1.0));
+            let row = [0.5, 1.0, -2.0, 0.25];
+            let whole = [&row[..], if biased > 0 { &[1.0] } else { &[] }].concat();
+            let (mut scratch, mut out) = (vec![0.0; stack.activations()], [0.0; 2]);
+            stack.predict(&whole, &mut scratch, &mut out).unwrap();
+            for (got, wanted) in out.iter().zip(dense(&start, &row)) {
+                assert!((got - wanted).abs() < 1e-5, "{biased}: {got} {wanted}");
+            }
+            // Those of the last layer with biases are not handed on.
+            let last = (0..3).rev().find(|l| biased >> l & 1 == 1).unwrap_or(0);
+            assert_eq!(layers.fixed.len(), last);
+        }
+    }
 }

@@ -1,0 +1,63 @@
+//! What is trained under a mask, and how.
+
+use crate::data::Problem;
+use crate::model::Mask;
+use crate::train::dense::{Optimiser, Rates};
+
+/// The weights that a mask keeps, and the biases of the network.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MaskedStart {
+    /// The mask.
+    pub mask: Mask,
+    /// Initial values of its weights, in its order.
+    pub values: Vec<f32>,
+    /// Biases of each layer, one for each output, which are trained too; none where it has none.
+    pub biases: Vec<Vec<f32>>,
+}
+
+impl MaskedStart {
+    /// Neurons of each hidden layer.
+    pub(crate) fn hidden(&self) -> &[usize] {
+        let widths = self.mask.widths();
+        widths.get(1..widths.len() - 1).unwrap_or_default()
+    }
+}
+
+/// Settings of recipe `masked`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MaskedSettings {
+    /// What is trained.
+    pub start: MaskedStart,
+    /// Passes over all rows.
+    pub epochs: u32,
+    /// Rows of a batch; 0 for all.
+    pub batch: usize,
+    /// How a gradient becomes a step.
+    pub optimiser: Optimiser,
+    /// Step sizes and weight decay; none for the optimiser's default rate.
+    pub rates: Option<Rates>,
+    /// First steps, over which the rate rises linearly.
+    pub warmup: u32,
+    /// Whether bytes are taken as 0 to 255, and not as fractions of 256.
+    pub raw: bool,
+    /// Rows that are scored in the end.
+    pub test: Option<Problem>,
+}
+
+impl MaskedSettings {
+    /// Ten epochs of SGD with momentum 0.9 at rate 0.1, after 100 steps of warm-up, in batches of
+    /// 128 rows.
+    #[must_use]
+    pub const fn new(start: MaskedStart) -> Self {
+        Self {
+            start,
+            epochs: 10,
+            batch: 128,
+            optimiser: Optimiser::Sgd { momentum: 0.9 },
+            rates: None,
+            warmup: 100,
+            raw: false,
+            test: None,
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! `tamis mask` and `tamis train --mask`: exact counts, the same mask from every source and in every
+//! format, collapse, training in memory for the kept weights, and what is refused.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::*;
+use serde_json::{Value, json};
+use tamis_host::data::{Array, npz};
+
+const LAYERS: &str = "mask --layers 64,40,30,10";
+const DIGITS: &str = "--data d/X.npy --labels d/y.npy --task multiclass";
+
+fn digits() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    ok(folder.path(), "generate digits --samples 600 --side 8 --seed 2 -o d -q");
+    folder
+}
+
+fn kept(report: &Value) -> Vec<u64> {
+    let layers = report["layers"].as_array().unwrap();
+    layers.iter().map(|layer| layer["kept"].as_u64().unwrap()).collect()
+}
+
+fn bytes(folder: &Path, name: &str) -> Vec<u8> {
+    fs::read(folder.join(name)).unwrap()
+}
+
+/// 64·40 + 40·30 + 30·10 = 4060 weights.
+#[test]
+fn every_method_keeps_exactly_the_count() {
+    let folder = digits();
+    let folder = folder.path();
+    ok(
+        folder,
+        &format!("{LAYERS} --method erk --nnz 900 --seed 5 --export-weights w.npz -o m.npz"),
+    );
+    for (method, rows) in [
+        ("synflow", ""),
+        ("magnitude", ""),
+        ("random", ""),
+        ("erk", ""),
+        ("snip", DIGITS),
+        ("snip --rounds 5 --schedule linear", DIGITS),
+        ("snip --random-data sparse --rows 40", "--data d/X.npy"),
+        ("grasp --temperature 1", DIGITS),
+        ("ntk --rounds 3", "--data d/X.npy --rows 100"),
+        ("sketch", "--data d/X.npy"),
+        ("synflow --input pixel-sd", "--data d/X.npy"),
+        ("synflow --input chi --rounds 7", ""),
+    ] {
+        for source in ["--layers 64,40,30,10", "--weights w.npz"] {
+            for select in ["threshold", "sample"] {
+                let line = format!(
+                    "mask {source} --method {method} {rows} --select {select} --density 0.2 -o m.npz"
+                );
+                let report = json(folder, &line);
+                assert_eq!(report["kept"], json!(812), "{line}");
+                assert_eq!(kept(&report).iter().sum::<u64>(), 812, "{line}");
+                let first = bytes(folder, "m.npz");
+                ok(folder, &line);
+                assert_eq!(bytes(folder, "m.npz"), first, "{line}");
+            }
+        }
+    }
+}
+
+/// Also of weights of one size, in a network of a weight for each layer and two more.
+#[test]
+fn every_law_and_count_is_exact() {
+    let folder = tempfile::tempdir().unwrap();
+    for law in ["he", "pytorch", "signs"] {
+        for nnz in [3, 5, 40, 406, 3000, 4059] {
+            let line =
+                format!("{LAYERS} --method synflow --init {law} --nnz {nnz} -o m.npz --json");
+            let output = run(folder.path(), &line.split(' ').collect::<Vec<_>>());
+            let report: Value = serde_json::from_str(&texts(&output).0).unwrap();
+            assert_eq!(report["kept"], json!(nnz), "{line}");
+            assert!(nnz < 400 || kept(&report).iter().all(|&kept| kept > 9), "{report}");
+        }
+    }
+}
+
+#[test]
+fn ten_seeds_make_ten_masks() {
+    let folder = tempfile::tempdir().unwrap();
+    for method in ["synflow", "random", "magnitude"] {
+        let mut seen: Vec<_> = (0..10)
+            .map(|seed| {
+                let line =
+                    format!("{LAYERS} --method {method} --density 0.1 --seed {seed} -o m.tamis");
+                assert_eq!(json(folder.path(), &line)["memoryless"], json!(true));
+                bytes(folder.path(), "m.tamis")
+            })
+            .collect();
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), 10, "{method}");
+    }
+}
+
+#[test]
+fn weights_of_a_seed_and_of_its_file_give_one_mask() {
+    let folder = digits();
+    let folder = folder.path();
+    let line = format!("{LAYERS} --method synflow --density 0.1 --seed 3 --export-weights w.npz");
+    let report = json(folder, &format!("{line} -o free.npz"));
+    assert_eq!(report["memoryless"], json!(true));
+    let regenerated = report["regenerated_weights"].as_u64().unwrap();
+    assert!((4060 * 4..4060 * 40).contains(&regenerated), "{regenerated}");
+    for method in ["synflow", "snip --data d/X.npy --labels d/y.npy"] {
+        let seeded = format!("{LAYERS} --method {method} --density 0.1 --seed 3 --exact");
+        let report = json(folder, &format!("{seeded} -o a.npz"));
+        assert_eq!(
+            (&report["memoryless"], &report["regenerated_weights"]),
+            (&json!(false), &json!(4060))
+        );
+        ok(folder, &format!("mask --weights w.npz --method {method} --density 0.1 -o b.npz"));
+        assert_eq!(bytes(folder, "a.npz"), bytes(folder, "b.npz"));
+    }
+    // The memoryless one is close to it.
+    let ones = |name: &str| {
+        let path = |layer| folder.join(format!("{name}#layer{layer}.weight"));
+        (1..=3).flat_map(|layer| load(&path(layer))).collect::<Vec<_>>()
+    };
+    ok(folder, "mask --weights w.npz --method synflow --density 0.1 -o b.npz");
+    let both =
+        ones("free.npz").into_iter().zip(ones("b.npz")).filter(|&(a, b)| a == 1.0 && b == 1.0);
+    assert!(both.count() > 350);
+}
+
+fn load(path: &Path) -> Vec<f32> {
+    tamis_host::data::load(path).unwrap().values.into_f32()
+}
+
+/// 784-512-512-10 at 1 %: what a microcontroller of 48 KB makes.
+#[test]
+fn memory_of_a_mask_from_a_seed_is_small() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = "mask --layers 784,512,512,10 --method synflow --density 0.01 -o m.tamis";
+    let report = json(folder.path(), line);
+    assert_eq!((&report["kept"], &report["state_bytes"]), (&json!(6687), &json!(38_196)));
+    assert!(report["regenerated_weights"].as_u64().unwrap() <= 20 * 668_672);
+}
+
+#[test]
+fn collapsed_layers_are_named_and_refused_if_strict() {
+    let folder = digits();
+    let folder = folder.path();
+    ok(
+        folder,
+        "mask --layers 784,300,100,10 --method erk --nnz 900 --export-weights w.npz -o m.npz",
+    );
+    let rounds = "--method synflow --rounds 1 --density 0.02";
+    for (line, layer) in [
+        (format!("mask --weights w.npz {rounds}"), "layer1"),
+        (format!("mask --layers 784,300,100,10 {rounds}"), "layer1"),
+        (
+            "mask --layers 784,300,100,10 --init pytorch --method magnitude --density 0.02".into(),
+            "layer1",
+        ),
+    ] {
+        let output = run(folder, &format!("{line} -o m.npz --json").split(' ').collect::<Vec<_>>());
+        let (out, err) = texts(&output);
+        assert!(output.status.success() && err.contains("warning") && err.contains(layer), "{err}");
+        let report: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(report["collapsed"], json!([layer]), "{line}");
+        fs::remove_file(folder.join("m.npz")).unwrap();
+        let error = fails(folder, &format!("{line} -o m.npz --strict"));
+        assert!(error.contains(layer) && error.contains("--min-layer"), "{error}");
+        // A layer may be made to keep some.
+        let report = json(folder, &format!("{line} --min-layer 40 -o m.npz --strict"));
+        assert!(kept(&report).iter().all(|&kept| kept >= 40), "{report}");
+    }
+}
+
+#[test]
+fn masks_train_alike_from_every_format_and_source() {
+    let folder = digits();
+    let folder = folder.path();
+    let mask = format!("{LAYERS} --method synflow --density 0.1 --seed 4");
+    for name in ["m.npz", "m.safetensors", "m.tamis"] {
+        ok(folder, &format!("{mask} --export-weights w.npz -o {name}"));
+    }
+    let train = |from: &str| {
+        let line = format!("train {from} {DIGITS} --epochs 40 --batch 20 --seed 4 -o model.tamis");
+        (json(folder, &line), bytes(folder, "model.tamis"))
+    };
+    let (report, model) = train("--mask m.npz --weights w.npz");
+    for from in ["--mask m.safetensors --weights w.npz", "--mask m.tamis", "--mask m.npz"] {
+        assert_eq!(train(from).1, model, "{from}");
+    }
+    assert_eq!((&report["recipe"], &report["nnz"]), (&json!("masked"), &json!(406)));
+    assert_eq!((&report["kept"], &report["dense_nnz"]), (&json!(406), &json!(4060)));
+    // Weights, indices, gradient and momentum.
+    assert_eq!(report["state_bytes"], json!(16 * 406));
+    assert!(report["accuracy"].as_f64().unwrap() > 0.8, "{report}");
+    let eval = json(folder, "eval model.tamis --data d/X.npy --labels d/y.npy");
+    assert_eq!((&eval["loss"], &eval["accuracy"]), (&report["loss"], &report["accuracy"]));
+    assert_eq!(train("--mask m.npz --optimiser adam --rate 0.005").0["optimiser"], json!("adam"));
+    let threads = train("--mask m.npz --threads 3").1;
+    assert_eq!(threads, model);
+}
+
+/// Arrays as other programs name and lay them, with biases.
+#[test]
+fn names_layouts_and_biases_of_other_programs_are_kept() {
+    let folder = digits();
+    let folder = folder.path();
+    let number = |e: usize| ((e * 7919 + e / 7 + 3) % 997) as f32 / 997.0 - 0.5;
+    let values: Vec<f32> = (0..64 * 20 + 20 * 10).map(|e| 0.4 * number(e)).collect();
+    let (hidden, out) = values.split_at(64 * 20);
+    let biases: Vec<f32> = (0..30).map(|e| 0.1 * number(e + 77)).collect();
+    let save = |name: &str, with: bool| {
+        let mut arrays = vec![
+            ("dense_1/kernel", Array::new(&[64, 20], hidden).unwrap()),
+            ("dense_2/kernel", Array::new(&[20, 10], out).unwrap()),
+        ];
+        if with {
+            arrays.push(("dense_1/bias", Array::new(&[20], &biases[..20]).unwrap()));
+            arrays.push(("dense_2/bias", Array::new(&[10], &biases[20..]).unwrap()));
+        }
+        npz::write(&mut fs::File::create(folder.join(name)).unwrap(), &arrays).unwrap();
+    };
+    save("bare.npz", false);
+    save("biased.npz", true);
+    for name in ["bare.npz", "biased.npz"] {
+        let line = format!("mask --weights {name} --method snip {DIGITS} --density 0.2 -o m.npz");
+        let report = json(folder, &line);
+        assert_eq!(report["layers"][0]["name"], json!("dense_1"));
+        let mask = tamis_host::data::load(folder.join("m.npz#dense_1/kernel")).unwrap();
+        assert_eq!((mask.rows, mask.cols, mask.is_bytes()), (64, 20, true));
+        assert_eq!(mask.values.into_f32().iter().sum::<f32>() as u64, kept(&report)[0]);
+        let line = format!("train --mask m.npz --weights {name} {DIGITS} --epochs 30 --batch 20");
+        let report = json(folder, &format!("{line} -o model.tamis"));
+        let is_biased = name == "biased.npz";
+        let (biases, handed_on) = if is_biased { (30, 1) } else { (0, 0) };
+        assert_eq!(
+            (&report["kept"], &report["biases"], &report["handed_on"]),
+            (&json!(296), &json!(biases), &json!(handed_on))
+        );
+        assert_eq!(report["nnz"], json!(296 + biases + handed_on));
+        assert!(report["accuracy"].as_f64().unwrap() > 0.7, "{report}");
+        let inputs = json(folder, "inspect model.tamis")["inputs"].clone();
+        assert_eq!(inputs, json!(64 + u64::from(is_biased)));
+    }
+}
+
+#[test]
+fn two_classes_and_numbers_train_under_masks() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    ok(folder, "generate planted --samples 500 --inputs 8 --hidden 3 --nnz 6 --seed 3 -o p -q");
+    let rows = "--data p/X.npy --labels p/y.npy --task regression";
+    ok(folder, &format!("mask --layers 8,20,1 --method snip {rows} --density 0.3 -o m.npz"));
+    let line = format!("train --mask m.npz {rows} --epochs 40 --batch 20 --rate 0.01 -o m.tamis");
+    let report = json(folder, &line);
+    let [loss, zero] = ["psnr_db", "zero_psnr_db"].map(|name| report[name].as_f64().unwrap());
+    assert!(loss > zero + 5.0, "{report}");
+    ok(folder, "generate digits --samples 400 --side 8 --seed 2 -o d -q");
+    let rows = "--data d/X.npy --labels d/y.npy --keep-labels 3,8 --task binary";
+    ok(folder, "mask --layers 64,12,1 --method synflow --density 0.3 -o m.npz");
+    let report =
+        json(folder, &format!("train --mask m.npz {rows} --epochs 20 --batch 10 -o m.tamis"));
+    assert!(report["accuracy"].as_f64().unwrap() > 0.8, "{report}");
+    let eval = json(folder, &format!("eval m.tamis {}", rows.replace(" --task binary", "")));
+    assert_eq!(eval["accuracy"], report["accuracy"]);
+}
+
+#[test]
+fn bad_input_is_refused_and_leaves_nothing() {
+    let folder = digits();
+    let folder = folder.path();
+    ok(folder, &format!("{LAYERS} --method erk --nnz 900 --export-weights w.npz -o m.npz"));
+    ok(folder, "mask --layers 64,40,20,10 --method erk --nnz 900 -o other.npz");
+    ok(folder, "mask --layers 64,40,20,10 --method erk --nnz 900 -o other.tamis");
+    ok(folder, "generate planted --samples 30 --inputs 9 --hidden 2 --nnz 4 -o p -q");
+    let zeros = [0.0_f32; 64 * 40];
+    let nan = [f32::MAX; 64 * 40];
+    for (name, values) in [("zero.npz", &zeros), ("huge.npz", &nan)] {
+        let arrays = [
+            ("a.weight", Array::new(&[40, 64], &values[..]).unwrap()),
+            ("b.weight", Array::new(&[10, 40], &values[..400]).unwrap()),
+        ];
+        npz::write(&mut fs::File::create(folder.join(name)).unwrap(), &arrays).unwrap();
+    }
+    let own = format!("{LAYERS} --method synflow -o x.npz");
+    for (line, says) in [
+        (format!("{own} --density 0"), "above 0 and below 1"),
+        (format!("{own} --density 1"), "above 0 and below 1"),
+        (format!("{own} --density -0.5"), "above 0 and below 1"),
+        (format!("{own} --density nan"), "NaN"),
+        (format!("{own} --density 0.0001"), "one for each layer"),
+        (format!("{own} --nnz 2"), "one for each layer"),
+        (format!("{own} --nnz 4060"), "not all"),
+        (format!("{own} --nnz 40 --rounds 0"), "--rounds 1"),
+        ("mask --layers 64 --method synflow --nnz 4 -o x.npz".into(), "widths"),
+        ("mask --layers 64,0,10 --method synflow --nnz 4 -o x.npz".into(), "widths"),
+        ("mask --weights zero.npz --method synflow --nnz 40 -o x.npz".into(), "above 0"),
+        ("mask --weights zero.npz --method magnitude --nnz 40 -o x.npz".into(), "above 0"),
+        (
+            "mask --weights huge.npz --method snip --data d/X.npy --labels d/y.npy --nnz 40 -o x.npz"
+                .into(),
+            "finite",
+        ),
+        ("mask --weights missing.npz --method erk --nnz 40 -o x.npz".into(), "missing.npz"),
+        ("mask --weights d/X.npy --method erk --nnz 40 -o x.npz".into(), "X.npy"),
+        (format!("{LAYERS} --method ntk --data p/X.npy --nnz 40 -o x.npz"), "rows of 64"),
+        (
+            format!("mask --layers 64,40,5 --method snip {DIGITS} --nnz 40 -o x.npz"),
+            "10 outputs",
+        ),
+        (format!("{LAYERS} --method synflow --nnz 40 -o x.txt"), ".npz"),
+        (format!("{LAYERS} --method synflow --nnz 40 -o x.npz --export-weights y.tamis"), ".npz"),
+        (format!("train --mask other.npz --weights w.npz {DIGITS} -o x.tamis"), "another network"),
+        (format!("train --mask other.tamis --weights w.npz {DIGITS} -o x.tamis"), "another network"),
+        (format!("train --mask w.npz --weights w.npz {DIGITS} -o x.tamis"), "is no mask"),
+        (
+            "train --mask m.npz --data p/X.npy --labels p/y.npy --task regression -o x.tamis".into(),
+            "rows of 64",
+        ),
+        (format!("train --mask m.npz {DIGITS} --epochs 2 --rate 1e30 -o x.tamis"), "diverged"),
+    ] {
+        let error = fails(folder, &line);
+        assert!(error.contains(says), "{line}: {error}");
+    }
+    for (line, says) in [
+        (format!("{LAYERS} --method snip --data d/X.npy --nnz 40 -o x.npz"), "--labels"),
+        (format!("{LAYERS} --method ntk --nnz 40 -o x.npz"), "--data"),
+        (format!("{own} --nnz 40 --input pixel-sd"), "--data"),
+        (format!("{own} --nnz 40 --temperature 3"), "--method grasp"),
+        (format!("{LAYERS} --method erk --input chi --nnz 40 -o x.npz"), "--method synflow"),
+        (format!("{LAYERS} --method erk --nnz 40 -o x.npz --export-weights x.npz"), "one file"),
+        (format!("train --recipe masked {DIGITS} --nnz 30 -o x.tamis"), "--mask"),
+        (format!("train --mask m.npz --recipe lm {DIGITS} -o x.tamis"), "--mask"),
+        (format!("train --mask m.npz --kicks 3 {DIGITS} -o x.tamis"), "--kicks"),
+    ] {
+        let error = misuses(folder, &line);
+        assert!(error.contains(says), "{line}: {error}");
+    }
+    for line in [
+        format!("{LAYERS} --method synflow -o x.npz"),
+        "mask --method synflow --nnz 4 -o x.npz".into(),
+        format!("{LAYERS} --weights w.npz --method erk --nnz 40 -o x.npz"),
+        format!("train --mask m.npz --nnz 30 {DIGITS} -o x.tamis"),
+    ] {
+        let output = run(folder, &line.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(2), "{line}");
+    }
+    // A model is no mask.
+    ok(folder, &format!("train --mask m.npz {DIGITS} --epochs 1 -o model.tamis"));
+    assert!(
+        fails(folder, &format!("train --mask model.tamis {DIGITS} -o x.tamis")).contains("mask")
+    );
+    assert!(fails(folder, "inspect other.tamis").contains("mask"));
+}
