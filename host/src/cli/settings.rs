@@ -92,7 +92,11 @@ impl Given {
             let one_output = task == Task::Multiclass && ONE_OUTPUT.contains(id);
             !one_output && check_recipe(recipe.name(), task).is_ok()
         };
-        let suitable: Vec<_> = recipes.iter().copied().filter(for_task).collect();
+        let mut suitable: Vec<_> = recipes.iter().copied().filter(for_task).collect();
+        // It needs a mask: others are nearer, where there are some.
+        if suitable.len() > 1 {
+            suitable.retain(|recipe| *recipe != Masked);
+        }
         let task = task.name();
         let help = if suitable.is_empty() {
             format!("leave {flag} out: these recipes do not take it for --task {task}")

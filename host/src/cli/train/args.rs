@@ -41,7 +41,7 @@ pub(crate) struct Train {
     /// The same as a fraction of all weights, above 0 and at most 1
     #[arg(long, value_name = "FRACTION", conflicts_with = "mask", value_parser = parse::number)]
     pub(super) density: Option<f64>,
-    /// Train the weights that a mask of tamis mask keeps, from their initial values
+    /// Train the weights that a mask keeps (made by tamis mask)
     #[arg(long, value_name = "MASK")]
     pub(super) mask: Option<PathBuf>,
     /// lm, anneal, paper, paper-safe, imp, masked; auto: anneal for classes, else lm
@@ -131,7 +131,7 @@ pub(super) struct ValidationArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Checkpoints")]
 pub(super) struct CheckpointArgs {
-    /// Save checkpoints to this file (imp: folder), from which --resume continues
+    /// Save checkpoints to this file (imp: folder), for --resume
     #[arg(long, value_name = "PATH")]
     pub(super) checkpoint: Option<PathBuf>,
     /// Resume from the checkpoint, where there is one; the result is bit-identical
