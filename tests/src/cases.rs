@@ -10,6 +10,7 @@ mod deep;
 mod deployed;
 mod digest;
 pub mod learn;
+mod masked;
 mod monitor;
 mod operator;
 mod predict;
@@ -81,11 +82,25 @@ impl<P: Probe + 'static> Case<P> {
     pub const THIRD: &'static [Self] = &[
         Self { name: "monitor", pinned: 0xa7dd_c2b1, ram: 8448, run: monitor::watch::<P> },
         Self { name: "shrink", pinned: 0xa2dc_59a7, ram: 10_240, run: deep::shrink::<P> },
+        Self { name: "masked", pinned: 0x16dd_ec16, ram: 12_288, run: masked::train::<P> },
     ];
+
+    /// Those of an image for [`Self::LARGE_CORE`] alone: they need more RAM than the smallest board
+    /// has.
+    pub const LARGE: &'static [Self] =
+        &[Self { name: "mask", pinned: 0xefe6_3ae9, ram: 48 * 1024, run: masked::large_mask::<P> }];
+
+    /// The core that runs [`Self::LARGE`].
+    pub const LARGE_CORE: &'static str = "Cortex-M4F";
+
+    /// Those that every core runs.
+    pub fn everywhere() -> impl Iterator<Item = &'static Self> {
+        Self::FIRST.iter().chain(Self::SECOND).chain(Self::THIRD)
+    }
 
     /// Every case.
     pub fn all() -> impl Iterator<Item = &'static Self> {
-        Self::FIRST.iter().chain(Self::SECOND).chain(Self::THIRD)
+        Self::everywhere().chain(Self::LARGE)
     }
 }
 

@@ -1,5 +1,6 @@
 //! A step of training under a mask: against the multiply-adds that it must do, at the rate that the
-//! processor has at best, and against numpy with dense weights times the mask.
+//! processor has at best, against dense training by Tamis' own matrix products, and against numpy
+//! with dense weights times the mask.
 
 use std::ops::ControlFlow::Continue;
 use std::path::Path;
@@ -14,12 +15,15 @@ use tamis::learn::loss::Labels;
 use tamis::learn::masked::{self, Params};
 use tamis::network::mask::initial::{Initial, Law};
 
-use crate::data::{Matrix, Values};
+use crate::data::{Matrix, Problem, Task, Values};
 use crate::mask::{MaskOptions, Method, SourceNetwork, find};
 use crate::operator::Stop;
+use crate::train::dense::imp::imp;
+use crate::train::dense::job::ImpJob;
+use crate::train::dense::{Optimiser, Rates};
 use crate::train::mask::Layers;
 use crate::train::masked::Engine;
-use crate::train::{Budget, pool};
+use crate::train::{Budget, ImpSettings, pool};
 use crate::{Error, Result};
 
 const NETWORKS: [&[usize]; 2] = [&[784, 300, 100, 10], &[784, 1000, 1000, 1000, 10]];
@@ -43,6 +47,9 @@ pub(super) struct MaskedReport {
     of_peak: f64,
     /// Bytes a kept weight takes: weight, index, links, gradient and momentum.
     bytes_per_weight: f64,
+    /// Milliseconds of a step of dense training, on one thread, and its ratio to ours.
+    dense_ms: f64,
+    over_dense: f64,
     /// Milliseconds of a step of numpy, on one thread, and its ratio to ours.
     numpy_ms: Option<f64>,
     over_numpy: Option<f64>,
@@ -61,10 +68,13 @@ pub(super) fn run(rounds: usize, seed: u64, numpy: Option<&Path>) -> Result<Mask
     // Before and after: a processor may change its clock.
     let mut peak_gfma = peak();
     for widths in NETWORKS {
+        let dense_ms = dense_step(widths, rounds, seed)?;
         for density in DENSITIES {
             let report = network(widths, density, rounds, seed)?;
             let numpy_ms = numpy.map(|python| numpy_step(python, widths, density)).transpose()?;
             steps.push(MaskedReport {
+                dense_ms,
+                over_dense: dense_ms / report.one_thread_ms,
                 numpy_ms,
                 over_numpy: numpy_ms.map(|ms| ms / report.one_thread_ms),
                 ..report
@@ -127,9 +137,42 @@ fn network(widths: &[usize], density: f64, rounds: usize, seed: u64) -> Result<M
         gfma: (3 * kept * BATCH) as f64 / one_thread_ms / 1e6,
         of_peak: 0.0,
         bytes_per_weight: bytes as f64 / kept as f64,
+        dense_ms: 0.0,
+        over_dense: 0.0,
         numpy_ms: None,
         over_numpy: None,
     })
+}
+
+/// Milliseconds of a step of dense training on one thread: the baseline before it prunes.
+fn dense_step(widths: &[usize], rounds: usize, seed: u64) -> Result<f64> {
+    /// Batches of an epoch: dense steps are slow.
+    const STEPS: usize = 2;
+    let [inputs, hidden @ .., outputs] = widths else { return Ok(f64::NAN) };
+    let (rows, mut rng) = (BATCH * STEPS, Rng::new(seed, stream::USER));
+    let values = (0..rows * inputs).map(|_| (rng.bits() >> 24) as u8).collect();
+    let data = Matrix::new(rows, *inputs, Values::U8(values))?;
+    let labels = (0..rows).map(|_| rng.below(*outputs as u32) as f32).collect();
+    let problem = Problem { data, labels, task: Task::Multiclass };
+    let settings = ImpSettings {
+        // The first, which begins with an allocation, is not timed.
+        epochs: u32::try_from(rounds).unwrap_or(u32::MAX).saturating_add(1),
+        batch: BATCH,
+        optimiser: Optimiser::Sgd { momentum: 0.9 },
+        rates: Some(Rates::constant(0.01)),
+        ..ImpSettings::default()
+    };
+    let job = ImpJob::new(&problem, &settings, Budget::density(1.0), hidden, seed)?;
+    let (mut began, mut fastest) = (None, f64::INFINITY);
+    let mut observe = |_| {
+        let now = Instant::now();
+        if let Some(began) = began.replace(now) {
+            fastest = fastest.min((now - began).as_secs_f64());
+        }
+        true
+    };
+    pool(1)?.install(|| imp(&problem, &job, None, false, &Stop::new(), &mut observe))?;
+    Ok(1000.0 * fastest / STEPS as f64)
 }
 
 /// Billions of multiply-adds in a second, of as many at a time as hide the time that each takes.
@@ -204,6 +247,8 @@ impl std::fmt::Display for MaskedReports {
                 step.all_threads_ms,
                 step.bytes_per_weight,
             )?;
+            let (dense, over) = (step.dense_ms, step.over_dense);
+            write!(f, "; dense {dense:.2} ms, {over:.1} times as long")?;
             match (step.numpy_ms, step.over_numpy) {
                 (Some(ms), Some(over)) => {
                     writeln!(f, "; NumPy {ms:.2} ms, {over:.1} times as long")?;

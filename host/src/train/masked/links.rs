@@ -4,7 +4,7 @@ use tamis::base::error::{self, Result};
 use tamis::network::weights::Weights;
 
 /// Weights of a layer, grouped by neurons on one side: for each its links to the other side.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Links {
     /// Where the links of each neuron begin; and the end of the last.
     starts: Vec<u32>,
@@ -66,8 +66,9 @@ impl Links {
         self.others.len()
     }
 
-    pub(super) fn is_linked(&self, neuron: usize) -> bool {
-        self.starts[neuron] < self.starts[neuron + 1]
+    /// Neurons of the other side that have links.
+    pub(super) fn others(&self) -> impl Iterator<Item = usize> {
+        self.others.iter().copied().map(usize::from)
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -76,26 +77,16 @@ impl Links {
             + size_of_val(&self.places[..])
     }
 
-    /// The links of a neuron. Vector instructions are in the loops over these and never in closures,
-    /// which would not be compiled for them.
+    /// The links of `neuron`, numbered in their order, and their other ends.
     #[inline(always)]
-    pub(super) fn of_neuron(&self, neuron: usize) -> impl Iterator<Item = Link> + '_ {
+    pub(super) fn of_neuron(&self, neuron: usize) -> impl Iterator<Item = (usize, &u16)> {
         let range = self.starts[neuron] as usize..self.starts[neuron + 1] as usize;
-        let places = self.places.get(range.clone()).unwrap_or_default();
-        let is_ordered = self.places.is_empty();
-        let first = range.start;
-        self.others[range].iter().enumerate().map(move |(k, &other)| Link {
-            other: other.into(),
-            place: if is_ordered { first + k } else { places[k] as usize },
-        })
+        range.clone().zip(&self.others[range])
     }
-}
 
-/// A weight, from one of its ends.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Link {
-    /// The other end.
-    pub(super) other: usize,
-    /// Where the weight lies.
-    pub(super) place: usize,
+    /// Where the weight of link `at` lies.
+    #[inline(always)]
+    pub(super) fn place(&self, at: usize) -> usize {
+        self.places.get(at).map_or(at, |&place| place as usize)
+    }
 }

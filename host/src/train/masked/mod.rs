@@ -94,8 +94,8 @@ impl<'a> Engine<'a> {
         let hidden = stack.layers().count() - usize::from(matches!(stack.head(), Head::Weights(_)));
         for (l, w) in stack.layers().enumerate() {
             let own = Links::of(w)?;
-            let turned = own.turned(w.inputs());
             let is_end = l >= hidden;
+            let turned = if l > 0 || is_end { own.turned(w.inputs()) } else { Links::default() };
             layers.push(Layer { own, turned, start, is_end });
             start += w.nnz();
             widths.push(if is_end { w.inputs() } else { w.hidden() });
@@ -103,7 +103,7 @@ impl<'a> Engine<'a> {
         if layers.len() == hidden {
             widths.push(1);
         }
-        let used = gather::used_blocks(data.cols, |j| layers[0].turned.is_linked(j));
+        let used = gather::used_blocks(data.cols, layers.first());
         let strip = |t| Strip::new(&widths, if t > 0 { start } else { 0 });
         let strips = (0..rayon::current_num_threads()).map(strip).collect();
         let (arch, stop) = (Arch::new(), stop.clone());

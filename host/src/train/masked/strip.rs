@@ -5,7 +5,7 @@ use tamis::learn::deep::{Head, Stack};
 use tamis::learn::loss::Labels;
 
 use super::gather::{Element, gather};
-use super::kernel::{Backward, Forward, LANES, Lanes};
+use super::kernel::{Backward, Forward, LANES, Lanes, Outer};
 use super::links::Links;
 use super::residual::{Loss, residual};
 use crate::data::{Matrix, Values};
@@ -16,6 +16,7 @@ pub(super) struct Layer {
     /// Grouped as the weights lie in a [`Stack`]: by output of a hidden layer, by input of the
     /// weights to the outputs.
     pub(super) own: Links,
+    /// Empty for a first layer that is hidden: its inputs need no residuals.
     pub(super) turned: Links,
     /// Place of the first weight.
     pub(super) start: usize,
@@ -129,14 +130,15 @@ impl Strip {
         let values = work.stack.values();
         for (l, layer) in work.layers.iter().enumerate().rev() {
             let (below, above) = self.acts.split_at_mut(l + 1);
-            work.arch.dispatch(Backward {
-                links: layer.by_input(),
-                weights: layer.weights(values),
-                gradient: &mut gradient[layer.start..][..layer.own.len()],
-                above: &above[0],
-                below: &mut below[l],
-                is_first: l == 0,
-            });
+            let (below, above) = (&mut below[l][..], &above[0][..]);
+            let gradient = &mut gradient[layer.start..][..layer.own.len()];
+            if l > 0 {
+                let (links, weights) = (layer.by_input(), layer.weights(values));
+                work.arch.dispatch(Backward { links, weights, gradient, above, below });
+            } else {
+                let (own, others) = if layer.is_end { (&*below, above) } else { (above, &*below) };
+                work.arch.dispatch(Outer { links: &layer.own, gradient, own, others });
+            }
         }
     }
 }
@@ -183,8 +185,8 @@ impl<T: Element> WithSimd for Gather<'_, T> {
 
 struct Residual<'a> {
     labels: Labels<'a>,
-    rows: &'a [usize],
-    out: &'a mut [Lanes],
+    pub(super) rows: &'a [usize],
+    pub(super) out: &'a mut [Lanes],
 }
 
 impl WithSimd for Residual<'_> {

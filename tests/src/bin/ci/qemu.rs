@@ -10,6 +10,7 @@ use crate::part::{Context, Outcome, Report, Skipped, Stop};
 use crate::ways::check::SOME;
 use crate::{costs, elf, install, sizes, ways};
 use std::path::Path;
+use tamis_tests::cases::Case;
 use tamis_tests::deployed;
 
 pub(crate) fn run(_: &Context) -> Outcome {
@@ -66,7 +67,11 @@ fn without_floats() -> Result<(), Stop> {
 fn emulate(board: &Board, plugin: &Path) -> Result<Run, Stop> {
     let first = emulate_one(board, "tamis-firmware", plugin)?;
     let both = first.and(emulate_one(board, "second", plugin)?);
-    Ok(both.and(emulate_one(board, "third", plugin)?))
+    let all = both.and(emulate_one(board, "third", plugin)?);
+    if board.core != Case::<()>::LARGE_CORE {
+        return Ok(all);
+    }
+    Ok(all.and(emulate_one(board, "large", plugin)?))
 }
 
 fn emulate_one(board: &Board, program: &str, plugin: &Path) -> Result<Run, Stop> {
