@@ -82,7 +82,7 @@ impl<P: Probe + 'static> Case<P> {
     pub const THIRD: &'static [Self] = &[
         Self { name: "monitor", pinned: 0xa7dd_c2b1, ram: 8448, run: monitor::watch::<P> },
         Self { name: "shrink", pinned: 0xa2dc_59a7, ram: 10_240, run: deep::shrink::<P> },
-        Self { name: "masked", pinned: 0x16dd_ec16, ram: 12_288, run: masked::train::<P> },
+        Self { name: "masked", pinned: 0x16dd_ec16, ram: 13_824, run: masked::train::<P> },
     ];
 
     /// Those of an image for [`Self::LARGE_CORE`] alone: they need more RAM than the smallest board
