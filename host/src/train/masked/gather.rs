@@ -1,7 +1,7 @@
 //! Rows of a strip, transposed into lanes.
 
 use super::kernel::{LANES, Lanes};
-use super::strip::Layer;
+use super::links::Links;
 
 /// Columns, and rows, of a block.
 const BLOCK: usize = 8;
@@ -97,11 +97,11 @@ impl Element for u8 {
             [(4, 0x0000_0000_ffff_ffff), (2, 0x0000_ffff_0000_ffff), (1, 0x00ff_00ff_00ff_00ff)]
         {
             for i in (0..BLOCK).filter(|i| i & width == 0) {
-                for b in 0..BLOCK {
-                    let (low, high) = (words[i][b], words[i + width][b]);
-                    let change = (low >> (8 * width) ^ high) & mask;
-                    words[i][b] = low ^ change << (8 * width);
-                    words[i + width][b] = high ^ change;
+                let (low, high) = words.split_at_mut(i + width);
+                for (low, high) in low[i].iter_mut().zip(&mut high[0]) {
+                    let change = (*low >> (8 * width) ^ *high) & mask;
+                    *low ^= change << (8 * width);
+                    *high ^= change;
                 }
             }
         }
@@ -113,11 +113,11 @@ impl Element for u8 {
     }
 }
 
-/// Blocks of columns that hold one with weights; without a hidden layer, all.
-pub(super) fn used_blocks(columns: usize, first: Option<&Layer>) -> Vec<bool> {
-    let hidden = first.filter(|layer| !layer.is_end);
+/// Blocks of columns that hold one with weights, for the links of a first hidden layer; all
+/// without one.
+pub(super) fn used_blocks(columns: usize, hidden: Option<&Links>) -> Vec<bool> {
     let mut used = vec![hidden.is_none(); columns.div_ceil(BLOCK)];
-    hidden.iter().flat_map(|layer| layer.own.others()).for_each(|j| used[j / BLOCK] = true);
+    hidden.iter().flat_map(|links| links.others()).for_each(|j| used[j / BLOCK] = true);
     used
 }
 

@@ -103,7 +103,8 @@ impl<'a> Engine<'a> {
         if layers.len() == hidden {
             widths.push(1);
         }
-        let used = gather::used_blocks(data.cols, layers.first());
+        let hidden = layers.first().filter(|layer| !layer.is_end).map(|layer| &layer.own);
+        let used = gather::used_blocks(data.cols, hidden);
         let strip = |t| Strip::new(&widths, if t > 0 { start } else { 0 });
         let strips = (0..rayon::current_num_threads()).map(strip).collect();
         let (arch, stop) = (Arch::new(), stop.clone());
