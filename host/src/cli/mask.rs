@@ -81,7 +81,7 @@ pub(super) struct MaskVerb {
     /// Weights that are kept
     #[arg(long, value_name = "K", value_parser = parse::whole::<usize>, group = "size")]
     nnz: Option<usize>,
-    /// Rounds of pruning [default: 1; synflow: 100 on a file, 20 from a seed]
+    /// Rounds of pruning [default: 1; synflow: 100 on a file, 20 from a seed; imp: 10]
     #[arg(long, value_name = "R", value_parser = parse::whole::<u32>)]
     rounds: Option<u32>,
     /// How many weights each round leaves [default: exponential; synflow from a seed: front-loaded]
@@ -103,10 +103,13 @@ pub(super) struct MaskVerb {
     /// What logits are divided by, for grasp [default: 200, as published]
     #[arg(long, value_name = "T", value_parser = parse::number)]
     temperature: Option<f64>,
+    /// Epochs of training in each round, for imp [default: 20]
+    #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
+    epochs: Option<u32>,
     /// Rows that weights are scored on: idx, NPY, NPZ (FILE.npz#NAME) or CSV
     #[arg(long, value_name = "F")]
     data: Option<PathBuf>,
-    /// Their labels, for snip and grasp
+    /// Their labels, for snip, grasp and imp
     #[arg(long, value_name = "F", requires = "data")]
     labels: Option<PathBuf>,
     /// The labels' column of the data: its name, or its number from 1
@@ -211,6 +214,7 @@ impl MaskVerb {
                 "--temperature",
                 "--method grasp",
             ),
+            (self.epochs.is_some() && self.method != Method::Imp, "--epochs", "--method imp"),
             (self.random_data.is_some() && is_synflow, "--random-data", "a method that uses rows"),
             (!uses_rows && self.rows.is_some(), "--rows", "a method that uses rows"),
             (!uses_rows && self.random_data.is_some(), "--random-data", "a method that uses rows"),
@@ -258,6 +262,7 @@ impl MaskVerb {
             least: self.min_layer,
             input: self.input,
             temperature: self.temperature.map_or(default.temperature, |t| t as f32),
+            epochs: self.epochs.unwrap_or(default.epochs),
             seed: common.seed,
             exact: self.exact,
             ..default

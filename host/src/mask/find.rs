@@ -191,6 +191,8 @@ fn by_rounds(
         Method::Magnitude | Method::Random | Method::Erk => 2,
         Method::Synflow | Method::Snip | Method::Ntk | Method::Sketch => 3,
         Method::Grasp => 4,
+        // Weights in training, two moments, and the gradient.
+        Method::Imp => 6,
     };
     let rows = rows.filter(|_| layers.has_biases()).map_or(0, |rows| 4 * rows.bytes() as u64);
     Ok(Outcome {

@@ -31,6 +31,8 @@ pub enum Method {
     Ntk,
     /// |a| |w|, a the layer's input: rows without labels, each layer by itself
     Sketch,
+    /// |w| after --epochs of training in each round, then back to the initial values: labelled rows
+    Imp,
 }
 
 impl Method {
@@ -44,7 +46,7 @@ impl Method {
     #[must_use]
     pub const fn needs(self) -> RowsNeeded {
         match self {
-            Self::Snip | Self::Grasp => RowsNeeded::Labelled,
+            Self::Snip | Self::Grasp | Self::Imp => RowsNeeded::Labelled,
             Self::Ntk | Self::Sketch => RowsNeeded::Unlabelled,
             Self::Synflow | Self::Magnitude | Self::Random | Self::Erk => RowsNeeded::None,
         }
@@ -151,6 +153,8 @@ pub struct MaskOptions {
     pub input: InputSize,
     /// What logits are divided by, for method `grasp`.
     pub temperature: f32,
+    /// Epochs of training in each round, for method `imp`.
+    pub epochs: u32,
     /// Seed of what is drawn.
     pub seed: u64,
     /// Whether weights from a seed are held in memory all the same, and rounds are exact.
@@ -160,6 +164,8 @@ pub struct MaskOptions {
 impl MaskOptions {
     /// Rounds of `synflow` on weights in memory.
     pub const SYNFLOW_ROUNDS: u32 = 100;
+    /// Rounds of `imp`: each drops 37 % of the weights where a hundredth is kept.
+    pub const IMP_ROUNDS: u32 = 10;
     /// Most rounds.
     pub const MOST_ROUNDS: u32 = 10_000;
 
@@ -177,6 +183,7 @@ impl MaskOptions {
             least: 0,
             input: InputSize::Ones,
             temperature: 200.0,
+            epochs: 20,
             seed: 0,
             exact: false,
         }
@@ -197,7 +204,11 @@ impl MaskOptions {
 
     /// Rounds on weights in memory.
     pub(super) fn exact_rounds(&self) -> u32 {
-        let default = if self.method == Method::Synflow { Self::SYNFLOW_ROUNDS } else { 1 };
+        let default = match self.method {
+            Method::Synflow => Self::SYNFLOW_ROUNDS,
+            Method::Imp => Self::IMP_ROUNDS,
+            _ => 1,
+        };
         self.rounds.unwrap_or(default)
     }
 
@@ -232,6 +243,12 @@ impl MaskOptions {
         let holds = self.temperature > 0.0 && self.temperature.is_finite();
         let help = "leave --temperature out for 200, as published";
         check_setting(holds, "a --temperature above 0", self.temperature, help)?;
+        check_setting(
+            self.epochs > 0,
+            "--epochs 1 or more",
+            self.epochs,
+            "leave --epochs out for 20",
+        )?;
         if self.method.is_random() && self.scope == Some(Scope::Global) {
             return Err(Error::new("chance has a count for each layer")
                 .mismatch("--scope layer", "--scope global")

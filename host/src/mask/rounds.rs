@@ -33,7 +33,7 @@ impl Rounds<'_> {
         mut observe: impl FnMut(u32),
     ) -> Result<Vec<u32>> {
         let Self { net, options, count, stop, .. } = self;
-        let (method, rounds) = (options.method, options.exact_rounds());
+        let rounds = options.exact_rounds();
         let shape = Shape::of(net.widths())?;
         let (mut index, mut before, mut input) = (Vec::new(), Vec::new(), Vec::new());
         for round in 1..=rounds {
@@ -51,10 +51,11 @@ impl Rounds<'_> {
                 layers,
                 rows: self.rows,
                 input: &input,
-                temperature: options.temperature,
+                options,
+                round,
                 stop,
             };
-            let mut scores = scores(method, &of)?;
+            let mut scores = scores(&of)?;
             // Where the neurons that are left have too few weights between them, those of the round
             // before are chosen from, and rounds end.
             let is_last = round == rounds || round > 1 && positive(&scores) < *count;

@@ -1,12 +1,12 @@
 //! A score for each weight of a network: one function a method.
 
 use super::network::DenseLayers;
-use super::options::Method;
+use super::options::{MaskOptions, Method};
 use super::rows::ScoredRows;
 use crate::operator::Stop;
 use crate::train::dense::derivatives::{DenseNet, NetOnRows};
 use crate::train::dense::pass::Batch;
-use crate::train::dense::scores;
+use crate::train::dense::scores::{self, Role, TrainedEpochs};
 use crate::train::dense::shape::Shape;
 use crate::{Error, Result};
 
@@ -17,24 +17,31 @@ pub(super) struct Scored<'a> {
     pub(super) rows: Option<&'a ScoredRows>,
     /// What flows in, for the method of flow.
     pub(super) input: &'a [f32],
-    pub(super) temperature: f32,
+    pub(super) options: &'a MaskOptions,
+    /// From 1.
+    pub(super) round: u32,
     pub(super) stop: &'a Stop,
 }
 
 /// A score for each weight; those that are 0 have none.
-pub(super) fn scores(method: Method, of: &Scored<'_>) -> Result<Vec<f32>> {
-    let Scored { shape, layers, input, temperature, .. } = *of;
+pub(super) fn scores(of: &Scored<'_>) -> Result<Vec<f32>> {
+    let Scored { shape, layers, input, options, .. } = *of;
     let net = DenseNet { shape, weights: &layers.weights };
-    match method {
+    match options.method {
         Method::Synflow => Ok(scores::synflow(net, input)),
         Method::Magnitude => Ok(scores::magnitude(net)),
         Method::Random | Method::Erk => {
             Ok(layers.weights.iter().map(|w| f32::from(u8::from(*w != 0.0))).collect())
         }
         Method::Snip => of.on_rows(|on, _| scores::snip(on)),
-        Method::Grasp => of.on_rows(|on, is_bias| scores::grasp(on, temperature, is_bias)),
+        Method::Grasp => of.on_rows(|on, role| scores::grasp(on, options.temperature, role)),
         Method::Ntk => of.on_rows(|on, _| scores::ntk(on)),
         Method::Sketch => of.on_rows(|on, _| scores::sketch(on)),
+        Method::Imp => {
+            let MaskOptions { epochs: count, seed, .. } = *options;
+            let before = u64::from(of.round - 1) * u64::from(count);
+            of.on_rows(|on, role| scores::trained(on, TrainedEpochs { count, seed, before }, role))
+        }
     }
 }
 
@@ -43,7 +50,7 @@ impl Scored<'_> {
     /// in every row, and of hidden neurons that hand it on; they get no scores.
     fn on_rows(
         &self,
-        score: impl FnOnce(&NetOnRows<'_>, &dyn Fn(usize) -> bool) -> Result<Vec<f32>>,
+        score: impl FnOnce(&NetOnRows<'_>, &dyn Fn(usize) -> Role) -> Result<Vec<f32>>,
     ) -> Result<Vec<f32>> {
         let Some(rows) = self.rows else {
             return Err(Error::new("the method needs rows")
@@ -58,13 +65,14 @@ impl Scored<'_> {
         };
         if !self.layers.has_biases() {
             let batch: Batch<'_> = rows.batch();
-            return score(&on(self.shape, &self.layers.weights, batch), &|_| false);
+            return score(&on(self.shape, &self.layers.weights, batch), &|_| Role::Weight);
         }
         let rows = rows.with_ones()?;
         let whole = WithBiases::new(self.shape, self.layers)?;
-        let is_bias = |at: usize| whole.places.binary_search(&at).is_err();
-        let scores = score(&on(&whole.shape, &whole.weights, rows.batch()), &is_bias)?;
-        Ok(whole.places.iter().map(|&at| scores[at]).collect())
+        let on = on(&whole.shape, &whole.weights, rows.batch());
+        let scores = score(&on, &|at| whole.roles[at])?;
+        let own = scores.into_iter().zip(&whole.roles).filter(|(_, role)| **role == Role::Weight);
+        Ok(own.map(|(score, _)| score).collect())
     }
 }
 
@@ -72,8 +80,7 @@ impl Scored<'_> {
 struct WithBiases {
     shape: Shape,
     weights: Vec<f32>,
-    /// Where the weights without the biases are, rising.
-    places: Vec<usize>,
+    roles: Vec<Role>,
 }
 
 impl WithBiases {
@@ -82,22 +89,27 @@ impl WithBiases {
         let mut widths = vec![shape.inputs() + 1];
         let more = |l: usize| usize::from(l != last);
         widths.extend(shape.layers().enumerate().map(|(l, layer)| layer.outputs + more(l)));
-        let mut whole =
-            Self { shape: Shape::of(&widths)?, weights: Vec::new(), places: Vec::new() };
+        let mut whole = Self { shape: Shape::of(&widths)?, weights: Vec::new(), roles: Vec::new() };
         for (l, layer) in shape.layers().enumerate() {
             let biases = &layers.biases[l];
             for (row, weights) in layers.weights[layer.range].chunks(layer.inputs).enumerate() {
-                let first = whole.weights.len();
-                whole.places.extend(first..first + layer.inputs);
-                whole.weights.extend(weights);
-                whole.weights.push(biases.get(row).copied().unwrap_or(0.0));
+                let (bias, role) = match biases.get(row) {
+                    Some(&bias) => (bias, Role::Bias),
+                    None => (0.0, Role::Fixed),
+                };
+                whole.extend(weights.iter().copied(), Role::Weight);
+                whole.extend([bias], role);
             }
             if l != last {
-                whole.weights.extend(std::iter::repeat_n(0.0, layer.inputs));
-                whole.weights.push(1.0);
+                whole.extend(std::iter::repeat_n(0.0, layer.inputs).chain([1.0]), Role::Fixed);
             }
         }
         Ok(whole)
+    }
+
+    fn extend(&mut self, weights: impl IntoIterator<Item = f32>, role: Role) {
+        self.weights.extend(weights);
+        self.roles.resize(self.weights.len(), role);
     }
 }
 
@@ -105,6 +117,11 @@ impl WithBiases {
 mod tests {
     use super::*;
     use crate::data::{Matrix, Problem, Task, Values};
+    use crate::mask::rounds::Rounds;
+    use crate::train::dense::imp::imp;
+    use crate::train::dense::job::ImpJob;
+    use crate::train::{Budget, ImpSettings};
+    use tamis::network::mask::Mlp;
 
     fn layers(shape: &Shape, seed: usize) -> DenseLayers {
         let number = |e: usize| ((e * 7919 + e / 13 + seed) % 256) as f32 / 128.0 - 1.0;
@@ -113,6 +130,10 @@ mod tests {
             weights: (0..shape.weights()).map(|e| number(e + 31)).collect(),
             biases: biases.collect(),
         }
+    }
+
+    fn options(method: Method) -> MaskOptions {
+        MaskOptions { temperature: 1.0, ..MaskOptions::new(method, Budget::nnz(3)) }
     }
 
     fn rows() -> ScoredRows {
@@ -132,10 +153,11 @@ mod tests {
             layers: &layers,
             rows: Some(&rows),
             input: &[],
-            temperature: 1.0,
+            options: &options(Method::Snip),
+            round: 1,
             stop: &stop,
         };
-        let own = scores(Method::Snip, &of).unwrap();
+        let own = scores(&of).unwrap();
         let (ones, wide) = (rows.with_ones().unwrap(), Shape::of(&[4, 2]).unwrap());
         let weights = [
             &layers.weights[..3],
@@ -146,12 +168,12 @@ mod tests {
         .concat();
         let all = DenseLayers { weights, biases: vec![Vec::new()] };
         let of = Scored { shape: &wide, layers: &all, rows: Some(&ones), ..of };
-        let wanted = scores(Method::Snip, &of).unwrap();
+        let wanted = scores(&of).unwrap();
         assert_eq!(own, [&wanted[..3], &wanted[4..7]].concat());
         // Without biases the gradient is another one.
         let bare = DenseLayers { biases: vec![Vec::new()], ..layers.clone() };
         let of = Scored { shape: &shape, layers: &bare, rows: Some(&rows), ..of };
-        assert_ne!(own, scores(Method::Snip, &of).unwrap());
+        assert_ne!(own, scores(&of).unwrap());
     }
 
     #[test]
@@ -163,14 +185,68 @@ mod tests {
             layers: &layers,
             rows: None,
             input: &[1.0; 3],
-            temperature: 1.0,
+            options: &options(Method::Snip),
+            round: 1,
             stop: &stop,
         };
-        for method in [Method::Snip, Method::Grasp, Method::Ntk, Method::Sketch] {
-            assert!(scores(method, &of).unwrap_err().to_string().contains("--data"));
+        for method in [Method::Snip, Method::Grasp, Method::Ntk, Method::Sketch, Method::Imp] {
+            let of = Scored { options: &options(method), ..of };
+            assert!(scores(&of).unwrap_err().to_string().contains("--data"));
         }
         for method in [Method::Synflow, Method::Magnitude, Method::Random] {
-            assert_eq!(scores(method, &of).unwrap().len(), 20);
+            let of = Scored { options: &options(method), ..of };
+            assert_eq!(scores(&of).unwrap().len(), 20);
         }
+    }
+
+    #[test]
+    fn imp_is_the_baseline_of_that_name() {
+        let (rows, stop, shape) = (rows(), Stop::new(), Shape::of(&[3, 8, 2]).unwrap());
+        let number = |e: usize| ((e * 523 + e / 7) % 251) as f32 / 125.0 - 1.0;
+        let data = Matrix::new(40, 3, Values::F32((0..120).map(number).collect())).unwrap();
+        let labels = (0..40).map(|k| (k % 2) as f32).collect();
+        let problem = Problem { data, labels, task: Task::Multiclass };
+        // Half of the weights go after each training but the last, whose weights are what is kept.
+        let settings = ImpSettings { epochs: 3, prune: 0.5, ..ImpSettings::default() };
+        let job = ImpJob::new(&problem, &settings, Budget::nnz(10), &[8], 4).unwrap();
+        let wanted = imp(&problem, &job, None, false, &stop, &mut |_| true).unwrap().mask;
+        assert_eq!(job.counts(), [40, 20, 10]);
+        let options = MaskOptions {
+            epochs: 3,
+            rounds: Some(2),
+            seed: 4,
+            ..MaskOptions::new(Method::Imp, Budget::nnz(10))
+        };
+        let network = Mlp::new(&[3, 8, 2]).unwrap();
+        let mut layers = DenseLayers { weights: shape.initial(4), biases: vec![Vec::new(); 2] };
+        let rounds =
+            Rounds { net: network, options: &options, rows: Some(&rows), count: 10, stop: &stop };
+        let index = rounds.run(&mut layers, |_| ()).unwrap();
+        let wanted: Vec<u32> =
+            (0..).zip(wanted).filter(|(_, kept)| *kept).map(|(at, _)| at).collect();
+        assert_eq!(index, wanted);
+    }
+
+    #[test]
+    fn imp_trains_biases_and_hands_on_the_constant() {
+        let (rows, stop, shape) = (rows(), Stop::new(), Shape::of(&[3, 4, 2]).unwrap());
+        let mut layers = layers(&shape, 3);
+        let options = MaskOptions { epochs: 5, ..options(Method::Imp) };
+        let scored = |layers: &DenseLayers| {
+            let of = Scored {
+                shape: &shape,
+                layers,
+                rows: Some(&rows),
+                input: &[],
+                options: &options,
+                round: 1,
+                stop: &stop,
+            };
+            scores(&of).unwrap()
+        };
+        let all = scored(&layers);
+        assert!(all.len() == 20 && all.iter().all(|score| *score > 0.0));
+        layers.weights[7] = 0.0;
+        assert_eq!(scored(&layers)[7], 0.0);
     }
 }

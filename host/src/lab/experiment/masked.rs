@@ -83,13 +83,15 @@ fn by_mask(
     let Job { part, cell, stop, .. } = *job;
     let initial = Initial { seed: cell.seed, law: data.initial.into() };
     let network = SourceNetwork::from_seed(&data.widths(), initial)?;
+    let default = MaskOptions::new(mask.method, Budget::nnz(cell.s));
     let options = MaskOptions {
         choice: if mask.sample { Choice::Sampled } else { Choice::Largest },
         rounds: mask.rounds,
         input: mask.input,
         seed: cell.seed,
         exact: mask.exact,
-        ..MaskOptions::new(mask.method, Budget::nnz(cell.s))
+        epochs: mask.epochs.unwrap_or(default.epochs),
+        ..default
     };
     let rows = rows(mask, &train, cell.seed)?;
     let mut course = Course::start();
@@ -137,7 +139,8 @@ fn rows(mask: &MaskSpec, train: &Problem, seed: u64) -> Result<Option<ScoredRows
         let all = mask.input.needs_rows();
         return all.then(|| ScoredRows::unlabelled(train.data.clone(), None)).transpose();
     }
-    let (n, count) = (train.data.rows, ROWS.min(train.data.rows));
+    let n = train.data.rows;
+    let count = if mask.method == mask::Method::Imp { n } else { ROWS.min(n) };
     let chosen = (0..count).map(|k| k * n / count).collect();
     let own = ScoredRows::labelled(train.clone().rows(chosen)?, None)?;
     let kind = match mask.rows {

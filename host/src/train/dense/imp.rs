@@ -6,19 +6,14 @@
 
 use std::path::Path;
 
-use tamis::base::rng::{Permutation, stream};
 use tamis::network::top::Top;
 
 use super::folder::{LevelFolder, Saved};
 use super::job::{ImpJob, Level};
-use super::optimiser::State;
-use super::pass::{Batch, Engine, Goal, Measure};
+use super::training::{self, Training, diverged};
 use crate::data::Problem;
 use crate::operator::Stop;
 use crate::{Error, Result};
-
-/// Stream of the orders of the rows, one per epoch of each level.
-const ORDER: u64 = stream::USER + (0xdf << 32);
 
 /// An epoch of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -70,16 +65,12 @@ struct Run<'a> {
     train: &'a Problem,
     job: &'a ImpJob<'a>,
     counts: Vec<usize>,
-    engine: Engine,
-    state: State,
-    weights: Vec<f32>,
+    training: Training,
     /// What surviving weights are set back to.
     origin: Vec<f32>,
     /// What the last level ended with.
     trained: Vec<f32>,
-    mask: Vec<bool>,
     levels: Vec<Level>,
-    steps: u64,
 }
 
 impl<'a> Run<'a> {
@@ -89,23 +80,27 @@ impl<'a> Run<'a> {
             train,
             job,
             counts: job.counts(),
-            engine: Engine::new(&job.shape, job.task, job.rows(train.data.rows), stop),
-            state: State::new(job.settings.optimiser, weights.len()),
             origin: weights.clone(),
             trained: weights.clone(),
-            mask: vec![true; weights.len()],
-            weights,
+            training: Training::new(
+                &job.shape,
+                weights,
+                job.settings.optimiser,
+                job.task,
+                job.rows(train.data.rows),
+                stop,
+            ),
             levels: Vec::new(),
-            steps: 0,
         }
     }
 
     /// Goes to where the saved run stood after its last level.
     fn resume(&mut self, saved: Saved) {
-        self.steps = saved.levels.last().map_or(0, |level| level.steps);
-        self.trained.clone_from(&saved.weights);
         let Saved { weights, origin, mask, levels } = saved;
-        (self.weights, self.origin, self.mask, self.levels) = (weights, origin, mask, levels);
+        self.trained.clone_from(&weights);
+        self.training.steps = levels.last().map_or(0, |level| level.steps);
+        (self.training.weights, self.training.mask) = (weights, mask);
+        (self.origin, self.levels) = (origin, levels);
     }
 
     fn run(
@@ -119,9 +114,9 @@ impl<'a> Run<'a> {
                 self.rewind();
             }
             match self.level(observe) {
-                Err(error) if error.is_interrupted() && self.steps > 0 => {
+                Err(error) if error.is_interrupted() && self.training.steps > 0 => {
                     if !self.levels.is_empty() {
-                        self.weights.copy_from_slice(&self.trained);
+                        self.training.weights.copy_from_slice(&self.trained);
                     }
                     self.prune(self.job.nnz)?;
                     return Ok(self.finish(true));
@@ -129,90 +124,72 @@ impl<'a> Run<'a> {
                 done => done?,
             }
             if let Some(folder) = folder {
-                folder.save(&self.weights, &self.origin, &self.mask, &self.levels)?;
+                let Training { weights, mask, .. } = &self.training;
+                folder.save(weights, &self.origin, mask, &self.levels)?;
             }
         }
         Ok(self.finish(false))
     }
 
     fn finish(self, stopped: bool) -> Imp {
-        let Self { weights, mask, levels, steps, .. } = self;
+        let Self { training: Training { weights, mask, steps, .. }, levels, .. } = self;
         Imp { weights, mask, levels, steps, stopped }
     }
 
     /// Trains the weights of the mask and measures what became of them.
     fn level(&mut self, observe: &mut dyn FnMut(Epoch) -> bool) -> Result<()> {
-        let (level, settings) = (self.levels.len(), self.job.settings);
+        let (level, settings, scale) = (self.levels.len(), self.job.settings, self.job.input_scale);
         let first = if level == 0 { 0 } else { settings.rewind };
-        self.state.reset();
+        self.training.restart();
         for epoch in first..settings.epochs {
             if level == 0 && epoch == settings.rewind {
-                self.origin.copy_from_slice(&self.weights);
+                self.origin.copy_from_slice(&self.training.weights);
             }
-            let loss = self.epoch(level, epoch)?;
+            let loss = self.training.epoch(&training::Epoch {
+                set: self.train,
+                scale,
+                batch: self.job.rows(self.train.data.rows),
+                seed: self.job.seed,
+                number: level as u64 * u64::from(settings.epochs) + u64::from(epoch),
+                rate: self.job.rates.at(epoch),
+                decay: self.job.rates.decay,
+            })?;
             if !observe(self.progress(level, epoch, loss)) {
                 return Err(Error::interrupted());
             }
         }
-        let train = self.measure(self.train)?;
-        let test = settings.test.as_ref().map(|test| self.measure(test)).transpose()?;
-        self.trained.copy_from_slice(&self.weights);
-        self.levels.push(Level { nnz: self.counts[level], steps: self.steps, train, test });
+        let train = self.training.measure(self.train, scale)?;
+        let test = settings.test.as_ref();
+        let test = test.map(|test| self.training.measure(test, scale)).transpose()?;
+        self.trained.copy_from_slice(&self.training.weights);
+        let (nnz, steps) = (self.counts[level], self.training.steps);
+        self.levels.push(Level { nnz, steps, train, test });
         Ok(())
-    }
-
-    /// One pass over all batches; the mean loss.
-    fn epoch(&mut self, level: usize, epoch: u32) -> Result<f64> {
-        let (job, n) = (self.job, self.train.data.rows);
-        let size = job.rows(n);
-        let number = level as u64 * u64::from(job.settings.epochs) + u64::from(epoch);
-        let order = (size < n).then(|| Permutation::new(job.seed, ORDER + number, n));
-        let mut sum = 0.0;
-        for start in (0..n).step_by(size) {
-            let rows = start..(start + size).min(n);
-            let share = rows.len() as f64 / n as f64;
-            let batch = Batch { set: self.train, rows, order, scale: job.input_scale };
-            let loss = self.engine.pass(&self.weights, &batch, Goal::Gradient)?.loss;
-            if !loss.is_finite() {
-                return Err(diverged(loss));
-            }
-            sum += loss * share;
-            let (rate, decay) = (job.rates.at(epoch), job.rates.decay);
-            let (weights, gradient) = (&mut self.weights, self.engine.sum());
-            self.state.step(rate, decay, weights, gradient, &self.mask);
-            self.steps += 1;
-        }
-        Ok(sum)
-    }
-
-    fn measure(&mut self, set: &Problem) -> Result<Measure> {
-        let (rows, scale) = (0..set.data.rows, self.job.input_scale);
-        let batch = Batch { set, rows, order: None, scale };
-        let measure = self.engine.pass(&self.weights, &batch, Goal::Loss)?;
-        if measure.loss.is_finite() { Ok(measure) } else { Err(diverged(measure.loss)) }
     }
 
     /// Keeps the `count` largest weights of the mask; of equal ones those of lower index.
     fn prune(&mut self, count: usize) -> Result<()> {
+        let Training { weights, mask, .. } = &mut self.training;
         let (mut index, mut value) = (vec![0; count], vec![0.0; count]);
         let mut top = Top::new(&mut index, &mut value);
-        let survivors = || self.mask.iter().enumerate().filter(|&(_, &kept)| kept).map(|(j, _)| j);
-        survivors().for_each(|j| top.push(j as u32, self.weights[j]));
+        let survivors = || mask.iter().enumerate().filter(|&(_, &kept)| kept).map(|(j, _)| j);
+        survivors().for_each(|j| top.push(j as u32, weights[j]));
         let found = top.finish().ok_or_else(|| diverged(f64::NAN))?;
-        let mut mask = vec![false; self.mask.len()];
-        index[..found].iter().for_each(|&j| mask[j as usize] = true);
+        let mut next = vec![false; mask.len()];
+        index[..found].iter().for_each(|&j| next[j as usize] = true);
         // Weights that are 0 do not enter the top, and some may be needed.
-        let zeros: Vec<usize> = survivors().filter(|&j| !mask[j]).take(count - found).collect();
-        zeros.into_iter().for_each(|j| mask[j] = true);
-        self.mask = mask;
-        let gone = self.weights.iter_mut().zip(&self.mask).filter(|(_, kept)| !**kept);
+        let zeros: Vec<usize> = survivors().filter(|&j| !next[j]).take(count - found).collect();
+        zeros.into_iter().for_each(|j| next[j] = true);
+        *mask = next;
+        let gone = weights.iter_mut().zip(mask).filter(|(_, kept)| !**kept);
         gone.for_each(|(w, _)| *w = 0.0);
         Ok(())
     }
 
     /// Sets the weights of the mask back.
     fn rewind(&mut self) {
-        for ((w, origin), kept) in self.weights.iter_mut().zip(&self.origin).zip(&self.mask) {
+        let Training { weights, mask, .. } = &mut self.training;
+        for ((w, origin), kept) in weights.iter_mut().zip(&self.origin).zip(mask) {
             *w = if *kept { *origin } else { 0.0 };
         }
     }
@@ -225,13 +202,6 @@ impl<'a> Run<'a> {
         let own = u64::from(epoch) + 1 - if level == 0 { 0 } else { rewind };
         Epoch { epoch: before(level) + own, epochs: before(self.counts.len()), loss }
     }
-}
-
-fn diverged(loss: f64) -> Error {
-    Error::new("training diverged: the loss is no finite number any more")
-        .expected("a finite loss")
-        .got(loss)
-        .help("lower --rate, or scale inputs and labels to about 1")
 }
 
 #[cfg(test)]

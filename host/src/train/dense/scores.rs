@@ -5,7 +5,20 @@
 //! whose scores are positive.
 
 use super::derivatives::{DenseNet, NetOnRows};
+use super::job::ImpSettings;
+use super::training::{Epoch, Training};
 use crate::Result;
+
+/// What a number of a network's vector of weights is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A weight, which gets a score.
+    Weight,
+    /// A bias, which is trained.
+    Bias,
+    /// Neither: it keeps its value.
+    Fixed,
+}
 
 /// `|w|`.
 pub(crate) fn magnitude(net: DenseNet<'_>) -> Vec<f32> {
@@ -20,16 +33,15 @@ pub(crate) fn snip(on: &NetOnRows<'_>) -> Result<Vec<f32>> {
 
 /// `w (H g)`, of either sign: what the weight adds to `|g|² / 2`, to first order (C. Wang et al.,
 /// `GraSP`, 2020). Kept are the largest, which preserve the flow of gradients; the temperature there
-/// is 200. g is the gradient by the weights of the network: 0 for those that are 0, and where
-/// `is_fixed`.
+/// is 200. g is the gradient by the weights of the network: 0 for those that are 0, and for biases.
 pub(crate) fn grasp(
     on: &NetOnRows<'_>,
     temperature: f32,
-    is_fixed: impl Fn(usize) -> bool,
+    role: impl Fn(usize) -> Role,
 ) -> Result<Vec<f32>> {
     let mut gradient = on.gradient(temperature)?;
     for (at, (g, w)) in gradient.iter_mut().zip(on.net.weights).enumerate() {
-        if *w == 0.0 || is_fixed(at) {
+        if *w == 0.0 || role(at) != Role::Weight {
             *g = 0.0;
         }
     }
@@ -52,6 +64,50 @@ pub(crate) fn sketch(on: &NetOnRows<'_>) -> Result<Vec<f32>> {
 /// `SynFlow`, 2020); there `x` is 1 for every input. The scores of each layer sum to R.
 pub(crate) fn synflow(net: DenseNet<'_>, x: &[f32]) -> Vec<f32> {
     each(net, &net.path_derivatives(x), |w, derivative| w.abs() * derivative)
+}
+
+/// `|w|` after so many epochs of training on the rows, which must be all of their set: a level of
+/// iterative magnitude pruning (J. Frankle and M. Carbin, the lottery ticket hypothesis, 2019), with
+/// the defaults of [`ImpSettings`]. Weights that are 0 are not trained.
+pub(crate) fn trained(
+    on: &NetOnRows<'_>,
+    epochs: TrainedEpochs,
+    role: impl Fn(usize) -> Role,
+) -> Result<Vec<f32>> {
+    let (DenseNet { shape, weights }, rows) = (on.net, &on.rows);
+    let ImpSettings { optimiser, batch, .. } = ImpSettings::default();
+    let batch = batch.min(rows.rows.len());
+    let mut training =
+        Training::new(shape, weights.to_vec(), optimiser, rows.set.task, batch, on.stop);
+    let is_trained = |(at, w): (usize, &f32)| match role(at) {
+        Role::Weight => *w != 0.0,
+        Role::Bias => true,
+        Role::Fixed => false,
+    };
+    training.mask = weights.iter().enumerate().map(is_trained).collect();
+    let TrainedEpochs { count, seed, before } = epochs;
+    for epoch in 0..count {
+        training.epoch(&Epoch {
+            set: rows.set,
+            scale: rows.scale,
+            batch,
+            seed,
+            number: before + u64::from(epoch),
+            rate: optimiser.default_rate(),
+            decay: 0.0,
+        })?;
+    }
+    Ok(each(on.net, &training.weights, |w, trained| if w == 0.0 { 0.0 } else { trained.abs() }))
+}
+
+/// Epochs of a training that gives scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TrainedEpochs {
+    pub(crate) count: u32,
+    /// Of the orders of the rows.
+    pub(crate) seed: u64,
+    /// Epochs of trainings before.
+    pub(crate) before: u64,
 }
 
 /// A score of each weight and what was computed for it.
@@ -82,7 +138,7 @@ mod tests {
             // g = 2 (6 - 5) (6, 2), H = [72 28; 28 8], J = (6, 2) for the sign +1.
             assert_eq!(magnitude(net), [1.0, 3.0]);
             assert_eq!(snip(&on).unwrap(), [12.0, 12.0]);
-            assert_eq!(grasp(&on, 1.0, |_| false).unwrap(), [976.0, 1104.0]);
+            assert_eq!(grasp(&on, 1.0, |_| Role::Weight).unwrap(), [976.0, 1104.0]);
             assert_eq!(ntk(&on).unwrap(), [6.0, 6.0]);
             assert_eq!(synflow(net, &[2.0]), [6.0, 6.0]);
         }

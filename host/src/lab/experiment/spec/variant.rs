@@ -55,6 +55,9 @@ pub(crate) struct MaskSpec {
     /// None for the method's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) rounds: Option<u32>,
+    /// Epochs of training in each round, for method `imp`; none for the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) epochs: Option<u32>,
     /// Whether rounds are on weights in memory where they need not be.
     #[serde(default)]
     pub(crate) exact: bool,

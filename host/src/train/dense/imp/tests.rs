@@ -205,10 +205,10 @@ fn weights_of_zero_survive_where_they_are_needed() {
     let (settings, stop) = (settings(), Stop::new());
     let job = job(&problem, &settings, 11).unwrap();
     let mut run = Run::new(&problem, &job, &stop);
-    run.weights.fill(0.0);
-    run.weights[50] = -1.0;
+    run.training.weights.fill(0.0);
+    run.training.weights[50] = -1.0;
     run.prune(11).unwrap();
-    let kept: Vec<usize> = (0..run.mask.len()).filter(|&j| run.mask[j]).collect();
+    let kept: Vec<usize> = (0..run.training.mask.len()).filter(|&j| run.training.mask[j]).collect();
     assert_eq!(kept, [&(0..10).collect::<Vec<_>>()[..], &[50]].concat());
 }
 

@@ -39,6 +39,9 @@ impl Part {
         let most = MaskOptions::MOST_ROUNDS;
         let wrong = mask.rounds.filter(|rounds| !(1..=most).contains(rounds));
         self.refuse("variants.mask.rounds", &format!("1 to {most}"), wrong)?;
+        let is_imp = mask.method == Method::Imp;
+        let wrong = mask.epochs.filter(|&epochs| epochs == 0 || !is_imp);
+        self.refuse("variants.mask.epochs", "1 or more, for method imp alone", wrong)?;
         let is_wrong = mask.input != InputSize::Ones && mask.method != Method::Synflow;
         let name = mask.method.name();
         let wrong = is_wrong.then_some(&name);
@@ -116,6 +119,7 @@ data={ kind='masked', from='digits', hidden=[9], train=5, test=5 }
         assert_eq!(Spec::parse(SPEC, None).unwrap().cells().len(), 4);
         for (from, to, says) in [
             ("mask={ method='snip' }", "rate=0.1", "either a mask or neurons"),
+            ("method='snip'", "method='snip', epochs=2", "variants.mask.epochs"),
             ("neurons=5", "neurons=0", "variants.neurons"),
             ("neurons=5", "neurons=5, mask={ method='erk' }", "either a mask or neurons"),
             ("'snip'", "'snap'", "unknown variant `snap`"),
