@@ -53,7 +53,8 @@ pub(crate) fn train(
         _ => Labels::classes(&classes, stack.outputs()),
     };
     let rates = settings.rates.clone();
-    let rates = rates.unwrap_or_else(|| Rates::constant(settings.optimiser.default_rate()));
+    let rate = settings.optimiser.default_rate();
+    let rates = rates.unwrap_or_else(|| Rates::falling(rate, settings.epochs));
     rates.check()?;
     settings.optimiser.check()?;
     let rows = problem.data.rows;

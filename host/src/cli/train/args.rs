@@ -244,7 +244,8 @@ pub(super) struct ImpArgs {
     /// Weight decay [default: 0]
     #[arg(long, value_name = "DECAY", value_parser = parse::number)]
     pub(super) weight_decay: Option<f64>,
-    /// Epochs of a level, counted from 0, at which the rate falls [default: none]
+    /// Epochs of a level, counted from 0, at which the rate falls [default: none; masked: half and
+    /// three quarters of all]
     #[arg(long, value_name = "E,E2…", value_delimiter = ',', value_parser = parse::whole::<u32>)]
     pub(super) rate_falls: Option<Vec<u32>>,
     /// What the rate is multiplied by when it falls [default: 0.1]

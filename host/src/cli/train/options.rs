@@ -223,8 +223,12 @@ impl Train {
         refuse(&flags, what, "settings for several outputs", "")
     }
 
-    /// The optimiser and its rates.
-    fn descent(&self, default: Optimiser) -> Result<(Optimiser, Rates)> {
+    /// The optimiser and its rates, which by default are those that `rates` makes.
+    fn descent(
+        &self,
+        default: Optimiser,
+        rates: impl Fn(f32) -> Rates,
+    ) -> Result<(Optimiser, Rates)> {
         let args = &self.imp;
         let optimiser = match (args.optimiser.unwrap_or(default), args.momentum) {
             (Optimiser::Adam, Some(_)) => {
@@ -236,11 +240,12 @@ impl Train {
             (Optimiser::Sgd { .. }, Some(momentum)) => Optimiser::Sgd { momentum: momentum as f32 },
             (optimiser, None) => optimiser,
         };
+        let default = rates(self.passes.rate.map_or(optimiser.default_rate(), |rate| rate as f32));
         let rates = Rates {
-            falls: args.rate_falls.clone().unwrap_or_default(),
-            factor: args.rate_factor.unwrap_or(0.1) as f32,
-            decay: args.weight_decay.unwrap_or(0.0) as f32,
-            ..Rates::constant(self.passes.rate.map_or(optimiser.default_rate(), |rate| rate as f32))
+            falls: args.rate_falls.clone().unwrap_or(default.falls),
+            factor: args.rate_factor.map_or(default.factor, |factor| factor as f32),
+            decay: args.weight_decay.map_or(default.decay, |decay| decay as f32),
+            rate: default.rate,
         };
         Ok((optimiser, rates))
     }
@@ -262,9 +267,11 @@ impl Train {
             }
         };
         let defaults = MaskedSettings::new(start);
-        let (optimiser, rates) = self.descent(defaults.optimiser)?;
+        let epochs = self.passes.epochs.unwrap_or(defaults.epochs);
+        let falling = |rate| Rates::falling(rate, epochs);
+        let (optimiser, rates) = self.descent(defaults.optimiser, falling)?;
         Ok(MaskedSettings {
-            epochs: self.passes.epochs.unwrap_or(defaults.epochs),
+            epochs,
             batch: self.passes.batch.unwrap_or(defaults.batch),
             optimiser,
             rates: Some(rates),
@@ -276,7 +283,7 @@ impl Train {
 
     fn imp_settings(&self) -> Result<ImpSettings> {
         let (args, defaults) = (&self.imp, ImpSettings::default());
-        let (optimiser, rates) = self.descent(Optimiser::Adam)?;
+        let (optimiser, rates) = self.descent(Optimiser::Adam, Rates::constant)?;
         Ok(ImpSettings {
             head: if args.sum_output { Head::Sum } else { Head::Weights },
             epochs: self.passes.epochs.unwrap_or(defaults.epochs),

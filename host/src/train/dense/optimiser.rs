@@ -45,6 +45,14 @@ impl Rates {
         Self { rate, falls: Vec::new(), factor: 0.1, decay: 0.0 }
     }
 
+    /// The default of training under a mask: a tenth from half of the epochs on, and a hundredth
+    /// from three quarters on, both rounded up, as N. Bar and R. Giryes take it (arXiv 2305.17559).
+    #[must_use]
+    pub fn falling(rate: f32, epochs: u32) -> Self {
+        let three_quarters = u64::from(epochs).saturating_mul(3).div_ceil(4);
+        Self { falls: vec![epochs.div_ceil(2), three_quarters as u32], ..Self::constant(rate) }
+    }
+
     /// The rate in `epoch`, counted from 0.
     pub(super) fn at(&self, epoch: u32) -> f32 {
         let falls = self.falls.iter().filter(|&&fall| epoch >= fall).count();
@@ -210,6 +218,9 @@ mod tests {
     fn rates_fall_at_their_epochs() {
         let rates = Rates { falls: vec![80, 120], factor: 0.5, ..Rates::constant(0.1) };
         assert_eq!([79, 80, 119, 120].map(|epoch| rates.at(epoch)), [0.1, 0.05, 0.05, 0.025]);
+        for (epochs, falls) in [(160, [80, 120]), (10, [5, 8]), (3, [2, 3]), (1, [1, 1])] {
+            assert_eq!(Rates::falling(0.1, epochs).falls, falls);
+        }
     }
 
     #[test]

@@ -34,7 +34,8 @@ pub struct MaskedSettings {
     pub batch: usize,
     /// How a gradient becomes a step.
     pub optimiser: Optimiser,
-    /// Step sizes and weight decay; none for the optimiser's default rate.
+    /// Step sizes and weight decay; none for the optimiser's default rate, which falls as
+    /// [`Rates::falling`] says.
     pub rates: Option<Rates>,
     /// First steps, over which the rate rises linearly.
     pub warmup: u32,
@@ -45,8 +46,8 @@ pub struct MaskedSettings {
 }
 
 impl MaskedSettings {
-    /// Ten epochs of SGD with momentum 0.9 at rate 0.1, after 100 steps of warm-up, in batches of
-    /// 128 rows.
+    /// Ten epochs of SGD with momentum 0.9 at rate 0.1, after 100 steps of warm-up and before the
+    /// rate falls, in batches of 128 rows.
     #[must_use]
     pub const fn new(start: MaskedStart) -> Self {
         Self {
