@@ -130,7 +130,7 @@ pub(super) struct MaskVerb {
     /// Write the weights that the seed means
     #[arg(long, value_name = "W.npz", requires = "layers")]
     export_weights: Option<PathBuf>,
-    /// Fail if all paths end in some layer, in place of a warning
+    /// Fail if a layer collapses, in place of a warning
     #[arg(long)]
     strict: bool,
     /// The mask to write: .npz, .safetensors or .tamis
@@ -307,7 +307,9 @@ impl MaskVerb {
             return Ok(());
         }
         let names = report.collapsed.join(", ");
-        let what = format!("the mask collapses in {names}: hardly a path leads through");
+        let dead: usize = report.layers.iter().map(|layer| layer.dead_weights).sum();
+        let (dead, all) = (count(dead), count(report.kept));
+        let what = format!("the mask collapses in {names}: {dead} of {all} weights lie on no path");
         let help =
             "keep more weights there with --min-layer, take more --rounds, or another --method";
         if self.strict {

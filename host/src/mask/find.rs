@@ -84,12 +84,12 @@ pub fn find(
     let mask = Mask::new(network.names.clone(), network.widths.clone(), index)?;
     let layers = mask.layers();
     let name = |l: usize| network.names[l].name.clone();
-    let mut collapsed: Vec<_> = mask.collapsed().unwrap_or_default();
-    if memoryless && options.method == Method::Synflow {
-        // The rounds keep a path, one weight a layer, where they would have kept none.
-        let alone = |l: usize| layers[l].kept == 1 && count >= 10 * layers.len();
-        collapsed.extend((0..layers.len()).filter(|&l| alone(l)));
-    }
+    let dead: usize = layers.iter().map(|layer| layer.dead_weights).sum();
+    let narrowest = || (0..layers.len()).min_by_key(|&l| layers[l].kept);
+    let collapsed = match mask.collapsed() {
+        None if 2 * dead > count => narrowest().into_iter().collect(),
+        lost => lost.unwrap_or_default(),
+    };
     let report = MaskReport {
         method: options.method,
         select: if options.choice == Choice::Sampled { "sample" } else { "threshold" },

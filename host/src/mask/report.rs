@@ -26,7 +26,8 @@ pub struct MaskReport {
     pub weights: usize,
     /// Weights of the mask.
     pub kept: usize,
-    /// Layers in which all paths end, or that have one weight only because rounds keep one path.
+    /// Layers in which all paths end; where more than half of the weights lie on no path, the layer
+    /// that keeps the fewest.
     pub collapsed: Vec<String>,
     /// Its layers.
     pub layers: Vec<MaskedLayer>,

@@ -48,6 +48,7 @@ fn every_method_keeps_exactly_the_count() {
         ("sketch", "--data d/X.npy"),
         ("synflow --input pixel-sd", "--data d/X.npy"),
         ("synflow --input chi --rounds 7", ""),
+        ("imp --rounds 2 --epochs 1", DIGITS),
     ] {
         for source in ["--layers 64,40,30,10", "--weights w.npz"] {
             for select in ["threshold", "sample"] {
@@ -149,7 +150,7 @@ fn collapsed_layers_are_named_and_refused_if_strict() {
     let folder = folder.path();
     ok(
         folder,
-        "mask --layers 784,300,100,10 --method erk --nnz 900 --export-weights w.npz -o m.npz",
+        "mask --layers 784,300,100,10 --method erk --nnz 30000 --export-weights w.npz -o m.npz",
     );
     let rounds = "--method synflow --rounds 1 --density 0.02";
     for (line, layer) in [
@@ -157,6 +158,12 @@ fn collapsed_layers_are_named_and_refused_if_strict() {
         (format!("mask --layers 784,300,100,10 {rounds}"), "layer1"),
         (
             "mask --layers 784,300,100,10 --init pytorch --method magnitude --density 0.02".into(),
+            "layer1",
+        ),
+        // Normal rows as standardised ones: a layer keeps some weights, few of which reach an output.
+        (
+            "mask --weights w.npz --method snip --random-data normal --density 0.01 --seed 3"
+                .into(),
             "layer1",
         ),
     ] {
@@ -169,8 +176,8 @@ fn collapsed_layers_are_named_and_refused_if_strict() {
         let error = fails(folder, &format!("{line} -o m.npz --strict"));
         assert!(error.contains(layer) && error.contains("--min-layer"), "{error}");
         // A layer may be made to keep some.
-        let report = json(folder, &format!("{line} --min-layer 40 -o m.npz --strict"));
-        assert!(kept(&report).iter().all(|&kept| kept >= 40), "{report}");
+        let report = json(folder, &format!("{line} --min-layer 600 -o m.npz --strict"));
+        assert!(kept(&report).iter().all(|&kept| kept >= 600), "{report}");
     }
 }
 
@@ -294,6 +301,7 @@ fn bad_input_is_refused_and_leaves_nothing() {
         (format!("{own} --nnz 2"), "one for each layer"),
         (format!("{own} --nnz 4060"), "not all"),
         (format!("{own} --nnz 40 --rounds 0"), "--rounds 1"),
+        (format!("{LAYERS} --method imp {DIGITS} --epochs 0 --nnz 40 -o x.npz"), "--epochs 1"),
         ("mask --layers 64 --method synflow --nnz 4 -o x.npz".into(), "widths"),
         ("mask --layers 64,0,10 --method synflow --nnz 4 -o x.npz".into(), "widths"),
         ("mask --weights zero.npz --method synflow --nnz 40 -o x.npz".into(), "above 0"),
@@ -329,6 +337,8 @@ fn bad_input_is_refused_and_leaves_nothing() {
         (format!("{LAYERS} --method ntk --nnz 40 -o x.npz"), "--data"),
         (format!("{own} --nnz 40 --input pixel-sd"), "--data"),
         (format!("{own} --nnz 40 --temperature 3"), "--method grasp"),
+        (format!("{own} --nnz 40 --epochs 3"), "--method imp"),
+        (format!("{LAYERS} --method imp --nnz 40 -o x.npz"), "--labels"),
         (format!("{LAYERS} --method erk --input chi --nnz 40 -o x.npz"), "--method synflow"),
         (format!("{LAYERS} --method erk --nnz 40 -o x.npz --export-weights x.npz"), "one file"),
         (format!("train --recipe masked {DIGITS} --nnz 30 -o x.tamis"), "--mask"),
