@@ -91,7 +91,8 @@ pub(super) struct MaskVerb {
     /// layer]
     #[arg(long, value_enum)]
     scope: Option<Scope>,
-    /// How weights are shared out over the layers for --scope layer [default: uniform; erk: erk]
+    /// How weights are shared out over the layers for --scope layer [default: uniform; erk, sketch:
+    /// erk]
     #[arg(long, value_name = "HOW", value_parser = named(ALLOCATIONS))]
     allocation: Option<Allocation>,
     /// Weights that each layer keeps at least

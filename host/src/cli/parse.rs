@@ -7,13 +7,13 @@ use std::time::Duration;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use tamis::learn::iht::{Refine, Step};
+use tamis::learn::optimiser::Optimiser;
 use tamis::learn::train::Rank;
 use tamis::network::gates::{Empty, Signs};
 
 use crate::Result;
 use crate::base::check_setting;
 use crate::model::{Limited, Target};
-use crate::train::dense::Optimiser;
 use crate::train::parse_weight;
 
 /// What a parser of a flag gives to clap, which prefixes the flag and the value to a complaint.

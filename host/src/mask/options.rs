@@ -196,7 +196,7 @@ impl MaskOptions {
 
     pub(super) fn allocation(&self) -> Allocation {
         let default = match self.method {
-            Method::Erk => Allocation::ErdosRenyi,
+            Method::Erk | Method::Sketch => Allocation::ErdosRenyi,
             _ => Allocation::Uniform,
         };
         self.allocation.unwrap_or(default)

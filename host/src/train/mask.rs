@@ -6,7 +6,6 @@ use tamis::infer::model::{MAX_INPUTS, MAX_LAYERS};
 use tamis::learn::deep::Stack;
 use tamis::learn::loss::Labels;
 use tamis::learn::masked::{self, Info, Params};
-use tamis::learn::optimiser;
 use tamis::network::gates::Signs;
 use tamis::network::weights::Weights;
 
@@ -14,7 +13,7 @@ use crate::base::memory::room_for;
 use crate::data::{Problem, Task};
 use crate::model::{MaskLayer, score_model};
 use crate::train::check::at_least_one;
-use crate::train::dense::{Optimiser, Rates};
+use crate::train::dense::{Rates, check_momentum, default_rate};
 use crate::train::encode::{End, SparseLayer, encode_layers};
 use crate::train::imp::check_test;
 use crate::train::masked::{Engine, MaskedSettings, MaskedStart};
@@ -53,18 +52,15 @@ pub(crate) fn train(
         _ => Labels::classes(&classes, stack.outputs()),
     };
     let rates = settings.rates.clone();
-    let rate = settings.optimiser.default_rate();
+    let rate = default_rate(&settings.optimiser);
     let rates = rates.unwrap_or_else(|| Rates::falling(rate, settings.epochs));
     rates.check()?;
-    settings.optimiser.check()?;
+    check_momentum(&settings.optimiser)?;
     let rows = problem.data.rows;
     let params = Params {
         epochs: settings.epochs,
         batch: if settings.batch == 0 { rows } else { settings.batch },
-        optimiser: match settings.optimiser {
-            Optimiser::Adam => optimiser::Optimiser::Adam,
-            Optimiser::Sgd { momentum } => optimiser::Optimiser::Sgd { momentum },
-        },
+        optimiser: settings.optimiser,
         rate: rates.rate,
         warmup: settings.warmup,
         falls: &rates.falls,

@@ -1,10 +1,11 @@
 //! What a run did, whatever the recipe; the fields are the keys of the command line's JSON.
 
 use serde::Serialize;
+use tamis::learn::optimiser::Optimiser;
 
 use crate::data::Task;
 use crate::model::Score;
-use crate::train::dense::{Head, Optimiser, Rates};
+use crate::train::dense::{Head, Rates, Serialised};
 use crate::train::pinned::PinnedWeight;
 use crate::train::plan::Plan;
 
@@ -320,6 +321,7 @@ pub struct ImpDetails {
     /// Rows of a batch.
     pub batch: usize,
     /// How a gradient became a step.
+    #[serde(serialize_with = "Serialised::serialize")]
     pub optimiser: Optimiser,
     /// Step sizes.
     pub rates: Rates,
@@ -354,6 +356,7 @@ pub struct MaskedDetails {
     /// Rows of a batch.
     pub batch: usize,
     /// How a gradient became a step.
+    #[serde(serialize_with = "Serialised::serialize")]
     pub optimiser: Optimiser,
     /// Step sizes.
     pub rates: Rates,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tamis::learn::iht::{Refine, Step};
+use tamis::learn::optimiser::Optimiser;
 use tamis::learn::train::Rank;
 use tamis::network::gates::{Empty, Signs};
 
@@ -13,7 +14,6 @@ use super::super::source::SourceArgs;
 use crate::convert::named::Layout;
 use crate::data::Task;
 use crate::mask::WeightLaw;
-use crate::train::dense::Optimiser;
 
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
 #[derive(Debug, Args)]

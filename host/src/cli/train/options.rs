@@ -4,6 +4,7 @@ use std::path::Path;
 
 use tamis::learn::deep::{shrink, tune};
 use tamis::learn::iht::Step;
+use tamis::learn::optimiser::Optimiser;
 use tamis::learn::train::{OneOutput, Schedule, Trials};
 use tamis::learn::{anneal, lm};
 use tamis::network::gates::Signs;
@@ -16,7 +17,7 @@ use super::args::{LimitArgs, Train};
 use crate::base::{Limits, check_setting};
 use crate::data::{DataFiles, Labels, Problem, Task};
 use crate::mask::{self, SourceNetwork};
-use crate::train::dense::{Head, Optimiser, Rates};
+use crate::train::dense::{Head, Rates, default_rate};
 use crate::train::masked::MaskedSettings;
 use crate::train::{
     AnnealOptions, Budget, CheckpointOptions, ImpSettings, LayersOptions, LmOptions, Memory,
@@ -240,7 +241,7 @@ impl Train {
             (Optimiser::Sgd { .. }, Some(momentum)) => Optimiser::Sgd { momentum: momentum as f32 },
             (optimiser, None) => optimiser,
         };
-        let default = rates(self.passes.rate.map_or(optimiser.default_rate(), |rate| rate as f32));
+        let default = rates(self.passes.rate.map_or(default_rate(&optimiser), |rate| rate as f32));
         let rates = Rates {
             falls: args.rate_falls.clone().unwrap_or(default.falls),
             factor: args.rate_factor.map_or(default.factor, |factor| factor as f32),

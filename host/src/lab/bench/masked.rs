@@ -13,14 +13,15 @@ use tamis::base::rng::{Rng, stream};
 use tamis::learn::deep::backprop::{Backprop as _, Batch};
 use tamis::learn::loss::Labels;
 use tamis::learn::masked::{self, Params};
+use tamis::learn::optimiser::Optimiser;
 use tamis::network::mask::initial::{Initial, Law};
 
 use crate::data::{Matrix, Problem, Task, Values};
 use crate::mask::{MaskOptions, Method, SourceNetwork, find};
 use crate::operator::Stop;
+use crate::train::dense::Rates;
 use crate::train::dense::imp::imp;
 use crate::train::dense::job::ImpJob;
-use crate::train::dense::{Optimiser, Rates};
 use crate::train::mask::Layers;
 use crate::train::masked::Engine;
 use crate::train::{Budget, ImpSettings, pool};

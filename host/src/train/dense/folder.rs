@@ -10,6 +10,7 @@ use flate2::Crc;
 use serde_json::{Map, Value, json};
 
 use super::job::{ImpJob, Level};
+use super::optimiser::Term;
 use crate::data::{Array, Problem, Task, Values, npz};
 use crate::{Error, Result, base::file};
 
@@ -156,7 +157,7 @@ fn settings(train: &Problem, job: &ImpJob<'_>) -> Value {
         "nnz": nnz,
         "epochs": settings.epochs,
         "batch": settings.batch,
-        "optimiser": settings.optimiser,
+        "optimiser": Term(settings.optimiser),
         "rates": rates,
         "part": settings.prune,
         "rewind": settings.rewind,

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use tamis::infer::model::{MAX_INPUTS, MAX_LAYERS};
+use tamis::learn::optimiser::Optimiser;
 
-use super::optimiser::{Optimiser, Rates};
+use super::optimiser::{Rates, check_momentum, default_rate};
 use super::pass::{Engine, Measure};
 use super::shape::{Head, Shape};
 use crate::base::check_setting;
@@ -115,8 +116,8 @@ impl<'a> ImpJob<'a> {
         let shape = Shape::new(d, hidden, outputs, head)?;
         let nnz = budget.count(shape.weights(), 1)?;
         let rates = settings.rates.clone();
-        let rates = rates.unwrap_or_else(|| Rates::constant(optimiser.default_rate()));
-        optimiser.check()?;
+        let rates = rates.unwrap_or_else(|| Rates::constant(default_rate(&optimiser)));
+        check_momentum(&optimiser)?;
         rates.check()?;
         let all = shape.weights();
         let expected = format!("--nnz 1 to {all}, the weights of the dense network");

@@ -23,5 +23,6 @@ pub(crate) mod scores;
 pub(crate) mod shape;
 mod training;
 
-pub use optimiser::{Optimiser, Rates};
+pub use optimiser::Rates;
+pub(crate) use optimiser::{Serialised, check_momentum, default_rate};
 pub use shape::Head;

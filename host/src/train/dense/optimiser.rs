@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 use serde::Serialize;
+use tamis::learn::optimiser::Optimiser;
 
 use crate::Result;
 use crate::base::check_setting;
@@ -11,19 +12,6 @@ const CHUNK: usize = 1 << 14;
 /// Adam's memory of gradients, of their squares, and what is added to the root.
 const BETAS: (f32, f32) = (0.9, 0.999);
 const EPSILON: f32 = 1e-8;
-
-/// How a gradient becomes a step.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Optimiser {
-    /// Adam with betas 0.9 and 0.999.
-    Adam,
-    /// Stochastic gradient descent: `b <- momentum b + g`, `w <- w - rate b`.
-    Sgd {
-        /// Fraction of the last step that is added to the next, from 0 up to but not 1.
-        momentum: f32,
-    },
-}
 
 /// Step sizes over the epochs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -73,29 +61,31 @@ impl Rates {
     }
 }
 
-impl Optimiser {
-    /// Numbers that it keeps per weight.
-    pub(super) const fn moments(&self) -> usize {
-        match self {
-            Self::Adam => 2,
-            Self::Sgd { .. } => 1,
-        }
-    }
-
-    pub(crate) const fn default_rate(&self) -> f32 {
-        match self {
-            Self::Adam => 0.001,
-            Self::Sgd { .. } => 0.1,
-        }
-    }
-
-    pub(crate) fn check(&self) -> Result<()> {
-        let Self::Sgd { momentum } = *self else { return Ok(()) };
-        let (expected, help) =
-            ("--momentum 0 or more and less than 1", "leave --momentum out for 0.9");
-        check_setting((0.0..1.0).contains(&momentum), expected, momentum, help)
+/// The rate of an optimiser that is told none.
+pub(crate) const fn default_rate(optimiser: &Optimiser) -> f32 {
+    match optimiser {
+        Optimiser::Adam => 0.001,
+        Optimiser::Sgd { .. } => 0.1,
     }
 }
+
+pub(crate) fn check_momentum(optimiser: &Optimiser) -> Result<()> {
+    let Optimiser::Sgd { momentum } = *optimiser else { return Ok(()) };
+    let (expected, help) = ("--momentum 0 or more and less than 1", "leave --momentum out for 0.9");
+    check_setting((0.0..1.0).contains(&momentum), expected, momentum, help)
+}
+
+/// An optimiser in reports.
+#[derive(Serialize)]
+#[serde(remote = "Optimiser", rename_all = "lowercase")]
+pub(crate) enum Serialised {
+    Adam,
+    Sgd { momentum: f32 },
+}
+
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(super) struct Term(#[serde(serialize_with = "Serialised::serialize")] pub(super) Optimiser);
 
 /// What an optimiser remembers.
 #[derive(Debug)]
@@ -231,8 +221,7 @@ mod tests {
         assert!(Rates { decay: -1.0, ..Rates::constant(1.0) }.check().is_err());
         assert!(Rates { factor: 0.0, ..Rates::constant(1.0) }.check().is_err());
         assert!(
-            Optimiser::Sgd { momentum: 1.0 }
-                .check()
+            check_momentum(&Optimiser::Sgd { momentum: 1.0 })
                 .unwrap_err()
                 .to_string()
                 .contains("--momentum")

@@ -6,6 +6,7 @@
 
 use super::derivatives::{DenseNet, NetOnRows};
 use super::job::ImpSettings;
+use super::optimiser::default_rate;
 use super::training::{Epoch, Training};
 use crate::Result;
 
@@ -93,7 +94,7 @@ pub(crate) fn trained(
             batch,
             seed,
             number: before + u64::from(epoch),
-            rate: optimiser.default_rate(),
+            rate: default_rate(&optimiser),
             decay: 0.0,
         })?;
     }

@@ -1,8 +1,9 @@
 //! Epochs of an optimiser on the weights of a mask.
 
 use tamis::base::rng::{Permutation, stream};
+use tamis::learn::optimiser::Optimiser;
 
-use super::optimiser::{Optimiser, State};
+use super::optimiser::State;
 use super::pass::{Batch, Engine, Goal, Measure};
 use super::shape::Shape;
 use crate::data::{Problem, Task};

@@ -1,8 +1,10 @@
 //! What is trained under a mask, and how.
 
+use tamis::learn::optimiser::Optimiser;
+
 use crate::data::Problem;
 use crate::model::Mask;
-use crate::train::dense::{Optimiser, Rates};
+use crate::train::dense::Rates;
 
 /// The weights that a mask keeps, and the biases of the network.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,9 +3,10 @@
 use super::*;
 use crate::data::{Matrix, Task, Values, planted};
 use crate::train::budget::Budget;
+use crate::train::dense::Rates;
 use crate::train::dense::job::ImpSettings;
-use crate::train::dense::{Optimiser, Rates};
 use tamis::base::dims::Dims;
+use tamis::learn::optimiser::Optimiser;
 use tamis::network::gates::Signs;
 
 fn problem() -> Problem {
