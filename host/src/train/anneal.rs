@@ -17,6 +17,7 @@ use crate::train::budget::Memory;
 use crate::train::check::{Sizes, sizes, validation_rows};
 use crate::train::checkpoint::{self, Kind};
 use crate::train::encode::encode;
+use crate::train::masked::MaskedStart;
 use crate::train::network::SparseNetwork;
 use crate::train::options::AnnealOptions;
 use crate::train::pinned;
@@ -88,17 +89,23 @@ impl<'a> AnnealSetup<'a> {
             )
         };
         let (s, memory, operator) = (dims.nnz, &mut memory[..], &mut operator);
-        let from = match start {
-            Start::Zero => None,
-            Start::Checkpoint(checkpoint) => Some(checkpoint.anneal()?),
+        let (mut resumed, mut masked) = (None, None);
+        match start {
+            Start::Zero => (),
+            Start::Checkpoint(checkpoint) => resumed = Some(checkpoint.anneal()?),
+            Start::Mask(start) => masked = Some(first_support(start, *sizes, params, &columns)?),
             Start::Network(_) => {
                 return Err(Error::new("recipe anneal cannot start from a network")
-                    .expected("a run from nothing, or from a checkpoint")
+                    .expected("a run from nothing, from a mask, or from a checkpoint")
                     .got("a network to start from")
                     .help("start it anew, or choose --recipe lm or paper"));
             }
+        }
+        let from = match (&resumed, &masked) {
+            (Some(checkpoint), _) => start::Start::Checkpoint(checkpoint),
+            (_, Some(network)) => start::Start::Network(network.net(dims.hidden)?),
+            _ => start::Start::Zero,
         };
-        let from = from.as_ref().map_or(start::Start::Zero, start::Start::Checkpoint);
         let labels = Classes { labels: &labels, outputs };
         let trained = core_anneal::run(operator, labels, s, from, params, memory, observe)?;
         let (info, net) = (trained.info, trained.network);
@@ -146,6 +153,40 @@ impl<'a> AnnealSetup<'a> {
 
 fn share_right(held: Held) -> f64 {
     held.right as f64 / held.rows.max(1) as f64
+}
+
+/// The weights of a mask as a first support, in units of the columns.
+fn first_support(
+    start: &MaskedStart,
+    sizes: Sizes,
+    params: &Params<'_>,
+    columns: &[f32],
+) -> Result<SparseNetwork> {
+    let Sizes { dims, outputs } = sizes;
+    let (most, widths) = (params.start(dims, outputs), [dims.inputs, dims.hidden, outputs]);
+    let kept = start.mask.index().len();
+    if start.mask.widths() != widths || kept > most || start.biases.iter().any(|b| !b.is_empty()) {
+        return Err(Error::new("the run cannot start from the mask")
+            .expected(format_args!("layers {widths:?} without biases, at most {most} weights"))
+            .got(format_args!("layers {:?}, {kept} weights", start.mask.widths()))
+            .help("make a mask of these layers, with fewer weights"));
+    }
+    let mut network = SparseNetwork { inputs: dims.inputs, outputs, ..SparseNetwork::default() };
+    let first = start.mask.index().partition_point(|&at| (at as usize) < dims.inputs * dims.hidden);
+    let (index, second) = start.mask.index().split_at(first);
+    network.index = index.to_vec();
+    let unit =
+        |at: u32| columns.get(at as usize % dims.inputs).map_or(params.input_scale, |x| 1.0 / x);
+    network.value = index.iter().zip(&start.values).map(|(&at, value)| value * unit(at)).collect();
+    let neuron = |at: u32| at as usize - dims.inputs * dims.hidden;
+    let mut entries: Vec<(u32, f32)> = second
+        .iter()
+        .map(|&at| (neuron(at) % dims.hidden * outputs + neuron(at) / dims.hidden) as u32)
+        .zip(start.values[first..].iter().copied())
+        .collect();
+    entries.sort_unstable_by_key(|entry| entry.0);
+    (network.out_index, network.out_value) = entries.into_iter().unzip();
+    Ok(network)
 }
 
 /// Refuses what the core would refuse, in the words of the command line.

@@ -26,7 +26,7 @@ use crate::train::pinned;
 use crate::train::plan::{LESS, Plan, choose, operator_bytes};
 use crate::train::progress::Observer;
 use crate::train::report::{Details, Neurons, OutputsDetails, PaperDetails, Report};
-use crate::train::trained::{Job, ReturnedData, Start, Stopwatch, Trained, shuffle};
+use crate::train::trained::{Job, ReturnedData, Start, Stopwatch, Trained, no_mask, shuffle};
 use crate::{Error, Result};
 
 /// Random supports on which the `theory` step looks at the data, and power iterations on each.
@@ -129,6 +129,7 @@ impl<'a> PaperSetup<'a> {
         let from = match start {
             Start::Zero => None,
             Start::Checkpoint(checkpoint) => Some(checkpoint.paper()?),
+            Start::Mask(_) => return Err(no_mask("paper")),
             Start::Network(from) => {
                 check_start(&dims, &schedule.head, from)?;
                 Some(Checkpoint::starting(from.network.net(dims.hidden)?))

@@ -20,7 +20,7 @@ use crate::train::network::{Scored, SparseNetwork};
 use crate::train::options::LmOptions;
 use crate::train::plan::{Plan, choose, operator_bytes};
 use crate::train::report::{Details, Neurons, Report, SearchDetails};
-use crate::train::trained::{Job, ReturnedData, Start, Stopwatch, Trained, shuffle};
+use crate::train::trained::{Job, ReturnedData, Start, Stopwatch, Trained, no_mask, shuffle};
 use crate::{Error, Result};
 
 /// A search whose sizes and memory are known.
@@ -183,6 +183,7 @@ impl<'a> SearchSetup<'a> {
         let mut watch = Watch::new(limits, stop);
         let warm = match start {
             Start::Network(from) => Some(self.warm(from, &labels)?),
+            Start::Mask(_) => return Err(no_mask("lm")),
             _ => None,
         };
         let rows = match second {

@@ -14,6 +14,7 @@ use crate::operator::Blocked;
 use crate::train::budget::{Budget, Memory};
 use crate::train::check::Sizes;
 use crate::train::checkpoint::Checkpoint;
+use crate::train::masked::MaskedStart;
 use crate::train::network::SparseNetwork;
 use crate::train::options::Options;
 use crate::train::plan::Plan;
@@ -78,6 +79,9 @@ pub enum Start<'a> {
     /// neurons, on these rows or others, with at most as many weights: recipe `lm`, and `paper` for
     /// one output.
     Network(&'a Trained),
+    /// From the weights of a mask of one hidden layer, in units of inputs of size 1: recipe
+    /// `anneal`.
+    Mask(&'a MaskedStart),
 }
 
 /// One hidden layer to train, or two to search for together, whatever the recipe.
@@ -259,4 +263,12 @@ impl ReturnedData {
         }
         problem
     }
+}
+
+/// Recipes other than `anneal` choose their first weights themselves.
+pub(crate) fn no_mask(recipe: &str) -> Error {
+    Error::new(format!("recipe {recipe} cannot start from a mask"))
+        .expected("a run from nothing, a checkpoint or a network")
+        .got("a mask to start from")
+        .help("choose --recipe anneal, or train under the mask")
 }

@@ -10,8 +10,8 @@ use super::cell::Cell;
 use super::course::Course;
 use super::problem::Set;
 use super::record::Solved;
-use super::solve::{constant, quality, solved};
-use super::spec::{Inputs, MaskSpec, MaskedData, Method, Metric, Part, ScoreData};
+use super::solve::{constant, own_recipe, quality, solved};
+use super::spec::{Inputs, MaskSpec, MaskedData, Method, Metric, Part, ScoreData, Variant};
 use crate::data::{Problem, Task, Values};
 use crate::mask::{
     self, FoundMask, MaskOptions, RandomData, RandomSize, RowsNeeded, ScoredRows, SourceNetwork,
@@ -24,6 +24,8 @@ use crate::{Error, Result};
 
 /// Training rows, or random ones, that weights are scored on.
 const ROWS: usize = 256;
+/// Weights of the first support of sparse training, in units of s.
+const START_FACTOR: usize = 10;
 
 /// A cell, and what it runs with.
 #[derive(Clone, Copy)]
@@ -45,13 +47,11 @@ pub(super) fn measure(data: &MaskedData, job: &Job<'_>, set: Set) -> Result<Solv
     }
     let data_bytes = train.bytes() as u64;
     let variant = job.part.variant(job.cell.point(job.part));
-    let mut solved = match variant.mask {
-        Some(mask) => pool(job.threads)?.install(|| by_mask(data, &mask, job, train, &test))?,
-        None => {
-            let (hidden, budget) = (vec![variant.neurons.unwrap_or(1)], Budget::nnz(job.cell.s));
-            let recipe = Recipe::auto(train.task, &hidden, budget, false);
-            job.train(train, Options { hidden, recipe, ..Options::new(budget) }, Course::start())?
+    let mut solved = match (variant.mask, variant.neurons) {
+        (Some(mask), None) => {
+            pool(job.threads)?.install(|| by_mask(data, &mask, job, train, &test))?
         }
+        _ => sparse(data, &variant, job, train)?,
     };
     if let Some(model) = solved.model.take() {
         solved.test = Some(quality(&score_model(&model, &test)?));
@@ -60,11 +60,48 @@ pub(super) fn measure(data: &MaskedData, job: &Job<'_>, set: Set) -> Result<Solv
     Ok(solved)
 }
 
+/// Sparse training of one hidden layer: from a start of its own, or from a mask of as many weights
+/// as its first support has.
+fn sparse(data: &MaskedData, variant: &Variant, job: &Job<'_>, train: Problem) -> Result<Solved> {
+    let neurons = variant.neurons.unwrap_or(1);
+    let (hidden, budget) = (vec![neurons], Budget::nnz(job.cell.s));
+    let recipe = own_recipe(variant, Recipe::auto(train.task, &hidden, budget, false));
+    let course = Course::start();
+    let start = variant.mask.map(|mask| {
+        let widths = [784, neurons, 10];
+        let first = (START_FACTOR * job.cell.s).min(neurons * (784 + 10));
+        let initial = Initial { seed: job.cell.seed, law: data.initial.into() };
+        let network = SourceNetwork::from_seed(&widths, initial)?;
+        let rows = rows(&mask, &train, job.cell.seed)?;
+        let options = mask_options(&mask, first, job.cell.seed);
+        let found = pool(job.threads)?
+            .install(|| mask::find(&network, &options, rows.as_ref(), job.stop, |_| ()))?;
+        let mut start = network.start(found.mask)?;
+        // Activations of about the size that they have in the dense network.
+        let scale = (network.net()?.weights() as f32 / first as f32).sqrt();
+        start.values.iter_mut().for_each(|value| *value *= scale);
+        Ok::<_, Error>(start)
+    });
+    let start = start.transpose()?;
+    let start = start.as_ref().map_or(Start::Zero, Start::Mask);
+    job.train_from(train, Options { hidden, recipe, ..Options::new(budget) }, start, course)
+}
+
 impl Job<'_> {
-    fn train(&self, train: Problem, options: Options, mut course: Course) -> Result<Solved> {
+    fn train(&self, train: Problem, options: Options, course: Course) -> Result<Solved> {
+        self.train_from(train, options, Start::Zero, course)
+    }
+
+    fn train_from(
+        &self,
+        train: Problem,
+        options: Options,
+        start: Start<'_>,
+        mut course: Course,
+    ) -> Result<Solved> {
         let options = Options { seed: self.cell.seed, threads: self.threads, ..options };
         let mut steps = 0.0;
-        let trained = train_with(train, &options, Start::Zero, self.stop, |step| {
+        let trained = train_with(train, &options, start, self.stop, |step| {
             steps += 1.0;
             course.see(steps, f64::from(step.loss));
             ControlFlow::Continue(())
@@ -83,16 +120,7 @@ fn by_mask(
     let Job { part, cell, stop, .. } = *job;
     let initial = Initial { seed: cell.seed, law: data.initial.into() };
     let network = SourceNetwork::from_seed(&data.widths(), initial)?;
-    let default = MaskOptions::new(mask.method, Budget::nnz(cell.s));
-    let options = MaskOptions {
-        choice: if mask.sample { Choice::Sampled } else { Choice::Largest },
-        rounds: mask.rounds,
-        input: mask.input,
-        seed: cell.seed,
-        exact: mask.exact,
-        epochs: mask.epochs.unwrap_or(default.epochs),
-        ..default
-    };
+    let options = mask_options(mask, cell.s, cell.seed);
     let rows = rows(mask, &train, cell.seed)?;
     let mut course = Course::start();
     let found = mask::find(&network, &options, rows.as_ref(), stop, |_| ())?;
@@ -127,6 +155,19 @@ fn by_mask(
     all.measured.extend(measured);
     all.nnz = nnz;
     Ok(all)
+}
+
+fn mask_options(mask: &MaskSpec, nnz: usize, seed: u64) -> MaskOptions {
+    let default = MaskOptions::new(mask.method, Budget::nnz(nnz));
+    MaskOptions {
+        choice: if mask.sample { Choice::Sampled } else { Choice::Largest },
+        rounds: mask.rounds,
+        input: mask.input,
+        seed,
+        exact: mask.exact,
+        epochs: mask.epochs.unwrap_or(default.epochs),
+        ..default
+    }
 }
 
 fn dead_weights(found: &FoundMask) -> usize {

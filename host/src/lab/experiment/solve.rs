@@ -127,7 +127,7 @@ impl Work<'_> {
         let (recipe, is_own) = match cell.method {
             Method::Imp | Method::ImpPublished => (Recipe::Imp(self.imp(train)), false),
             Method::Recipe => {
-                (self.own_recipe(Recipe::auto(train.task, &hidden, budget, false)), true)
+                (own_recipe(&self.variant, Recipe::auto(train.task, &hidden, budget, false)), true)
             }
             _ => (Recipe::Paper(self.paper(train)), false),
         };
@@ -147,37 +147,6 @@ impl Work<'_> {
             threads: self.threads,
             limits: if is_own { limits } else { Limits::NONE },
             ..Options::new(budget)
-        }
-    }
-
-    /// A recipe with what the variant of the cell changes.
-    fn own_recipe(&self, recipe: Recipe) -> Recipe {
-        let of = &self.variant;
-        match recipe {
-            Recipe::Lm(default) => Recipe::Lm(LmOptions {
-                params: lm::Params {
-                    perturbations: of.kicks.unwrap_or(default.params.perturbations),
-                    products: of.products.unwrap_or(default.params.products),
-                    spare: of.spare.unwrap_or(default.params.spare),
-                    ..default.params
-                },
-                signs: of.free_signs.map(|free| if free { Signs::Free } else { Signs::Positive }),
-                turns: of.turns.unwrap_or(default.turns),
-                ..default
-            }),
-            Recipe::Anneal(default) => Recipe::Anneal(AnnealOptions {
-                params: anneal::Params {
-                    epochs: of.epochs.unwrap_or(default.params.epochs),
-                    start_factor: of.start_factor.unwrap_or(default.params.start_factor),
-                    drop: of.drop.unwrap_or(default.params.drop),
-                    rate: of.rate.unwrap_or(default.params.rate),
-                    ..default.params
-                },
-                validation: of.validation.unwrap_or(default.validation),
-                batch: of.batch.or(default.batch),
-                ..default
-            }),
-            recipe => recipe,
         }
     }
 
@@ -271,6 +240,36 @@ pub(super) fn constant(method: Method, train: &Problem, test: Option<&Problem>) 
         train: Some(score(train)),
         test: test.map(score),
         ..Solved::default()
+    }
+}
+
+/// A recipe with what a variant changes.
+pub(super) fn own_recipe(of: &Variant, recipe: Recipe) -> Recipe {
+    match recipe {
+        Recipe::Lm(default) => Recipe::Lm(LmOptions {
+            params: lm::Params {
+                perturbations: of.kicks.unwrap_or(default.params.perturbations),
+                products: of.products.unwrap_or(default.params.products),
+                spare: of.spare.unwrap_or(default.params.spare),
+                ..default.params
+            },
+            signs: of.free_signs.map(|free| if free { Signs::Free } else { Signs::Positive }),
+            turns: of.turns.unwrap_or(default.turns),
+            ..default
+        }),
+        Recipe::Anneal(default) => Recipe::Anneal(AnnealOptions {
+            params: anneal::Params {
+                epochs: of.epochs.unwrap_or(default.params.epochs),
+                start_factor: of.start_factor.unwrap_or(default.params.start_factor),
+                drop: of.drop.unwrap_or(default.params.drop),
+                rate: of.rate.unwrap_or(default.params.rate),
+                ..default.params
+            },
+            validation: of.validation.unwrap_or(default.validation),
+            batch: of.batch.or(default.batch),
+            ..default
+        }),
+        recipe => recipe,
     }
 }
 

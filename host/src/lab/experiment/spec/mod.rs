@@ -110,7 +110,7 @@ impl Spec {
     /// # Ok::<(), tamis_host::Error>(())
     /// ```
     pub fn parse(text: &str, profile: Option<&str>) -> Result<Self> {
-        let mut spec: Self = toml::from_str(text).map_err(|error| unreadable(text, &error))?;
+        let mut spec = read(text)?;
         let mut profiles = std::mem::take(&mut spec.profile);
         let is_known = |name: &str| PROFILES.contains(&name);
         if let Some(other) = profiles.keys().find(|name| !is_known(name)) {
@@ -283,6 +283,41 @@ fn no_profile(name: &str, place: &str) -> Error {
         .help("correct the name")
 }
 
+/// The spec of a text, with the keys that parts have from others ([`like`]).
+fn read(text: &str) -> Result<Spec> {
+    let unreadable = |error| unreadable(text, &error);
+    let mut table: toml::Table = toml::from_str(text).map_err(unreadable)?;
+    let parts = table.get_mut("part").and_then(toml::Value::as_array_mut);
+    if like(parts.map_or(&mut [], |parts| parts))? {
+        return table.try_into().map_err(unreadable);
+    }
+    // As it is written, so that errors name a line.
+    toml::from_str(text).map_err(unreadable)
+}
+
+/// Gives every part with a key `like` the keys that it lacks of the part so named, which stands
+/// before it; whether there was one.
+fn like(parts: &mut [toml::Value]) -> Result<bool> {
+    let mut any = false;
+    for at in 0..parts.len() {
+        let (before, rest) = parts.split_at_mut(at);
+        let Some(part) = rest.first_mut().and_then(toml::Value::as_table_mut) else { continue };
+        let Some(name) = part.remove("like") else { continue };
+        let other = before.iter().filter_map(toml::Value::as_table);
+        let Some(other) = other.into_iter().find(|other| other.get("name") == Some(&name)) else {
+            return Err(Error::new("a part is like one that there is not")
+                .expected("the name of a part before it")
+                .got(format_args!("like = {name}"))
+                .help("correct the name, or put the other part first"));
+        };
+        for (key, value) in other {
+            part.entry(key).or_insert_with(|| value.clone());
+        }
+        any = true;
+    }
+    Ok(any)
+}
+
 fn unreadable(text: &str, error: &toml::de::Error) -> Error {
     let place = error.span().map_or(String::new(), |span| {
         let breaks = text.bytes().take(span.start).filter(|&byte| byte == b'\n').count();
@@ -332,5 +367,22 @@ mod tests {
         assert_ne!(usual.hash(), spec.hash());
         // How long it takes changes no result.
         assert_eq!(Spec { minutes: Some(1.0), ..usual.clone() }.hash(), usual.hash());
+    }
+
+    #[test]
+    fn a_part_has_what_it_lacks_of_another() {
+        let text = include_str!("../../../../specs/runtimes.toml");
+        let with = |part: &str| {
+            let part = format!("[[part]]\n{part}\n[profile.smoke]\n");
+            Spec::parse(&text.replacen("[profile.smoke]\n", &part, 1), None)
+        };
+        let spec = with("like = 'binary'\nname = 'again'\nepochs = 3").unwrap();
+        let (binary, again) = (&spec.part[0], spec.part.last().unwrap());
+        let named = Part { name: "again".into(), epochs: 3, ..binary.clone() };
+        assert_eq!((binary.name.as_str(), again), ("binary", &named));
+        // What is written resolved says it in full.
+        assert_eq!(Spec::parse(&spec.to_toml().unwrap(), None).unwrap(), spec);
+        let error = with("like = 'none'\nname = 'again'").unwrap_err().to_string();
+        assert!(error.contains("like = \"none\""), "{error}");
     }
 }

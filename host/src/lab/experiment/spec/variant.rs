@@ -42,8 +42,8 @@ pub(crate) struct Variant {
     pub(crate) ram: Option<u64>,
     /// Data of kind `masked`: the mask.
     pub(crate) mask: Option<MaskSpec>,
-    /// Data of kind `masked`: in place of a mask sparse training of one hidden layer of so many
-    /// neurons by the default recipe.
+    /// Data of kind `masked`: sparse training of one hidden layer of so many neurons by the default
+    /// recipe, where a mask is given from one of as many weights as the first support has.
     pub(crate) neurons: Option<usize>,
 }
 

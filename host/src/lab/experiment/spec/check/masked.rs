@@ -24,9 +24,9 @@ impl Part {
         }
         self.refuse("variants", "one or more", self.variants.is_empty().then_some("none"))?;
         for variant in &self.variants {
-            let is_wrong = variant.mask.is_some() == variant.neurons.is_some();
+            let is_wrong = variant.mask.is_none() && variant.neurons.is_none();
             let wrong = is_wrong.then_some(&variant.name);
-            self.refuse("variants", "each with either a mask or neurons", wrong)?;
+            self.refuse("variants", "each with a mask, neurons, or both", wrong)?;
             if let Some(neurons) = variant.neurons {
                 self.refuse_beyond("variants.neurons", neurons, 1..=MOST_NEURONS)?;
             }
@@ -118,10 +118,10 @@ data={ kind='masked', from='digits', hidden=[9], train=5, test=5 }
     fn what_no_masked_network_can_be_is_refused() {
         assert_eq!(Spec::parse(SPEC, None).unwrap().cells().len(), 4);
         for (from, to, says) in [
-            ("mask={ method='snip' }", "rate=0.1", "either a mask or neurons"),
+            ("mask={ method='snip' }", "rate=0.1", "a mask, neurons, or both"),
             ("method='snip'", "method='snip', epochs=2", "variants.mask.epochs"),
             ("neurons=5", "neurons=0", "variants.neurons"),
-            ("neurons=5", "neurons=5, mask={ method='erk' }", "either a mask or neurons"),
+            ("neurons=5", "neurons=5, mask={ method='erk', rounds=0 }", "variants.mask.rounds"),
             ("'snip'", "'snap'", "unknown variant `snap`"),
             ("'snip'", "'snip', rounds=0", "variants.mask.rounds"),
             ("'snip'", "'snip', input='pixel-sd'", "variants.mask.input"),
