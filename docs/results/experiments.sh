@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs experiments with the profile `reduced`, all of them or those that are named, and reports all that have results into
-# docs/results/experiments. Needs the folder of data, with mnist/ and cifar/ in it. All take about two hours on two cores. Results
-# that are there are gone on with, and cells whose settings have changed run again; remove a folder to begin it anew.
+# Runs experiments, all of them or those that are named, and reports all that have results into docs/results/experiments.
+# The profile is `reduced`, and for those of masks `paper`. Needs the folder of data, with mnist/ and cifar/ in it. All take about
+# four hours on two cores. Results that are there are gone on with, and cells whose settings have changed run again; remove a
+# folder to begin it anew.
 set -eu
 data=${1:?"usage: docs/results/experiments.sh DATA [NAME...]"}
 shift
@@ -12,7 +13,9 @@ all="figure-1-left figure-1-right figure-2-left figure-2-right figure-3-left fig
     theory-assumption theory-curvature theory-convergence theory-sensing sketch-lemmas sketch-magnitudes
     sketch-masks"
 for name in ${*:-$all}; do
-    target/release/tamis run "$name" --profile reduced --data-dir "$data" -o "$out/$name" --update --quiet
+    profile=reduced
+    case $name in sketch-*) profile=paper ;; esac
+    target/release/tamis run "$name" --profile "$profile" --data-dir "$data" -o "$out/$name" --update --quiet
     # The merged results are all that is kept.
     rm -rf "$out/$name/cells"
 done

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use tamis::network::mask::allocate::Bounds;
 use tamis::network::mask::initial::Initial;
 use tamis::network::mask::schedule::Schedule;
 use tamis::network::mask::select::{BINS, Choice};
@@ -169,7 +170,12 @@ fn from_seed(
         }
         _ => {
             let mut counts = vec![0; net.layers().len()];
-            options.allocation().share(&net, count, options.least, &mut counts)?;
+            options.allocation().share(
+                &net,
+                count,
+                Bounds::at_least(options.least),
+                &mut counts,
+            )?;
             simple::random(&net, &counts, options.seed, &mut bins(), emit)?;
             (1, Schedule::Exponential, 0, bins_bytes)
         }

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use tamis::base::rng::CounterRng;
-use tamis::network::mask::Mlp;
-use tamis::network::mask::allocate::Allocation;
+use tamis::network::mask::allocate::{Allocation, Bounds};
 use tamis::network::mask::select::{BINS, Choice, Scores, above, cut, sampled};
+use tamis::network::mask::{LayerShape, Mlp};
 
 use super::options::Scope;
 use crate::{Error, Result};
@@ -87,7 +87,18 @@ fn counts(net: &Mlp<'_>, scores: &[f32], selection: &Selection) -> Result<Vec<us
     let &Selection { count, scope, allocation, least, .. } = selection;
     let mut counts = vec![0; net.layers().len()];
     match scope {
-        Scope::Layer => allocation.share(net, count, least, &mut counts)?,
+        Scope::Layer => {
+            // Scores that are no numbers are found later; a layer without scores is refused then.
+            let scored = |layer: LayerShape| {
+                scores[layer.weights()].iter().filter(|score| !(**score <= 0.0)).count().max(1)
+            };
+            let most: Vec<usize> = net.layers().map(scored).collect();
+            let bounds = Bounds { least, most: Some(&most) };
+            allocation.share(net, count, bounds, &mut counts).map_err(|error| match error {
+                tamis::Error::Range { max, .. } if max < count => too_few(error, "the network"),
+                error => error.into(),
+            })?;
+        }
         Scope::Global => global_counts(net, scores, count, least, &mut counts)?,
     }
     Ok(counts)
@@ -241,5 +252,9 @@ mod tests {
         let zeros = [&scores[..0], &[1.0; 100], &[0.0; 20]].concat();
         let by_layer = Selection { scope: Scope::Layer, ..LARGEST };
         assert!(refused(&zeros, by_layer).contains("layer 2"));
+        // What a layer has no scores for goes to the others, as long as these have some.
+        let few = [&[1.0; 100], &[0.0; 18], &[1.0, 1.0][..]].concat();
+        assert_eq!(second(&chosen(&few, &by_layer, 1).unwrap()), 2);
+        assert!(refused(&few, Selection { count: 103, ..by_layer }).contains("the network"));
     }
 }

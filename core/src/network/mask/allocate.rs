@@ -16,35 +16,64 @@ pub enum Allocation {
     ErdosRenyi,
 }
 
+/// How many weights each layer gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bounds<'a> {
+    /// At least, or all that it can take.
+    pub least: usize,
+    /// At most, one number a layer; all weights without it.
+    pub most: Option<&'a [usize]>,
+}
+
+impl Bounds<'_> {
+    /// No bounds but this.
+    #[must_use]
+    pub const fn at_least(least: usize) -> Self {
+        Self { least, most: None }
+    }
+}
+
 impl Allocation {
-    /// Shares out `count` weights; each layer gets at least `least`, or all that it has. They add
-    /// up to `count` exactly. `counts` has a place for each layer.
+    /// Shares out `count` weights within `bounds`. They add up to `count` exactly. `counts` has a
+    /// place for each layer.
     ///
     /// # Errors
-    /// [`error::Error::Range`] for more weights than there are, or fewer than the layers get at
-    /// least; [`error::Error::Length`] for another number of places.
+    /// [`error::Error::Range`] for more weights than the layers can take, or fewer than they get at
+    /// least; [`error::Error::Length`] for another number of places or bounds.
     ///
     /// ```
-    /// use tamis::network::mask::{Mlp, allocate::Allocation};
+    /// use tamis::network::mask::{Mlp, allocate::{Allocation, Bounds}};
     /// let net = Mlp::new(&[784, 300, 100, 10])?;
-    /// let mut counts = [0; 3];
-    /// Allocation::Uniform.share(&net, 2662, 1, &mut counts)?;
+    /// let (mut counts, bounds) = ([0; 3], Bounds::at_least(1));
+    /// Allocation::Uniform.share(&net, 2662, bounds, &mut counts)?;
     /// assert_eq!(counts, [2352, 300, 10]);
-    /// Allocation::ErdosRenyi.share(&net, 2662, 1, &mut counts)?;
+    /// Allocation::ErdosRenyi.share(&net, 2662, bounds, &mut counts)?;
     /// assert_eq!(counts, [1810, 668, 184]);
+    /// // What a layer cannot take goes to the others.
+    /// let bounds = Bounds { most: Some(&[9000, 600, 100]), ..bounds };
+    /// Allocation::ErdosRenyi.share(&net, 2662, bounds, &mut counts)?;
+    /// assert_eq!(counts, [1962, 600, 100]);
     /// # Ok::<(), tamis::Error>(())
     /// ```
     pub fn share(
         self,
         net: &Mlp<'_>,
         count: usize,
-        least: usize,
+        bounds: Bounds<'_>,
         counts: &mut [usize],
     ) -> Result<()> {
-        error::length("counts of the layers", counts.len(), net.layers().len())?;
-        let floor = |layer: LayerShape| least.min(layer.weights().len());
-        let min = net.layers().fold(0_usize, |sum, layer| sum.saturating_add(floor(layer)));
-        error::range("weights to share out", count, min, net.weights())?;
+        let layers = net.layers().len();
+        error::length("counts of the layers", counts.len(), layers)?;
+        error::length("bounds of the layers", bounds.most.map_or(layers, <[_]>::len), layers)?;
+        let all = |layer: LayerShape| {
+            let most = bounds.most.and_then(|most| most.get(layer.number).copied());
+            layer.weights().len().min(most.unwrap_or(usize::MAX))
+        };
+        let floor = |layer: LayerShape| bounds.least.min(all(layer));
+        let sum = |of: &dyn Fn(LayerShape) -> usize| {
+            net.layers().fold(0_usize, |sum, layer| sum.saturating_add(of(layer)))
+        };
+        error::range("weights to share out", count, sum(&floor), sum(&all))?;
         // Layers whose count is settled, since their share is above what they have or below what
         // they get; the others share what is left.
         counts.fill(OPEN);
@@ -60,7 +89,6 @@ impl Allocation {
                 }
                 any
             };
-            let all = |layer: LayerShape| layer.weights().len();
             let exact = |layer: LayerShape| share * self.demand(layer);
             // Full layers first: what they cannot take raises all others.
             if !settle(&|layer| exact(layer) > all(layer) as f64, &all)
@@ -110,7 +138,7 @@ mod tests {
     fn share(rule: Allocation, widths: &[usize], count: usize, least: usize) -> [usize; 4] {
         let mut counts = [0; 4];
         let net = Mlp::new(widths).unwrap();
-        rule.share(&net, count, least, &mut counts[..widths.len() - 1]).unwrap();
+        rule.share(&net, count, Bounds::at_least(least), &mut counts[..widths.len() - 1]).unwrap();
         counts
     }
 
@@ -145,8 +173,15 @@ mod tests {
         let net = Mlp::new(&[3, 2, 2]).unwrap();
         let refused = |count, places| {
             let counts = &mut [0; 3][..places];
-            Uniform.share(&net, count, 1, counts).is_err()
+            Uniform.share(&net, count, Bounds::at_least(1), counts).is_err()
         };
         assert!(refused(1, 2) && refused(11, 2) && refused(5, 3) && !refused(10, 2));
+        let within = |count, most: &[usize]| {
+            let bounds = Bounds { least: 1, most: Some(most) };
+            Uniform.share(&net, count, bounds, &mut [0; 2])
+        };
+        assert!(
+            within(6, &[5, 0]).is_err() && within(5, &[5]).is_err() && within(5, &[5, 0]).is_ok()
+        );
     }
 }

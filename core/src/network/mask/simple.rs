@@ -51,10 +51,10 @@ impl Scores for Magnitude<'_> {
 /// more weights than a layer has, and as [`largest`].
 ///
 /// ```
-/// use tamis::network::mask::{Mlp, allocate::Allocation, select::BINS, simple};
+/// use tamis::network::mask::{Mlp, allocate::{Allocation, Bounds}, select::BINS, simple};
 /// let net = Mlp::new(&[30, 20, 5])?;
 /// let mut counts = [0; 2];
-/// Allocation::ErdosRenyi.share(&net, 70, 1, &mut counts)?;
+/// Allocation::ErdosRenyi.share(&net, 70, Bounds::at_least(1), &mut counts)?;
 /// let mut mask = Vec::new();
 /// simple::random(&net, &counts, 7, &mut [0; BINS], |index| mask.push(index))?;
 /// assert_eq!(mask.iter().filter(|&&index| index < 600).count(), counts[0]);

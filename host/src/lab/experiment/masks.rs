@@ -4,7 +4,11 @@
 use tamis::base::rng::{CounterRng, seed_of, stream};
 use tamis::network::mask::schedule::Schedule;
 use tamis::network::mask::select::{BINS, Scores, largest, sampled};
-use tamis::network::mask::{Mlp, allocate::Allocation, simple};
+use tamis::network::mask::{
+    Mlp,
+    allocate::{Allocation, Bounds},
+    simple,
+};
 
 use super::cell::Cell;
 use super::course::Course;
@@ -109,7 +113,7 @@ fn uniform(shape: &Shape, cell: &Cell) -> Result<Vec<bool>> {
     let widths = [&[shape.inputs()], shape.hidden(), &[shape.outputs()]].concat();
     let net = Mlp::new(&widths)?;
     let mut counts = vec![0; net.layers().len()];
-    Allocation::Uniform.share(&net, cell.s, 1, &mut counts)?;
+    Allocation::Uniform.share(&net, cell.s, Bounds::at_least(1), &mut counts)?;
     let mut mask = vec![false; net.weights()];
     let mut bins = vec![0; BINS];
     simple::random(&net, &counts, cell.seed, &mut bins, |index| mask[index as usize] = true)?;
