@@ -1,4 +1,4 @@
-//! Masks: which weights of a dense MLP there are, chosen before it is trained.
+//! Masks: which weights of a dense MLP are kept, chosen before it is trained.
 //!
 //! The dense network exists nowhere. Its initial weights are a function of seed and place
 //! ([`initial`]), scores are computed again wherever they are needed, and the k largest are found by

@@ -56,7 +56,7 @@ impl RandomRows {
     /// Every value is drawn.
     ///
     /// # Errors
-    /// More values than a `usize` counts.
+    /// No row.
     pub(crate) fn dense(&self) -> Result<Problem> {
         let mut rng = Rng::new(self.seed, VALUES);
         let count = self.rows.saturating_mul(self.inputs);
@@ -68,7 +68,7 @@ impl RandomRows {
     /// arXiv 2305.17559).
     ///
     /// # Errors
-    /// More values than a `usize` counts.
+    /// No row.
     pub(crate) fn sparse(&self) -> Result<Problem> {
         let mut rng = Rng::new(self.seed, VALUES);
         let order = Permutation::new(self.seed, INPUTS, self.inputs);

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use tamis::network::mask::Mlp;
 use tamis::network::mask::allocate::Bounds;
 use tamis::network::mask::initial::Initial;
 use tamis::network::mask::schedule::Schedule;
@@ -12,11 +13,14 @@ use tamis::network::mask::synflow::{self, Input};
 use super::network::{InitialWeights, SourceNetwork};
 use super::options::{InputSize, MaskOptions, Method, RowsNeeded, Scope};
 use super::report::MaskReport;
-use super::rounds::{Rounds, input_sizes};
+use super::rounds::{Rounded, Rounds, input_sizes};
 use super::rows::ScoredRows;
 use crate::Result;
+use crate::base::memory::room_for;
 use crate::model::Mask;
 use crate::operator::Stop;
+
+const BINS_BYTES: u64 = 4 * BINS as u64;
 
 /// A mask, and what was done for it.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,6 +77,7 @@ pub fn find(
         rows.check(net.widths(), options.method.needs() == RowsNeeded::Labelled)?;
     }
     let outcome = match &network.weights {
+        _ if options.method.is_random() => by_chance(network, options, count)?,
         InitialWeights::Seed(initial) if !options.exact && is_memoryless(options) => {
             from_seed(network, options, *initial, rows, count)?
         }
@@ -128,7 +133,6 @@ fn is_memoryless(options: &MaskOptions) -> bool {
         Method::Magnitude => {
             is_global && choice == Choice::Largest && rounds.is_none_or(|r| r == 1)
         }
-        Method::Random | Method::Erk => true,
         _ => false,
     }
 }
@@ -143,9 +147,6 @@ fn from_seed(
     let net = network.net()?;
     let mut index = Vec::with_capacity(count);
     let emit = |at| index.push(at);
-    let all = net.weights() as u64;
-    let bins = || vec![0; BINS];
-    let bins_bytes = 4 * BINS as u64;
     let (rounds, schedule, regenerated, state_bytes) = match options.method {
         Method::Synflow => {
             let sizes = match options.input {
@@ -164,23 +165,29 @@ fn from_seed(
             let bytes = size_of_val(&memory[..]) + size_of_val(&sizes[..]);
             (rounds, Schedule::FrontLoaded, info.regenerated, bytes as u64)
         }
-        Method::Magnitude => {
-            simple::magnitude(&net, weights, count, &mut bins(), emit)?;
-            (1, Schedule::Exponential, 4 * all, bins_bytes)
-        }
         _ => {
-            let mut counts = vec![0; net.layers().len()];
-            options.allocation().share(
-                &net,
-                count,
-                Bounds::at_least(options.least),
-                &mut counts,
-            )?;
-            simple::random(&net, &counts, options.seed, &mut bins(), emit)?;
-            (1, Schedule::Exponential, 0, bins_bytes)
+            simple::magnitude(&net, weights, count, &mut vec![0; BINS], emit)?;
+            (1, Schedule::Exponential, 4 * net.weights() as u64, BINS_BYTES)
         }
     };
     Ok(Outcome { index, rounds, schedule, memoryless: true, regenerated, state_bytes })
+}
+
+/// A random mask: the same for the same shape and seed, wherever the weights come from.
+fn by_chance(network: &SourceNetwork, options: &MaskOptions, count: usize) -> Result<Outcome> {
+    let net = network.net()?;
+    let mut counts = vec![0; net.layers().len()];
+    options.allocation().share(&net, count, Bounds::at_least(options.least), &mut counts)?;
+    let mut index = Vec::with_capacity(count);
+    simple::random(&net, &counts, options.seed, &mut vec![0; BINS], |at| index.push(at))?;
+    Ok(Outcome {
+        index,
+        rounds: 1,
+        schedule: Schedule::Exponential,
+        memoryless: matches!(network.weights, InitialWeights::Seed(_)),
+        regenerated: 0,
+        state_bytes: BINS_BYTES,
+    })
 }
 
 fn by_rounds(
@@ -190,8 +197,6 @@ fn by_rounds(
 ) -> Result<Outcome> {
     let Rounds { net, options, rows, .. } = rounds;
     let is_seeded = matches!(network.weights, InitialWeights::Seed(_));
-    let mut layers = network.dense()?;
-    let index = rounds.run(&mut layers, observe)?;
     // Weights and scores, and what the scores are computed from: gradients, and a product of them.
     let vectors = match options.method {
         Method::Magnitude | Method::Random | Method::Erk => 2,
@@ -200,13 +205,96 @@ fn by_rounds(
         // Weights in training, two moments, and the gradient.
         Method::Imp => 6,
     };
+    let bytes = 4 * vectors * net.weights() as u64;
+    let help =
+        "choose --method synflow without --exact, which takes weights from a seed one by one";
+    room_for("the weights and their scores", bytes, help)?;
+    let mut layers = network.dense()?;
+    if let (InitialWeights::Seed(initial), Method::Synflow) = (&network.weights, options.method) {
+        flow_sizes(net, *initial, &mut layers.weights);
+    }
+    let Rounded { index, rounds } = rounds.run(&mut layers, observe)?;
     let rows = rows.filter(|_| layers.has_biases()).map_or(0, |rows| 4 * rows.bytes() as u64);
     Ok(Outcome {
         index,
-        rounds: options.exact_rounds(),
+        rounds,
         schedule: options.schedule.unwrap_or_default(),
         memoryless: false,
         regenerated: if is_seeded { net.weights() as u64 } else { 0 },
-        state_bytes: 4 * vectors * net.weights() as u64 + 4 * BINS as u64 + rows,
+        state_bytes: bytes + BINS_BYTES + rows,
     })
+}
+
+/// Sets weights from a seed to the sizes that core takes for their flow.
+fn flow_sizes(net: &Mlp<'_>, initial: Initial, weights: &mut [f32]) {
+    for layer in net.layers() {
+        let own = initial.layer(&layer);
+        let rows = weights[layer.weights()].chunks_exact_mut(layer.inputs);
+        (0..).zip(rows).for_each(|(row, out)| own.sizes(row, 0, out));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tamis::network::mask::initial::Law;
+
+    use super::*;
+    use crate::train::Budget;
+
+    fn network(law: Law) -> SourceNetwork {
+        SourceNetwork::from_seed(&[60, 40, 20, 5], Initial { seed: 3, law }).unwrap()
+    }
+
+    fn found(network: &SourceNetwork, options: &MaskOptions) -> FoundMask {
+        find(network, options, None, &Stop::new(), |_| ()).unwrap()
+    }
+
+    #[test]
+    fn chance_takes_no_notice_of_weights() {
+        let seeded = network(Law::HeNormal);
+        let weights = InitialWeights::Dense(seeded.dense().unwrap());
+        let dense = SourceNetwork { weights, ..seeded.clone() };
+        for method in [Method::Random, Method::Erk] {
+            let options = MaskOptions::new(method, Budget::nnz(300));
+            let masks: Vec<_> = (0..10)
+                .map(|seed| {
+                    let options = MaskOptions { seed, ..options };
+                    let exact = MaskOptions { exact: true, ..options };
+                    let mask = found(&dense, &options).mask;
+                    assert_eq!(mask, found(&seeded, &options).mask);
+                    assert_eq!(mask, found(&seeded, &exact).mask);
+                    mask
+                })
+                .collect();
+            for (at, mask) in masks.iter().enumerate() {
+                assert!(!masks[..at].contains(mask), "{method:?}");
+            }
+            // The first weights of every layer are no more likely than others.
+            let last = |mask: &Mask| mask.index().iter().filter(|&&at| at < 2400).max().copied();
+            assert!(masks.iter().all(|mask| last(mask) > Some(2000)));
+        }
+    }
+
+    #[test]
+    fn exact_rounds_of_signs_have_the_sizes_of_the_flow() {
+        let (seeded, count) = (network(Law::Signs), 700);
+        let options = MaskOptions::new(Method::Synflow, Budget::nnz(count));
+        let own = found(&seeded, &options);
+        let exact = found(&seeded, &MaskOptions { exact: true, ..options });
+        assert!(own.report.memoryless && !exact.report.memoryless);
+        let exact = exact.mask;
+        let shared = own.mask.index().iter().filter(|at| exact.index().contains(at)).count();
+        assert!(4 * shared >= 3 * count, "{shared}");
+    }
+
+    #[test]
+    fn rounds_by_layer_keep_what_has_scores() {
+        let options = MaskOptions {
+            scope: Some(Scope::Layer),
+            ..MaskOptions::new(Method::Synflow, Budget::density(0.05))
+        };
+        let report = found(&network(Law::HeNormal), &options).report;
+        let kept: Vec<usize> = report.layers.iter().map(|layer| layer.kept).collect();
+        assert_eq!((kept, report.rounds), (vec![120, 40, 5], 100));
+    }
 }

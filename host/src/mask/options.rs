@@ -115,7 +115,7 @@ pub enum WeightLaw {
     He,
     /// Uniform in ±1 / √inputs, as PyTorch's Linear
     Pytorch,
-    /// ±√(2 / inputs), one bit a weight
+    /// ±√(2 / inputs), one bit a weight; synflow takes sizes that differ by chance, by up to a quarter
     Signs,
 }
 
@@ -225,7 +225,7 @@ impl MaskOptions {
         };
         if count < layers || count >= all {
             let at_most = all.saturating_sub(1);
-            return Err(Error::new("a mask of so many weights cannot be")
+            return Err(Error::new("the number of weights of the mask is out of bounds")
                 .expected(format_args!(
                     "{layers} to {at_most} weights: one for each layer at least, and not all"
                 ))

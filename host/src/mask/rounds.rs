@@ -24,18 +24,26 @@ pub(super) struct Rounds<'a> {
     pub(super) stop: &'a Stop,
 }
 
+/// What the rounds leave.
+pub(super) struct Rounded {
+    /// Flat indices of the mask's weights.
+    pub(super) index: Vec<u32>,
+    /// Rounds that were made.
+    pub(super) rounds: u32,
+}
+
 impl Rounds<'_> {
-    /// Flat indices of the mask's weights; `layers` then holds no more than the rounds left.
-    /// `observe` is called after every round.
+    /// All rounds, until too few weights have a score for the next; `layers` then holds the weights
+    /// that the round before the last left. `observe` is called after every round.
     pub(super) fn run(
         &self,
         layers: &mut DenseLayers,
         mut observe: impl FnMut(u32),
-    ) -> Result<Vec<u32>> {
+    ) -> Result<Rounded> {
         let Self { net, options, count, stop, .. } = self;
         let rounds = options.exact_rounds();
         let shape = Shape::of(net.widths())?;
-        let (mut index, mut before, mut input) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut before, mut input) = (Vec::new(), Vec::new());
         for round in 1..=rounds {
             if stop.asked() {
                 return Err(Error::interrupted_in(format_args!(
@@ -58,10 +66,11 @@ impl Rounds<'_> {
             let mut scores = scores(&of)?;
             // Where the neurons that are left have too few weights between them, those of the round
             // before are chosen from, and rounds end.
-            let is_last = round == rounds || round > 1 && positive(&scores) < *count;
-            if round > 1 && positive(&scores) < *count {
+            let is_short = round > 1 && positive(&scores) < *count;
+            if is_short {
                 scores = std::mem::take(&mut before);
             }
+            let is_last = round == rounds || is_short;
             let left = if is_last { *count } else { self.left(&scores, round, rounds) };
             let selection = Selection {
                 count: left,
@@ -72,16 +81,17 @@ impl Rounds<'_> {
             };
             // Every round draws anew.
             let rng = CounterRng::new(options.seed, stream::MASK + u64::from(round));
-            index = select(net, &scores, &selection, rng)?;
+            let index = select(net, &scores, &selection, rng)?;
             observe(round);
             if is_last {
-                break;
+                debug_assert_eq!(index.len(), *count);
+                return Ok(Rounded { index, rounds: if is_short { round - 1 } else { round } });
             }
             keep(&mut layers.weights, &index);
             before = scores;
         }
-        debug_assert_eq!(index.len(), *count);
-        Ok(index)
+        debug_assert!(false, "there is a last round");
+        Err(Error::new("no round was made").expected("--rounds 1 or more").got(rounds))
     }
 
     /// How many weights a round before the last leaves: no more than have scores above 0.

@@ -2,6 +2,8 @@
 
 use clap::ValueEnum;
 
+use crate::base::check_setting;
+use crate::base::memory::room_for;
 use crate::data::random_rows::{Moments, RandomRows};
 use crate::data::{Matrix, Problem, Task, Values};
 use crate::train::dense::pass::Batch;
@@ -30,6 +32,7 @@ impl ScoredRows {
     /// No rows, or labels outside the task.
     pub fn labelled(problem: Problem, rows: Option<usize>) -> Result<Self> {
         problem.check()?;
+        check_rows(rows)?;
         let problem = match rows {
             Some(rows) if rows < problem.data.rows => problem.rows((0..rows).collect())?,
             _ => problem,
@@ -52,7 +55,7 @@ impl ScoredRows {
     /// deviation of the data where there are some.
     ///
     /// # Errors
-    /// More values than can be counted.
+    /// No rows, or more than there is memory for.
     pub fn random(
         kind: RandomData,
         like: Option<&Self>,
@@ -63,6 +66,9 @@ impl ScoredRows {
         let moments =
             like.map_or(Moments::STANDARD, |own| Moments::of(&own.problem.data, own.scale));
         let RandomSize { rows, inputs, outputs } = size;
+        check_rows(Some(rows))?;
+        let bytes = (rows as u64).saturating_mul(4 * inputs as u64);
+        room_for("the random rows", bytes, "pass a smaller --rows")?;
         let random = RandomRows { rows, inputs, outputs, task, moments, seed };
         let problem = match kind {
             RandomData::Normal => random.dense()?,
@@ -142,6 +148,11 @@ impl ScoredRows {
         }
         Ok(())
     }
+}
+
+fn check_rows(rows: Option<usize>) -> Result<()> {
+    let help = "leave --rows out for the default";
+    check_setting(rows != Some(0), "--rows 1 or more", 0, help)
 }
 
 /// Two classes as those of one output, which is the log-odds of class 1.

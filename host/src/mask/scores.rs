@@ -221,7 +221,7 @@ mod tests {
         let mut layers = DenseLayers { weights: shape.initial(4), biases: vec![Vec::new(); 2] };
         let rounds =
             Rounds { net: network, options: &options, rows: Some(&rows), count: 10, stop: &stop };
-        let index = rounds.run(&mut layers, |_| ()).unwrap();
+        let index = rounds.run(&mut layers, |_| ()).unwrap().index;
         let wanted: Vec<u32> =
             (0..).zip(wanted).filter(|(_, kept)| *kept).map(|(at, _)| at).collect();
         assert_eq!(index, wanted);

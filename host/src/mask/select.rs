@@ -253,7 +253,7 @@ mod tests {
         let by_layer = Selection { scope: Scope::Layer, ..LARGEST };
         assert!(refused(&zeros, by_layer).contains("layer 2"));
         // What a layer has no scores for goes to the others, as long as these have some.
-        let few = [&[1.0; 100], &[0.0; 18], &[1.0, 1.0][..]].concat();
+        let few = [&[1.0; 100][..], &[0.0; 18], &[1.0; 2]].concat();
         assert_eq!(second(&chosen(&few, &by_layer, 1).unwrap()), 2);
         assert!(refused(&few, Selection { count: 103, ..by_layer }).contains("the network"));
     }

@@ -1,4 +1,4 @@
-//! A mask of an MLP: which weights there are, and whether paths lead through them.
+//! A mask of an MLP: which weights are kept, and whether paths lead through them.
 
 use serde::Serialize;
 use tamis::network::mask::Mlp;

@@ -32,13 +32,13 @@ pub fn best_probabilities(norms: &[f32], weights: &[f32], out: &mut [f32]) -> Re
     error::length("probabilities", out.len(), weights.len())?;
     error::finite("norms", norms)?;
     error::finite("weights", weights)?;
-    let mut sum = 0.0_f64;
-    for ((p, x), w) in out.iter_mut().zip(norms).zip(weights) {
-        *p = (x * w).abs();
-        sum += f64::from(*p);
-    }
+    // Of any two floats: their product is in the range of `f64` alone.
+    let product = |(x, w): (&f32, &f32)| (f64::from(*x) * f64::from(*w)).abs();
+    let sum: f64 = norms.iter().zip(weights).map(product).sum();
     error::range("products of norms and weights above 0", usize::from(sum > 0.0), 1, 1)?;
-    out.iter_mut().for_each(|p| *p = (f64::from(*p) / sum) as f32);
+    for (p, pair) in out.iter_mut().zip(norms.iter().zip(weights)) {
+        *p = (product(pair) / sum) as f32;
+    }
     Ok(())
 }
 
@@ -69,14 +69,9 @@ pub fn draw(probabilities: &[f32], draws: usize, seed: u64, mask: &mut [f32]) ->
     let negative = probabilities.iter().filter(|p| **p < 0.0).count();
     error::range("negative probabilities", negative, 0, 0)?;
     let sum: f64 = probabilities.iter().copied().map(f64::from).sum();
-    let percent = (sum * 100.0) as usize;
     if (sum - 1.0).abs() > TOLERANCE {
-        return Err(Error::Range {
-            what: "sum of probabilities, in percent",
-            min: 100,
-            max: 100,
-            got: percent,
-        });
+        let (what, unit) = ("sum of probabilities, in millionths", 1_000_000);
+        return Err(Error::Range { what, min: unit, max: unit, got: (sum * 1e6) as usize });
     }
     let rng = CounterRng::new(seed, stream::MASK);
     let gap = |k: usize| f64::from(-math::ln(rng.uniform(k as u32)));

@@ -1,14 +1,7 @@
 //! Which weights of an untrained network masks keep (N. Bar and R. Giryes, arXiv 2305.17559, figures
 //! 1 and 2): their initial magnitudes, and the scores that `SynFlow` gives them in the dense network.
 
-use tamis::base::rng::{CounterRng, seed_of, stream};
-use tamis::network::mask::schedule::Schedule;
-use tamis::network::mask::select::{BINS, Scores, largest, sampled};
-use tamis::network::mask::{
-    Mlp,
-    allocate::{Allocation, Bounds},
-    simple,
-};
+use tamis::network::mask::select::Choice;
 
 use super::cell::Cell;
 use super::course::Course;
@@ -18,6 +11,8 @@ use super::spec::{Method, Metric, Part};
 use crate::Result;
 use crate::data::Problem;
 use crate::lab::plot::{Bins, Histogram};
+use crate::mask::{self, DenseLayers, InitialWeights, MaskOptions, SourceNetwork};
+use crate::model::LayerName;
 use crate::operator::Stop;
 use crate::train::dense::Head;
 use crate::train::dense::derivatives::DenseNet;
@@ -27,12 +22,8 @@ use crate::train::dense::scores::synflow;
 use crate::train::dense::shape::Shape;
 use crate::train::{Budget, ImpSettings, pool};
 
-/// Rounds of `SynFlow`, as published.
-const ROUNDS: u32 = 100;
 /// Bins of a histogram.
 const COUNT: usize = 60;
-/// Seeds of the samples of each round, see [`seed_of`].
-const SAMPLES: u64 = stream::USER + (0x7e20 << 32);
 
 /// Measures what a mask of s weights keeps. The data are for masks that take training.
 pub(super) fn measure(
@@ -50,8 +41,7 @@ pub(super) fn measure(
     let mut course = Course::start();
     let mask = pool(threads)?.install(|| match cell.method {
         Method::KeptImp => by_imp(part, cell, &set.train, hidden, stop),
-        Method::KeptUniform => uniform(&shape, cell),
-        method => by_synflow(net, cell, method == Method::KeptSampled),
+        _ => by_weights(net, cell, stop),
     })?;
     course.see(0.0, f64::NAN);
     let scores = synflow(net, &vec![1.0; shape.inputs()]);
@@ -108,58 +98,25 @@ fn by_imp(
     Ok(imp(train, &job, None, false, stop, &mut |_| true)?.mask)
 }
 
-/// The same density in every layer.
-fn uniform(shape: &Shape, cell: &Cell) -> Result<Vec<bool>> {
-    let widths = [&[shape.inputs()], shape.hidden(), &[shape.outputs()]].concat();
-    let net = Mlp::new(&widths)?;
-    let mut counts = vec![0; net.layers().len()];
-    Allocation::Uniform.share(&net, cell.s, Bounds::at_least(1), &mut counts)?;
-    let mut mask = vec![false; net.weights()];
-    let mut bins = vec![0; BINS];
-    simple::random(&net, &counts, cell.seed, &mut bins, |index| mask[index as usize] = true)?;
-    Ok(mask)
-}
-
-/// The largest scores of every round, or as many of each layer, drawn in proportion to their scores.
-fn by_synflow(net: DenseNet<'_>, cell: &Cell, is_sampled: bool) -> Result<Vec<bool>> {
+/// A mask of the weights by themselves.
+fn by_weights(net: DenseNet<'_>, cell: &Cell, stop: &Stop) -> Result<Vec<bool>> {
     let DenseNet { shape, weights } = net;
-    let (mut left, ones) = (weights.to_vec(), vec![1.0; shape.inputs()]);
-    let mut mask = vec![true; weights.len()];
-    for round in 1..=ROUNDS {
-        let scores = synflow(DenseNet { shape, weights: &left }, &ones);
-        let count = Schedule::Exponential.count(weights.len(), cell.s, round, ROUNDS);
-        mask = chosen(&scores, count)?;
-        if is_sampled {
-            let rng = CounterRng::new(seed_of(cell.seed, SAMPLES, round), stream::MASK);
-            for layer in shape.layers() {
-                let range = layer.range;
-                let count = mask[range.clone()].iter().filter(|kept| **kept).count();
-                let own = (range.start as u32..).zip(&scores[range.clone()]);
-                let keys: Vec<f32> = own.map(|(at, &score)| sampled(score, &rng, at)).collect();
-                mask[range].copy_from_slice(&chosen(&keys, count)?);
-            }
-        }
-        let gone = left.iter_mut().zip(&mask).filter(|(_, kept)| !**kept);
-        gone.for_each(|(w, _)| *w = 0.0);
-    }
+    let widths = [&[shape.inputs()], shape.hidden(), &[shape.outputs()]].concat();
+    let (weights, layers) = (weights.to_vec(), widths.len() - 1);
+    let mut mask = vec![false; weights.len()];
+    let dense = DenseLayers { weights, biases: vec![Vec::new(); layers] };
+    let (names, weights) = (LayerName::numbered(layers), InitialWeights::Dense(dense));
+    let network = SourceNetwork { names, widths, weights };
+    let (method, choice) = match cell.method {
+        Method::KeptUniform => (mask::Method::Random, Choice::Largest),
+        Method::KeptSampled => (mask::Method::Synflow, Choice::Sampled),
+        _ => (mask::Method::Synflow, Choice::Largest),
+    };
+    let default = MaskOptions::new(method, Budget::nnz(cell.s));
+    let options = MaskOptions { choice, seed: cell.seed, ..default };
+    let found = mask::find(&network, &options, None, stop, |_| ())?.mask;
+    found.index().iter().for_each(|&index| mask[index as usize] = true);
     Ok(mask)
-}
-
-/// Where the `count` largest are.
-fn chosen(scores: &[f32], count: usize) -> Result<Vec<bool>> {
-    let mut mask = vec![false; scores.len()];
-    let mut bins = vec![0; BINS];
-    largest(&mut Stored(scores), count, &mut bins, |index| mask[index as usize] = true)?;
-    Ok(mask)
-}
-
-/// Scores in memory.
-struct Stored<'a>(&'a [f32]);
-
-impl Scores for Stored<'_> {
-    fn each(&mut self, mut take: impl FnMut(u32, f32)) {
-        (0..).zip(self.0).for_each(|(index, &score)| take(index, score));
-    }
 }
 
 #[cfg(test)]
