@@ -28,6 +28,7 @@ use crate::network::top::Top;
 use crate::network::weights::{Weights, check_support};
 use crate::operator::panels::ranges;
 use crate::operator::sensing::{Rows, Sensing, Work, carve, head_mut};
+use crate::operator::solve::{Equations, Unknowns};
 use strips::{Batch, Target};
 
 /// How long the gradient step is.
@@ -170,19 +171,16 @@ pub fn step<S: Sensing>(
     let unit = unit_scale(g);
     scale(unit, g);
     scale(unit, value);
-    let mut normal = |p: &[f32], h: &mut [f32]| {
-        rows.reads += 1;
-        let p = Weights::new(w.inputs(), w.hidden(), index, p).map_err(Error::widen)?;
-        rows.of_rows(h, |sensing, h, scratch| sensing.normal_at(gates, p, h, scratch))
-    };
     info.refinements = match params.refine {
         Refine::ConjugateGradient { tolerance, .. } => {
-            conjugate_gradient(steps, tolerance, value, g, p, h, &mut normal)?
+            let equations = Equations { diagonal: None, lambda: 0.0, tolerance, products: steps };
+            rows.solve(gates, index, equations, Unknowns { delta: &mut *value, g, p, h })?
         }
         Refine::Armijo { decrease, halvings, .. } => {
             // The theory step is a length in other coordinates; a line search gives one in these.
             let eta = (!is_scaled).then_some(step_size);
-            armijo(steps, Armijo { eta, decrease, halvings }, value, g, h, &mut normal)?
+            let rule = Armijo { eta, decrease, halvings };
+            armijo(steps, rule, value, g, h, |g, h| rows.normal(gates, index, g, h))?
         }
         Refine::None => 0,
     };
@@ -214,9 +212,8 @@ fn normalised<S: Sensing>(
     // The ratio does not depend on the length of g; its squares may leave the range of floats, so
     // that is made 1.
     scale(unit_scale(g), g);
-    let p = Weights::new(w.inputs(), w.hidden(), support, g).map_err(Error::widen)?;
-    rows.of_rows(h, |sensing, h, scratch| sensing.normal_at(gates, p, h, scratch))?;
-    rows.reads += 2;
+    rows.normal(gates, support, g, h)?;
+    rows.reads += 1;
     let (slope, curvature) = (norm2(g), dot(g, h));
     match slope / curvature {
         _ if slope == 0.0 => Ok(0.0),
@@ -325,7 +322,7 @@ fn armijo<E>(
     w: &mut [f32],
     g: &mut [f32],
     h: &mut [f32],
-    normal: &mut impl FnMut(&[f32], &mut [f32]) -> Result<(), E>,
+    mut normal: impl FnMut(&[f32], &mut [f32]) -> Result<(), E>,
 ) -> Result<u32, E> {
     let mut eta = rule.eta;
     for done in 0..steps {
@@ -346,41 +343,6 @@ fn armijo<E>(
         }
         axpy(*eta, g, w);
         axpy(-*eta, h, g);
-    }
-    Ok(steps)
-}
-
-/// Conjugate gradients on `A_S^T A_S x = A_S^T y` from `w`, with g the residual of these equations.
-fn conjugate_gradient<E>(
-    steps: u32,
-    tolerance: f32,
-    w: &mut [f32],
-    g: &mut [f32],
-    p: &mut [f32],
-    h: &mut [f32],
-    normal: &mut impl FnMut(&[f32], &mut [f32]) -> Result<(), E>,
-) -> Result<u32, E> {
-    p.copy_from_slice(g);
-    let mut gg = norm2(g);
-    let goal = gg * tolerance * tolerance;
-    for done in 0..steps {
-        if gg <= goal || gg == 0.0 {
-            return Ok(done);
-        }
-        normal(p, h)?;
-        let curvature = dot(p, h);
-        if curvature <= 0.0 {
-            return Ok(done);
-        }
-        let alpha = gg / curvature;
-        axpy(alpha, p, w);
-        axpy(-alpha, h, g);
-        let next = norm2(g);
-        let beta = next / gg;
-        for (p, g) in p.iter_mut().zip(&*g) {
-            *p = g + beta * *p;
-        }
-        gg = next;
     }
     Ok(steps)
 }

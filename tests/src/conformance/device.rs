@@ -332,7 +332,9 @@ impl<'a, S: Sensing<Machine = Host>> Sensing for Device<'a, S> {
         unknowns: Unknowns<'_>,
         scratch: &mut [f32],
     ) -> Result<Solved, S::Source> {
-        self.registers.count(gates.numbers() + 4 * support.len() + 5, 0);
+        // Support, diagonal and residual go in, the solution in and out.
+        let vectors = if equations.diagonal.is_some() { 5 } else { 4 };
+        self.registers.count(gates.numbers() + vectors * support.len() + 5, 0);
         self.inner.solve_at(gates, support, equations, unknowns, scratch)
     }
 
