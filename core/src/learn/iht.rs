@@ -128,12 +128,23 @@ pub fn step<S: Sensing>(
     labels: &Rows<S>,
     w: Weights<'_>,
     params: &Params<'_>,
+    out: EntriesMut<'_>,
+    work: &mut Work<'_, Rows<S>>,
+) -> Result<Info, S::Source> {
+    let of = Target { gates, labels, first: 0, w, must_keep: params.must_keep };
+    step_towards(sensing, of, params, out, work)
+}
+
+/// [`step`] from the weights of a target.
+pub(super) fn step_towards<S: Sensing>(
+    sensing: &mut S,
+    of: Target<'_, S>,
+    params: &Params<'_>,
     mut out: EntriesMut<'_>,
     work: &mut Work<'_, Rows<S>>,
 ) -> Result<Info, S::Source> {
-    let (n, must_keep) = (sensing.batch_rows(), params.must_keep);
-    check_support(w.inputs(), w.hidden(), must_keep).map_err(Error::widen)?;
-    let of = Target { gates, labels, w, must_keep };
+    let (n, w, gates) = (sensing.batch_rows(), of.w, of.gates);
+    check_support(w.inputs(), w.hidden(), of.must_keep).map_err(Error::widen)?;
     let (panel, mut rows) = Batch::new(sensing, work);
     let loss = rows.loss(&of)?;
     let step_size = match params.step {

@@ -9,6 +9,7 @@
 use crate::base::error::{self, Result};
 use crate::base::math::{self, Sum, norm2};
 use crate::base::rng::Rng;
+use core::fmt::Debug;
 
 /// What holds row vectors and computes with them. The bodies of [`Host`] are the specification.
 ///
@@ -16,7 +17,10 @@ use crate::base::rng::Rng;
 /// held here.
 pub trait Machine {
     /// A vector of one number a row.
-    type Rows: ?Sized;
+    type Rows: ?Sized + Debug + 'static;
+
+    /// Labels that are classes, one a row.
+    type Classes: ?Sized + Debug + 'static;
 
     /// A vector of as many rows as the memory has floats, whose numbers are not set; the machine
     /// may keep a handle in the memory.
@@ -121,6 +125,7 @@ impl Host {
 
 impl Machine for Host {
     type Rows = [f32];
+    type Classes = [u16];
 
     fn rows_in<'m>(&mut self, memory: &'m mut [f32]) -> &'m mut [f32] {
         memory

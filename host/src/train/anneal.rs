@@ -99,7 +99,7 @@ impl<'a> AnnealSetup<'a> {
             }
         };
         let from = from.as_ref().map_or(start::Start::Zero, start::Start::Checkpoint);
-        let labels = Classes { labels: &labels, outputs };
+        let labels = Classes::new(&labels, outputs);
         let trained = core_anneal::run(operator, labels, s, from, params, memory, observe)?;
         let (info, net) = (trained.info, trained.network);
         let (limit, stopped) = watch.ended(info.stopped);

@@ -11,17 +11,22 @@ use tamis::base::rng::Rng;
 use tamis::data::samples::Rows;
 use tamis::learn::iht::{self, Info, Params, Refine, Step};
 use tamis::learn::lm;
+use tamis::learn::loss::{self, Classes, Labels};
 use tamis::learn::start::Start;
+use tamis::learn::train::{self, OneOutput, Rank, Schedule, SeveralOutputs, Trials};
 use tamis::network::gates::{Gates, Signs};
 use tamis::network::net::EntriesMut;
 use tamis::network::weights::Weights;
 use tamis::operator::gated::Gated;
 use tamis::operator::machine::Machine;
 use tamis::operator::sensing::{self, Sensing, Work};
-use tamis_tests::conformance::{Device, REGISTERS, Registers, Transfers};
+use tamis_tests::conformance::{Device, Registers, Transfers};
 
 const DIMS: Dims = Dims::new(4000, 12, 5, 20);
 const BLOCKS: usize = 8;
+const OUTPUTS: usize = 3;
+/// Numbers of all registers of a run.
+const REGISTERS: usize = 12 * DIMS.samples;
 
 /// Normal rows, and what five neurons of four weights make of them.
 fn planted(signs: Signs) -> (Vec<f32>, Vec<f32>) {
@@ -77,14 +82,14 @@ fn a_step_of_hard_thresholding_moves_support_and_panel() {
         let (mut memory, mut other) = (Vec::new(), Vec::new());
         let expected = step(&mut gated(&rows, &mut memory), &labels[..], w, &params);
         let mut inner = gated(&rows, &mut other);
-        let (transfers, mut registers) = (Cell::default(), vec![0.0; REGISTERS * DIMS.samples]);
+        let (transfers, mut registers) = (Cell::default(), vec![0.0; REGISTERS]);
         let mut device = Device::new(&mut inner, Registers::new(&mut registers, &transfers));
         let mut handle = vec![0.0; DIMS.samples];
         let labels = device.registers().upload(&labels, &mut handle);
         assert_eq!(step(&mut device, labels, w, &params), expected);
         let Transfers { numbers, panels: of_panels, largest } = transfers.get();
         // Fifteen products at most on s weights, of which each is three vectors, and gates and
-        // weights around them.
+        // weights around them; conjugate gradients are one call.
         assert!(numbers <= 60 * w.nnz() && largest <= 6 * w.nnz(), "{numbers}, at once {largest}");
         // The gradient, the norms of its columns where they scale the step, and again those of live
         // neurons.
@@ -109,7 +114,7 @@ fn a_search_moves_supports_and_panels_only() {
             })
             .unwrap();
         let mut inner = gated(&rows, &mut other);
-        let (transfers, mut registers) = (Cell::default(), vec![0.0; REGISTERS * DIMS.samples]);
+        let (transfers, mut registers) = (Cell::default(), vec![0.0; REGISTERS]);
         let mut device = Device::new(&mut inner, Registers::new(&mut registers, &transfers));
         let mut handle = vec![0.0; DIMS.samples];
         let labels = device.registers().upload(&labels, &mut handle);
@@ -125,5 +130,128 @@ fn a_search_moves_supports_and_panels_only() {
         let steps = (info.steps + info.trials) as usize;
         assert!(largest <= 8 * (DIMS.nnz + DIMS.inputs), "{largest} numbers at once");
         assert!(numbers <= 400 * steps * DIMS.nnz, "{numbers} in {steps} steps");
+    }
+}
+
+/// What a run of the published method is made of.
+struct Made {
+    rows: Vec<f32>,
+    labels: Vec<f32>,
+    several: Vec<f32>,
+    classes: Vec<u16>,
+}
+
+/// Labels of [`planted`], three outputs of which each sees them shifted, and the largest of these.
+fn made() -> Made {
+    let (rows, labels) = planted(Signs::Positive);
+    let outputs = |(x, y): (&[f32], &f32)| [*y, x[1].max(0.0) - 0.5 * y, (x[2] - x[7]).max(0.0)];
+    let several: Vec<f32> = rows.chunks(DIMS.inputs).zip(&labels).flat_map(outputs).collect();
+    let classes = several.chunks(OUTPUTS).map(|y| loss::best(y) as u16).collect();
+    Made { rows, labels, several, classes }
+}
+
+/// Runs `work` on a device; its result, and what has moved.
+fn on_device<T>(
+    rows: &[f32],
+    work: impl FnOnce(&mut Device<'_, Gated<'_, Rows<'_>>>) -> T,
+) -> (T, Transfers) {
+    let mut memory = Vec::new();
+    let mut inner = gated(rows, &mut memory);
+    let (transfers, mut registers) = (Cell::default(), vec![0.0; REGISTERS]);
+    let mut device = Device::new(&mut inner, Registers::new(&mut registers, &transfers));
+    let result = work(&mut device);
+    (result, transfers.get())
+}
+
+/// The network, what has been done, and all steps.
+macro_rules! train {
+    ($sensing:expr, $labels:expr, $schedule:expr, $words:expr) => {{
+        let (mut memory, mut steps, s) = (vec![0; $words], 0, DIMS.nnz);
+        let trained =
+            train::run($sensing, $labels, s, Start::Zero, $schedule, &mut memory, |progress| {
+                steps = progress.step;
+                Continue(())
+            })
+            .unwrap();
+        let net = trained.network;
+        let bits = [net.w(), net.wt()]
+            .map(|side| side.value().iter().map(|v| v.to_bits()).collect::<Vec<_>>());
+        ([net.w(), net.wt()].map(|side| side.index().to_vec()), bits, trained.info, steps)
+    }};
+}
+
+const NET: Dims = Dims::new(DIMS.samples, DIMS.inputs, BLOCKS, DIMS.nnz);
+
+#[test]
+fn a_run_of_hard_thresholding_moves_supports_and_panels_only() {
+    let Made { rows, labels, .. } = made();
+    let head = OneOutput {
+        refine: Refine::ConjugateGradient { steps: 5, tolerance: 1e-3 },
+        ..OneOutput::PAPER
+    };
+    for (strip, head) in [(0, head), (300, OneOutput::PAPER)] {
+        let trials = Trials { count: 3, rows: 1500 };
+        let schedule = Schedule { epochs: 4, batch: 1000, strip, trials, head, ..Schedule::PAPER };
+        let words = schedule.budget(NET, BLOCKS, DIMS.samples + DIMS.inputs).words();
+        let mut memory = Vec::new();
+        let host = &mut gated(&rows, &mut memory);
+        let expected = train!(host, Labels::values(&labels), &schedule, words);
+        let (found, moved) = on_device(&rows, |device| {
+            let mut handle = vec![0.0; DIMS.samples];
+            let labels = device.registers().upload(&labels, &mut handle);
+            train!(device, Labels::Values(labels), &schedule, words)
+        });
+        assert_eq!(found, expected);
+        // Products, each three vectors, with gates and weights around them, in each of four strips.
+        let (strips, Transfers { numbers, largest, .. }) = (if strip > 0 { 4 } else { 1 }, moved);
+        let most = 70 * strips * found.3 as usize * DIMS.nnz;
+        assert!(numbers <= most && largest <= 6 * DIMS.nnz, "{moved:?} in {} steps", found.3);
+    }
+}
+
+#[test]
+fn a_run_with_several_outputs_moves_supports_and_panels_only() {
+    let Made { rows, several, classes, .. } = made();
+    for (is_class, rank, strip) in [
+        (false, Rank::Exact, 0),
+        (false, Rank::Sketch { decay: 1.0 }, 300),
+        (true, Rank::Exact, 300),
+        (true, Rank::Sketch { decay: 1.0 }, 0),
+    ] {
+        let of = if is_class { Labels::classes(&[], OUTPUTS) } else { Labels::values(&[]) };
+        let head =
+            SeveralOutputs { rank, step_size: 0.1, ..SeveralOutputs::paper(&of, BLOCKS, DIMS.nnz) };
+        let schedule = Schedule {
+            epochs: 4,
+            batch: 1000,
+            strip,
+            head,
+            ..Schedule::paper(&of, BLOCKS, DIMS.nnz)
+        }
+        .safe();
+        let words = schedule.budget(NET, OUTPUTS, BLOCKS, 2 * DIMS.samples + DIMS.inputs).words();
+        let mut memory = Vec::new();
+        let host = &mut gated(&rows, &mut memory);
+        let labels =
+            if is_class { Labels::classes(&classes, OUTPUTS) } else { Labels::values(&several) };
+        let expected = train!(host, labels, &schedule, words);
+        let (found, moved) = on_device(&rows, |device| {
+            let mut handle = vec![0.0; if is_class { DIMS.samples } else { several.len() }];
+            let registers = device.registers();
+            let labels = if is_class {
+                let labels = registers.upload_classes(&classes, &mut handle);
+                Labels::Classes(Classes { labels, outputs: OUTPUTS })
+            } else {
+                Labels::Values(registers.upload(&several, &mut handle))
+            };
+            train!(device, labels, &schedule, words)
+        });
+        assert_eq!(found, expected);
+        // Networks and gradients in each of four strips, and random values for a panel's empty blocks.
+        let (strips, Transfers { numbers, panels, largest }) =
+            (if strip > 0 { 4 } else { 1 }, moved);
+        let most = 10 * strips * found.3 as usize * DIMS.nnz + 2 * panels;
+        let panel = BLOCKS * (DIMS.inputs + OUTPUTS);
+        assert!(numbers <= most && largest <= 4 * panel, "{moved:?} in {} steps", found.3);
     }
 }

@@ -5,8 +5,10 @@ use crate::base::dims::Dims;
 use crate::base::error::{self, Error, Result};
 use crate::base::math;
 use crate::base::rng::{self, stream};
-use crate::learn::loss::{self, Classes};
+use crate::learn::loss::Classes;
 use crate::network::weights::check_kept;
+use crate::operator::machine::Host;
+use crate::operator::tables::Tables;
 use core::ops::Range;
 
 /// How to train.
@@ -114,7 +116,7 @@ impl Params<'_> {
         error::length("labels", labels.len(), n)?;
         error::range("epochs", self.epochs as usize, 1, u32::MAX as usize)?;
         error::range("validation rows", self.validation, 0, n - 1)?;
-        loss::check_classes(labels, outputs)?;
+        Host.check_classes(labels, outputs)?;
         let &Params { start_factor, rate, drop, shrink, settle, floor, input_scale, .. } = self;
         let numbers = [start_factor, rate, drop, shrink, settle, floor, input_scale];
         error::finite("parameters", &numbers)?;

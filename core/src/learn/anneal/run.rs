@@ -13,6 +13,7 @@ use crate::learn::start::Start;
 use crate::network::gates::{Empty, Gates, Signs};
 use crate::network::weights::{Weights, check_pinned};
 use crate::operator::factored::{Factored, GradientMut};
+use crate::operator::machine::Host;
 use crate::operator::panels::panels;
 use core::ops::{ControlFlow, Range};
 
@@ -38,7 +39,7 @@ pub(super) struct Run<'r, 'm, S> {
     resumed: bool,
 }
 
-impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
+impl<'r, 'm, S: Factored<Machine = Host>> Run<'r, 'm, S> {
     /// A run that stands where `start` says.
     pub(super) fn new(
         sensing: &'r mut S,

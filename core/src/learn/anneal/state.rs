@@ -12,6 +12,7 @@ use crate::network::net::{Count, EntriesMut, Network, Shape};
 use crate::network::top::Top;
 use crate::network::weights::{Block, runs};
 use crate::operator::factored::{Factored, GradientMut};
+use crate::operator::machine::Host;
 
 /// Where the clock of a draw stands at least: below every draw but zero, and far from where
 /// quotients overflow.
@@ -191,7 +192,7 @@ impl<'a> Support<'a> {
     }
 
     /// The gradient of the selected rows on the support.
-    pub(super) fn gradient<S: Factored>(
+    pub(super) fn gradient<S: Factored<Machine = Host>>(
         &mut self,
         sensing: &mut S,
         r: &[f32],

@@ -13,11 +13,13 @@ use crate::operator::solve::{Equations, Unknowns, conjugate_gradients};
 use core::ops::Range;
 
 /// What a step approaches: labels, of which `y - A w` is left.
-pub(super) struct Target<'a, S: Sensing> {
-    pub(super) gates: Gates<'a>,
-    pub(super) labels: &'a Rows<S>,
-    pub(super) w: Weights<'a>,
-    pub(super) must_keep: &'a [u32],
+pub(in crate::learn) struct Target<'a, S: Sensing> {
+    pub(in crate::learn) gates: Gates<'a>,
+    pub(in crate::learn) labels: &'a Rows<S>,
+    /// The label of the first row of the batch.
+    pub(in crate::learn) first: usize,
+    pub(in crate::learn) w: Weights<'a>,
+    pub(in crate::learn) must_keep: &'a [u32],
 }
 
 impl<S: Sensing> Target<'_, S> {
@@ -34,7 +36,8 @@ impl<S: Sensing> Target<'_, S> {
         } else {
             sensing.machine().fill(out, 0.0);
         }
-        sensing.machine().residual(self.labels, part.start, 1.0, out).map_err(Error::widen)
+        let first = self.first + part.start;
+        sensing.machine().residual(self.labels, first, 1.0, out).map_err(Error::widen)
     }
 }
 

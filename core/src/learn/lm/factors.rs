@@ -23,6 +23,7 @@ use crate::network::gates::Gates;
 use crate::network::net::Network;
 use crate::network::weights::Block;
 use crate::operator::factored::{Factored, GradientMut, Tangent};
+use crate::operator::machine::Host;
 
 /// A second layer, the sum of whose neurons and output 0 is the prediction.
 pub(super) struct SecondLayer<'a> {
@@ -40,7 +41,7 @@ impl Weighted for SecondLayer<'_> {}
 
 /// What follows the outputs: a second layer, or nothing, which is what is provided. The residual
 /// must be current.
-pub(super) trait OutputLayer<S: Factored>: Readout<S> + Weighted {
+pub(super) trait OutputLayer<S: Factored<Machine = Host>>: Readout<S> + Weighted {
     /// Outputs without a gate, the first ones, whose weights do not count in s.
     const FREE: usize = 0;
 
@@ -98,7 +99,7 @@ pub(super) trait OutputLayer<S: Factored>: Readout<S> + Weighted {
     ) -> Result<(), S::Source>;
 }
 
-impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
+impl<S: Factored<Machine = Host>, H: OutputLayer<S>> Model<'_, S, H> {
     /// Weights of outputs without a gate.
     fn passed(&self) -> usize {
         let first = |wt: &Block<'_>| wt.entries().next().is_some_and(|(k, _)| k < H::FREE);
@@ -130,7 +131,7 @@ impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
     }
 }
 
-impl<S: Factored, H: OutputLayer<S>> Fit<'_, S, H> {
+impl<S: Factored<Machine = Host>, H: OutputLayer<S>> Fit<'_, S, H> {
     /// The residuals of each row that is selected, c each.
     fn residual_rows(&self) -> core::slice::Chunks<'_, f32> {
         self.residual().chunks(self.outputs.max(1))

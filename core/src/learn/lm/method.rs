@@ -20,6 +20,7 @@ use crate::learn::start::Start;
 use crate::network::gates::Signs;
 use crate::network::net::{Count, Network, Shape};
 use crate::operator::factored::Factored;
+use crate::operator::machine::Host;
 use crate::operator::machine::Machine;
 use crate::operator::sensing::{Rows, Sensing};
 use core::ops::RangeInclusive;
@@ -64,7 +65,7 @@ impl<S: Sensing> Method<S> for OneOutput {
     }
 }
 
-impl<S: Factored> Method<S> for SeveralOutputs {
+impl<S: Factored<Machine = Host>> Method<S> for SeveralOutputs {
     fn search<'a>(
         goal: Goal<Self>,
         mut run: Run<'_, 'a, S, impl FnMut(&Progress<'_>) -> bool>,
@@ -77,7 +78,7 @@ impl<S: Factored> Method<S> for SeveralOutputs {
     }
 }
 
-impl<S: Factored> Method<S> for TwoLayers {
+impl<S: Factored<Machine = Host>> Method<S> for TwoLayers {
     fn search<'a>(
         goal: Goal<Self>,
         mut run: Run<'_, 'a, S, impl FnMut(&Progress<'_>) -> bool>,
@@ -146,7 +147,7 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
         result: usize,
     ) -> Result<usize, S::Source>
     where
-        S: Factored,
+        S: Factored<Machine = Host>,
     {
         self.params.signs = Signs::Positive;
         let (n, most) = (dims.samples, u32::MAX as usize);

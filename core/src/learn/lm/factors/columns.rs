@@ -15,6 +15,7 @@ use crate::learn::lm::solver::entries;
 use crate::learn::lm::support::add;
 use crate::network::weights::Weights;
 use crate::operator::factored::Factored;
+use crate::operator::machine::Host;
 use crate::operator::sensing::head_mut;
 
 /// t, for activations of unit mean square.
@@ -26,7 +27,7 @@ fn column<'w>(wt: Weights<'w>, k: usize) -> impl Iterator<Item = (usize, f32)> +
     entries.filter(move |(_, j, _)| *j == k).map(|(i, _, v)| (i, v))
 }
 
-impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
+impl<S: Factored<Machine = Host>> Model<'_, S, SecondLayer<'_>> {
     /// Lists the best new neurons `relu(a_i / |a_i| - t a_j / |a_j|)` in the second layer.
     pub(super) fn rank_pairs(&mut self, list: &mut Candidates) -> Result<(), S::Source> {
         let mut pairs = heapless::Vec::<Candidate, { 2 * BATCH }>::new();

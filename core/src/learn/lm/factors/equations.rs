@@ -16,9 +16,10 @@ use crate::learn::lm::solver::Equations;
 use crate::network::net::Network;
 use crate::network::weights::runs;
 use crate::operator::factored::{Factored, GradientMut, Tangent};
+use crate::operator::machine::Host;
 use crate::operator::sensing::head_mut;
 
-impl<S: Factored, H: OutputLayer<S>> Fit<'_, S, H> {
+impl<S: Factored<Machine = Host>, H: OutputLayer<S>> Fit<'_, S, H> {
     /// Mean squared error of `net` over all entries, whose residual stays in [`Self::residual`];
     /// infinity where it is no number.
     #[inline(never)]
@@ -36,13 +37,13 @@ impl<S: Factored, H: OutputLayer<S>> Fit<'_, S, H> {
 }
 
 /// A network on its support.
-pub(super) struct Jacobian<'f, 'a, 'n, S: Factored, H> {
+pub(super) struct Jacobian<'f, 'a, 'n, S: Factored<Machine = Host>, H> {
     pub(super) fit: &'f mut Fit<'a, S, H>,
     pub(super) net: &'f Sides<'n>,
     pub(super) buffer: &'f mut [f32],
 }
 
-impl<S: Factored, H: OutputLayer<S>> Equations for Jacobian<'_, '_, '_, S, H> {
+impl<S: Factored<Machine = Host>, H: OutputLayer<S>> Equations for Jacobian<'_, '_, '_, S, H> {
     type Source = S::Source;
 
     fn values(&self) -> &[f32] {

@@ -13,13 +13,15 @@ use crate::learn::lm::model::OutputBuffers;
 use crate::network::gates::Gates;
 use crate::network::net::Network;
 use crate::network::weights::Block;
-use crate::operator::factored::{Factored, GradientMut, Tangent, open_words};
+use crate::operator::factored::{Factored, GradientMut, Tangent};
 use crate::operator::machine::Along;
+use crate::operator::machine::Host;
 use crate::operator::sensing::head_mut;
+use crate::operator::tables::open_words;
 
 const BITS: usize = u32::BITS as usize;
 
-impl<S: Factored> Readout<S> for SecondLayer<'_> {
+impl<S: Factored<Machine = Host>> Readout<S> for SecondLayer<'_> {
     fn subtract(fit: &mut Fit<'_, S, Self>) -> Result<f32, S::Source> {
         let (entries, c, targets) = (fit.entries(), fit.outputs.max(1), fit.targets());
         let mut total = Sum::default();
@@ -41,7 +43,7 @@ impl<S: Factored> Readout<S> for SecondLayer<'_> {
     }
 }
 
-impl<S: Factored> OutputLayer<S> for SecondLayer<'_> {
+impl<S: Factored<Machine = Host>> OutputLayer<S> for SecondLayer<'_> {
     const FREE: usize = 1;
 
     fn new_outputs(_most: usize) -> usize {
@@ -69,7 +71,14 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_> {
         let entries = fit.entries();
         let image = head_mut(&mut *fit.residual, entries)?;
         let active = fit.head.active.get(..words).unwrap_or(&[]);
-        fit.sensing.net_sum_normal_at(gates, at, active, out, image, fit.scratch)
+        fit.sensing.net_sum_normal_at(
+            gates,
+            at,
+            bytemuck::cast_slice(active),
+            out,
+            image,
+            fit.scratch,
+        )
     }
 
     fn mean_square(fit: &Fit<'_, S, Self>, wt: Block<'_>, a: &[f32]) -> f32 {

@@ -16,9 +16,10 @@ use crate::network::net::Network;
 use crate::network::top::Top;
 use crate::network::weights::Block;
 use crate::operator::factored::{Factored, GradientMut, Tangent};
+use crate::operator::machine::Host;
 use crate::operator::sensing::head_mut;
 
-impl<S: Factored> OutputLayer<S> for SeveralOutputs {
+impl<S: Factored<Machine = Host>> OutputLayer<S> for SeveralOutputs {
     fn normal(
         fit: &mut Fit<'_, S, Self>,
         gates: Gates<'_>,
@@ -58,7 +59,7 @@ impl<S: Factored> OutputLayer<S> for SeveralOutputs {
     }
 }
 
-impl<S: Factored> Moves<S> for Model<'_, S, SeveralOutputs> {
+impl<S: Factored<Machine = Host>> Moves<S> for Model<'_, S, SeveralOutputs> {
     /// Under random gates and for random output weights, half of s where `|g| / c` is largest,
     /// `w = g / c²` on them; then the other half where output weights of least squares win most.
     fn start(&mut self, seed: u64) -> Result<(), S::Source> {

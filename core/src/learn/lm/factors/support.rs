@@ -19,11 +19,12 @@ use crate::learn::lm::support::{Edge, add};
 use crate::network::gates::Gates;
 use crate::network::top::Top;
 use crate::operator::factored::{Factored, GradientMut, provided};
+use crate::operator::machine::Host;
 use crate::operator::panels::panels;
 use crate::operator::sensing::head_mut;
 use core::{iter::Peekable, slice::Iter};
 
-impl<S: Factored, H: OutputLayer<S> + Weighted> Support<S> for Model<'_, S, H> {
+impl<S: Factored<Machine = Host>, H: OutputLayer<S> + Weighted> Support<S> for Model<'_, S, H> {
     const RANDOM: u32 = 2;
     const GAINS: bool = true;
 
@@ -161,7 +162,7 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Support<S> for Model<'_, S, H> {
     }
 }
 
-impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
+impl<S: Factored<Machine = Host>, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
     /// `(b_i, a_i)` of the live neurons, in order, two numbers each, in the vector `h`.
     fn weigh(&mut self) -> Result<(), S::Source> {
         let Self { fit, solver, net, single, .. } = self;

@@ -1,0 +1,148 @@
+//! Tables of several numbers a row: outputs, residuals and labels of networks with several outputs.
+//!
+//! A table is a row vector of n·c numbers, row by row.
+
+use crate::base::error::{self, Result};
+use crate::base::math;
+use crate::network::weights::Block;
+use crate::operator::loss;
+use crate::operator::machine::{Host, Machine};
+use core::ops::Range;
+
+/// A machine that computes with tables of c numbers a row. The bodies of [`Host`] are the
+/// specification.
+///
+/// A block of Wt has weights of c outputs. Vectors have one number for each row of the table.
+pub trait Tables: Machine {
+    /// Rows that have a class.
+    fn classes(labels: &Self::Classes) -> usize;
+
+    /// Checks that all labels are classes that c outputs tell apart.
+    ///
+    /// # Errors
+    /// [`error::Error::Range`] for a label that is none.
+    fn check_classes(&mut self, labels: &Self::Classes, c: usize) -> Result<()>;
+
+    /// [`crate::learn::loss::cross_entropy`] of `rows`, whose outputs are `out`.
+    ///
+    /// # Errors
+    /// As that.
+    fn cross_entropy(
+        &mut self,
+        labels: &Self::Classes,
+        rows: Range<usize>,
+        c: usize,
+        out: &mut Self::Rows,
+    ) -> Result<f32>;
+
+    /// `out *= factor`.
+    fn scale(&mut self, out: &mut Self::Rows, factor: f32);
+
+    /// `out = R wt`.
+    fn project(&mut self, r: &Self::Rows, wt: Block<'_>, c: usize, out: &mut Self::Rows);
+
+    /// `out += Rᵀ a`, length c.
+    fn transpose(&mut self, r: &Self::Rows, a: &Self::Rows, out: &mut [f32]);
+
+    /// `out += Rᵀ a` at the outputs that `wt` leads to.
+    fn transpose_at(
+        &mut self,
+        r: &Self::Rows,
+        a: &Self::Rows,
+        wt: Block<'_>,
+        c: usize,
+        out: &mut [f32],
+    );
+
+    /// `out += a wtᵀ`.
+    fn add_outer(&mut self, a: &Self::Rows, wt: Block<'_>, c: usize, out: &mut Self::Rows);
+
+    /// Puts the sum of the active outputs of a row in their places, and 0 in the others. `active`
+    /// has the [`open_words`] of each row, whose bit `k % 32` of word `k / 32` says whether output
+    /// k is active.
+    fn sum_active(&mut self, active: &Self::Rows, c: usize, out: &mut Self::Rows);
+}
+
+/// Words that hold a bit for each of c outputs.
+///
+/// ```
+/// assert_eq!([1, 32, 33].map(tamis::operator::tables::open_words), [1, 1, 2]);
+/// ```
+#[must_use]
+pub const fn open_words(outputs: usize) -> usize {
+    outputs.div_ceil(u32::BITS as usize)
+}
+
+impl Tables for Host {
+    fn classes(labels: &[u16]) -> usize {
+        labels.len()
+    }
+
+    fn check_classes(&mut self, labels: &[u16], c: usize) -> Result<()> {
+        let last = loss::classes(c).saturating_sub(1);
+        labels.iter().try_for_each(|&label| error::range("label", label.into(), 0, last))
+    }
+
+    fn cross_entropy(
+        &mut self,
+        labels: &[u16],
+        rows: Range<usize>,
+        c: usize,
+        out: &mut [f32],
+    ) -> Result<f32> {
+        loss::cross_entropy(labels.get(rows).unwrap_or(&[]), c, out)
+    }
+
+    fn scale(&mut self, out: &mut [f32], factor: f32) {
+        math::scale(factor, out);
+    }
+
+    fn project(&mut self, r: &[f32], wt: Block<'_>, c: usize, out: &mut [f32]) {
+        for (out, r) in out.iter_mut().zip(r.chunks(c.max(1))) {
+            *out = wt.dot(r);
+        }
+    }
+
+    fn transpose(&mut self, r: &[f32], a: &[f32], out: &mut [f32]) {
+        for (a, r) in a.iter().zip(r.chunks(out.len().max(1))) {
+            if *a != 0.0 {
+                out.iter_mut().zip(r).for_each(|(out, r)| *out += a * r);
+            }
+        }
+    }
+
+    fn transpose_at(&mut self, r: &[f32], a: &[f32], wt: Block<'_>, c: usize, out: &mut [f32]) {
+        for (a, r) in a.iter().zip(r.chunks(c.max(1))) {
+            for (out, (k, _)) in out.iter_mut().zip(wt.entries()) {
+                *out += r.get(k).copied().unwrap_or(0.0) * a;
+            }
+        }
+    }
+
+    fn add_outer(&mut self, a: &[f32], wt: Block<'_>, c: usize, out: &mut [f32]) {
+        for (out, a) in out.chunks_mut(c.max(1)).zip(a) {
+            add_row(wt, *a, out);
+        }
+    }
+
+    fn sum_active(&mut self, active: &[f32], c: usize, out: &mut [f32]) {
+        let active: &[u32] = bytemuck::cast_slice(active);
+        for (active, out) in active.chunks(open_words(c).max(1)).zip(out.chunks_mut(c.max(1))) {
+            let bits = |k: usize| active.get(k / 32).is_some_and(|word| word >> (k % 32) & 1 == 1);
+            let sum = out.iter().enumerate().filter(|&(k, _)| bits(k)).map(|(_, x)| x).sum();
+            for (k, x) in out.iter_mut().enumerate() {
+                *x = if bits(k) { sum } else { 0.0 };
+            }
+        }
+    }
+}
+
+/// `out += a wt` for one row.
+#[inline]
+pub(crate) fn add_row(wt: Block<'_>, a: f32, out: &mut [f32]) {
+    for (k, value) in wt.entries() {
+        if let Some(out) = out.get_mut(k) {
+            *out += value * a;
+        }
+    }
+}
