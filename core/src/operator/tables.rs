@@ -38,6 +38,9 @@ pub trait Tables: Machine {
     /// `out *= factor`.
     fn scale(&mut self, out: &mut Self::Rows, factor: f32);
 
+    /// `out /= divisor`.
+    fn divide(&mut self, out: &mut Self::Rows, divisor: f32);
+
     /// `out = R wt`.
     fn project(&mut self, r: &Self::Rows, wt: Block<'_>, c: usize, out: &mut Self::Rows);
 
@@ -56,6 +59,17 @@ pub trait Tables: Machine {
 
     /// `out += a wtᵀ`.
     fn add_outer(&mut self, a: &Self::Rows, wt: Block<'_>, c: usize, out: &mut Self::Rows);
+
+    /// `out += a wtᵀ - b newᵀ`, wt and new being of the same outputs.
+    fn exchange_outer(
+        &mut self,
+        a: &Self::Rows,
+        wt: Block<'_>,
+        b: &Self::Rows,
+        new: Block<'_>,
+        c: usize,
+        out: &mut Self::Rows,
+    );
 
     /// Puts the sum of the active outputs of a row in their places, and 0 in the others. `active`
     /// has the [`open_words`] of each row, whose bit `k % 32` of word `k / 32` says whether output
@@ -97,6 +111,10 @@ impl Tables for Host {
         math::scale(factor, out);
     }
 
+    fn divide(&mut self, out: &mut [f32], divisor: f32) {
+        out.iter_mut().for_each(|out| *out /= divisor);
+    }
+
     fn project(&mut self, r: &[f32], wt: Block<'_>, c: usize, out: &mut [f32]) {
         for (out, r) in out.iter_mut().zip(r.chunks(c.max(1))) {
             *out = wt.dot(r);
@@ -122,6 +140,24 @@ impl Tables for Host {
     fn add_outer(&mut self, a: &[f32], wt: Block<'_>, c: usize, out: &mut [f32]) {
         for (out, a) in out.chunks_mut(c.max(1)).zip(a) {
             add_row(wt, *a, out);
+        }
+    }
+
+    fn exchange_outer(
+        &mut self,
+        a: &[f32],
+        wt: Block<'_>,
+        b: &[f32],
+        new: Block<'_>,
+        c: usize,
+        out: &mut [f32],
+    ) {
+        for ((out, a), b) in out.chunks_mut(c.max(1)).zip(a).zip(b) {
+            for ((k, v), u) in wt.entries().zip(new.values()) {
+                if let Some(out) = out.get_mut(k) {
+                    *out += a * v - b * u;
+                }
+            }
         }
     }
 

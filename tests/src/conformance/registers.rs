@@ -247,6 +247,11 @@ impl Tables for Registers<'_> {
         self.write(out, |_, out| Host.scale(out, factor));
     }
 
+    fn divide(&mut self, out: &mut [u32], divisor: f32) {
+        self.count(1, 0);
+        self.write(out, |_, out| Host.divide(out, divisor));
+    }
+
     fn project(&mut self, r: &[u32], wt: Block<'_>, c: usize, out: &mut [u32]) {
         self.count(2 * wt.values().len(), 0);
         self.write(out, |all, out| Host.project(all.row(r), wt, c, out));
@@ -265,6 +270,19 @@ impl Tables for Registers<'_> {
     fn add_outer(&mut self, a: &[u32], wt: Block<'_>, c: usize, out: &mut [u32]) {
         self.count(2 * wt.values().len(), 0);
         self.write(out, |all, out| Host.add_outer(all.row(a), wt, c, out));
+    }
+
+    fn exchange_outer(
+        &mut self,
+        a: &[u32],
+        wt: Block<'_>,
+        b: &[u32],
+        new: Block<'_>,
+        c: usize,
+        out: &mut [u32],
+    ) {
+        self.count(3 * wt.values().len(), 0);
+        self.write(out, |all, out| Host.exchange_outer(all.row(a), wt, all.row(b), new, c, out));
     }
 
     fn sum_active(&mut self, active: &[u32], c: usize, out: &mut [u32]) {

@@ -3,7 +3,7 @@
 //! no row vector.
 
 use std::cell::Cell;
-use std::ops::ControlFlow::Continue;
+use std::ops::ControlFlow::{Break, Continue};
 
 use tamis::base::budget::{Recovery, gated_words};
 use tamis::base::dims::Dims;
@@ -141,11 +141,15 @@ struct Made {
     classes: Vec<u16>,
 }
 
-/// Labels of [`planted`], three outputs of which each sees them shifted, and the largest of these.
+/// Labels of [`planted`], three outputs of four neurons of three weights, and the largest of these.
 fn made() -> Made {
     let (rows, labels) = planted(Signs::Positive);
-    let outputs = |(x, y): (&[f32], &f32)| [*y, x[1].max(0.0) - 0.5 * y, (x[2] - x[7]).max(0.0)];
-    let several: Vec<f32> = rows.chunks(DIMS.inputs).zip(&labels).flat_map(outputs).collect();
+    let outputs = |x: &[f32]| {
+        let [a, b, c, d] = [[1, 4, 7], [2, 5, 9], [0, 3, 10], [6, 8, 11]]
+            .map(|[i, j, k]| (x[i] - 0.7 * x[j] + 0.4 * x[k]).max(0.0));
+        [a - b, c + 0.5 * b, 2.0 * d - c]
+    };
+    let several: Vec<f32> = rows.chunks(DIMS.inputs).flat_map(outputs).collect();
     let classes = several.chunks(OUTPUTS).map(|y| loss::best(y) as u16).collect();
     Made { rows, labels, several, classes }
 }
@@ -253,5 +257,38 @@ fn a_run_with_several_outputs_moves_supports_and_panels_only() {
         let most = 10 * strips * found.3 as usize * DIMS.nnz + 2 * panels;
         let panel = BLOCKS * (DIMS.inputs + OUTPUTS);
         assert!(numbers <= most && largest <= 4 * panel, "{moved:?} in {} steps", found.3);
+    }
+}
+
+#[test]
+fn a_search_with_several_outputs_moves_supports_and_panels_only() {
+    let Made { rows, several, .. } = made();
+    let params = lm::Params { rows: 1000, ..lm::Params::DEFAULT };
+    // A network that fits, and the first moves of a search for a smaller one.
+    for nnz in [DIMS.nnz, 14] {
+        let dims = Dims::new(DIMS.samples, DIMS.inputs, DIMS.hidden, nnz);
+        let budget = Recovery::factored(dims, OUTPUTS, BLOCKS, 2 * DIMS.samples + DIMS.inputs);
+        let goal = lm::Goal::several_outputs(dims);
+        let (mut words, mut others) = (vec![0; budget.words()], vec![0; budget.words()]);
+        let observe = |progress: &lm::Progress<'_>| {
+            if progress.step < 40 { Continue(()) } else { Break(()) }
+        };
+        let mut memory = Vec::new();
+        let host = &mut gated(&rows, &mut memory);
+        let expected =
+            lm::run(host, &several[..], goal, Start::Zero, &params, &mut words, observe).unwrap();
+        let (found, moved) = on_device(&rows, |device| {
+            let mut handle = vec![0.0; several.len()];
+            let labels = device.registers().upload(&several, &mut handle);
+            lm::run(device, labels, goal, Start::Zero, &params, &mut others, observe).unwrap()
+        });
+        assert_eq!(found, expected);
+        let (Transfers { numbers, largest, .. }, info) = (moved, found.info);
+        // Network, direction, product and gates of 1.75 s weights; an outer step makes up to seven
+        // attempts of many products, and a trial forms its candidates besides.
+        assert!(info.exact != (info.trials > 0), "{info:?}");
+        let steps = (info.steps + info.trials) as usize;
+        assert!(largest <= 11 * nnz, "{largest} numbers at once");
+        assert!(numbers <= 500 * steps * nnz, "{numbers} in {steps} steps");
     }
 }

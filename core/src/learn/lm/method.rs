@@ -16,6 +16,7 @@ use super::support::Columns;
 use crate::base::budget::{Recovery, Workspace, enough};
 use crate::base::dims::Dims;
 use crate::base::error::{self, Error, Result};
+use crate::learn::loss::check_finite;
 use crate::learn::start::Start;
 use crate::network::gates::Signs;
 use crate::network::net::{Count, Network, Shape};
@@ -65,13 +66,13 @@ impl<S: Sensing> Method<S> for OneOutput {
     }
 }
 
-impl<S: Factored<Machine = Host>> Method<S> for SeveralOutputs {
+impl<S: Factored> Method<S> for SeveralOutputs {
     fn search<'a>(
         goal: Goal<Self>,
         mut run: Run<'_, 'a, S, impl FnMut(&Progress<'_>) -> bool>,
     ) -> Result<Trained<'a>, S::Source> {
         let dims = goal.dims;
-        let c = run.labels.len() / dims.samples.max(1);
+        let c = S::Machine::len(run.labels) / dims.samples.max(1);
         let scratch = run.check_outputs(&dims, c, c, c)?;
         let budget = Recovery::factored(dims, c, run.sensing.panel(), scratch);
         Ok(run.search(budget, false, |_| Self)?.trained())
@@ -124,10 +125,7 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
         error::range("blocks of the operator", sensing.blocks(), *blocks.start(), *blocks.end())?;
         let rows = sensing.local(0..dims.samples).len();
         error::length("labels", S::Machine::len(labels), rows.saturating_mul(width))?;
-        match S::Machine::numbers(labels) {
-            Some(labels) => error::finite("labels", labels)?,
-            None => error::finite("the largest label", &[sensing.machine().largest(labels)])?,
-        }
+        check_finite(sensing.machine(), labels)?;
         error::range("validation rows", params.validation, 0, dims.samples - 1)?;
         error::finite("loss of an exact fit", &[params.exact])
     }
@@ -147,7 +145,7 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
         result: usize,
     ) -> Result<usize, S::Source>
     where
-        S: Factored<Machine = Host>,
+        S: Factored,
     {
         self.params.signs = Signs::Positive;
         let (n, most) = (dims.samples, u32::MAX as usize);
@@ -198,7 +196,7 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
         let columns = Columns { scales: floats(d)?, panel: floats(panel.saturating_mul(d + c))? };
         let (entries, dense) = (floats(d)?, floats(d)?);
         let (z, t) = (machine.rows_in(floats(n)?), machine.rows_in(floats(n)?));
-        let back = floats(if c > 0 { n } else { 0 })?;
+        let back = machine.rows_in(floats(if c > 0 { n } else { 0 })?);
         let (out, along, other) = (floats(c)?, floats(c)?, floats(c)?);
         let values = [floats(room)?, floats(work)?, floats(work)?, floats(work)?];
         let (covered, weights) = if has_cover { (n, room) } else { (0, 0) };

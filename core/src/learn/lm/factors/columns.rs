@@ -7,6 +7,7 @@
 //! with it.
 
 use super::SecondLayer;
+use super::second::residual_rows;
 use crate::base::error::Result;
 use crate::base::math::{norm2, sqrt};
 use crate::learn::lm::model::{Model, Support, square_in};
@@ -77,7 +78,7 @@ impl<S: Factored<Machine = Host>> Model<'_, S, SecondLayer<'_>> {
     fn pair(&self, ratio: usize) -> (f32, f32) {
         let t = RATIOS.get(ratio).copied().unwrap_or(1.0);
         let (mut along, mut norm) = (0.0, 0.0);
-        let rows = self.fit.residual_rows();
+        let rows = residual_rows(&self.fit);
         for ((a, b), r) in self.single.z.iter().zip(&*self.single.t).zip(rows) {
             let phi = (a - t * b).max(0.0);
             along += r.first().copied().unwrap_or(0.0) * phi;

@@ -81,9 +81,9 @@ impl<S: Factored<Machine = Host>> OutputLayer<S> for SecondLayer<'_> {
         )
     }
 
-    fn mean_square(fit: &Fit<'_, S, Self>, wt: Block<'_>, a: &[f32]) -> f32 {
+    fn mean_square(fit: &mut Fit<'_, S, Self>, wt: Block<'_>, a: &[f32]) -> f32 {
         let (mut total, mut rows) = (0.0, 0_usize);
-        for (_, r) in a.iter().zip(fit.residual_rows()).filter(|(a, _)| **a > 0.0) {
+        for (_, r) in a.iter().zip(residual_rows(fit)).filter(|(a, _)| **a > 0.0) {
             let sum: f32 = wt.entries().filter(|&(k, _)| is_active(r, k)).map(|(_, v)| v).sum();
             total += sum * sum;
             rows += 1;
@@ -91,18 +91,18 @@ impl<S: Factored<Machine = Host>> OutputLayer<S> for SecondLayer<'_> {
         total / rows.max(1) as f32
     }
 
-    fn norm_at(fit: &Fit<'_, S, Self>, a: &[f32], k: usize, whole: f32) -> f32 {
+    fn norm_at(fit: &mut Fit<'_, S, Self>, a: &[f32], k: usize, whole: f32) -> f32 {
         if k == 0 {
             return whole;
         }
-        let rows = a.iter().zip(fit.residual_rows()).filter(|(_, r)| is_active(r, k));
+        let rows = a.iter().zip(residual_rows(fit)).filter(|(_, r)| is_active(r, k));
         rows.map(|(a, _)| a * a).sum()
     }
 
-    fn active_shares(fit: &Fit<'_, S, Self>, out: &mut [f32]) {
+    fn active_shares(fit: &mut Fit<'_, S, Self>, out: &mut [f32]) {
         out.fill(0.0);
         let row = 1.0 / fit.rows().max(1) as f32;
-        for r in fit.residual_rows() {
+        for r in residual_rows(fit) {
             for (k, out) in out.iter_mut().enumerate() {
                 *out += if is_active(r, k) { row } else { 0.0 };
             }
@@ -110,16 +110,16 @@ impl<S: Factored<Machine = Host>> OutputLayer<S> for SecondLayer<'_> {
     }
 
     fn choose(
-        fit: &Fit<'_, S, Self>,
+        fit: &mut Fit<'_, S, Self>,
         z: &[f32],
         length: f32,
         l: usize,
-        out: &mut OutputBuffers<'_>,
+        out: &mut OutputBuffers<'_, S>,
     ) -> f32 {
         let OutputBuffers { entries, along, other: norms, .. } = out;
         along.fill(0.0);
         norms.fill(0.0);
-        for (a, r) in z.iter().zip(fit.residual_rows()).filter(|(a, _)| **a != 0.0) {
+        for (a, r) in z.iter().zip(residual_rows(fit)).filter(|(a, _)| **a != 0.0) {
             for (k, ((out, norm), r)) in along.iter_mut().zip(&mut **norms).zip(r).enumerate() {
                 *out += a * r;
                 *norm += if k == 0 || *r != 0.0 { a * a } else { 0.0 };
@@ -154,6 +154,13 @@ impl<S: Factored<Machine = Host>> OutputLayer<S> for SecondLayer<'_> {
         }
         Ok(())
     }
+}
+
+/// The residuals of each row that is selected, c each.
+pub(super) fn residual_rows<'f, S: Factored<Machine = Host>>(
+    fit: &'f Fit<'_, S, SecondLayer<'_>>,
+) -> core::slice::Chunks<'f, f32> {
+    fit.residual().chunks(fit.outputs.max(1))
 }
 
 /// Puts the residual of one row, `y` minus the sum of its active outputs, in their places.

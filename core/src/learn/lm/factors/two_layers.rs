@@ -71,11 +71,7 @@ impl<S: Factored<Machine = Host>> Moves<S> for Model<'_, S, SecondLayer<'_>> {
         self.net.clear();
         self.loss()?;
         let count = self.task.nnz.saturating_mul(3).div_ceil(5);
-        self.start_inputs(seed, count, self.fit.rows() as f32, |fit, _, out| {
-            for (back, r) in out.back.iter_mut().zip(fit.residual_rows()) {
-                *back = r.first().copied().unwrap_or(0.0);
-            }
-        })?;
+        self.start_inputs(seed, count, self.fit.rows() as f32, |_, wt| wt.unit(0, 1.0))?;
         let work_size = self.task.work_size();
         let Self { fit, net, columns, .. } = self;
         let (c, live) = (fit.outputs, net.view().w().blocks().count());
