@@ -54,7 +54,6 @@ use crate::base::error::Result;
 use crate::learn::loss::Classes;
 use crate::learn::start::Start;
 use crate::operator::factored::Factored;
-use crate::operator::machine::Host;
 use core::ops::ControlFlow;
 
 /// Trains a classifier of `nnz` nonzero weights over both sides.
@@ -103,9 +102,9 @@ use core::ops::ControlFlow;
 /// assert_eq!((rest.network, rest.info), (whole.network, whole.info));
 /// # Ok::<(), tamis::Error>(())
 /// ```
-pub fn run<'a, S: Factored<Machine = Host>>(
+pub fn run<'a, S: Factored>(
     sensing: &mut S,
-    classes: Classes<'_>,
+    classes: Classes<'_, S::Machine>,
     nnz: usize,
     start: Start<'_, Checkpoint<'_>>,
     params: &Params<'_>,

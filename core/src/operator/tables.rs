@@ -35,6 +35,15 @@ pub trait Tables: Machine {
         out: &mut Self::Rows,
     ) -> Result<f32>;
 
+    /// Rows of a range whose outputs say their class ([`crate::learn::loss::class`]).
+    fn count_right(
+        &mut self,
+        labels: &Self::Classes,
+        rows: Range<usize>,
+        c: usize,
+        out: &Self::Rows,
+    ) -> usize;
+
     /// `out *= factor`.
     fn scale(&mut self, out: &mut Self::Rows, factor: f32);
 
@@ -105,6 +114,11 @@ impl Tables for Host {
         out: &mut [f32],
     ) -> Result<f32> {
         loss::cross_entropy(labels.get(rows).unwrap_or(&[]), c, out)
+    }
+
+    fn count_right(&mut self, labels: &[u16], rows: Range<usize>, c: usize, out: &[f32]) -> usize {
+        let rows = out.chunks(c.max(1)).zip(labels.get(rows).unwrap_or(&[]));
+        rows.filter(|(out, label)| loss::class(out) == usize::from(**label)).count()
     }
 
     fn scale(&mut self, out: &mut [f32], factor: f32) {

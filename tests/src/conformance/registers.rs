@@ -242,6 +242,11 @@ impl Tables for Registers<'_> {
         })
     }
 
+    fn count_right(&mut self, labels: &[u32], rows: Range<usize>, c: usize, out: &[u32]) -> usize {
+        self.count(4, 0);
+        Host.count_right(classes_of(labels, self.row(labels)), rows, c, self.row(out))
+    }
+
     fn scale(&mut self, out: &mut [u32], factor: f32) {
         self.count(1, 0);
         self.write(out, |_, out| Host.scale(out, factor));

@@ -9,6 +9,7 @@ use tamis::base::budget::{Recovery, gated_words};
 use tamis::base::dims::Dims;
 use tamis::base::rng::Rng;
 use tamis::data::samples::Rows;
+use tamis::learn::anneal;
 use tamis::learn::iht::{self, Info, Params, Refine, Step};
 use tamis::learn::lm;
 use tamis::learn::loss::{self, Classes, Labels};
@@ -291,4 +292,35 @@ fn a_search_with_several_outputs_moves_supports_and_panels_only() {
         assert!(largest <= 11 * nnz, "{largest} numbers at once");
         assert!(numbers <= 500 * steps * nnz, "{numbers} in {steps} steps");
     }
+}
+
+#[test]
+fn an_annealed_support_moves_supports_and_panels_only() {
+    let Made { rows, classes, .. } = made();
+    let params = anneal::Params {
+        epochs: 6,
+        batch: 500,
+        growth_rows: 1000,
+        validation: 400,
+        ..anneal::Params::DEFAULT
+    };
+    let scratch = 2 * DIMS.samples + DIMS.inputs;
+    let budget = params.budget(NET, OUTPUTS, BLOCKS, scratch);
+    let (mut words, mut others) = (vec![0; budget.words()], vec![0; budget.words()]);
+    let (mut memory, s) = (Vec::new(), DIMS.nnz);
+    let (labels, observe) =
+        (Classes::new(&classes, OUTPUTS), |_: &anneal::Progress<'_>| Continue(()));
+    let host = &mut gated(&rows, &mut memory);
+    let expected = anneal::run(host, labels, s, Start::Zero, &params, &mut words, observe).unwrap();
+    let (found, moved) = on_device(&rows, |device| {
+        let mut handle = vec![0.0; DIMS.samples];
+        let labels = device.registers().upload_classes(&classes, &mut handle);
+        let labels = Classes { labels, outputs: OUTPUTS };
+        anneal::run(device, labels, s, Start::Zero, &params, &mut others, observe).unwrap()
+    });
+    assert_eq!(found, expected);
+    let (Transfers { numbers, largest, .. }, info) = (moved, found.info);
+    // Network and gradient of the support, which begins with 6 s weights.
+    assert!(largest <= 5 * budget.start, "{largest} numbers at once");
+    assert!(numbers <= 6 * info.steps as usize * budget.start, "{numbers} in {info:?}");
 }
