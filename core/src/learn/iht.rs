@@ -132,13 +132,13 @@ pub fn step<S: Sensing>(
     work: &mut Work<'_, Rows<S>>,
 ) -> Result<Info, S::Source> {
     let of = Target { gates, labels, first: 0, w, must_keep: params.must_keep };
-    step_towards(sensing, of, params, out, work)
+    step_towards(sensing, &of, params, out, work)
 }
 
 /// [`step`] from the weights of a target.
 pub(super) fn step_towards<S: Sensing>(
     sensing: &mut S,
-    of: Target<'_, S>,
+    of: &Target<'_, S>,
     params: &Params<'_>,
     mut out: EntriesMut<'_>,
     work: &mut Work<'_, Rows<S>>,
@@ -146,16 +146,16 @@ pub(super) fn step_towards<S: Sensing>(
     let (n, w, gates) = (sensing.batch_rows(), of.w, of.gates);
     check_support(w.inputs(), w.hidden(), of.must_keep).map_err(Error::widen)?;
     let (panel, mut rows) = Batch::new(sensing, work);
-    let loss = rows.loss(&of)?;
+    let loss = rows.loss(of)?;
     let step_size = match params.step {
-        Step::Normalised => normalised(&mut rows, panel, &of, out.reborrow())?,
+        Step::Normalised => normalised(&mut rows, panel, of, out.reborrow())?,
         Step::Theory { beta } => 2.0 / (3.0 * beta),
         Step::Fixed(eta) => eta / n as f32,
     };
     let is_scaled = matches!(params.step, Step::Theory { .. });
     let nnz = match is_scaled {
-        true => threshold_scaled(&mut rows, panel, &of, step_size, out.reborrow())?,
-        false => threshold(&mut rows, panel, &of, step_size, out.reborrow())?,
+        true => threshold_scaled(&mut rows, panel, of, step_size, out.reborrow())?,
+        false => threshold(&mut rows, panel, of, step_size, out.reborrow())?,
     };
     let mut info = Info { loss, step_size, nnz, refinements: 0, reads: rows.reads };
     let (index, value) = (head(out.index, nnz)?, head_mut(out.value, nnz)?);
@@ -168,7 +168,7 @@ pub(super) fn step_towards<S: Sensing>(
         return Ok(info);
     }
     let gates = rows.hold(gates, index)?;
-    let of = Target { gates, w: new(&*value)?, ..of };
+    let of = Target { gates, w: new(&*value)?, ..*of };
     rows.loss(&of)?;
     let (g, rest) = carve("panel", panel, nnz)?;
     let (p, rest) = carve("panel", rest, nnz)?;

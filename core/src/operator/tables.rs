@@ -3,10 +3,10 @@
 //! A table is a row vector of n·c numbers, row by row.
 
 use crate::base::error::{self, Result};
-use crate::base::math;
+use crate::base::math::{self, Sum};
 use crate::network::weights::Block;
 use crate::operator::loss;
-use crate::operator::machine::{Host, Machine};
+use crate::operator::machine::{Along, Host, Machine};
 use core::ops::Range;
 
 /// A machine that computes with tables of c numbers a row. The bodies of [`Host`] are the
@@ -84,6 +84,49 @@ pub trait Tables: Machine {
     /// has the [`open_words`] of each row, whose bit `k % 32` of word `k / 32` says whether output
     /// k is active.
     fn sum_active(&mut self, active: &Self::Rows, c: usize, out: &mut Self::Rows);
+
+    /// Turns outputs z into residuals of a second layer, `r = scale y - z_0 - sum_k relu(z_k)`: in
+    /// the places of the active outputs, of which a residual that is not 0 tells, and 0 in the
+    /// others. Output 0 is always active. `|r|²`; y is the label from row `first` on.
+    fn second_residual(
+        &mut self,
+        labels: &Self::Rows,
+        first: usize,
+        scale: f32,
+        c: usize,
+        out: &mut Self::Rows,
+    ) -> f32;
+
+    /// Writes which outputs are active in such residuals, for [`Self::sum_active`].
+    fn mark_active(&mut self, r: &Self::Rows, c: usize, active: &mut Self::Rows);
+
+    /// `out` = the fraction of the rows where each output is active in such residuals, length c.
+    fn active_shares(&mut self, r: &Self::Rows, out: &mut [f32]);
+
+    /// `out = sum a²` over the rows where an output is active in such residuals, for each that `wt`
+    /// leads to.
+    fn active_norms(
+        &mut self,
+        r: &Self::Rows,
+        a: &Self::Rows,
+        wt: Block<'_>,
+        c: usize,
+        out: &mut [f32],
+    );
+
+    /// The mean square of the sum of those weights of `wt` that lead to active outputs, over the
+    /// rows where `a > 0`.
+    fn active_square(&mut self, r: &Self::Rows, a: &Self::Rows, wt: Block<'_>, c: usize) -> f32;
+
+    /// `(r · φ, |φ|²)` with the residual of output 0, `φ = relu(a - ratio b)`.
+    fn pair(
+        &mut self,
+        r: &Self::Rows,
+        a: &Self::Rows,
+        b: &Self::Rows,
+        ratio: f32,
+        c: usize,
+    ) -> Along;
 }
 
 /// Words that hold a bit for each of c outputs.
@@ -185,6 +228,94 @@ impl Tables for Host {
             }
         }
     }
+
+    fn second_residual(
+        &mut self,
+        labels: &[f32],
+        first: usize,
+        scale: f32,
+        c: usize,
+        out: &mut [f32],
+    ) -> f32 {
+        let mut total = Sum::default();
+        for (out, y) in out.chunks_mut(c.max(1)).zip(Self::labels(labels, first, scale)) {
+            let r = subtract(out, y);
+            total.add(r * r);
+        }
+        total.value()
+    }
+
+    fn mark_active(&mut self, r: &[f32], c: usize, active: &mut [f32]) {
+        let active: &mut [u32] = bytemuck::cast_slice_mut(active);
+        let rows = active.chunks_mut(open_words(c).max(1)).zip(r.chunks(c.max(1)));
+        for (active, r) in rows {
+            for (word, r) in active.iter_mut().zip(r.chunks(u32::BITS as usize)) {
+                *word = r.iter().rev().fold(0, |word, r| word << 1 | u32::from(*r != 0.0));
+            }
+            active.iter_mut().take(1).for_each(|word| *word |= 1);
+        }
+    }
+
+    fn active_shares(&mut self, r: &[f32], out: &mut [f32]) {
+        let c = out.len().max(1);
+        out.fill(0.0);
+        let row = 1.0 / (r.len() / c).max(1) as f32;
+        for r in r.chunks(c) {
+            for (k, out) in out.iter_mut().enumerate() {
+                *out += if is_active(r, k) { row } else { 0.0 };
+            }
+        }
+    }
+
+    fn active_norms(&mut self, r: &[f32], a: &[f32], wt: Block<'_>, c: usize, out: &mut [f32]) {
+        out.fill(0.0);
+        for (a, r) in a.iter().zip(r.chunks(c.max(1))).filter(|(a, _)| **a != 0.0) {
+            for (out, (k, _)) in out.iter_mut().zip(wt.entries()) {
+                *out += if is_active(r, k) { a * a } else { 0.0 };
+            }
+        }
+    }
+
+    fn active_square(&mut self, r: &[f32], a: &[f32], wt: Block<'_>, c: usize) -> f32 {
+        let (mut total, mut rows) = (0.0, 0_usize);
+        for (_, r) in a.iter().zip(r.chunks(c.max(1))).filter(|(a, _)| **a > 0.0) {
+            let sum: f32 = wt.entries().filter(|&(k, _)| is_active(r, k)).map(|(_, v)| v).sum();
+            total += sum * sum;
+            rows += 1;
+        }
+        total / rows.max(1) as f32
+    }
+
+    fn pair(&mut self, r: &[f32], a: &[f32], b: &[f32], ratio: f32, c: usize) -> Along {
+        let mut along = Along::default();
+        for ((a, b), r) in a.iter().zip(b).zip(r.iter().step_by(c.max(1))) {
+            let phi = (a - ratio * b).max(0.0);
+            along.product += r * phi;
+            along.norm2 += phi * phi;
+        }
+        along
+    }
+}
+
+/// Puts the residual of one row, `y` minus the sum of its active outputs, in their places.
+fn subtract(out: &mut [f32], y: f32) -> f32 {
+    let Some((first, others)) = out.split_first_mut() else { return y };
+    let mut r = y - *first;
+    for z in &*others {
+        r -= z.max(0.0);
+    }
+    *first = r;
+    // An active output is told by a residual that is not 0, so one of 0 becomes the least there is.
+    let active = if r == 0.0 { f32::MIN_POSITIVE } else { r };
+    for z in others {
+        *z = if *z > 0.0 { active } else { 0.0 };
+    }
+    r
+}
+
+/// Whether output k is active in a row of residuals.
+fn is_active(r: &[f32], k: usize) -> bool {
+    k == 0 || r.get(k).is_some_and(|r| *r != 0.0)
 }
 
 /// `out += a wt` for one row.

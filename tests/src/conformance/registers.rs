@@ -198,9 +198,9 @@ impl Machine for Registers<'_> {
         Host.power(self.row(labels), first, scale, rows)
     }
 
-    fn fit(&mut self, labels: &[u32], first: usize, scale: f32, r: &[u32]) -> Along {
-        self.count(4, 0);
-        Host.fit(self.row(labels), first, scale, self.row(r))
+    fn fit(&mut self, labels: &[u32], first: usize, scale: f32, r: &[u32], step: usize) -> Along {
+        self.count(5, 0);
+        Host.fit(self.row(labels), first, scale, self.row(r), step)
     }
 
     fn exchange(&mut self, z: &mut [u32], t: &[u32], r: &[u32]) -> f32 {
@@ -293,5 +293,42 @@ impl Tables for Registers<'_> {
     fn sum_active(&mut self, active: &[u32], c: usize, out: &mut [u32]) {
         self.count(1, 0);
         self.write(out, |all, out| Host.sum_active(all.row(active), c, out));
+    }
+
+    fn second_residual(
+        &mut self,
+        labels: &[u32],
+        first: usize,
+        scale: f32,
+        c: usize,
+        out: &mut [u32],
+    ) -> f32 {
+        self.count(4, 0);
+        self.write(out, |all, out| Host.second_residual(all.row(labels), first, scale, c, out))
+    }
+
+    fn mark_active(&mut self, r: &[u32], c: usize, active: &mut [u32]) {
+        self.count(1, 0);
+        self.write(active, |all, active| Host.mark_active(all.row(r), c, active));
+    }
+
+    fn active_shares(&mut self, r: &[u32], out: &mut [f32]) {
+        self.count(out.len(), 0);
+        Host.active_shares(self.row(r), out);
+    }
+
+    fn active_norms(&mut self, r: &[u32], a: &[u32], wt: Block<'_>, c: usize, out: &mut [f32]) {
+        self.count(2 * out.len(), 0);
+        Host.active_norms(self.row(r), self.row(a), wt, c, out);
+    }
+
+    fn active_square(&mut self, r: &[u32], a: &[u32], wt: Block<'_>, c: usize) -> f32 {
+        self.count(2 * wt.values().len() + 1, 0);
+        Host.active_square(self.row(r), self.row(a), wt, c)
+    }
+
+    fn pair(&mut self, r: &[u32], a: &[u32], b: &[u32], ratio: f32, c: usize) -> Along {
+        self.count(4, 0);
+        Host.pair(self.row(r), self.row(a), self.row(b), ratio, c)
     }
 }

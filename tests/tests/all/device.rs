@@ -324,3 +324,38 @@ fn an_annealed_support_moves_supports_and_panels_only() {
     assert!(largest <= 5 * budget.start, "{largest} numbers at once");
     assert!(numbers <= 6 * info.steps as usize * budget.start, "{numbers} in {info:?}");
 }
+
+#[test]
+fn a_search_with_two_layers_moves_supports_and_panels_only() {
+    let Made { rows, .. } = made();
+    let label = |x: &[f32]| {
+        let [a, b, c, d] = [[1, 4], [2, 5], [0, 3], [6, 8]].map(|[i, j]| (x[i] - x[j]).max(0.0));
+        (a - 0.8 * b).max(0.0) + (1.5 * c - d).max(0.0)
+    };
+    let labels: Vec<f32> = rows.chunks(DIMS.inputs).map(label).collect();
+    let params = lm::Params { rows: 1000, ..lm::Params::DEFAULT };
+    let (second, scratch) = (2, 2 * DIMS.samples + DIMS.inputs);
+    let dims = Dims::new(DIMS.samples, DIMS.inputs, 4, 12);
+    let budget = Recovery::deep(dims, BLOCKS, lm::second_slots(second), BLOCKS, scratch);
+    let goal = lm::Goal::two_layers(dims, second);
+    let (mut words, mut others) = (vec![0; budget.words()], vec![0; budget.words()]);
+    let observe = |progress: &lm::Progress<'_>| {
+        if progress.step < 40 { Continue(()) } else { Break(()) }
+    };
+    let mut memory = Vec::new();
+    let host = &mut gated(&rows, &mut memory);
+    let expected =
+        lm::run(host, &labels[..], goal, Start::Zero, &params, &mut words, observe).unwrap();
+    let (found, moved) = on_device(&rows, |device| {
+        let mut handle = vec![0.0; labels.len()];
+        let labels = device.registers().upload(&labels, &mut handle);
+        lm::run(device, labels, goal, Start::Zero, &params, &mut others, observe).unwrap()
+    });
+    assert_eq!(found, expected);
+    let (Transfers { numbers, largest, .. }, info) = (moved, found.info);
+    // As with several outputs; the weights of output 0, one a block, come on top of s.
+    assert!(info.trials > 0 && info.moves > 0 && info.folds > 0, "{info:?}");
+    let (steps, s) = ((info.steps + info.trials) as usize, dims.nnz + BLOCKS);
+    assert!(largest <= 11 * s, "{largest} numbers at once");
+    assert!(numbers <= 500 * steps * s, "{numbers} in {steps} steps");
+}

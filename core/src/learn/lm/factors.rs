@@ -23,13 +23,13 @@ use crate::network::gates::Gates;
 use crate::network::net::Network;
 use crate::network::weights::Block;
 use crate::operator::factored::{Factored, GradientMut, Tangent};
-use crate::operator::sensing::Rows;
+use crate::operator::sensing::{Rows, Sensing};
 use crate::operator::tables::Tables;
 
 /// A second layer, the sum of whose neurons and output 0 is the prediction.
-pub(super) struct SecondLayer<'a> {
-    /// A bit a row and output: which are active in the equations; output 0 always is.
-    pub(super) active: &'a mut [u32],
+pub(super) struct SecondLayer<'a, S: Sensing> {
+    /// Which outputs are active in the equations, as in [`Tables::sum_active`].
+    pub(super) active: &'a mut Rows<S>,
     pub(super) neurons: usize,
 }
 
@@ -38,7 +38,7 @@ pub(super) trait Weighted {}
 
 impl Weighted for SeveralOutputs {}
 
-impl Weighted for SecondLayer<'_> {}
+impl<S: Sensing> Weighted for SecondLayer<'_, S> {}
 
 /// What follows the outputs: a second layer, or nothing, which is what is provided. The residual
 /// must be current.
@@ -52,7 +52,9 @@ pub(super) trait OutputLayer<S: Factored>: Readout<S> + Weighted {
     }
 
     /// Holds the outputs that are active now for [`Self::normal`].
-    fn hold_active(_fit: &mut Fit<'_, S, Self>) {}
+    fn hold_active(_fit: &mut Fit<'_, S, Self>) -> Result<(), S::Source> {
+        Ok(())
+    }
 
     /// `JᵀJ p` under `gates` and the outputs that are held active; the residual is lost.
     fn normal(
@@ -68,9 +70,16 @@ pub(super) trait OutputLayer<S: Factored>: Readout<S> + Weighted {
         square(wt)
     }
 
-    /// The squared norm of the activation `a` as output k sees it; `whole` for all rows.
-    fn norm_at(_fit: &mut Fit<'_, S, Self>, _a: &Rows<S>, _k: usize, whole: f32) -> f32 {
-        whole
+    /// The squared norms of the activation `a` as the outputs that `wt` leads to see it; `whole` for
+    /// all rows.
+    fn norms_at(
+        _fit: &mut Fit<'_, S, Self>,
+        _a: &Rows<S>,
+        _wt: Block<'_>,
+        whole: f32,
+        out: &mut [f32],
+    ) {
+        out.fill(whole);
     }
 
     /// The fraction of the rows where each output is active.

@@ -21,7 +21,6 @@ use crate::learn::start::Start;
 use crate::network::gates::Signs;
 use crate::network::net::{Count, Network, Shape};
 use crate::operator::factored::Factored;
-use crate::operator::machine::Host;
 use crate::operator::machine::Machine;
 use crate::operator::sensing::{Rows, Sensing};
 use core::ops::RangeInclusive;
@@ -79,7 +78,7 @@ impl<S: Factored> Method<S> for SeveralOutputs {
     }
 }
 
-impl<S: Factored<Machine = Host>> Method<S> for TwoLayers {
+impl<S: Factored> Method<S> for TwoLayers {
     fn search<'a>(
         goal: Goal<Self>,
         mut run: Run<'_, 'a, S, impl FnMut(&Progress<'_>) -> bool>,
@@ -163,7 +162,7 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
         mut self,
         budget: Recovery,
         tight: bool,
-        head: impl FnOnce(&'a mut [u32]) -> H,
+        head: impl FnOnce(&'a mut Rows<S>) -> H,
     ) -> Result<Outcome<'a>, S::Source>
     where
         for<'m> Model<'m, S, H>: Moves<S>,
@@ -180,7 +179,8 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
             0 => self.params.search_rows(dims.nnz, train),
             _ => self.params.deep_search_rows(dims.nnz, train),
         };
-        let head = head(take(&mut self.memory, budget.gates()));
+        let bits = bytemuck::cast_slice_mut(take(&mut self.memory, budget.gates()));
+        let head = head(self.sensing.machine().rows_in(bits));
         let index = take(&mut self.memory, dims.nnz);
         let value = bytemuck::cast_slice_mut(take(&mut self.memory, dims.nnz));
         let has_cover = budget.is_wide() && !self.is_spread(&dims);

@@ -167,7 +167,7 @@ impl<S: Sensing> Method<S> for OneOutput {
         };
         let params = schedule.params();
         let of = Target { gates, labels, first, w, must_keep: params.must_keep };
-        let info = iht::step_towards(*sensing, of, &params, next.room(), &mut work)?;
+        let info = iht::step_towards(*sensing, &of, &params, next.room(), &mut work)?;
         networks.advance(info.nnz);
         Ok(StepInfo { loss: info.loss, step_size: info.step_size, reads: info.reads as f32 })
     }

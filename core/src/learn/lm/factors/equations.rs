@@ -14,7 +14,7 @@ use crate::learn::lm::sides::Sides;
 use crate::learn::lm::solver::Equations;
 use crate::network::net::Network;
 use crate::network::weights::runs;
-use crate::operator::factored::{Factored, GradientMut, Tangent};
+use crate::operator::factored::{Factored, GradientMut, Tangent, provided};
 use crate::operator::machine::Machine;
 use crate::operator::sensing::{Rows, row_head};
 
@@ -57,17 +57,16 @@ impl<S: Factored, H: OutputLayer<S>> Equations for Jacobian<'_, '_, '_, S, H> {
         let net = self.net.view();
         let (w, wt, rows) = (net.w(), net.wt(), self.fit.rows());
         let gates = self.fit.gates(w);
-        H::hold_active(self.fit);
+        H::hold_active(self.fit)?;
         let entries = self.fit.entries();
         let residual = cut::<S>(&*self.fit.residual, entries);
         let sides = GradientMut::split(rhs, w.nnz());
         self.fit.sensing.net_gradient_at(gates, net, residual, sides, self.fit.scratch)?;
-        let (of_w, of_wt) = diagonal.split_at_mut_checked(w.nnz()).unwrap_or_default();
+        let (of_w, mut of_wt) = diagonal.split_at_mut_checked(w.nnz()).unwrap_or_default();
         self.fit.sensing.diagonal_at(gates, w.index(), of_w, self.fit.scratch)?;
         self.fit.read();
         self.fit.read();
         let image = row_head::<S>(&mut *self.buffer, rows)?;
-        let mut of_wt = of_wt.iter_mut();
         let mut runs = runs(w.inputs(), w.index()).peekable();
         for to in wt.blocks() {
             let from = w.block(to.neuron());
@@ -78,9 +77,8 @@ impl<S: Factored, H: OutputLayer<S>> Equations for Jacobian<'_, '_, '_, S, H> {
                 of_w.get_mut(run).unwrap_or_default().iter_mut().for_each(|d| *d *= norm);
             }
             let whole = self.fit.norm2(image)?;
-            for ((k, _), out) in to.entries().zip(&mut of_wt) {
-                *out = H::norm_at(self.fit, image, k, whole);
-            }
+            let norms = provided::take(&mut of_wt, to.values().len());
+            H::norms_at(self.fit, image, to, whole, norms);
         }
         Ok(())
     }

@@ -13,7 +13,6 @@ use crate::learn::lm::signed::FLIP;
 use crate::learn::lm::support::add;
 use crate::network::net::Network;
 use crate::operator::factored::Factored;
-use crate::operator::machine::Host;
 
 /// Weights that a neuron of the second layer starts with.
 const INPUTS: usize = 3;
@@ -51,7 +50,7 @@ fn largest(net: Network<'_>, scales: &[f32]) -> f32 {
     largest.fold(0.0, f32::max)
 }
 
-impl<S: Factored<Machine = Host>> Moves<S> for Model<'_, S, SecondLayer<'_>> {
+impl<S: Factored> Moves<S> for Model<'_, S, SecondLayer<'_, S>> {
     fn second_live(&self) -> usize {
         self.live_outputs().count()
     }
@@ -189,7 +188,7 @@ impl<S: Factored<Machine = Host>> Moves<S> for Model<'_, S, SecondLayer<'_>> {
     }
 }
 
-impl<S: Factored<Machine = Host>> Model<'_, S, SecondLayer<'_>> {
+impl<S: Factored> Model<'_, S, SecondLayer<'_, S>> {
     /// One of the two ways of [`Moves::conclude`].
     fn fold_by(&mut self, measure: Measure) -> Result<f32, S::Source> {
         self.choose_signs(measure);
