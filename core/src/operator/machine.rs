@@ -16,7 +16,7 @@ use core::fmt::Debug;
 /// Vectors of one call have one length but where it says otherwise; sums are over the rows that are
 /// held here.
 pub trait Machine {
-    /// A vector of one number a row.
+    /// A vector of one number a row, or of several.
     type Rows: ?Sized + Debug + 'static;
 
     /// Labels that are classes, one a row.
@@ -26,10 +26,10 @@ pub trait Machine {
     /// machine may keep a handle in the memory.
     fn rows_in<'m>(&mut self, memory: &'m mut [f32]) -> &'m mut Self::Rows;
 
-    /// Rows of a vector.
+    /// Numbers of a vector.
     fn len(rows: &Self::Rows) -> usize;
 
-    /// The first `rows` rows of a vector; none where it has fewer.
+    /// The first `len` numbers of a vector; none where it has fewer.
     fn head(rows: &Self::Rows, len: usize) -> Option<&Self::Rows>;
 
     /// As [`Self::head`].

@@ -103,14 +103,25 @@ pub trait Tables: Machine {
     /// `out` = the fraction of the rows where each output is active in such residuals, length c.
     fn active_shares(&mut self, r: &Self::Rows, out: &mut [f32]);
 
+    /// `out = Rᵀ a` with such residuals, and `norms = sum a²` over the rows where each output is
+    /// active, both of length c.
+    fn transpose_active(
+        &mut self,
+        r: &Self::Rows,
+        a: &Self::Rows,
+        out: &mut [f32],
+        norms: &mut [f32],
+    );
+
     /// `out = sum a²` over the rows where an output is active in such residuals, for each that `wt`
-    /// leads to.
+    /// leads to; `whole`, the sum over all rows, for output 0.
     fn active_norms(
         &mut self,
         r: &Self::Rows,
         a: &Self::Rows,
         wt: Block<'_>,
         c: usize,
+        whole: f32,
         out: &mut [f32],
     );
 
@@ -267,12 +278,30 @@ impl Tables for Host {
         }
     }
 
-    fn active_norms(&mut self, r: &[f32], a: &[f32], wt: Block<'_>, c: usize, out: &mut [f32]) {
+    fn transpose_active(&mut self, r: &[f32], a: &[f32], out: &mut [f32], norms: &mut [f32]) {
         out.fill(0.0);
-        for (a, r) in a.iter().zip(r.chunks(c.max(1))).filter(|(a, _)| **a != 0.0) {
-            for (out, (k, _)) in out.iter_mut().zip(wt.entries()) {
-                *out += if is_active(r, k) { a * a } else { 0.0 };
+        norms.fill(0.0);
+        let rows = a.iter().zip(r.chunks(out.len().max(1)));
+        for (a, r) in rows.filter(|(a, _)| **a != 0.0) {
+            for (k, ((out, norm), r)) in out.iter_mut().zip(&mut *norms).zip(r).enumerate() {
+                *out += a * r;
+                *norm += if k == 0 || *r != 0.0 { a * a } else { 0.0 };
             }
+        }
+    }
+
+    fn active_norms(
+        &mut self,
+        r: &[f32],
+        a: &[f32],
+        wt: Block<'_>,
+        c: usize,
+        whole: f32,
+        out: &mut [f32],
+    ) {
+        for (out, (k, _)) in out.iter_mut().zip(wt.entries()) {
+            let rows = a.iter().zip(r.chunks(c.max(1))).filter(|(_, r)| is_active(r, k));
+            *out = if k == 0 { whole } else { rows.map(|(a, _)| a * a).sum() };
         }
     }
 
@@ -288,9 +317,9 @@ impl Tables for Host {
 
     fn pair(&mut self, r: &[f32], a: &[f32], b: &[f32], ratio: f32, c: usize) -> Along {
         let mut along = Along::default();
-        for ((a, b), r) in a.iter().zip(b).zip(r.iter().step_by(c.max(1))) {
+        for ((a, b), r) in a.iter().zip(b).zip(r.chunks(c.max(1))) {
             let phi = (a - ratio * b).max(0.0);
-            along.product += r * phi;
+            along.product += r.first().copied().unwrap_or(0.0) * phi;
             along.norm2 += phi * phi;
         }
         along

@@ -317,9 +317,22 @@ impl Tables for Registers<'_> {
         Host.active_shares(self.row(r), out);
     }
 
-    fn active_norms(&mut self, r: &[u32], a: &[u32], wt: Block<'_>, c: usize, out: &mut [f32]) {
+    fn transpose_active(&mut self, r: &[u32], a: &[u32], out: &mut [f32], norms: &mut [f32]) {
         self.count(2 * out.len(), 0);
-        Host.active_norms(self.row(r), self.row(a), wt, c, out);
+        Host.transpose_active(self.row(r), self.row(a), out, norms);
+    }
+
+    fn active_norms(
+        &mut self,
+        r: &[u32],
+        a: &[u32],
+        wt: Block<'_>,
+        c: usize,
+        whole: f32,
+        out: &mut [f32],
+    ) {
+        self.count(2 * out.len() + 1, 0);
+        Host.active_norms(self.row(r), self.row(a), wt, c, whole, out);
     }
 
     fn active_square(&mut self, r: &[u32], a: &[u32], wt: Block<'_>, c: usize) -> f32 {

@@ -140,17 +140,11 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// Becomes a dense row of one value, as neuron 0.
-    pub(super) fn fill(&mut self, value: f32) {
-        self.index.iter_mut().zip(0..).for_each(|(index, j)| *index = j);
-        self.value.fill(value);
-        self.len = self.index.len();
-    }
-
     /// Becomes a dense row of standard normal numbers, as neuron 0.
     pub(super) fn normal(&mut self, mut rng: Rng) {
-        self.fill(0.0);
+        self.index.iter_mut().zip(0..).for_each(|(index, j)| *index = j);
         rng.fill_normal(self.value);
+        self.len = self.index.len();
     }
 
     /// Gives every entry of neuron 0 the value of its input.

@@ -64,7 +64,6 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_, S> {
         fit.sensing.machine().active_square(r, a, wt, fit.outputs)
     }
 
-    /// Output 0 is active on all rows.
     fn norms_at(
         fit: &mut Fit<'_, S, Self>,
         a: &Rows<S>,
@@ -73,10 +72,7 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_, S> {
         out: &mut [f32],
     ) {
         let r = cut::<S>(&*fit.residual, fit.entries());
-        fit.sensing.machine().active_norms(r, a, wt, fit.outputs, out);
-        for (out, _) in out.iter_mut().zip(wt.entries()).filter(|(_, (k, _))| *k == 0) {
-            *out = whole;
-        }
+        fit.sensing.machine().active_norms(r, a, wt, fit.outputs, whole, out);
     }
 
     fn active_shares(fit: &mut Fit<'_, S, Self>, out: &mut [f32]) {
@@ -92,20 +88,15 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_, S> {
         out: &mut OutputBuffers<'_, S>,
     ) -> f32 {
         let OutputBuffers { entries, along, other: norms, .. } = out;
-        fit.transpose(z, along);
-        // An entry for each output.
-        entries.fill(1.0);
-        let m = fit.sensing.blocks();
         let r = cut::<S>(&*fit.residual, fit.entries());
-        let all = entries.view(m).block(0);
-        fit.sensing.machine().active_norms(r, z, all, fit.outputs, norms);
+        fit.sensing.machine().transpose_active(r, z, along, norms);
         // What a handful of rows say is not to be trusted.
         let least = 0.01 * length * length * fit.rows() as f32;
         let norm = |k: usize| norms.get(k).copied().filter(|norm| *norm > least);
         let key = |k: usize, g: f32| norm(k).map_or(0.0, |norm| g / sqrt(norm));
         let value = |k: usize, won: f32| norm(k).map_or(0.0, |norm| won * length / sqrt(norm));
         entries.choose(along, 0, l, key, value);
-        let view = entries.view(m);
+        let view = entries.view(fit.sensing.blocks());
         let won = view.block(0).entries().map(|(k, v)| v * v * norm(k).unwrap_or(0.0));
         won.sum::<f32>() / (length * length)
     }
