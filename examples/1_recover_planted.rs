@@ -34,7 +34,7 @@ fn main() -> anyhow::Result<()> {
     let mut sensing = Blocked::new(planted.data.clone(), DIMS.hidden, DIMS.nnz, layout)?;
     let budget = SCHEDULE.budget(DIMS, sensing.panel(), sensing.scratch(DIMS.samples));
     let mut memory = vec![0; budget.words()];
-    let (labels, s) = (Labels::Values(&planted.labels), DIMS.nnz);
+    let (labels, s) = (Labels::values(&planted.labels), DIMS.nnz);
     let trained =
         train::run(&mut sensing, labels, s, Start::Zero, &SCHEDULE, &mut memory, |_| Continue(()))?;
     let w = trained.network.w();

@@ -70,7 +70,7 @@ fn train() -> anyhow::Result<Aligned> {
     let schedule = Schedule::PAPER;
     let budget = schedule.budget(DIMS, sensing.panel(), sensing.scratch(DIMS.samples));
     let mut memory = vec![0; budget.words()];
-    let (labels, s) = (Labels::Values(&labels), DIMS.nnz);
+    let (labels, s) = (Labels::values(&labels), DIMS.nnz);
     let trained =
         train::run(&mut sensing, labels, s, Start::Zero, &schedule, &mut memory, |_| Continue(()))?;
     let task = Some(Task::BINARY);

@@ -70,7 +70,7 @@ fn train(values: &[f32], classes: &[u16]) -> anyhow::Result<Vec<u8>> {
     let mut sensing = Gated::new(rows, DIMS.hidden, 1, &mut operator)?;
     let scratch = provided::scratch(PARAMS.batch, INPUTS);
     let mut memory = vec![0; PARAMS.budget(DIMS, CLASSES, sensing.panel(), scratch).words()];
-    let (classes, s) = (Classes { labels: classes, outputs: CLASSES }, DIMS.nnz);
+    let (classes, s) = (Classes::new(classes, CLASSES), DIMS.nnz);
     let trained =
         anneal::run(&mut sensing, classes, s, Start::Zero, &PARAMS, &mut memory, |_| Continue(()))?;
     let task = Some(Task::Multiclass);

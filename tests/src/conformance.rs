@@ -13,13 +13,15 @@ mod checks;
 mod device;
 mod failure;
 mod recovery;
+mod registers;
 mod situation;
 mod spy;
 mod trial;
 
-pub use device::{Device, REGISTERS, Registers, Transfers};
+pub use device::Device;
 pub use failure::{Agreement, Failure};
 pub use recovery::{recover, recovery_words};
+pub use registers::{Registers, Transfers};
 pub use situation::{Situation, fill_support};
 pub use spy::{Calls, Spy};
 

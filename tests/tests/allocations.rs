@@ -94,7 +94,7 @@ fn annealed(pool: &rayon::ThreadPool, sensing: &mut Blocked, labels: &[u16], epo
     let mut memory = vec![0; budget.words()];
     pool.install(|| {
         let before = calls();
-        let classes = Classes { labels, outputs: CLASSES };
+        let classes = Classes::new(labels, CLASSES);
         anneal::run(
             sensing,
             classes,

@@ -83,7 +83,7 @@ use core::ops::ControlFlow;
 /// // Class 1 where the second input is the larger one.
 /// let x: [f32; 80] = core::array::from_fn(|e| ((e * 37 + e / 2) % 17) as f32 / 16.0);
 /// let labels: [u16; 40] = core::array::from_fn(|k| u16::from(x[2 * k + 1] > x[2 * k]));
-/// let classes = Classes { labels: &labels, outputs: 2 };
+/// let classes = Classes::new(&labels, 2);
 /// let params = Params { epochs: 30, batch: 10, start_factor: 1.0, ..Params::DEFAULT };
 /// let mut rows = [0.0; budget::gated_words(2, 3)];
 /// let mut sensing = Gated::new(Rows::new(&x, 2)?, 3, 1, &mut rows)?;
@@ -104,7 +104,7 @@ use core::ops::ControlFlow;
 /// ```
 pub fn run<'a, S: Factored>(
     sensing: &mut S,
-    classes: Classes<'_>,
+    classes: Classes<'_, S::Machine>,
     nnz: usize,
     start: Start<'_, Checkpoint<'_>>,
     params: &Params<'_>,

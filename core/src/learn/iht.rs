@@ -28,6 +28,7 @@ use crate::network::top::Top;
 use crate::network::weights::{Weights, check_support};
 use crate::operator::panels::ranges;
 use crate::operator::sensing::{Rows, Sensing, Work, carve, head_mut};
+use crate::operator::solve::{Equations, Unknowns};
 use strips::{Batch, Target};
 
 /// How long the gradient step is.
@@ -127,23 +128,34 @@ pub fn step<S: Sensing>(
     labels: &Rows<S>,
     w: Weights<'_>,
     params: &Params<'_>,
+    out: EntriesMut<'_>,
+    work: &mut Work<'_, Rows<S>>,
+) -> Result<Info, S::Source> {
+    let of = Target { gates, labels, first: 0, w, must_keep: params.must_keep };
+    step_towards(sensing, &of, params, out, work)
+}
+
+/// [`step`] from the weights of a target.
+pub(super) fn step_towards<S: Sensing>(
+    sensing: &mut S,
+    of: &Target<'_, S>,
+    params: &Params<'_>,
     mut out: EntriesMut<'_>,
     work: &mut Work<'_, Rows<S>>,
 ) -> Result<Info, S::Source> {
-    let (n, must_keep) = (sensing.batch_rows(), params.must_keep);
-    check_support(w.inputs(), w.hidden(), must_keep).map_err(Error::widen)?;
-    let of = Target { gates, labels, w, must_keep };
+    let (n, w, gates) = (sensing.batch_rows(), of.w, of.gates);
+    check_support(w.inputs(), w.hidden(), of.must_keep).map_err(Error::widen)?;
     let (panel, mut rows) = Batch::new(sensing, work);
-    let loss = rows.loss(&of)?;
+    let loss = rows.loss(of)?;
     let step_size = match params.step {
-        Step::Normalised => normalised(&mut rows, panel, &of, out.reborrow())?,
+        Step::Normalised => normalised(&mut rows, panel, of, out.reborrow())?,
         Step::Theory { beta } => 2.0 / (3.0 * beta),
         Step::Fixed(eta) => eta / n as f32,
     };
     let is_scaled = matches!(params.step, Step::Theory { .. });
     let nnz = match is_scaled {
-        true => threshold_scaled(&mut rows, panel, &of, step_size, out.reborrow())?,
-        false => threshold(&mut rows, panel, &of, step_size, out.reborrow())?,
+        true => threshold_scaled(&mut rows, panel, of, step_size, out.reborrow())?,
+        false => threshold(&mut rows, panel, of, step_size, out.reborrow())?,
     };
     let mut info = Info { loss, step_size, nnz, refinements: 0, reads: rows.reads };
     let (index, value) = (head(out.index, nnz)?, head_mut(out.value, nnz)?);
@@ -156,7 +168,7 @@ pub fn step<S: Sensing>(
         return Ok(info);
     }
     let gates = rows.hold(gates, index)?;
-    let of = Target { gates, w: new(&*value)?, ..of };
+    let of = Target { gates, w: new(&*value)?, ..*of };
     rows.loss(&of)?;
     let (g, rest) = carve("panel", panel, nnz)?;
     let (p, rest) = carve("panel", rest, nnz)?;
@@ -170,19 +182,16 @@ pub fn step<S: Sensing>(
     let unit = unit_scale(g);
     scale(unit, g);
     scale(unit, value);
-    let mut normal = |p: &[f32], h: &mut [f32]| {
-        rows.reads += 1;
-        let p = Weights::new(w.inputs(), w.hidden(), index, p).map_err(Error::widen)?;
-        rows.of_rows(h, |sensing, h, scratch| sensing.normal_at(gates, p, h, scratch))
-    };
     info.refinements = match params.refine {
         Refine::ConjugateGradient { tolerance, .. } => {
-            conjugate_gradient(steps, tolerance, value, g, p, h, &mut normal)?
+            let equations = Equations { diagonal: None, lambda: 0.0, tolerance, products: steps };
+            rows.solve(gates, index, equations, Unknowns { delta: &mut *value, g, p, h })?
         }
         Refine::Armijo { decrease, halvings, .. } => {
             // The theory step is a length in other coordinates; a line search gives one in these.
             let eta = (!is_scaled).then_some(step_size);
-            armijo(steps, Armijo { eta, decrease, halvings }, value, g, h, &mut normal)?
+            let rule = Armijo { eta, decrease, halvings };
+            armijo(steps, rule, value, g, h, |g, h| rows.normal(gates, index, g, h))?
         }
         Refine::None => 0,
     };
@@ -214,9 +223,8 @@ fn normalised<S: Sensing>(
     // The ratio does not depend on the length of g; its squares may leave the range of floats, so
     // that is made 1.
     scale(unit_scale(g), g);
-    let p = Weights::new(w.inputs(), w.hidden(), support, g).map_err(Error::widen)?;
-    rows.of_rows(h, |sensing, h, scratch| sensing.normal_at(gates, p, h, scratch))?;
-    rows.reads += 2;
+    rows.normal(gates, support, g, h)?;
+    rows.reads += 1;
     let (slope, curvature) = (norm2(g), dot(g, h));
     match slope / curvature {
         _ if slope == 0.0 => Ok(0.0),
@@ -325,7 +333,7 @@ fn armijo<E>(
     w: &mut [f32],
     g: &mut [f32],
     h: &mut [f32],
-    normal: &mut impl FnMut(&[f32], &mut [f32]) -> Result<(), E>,
+    mut normal: impl FnMut(&[f32], &mut [f32]) -> Result<(), E>,
 ) -> Result<u32, E> {
     let mut eta = rule.eta;
     for done in 0..steps {
@@ -346,41 +354,6 @@ fn armijo<E>(
         }
         axpy(*eta, g, w);
         axpy(-*eta, h, g);
-    }
-    Ok(steps)
-}
-
-/// Conjugate gradients on `A_S^T A_S x = A_S^T y` from `w`, with g the residual of these equations.
-fn conjugate_gradient<E>(
-    steps: u32,
-    tolerance: f32,
-    w: &mut [f32],
-    g: &mut [f32],
-    p: &mut [f32],
-    h: &mut [f32],
-    normal: &mut impl FnMut(&[f32], &mut [f32]) -> Result<(), E>,
-) -> Result<u32, E> {
-    p.copy_from_slice(g);
-    let mut gg = norm2(g);
-    let goal = gg * tolerance * tolerance;
-    for done in 0..steps {
-        if gg <= goal || gg == 0.0 {
-            return Ok(done);
-        }
-        normal(p, h)?;
-        let curvature = dot(p, h);
-        if curvature <= 0.0 {
-            return Ok(done);
-        }
-        let alpha = gg / curvature;
-        axpy(alpha, p, w);
-        axpy(-alpha, h, g);
-        let next = norm2(g);
-        let beta = next / gg;
-        for (p, g) in p.iter_mut().zip(&*g) {
-            *p = g + beta * *p;
-        }
-        gg = next;
     }
     Ok(steps)
 }

@@ -1,58 +1,103 @@
-//! Labels, and from outputs to residuals, in place.
+//! Labels of a run, and the losses of outputs.
 
-use crate::base::error::{self, Result};
+pub use crate::operator::loss::{best, class, classes, cross_entropy, square};
+
+use crate::base::error::{self, Error, Result};
 use crate::base::math;
+use crate::operator::machine::{Host, Machine};
+use crate::operator::tables::Tables;
 use core::ops::Range;
 
-/// What the outputs are compared with.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Labels<'a> {
+/// What the outputs are compared with, where the operator's rows are.
+#[derive(Debug)]
+pub enum Labels<'a, M: Machine = Host> {
     /// n×c numbers, row by row; squared loss.
-    Values(&'a [f32]),
+    Values(&'a M::Rows),
     /// A class per row; cross-entropy.
-    Classes(Classes<'a>),
+    Classes(Classes<'a, M>),
 }
 
 /// A class per row, of those that c outputs tell apart ([`classes`]).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Classes<'a> {
+#[derive(Debug)]
+pub struct Classes<'a, M: Machine = Host> {
     /// The classes, from 0.
-    pub labels: &'a [u16],
+    pub labels: &'a M::Classes,
     /// c, outputs.
     pub outputs: usize,
 }
 
+impl<M: Machine> Clone for Labels<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M: Machine> Copy for Labels<'_, M> {}
+
+impl<M: Machine> Clone for Classes<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M: Machine> Copy for Classes<'_, M> {}
+
 impl<'a> Labels<'a> {
+    /// n×c numbers, row by row.
+    #[must_use]
+    pub const fn values(values: &'a [f32]) -> Self {
+        Self::Values(values)
+    }
+
     /// A class per row, and c.
     #[must_use]
     pub const fn classes(labels: &'a [u16], outputs: usize) -> Self {
-        Self::Classes(Classes { labels, outputs })
+        Self::Classes(Classes::new(labels, outputs))
     }
+}
 
-    /// The numbers; none for classes.
-    pub(crate) const fn values(&self) -> &'a [f32] {
-        match self {
-            Self::Values(values) => values,
-            Self::Classes(_) => &[],
-        }
+impl<'a> Classes<'a> {
+    /// A class per row, and c.
+    #[must_use]
+    pub const fn new(labels: &'a [u16], outputs: usize) -> Self {
+        Self { labels, outputs }
+    }
+}
+
+impl<'a, M: Machine> Labels<'a, M> {
+    /// The numbers, one for each of n rows.
+    pub(crate) fn one_a_row<E>(&self, rows: usize) -> Result<&'a M::Rows, E> {
+        let what = "labels that are values";
+        let Self::Values(values) = *self else {
+            return Err(Error::Length { what, expected: rows, got: 0 });
+        };
+        error::length(what, M::len(values), rows)?;
+        Ok(values)
     }
 
     /// c, for n rows.
     pub(crate) fn outputs(&self, rows: usize) -> usize {
         match self {
-            Self::Values(values) => values.len() / rows.max(1),
+            Self::Values(values) => M::len(values) / rows.max(1),
             Self::Classes(classes) => classes.outputs,
         }
     }
 
     /// Turns the outputs of `rows` into residuals; the sum of the losses of the rows.
-    pub(crate) fn residual(&self, rows: Range<usize>, c: usize, out: &mut [f32]) -> Result<f32> {
+    pub(crate) fn residual(
+        &self,
+        machine: &mut M,
+        rows: Range<usize>,
+        c: usize,
+        out: &mut M::Rows,
+    ) -> Result<f32>
+    where
+        M: Tables,
+    {
         match self {
-            Self::Values(values) => {
-                square(values.get(rows.start * c..rows.end * c).unwrap_or(&[]), out)
-            }
+            Self::Values(values) => machine.residual(values, rows.start * c, 1.0, out),
             Self::Classes(Classes { labels, outputs }) => {
-                cross_entropy(labels.get(rows).unwrap_or(&[]), *outputs, out)
+                machine.cross_entropy(labels, rows, *outputs, out)
             }
         }
     }
@@ -75,154 +120,46 @@ impl<'a> Labels<'a> {
     }
 
     /// The mean loss of a network without weights on the first `rows` of n rows.
-    pub(crate) fn loss_of_zero(&self, rows: usize, all: usize) -> f32 {
+    pub(crate) fn loss_of_zero(&self, machine: &mut M, rows: usize, all: usize) -> f32 {
         match self {
             Self::Values(values) => {
-                let values = values.get(..rows * self.outputs(all)).unwrap_or(values);
-                math::norm2(values) / values.len().max(1) as f32
+                let values = M::head(values, rows * self.outputs(all)).unwrap_or(values);
+                machine.dot(values, values) / M::len(values).max(1) as f32
             }
             Self::Classes(classes) => math::ln(classes.outputs as f32),
         }
     }
 
     /// Checks that there are labels for n rows.
-    pub(crate) fn check(&self, rows: usize) -> Result<()> {
+    pub(crate) fn check(&self, machine: &mut M, rows: usize) -> Result<()>
+    where
+        M: Tables,
+    {
         let c = self.outputs(rows);
         match self {
             Self::Values(values) => {
                 error::range("outputs", c, 1, u32::MAX as usize)?;
-                error::length("labels", values.len(), rows.saturating_mul(c))?;
-                error::finite("labels", values)
+                error::length("labels", M::len(values), rows.saturating_mul(c))?;
+                check_finite(machine, values)
             }
-            Self::Classes(Classes { labels, .. }) => {
-                error::range("outputs", c, 1, 1 << 16)?;
-                error::length("labels", labels.len(), rows)?;
-                check_classes(labels, c)
-            }
+            Self::Classes(classes) => classes.check(machine, rows),
         }
     }
 }
 
-/// Squared error: turns the outputs `A w` into the residual `y - A w` and returns `|y - A w|²`.
-///
-/// # Errors
-/// [`error::Error::Length`] if there are not as many labels as outputs.
-///
-/// ```
-/// let mut out = [1.0, 2.0];
-/// assert_eq!(tamis::learn::loss::square(&[3.0, 2.0], &mut out), Ok(4.0));
-/// assert_eq!(out, [2.0, 0.0]);
-/// ```
-pub fn square(labels: &[f32], out: &mut [f32]) -> Result<f32> {
-    error::length("labels", labels.len(), out.len())?;
-    for (out, y) in out.iter_mut().zip(labels) {
-        *out = y - *out;
-    }
-    Ok(math::norm2(out))
-}
-
-/// Softmax cross-entropy over c outputs: turns them, n×c, into the residual
-/// `onehot(label) - softmax(output)` and returns the sum over rows of `-ln softmax(output)[label]`.
-///
-/// With one output the classes are 0 and 1 and the output is the log-odds of class 1: the softmax
-/// of 0 and the output, with the residual `label - 1 / (1 + exp(-output))`.
-///
-/// Stable for outputs of any size: the largest output of a row is taken off first. The result is
-/// NaN where an output is.
-///
-/// # Errors
-/// [`error::Error::Length`] if there are not c outputs per label, [`error::Error::Range`] for a
-/// label that is no class.
-///
-/// ```
-/// let mut out = [0.0, 0.0, 1000.0, 0.0];
-/// let loss = tamis::learn::loss::cross_entropy(&[1, 0], 2, &mut out).unwrap();
-/// assert_eq!(loss, 2.0_f32.ln());
-/// assert_eq!(out, [-0.5, 0.5, 0.0, 0.0]);
-/// // Even odds, and certainty.
-/// let mut out = [0.0, -1000.0];
-/// let loss = tamis::learn::loss::cross_entropy(&[1, 0], 1, &mut out).unwrap();
-/// assert_eq!((loss, out), (2.0_f32.ln(), [0.5, 0.0]));
-/// ```
-pub fn cross_entropy(labels: &[u16], outputs: usize, out: &mut [f32]) -> Result<f32> {
-    error::range("outputs", outputs, 1, 1 << 16)?;
-    error::length("outputs", out.len(), labels.len().saturating_mul(outputs))?;
-    let mut loss = math::Sum::default();
-    for (out, &label) in out.chunks_mut(outputs).zip(labels) {
-        error::range("label", label.into(), 0, classes(outputs) - 1)?;
-        loss.add(match out {
-            [out] => binary(label == 1, out),
-            _ => softmax(label.into(), out),
-        });
-    }
-    Ok(loss.value())
-}
-
-/// One row of one output.
-fn binary(label: bool, out: &mut f32) -> f32 {
-    // Of the class that is not the label's.
-    let odds = if label { -*out } else { *out };
-    let small = math::exp(-odds.abs());
-    let part = if odds > 0.0 { 1.0 } else { small } / (1.0 + small);
-    *out = if label { part } else { -part };
-    odds.max(0.0) + math::ln(1.0 + small)
-}
-
-/// One row of several outputs.
-fn softmax(label: usize, out: &mut [f32]) -> f32 {
-    let [top, own] = [best(out), label].map(|class| out.get(class).copied().unwrap_or(0.0));
-    let mut total = 0.0;
-    for out in out.iter_mut() {
-        *out = math::exp(*out - top);
-        total += *out;
-    }
-    let part = 1.0 / total;
-    for (class, out) in out.iter_mut().enumerate() {
-        let goal = if class == label { 1.0 } else { 0.0 };
-        *out = goal - *out * part;
-    }
-    math::ln(total) + (top - own)
-}
-
-/// The classes that so many outputs tell apart: one output tells two, several one each.
-#[must_use]
-pub const fn classes(outputs: usize) -> usize {
-    if outputs == 1 { 2 } else { outputs }
-}
-
-/// The class that a row's outputs say: of one output 1 where it is 0 or more, of several that of
-/// the largest one.
-///
-/// ```
-/// use tamis::learn::loss::class;
-/// assert_eq!((class(&[-0.5]), class(&[0.0]), class(&[0.5, 2.0, 1.0])), (0, 1, 1));
-/// ```
-#[must_use]
-pub fn class(outputs: &[f32]) -> usize {
-    match outputs {
-        [out] => usize::from(*out >= 0.0),
-        _ => best(outputs),
+impl<M: Tables> Classes<'_, M> {
+    /// Checks that there is a class for each of n rows.
+    pub(crate) fn check(&self, machine: &mut M, rows: usize) -> Result<()> {
+        error::range("outputs", self.outputs, 1, 1 << 16)?;
+        error::length("labels", M::classes(self.labels), rows)?;
+        machine.check_classes(self.labels, self.outputs)
     }
 }
 
-/// Checks that all labels are classes that c outputs tell apart.
-pub(crate) fn check_classes(labels: &[u16], outputs: usize) -> Result<()> {
-    let last = classes(outputs).saturating_sub(1);
-    labels.iter().try_for_each(|&label| error::range("label", label.into(), 0, last))
-}
-
-/// The class of the largest output; of equal ones the lowest.
-///
-/// ```
-/// assert_eq!(tamis::learn::loss::best(&[0.5, 2.0, 2.0]), 1);
-/// ```
-#[must_use]
-pub fn best(outputs: &[f32]) -> usize {
-    let mut best = (0, f32::NEG_INFINITY);
-    for (class, &out) in outputs.iter().enumerate() {
-        if out > best.1 {
-            best = (class, out);
-        }
+/// Checks that labels are finite.
+pub(crate) fn check_finite<M: Machine, E>(machine: &mut M, labels: &M::Rows) -> Result<(), E> {
+    match M::numbers(labels) {
+        Some(labels) => error::finite("labels", labels),
+        None => error::finite("the largest label", &[machine.largest(labels)]),
     }
-    best.0
 }

@@ -155,7 +155,7 @@ pub const fn words(nnz: usize, optimiser: Optimiser) -> usize {
 /// stack.push(Weights::new(2, 2, &[0, 3], &[1.0, 1.0])?, Signs::Positive)?;
 /// stack.end_weights(Weights::new(1, 2, &[0, 1], &[0.5, 0.5])?)?;
 /// let mut memory = [0; backprop::words(4, 1)];
-/// let mut backprop = RowByRow::new(rows, Labels::Values(&labels), &stack, &mut memory)?;
+/// let mut backprop = RowByRow::new(rows, Labels::values(&labels), &stack, &mut memory)?;
 /// let params = Params { epochs: 40, batch: 20, rate: 0.02, ..Params::SGD };
 /// let mut memory = [0; masked::words(4, Params::SGD.optimiser)];
 /// let info = masked::run(&mut backprop, &mut stack, &params, &mut memory, |_| Continue(()))?;

@@ -61,7 +61,7 @@ use run::{Method, Run};
 ///     { x }.row(k, &mut row)?;
 ///     *y = (2.0 * row[3]).max(0.0);
 /// }
-/// let (labels, schedule) = (Labels::Values(&y), Schedule::PAPER);
+/// let (labels, schedule) = (Labels::values(&y), Schedule::PAPER);
 /// let mut memory = [0; Schedule::PAPER.budget(Dims::new(400, 8, 1, 1), 1, 408).words()];
 /// let trained = train::run(&mut sensing, labels, 1, Start::Zero, &schedule, &mut memory, |_| Continue(()))?;
 /// assert_eq!(trained.network.w().index(), [3]);
@@ -76,7 +76,7 @@ use run::{Method, Run};
 /// ```
 pub fn run<'a, S: Sensing, H: Method<S>>(
     sensing: &mut S,
-    labels: Labels<'_>,
+    labels: Labels<'_, S::Machine>,
     nnz: usize,
     start: Start<'_, Checkpoint<'_>>,
     schedule: &Schedule<'_, H>,

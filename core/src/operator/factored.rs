@@ -14,8 +14,8 @@
 use crate::base::error::{self, Result};
 use crate::network::gates::Gates;
 use crate::network::net::Network;
-use crate::operator::machine::Host;
-use crate::operator::sensing::{Done, Sensing};
+use crate::operator::sensing::{Done, Rows, Sensing};
+use crate::operator::tables::Tables;
 use core::ops::Range;
 
 /// Room for a gradient by both sides: whole blocks, or a number for each nonzero.
@@ -72,13 +72,13 @@ pub struct Tangent<'a> {
 
 /// Products with networks of several outputs; everything has a provided body.
 ///
-/// n is the number of local rows of the current batch, c that of the outputs. Row vectors are those
-/// of the [`Host`].
+/// n is the number of local rows of the current batch, c that of the outputs. What is n×c is a row
+/// vector of n·c numbers, row by row ([`Tables`]).
 ///
 /// # Errors
 /// As those of [`Sensing`].
 #[allow(clippy::missing_errors_doc, reason = "those of the trait")]
-pub trait Factored: Sensing<Machine = Host> {
+pub trait Factored: Sensing<Machine: Tables> {
     /// Floats of scratch that these operations need, for batches of up to `batch` rows.
     fn net_scratch(&self, batch: usize) -> usize {
         provided::scratch(batch, self.inputs())
@@ -89,7 +89,7 @@ pub trait Factored: Sensing<Machine = Host> {
         &mut self,
         gates: Gates<'_>,
         net: Network<'_>,
-        out: &mut [f32],
+        out: &mut Rows<Self>,
         scratch: &mut [f32],
     ) -> Done<Self> {
         provided::forward(self, gates, net, out, scratch)
@@ -102,7 +102,7 @@ pub trait Factored: Sensing<Machine = Host> {
         &mut self,
         gates: Gates<'_>,
         net: Network<'_>,
-        r: &[f32],
+        r: &Rows<Self>,
         blocks: Range<usize>,
         out: GradientMut<'_>,
         scratch: &mut [f32],
@@ -116,7 +116,7 @@ pub trait Factored: Sensing<Machine = Host> {
         &mut self,
         gates: Gates<'_>,
         net: Network<'_>,
-        r: &[f32],
+        r: &Rows<Self>,
         out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Done<Self> {
@@ -130,7 +130,7 @@ pub trait Factored: Sensing<Machine = Host> {
         &mut self,
         gates: Gates<'_>,
         tangent: Tangent<'_>,
-        out: &mut [f32],
+        out: &mut Rows<Self>,
         scratch: &mut [f32],
     ) -> Done<Self> {
         provided::along(self, gates, tangent, out, scratch)
@@ -143,37 +143,26 @@ pub trait Factored: Sensing<Machine = Host> {
         gates: Gates<'_>,
         tangent: Tangent<'_>,
         out: GradientMut<'_>,
-        image: &mut [f32],
+        image: &mut Rows<Self>,
         scratch: &mut [f32],
     ) -> Done<Self> {
         provided::normal_at(self, gates, tangent, out, image, scratch)
     }
 
     /// `out = J^T J p` of a network whose outputs are summed up where they are open: a row
-    /// of J is the sum of those rows of the J of [`Self::net_along`]. Bit `k % 32` of word `k / 32`
-    /// of the [`open_words`] of a row in `open` says whether output k is open there; `image` is n×c
-    /// of room.
+    /// of J is the sum of those rows of the J of [`Self::net_along`]. `open` says where, see
+    /// [`Tables::sum_active`]; `image` is n×c of room.
     fn net_sum_normal_at(
         &mut self,
         gates: Gates<'_>,
         tangent: Tangent<'_>,
-        open: &[u32],
+        open: &Rows<Self>,
         out: GradientMut<'_>,
-        image: &mut [f32],
+        image: &mut Rows<Self>,
         scratch: &mut [f32],
     ) -> Done<Self> {
         provided::sum_normal_at(self, gates, tangent, open, out, image, scratch)
     }
-}
-
-/// Words that hold a bit for each of c outputs.
-///
-/// ```
-/// assert_eq!([1, 32, 33].map(tamis::operator::factored::open_words), [1, 1, 2]);
-/// ```
-#[must_use]
-pub const fn open_words(outputs: usize) -> usize {
-    outputs.div_ceil(u32::BITS as usize)
 }
 
 /// The provided bodies of [`Factored`], as functions, so that an override can be compared with
@@ -181,11 +170,12 @@ pub const fn open_words(outputs: usize) -> usize {
 #[allow(clippy::missing_errors_doc, reason = "those of the trait's methods")]
 pub mod provided {
     use super::{
-        Done, Factored, Gates, GradientMut, Network, Range, Result, Tangent, error, open_words,
+        Done, Factored, Gates, GradientMut, Network, Range, Result, Rows, Tables, Tangent, error,
     };
     use crate::network::net::Head;
-    use crate::network::weights::Block;
+    use crate::operator::machine::Machine;
     use crate::operator::sensing::carve;
+    use crate::operator::tables::open_words;
 
     /// [`Factored::net_scratch`]: two vectors over the batch and one over the inputs.
     #[must_use]
@@ -198,25 +188,23 @@ pub mod provided {
         sensing: &mut S,
         gates: Gates<'_>,
         net: Network<'_>,
-        out: &mut [f32],
+        out: &mut Rows<S>,
         scratch: &mut [f32],
     ) -> Done<S> {
         net.check(sensing.inputs(), sensing.blocks()).map_err(error::Error::widen)?;
         let (n, c) = (sensing.local_rows(), net.outputs());
-        error::length("outputs", out.len(), n.saturating_mul(c))?;
+        error::length("outputs", S::Machine::len(out), n.saturating_mul(c))?;
         if let Head::Signs(_) = net.head() {
             return sensing.forward(gates, net.w(), out);
         }
-        let (image, _) = carve("scratch", scratch, n)?;
-        out.fill(0.0);
+        let image = sensing.machine().rows_in(carve("scratch", scratch, n)?.0);
+        sensing.machine().fill(out, 0.0);
         let mut wt = net.wt();
         for block in net.w().blocks() {
             let to = wt.take_block(block.neuron());
-            image.fill(0.0);
+            sensing.machine().fill(image, 0.0);
             sensing.apply(gates, block, image)?;
-            for (out, a) in out.chunks_mut(c.max(1)).zip(&*image) {
-                add_outputs(to, *a, out);
-            }
+            sensing.machine().add_outer(image, to, c, out);
         }
         Ok(())
     }
@@ -226,7 +214,7 @@ pub mod provided {
         sensing: &mut S,
         gates: Gates<'_>,
         net: Network<'_>,
-        r: &[f32],
+        r: &Rows<S>,
         blocks: Range<usize>,
         out: GradientMut<'_>,
         scratch: &mut [f32],
@@ -236,17 +224,15 @@ pub mod provided {
         let GradientMut { w: dw, wt: dwt } = out;
         let (image, rest) = carve("scratch", scratch, sensing.local_rows())?;
         let (back, _) = carve("scratch", rest, sensing.local_rows())?;
+        let machine = sensing.machine();
+        let (image, back) = (machine.rows_in(image), machine.rows_in(back));
         let panels = dw.chunks_mut(d.max(1)).zip(dwt.chunks_mut(c.max(1)));
         for (i, (dw, dwt)) in blocks.zip(panels) {
-            residual_of(net.wt().block(i), r, c, back);
+            sensing.machine().project(r, net.wt().block(i), c, back);
             sensing.adjoint(gates, i, back, dw)?;
-            image.fill(0.0);
+            sensing.machine().fill(image, 0.0);
             sensing.apply(gates, net.w().block(i), image)?;
-            for (a, r) in image.iter().zip(r.chunks(c.max(1))) {
-                for (out, r) in dwt.iter_mut().zip(r) {
-                    *out += r * a;
-                }
-            }
+            sensing.machine().transpose(r, image, dwt);
         }
         Ok(())
     }
@@ -256,7 +242,7 @@ pub mod provided {
         sensing: &mut S,
         gates: Gates<'_>,
         net: Network<'_>,
-        r: &[f32],
+        r: &Rows<S>,
         out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Done<S> {
@@ -266,6 +252,8 @@ pub mod provided {
         let (image, rest) = carve("scratch", scratch, sensing.local_rows())?;
         let (back, rest) = carve("scratch", rest, sensing.local_rows())?;
         let (column, _) = carve("scratch", rest, d)?;
+        let machine = sensing.machine();
+        let (image, back) = (machine.rows_in(image), machine.rows_in(back));
         dwt.fill(0.0);
         let (mut w, mut wt) = (net.w(), net.wt());
         for i in 0..sensing.blocks() {
@@ -273,7 +261,7 @@ pub mod provided {
             let at = take(&mut dw, from.values().len());
             let out = take(&mut dwt, to.values().len());
             if !from.is_empty() {
-                residual_of(to, r, c, back);
+                sensing.machine().project(r, to, c, back);
                 column.fill(0.0);
                 sensing.adjoint(gates, i, back, column)?;
                 for (out, (j, _)) in at.iter_mut().zip(from.entries()) {
@@ -281,13 +269,9 @@ pub mod provided {
                 }
             }
             if !to.is_empty() {
-                image.fill(0.0);
+                sensing.machine().fill(image, 0.0);
                 sensing.apply(gates, from, image)?;
-                for (a, r) in image.iter().zip(r.chunks(c.max(1))) {
-                    for (out, (k, _)) in out.iter_mut().zip(to.entries()) {
-                        *out += r.get(k).copied().unwrap_or(0.0) * a;
-                    }
-                }
+                sensing.machine().transpose_at(r, image, to, c, out);
             }
         }
         Ok(())
@@ -300,7 +284,7 @@ pub mod provided {
         gates: Gates<'_>,
         tangent: Tangent<'_>,
         out: GradientMut<'_>,
-        image: &mut [f32],
+        image: &mut Rows<S>,
         scratch: &mut [f32],
     ) -> Done<S> {
         along(sensing, gates, tangent, image, scratch)?;
@@ -313,35 +297,25 @@ pub mod provided {
         sensing: &mut S,
         gates: Gates<'_>,
         tangent: Tangent<'_>,
-        open: &[u32],
+        open: &Rows<S>,
         out: GradientMut<'_>,
-        image: &mut [f32],
+        image: &mut Rows<S>,
         scratch: &mut [f32],
     ) -> Done<S> {
-        check_open(sensing.local_rows(), tangent.net.outputs(), open)
-            .map_err(error::Error::widen)?;
+        let c = tangent.net.outputs();
+        check_open(sensing.local_rows(), c, S::Machine::len(open)).map_err(error::Error::widen)?;
         sensing.net_along(gates, tangent, image, scratch)?;
-        let c = tangent.net.outputs().max(1);
-        for (open, image) in open.chunks(open_words(c)).zip(image.chunks_mut(c)) {
-            let bits = |k: usize| open.get(k / 32).is_some_and(|word| word >> (k % 32) & 1 == 1);
-            let sum = image.iter().enumerate().filter(|&(k, _)| bits(k)).map(|(_, x)| x).sum();
-            for (k, x) in image.iter_mut().enumerate() {
-                *x = if bits(k) { sum } else { 0.0 };
-            }
-        }
+        sensing.machine().sum_active(open, c, image);
         sensing.net_gradient_at(gates, tangent.net, image, out, scratch)
     }
 
-    /// Checks that there is a bit for every row and output.
+    /// Checks that so many words are a bit for every row and output.
     ///
     /// # Errors
     /// [`error::Error::Length`] if there are more or fewer.
-    pub fn check_open(rows: usize, outputs: usize, open: &[u32]) -> Result<()> {
-        error::length(
-            "bits of the open outputs",
-            open.len(),
-            rows.saturating_mul(open_words(outputs)),
-        )
+    pub fn check_open(rows: usize, outputs: usize, words: usize) -> Result<()> {
+        let what = "bits of the open outputs";
+        error::length(what, words, rows.saturating_mul(open_words(outputs)))
     }
 
     /// [`Factored::net_along`], block by block. Scratch: 2 n.
@@ -349,7 +323,7 @@ pub mod provided {
         sensing: &mut S,
         gates: Gates<'_>,
         tangent: Tangent<'_>,
-        image: &mut [f32],
+        image: &mut Rows<S>,
         scratch: &mut [f32],
     ) -> Done<S> {
         let Tangent { net, p } = tangent;
@@ -357,7 +331,9 @@ pub mod provided {
         check_tangent(tangent).map_err(error::Error::widen)?;
         let (activation, rest) = carve("scratch", scratch, sensing.local_rows())?;
         let (tangent, _) = carve("scratch", rest, sensing.local_rows())?;
-        image.fill(0.0);
+        let machine = sensing.machine();
+        let (activation, tangent) = (machine.rows_in(activation), machine.rows_in(tangent));
+        machine.fill(image, 0.0);
         let (mut w, mut wt, mut pw, mut pwt) = (net.w(), net.wt(), p.w(), p.wt());
         for i in 0..sensing.blocks() {
             let (from, to) = (w.take_block(i), wt.take_block(i));
@@ -365,14 +341,12 @@ pub mod provided {
             if from.is_empty() || to.is_empty() {
                 continue;
             }
-            activation.fill(0.0);
+            sensing.machine().fill(activation, 0.0);
             sensing.apply(gates, from, activation)?;
-            tangent.fill(0.0);
+            sensing.machine().fill(tangent, 0.0);
             sensing.apply(gates, along, tangent)?;
-            for ((out, a), t) in image.chunks_mut(c.max(1)).zip(&*activation).zip(&*tangent) {
-                add_outputs(to, *t, out);
-                add_outputs(along_out, *a, out);
-            }
+            sensing.machine().add_outer(tangent, to, c, image);
+            sensing.machine().add_outer(activation, along_out, c, image);
         }
         Ok(())
     }
@@ -393,16 +367,6 @@ pub mod provided {
         Ok(())
     }
 
-    /// `out += a wt_i` for one row.
-    #[inline]
-    pub(crate) fn add_outputs(wt: Block<'_>, a: f32, out: &mut [f32]) {
-        for (k, value) in wt.entries() {
-            if let Some(out) = out.get_mut(k) {
-                *out += value * a;
-            }
-        }
-    }
-
     /// The first `len` elements, which leave the slice.
     pub(crate) fn take<'a>(slice: &mut &'a mut [f32], len: usize) -> &'a mut [f32] {
         let (first, rest) = core::mem::take(slice).split_at_mut_checked(len).unwrap_or_default();
@@ -410,23 +374,17 @@ pub mod provided {
         first
     }
 
-    /// `out = R wt_i`.
-    fn residual_of(wt: Block<'_>, r: &[f32], c: usize, out: &mut [f32]) {
-        for (out, r) in out.iter_mut().zip(r.chunks(c.max(1))) {
-            *out = wt.dot(r);
-        }
-    }
-
     /// d and c, if network and residual fit the operator.
     pub(crate) fn check<S: Factored + ?Sized>(
         sensing: &S,
         net: Network<'_>,
-        r: &[f32],
+        r: &Rows<S>,
     ) -> Result<(usize, usize), S::Source> {
         net.check(sensing.inputs(), sensing.blocks()).map_err(error::Error::widen)?;
         let weighted = usize::from(matches!(net.head(), Head::Weights(_)));
         error::range("network with output weights", weighted, 1, 1)?;
-        error::length("residual", r.len(), sensing.local_rows().saturating_mul(net.outputs()))?;
-        Ok((sensing.inputs(), net.outputs()))
+        let c = net.outputs();
+        error::length("residual", S::Machine::len(r), sensing.local_rows().saturating_mul(c))?;
+        Ok((sensing.inputs(), c))
     }
 }

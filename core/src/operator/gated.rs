@@ -16,6 +16,7 @@ use crate::network::weights::{Block, Weights, runs};
 use crate::operator::factored::{Factored, GradientMut, provided as outputs};
 use crate::operator::machine::Host;
 use crate::operator::sensing::{Done, Sensing, provided};
+use crate::operator::tables::add_row;
 use core::ops::Range;
 
 /// Sensing by a gated linear network over rows read on demand.
@@ -321,7 +322,7 @@ impl<X: Samples> Factored for Gated<'_, X> {
                 let open = this.open(&mut cursor, block.neuron());
                 if open != 0.0 {
                     let to = wt.take_block(block.neuron());
-                    outputs::add_outputs(to, open * block.dot(this.row), out);
+                    add_row(to, open * block.dot(this.row), out);
                 }
             }
         })

@@ -1,5 +1,5 @@
 //! Where the rows of an operator live: vectors of one number a row, and what is done with them
-//! besides products.
+//! besides products. With several numbers a row they are [tables](super::tables).
 //!
 //! Labels, residuals and activations are as long as the data. An algorithm never reads them: it
 //! holds a [`Machine::Rows`] of its operator, which are numbers in its own memory on the [`Host`]
@@ -9,23 +9,27 @@
 use crate::base::error::{self, Result};
 use crate::base::math::{self, Sum, norm2};
 use crate::base::rng::Rng;
+use core::fmt::Debug;
 
 /// What holds row vectors and computes with them. The bodies of [`Host`] are the specification.
 ///
 /// Vectors of one call have one length but where it says otherwise; sums are over the rows that are
 /// held here.
 pub trait Machine {
-    /// A vector of one number a row.
-    type Rows: ?Sized;
+    /// A vector of one number a row, or of several.
+    type Rows: ?Sized + Debug + 'static;
 
-    /// A vector of as many rows as the memory has floats, whose numbers are not set; the machine
-    /// may keep a handle in the memory.
+    /// Labels that are classes, one a row.
+    type Classes: ?Sized + Debug + 'static;
+
+    /// A vector of as many numbers as the memory has floats, perhaps none, which are not set; the
+    /// machine may keep a handle in the memory.
     fn rows_in<'m>(&mut self, memory: &'m mut [f32]) -> &'m mut Self::Rows;
 
-    /// Rows of a vector.
+    /// Numbers of a vector.
     fn len(rows: &Self::Rows) -> usize;
 
-    /// The first `rows` rows of a vector; none where it has fewer.
+    /// The first `len` numbers of a vector; none where it has fewer.
     fn head(rows: &Self::Rows, len: usize) -> Option<&Self::Rows>;
 
     /// As [`Self::head`].
@@ -74,8 +78,16 @@ pub trait Machine {
     /// `|scale y|²`, y being the `rows` labels from row `first` on.
     fn power(&mut self, labels: &Self::Rows, first: usize, scale: f32, rows: usize) -> f32;
 
-    /// `(y · f, |f|²)` of the scaled labels and the outputs `f = y - r`.
-    fn fit(&mut self, labels: &Self::Rows, first: usize, scale: f32, r: &Self::Rows) -> Along;
+    /// `(y · f, |f|²)` of the scaled labels and the outputs `f = y - r`, r being every `step`-th
+    /// residual.
+    fn fit(
+        &mut self,
+        labels: &Self::Rows,
+        first: usize,
+        scale: f32,
+        r: &Self::Rows,
+        step: usize,
+    ) -> Along;
 
     /// `z += r - t`: the residual r with outputs z in place of t. `|z|²`, added up in order.
     fn exchange(&mut self, z: &mut Self::Rows, t: &Self::Rows, r: &Self::Rows) -> f32;
@@ -114,13 +126,14 @@ pub struct Host;
 
 impl Host {
     /// The scaled labels from row `first` on.
-    fn labels(labels: &[f32], first: usize, scale: f32) -> impl Iterator<Item = f32> {
+    pub(super) fn labels(labels: &[f32], first: usize, scale: f32) -> impl Iterator<Item = f32> {
         labels.get(first..).unwrap_or(&[]).iter().map(move |y| scale * y)
     }
 }
 
 impl Machine for Host {
     type Rows = [f32];
+    type Classes = [u16];
 
     fn rows_in<'m>(&mut self, memory: &'m mut [f32]) -> &'m mut [f32] {
         memory
@@ -199,9 +212,9 @@ impl Machine for Host {
         sum.value()
     }
 
-    fn fit(&mut self, labels: &[f32], first: usize, scale: f32, r: &[f32]) -> Along {
+    fn fit(&mut self, labels: &[f32], first: usize, scale: f32, r: &[f32], step: usize) -> Along {
         let (mut along, mut norm) = (Sum::default(), Sum::default());
-        for (y, r) in Self::labels(labels, first, scale).zip(r) {
+        for (y, r) in Self::labels(labels, first, scale).zip(r.iter().step_by(step.max(1))) {
             along.add(y * (y - r));
             norm.add((y - r) * (y - r));
         }

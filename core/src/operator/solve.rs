@@ -1,16 +1,15 @@
 //! Conjugate gradients for damped normal equations on a support.
 
 use crate::base::error::Result;
-use crate::base::math::{axpy, dot};
+use crate::base::math::{axpy, dot, norm2};
 
-/// `(A_S^T A_S + lambda D) delta = rhs`, D being the diagonal of `A_S^T A_S` (Marquardt 1963), and
-/// when to end.
+/// `(A_S^T A_S + lambda D) delta = b`, D being the diagonal of `A_S^T A_S` (Marquardt 1963), and when
+/// to end.
 #[derive(Debug, Clone, Copy)]
 pub struct Equations<'a> {
-    /// The right-hand side, one number per entry of the support.
-    pub rhs: &'a [f32],
-    /// The diagonal of `A_S^T A_S`; an entry of 0 has no equation, and its unknown stays 0.
-    pub diagonal: &'a [f32],
+    /// The diagonal of `A_S^T A_S`, which is the preconditioner too; an entry of 0 has no equation,
+    /// and its unknown stays. Where there is none, equations have neither preconditioner nor damping.
+    pub diagonal: Option<&'a [f32]>,
     /// The damping.
     pub lambda: f32,
     /// Ends at this relative residual, in the norm of the preconditioner.
@@ -22,9 +21,9 @@ pub struct Equations<'a> {
 /// Vectors of a solve, each as long as the support.
 #[derive(Debug)]
 pub struct Unknowns<'a> {
-    /// The solution.
+    /// The solution; before, where it starts.
     pub delta: &'a mut [f32],
-    /// The residual of the equations.
+    /// The residual of the equations there.
     pub g: &'a mut [f32],
     /// The direction.
     pub p: &'a mut [f32],
@@ -33,10 +32,10 @@ pub struct Unknowns<'a> {
 }
 
 /// What a solve has done.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Solved {
-    /// `rhs · delta`, twice what the linear model wins.
-    pub won: f32,
+    /// Steps that changed the solution.
+    pub steps: u32,
     /// Products.
     pub products: u32,
 }
@@ -51,26 +50,34 @@ pub fn conjugate_gradients<E>(
     unknowns: Unknowns<'_>,
     mut multiply: impl FnMut(&[f32], &mut [f32]) -> Result<(), E>,
 ) -> Result<Solved, E> {
-    let Equations { rhs, diagonal, lambda, tolerance, .. } = equations;
+    let Equations { diagonal, lambda, tolerance, .. } = equations;
     let Unknowns { delta, g, p, h } = unknowns;
-    debug_assert!([diagonal.len(), delta.len(), g.len(), p.len(), h.len()] == [rhs.len(); 5]);
+    let len = diagonal.map_or(g.len(), <[f32]>::len);
+    debug_assert!([delta.len(), g.len(), p.len(), h.len()] == [len; 4]);
     let damping = 1.0 + lambda;
     // A column without norm has no equation: its weight stays.
     let solved =
         |diagonal: f32, g: f32| if diagonal > 0.0 { g / (diagonal * damping) } else { 0.0 };
-    delta.fill(0.0);
-    g.iter_mut().zip(rhs).for_each(|(g, rhs)| *g = *rhs);
-    let mut slope = 0.0;
-    for ((p, g), d) in p.iter_mut().zip(&*g).zip(diagonal) {
-        *p = solved(*d, *g);
-        slope += *p * g;
-    }
-    let goal = tolerance * tolerance * slope;
-    let mut products = 0;
-    while products < equations.products && slope > goal {
+    let slope_of = |g: &[f32]| match diagonal {
+        Some(diagonal) => g.iter().zip(diagonal).fold(0.0, |sum, (g, d)| sum + solved(*d, *g) * g),
+        None => norm2(g),
+    };
+    let mut slope = slope_of(g);
+    let (goal, mut beta) = (tolerance * tolerance * slope, 0.0);
+    p.fill(0.0);
+    let mut done = Solved::default();
+    while done.products < equations.products && slope > goal {
+        match diagonal {
+            Some(diagonal) => {
+                for ((p, g), d) in p.iter_mut().zip(&*g).zip(diagonal) {
+                    *p = solved(*d, *g) + beta * *p;
+                }
+            }
+            None => p.iter_mut().zip(&*g).for_each(|(p, g)| *p = g + beta * *p),
+        }
         multiply(p, h)?;
-        products += 1;
-        for ((h, p), d) in h.iter_mut().zip(&*p).zip(diagonal) {
+        done.products += 1;
+        for ((h, p), d) in h.iter_mut().zip(&*p).zip(diagonal.unwrap_or(&[])) {
             *h += lambda * d * p;
         }
         let curvature = dot(p, h);
@@ -81,15 +88,9 @@ pub fn conjugate_gradients<E>(
         }
         axpy(length, p, delta);
         axpy(-length, h, g);
-        let mut next = 0.0;
-        for (g, d) in g.iter().zip(diagonal) {
-            next += solved(*d, *g) * g;
-        }
-        let beta = next / slope;
-        for ((p, g), d) in p.iter_mut().zip(&*g).zip(diagonal) {
-            *p = solved(*d, *g) + beta * *p;
-        }
-        slope = next;
+        done.steps += 1;
+        let next = slope_of(g);
+        (slope, beta) = (next, next / slope);
     }
-    Ok(Solved { won: dot(rhs, delta), products })
+    Ok(done)
 }

@@ -262,7 +262,7 @@ fn a_network_is_built_layer_by_layer_from_a_recipe_and_is_not_worse_tuned() {
         let mut memory = vec![0; budget.words()];
         let found = train::run(
             &mut sensing,
-            Labels::Values(&labels),
+            Labels::values(&labels),
             nnz,
             Start::Zero,
             &schedule,
@@ -280,7 +280,7 @@ fn a_network_is_built_layer_by_layer_from_a_recipe_and_is_not_worse_tuned() {
     let mut memory = vec![0; tune::words(s, stack.activations(), 1)];
     let info = tune::run(
         &mut Rows::new(&x, D).unwrap(),
-        Labels::Values(&labels),
+        Labels::values(&labels),
         &mut stack,
         &tune::Params { batch: 20, ..tune::Params::DEFAULT },
         &mut memory,
@@ -328,7 +328,7 @@ fn settings_and_labels_out_of_bounds_are_refused() {
     let mut open = network(2, Head::Open, &mut index, &mut value);
     let refused = tune::run(
         &mut rows,
-        Labels::Values(&[0.0; 4 * N]),
+        Labels::values(&[0.0; 4 * N]),
         &mut open,
         &good,
         &mut vec![0; 4 * words],
@@ -350,7 +350,7 @@ fn weights_that_are_no_numbers_are_not_taken_for_a_better_fit() {
     let params = tune::Params { epochs: 3, batch: 50, rate: 0.0, seed: 318 };
     let mut memory = vec![0; tune::words(stack.nnz(), stack.activations(), 1)];
     let mut samples = Rows::new(&x, D).unwrap();
-    let goal = Labels::Values(&labels);
+    let goal = Labels::values(&labels);
     let info =
         tune::run(&mut samples, goal, &mut stack, &params, &mut memory, |_| Continue(())).unwrap();
     assert!(info.stopped && info.loss == info.before, "{info:?}");

@@ -65,7 +65,7 @@ fn a_full_network_is_brought_down_to_the_weights_that_made_the_labels() {
         let (mut counts, mut epochs) = (Vec::new(), 0);
         let info = shrink::run(
             &mut samples,
-            Labels::Values(&labels),
+            Labels::values(&labels),
             &mut stack,
             s,
             &params,
@@ -85,7 +85,7 @@ fn a_full_network_is_brought_down_to_the_weights_that_made_the_labels() {
         assert_eq!(counts, (0..6).map(cubic).collect::<Vec<_>>());
         let power = labels.iter().map(|y| y * y).sum::<f32>() / labels.len() as f32;
         assert!(info.before.unwrap() > 1e-3 * power, "{info:?}");
-        tune::run(&mut samples, Labels::Values(&labels), &mut stack, &tune, &mut memory, |_| {
+        tune::run(&mut samples, Labels::values(&labels), &mut stack, &tune, &mut memory, |_| {
             Continue(())
         })
         .unwrap();
@@ -119,7 +119,7 @@ fn scales_of_layers_do_not_say_which_weights_are_dropped() {
         let mut samples = Rows::new(&x, D).unwrap();
         shrink::run(
             &mut samples,
-            Labels::Values(&labels),
+            Labels::values(&labels),
             &mut stack,
             25,
             &params,
@@ -138,7 +138,7 @@ fn an_ended_run_drops_the_rest_at_once_and_a_small_network_is_left_alone() {
     let x = rows(40);
     let classes: Vec<u16> =
         (0..N).map(|k| (x[k * D] > 0.0) as u16 + (x[k * D + 1] > 1.0) as u16).collect();
-    for (c, goal) in [(3, Labels::classes(&classes, 3)), (1, Labels::Values(&x[..N]))] {
+    for (c, goal) in [(3, Labels::classes(&classes, 3)), (1, Labels::values(&x[..N]))] {
         let end = if c == 3 { Head::Weights(3) } else { Head::Sum(&[]) };
         let (mut index, mut value) = ([0; 64], [0.0; 64]);
         let mut stack = network(41, end, &mut index, &mut value);
@@ -166,7 +166,7 @@ fn an_ended_run_drops_the_rest_at_once_and_a_small_network_is_left_alone() {
             "{info:?}"
         );
         let before = stack.values().to_vec();
-        let info = go(&mut stack, 11, Labels::Values(&[]), 6);
+        let info = go(&mut stack, 11, Labels::values(&[]), 6);
         assert!(info.levels == 0 && info.before.is_none() && stack.values() == before, "{info:?}");
     }
 }
@@ -185,7 +185,7 @@ fn a_level_whose_fit_is_ended_drops_its_own_weights_only() {
     let mut seen = Vec::new();
     let info = shrink::run(
         &mut samples,
-        Labels::Values(&labels),
+        Labels::values(&labels),
         &mut stack,
         10,
         &params,
@@ -234,7 +234,7 @@ proptest! {
         let params = tune::Params { epochs: 3, batch: 50, rate, seed };
         let mut memory = vec![0; tune::words(stack.nnz(), stack.activations(), 1)];
         let mut samples = Rows::new(&x, D).unwrap();
-        match tune::run(&mut samples, Labels::Values(&labels), &mut stack, &params, &mut memory, |_| Continue(())) {
+        match tune::run(&mut samples, Labels::values(&labels), &mut stack, &params, &mut memory, |_| Continue(())) {
             Ok(info) => prop_assert!(info.loss <= info.before && stack.values().iter().all(|w| w.is_finite())),
             Err(error) => prop_assert!(matches!(error, Error::Diverged { .. }), "{error}"),
         }
@@ -254,7 +254,7 @@ proptest! {
         let params = shrink::Params { levels, tune: tune::Params { epochs: 1, ..tune::Params::DEFAULT } };
         let mut memory = vec![0; tune::words(from, stack.activations(), 3)];
         let mut samples = Rows::new(&x, D).unwrap();
-        let goal = Labels::Values(&labels);
+        let goal = Labels::values(&labels);
         match shrink::run(&mut samples, goal, &mut stack, nnz, &params, &mut memory, |_| Continue(())) {
             Ok(_) => {
                 prop_assert_eq!(stack.nnz(), nnz.min(from));

@@ -107,7 +107,7 @@ impl Data {
     }
 
     fn classes(&self) -> Classes<'_> {
-        Classes { labels: &self.classes, outputs: C }
+        Classes::new(&self.classes, C)
     }
 
     fn operator<'a>(&'a self, panel: usize, memory: &'a mut [f32]) -> Gated<'a, Rows<'a>> {
@@ -135,7 +135,7 @@ impl Data {
             Continue(())
         };
         let start = from.map_or(Start::Zero, Start::Checkpoint);
-        let labels = Labels::Values(&self.y);
+        let labels = Labels::values(&self.y);
         let trained = train::run(&mut sensing, labels, s, start, schedule, &mut memory, see)?;
         assert!(trained.info.nnz == trained.network.nnz() && trained.info.nnz <= s);
         holds(trained.network.w(), keep);
@@ -196,7 +196,7 @@ fn keeping_what_would_stay_anyway_changes_no_bit() {
         let mut sensing = data.operator(2, &mut row);
         let mut budget = schedule.budget(Dims::new(N, D, M, 6), 2, 0);
         budget.scratch = sensing.scratch(budget.batch);
-        let (labels, mut memory) = (Labels::Values(&data.y), vec![0; budget.words()]);
+        let (labels, mut memory) = (Labels::values(&data.y), vec![0; budget.words()]);
         train::run(&mut sensing, labels, 6, Start::Zero, &schedule, &mut memory, |progress| {
             let now = progress.checkpoint.unwrap().net.w().index().to_vec();
             always = Some(match always.take() {
@@ -247,7 +247,7 @@ fn a_checkpoint_without_them_is_refused_but_a_run_may_start_from_any_weights() {
     let mut words = None;
     let mut row = vec![0.0; gated_words(D, M)];
     let mut sensing = data.operator(2, &mut row);
-    let (labels, mut memory) = (Labels::Values(&data.y), vec![0; 1000]);
+    let (labels, mut memory) = (Labels::values(&data.y), vec![0; 1000]);
     train::run(&mut sensing, labels, 5, Start::Zero, &Schedule::PAPER, &mut memory, |progress| {
         words = progress.checkpoint.map(|at| at.state);
         continue_if(progress.step < 3)
@@ -263,7 +263,7 @@ fn several_outputs_keep_them_under_either_ranking() {
     let data = Data::new();
     let keep = [0, EMPTY, 2 * D as u32 + 5];
     for k in 0..16 {
-        let goal = [Labels::Values(&data.several), Labels::classes(&data.classes, C)][k % 2];
+        let goal = [Labels::values(&data.several), Labels::classes(&data.classes, C)][k % 2];
         let schedule = Schedule {
             epochs: 5,
             batch: [0, 30][k / 2 % 2],
@@ -360,7 +360,7 @@ fn lists_that_do_not_fit_the_run_are_refused() {
     let mut row = vec![0.0; gated_words(D, M)];
     let mut sensing = data.operator(2, &mut row);
     let keep = [0, 1, 2];
-    let goal = Labels::Values(&data.several);
+    let goal = Labels::values(&data.several);
     let schedule = Schedule { must_keep: &keep, ..Schedule::paper(&goal, M, 3) };
     let several =
         train::run(&mut sensing, goal, 3, Start::Zero, &schedule, &mut [], |_| Continue(()));

@@ -92,7 +92,7 @@ fn one_output_in_strips_trains_as_with_a_stored_residual() {
                     let mut memory = vec![0; budget.words()];
                     let trained = run(
                         &mut sensing,
-                        Labels::Values(&y),
+                        Labels::values(&y),
                         S,
                         Start::Zero,
                         &schedule,
@@ -132,7 +132,7 @@ fn several_outputs_in_strips_train_as_with_a_stored_residual() {
     let largest = |row: &[f32]| (0..C).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap() as u16;
     let classes: Vec<u16> = y.chunks(C).map(largest).collect();
     let mut rows = vec![0.0; gated_words(D, M)];
-    for goal in [Labels::Values(&y), Labels::classes(&classes, C)] {
+    for goal in [Labels::values(&y), Labels::classes(&classes, C)] {
         for (k, rank) in [Rank::Exact, Rank::Sketch { decay: 0.9 }].into_iter().enumerate() {
             for (batch, safe) in [(0, true), (70, false)] {
                 let with = |strip| Schedule {
@@ -185,7 +185,7 @@ fn in_strips_memory_does_not_grow_with_the_rows() {
     assert_eq!(words(50_000, 64), words(50_000_000, 64));
     assert_eq!(words(50_000, 0) - words(50_000, 64), 50_000 - 64 - 100 - 63);
     let net = |rows, strip| {
-        let schedule = Schedule { strip, ..Schedule::paper(&Labels::Values(&[]), 20, 50) };
+        let schedule = Schedule { strip, ..Schedule::paper(&Labels::values(&[]), 20, 50) };
         schedule.budget(Dims::new(rows, 100, 20, 50), 10, 1, 100).words()
     };
     assert_eq!(net(50_000, 64), net(50_000_000, 64));

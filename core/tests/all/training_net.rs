@@ -93,7 +93,7 @@ impl Problem {
     }
 
     fn goal(&self, values: bool) -> Labels<'_> {
-        if values { Labels::Values(&self.y) } else { Labels::classes(&self.classes, self.c) }
+        if values { Labels::values(&self.y) } else { Labels::classes(&self.classes, self.c) }
     }
 
     fn train(
@@ -183,9 +183,9 @@ fn schedule(step_size: f32) -> Schedule<'static, SeveralOutputs> {
             step_size,
             rank: Rank::Exact,
             standin: Standin::FirstEpoch,
-            ..Schedule::paper(&Labels::Values(&[]), 5, 10).head
+            ..Schedule::paper(&Labels::values(&[]), 5, 10).head
         },
-        ..Schedule::paper(&Labels::Values(&[]), 5, 10)
+        ..Schedule::paper(&Labels::values(&[]), 5, 10)
     }
 }
 
@@ -254,8 +254,8 @@ fn a_sketch_that_is_wide_enough_ranks_by_the_sum_of_all_steps() {
 fn settings_of_the_paper() {
     let step = |goal: Labels<'_>, m, s| Schedule::paper(&goal, m, s).head.step_size;
     // 6 · 10^0.536 = 20.6
-    assert_eq!(step(Labels::Values(&[]), 10, 20), 2.0);
-    assert_eq!(step(Labels::Values(&[]), 10, 21), 0.005);
+    assert_eq!(step(Labels::values(&[]), 10, 20), 2.0);
+    assert_eq!(step(Labels::values(&[]), 10, 21), 0.005);
     assert_eq!(step(Labels::classes(&[], 10), 10, 20), 0.001);
 }
 
@@ -464,7 +464,7 @@ fn bad_sizes_and_settings_are_refused() {
     );
     let nan = Schedule { head: SeveralOutputs { step_size: f32::NAN, ..run.head }, ..run };
     assert!(matches!(go(&problem, problem.goal(true), &nan), Error::NotFinite { .. }));
-    assert!(matches!(go(&problem, Labels::Values(&[f32::NAN; 40]), &run), Error::NotFinite { .. }));
-    assert!(matches!(go(&problem, Labels::Values(&[0.0; 41]), &run), Error::Length { .. }));
+    assert!(matches!(go(&problem, Labels::values(&[f32::NAN; 40]), &run), Error::NotFinite { .. }));
+    assert!(matches!(go(&problem, Labels::values(&[0.0; 41]), &run), Error::Length { .. }));
     assert!(matches!(go(&problem, Labels::classes(&[0; 19], 2), &run), Error::Length { .. }));
 }

@@ -13,7 +13,8 @@ use tamis::base::error::{self, Result};
 use tamis::network::gates::{Gate, Gates};
 use tamis::network::net::Network;
 use tamis::network::weights::Block;
-use tamis::operator::factored::{Factored, GradientMut, Tangent, open_words, provided};
+use tamis::operator::factored::{Factored, GradientMut, Tangent, provided};
+use tamis::operator::tables::open_words;
 
 impl Blocked {
     fn check_net(&self, gates: Gates<'_>, net: Network<'_>) -> Result<()> {
@@ -209,7 +210,7 @@ impl Factored for Blocked {
         &mut self,
         gates: Gates<'_>,
         tangent: Tangent<'_>,
-        open: &[u32],
+        open: &[f32],
         out: GradientMut<'_>,
         image: &mut [f32],
         scratch: &mut [f32],
@@ -219,9 +220,9 @@ impl Factored for Blocked {
         if gates.may_be_random() {
             return provided::sum_normal_at(self, gates, tangent, open, out, image, scratch);
         }
-        provided::check_open(self.shared.batch.len(), net.outputs(), open)?;
+        provided::check_open(self.shared.batch.len(), net.outputs(), open.len())?;
         provided::check_tangent(tangent)?;
-        self.restricted(gates, net, Outputs::SumAlong(tangent.p, open), out)
+        self.restricted(gates, net, Outputs::SumAlong(tangent.p, bytemuck::cast_slice(open)), out)
     }
 }
 

@@ -106,7 +106,7 @@ impl<'a> AnnealSetup<'a> {
             (_, Some(network)) => start::Start::Network(network.net(dims.hidden)?),
             _ => start::Start::Zero,
         };
-        let labels = Classes { labels: &labels, outputs };
+        let labels = Classes::new(&labels, outputs);
         let trained = core_anneal::run(operator, labels, s, from, params, memory, observe)?;
         let (info, net) = (trained.info, trained.network);
         let (limit, stopped) = watch.ended(info.stopped);

@@ -98,7 +98,7 @@ pub(crate) fn fit_together(
     let classes = classes_of(task, labels);
     let goal = match joint.is_class {
         true => Labels::classes(&classes, stack.outputs()),
-        false => Labels::Values(labels),
+        false => Labels::values(labels),
     };
     let (began, time) = (Instant::now(), joint.time);
     let mut watch = Watch { began, time, stop, observe, limit: None, stopped: false };

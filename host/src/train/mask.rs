@@ -48,7 +48,7 @@ pub(crate) fn train(
         _ => problem.labels.iter().map(|&label| label as u16).collect(),
     };
     let labels = match problem.task {
-        Task::Regression => Labels::Values(&problem.labels),
+        Task::Regression => Labels::values(&problem.labels),
         _ => Labels::classes(&classes, stack.outputs()),
     };
     let rates = settings.rates.clone();

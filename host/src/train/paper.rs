@@ -109,7 +109,7 @@ impl<'a> PaperSetup<'a> {
         let classes = classes_of(task, &labels);
         let goal = match task {
             Task::Multiclass => Labels::classes(&classes, outputs),
-            _ => Labels::Values(&labels),
+            _ => Labels::values(&labels),
         };
         let most = largest_support(sizes, plan.layout.panel);
         let mut operator = match frozen.layers {
@@ -213,7 +213,7 @@ pub(crate) fn schedule<'a>(
     // What is fitted, without the labels.
     let goal = match task {
         Task::Multiclass => Labels::classes(&[], sizes.outputs),
-        _ => Labels::Values(&[]),
+        _ => Labels::values(&[]),
     };
     let OutputsOptions { epochs, batch, step_size, rank, standin, trials, safe } = options.outputs;
     let published = || SeveralOutputs::paper(&goal, job.hidden, sizes.dims.nnz).step_size;

@@ -66,7 +66,7 @@ fn fit<P: Probe>(probe: &mut P, digest: &mut Digest, model: &mut [u8]) -> tamis:
     let rows = ByteRows::new(black_box(PIXELS), INPUTS, 1.0)?;
     let mut sensing = Gated::new(rows, HIDDEN, 1, &mut row_memory)?;
     probe.start();
-    let (classes, memory) = (Classes { labels: &labels, outputs: CLASSES }, memory.words());
+    let (classes, memory) = (Classes::new(&labels, CLASSES), memory.words());
     let trained =
         anneal::run(&mut sensing, classes, NNZ, Start::Zero, &PARAMS, memory, |_| Continue(()))?;
     probe.stop("annealing, a step", trained.info.steps);

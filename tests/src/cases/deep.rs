@@ -77,7 +77,7 @@ fn bring_down<P: Probe>(probe: &mut P, digest: &mut Digest) -> tamis::Result<boo
     // The last weight of the first layer leads nowhere.
     let shown = || FIRST.0.iter().take(FIRST.0.len() - 1).chain(&SECOND.0);
     let nnz = shown().count();
-    let goal = || Labels::Values(&labels);
+    let goal = || Labels::values(&labels);
     probe.start();
     let shrunk =
         shrink::run(&mut rows, goal(), &mut stack, nnz, &SHRINK, &mut memory, |_| Continue(()))?;
@@ -131,7 +131,7 @@ fn fit<P: Probe>(probe: &mut P, digest: &mut Digest) -> tamis::Result<bool> {
     let mut memory = [0; tune::words(NNZ, ACTIVATIONS, 1)];
     probe.start();
     let info =
-        tune::run(&mut rows, Labels::Values(&labels), &mut stack, &TUNE, &mut memory, |_| {
+        tune::run(&mut rows, Labels::values(&labels), &mut stack, &TUNE, &mut memory, |_| {
             Continue(())
         })?;
     probe.stop("joint fit, an epoch", info.epochs);

@@ -79,7 +79,7 @@ fn fit<P: Probe>(probe: &mut P, digest: &mut Digest, model: &mut [u8]) -> tamis:
     let rows = ByteRows::new(black_box(PIXELS), INPUTS, SCALE)?;
     let mut sensing = Gated::new(rows, HIDDEN, 1, &mut row_memory)?;
     probe.start();
-    let (labels, memory) = (Labels::Values(&LABELS), memory.words());
+    let (labels, memory) = (Labels::values(&LABELS), memory.words());
     let trained =
         train::run(&mut sensing, labels, NNZ, Start::Zero, &SCHEDULE, memory, |_| Continue(()))?;
     probe.stop("training, a step", trained.info.steps);

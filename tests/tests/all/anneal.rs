@@ -14,8 +14,10 @@ use tamis::learn::start::{Start, continue_if};
 use tamis::network::gates::{Empty, Gates, Signs};
 use tamis::network::net::{Network, Shape};
 use tamis::network::weights::Weights;
-use tamis::operator::factored::{Factored, GradientMut, Tangent, open_words, provided};
+use tamis::operator::factored::{Factored, GradientMut, Tangent, provided};
 use tamis::operator::gated::Gated;
+use tamis::operator::machine::Host;
+use tamis::operator::tables::open_words;
 use tamis_host::data::{Matrix, Values, digits};
 use tamis_host::operator::{Blocked, Layout};
 
@@ -52,7 +54,7 @@ impl Case {
     }
 
     pub(crate) fn classes(&self) -> Classes<'_> {
-        Classes { labels: &self.labels, outputs: self.c }
+        Classes::new(&self.labels, self.c)
     }
 
     pub(crate) fn net(&self) -> Network<'_> {
@@ -76,7 +78,7 @@ impl Case {
     /// Outputs, outputs along a direction, restricted gradient, full gradient, and normal products,
     /// of the outputs and of their sum where they are open, under own and under other gates, by one
     /// operator, and by the provided bodies on it.
-    pub(crate) fn products<S: Factored<Source: std::fmt::Debug>>(
+    pub(crate) fn products<S: Factored<Source: std::fmt::Debug, Machine = Host>>(
         &self,
         sensing: &mut S,
         oracle: bool,
@@ -104,6 +106,7 @@ impl Case {
         let mut image = vec![f32::NAN; n * c];
         let open: Vec<u32> =
             (0..n * open_words(c)).map(|e| (e as u32).wrapping_mul(0x9e37_79b9)).collect();
+        let open: &[f32] = bytemuck::cast_slice(&open);
         let normal = [gates, other].map(|gates| {
             let room = || (vec![0.5; net.w().nnz()], vec![0.5; net.wt().nnz()]);
             let (mut normal, mut sum, mut along) = (room(), room(), vec![f32::NAN; n * c]);
@@ -112,12 +115,12 @@ impl Case {
             if oracle {
                 provided::along(sensing, gates, tangent, &mut along, scratch).unwrap();
                 provided::normal_at(sensing, gates, tangent, out, image, scratch).unwrap();
-                provided::sum_normal_at(sensing, gates, tangent, &open, of_sum, image, scratch)
+                provided::sum_normal_at(sensing, gates, tangent, open, of_sum, image, scratch)
                     .unwrap();
             } else {
                 sensing.net_along(gates, tangent, &mut along, scratch).unwrap();
                 sensing.net_normal_at(gates, tangent, out, image, scratch).unwrap();
-                sensing.net_sum_normal_at(gates, tangent, &open, of_sum, image, scratch).unwrap();
+                sensing.net_sum_normal_at(gates, tangent, open, of_sum, image, scratch).unwrap();
             }
             [normal.0, normal.1, sum.0, sum.1, along]
         });
@@ -176,7 +179,7 @@ fn on_digits(
     let mut memory = vec![0; budget.words()];
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| {
-        let classes = Classes { labels: &labels, outputs: 10 };
+        let classes = Classes::new(&labels, 10);
         let trained =
             anneal::run(&mut sensing, classes, s, Start::Zero, params, &mut memory, |_| {
                 Continue(())
@@ -305,7 +308,7 @@ fn bad_input_is_named() {
     let run = |labels: &[u16], c: usize, s: usize, params: Params<'_>| {
         gated(&case, |sensing| {
             let mut memory = vec![0; 4096];
-            let classes = Classes { labels, outputs: c };
+            let classes = Classes::new(labels, c);
             anneal::run(sensing, classes, s, Start::Zero, &params, &mut memory, |_| Continue(()))
                 .unwrap_err()
         })

@@ -19,6 +19,7 @@ use tamis::network::net::{Head, Network, Shape};
 use tamis::network::weights::Weights;
 use tamis::operator::factored::Factored;
 use tamis::operator::gated::Gated;
+use tamis::operator::machine::Host;
 use tamis_host::data::{Matrix, Values};
 use tamis_host::operator::{Blocked, Layout};
 
@@ -159,7 +160,7 @@ impl Kept {
     }
 }
 
-impl<S: Factored<Source = std::convert::Infallible>, T> Any<T> for Runs<'_, S> {
+impl<S: Factored<Source = std::convert::Infallible, Machine = Host>, T> Any<T> for Runs<'_, S> {
     fn run(
         &mut self,
         how: &How,
@@ -178,8 +179,7 @@ impl<S: Factored<Source = std::convert::Infallible>, T> Any<T> for Runs<'_, S> {
                 };
                 let from = from.map(Kept::anneal);
                 let start = from.as_ref().map_or(Start::Zero, Start::Checkpoint);
-                let (classes, memory) =
-                    (Classes { labels: &data.classes, outputs: C }, &mut memory);
+                let (classes, memory) = (Classes::new(&data.classes, C), &mut memory);
                 let done = anneal::run(*sensing, classes, *s, start, params, memory, told)?;
                 Ok(Done { net: Sides::of(done.network), info: format!("{:?}", done.info) })
             }
@@ -192,7 +192,7 @@ impl<S: Factored<Source = std::convert::Infallible>, T> Any<T> for Runs<'_, S> {
                 };
                 let from = from.map(Kept::train);
                 let start = from.as_ref().map_or(Start::Zero, Start::Checkpoint);
-                let (labels, memory) = (Labels::Values(&data.y), &mut memory);
+                let (labels, memory) = (Labels::values(&data.y), &mut memory);
                 let done = train::run(*sensing, labels, *s, start, schedule, memory, told)?;
                 Ok(Done { net: Sides::of(done.network), info: format!("{:?}", done.info) })
             }
@@ -200,7 +200,7 @@ impl<S: Factored<Source = std::convert::Infallible>, T> Any<T> for Runs<'_, S> {
                 let goal = if *classes {
                     Labels::classes(&data.classes, C)
                 } else {
-                    Labels::Values(&data.several)
+                    Labels::values(&data.several)
                 };
                 let mut budget = schedule.budget(Dims::new(N, D, M, *s), C, sensing.panel(), 0);
                 budget.scratch = sensing.net_scratch(budget.batch);

@@ -11,6 +11,7 @@ use tamis::learn::start::Start;
 use tamis::network::gates::Signs;
 use tamis::operator::factored::Factored;
 use tamis::operator::gated::Gated;
+use tamis::operator::machine::Host;
 use tamis_host::data::planted::{self, PlantedDeep};
 use tamis_host::data::{Matrix, Values};
 use tamis_host::data::{Problem, Task};
@@ -23,7 +24,12 @@ const SECOND: usize = 5;
 /// Entries of both layers, and what was done.
 type Found = (Vec<(u32, f32)>, Info);
 
-fn recover<S: Factored>(sensing: &mut S, made: &PlantedDeep, nnz: usize, params: &Params) -> Found {
+fn recover<S: Factored<Machine = Host>>(
+    sensing: &mut S,
+    made: &PlantedDeep,
+    nnz: usize,
+    params: &Params,
+) -> Found {
     let dims = Dims::new(made.data.rows, made.data.cols, made.widths[1], nnz);
     let scratch = sensing.net_scratch(dims.samples).max(sensing.scratch(dims.samples));
     let (m, c) = (sensing.blocks(), lm::second_slots(SECOND));

@@ -12,6 +12,7 @@ use tamis::network::net::Network;
 use tamis::network::weights::Block;
 use tamis::operator::factored::Factored;
 use tamis::operator::gated::Gated;
+use tamis::operator::machine::Host;
 use tamis_host::data::planted::{self, PlantedNet};
 use tamis_host::data::{Matrix, Values};
 use tamis_host::data::{Problem, Task};
@@ -42,7 +43,12 @@ fn neurons(net: Network<'_>) -> Neurons {
 /// Entries of both sides, neurons, and what was done.
 type Found = (Vec<(u32, f32)>, Neurons, Info);
 
-fn recover<S: Factored>(sensing: &mut S, made: &PlantedNet, nnz: usize, params: &Params) -> Found {
+fn recover<S: Factored<Machine = Host>>(
+    sensing: &mut S,
+    made: &PlantedNet,
+    nnz: usize,
+    params: &Params,
+) -> Found {
     let dims = Dims::new(made.data.rows, made.data.cols, made.hidden, nnz);
     let scratch = sensing.net_scratch(dims.samples).max(sensing.scratch(dims.samples));
     let mut memory =

@@ -444,7 +444,7 @@ fn scales_of_inputs_and_labels_change_nothing_but_the_scale_of_the_weights() {
             let data = Matrix::new(600, 8, Values::F32(values)).unwrap();
             let mut sensing = Blocked::new(data, 3, 5, layout(64, 3)).unwrap();
             let mut memory = vec![0; needed(&sensing, 5, &schedule)];
-            let labels = Labels::Values(&labels);
+            let labels = Labels::values(&labels);
             let trained =
                 train::run(&mut sensing, labels, 5, Start::Zero, &schedule, &mut memory, |_| {
                     Continue(())

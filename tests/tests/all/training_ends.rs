@@ -65,7 +65,7 @@ fn ended(
     };
     let trained = train::run(
         &mut sensing,
-        Labels::Values(&made.labels),
+        Labels::values(&made.labels),
         10,
         Start::Zero,
         &schedule,
@@ -114,7 +114,7 @@ fn an_operator_that_stops_leaves_the_last_complete_step() {
         let mut sensing = Gated::new(Rows::new(&x, 20).unwrap(), 4, 4, &mut memory).unwrap();
         let schedule = Schedule { epochs: steps, trials: Trials::NONE, ..STARTS };
         let mut words = vec![0; needed(&sensing, 10, &schedule)];
-        let labels = Labels::Values(&made.labels);
+        let labels = Labels::values(&made.labels);
         let short =
             train::run(&mut sensing, labels, 10, Start::Zero, &schedule, &mut words, |_| {
                 Continue(())

@@ -5,7 +5,6 @@ use crate::base::dims::Dims;
 use crate::base::error::{self, Error, Result};
 use crate::base::math;
 use crate::base::rng::{self, stream};
-use crate::learn::loss::{self, Classes};
 use crate::network::weights::check_kept;
 use core::ops::Range;
 
@@ -99,9 +98,8 @@ impl Params<'_> {
         if start < all { start } else { all }
     }
 
-    /// Checks sizes, labels and settings of a run.
-    pub(super) fn check(&self, dims: &Dims, classes: Classes<'_>) -> Result<()> {
-        let Classes { labels, outputs } = classes;
+    /// Checks sizes and settings of a run.
+    pub(super) fn check(&self, dims: &Dims, outputs: usize) -> Result<()> {
         let (n, d, m, s) = (dims.samples, dims.inputs, dims.hidden, dims.nnz);
         error::range("samples", n, 1, u32::MAX as usize)?;
         error::range("inputs", d, 1, u32::MAX as usize)?;
@@ -111,10 +109,8 @@ impl Params<'_> {
         error::range("hidden neurons × (inputs + outputs)", all, 1, u32::MAX as usize)?;
         error::range("nonzero weights (nnz)", s, 2, all)?;
         check_kept(dims, self.must_keep, s - 1)?;
-        error::length("labels", labels.len(), n)?;
         error::range("epochs", self.epochs as usize, 1, u32::MAX as usize)?;
         error::range("validation rows", self.validation, 0, n - 1)?;
-        loss::check_classes(labels, outputs)?;
         let &Params { start_factor, rate, drop, shrink, settle, floor, input_scale, .. } = self;
         let numbers = [start_factor, rate, drop, shrink, settle, floor, input_scale];
         error::finite("parameters", &numbers)?;

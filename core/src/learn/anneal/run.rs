@@ -8,25 +8,27 @@ use crate::base::dims::Dims;
 use crate::base::error::{self, Error, Result};
 use crate::base::math;
 use crate::base::rng::batches;
-use crate::learn::loss::{self, Classes};
+use crate::learn::loss::Classes;
 use crate::learn::start::Start;
 use crate::network::gates::{Empty, Gates, Signs};
 use crate::network::weights::{Weights, check_pinned};
 use crate::operator::factored::{Factored, GradientMut};
 use crate::operator::panels::panels;
+use crate::operator::sensing::{Rows, Sensing, row_head};
+use crate::operator::tables::Tables;
 use core::ops::{ControlFlow, Range};
 
 /// Who sees each step.
 type Observer<'o> = dyn FnMut(&Progress<'_>) -> ControlFlow<()> + 'o;
 
 /// A run, and where it stands.
-pub(super) struct Run<'r, 'm, S> {
+pub(super) struct Run<'r, 'm, S: Sensing> {
     sensing: &'r mut S,
-    classes: Classes<'r>,
+    classes: Classes<'r, S::Machine>,
     params: &'r Params<'r>,
     schedule: Schedule<'r>,
     support: Support<'m>,
-    work: Buffers<'m>,
+    work: Buffers<'m, Rows<S>>,
     /// Rows trained on, the first ones.
     rows: usize,
     batch: usize,
@@ -42,17 +44,18 @@ impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
     /// A run that stands where `start` says.
     pub(super) fn new(
         sensing: &'r mut S,
-        classes: Classes<'r>,
+        classes: Classes<'r, S::Machine>,
         nnz: usize,
         start: Start<'_, Checkpoint<'_>>,
         params: &'r Params<'r>,
         memory: &'m mut [u32],
     ) -> Result<Self, S::Source> {
         let dims = Dims::new(sensing.rows(), sensing.inputs(), sensing.blocks(), nnz);
-        params.check(&dims, classes).map_err(Error::widen)?;
+        params.check(&dims, classes.outputs).map_err(Error::widen)?;
+        classes.check(sensing.machine(), dims.samples).map_err(Error::widen)?;
         let mut budget = params.budget(dims, classes.outputs, sensing.panel(), 0);
         budget.scratch = sensing.net_scratch(budget.batch);
-        let (support, work) = carve(&budget, memory).map_err(Error::widen)?;
+        let (support, work) = carve(sensing.machine(), &budget, memory).map_err(Error::widen)?;
         let rows = dims.samples - params.validation;
         let mut run = Self {
             sensing,
@@ -105,12 +108,6 @@ impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
         self.rows.div_ceil(self.batch)
     }
 
-    /// Selects rows; their labels.
-    fn select(&mut self, rows: Range<usize>) -> Result<&'r [u16], S::Source> {
-        self.sensing.select(rows.clone())?;
-        Ok(self.classes.labels.get(rows).unwrap_or(&[]))
-    }
-
     /// `1 / (rms of the column + floor)`, in scaled units, measured on the growth rows; 0 for
     /// columns of zeros.
     fn column_scales(&mut self) -> Result<(), S::Source> {
@@ -118,7 +115,8 @@ impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
         let (d, params) = (self.work.columns.len(), self.params);
         let mut rows = 0;
         for batch in params.growth(self.rows, self.batch, 0) {
-            rows += self.select(batch)?.len();
+            rows += batch.len();
+            self.sensing.select(batch)?;
             let Buffers { panel, columns, scratch, .. } = &mut self.work;
             let norms = panel.get_mut(..d).unwrap_or(&mut []);
             // Open on every row: norms of the data's own columns.
@@ -163,9 +161,9 @@ impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
                 if changes {
                     self.update()?;
                 }
-                let labels = self.select(rows)?;
+                self.sensing.select(rows.clone())?;
                 let rate = self.schedule.rate(self.at.step);
-                let descend = |run: &mut Self| run.descend(labels, rate);
+                let descend = |run: &mut Self| run.descend(rows.clone(), rate);
                 let loss = match changes {
                     // What has grown is worth nothing before its first step, and what it replaced
                     // is gone.
@@ -201,33 +199,35 @@ impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
         self.stopped |= observe(&progress).is_break();
     }
 
-    /// One step of Adam on the selected batch; the mean loss before it.
-    fn descend(&mut self, labels: &[u16], rate: f32) -> Result<f32, S::Source> {
-        let (loss, _) = self.residual(labels)?;
+    /// One step of Adam on a batch, which is selected; the mean loss before it.
+    fn descend(&mut self, rows: Range<usize>, rate: f32) -> Result<f32, S::Source> {
+        let count = rows.len();
+        let (loss, _) = self.residual(rows)?;
         let Buffers { residual, scratch, .. } = &mut self.work;
-        let residual = residual.get(..labels.len() * self.classes.outputs).unwrap_or(&[]);
+        let residual = row_head::<S>(residual, count * self.classes.outputs)?;
         self.support.gradient(self.sensing, residual, self.round, scratch)?;
-        self.at.read(labels.len());
+        self.at.read(count);
         let scale = self.params.input_scale;
-        self.support.adam(labels.len() as f32, rate, scale, &mut self.at);
+        self.support.adam(count as f32, rate, scale, &mut self.at);
         self.turn();
         Ok(loss)
     }
 
-    /// Leaves the residual of the selected rows in the buffer; their mean loss, and how many of
-    /// them are right.
-    fn residual(&mut self, labels: &[u16]) -> Result<(f32, usize), S::Source> {
-        let (c, net) = (self.classes.outputs, self.support.net());
-        let out = self.work.residual.get_mut(..labels.len() * c).unwrap_or(&mut []);
+    /// Leaves the residual of rows, which are selected, in the buffer; their mean loss, and how many
+    /// of them are right.
+    fn residual(&mut self, rows: Range<usize>) -> Result<(f32, usize), S::Source> {
+        let (Classes { labels, outputs: c }, net) = (self.classes, self.support.net());
+        let count = rows.len();
+        let out = row_head::<S>(self.work.residual, count * c)?;
         self.sensing.net_forward(net.gates(self.round), net, out, self.work.scratch)?;
-        self.at.read(labels.len());
-        let rows = out.chunks(c.max(1)).zip(labels);
-        let right = rows.filter(|(out, label)| loss::class(out) == usize::from(**label)).count();
-        let loss = loss::cross_entropy(labels, c, out).map_err(Error::widen)?;
+        self.at.read(count);
+        let machine = self.sensing.machine();
+        let right = machine.count_right(labels, rows.clone(), c, out);
+        let loss = machine.cross_entropy(labels, rows, c, out).map_err(Error::widen)?;
         if !loss.is_finite() {
             return Err(Error::Diverged { step: self.at.step as usize });
         }
-        Ok((loss / labels.len().max(1) as f32, right))
+        Ok((loss / count.max(1) as f32, right))
     }
 
     /// Drops, clears and grows; if the operator stops, the support is as before.
@@ -255,14 +255,15 @@ impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
             let mut gradient = GradientMut::split(panel, blocks.len() * d);
             for rows in params.growth(*rows, *batch, at.updates) {
                 sensing.select(rows.clone())?;
-                let labels = classes.labels.get(rows).unwrap_or(&[]);
-                let out = residual.get_mut(..labels.len() * c).unwrap_or(&mut []);
+                let count = rows.len();
+                let out = row_head::<S>(residual, count * c)?;
                 let (net, gates) = (growth.net, growth.net.gates(*round));
                 sensing.net_forward(gates, net, out, scratch)?;
-                loss::cross_entropy(labels, c, out).map_err(Error::widen)?;
+                let machine = sensing.machine();
+                machine.cross_entropy(classes.labels, rows, c, out).map_err(Error::widen)?;
                 let to = gradient.reborrow();
                 sensing.net_gradient(gates, net, out, blocks.clone(), to, scratch)?;
-                at.read(2 * labels.len());
+                at.read(2 * count);
             }
             growth.offer(blocks, &gradient, &Units::new(params, columns));
             Ok(())
@@ -281,7 +282,7 @@ impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
         if !(settled || shrunk && self.support.has_spare()) {
             return Ok(());
         }
-        let held = self.score(self.rows..self.classes.labels.len())?;
+        let held = self.score(self.rows..self.sensing.rows())?;
         if settled && !self.at.settled {
             (self.at.settled, self.at.best) = (true, None);
         }
@@ -309,9 +310,11 @@ impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
     fn score(&mut self, rows: Range<usize>) -> Result<Held, S::Source> {
         let (mut loss, mut right) = (math::Sum::default(), 0);
         for start in rows.clone().step_by(self.batch) {
-            let labels = self.select(start..(start + self.batch).min(rows.end))?;
-            let (mean, good) = self.residual(labels)?;
-            loss.add(mean * labels.len() as f32);
+            let part = start..(start + self.batch).min(rows.end);
+            let count = part.len() as f32;
+            self.sensing.select(part.clone())?;
+            let (mean, good) = self.residual(part)?;
+            loss.add(mean * count);
             right += good;
         }
         Ok(Held { loss: loss.value() / rows.len().max(1) as f32, right, rows: rows.len() })
@@ -320,7 +323,7 @@ impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
     /// What was done, and the network.
     pub(super) fn finish(mut self) -> Result<Trained<'m>, S::Source> {
         let early = self.early();
-        let validation = self.rows..self.classes.labels.len();
+        let validation = self.rows..self.sensing.rows();
         // A run that ends needs its scores all the same.
         let note = |run: &mut Self| run.stopped = true;
         let score = |run: &mut Self, rows: &Range<usize>| {

@@ -12,6 +12,8 @@ use crate::network::net::{Count, EntriesMut, Network, Shape};
 use crate::network::top::Top;
 use crate::network::weights::{Block, runs};
 use crate::operator::factored::{Factored, GradientMut};
+use crate::operator::machine::Machine;
+use crate::operator::sensing::Rows;
 
 /// Where the clock of a draw stands at least: below every draw but zero, and far from where
 /// quotients overflow.
@@ -53,9 +55,9 @@ impl<'a> Units<'a> {
 }
 
 /// Buffers of a step.
-pub(super) struct Buffers<'a> {
+pub(super) struct Buffers<'a, R: ?Sized> {
     /// n×c.
-    pub(super) residual: &'a mut [f32],
+    pub(super) residual: &'a mut R,
     /// p·(d + c).
     pub(super) panel: &'a mut [f32],
     /// `1 / (scale + floor)` of each input column, d.
@@ -89,10 +91,11 @@ pub(super) struct Support<'a> {
     dropped: usize,
 }
 
-pub(super) fn carve<'a>(
+pub(super) fn carve<'a, M: Machine>(
+    machine: &mut M,
     budget: &Annealing,
     memory: &'a mut [u32],
-) -> Result<(Support<'a>, Buffers<'a>)> {
+) -> Result<(Support<'a>, Buffers<'a, M::Rows>)> {
     budget::enough(budget.words(), memory.len())?;
     let mut space = Workspace::new(memory);
     let start = budget.start;
@@ -110,7 +113,7 @@ pub(super) fn carve<'a>(
         dropped: 0,
     };
     let buffers = Buffers {
-        residual: space.floats(budget.batch.saturating_mul(budget.outputs))?,
+        residual: machine.rows_in(space.floats(budget.batch.saturating_mul(budget.outputs))?),
         panel: space.floats(budget.panel_words())?,
         columns: space.floats(budget.dims.inputs)?,
         scratch: space.floats(budget.scratch)?,
@@ -194,7 +197,7 @@ impl<'a> Support<'a> {
     pub(super) fn gradient<S: Factored>(
         &mut self,
         sensing: &mut S,
-        r: &[f32],
+        r: &Rows<S>,
         step: u32,
         scratch: &mut [f32],
     ) -> Result<(), S::Source> {

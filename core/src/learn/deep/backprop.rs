@@ -11,6 +11,7 @@ use crate::base::math::Sum;
 use crate::base::rng::Permutation;
 use crate::data::samples::Samples;
 use crate::learn::loss::Labels;
+use crate::operator::machine::Host;
 use crate::operator::sensing::head_mut;
 use core::ops::Range;
 
@@ -117,7 +118,7 @@ impl<'a, X: Samples> RowByRow<'a, X> {
         stack.activate(self.acts);
         stack.output(self.acts, self.out);
         let c = self.out.len();
-        self.labels.residual(k..k + 1, c, self.out).map_err(Error::widen)
+        self.labels.residual(&mut Host, k..k + 1, c, self.out).map_err(Error::widen)
     }
 
     /// The derivative by every weight of the outputs' product with `out`, for the row that the
@@ -231,6 +232,6 @@ impl<X: Samples> Backprop for RowByRow<'_, X> {
 /// As [`Backprop::check`].
 pub fn check(rows: usize, labels: Labels<'_>, stack: &Stack<'_>) -> Result<()> {
     error::range("layers before the end", usize::from(stack.head() != Head::Open), 1, 1)?;
-    labels.check(rows)?;
+    labels.check(&mut Host, rows)?;
     error::length("outputs of the network", stack.outputs(), labels.outputs(rows))
 }

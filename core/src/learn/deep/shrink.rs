@@ -117,8 +117,8 @@ pub struct Info {
 /// stack.end_sum(&[])?;
 /// let mut memory = [0; tune::words(6, 5, 1)];
 /// let params = Params { levels: 2, tune: tune::Params { epochs: 60, batch: 20, ..tune::Params::DEFAULT } };
-/// shrink::run(&mut rows, Labels::Values(&labels), &mut stack, 4, &params, &mut memory, |_| Continue(()))?;
-/// tune::run(&mut rows, Labels::Values(&labels), &mut stack, &params.tune, &mut memory, |_| Continue(()))?;
+/// shrink::run(&mut rows, Labels::values(&labels), &mut stack, 4, &params, &mut memory, |_| Continue(()))?;
+/// tune::run(&mut rows, Labels::values(&labels), &mut stack, &params.tune, &mut memory, |_| Continue(()))?;
 /// let support: Vec<u32> = stack.layers().flat_map(|layer| layer.index().to_vec()).collect();
 /// assert_eq!(support, [0, 3, 0, 1]);
 /// # Ok::<(), tamis::Error>(())

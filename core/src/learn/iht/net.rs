@@ -9,7 +9,7 @@
 //! stand for such blocks, in the gradient alone.
 
 use crate::base::error::{Error, Result};
-use crate::base::math::{scale, sqrt};
+use crate::base::math::sqrt;
 use crate::base::rng::{Rng, stream};
 use crate::learn::loss::Labels;
 use crate::network::net::{Count, EntriesMut, Network};
@@ -18,13 +18,14 @@ use crate::network::top::Top;
 use crate::network::weights::{Editable, check_support};
 use crate::operator::factored::{Factored, GradientMut};
 use crate::operator::panels::panels;
-use crate::operator::sensing::{Done, each_strip, head_mut};
+use crate::operator::sensing::{Done, Rows, Sensing, each_strip, head_mut, row_head};
+use crate::operator::tables::Tables;
 use core::ops::Range;
 
 /// Buffers of a step, all the caller's; lengths as [`crate::base::budget::Training`] says.
-pub(crate) struct NetWork<'a> {
+pub(crate) struct NetWork<'a, R: ?Sized> {
     /// n×c: the residual of the batch, or room for that of a strip of it.
-    pub(crate) residual: &'a mut [f32],
+    pub(crate) residual: &'a mut R,
     /// p (d + c): a gradient panel.
     pub(crate) panel: &'a mut [f32],
     /// p (d + c) each, or none where blocks without weights stay so: what stands for a panel's
@@ -37,10 +38,10 @@ pub(crate) struct NetWork<'a> {
 }
 
 /// One step from `net` on a batch.
-pub(crate) struct NetStep<'a> {
+pub(crate) struct NetStep<'a, S: Sensing> {
     pub(crate) net: Network<'a>,
     /// Labels of all rows.
-    pub(crate) labels: Labels<'a>,
+    pub(crate) labels: Labels<'a, S::Machine>,
     /// The rows of the batch, which are selected.
     pub(crate) rows: Range<usize>,
     /// Rows whose residuals there is room for.
@@ -55,25 +56,25 @@ pub(crate) struct NetStep<'a> {
     pub(crate) must_keep: &'a [u32],
 }
 
-impl NetStep<'_> {
+impl<S: Factored> NetStep<'_, S> {
     /// Makes the step, to new weights in a buffer of s entries, given the residual of the batch
     /// where there is room for it; the number of entries, those of W, then those of Wt with flat
     /// indices `m d + i c + k`. A sketch ranks the entries by the sum of all their steps.
     ///
     /// # Errors
     /// As [`super::step`].
-    pub(crate) fn take<S: Factored>(
+    pub(crate) fn take(
         &self,
         sensing: &mut S,
         sketch: Option<&mut CountSketch<'_>>,
         EntriesMut { index, value }: EntriesMut<'_>,
-        work: &mut NetWork<'_>,
+        work: &mut NetWork<'_, Rows<S>>,
     ) -> Result<usize, S::Source> {
         let (net, eta, must_keep) = (self.net, self.step_size, self.must_keep);
         check_support(net.w().inputs(), net.w().hidden(), must_keep).map_err(Error::widen)?;
         if self.rows.len() <= self.strip {
-            let residual = head_mut(work.residual, self.rows.len() * net.outputs())?;
-            scale(1.0 / self.rows.len() as f32, residual);
+            let residual = row_head::<S>(work.residual, self.rows.len() * net.outputs())?;
+            sensing.machine().scale(residual, 1.0 / self.rows.len() as f32);
         }
         let top = |index, value| Top::keeping(index, value, must_keep).map_err(Error::widen);
         let diverged = Error::Diverged { step: 0 };
@@ -111,10 +112,10 @@ impl NetStep<'_> {
     }
 
     /// Calls `offer(j, old value, gradient)` for every entry of both sides, panel by panel.
-    fn offer<S: Factored>(
+    fn offer(
         &self,
         sensing: &mut S,
-        work: &mut NetWork<'_>,
+        work: &mut NetWork<'_, Rows<S>>,
         offer: &mut dyn FnMut(u32, f32, f32),
     ) -> Done<S> {
         let &Self { net, labels, ref rows, strip, standin, round, .. } = self;
@@ -134,19 +135,20 @@ impl NetStep<'_> {
                 None => (net, net.gates(round)),
             };
             number += 1;
-            let mut add = |sensing: &mut S, r: &[f32], scratch: &mut [f32]| {
+            let mut add = |sensing: &mut S, r: &Rows<S>, scratch: &mut [f32]| {
                 let to = gradient.reborrow();
                 sensing.net_gradient(gates, panel, r, blocks.clone(), to, scratch)
             };
             if rows.len() <= strip {
-                add(sensing, head_mut(room, rows.len() * c)?, scratch)?;
+                add(sensing, row_head::<S>(room, rows.len() * c)?, scratch)?;
             } else {
                 each_strip(sensing, rows, strip, |sensing, part| {
-                    let r = head_mut(room, part.len() * c)?;
+                    let r = row_head::<S>(room, part.len() * c)?;
                     let part = rows.start + part.start..rows.start + part.end;
                     sensing.net_forward(net.gates(round), net, r, scratch)?;
-                    labels.residual(part, c, r).map_err(Error::widen)?;
-                    scale(1.0 / rows.len() as f32, r);
+                    let machine = sensing.machine();
+                    labels.residual(machine, part, c, r).map_err(Error::widen)?;
+                    machine.scale(r, 1.0 / rows.len() as f32);
                     add(sensing, r, scratch)
                 })?;
             }

@@ -9,14 +9,17 @@ use crate::operator::machine::Machine;
 use crate::operator::sensing::{
     Done, Rows, Sensing, Strips, Work, add_up, each_strip, head_mut, row_head,
 };
+use crate::operator::solve::{Equations, Unknowns, conjugate_gradients};
 use core::ops::Range;
 
 /// What a step approaches: labels, of which `y - A w` is left.
-pub(super) struct Target<'a, S: Sensing> {
-    pub(super) gates: Gates<'a>,
-    pub(super) labels: &'a Rows<S>,
-    pub(super) w: Weights<'a>,
-    pub(super) must_keep: &'a [u32],
+pub(in crate::learn) struct Target<'a, S: Sensing> {
+    pub(in crate::learn) gates: Gates<'a>,
+    pub(in crate::learn) labels: &'a Rows<S>,
+    /// The label of the first row of the batch.
+    pub(in crate::learn) first: usize,
+    pub(in crate::learn) w: Weights<'a>,
+    pub(in crate::learn) must_keep: &'a [u32],
 }
 
 impl<S: Sensing> Target<'_, S> {
@@ -33,7 +36,8 @@ impl<S: Sensing> Target<'_, S> {
         } else {
             sensing.machine().fill(out, 0.0);
         }
-        sensing.machine().residual(self.labels, part.start, 1.0, out).map_err(Error::widen)
+        let first = self.first + part.start;
+        sensing.machine().residual(self.labels, first, 1.0, out).map_err(Error::widen)
     }
 }
 
@@ -133,6 +137,38 @@ impl<'a, 'b, S: Sensing> Batch<'a, 'b, S> {
             }
         }
         sensing.sum(out)
+    }
+
+    /// `h = A_S^T A_S p`.
+    pub(super) fn normal(
+        &mut self,
+        gates: Gates<'_>,
+        support: &[u32],
+        p: &[f32],
+        h: &mut [f32],
+    ) -> Done<S> {
+        self.reads += 1;
+        let (d, m) = (self.sensing.inputs(), self.sensing.blocks());
+        let p = Weights::new(d, m, support, p).map_err(Error::widen)?;
+        self.of_rows(h, |sensing, h, scratch| sensing.normal_at(gates, p, h, scratch))
+    }
+
+    /// Solves equations on a support, in one call where the batch is gone through at once; the
+    /// steps.
+    pub(super) fn solve(
+        &mut self,
+        gates: Gates<'_>,
+        support: &[u32],
+        equations: Equations<'_>,
+        unknowns: Unknowns<'_>,
+    ) -> Result<u32, S::Source> {
+        if self.strips.is_some() {
+            let normal = |p: &[f32], h: &mut [f32]| self.normal(gates, support, p, h);
+            return Ok(conjugate_gradients(equations, unknowns, normal)?.steps);
+        }
+        let solved = self.sensing.solve_at(gates, support, equations, unknowns, self.scratch)?;
+        self.reads += solved.products;
+        Ok(solved.steps)
     }
 
     /// Calls `each(position, |A_j|²)` for every index j of a support in order, neuron by neuron.

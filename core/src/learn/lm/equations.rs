@@ -189,16 +189,16 @@ impl<S: Sensing, H: Readout<S>> Equations for Jacobian<'_, '_, '_, S, H> {
         &mut self,
         system: solve::Equations<'_>,
         unknowns: Unknowns<'_>,
-    ) -> Result<f32, S::Source> {
+    ) -> Result<(), S::Source> {
         if self.fit.cover.is_on {
             // Covered rows add to every product.
-            return Ok(conjugate_gradients(system, unknowns, |p, h| self.multiply(p, h))?.won);
+            return conjugate_gradients(system, unknowns, |p, h| self.multiply(p, h)).map(drop);
         }
         let Fit { sensing, scratch, .. } = &mut *self.fit;
         let solved = sensing.solve_at(self.gates, self.w.index(), system, unknowns, scratch)?;
         let rows = (self.fit.rows() as u64).saturating_mul(solved.products.into());
         self.fit.rows_read = self.fit.rows_read.saturating_add(rows);
-        Ok(solved.won)
+        Ok(())
     }
 
     fn loss(&mut self, values: Option<&[f32]>) -> Result<f32, S::Source> {

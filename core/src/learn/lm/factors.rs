@@ -13,7 +13,7 @@ mod several;
 mod support;
 mod two_layers;
 
-use super::fit::{Fit, Readout};
+use super::fit::{Fit, Readout, cut};
 use super::goal::SeveralOutputs;
 use super::model::{Model, OutputBuffers, square, square_in};
 use super::solver::entries;
@@ -23,11 +23,13 @@ use crate::network::gates::Gates;
 use crate::network::net::Network;
 use crate::network::weights::Block;
 use crate::operator::factored::{Factored, GradientMut, Tangent};
+use crate::operator::sensing::{Rows, Sensing};
+use crate::operator::tables::Tables;
 
 /// A second layer, the sum of whose neurons and output 0 is the prediction.
-pub(super) struct SecondLayer<'a> {
-    /// A bit a row and output: which are active in the equations; output 0 always is.
-    pub(super) active: &'a mut [u32],
+pub(super) struct SecondLayer<'a, S: Sensing> {
+    /// Which outputs are active in the equations, as in [`Tables::sum_active`].
+    pub(super) active: &'a mut Rows<S>,
     pub(super) neurons: usize,
 }
 
@@ -36,7 +38,7 @@ pub(super) trait Weighted {}
 
 impl Weighted for SeveralOutputs {}
 
-impl Weighted for SecondLayer<'_> {}
+impl<S: Sensing> Weighted for SecondLayer<'_, S> {}
 
 /// What follows the outputs: a second layer, or nothing, which is what is provided. The residual
 /// must be current.
@@ -50,7 +52,9 @@ pub(super) trait OutputLayer<S: Factored>: Readout<S> + Weighted {
     }
 
     /// Holds the outputs that are active now for [`Self::normal`].
-    fn hold_active(_fit: &mut Fit<'_, S, Self>) {}
+    fn hold_active(_fit: &mut Fit<'_, S, Self>) -> Result<(), S::Source> {
+        Ok(())
+    }
 
     /// `JᵀJ p` under `gates` and the outputs that are held active; the residual is lost.
     fn normal(
@@ -62,28 +66,35 @@ pub(super) trait OutputLayer<S: Factored>: Readout<S> + Weighted {
 
     /// The mean square of what one more of activation `a` adds to the prediction, where it is
     /// active.
-    fn mean_square(_fit: &Fit<'_, S, Self>, wt: Block<'_>, _a: &[f32]) -> f32 {
+    fn mean_square(_fit: &mut Fit<'_, S, Self>, wt: Block<'_>, _a: &Rows<S>) -> f32 {
         square(wt)
     }
 
-    /// The squared norm of the activation `a` as output k sees it; `whole` for all rows.
-    fn norm_at(_fit: &Fit<'_, S, Self>, _a: &[f32], _k: usize, whole: f32) -> f32 {
-        whole
+    /// The squared norms of the activation `a` as the outputs that `wt` leads to see it; `whole` for
+    /// all rows.
+    fn norms_at(
+        _fit: &mut Fit<'_, S, Self>,
+        _a: &Rows<S>,
+        _wt: Block<'_>,
+        whole: f32,
+        out: &mut [f32],
+    ) {
+        out.fill(whole);
     }
 
     /// The fraction of the rows where each output is active.
-    fn active_shares(_fit: &Fit<'_, S, Self>, out: &mut [f32]) {
+    fn active_shares(_fit: &mut Fit<'_, S, Self>, out: &mut [f32]) {
         out.fill(1.0);
     }
 
     /// Chooses the `l` output weights of least squares that win most, for the activation `z` of
     /// root mean square `length`; returns what they win.
     fn choose(
-        fit: &Fit<'_, S, Self>,
-        z: &[f32],
+        fit: &mut Fit<'_, S, Self>,
+        z: &Rows<S>,
         length: f32,
         l: usize,
-        out: &mut OutputBuffers<'_>,
+        out: &mut OutputBuffers<'_, S>,
     ) -> f32;
 
     /// What the output weights of a neuron of root mean square `size` contribute; its activation is
@@ -93,7 +104,7 @@ pub(super) trait OutputLayer<S: Factored>: Readout<S> + Weighted {
         net: Network<'_>,
         wt: Block<'_>,
         size: f32,
-        z: &mut [f32],
+        z: &mut Rows<S>,
         out: &mut [f32],
     ) -> Result<(), S::Source>;
 }
@@ -131,26 +142,17 @@ impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
 }
 
 impl<S: Factored, H: OutputLayer<S>> Fit<'_, S, H> {
-    /// The residuals of each row that is selected, c each.
-    fn residual_rows(&self) -> core::slice::Chunks<'_, f32> {
-        self.residual().chunks(self.outputs.max(1))
-    }
-
-    /// `out = R v`, one number a row, for one number per output.
-    fn project(&self, v: &[f32], out: &mut [f32]) {
-        for (out, r) in out.iter_mut().zip(self.residual_rows()) {
-            *out = r.iter().zip(v).map(|(r, v)| r * v).sum();
-        }
+    /// `out = R wt`, one number a row.
+    fn project(&mut self, wt: Block<'_>, out: &mut Rows<S>) {
+        let r = cut::<S>(&*self.residual, self.entries());
+        self.sensing.machine().project(r, wt, self.outputs, out);
     }
 
     /// `out = Rᵀ a`, one number per output, for one number a row.
-    fn transpose(&self, a: &[f32], out: &mut [f32]) {
+    fn transpose(&mut self, a: &Rows<S>, out: &mut [f32]) {
         out.fill(0.0);
-        for (a, r) in a.iter().zip(self.residual_rows()) {
-            if *a != 0.0 {
-                out.iter_mut().zip(r).for_each(|(out, r)| *out += a * r);
-            }
-        }
+        let r = cut::<S>(&*self.residual, self.entries());
+        self.sensing.machine().transpose(r, a, out);
     }
 }
 

@@ -23,13 +23,6 @@ pub(super) trait Readout<S: Sensing>: Sized {
         let out = row_head::<S>(&mut *fit.residual, entries)?;
         fit.sensing.machine().residual(fit.labels, first, scale, out).map_err(Error::widen)
     }
-
-    /// Products that the least-squares factor of the outputs of the current residual is of.
-    fn along_labels(fit: &mut Fit<'_, S, Self>) -> Along {
-        let (first, entries) = (fit.first_label(), fit.entries());
-        let r = cut::<S>(&*fit.residual, entries);
-        fit.sensing.machine().fit(fit.labels, first, fit.scale, r)
-    }
 }
 
 impl<S: Sensing> Readout<S> for OneOutput {}
@@ -55,7 +48,7 @@ pub(super) struct Fit<'a, S: Sensing, H> {
     /// the active outputs, and 0 in the others.
     pub(super) residual: &'a mut Rows<S>,
     pub(super) scratch: &'a mut [f32],
-    labels: &'a Rows<S>,
+    pub(super) labels: &'a Rows<S>,
     /// Labels of a row.
     width: usize,
     /// Training rows; those behind them are validation rows.
@@ -134,7 +127,7 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
     }
 
     /// The first label of the rows that are selected.
-    fn first_label(&self) -> usize {
+    pub(super) fn first_label(&self) -> usize {
         self.first.saturating_mul(self.width)
     }
 
@@ -170,7 +163,11 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
 
     /// The least-squares factor of the outputs that the current residual belongs to.
     pub(super) fn factor(&mut self) -> Result<f32, S::Source> {
-        let along = H::along_labels(self);
+        // With a second layer there is one label for several outputs, whose residual is that of the
+        // first.
+        let (first, step) = (self.first_label(), self.outputs / self.width.max(1));
+        let r = cut::<S>(&*self.residual, self.entries());
+        let along = self.sensing.machine().fit(self.labels, first, self.scale, r, step);
         let Along { product, norm2 } = self.sum_along(along)?;
         Ok(product / norm2)
     }

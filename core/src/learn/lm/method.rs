@@ -16,6 +16,7 @@ use super::support::Columns;
 use crate::base::budget::{Recovery, Workspace, enough};
 use crate::base::dims::Dims;
 use crate::base::error::{self, Error, Result};
+use crate::learn::loss::check_finite;
 use crate::learn::start::Start;
 use crate::network::gates::Signs;
 use crate::network::net::{Count, Network, Shape};
@@ -70,7 +71,7 @@ impl<S: Factored> Method<S> for SeveralOutputs {
         mut run: Run<'_, 'a, S, impl FnMut(&Progress<'_>) -> bool>,
     ) -> Result<Trained<'a>, S::Source> {
         let dims = goal.dims;
-        let c = run.labels.len() / dims.samples.max(1);
+        let c = S::Machine::len(run.labels) / dims.samples.max(1);
         let scratch = run.check_outputs(&dims, c, c, c)?;
         let budget = Recovery::factored(dims, c, run.sensing.panel(), scratch);
         Ok(run.search(budget, false, |_| Self)?.trained())
@@ -123,10 +124,7 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
         error::range("blocks of the operator", sensing.blocks(), *blocks.start(), *blocks.end())?;
         let rows = sensing.local(0..dims.samples).len();
         error::length("labels", S::Machine::len(labels), rows.saturating_mul(width))?;
-        match S::Machine::numbers(labels) {
-            Some(labels) => error::finite("labels", labels)?,
-            None => error::finite("the largest label", &[sensing.machine().largest(labels)])?,
-        }
+        check_finite(sensing.machine(), labels)?;
         error::range("validation rows", params.validation, 0, dims.samples - 1)?;
         error::finite("loss of an exact fit", &[params.exact])
     }
@@ -164,7 +162,7 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
         mut self,
         budget: Recovery,
         tight: bool,
-        head: impl FnOnce(&'a mut [u32]) -> H,
+        head: impl FnOnce(&'a mut Rows<S>) -> H,
     ) -> Result<Outcome<'a>, S::Source>
     where
         for<'m> Model<'m, S, H>: Moves<S>,
@@ -181,7 +179,8 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
             0 => self.params.search_rows(dims.nnz, train),
             _ => self.params.deep_search_rows(dims.nnz, train),
         };
-        let head = head(take(&mut self.memory, budget.gates()));
+        let bits = bytemuck::cast_slice_mut(take(&mut self.memory, budget.gates()));
+        let head = head(self.sensing.machine().rows_in(bits));
         let index = take(&mut self.memory, dims.nnz);
         let value = bytemuck::cast_slice_mut(take(&mut self.memory, dims.nnz));
         let has_cover = budget.is_wide() && !self.is_spread(&dims);
@@ -197,7 +196,7 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
         let columns = Columns { scales: floats(d)?, panel: floats(panel.saturating_mul(d + c))? };
         let (entries, dense) = (floats(d)?, floats(d)?);
         let (z, t) = (machine.rows_in(floats(n)?), machine.rows_in(floats(n)?));
-        let back = floats(if c > 0 { n } else { 0 })?;
+        let back = machine.rows_in(floats(if c > 0 { n } else { 0 })?);
         let (out, along, other) = (floats(c)?, floats(c)?, floats(c)?);
         let values = [floats(room)?, floats(work)?, floats(work)?, floats(work)?];
         let (covered, weights) = if has_cover { (n, room) } else { (0, 0) };

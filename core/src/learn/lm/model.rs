@@ -12,7 +12,7 @@ use crate::base::error::Result;
 use crate::base::math::sqrt;
 use crate::network::net::Network;
 use crate::network::weights::Block;
-use crate::operator::sensing::Sensing;
+use crate::operator::sensing::{Rows, Sensing};
 
 const HURRIED_STEPS: u32 = 2;
 
@@ -51,14 +51,14 @@ impl Task {
 }
 
 /// Buffers for output weights, empty where these are signs.
-pub(super) struct OutputBuffers<'a> {
+pub(super) struct OutputBuffers<'a, S: Sensing> {
     /// Output weights of a neuron that is being formed.
     pub(super) entries: Entries<'a>,
     /// Two vectors over the outputs, c each.
     pub(super) along: &'a mut [f32],
     pub(super) other: &'a mut [f32],
     /// The residual along output weights, n.
-    pub(super) back: &'a mut [f32],
+    pub(super) back: &'a mut Rows<S>,
 }
 
 /// A network, its data, and buffers. Neurons with weights are *live*; the linear term is none.
@@ -69,7 +69,7 @@ pub(super) struct Model<'a, S: Sensing, H> {
     /// The scales of the inputs, and a panel.
     pub(super) columns: Columns<'a>,
     pub(super) single: Single<'a, S>,
-    pub(super) out: OutputBuffers<'a>,
+    pub(super) out: OutputBuffers<'a, S>,
     pub(super) task: Task,
 }
 

@@ -140,6 +140,20 @@ impl<'a> Entries<'a> {
         }
     }
 
+    /// Becomes a dense row of standard normal numbers, as neuron 0.
+    pub(super) fn normal(&mut self, mut rng: Rng) {
+        self.index.iter_mut().zip(0..).for_each(|(index, j)| *index = j);
+        rng.fill_normal(self.value);
+        self.len = self.index.len();
+    }
+
+    /// Gives every entry of neuron 0 the value of its input.
+    pub(super) fn assign(&mut self, value: impl Fn(usize) -> f32) {
+        for (v, j) in self.value.iter_mut().zip(&*self.index).take(self.len) {
+            *v = value(*j as usize);
+        }
+    }
+
     /// Becomes the atom of this number, of unit activation, as neuron `i`.
     pub(super) fn atom(&mut self, number: u32, i: usize, scales: &[f32]) {
         let (j, sign) = atom(number);

@@ -4,6 +4,7 @@
 //! `δ -> J δ`. One step solves `(JᵀJ + λ diag(JᵀJ)) δ = Jᵀ r` to a relative residual, matrix-free.
 
 use crate::base::error::{self, Result};
+use crate::base::math::dot;
 use crate::operator::sensing::head_mut;
 use crate::operator::solve::{self, Unknowns, conjugate_gradients};
 
@@ -40,14 +41,13 @@ pub(super) trait Equations {
     /// `out = JᵀJ p`.
     fn multiply(&mut self, p: &[f32], out: &mut [f32]) -> Result<(), Self::Source>;
 
-    /// Solves with this matrix; `rhs · delta`.
+    /// Solves with this matrix.
     fn solve(
         &mut self,
         system: solve::Equations<'_>,
         unknowns: Unknowns<'_>,
-    ) -> Result<f32, Self::Source> {
-        let solved = conjugate_gradients(system, unknowns, |p, h| self.multiply(p, h))?;
-        Ok(solved.won)
+    ) -> Result<(), Self::Source> {
+        conjugate_gradients(system, unknowns, |p, h| self.multiply(p, h)).map(drop)
     }
 
     /// The loss of other weights on the same support, or of the current ones; the residual is theirs
@@ -169,14 +169,17 @@ impl<'a> Solver<'a> {
         let s = equations.values().len();
         let Self { rhs, g, p, h, diagonal, delta, lambda, products, .. } = self;
         let system = solve::Equations {
-            rhs: head_mut(rhs, s)?,
-            diagonal: head_mut(diagonal, s)?,
+            diagonal: Some(head_mut(diagonal, s)?),
             lambda: *lambda,
             tolerance: TOLERANCE,
             products: *products,
         };
-        let [delta, g, p, h] = [delta, g, p, h].map(|v| head_mut::<_, E::Source>(v, s));
-        equations.solve(system, Unknowns { delta: delta?, g: g?, p: p?, h: h? })
+        let (rhs, delta, g) = (head_mut(rhs, s)?, head_mut(delta, s)?, head_mut(g, s)?);
+        let (p, h) = (head_mut(p, s)?, head_mut(h, s)?);
+        delta.fill(0.0);
+        g.copy_from_slice(rhs);
+        equations.solve(system, Unknowns { delta: &mut *delta, g, p, h })?;
+        Ok(dot(rhs, delta))
     }
 }
 

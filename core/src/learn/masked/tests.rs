@@ -81,8 +81,8 @@ fn gradients_are_slopes_of_the_loss() {
     for hidden in [&[6][..], &[5, 4], &[7, 3, 4]] {
         for (labels, is_sum) in [
             (Labels::classes(&classes, 3), false),
-            (Labels::Values(&values), false),
-            (Labels::Values(&values[..ROWS]), true),
+            (Labels::values(&values), false),
+            (Labels::values(&values[..ROWS]), true),
         ] {
             let mut net = Net::new(hidden, 3, is_sum);
             with_rows(&mut net.stack(), labels, |rows, stack| {
@@ -183,7 +183,7 @@ fn steps_are_those_of_the_definitions() {
 fn planted_classes_are_learned() {
     let mut planted = Net::new(&[6], 3, false);
     let mut classes = vec![0; ROWS];
-    with_rows(&mut planted.stack(), Labels::Values(&[]), |_, stack| {
+    with_rows(&mut planted.stack(), Labels::values(&[]), |_, stack| {
         let x = noise(ROWS * INPUTS, 99);
         for (k, class) in classes.iter_mut().enumerate() {
             let (mut row, mut out) = ([0.0; INPUTS], [0.0; 3]);
@@ -213,7 +213,7 @@ fn planted_classes_are_learned() {
 fn an_observer_ends_the_run_and_far_steps_diverge() {
     let values = noise(ROWS, 5);
     let mut net = Net::new(&[6], 1, false);
-    with_rows(&mut net.stack(), Labels::Values(&values), |rows, stack| {
+    with_rows(&mut net.stack(), Labels::values(&values), |rows, stack| {
         let mut memory = vec![0; words(stack.nnz(), Params::SGD.optimiser)];
         let info = run(rows, stack, &Params::SGD, &mut memory, |_| Break(())).unwrap();
         assert_eq!((info.epochs, info.stopped), (1, true));
@@ -227,7 +227,7 @@ fn an_observer_ends_the_run_and_far_steps_diverge() {
 fn settings_out_of_bounds_are_refused() {
     let values = noise(ROWS, 5);
     let mut net = Net::new(&[6], 1, false);
-    with_rows(&mut net.stack(), Labels::Values(&values), |rows, stack| {
+    with_rows(&mut net.stack(), Labels::values(&values), |rows, stack| {
         let mut refused = |params: Params<'_>, memory: usize| {
             run(rows, stack, &params, &mut vec![0; memory], |_| Continue(())).unwrap_err()
         };
@@ -256,7 +256,7 @@ fn fixed_weights_stay_and_change_no_other() {
     let trained = |fixed: &[u32], params: Params<'_>| {
         let mut net = Net::new(&[6], 1, false);
         let mut stack = net.stack();
-        with_rows(&mut stack, Labels::Values(&values), |rows, stack| {
+        with_rows(&mut stack, Labels::values(&values), |rows, stack| {
             let params = Params { epochs: 1, batch: ROWS, decay: 0.1, rate: 0.01, fixed, ..params };
             let mut memory = vec![0; words(stack.nnz(), params.optimiser)];
             run(rows, stack, &params, &mut memory, |_| Continue(())).unwrap();

@@ -10,14 +10,15 @@ use crate::base::dims::Dims;
 use crate::base::error::{self, Error, Result};
 use crate::base::math;
 use crate::learn::iht::net::{NetStep, NetWork};
+use crate::learn::iht::strips::Target;
 use crate::learn::iht::{self, Refine, Step};
-use crate::learn::loss::Labels;
+use crate::learn::loss::{Labels, check_finite};
 use crate::network::gates::{Empty, Gates, Signs};
 use crate::network::sketch;
 use crate::network::weights::check_kept;
 use crate::operator::factored::Factored;
-use crate::operator::machine::Host;
-use crate::operator::sensing::{Sensing, Strips, Work, head_mut};
+use crate::operator::machine::Machine;
+use crate::operator::sensing::{Sensing, Strips, Work, row_head};
 use core::ops::Range;
 
 /// When the gates follow the weights.
@@ -118,15 +119,19 @@ impl<'k> Schedule<'k, OneOutput> {
     }
 }
 
-impl<S: Sensing<Machine = Host>> Method<S> for OneOutput {
+impl<S: Sensing> Method<S> for OneOutput {
     const SEVERAL: bool = false;
 
-    fn check(schedule: &Schedule<'_, Self>, dims: &Dims, labels: &Labels<'_>) -> Result<()> {
+    fn check(
+        schedule: &Schedule<'_, Self>,
+        dims: &Dims,
+        labels: &Labels<'_, S::Machine>,
+        machine: &mut S::Machine,
+    ) -> Result<()> {
         dims.check()?;
         check_kept(dims, schedule.must_keep, dims.nnz)?;
         // A network of one output does not tell classes apart.
-        error::length("labels that are values", labels.values().len(), dims.samples)?;
-        error::finite("labels", labels.values())?;
+        check_finite(machine, labels.one_a_row(dims.samples)?)?;
         schedule.head.check()
     }
 
@@ -143,6 +148,7 @@ impl<S: Sensing<Machine = Host>> Method<S> for OneOutput {
     fn step(run: &mut Run<'_, '_, S, Self>, rows: Range<usize>) -> Result<StepInfo, S::Source> {
         run.sensing.select(rows.clone())?;
         run.refresh();
+        let labels = run.labels.one_a_row(run.all)?;
         let Run { sensing, schedule, networks, work, strip, seed, at, .. } = run;
         let Networks { shape, current, next, held, .. } = networks;
         let (head, strip) = (&schedule.head, *strip);
@@ -152,16 +158,16 @@ impl<S: Sensing<Machine = Host>> Method<S> for OneOutput {
             0 => Gates::seeded(*seed),
             round => Gates::of(generators.w(), head.signs, head.empty, *seed, round),
         };
-        let labels = run.labels.values().get(rows.clone()).unwrap_or(&[]);
-        let mut work: Work<'_> = Work {
-            residual: work.residual.get_mut(..labels.len().min(strip)).unwrap_or(&mut []),
+        let (first, w) = (rows.start, current.w());
+        let mut work = Work {
+            residual: row_head::<S>(work.residual, rows.len().min(strip))?,
             panel: &mut *work.panel,
             scratch: &mut *work.scratch,
             strips: (rows.len() > strip).then_some(Strips { rows, part: &mut *work.strip }),
         };
         let params = schedule.params();
-        let info =
-            iht::step(*sensing, gates, labels, current.w(), &params, next.room(), &mut work)?;
+        let of = Target { gates, labels, first, w, must_keep: params.must_keep };
+        let info = iht::step_towards(*sensing, &of, &params, next.room(), &mut work)?;
         networks.advance(info.nnz);
         Ok(StepInfo { loss: info.loss, step_size: info.step_size, reads: info.reads as f32 })
     }
@@ -174,13 +180,14 @@ impl<S: Sensing<Machine = Host>> Method<S> for OneOutput {
                 Gates::of(w, head.signs, head.empty, run.seed, run.at.round.wrapping_add(1))
             }
         };
-        let out = run.work.residual.get_mut(..rows.len()).unwrap_or(&mut []);
+        let out = row_head::<S>(run.work.residual, rows.len())?;
         run.sensing.forward(gates, w, out)?;
-        run.labels.residual(rows, 1, out).map_err(Error::widen)
+        let labels = run.labels.one_a_row(run.all)?;
+        run.sensing.machine().residual(labels, rows.start, 1.0, out).map_err(Error::widen)
     }
 }
 
-impl<S: Sensing<Machine = Host>> Run<'_, '_, S, OneOutput> {
+impl<S: Sensing> Run<'_, '_, S, OneOutput> {
     /// Renews the gates where that is due; `round` 0 means that they are still random.
     fn refresh(&mut self) {
         let head = &self.schedule.head;
@@ -313,12 +320,17 @@ impl Schedule<'_, SeveralOutputs> {
 impl<S: Factored> Method<S> for SeveralOutputs {
     const SEVERAL: bool = true;
 
-    fn check(schedule: &Schedule<'_, Self>, dims: &Dims, labels: &Labels<'_>) -> Result<()> {
+    fn check(
+        schedule: &Schedule<'_, Self>,
+        dims: &Dims,
+        labels: &Labels<'_, S::Machine>,
+        machine: &mut S::Machine,
+    ) -> Result<()> {
         let most = u32::MAX as usize;
         error::range("samples", dims.samples, 1, most)?;
         error::range("inputs", dims.inputs, 1, most)?;
         error::range("hidden neurons", dims.hidden, 1, most)?;
-        labels.check(dims.samples)?;
+        labels.check(machine, dims.samples)?;
         let c = labels.outputs(dims.samples);
         let all = dims.hidden.saturating_mul(dims.inputs.saturating_add(c));
         error::range("hidden neurons × (inputs + outputs)", all, 1, most)?;
@@ -374,9 +386,10 @@ impl<S: Factored> Method<S> for SeveralOutputs {
     fn residual(run: &mut Run<'_, '_, S, Self>, rows: Range<usize>) -> Result<f32, S::Source> {
         let net = run.networks.network();
         let NetWork { residual, scratch, .. } = &mut run.work;
-        let out = head_mut(residual, rows.len() * net.outputs())?;
+        let out = row_head::<S>(residual, rows.len() * net.outputs())?;
         run.sensing.net_forward(net.gates(run.at.round), net, out, scratch)?;
-        run.labels.residual(rows, net.outputs(), out).map_err(Error::widen)
+        let machine = run.sensing.machine();
+        run.labels.residual(machine, rows, net.outputs(), out).map_err(Error::widen)
     }
 
     fn step_size(&self) -> f32 {

@@ -13,7 +13,7 @@ use crate::learn::iht::net::NetWork;
 use crate::learn::loss::Labels;
 use crate::learn::start::Start;
 use crate::network::gates::Signs;
-use crate::operator::sensing::Sensing;
+use crate::operator::sensing::{Rows, Sensing};
 use core::ops::{ControlFlow, Range};
 
 /// Who sees each step.
@@ -26,7 +26,12 @@ pub trait Method<S: Sensing>: Copy {
     const SEVERAL: bool;
 
     /// Checks sizes, labels and settings.
-    fn check(schedule: &Schedule<'_, Self>, dims: &Dims, labels: &Labels<'_>) -> Result<()>;
+    fn check(
+        schedule: &Schedule<'_, Self>,
+        dims: &Dims,
+        labels: &Labels<'_, S::Machine>,
+        machine: &mut S::Machine,
+    ) -> Result<()>;
 
     /// Memory of such a run.
     fn budget(schedule: &Schedule<'_, Self>, dims: Dims, outputs: usize, sensing: &S) -> Training;
@@ -65,12 +70,12 @@ pub struct StepInfo {
 }
 
 /// A run, and where it stands.
-pub struct Run<'r, 'm, S, H> {
+pub struct Run<'r, 'm, S: Sensing, H> {
     pub(super) sensing: &'r mut S,
-    pub(super) labels: Labels<'r>,
+    pub(super) labels: Labels<'r, S::Machine>,
     pub(super) schedule: &'r Schedule<'r, H>,
     pub(super) networks: Networks<'m>,
-    pub(super) work: NetWork<'m>,
+    pub(super) work: NetWork<'m, Rows<S>>,
     /// Counts; the best loss is that of the best trial or the least after an epoch of a safe run,
     /// infinite as long as there are no weights to come back to.
     pub(super) at: State,
@@ -95,20 +100,20 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
     /// A run with at most `nnz` weights that has done nothing yet, or stands where `start` says.
     pub(super) fn new(
         sensing: &'r mut S,
-        labels: Labels<'r>,
+        labels: Labels<'r, S::Machine>,
         nnz: usize,
         start: Start<'_, Checkpoint<'_>>,
         schedule: &'r Schedule<'r, H>,
         memory: &'m mut [u32],
     ) -> Result<Self> {
         let dims = Dims::new(sensing.rows(), sensing.inputs(), sensing.blocks(), nnz);
-        H::check(schedule, &dims, &labels)?;
+        H::check(schedule, &dims, &labels, sensing.machine())?;
         schedule.trials.check()?;
         error::range("epochs", schedule.epochs as usize, 1, u32::MAX as usize)?;
         let outputs = labels.outputs(dims.samples);
         let budget = H::budget(schedule, dims, outputs, sensing);
         let shape = shape(&budget, schedule.head.signs());
-        let (networks, work) = carve(shape, &budget, schedule.seed, memory)?;
+        let (networks, work) = carve(sensing.machine(), shape, &budget, schedule.seed, memory)?;
         let all = dims.samples;
         let mut run = Self {
             sensing,
@@ -163,7 +168,7 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
 
     /// Leaves the weights of the best start, and the counters of its sketch.
     fn trials(&mut self, observe: &mut Observer<'_>) -> Result<(), S::Source> {
-        let zero = self.labels.loss_of_zero(self.rows, self.all);
+        let zero = self.labels.loss_of_zero(self.sensing.machine(), self.rows, self.all);
         let exact = if let Labels::Values(_) = self.labels { Trials::EXACT * zero } else { 0.0 };
         while self.at.phase == Phase::Trials {
             let loss = self.attempt(self.at.trial, observe)?;

@@ -7,6 +7,7 @@ use crate::learn::iht::net::NetWork;
 use crate::network::net::{Count, EntriesMut, Network, Shape};
 use crate::network::sketch::CountSketch;
 use crate::network::weights::check_pinned;
+use crate::operator::machine::Machine;
 
 /// A network in buffers of its own: entries of W and behind them those of Wt, each with indices of
 /// its own matrix.
@@ -121,12 +122,13 @@ impl<'m> Networks<'m> {
 }
 
 /// Networks without weights, and buffers, in `memory`.
-pub(super) fn carve<'m>(
+pub(super) fn carve<'m, M: Machine>(
+    machine: &mut M,
     shape: Shape,
     budget: &Training,
     seed: u64,
     memory: &'m mut [u32],
-) -> Result<(Networks<'m>, NetWork<'m>)> {
+) -> Result<(Networks<'m>, NetWork<'m, M::Rows>)> {
     budget::enough(budget.words(), memory.len())?;
     let nnz = budget.dims.nnz;
     let third = if budget.third_network { nnz } else { 0 };
@@ -142,7 +144,7 @@ pub(super) fn carve<'m>(
     let counters = space.floats(budget.sketch)?;
     let sketch = if counters.is_empty() { None } else { Some(CountSketch::new(counters, seed)?) };
     let work = NetWork {
-        residual: space.floats(budget.residual_words())?,
+        residual: machine.rows_in(space.floats(budget.residual_words())?),
         panel: space.floats(budget.panel_words())?,
         standin: EntriesMut {
             index: space.indices(budget.standin_entries())?,

@@ -52,7 +52,7 @@ pub struct Score {
 /// let mut stack = Stack::new(2, &mut index, &mut value);
 /// stack.push(Weights::new(2, 2, &[0, 3], &[1.0, 0.5])?, Signs::Positive)?;
 /// stack.end_sum(&[])?;
-/// let mut engine = Engine::new(&data, 1.0, Labels::Values(&[3.0, 2.0]), &stack, &Stop::new())?;
+/// let mut engine = Engine::new(&data, 1.0, Labels::values(&[3.0, 2.0]), &stack, &Stop::new())?;
 /// let mut gradient = [0.0; 2];
 /// let batch = Batch { positions: 0..2, order: None };
 /// assert_eq!(engine.gradient(&stack, &batch, &mut gradient)?, 1.0);

@@ -131,9 +131,9 @@ fn gradients_and_losses_are_those_of_the_reference() {
             let classes = classes(outputs);
             compare(&mut Net::new(hidden, outputs, false), Labels::classes(&classes, outputs));
             let numbers = numbers(outputs);
-            compare(&mut Net::new(hidden, outputs, false), Labels::Values(&numbers));
+            compare(&mut Net::new(hidden, outputs, false), Labels::values(&numbers));
         }
-        compare(&mut Net::new(hidden, 1, true), Labels::Values(&numbers(1)));
+        compare(&mut Net::new(hidden, 1, true), Labels::values(&numbers(1)));
         compare(&mut Net::new(hidden, 1, true), Labels::classes(&classes(1), 1));
     }
 }
@@ -194,7 +194,7 @@ fn another_support_is_refused_and_a_stop_ends_a_pass() {
     let (numbers, data, stop) = (numbers(1), floats(), Stop::new());
     let mut net = Net::new(&[6], 1, false);
     let mut stack = net.stack();
-    let labels = Labels::Values(&numbers);
+    let labels = Labels::values(&numbers);
     let mut engine = Engine::new(&data, SCALE, labels, &stack, &stop).unwrap();
     stop.ask();
     assert_eq!(engine.loss(&stack), Err(Error::Stopped));

@@ -8,14 +8,17 @@
 
 use super::SecondLayer;
 use crate::base::error::Result;
-use crate::base::math::{norm2, sqrt};
+use crate::base::math::sqrt;
+use crate::learn::lm::fit::cut;
 use crate::learn::lm::model::{Model, Support, square_in};
 use crate::learn::lm::neuron::{BATCH, Candidate, Candidates, Move, Pair, rank};
 use crate::learn::lm::solver::entries;
 use crate::learn::lm::support::add;
 use crate::network::weights::Weights;
 use crate::operator::factored::Factored;
-use crate::operator::sensing::head_mut;
+use crate::operator::machine::Along;
+use crate::operator::sensing::row_head;
+use crate::operator::tables::Tables;
 
 /// t, for activations of unit mean square.
 const RATIOS: [f32; 3] = [0.5, 1.0, 2.0];
@@ -26,7 +29,7 @@ fn column<'w>(wt: Weights<'w>, k: usize) -> impl Iterator<Item = (usize, f32)> +
     entries.filter(move |(_, j, _)| *j == k).map(|(i, _, v)| (i, v))
 }
 
-impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
+impl<S: Factored> Model<'_, S, SecondLayer<'_, S>> {
     /// Lists the best new neurons `relu(a_i / |a_i| - t a_j / |a_j|)` in the second layer.
     pub(super) fn rank_pairs(&mut self, list: &mut Candidates) -> Result<(), S::Source> {
         let mut pairs = heapless::Vec::<Candidate, { 2 * BATCH }>::new();
@@ -62,28 +65,26 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
         if w.block(i).is_empty() {
             return Ok(None);
         }
-        let out = head_mut(if is_other { &mut *single.t } else { &mut *single.z }, rows)?;
+        let out = row_head::<S>(if is_other { &mut *single.t } else { &mut *single.z }, rows)?;
         fit.image(fit.gates(w), w.block(i), out)?;
-        let size = sqrt(norm2(out) / rows as f32);
+        let size = sqrt(fit.norm2(out)? / rows as f32);
         if !(size > 0.0) {
             return Ok(None);
         }
-        out.iter_mut().for_each(|a| *a /= size);
+        fit.sensing.machine().divide(out, size);
         Ok(Some(size))
     }
 
     /// What a pair could win, and its factor; both 0 unless that is positive.
-    fn pair(&self, ratio: usize) -> (f32, f32) {
+    fn pair(&mut self, ratio: usize) -> (f32, f32) {
         let t = RATIOS.get(ratio).copied().unwrap_or(1.0);
-        let (mut along, mut norm) = (0.0, 0.0);
-        let rows = self.fit.residual_rows();
-        for ((a, b), r) in self.single.z.iter().zip(&*self.single.t).zip(rows) {
-            let phi = (a - t * b).max(0.0);
-            along += r.first().copied().unwrap_or(0.0) * phi;
-            norm += phi * phi;
-        }
-        let factor = along / norm;
-        if factor > 0.0 && factor.is_finite() { (along * factor, factor) } else { (0.0, 0.0) }
+        let Self { fit, single, .. } = self;
+        let rows = fit.rows();
+        let (a, b) = (cut::<S>(&*single.z, rows), cut::<S>(&*single.t, rows));
+        let r = cut::<S>(&*fit.residual, fit.entries());
+        let Along { product, norm2 } = fit.sensing.machine().pair(r, a, b, t, fit.outputs);
+        let factor = product / norm2;
+        if factor > 0.0 && factor.is_finite() { (product * factor, factor) } else { (0.0, 0.0) }
     }
 
     /// [`Moves::add_pair`](crate::learn::lm::model::Moves::add_pair).

@@ -9,14 +9,14 @@
 
 use super::OutputLayer;
 use crate::base::error::Result;
-use crate::base::math::norm2;
-use crate::learn::lm::fit::Fit;
+use crate::learn::lm::fit::{Fit, cut};
 use crate::learn::lm::sides::Sides;
 use crate::learn::lm::solver::Equations;
 use crate::network::net::Network;
 use crate::network::weights::runs;
-use crate::operator::factored::{Factored, GradientMut, Tangent};
-use crate::operator::sensing::head_mut;
+use crate::operator::factored::{Factored, GradientMut, Tangent, provided};
+use crate::operator::machine::Machine;
+use crate::operator::sensing::{Rows, row_head};
 
 impl<S: Factored, H: OutputLayer<S>> Fit<'_, S, H> {
     /// Mean squared error of `net` over all entries, whose residual stays in [`Self::residual`];
@@ -25,9 +25,9 @@ impl<S: Factored, H: OutputLayer<S>> Fit<'_, S, H> {
     pub(super) fn net_loss(&mut self, net: Network<'_>) -> Result<f32, S::Source> {
         let (entries, gates) = (self.entries(), self.gates(net.w()));
         self.read();
-        let out = head_mut(&mut *self.residual, entries)?;
+        let out = row_head::<S>(&mut *self.residual, entries)?;
         if net.w().nnz() == 0 || net.wt().nnz() == 0 {
-            out.fill(0.0);
+            self.sensing.machine().fill(out, 0.0);
         } else {
             self.sensing.net_forward(gates, net, out, self.scratch)?;
         }
@@ -39,7 +39,7 @@ impl<S: Factored, H: OutputLayer<S>> Fit<'_, S, H> {
 pub(super) struct Jacobian<'f, 'a, 'n, S: Factored, H> {
     pub(super) fit: &'f mut Fit<'a, S, H>,
     pub(super) net: &'f Sides<'n>,
-    pub(super) buffer: &'f mut [f32],
+    pub(super) buffer: &'f mut Rows<S>,
 }
 
 impl<S: Factored, H: OutputLayer<S>> Equations for Jacobian<'_, '_, '_, S, H> {
@@ -57,17 +57,16 @@ impl<S: Factored, H: OutputLayer<S>> Equations for Jacobian<'_, '_, '_, S, H> {
         let net = self.net.view();
         let (w, wt, rows) = (net.w(), net.wt(), self.fit.rows());
         let gates = self.fit.gates(w);
-        H::hold_active(self.fit);
+        H::hold_active(self.fit)?;
         let entries = self.fit.entries();
-        let residual = self.fit.residual.get(..entries).unwrap_or(&[]);
+        let residual = cut::<S>(&*self.fit.residual, entries);
         let sides = GradientMut::split(rhs, w.nnz());
         self.fit.sensing.net_gradient_at(gates, net, residual, sides, self.fit.scratch)?;
-        let (of_w, of_wt) = diagonal.split_at_mut_checked(w.nnz()).unwrap_or_default();
+        let (of_w, mut of_wt) = diagonal.split_at_mut_checked(w.nnz()).unwrap_or_default();
         self.fit.sensing.diagonal_at(gates, w.index(), of_w, self.fit.scratch)?;
         self.fit.read();
         self.fit.read();
-        let image = head_mut(&mut *self.buffer, rows)?;
-        let mut of_wt = of_wt.iter_mut();
+        let image = row_head::<S>(&mut *self.buffer, rows)?;
         let mut runs = runs(w.inputs(), w.index()).peekable();
         for to in wt.blocks() {
             let from = w.block(to.neuron());
@@ -77,10 +76,9 @@ impl<S: Factored, H: OutputLayer<S>> Equations for Jacobian<'_, '_, '_, S, H> {
                 let norm = H::mean_square(self.fit, to, image);
                 of_w.get_mut(run).unwrap_or_default().iter_mut().for_each(|d| *d *= norm);
             }
-            let whole = norm2(image);
-            for ((k, _), out) in to.entries().zip(&mut of_wt) {
-                *out = H::norm_at(self.fit, image, k, whole);
-            }
+            let whole = self.fit.norm2(image)?;
+            let norms = provided::take(&mut of_wt, to.values().len());
+            H::norms_at(self.fit, image, to, whole, norms);
         }
         Ok(())
     }

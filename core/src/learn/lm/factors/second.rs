@@ -7,56 +7,44 @@
 
 use super::{OutputLayer, SecondLayer};
 use crate::base::error::Result;
-use crate::base::math::{Sum, norm2, sqrt};
-use crate::learn::lm::fit::{Fit, Readout};
+use crate::base::math::sqrt;
+use crate::learn::lm::fit::{Fit, Readout, cut};
 use crate::learn::lm::model::OutputBuffers;
 use crate::network::gates::Gates;
 use crate::network::net::Network;
 use crate::network::weights::Block;
-use crate::operator::factored::{Factored, GradientMut, Tangent, open_words};
-use crate::operator::machine::Along;
-use crate::operator::sensing::head_mut;
+use crate::operator::factored::{Factored, GradientMut, Tangent};
+use crate::operator::sensing::{Rows, row_head};
+use crate::operator::tables::{Tables, open_words};
 
-const BITS: usize = u32::BITS as usize;
-
-impl<S: Factored> Readout<S> for SecondLayer<'_> {
+impl<S: Factored> Readout<S> for SecondLayer<'_, S> {
     fn subtract(fit: &mut Fit<'_, S, Self>) -> Result<f32, S::Source> {
-        let (entries, c, targets) = (fit.entries(), fit.outputs.max(1), fit.targets());
-        let mut total = Sum::default();
-        for (out, y) in head_mut(&mut *fit.residual, entries)?.chunks_mut(c).zip(targets) {
-            let r = subtract(out, y);
-            total.add(r * r);
-        }
-        Ok(total.value())
-    }
-
-    /// The residual is that of output 0.
-    fn along_labels(fit: &mut Fit<'_, S, Self>) -> Along {
-        let (mut product, mut norm2) = (Sum::default(), Sum::default());
-        for (y, r) in fit.targets().zip(fit.residual.iter().step_by(fit.outputs.max(1))) {
-            product.add(y * (y - r));
-            norm2.add((y - r) * (y - r));
-        }
-        Along { product: product.value(), norm2: norm2.value() }
+        let (entries, first) = (fit.entries(), fit.first_label());
+        let out = row_head::<S>(&mut *fit.residual, entries)?;
+        let machine = fit.sensing.machine();
+        Ok(machine.second_residual(fit.labels, first, fit.scale, fit.outputs, out))
     }
 }
 
-impl<S: Factored> OutputLayer<S> for SecondLayer<'_> {
+impl<S: Factored> SecondLayer<'_, S> {
+    /// The bits of the rows that are selected.
+    fn active(&mut self, rows: usize, c: usize) -> Result<&mut Rows<S>, S::Source> {
+        row_head::<S>(self.active, rows.saturating_mul(open_words(c)))
+    }
+}
+
+impl<S: Factored> OutputLayer<S> for SecondLayer<'_, S> {
     const FREE: usize = 1;
 
     fn new_outputs(_most: usize) -> usize {
         1
     }
 
-    fn hold_active(fit: &mut Fit<'_, S, Self>) {
-        let (rows, c) = (fit.rows(), fit.outputs.max(1));
-        let active = fit.head.active.chunks_mut(open_words(c));
-        for (active, r) in active.zip(fit.residual.chunks(c)).take(rows) {
-            for (word, r) in active.iter_mut().zip(r.chunks(BITS)) {
-                *word = r.iter().rev().fold(0, |word, r| word << 1 | u32::from(*r != 0.0));
-            }
-            active.iter_mut().take(1).for_each(|word| *word |= 1);
-        }
+    fn hold_active(fit: &mut Fit<'_, S, Self>) -> Result<(), S::Source> {
+        let (rows, c) = (fit.rows(), fit.outputs);
+        let r = cut::<S>(&*fit.residual, fit.entries());
+        fit.sensing.machine().mark_active(r, c, fit.head.active(rows, c)?);
+        Ok(())
     }
 
     fn normal(
@@ -65,57 +53,43 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_> {
         at: Tangent<'_>,
         out: GradientMut<'_>,
     ) -> Result<(), S::Source> {
-        let words = fit.rows().saturating_mul(open_words(fit.outputs));
-        let entries = fit.entries();
-        let image = head_mut(&mut *fit.residual, entries)?;
-        let active = fit.head.active.get(..words).unwrap_or(&[]);
+        let (rows, entries) = (fit.rows(), fit.entries());
+        let image = row_head::<S>(&mut *fit.residual, entries)?;
+        let active = fit.head.active(rows, fit.outputs)?;
         fit.sensing.net_sum_normal_at(gates, at, active, out, image, fit.scratch)
     }
 
-    fn mean_square(fit: &Fit<'_, S, Self>, wt: Block<'_>, a: &[f32]) -> f32 {
-        let (mut total, mut rows) = (0.0, 0_usize);
-        for (_, r) in a.iter().zip(fit.residual_rows()).filter(|(a, _)| **a > 0.0) {
-            let sum: f32 = wt.entries().filter(|&(k, _)| is_active(r, k)).map(|(_, v)| v).sum();
-            total += sum * sum;
-            rows += 1;
-        }
-        total / rows.max(1) as f32
+    fn mean_square(fit: &mut Fit<'_, S, Self>, wt: Block<'_>, a: &Rows<S>) -> f32 {
+        let r = cut::<S>(&*fit.residual, fit.entries());
+        fit.sensing.machine().active_square(r, a, wt, fit.outputs)
     }
 
-    fn norm_at(fit: &Fit<'_, S, Self>, a: &[f32], k: usize, whole: f32) -> f32 {
-        if k == 0 {
-            return whole;
-        }
-        let rows = a.iter().zip(fit.residual_rows()).filter(|(_, r)| is_active(r, k));
-        rows.map(|(a, _)| a * a).sum()
+    fn norms_at(
+        fit: &mut Fit<'_, S, Self>,
+        a: &Rows<S>,
+        wt: Block<'_>,
+        whole: f32,
+        out: &mut [f32],
+    ) {
+        let r = cut::<S>(&*fit.residual, fit.entries());
+        fit.sensing.machine().active_norms(r, a, wt, fit.outputs, whole, out);
     }
 
-    fn active_shares(fit: &Fit<'_, S, Self>, out: &mut [f32]) {
-        out.fill(0.0);
-        let row = 1.0 / fit.rows().max(1) as f32;
-        for r in fit.residual_rows() {
-            for (k, out) in out.iter_mut().enumerate() {
-                *out += if is_active(r, k) { row } else { 0.0 };
-            }
-        }
+    fn active_shares(fit: &mut Fit<'_, S, Self>, out: &mut [f32]) {
+        let r = cut::<S>(&*fit.residual, fit.entries());
+        fit.sensing.machine().active_shares(r, out);
     }
 
     fn choose(
-        fit: &Fit<'_, S, Self>,
-        z: &[f32],
+        fit: &mut Fit<'_, S, Self>,
+        z: &Rows<S>,
         length: f32,
         l: usize,
-        out: &mut OutputBuffers<'_>,
+        out: &mut OutputBuffers<'_, S>,
     ) -> f32 {
         let OutputBuffers { entries, along, other: norms, .. } = out;
-        along.fill(0.0);
-        norms.fill(0.0);
-        for (a, r) in z.iter().zip(fit.residual_rows()).filter(|(a, _)| **a != 0.0) {
-            for (k, ((out, norm), r)) in along.iter_mut().zip(&mut **norms).zip(r).enumerate() {
-                *out += a * r;
-                *norm += if k == 0 || *r != 0.0 { a * a } else { 0.0 };
-            }
-        }
+        let r = cut::<S>(&*fit.residual, fit.entries());
+        fit.sensing.machine().transpose_active(r, z, along, norms);
         // What a handful of rows say is not to be trusted.
         let least = 0.01 * length * length * fit.rows() as f32;
         let norm = |k: usize| norms.get(k).copied().filter(|norm| *norm > least);
@@ -132,38 +106,17 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_> {
         net: Network<'_>,
         wt: Block<'_>,
         _size: f32,
-        z: &mut [f32],
+        z: &mut Rows<S>,
         out: &mut [f32],
     ) -> Result<(), S::Source> {
         let rows = fit.rows() as f32;
         fit.image(fit.gates(net.w()), net.w().block(wt.neuron()), z)?;
-        let whole = norm2(z);
+        let whole = fit.norm2(z)?;
+        Self::norms_at(fit, z, wt, whole, out);
         for ((k, v), out) in wt.entries().zip(out) {
-            let norm = Self::norm_at(fit, z, k, whole);
             // Weights without a gate stay, and do not count.
-            *out = if k == 0 { f32::INFINITY } else { v.abs() * sqrt(norm / rows) };
+            *out = if k == 0 { f32::INFINITY } else { v.abs() * sqrt(*out / rows) };
         }
         Ok(())
     }
-}
-
-/// Puts the residual of one row, `y` minus the sum of its active outputs, in their places.
-fn subtract(out: &mut [f32], y: f32) -> f32 {
-    let Some((first, others)) = out.split_first_mut() else { return y };
-    let mut r = y - *first;
-    for z in &*others {
-        r -= z.max(0.0);
-    }
-    *first = r;
-    // An active output is told by a residual that is not 0, so one of 0 becomes the least there is.
-    let active = if r == 0.0 { f32::MIN_POSITIVE } else { r };
-    for z in others {
-        *z = if *z > 0.0 { active } else { 0.0 };
-    }
-    r
-}
-
-/// Whether output k is active in a row of residuals.
-fn is_active(r: &[f32], k: usize) -> bool {
-    k == 0 || r.get(k).is_some_and(|r| *r != 0.0)
 }

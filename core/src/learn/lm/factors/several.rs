@@ -2,7 +2,7 @@
 
 use super::OutputLayer;
 use crate::base::error::{Error, Result};
-use crate::base::math::{norm2, sqrt};
+use crate::base::math::sqrt;
 use crate::base::rng::{Rng, stream};
 use crate::learn::lm::fit::Fit;
 use crate::learn::lm::goal::SeveralOutputs;
@@ -16,7 +16,8 @@ use crate::network::net::Network;
 use crate::network::top::Top;
 use crate::network::weights::Block;
 use crate::operator::factored::{Factored, GradientMut, Tangent};
-use crate::operator::sensing::head_mut;
+use crate::operator::sensing::{Rows, head_mut, row_head};
+use crate::operator::tables::Tables;
 
 impl<S: Factored> OutputLayer<S> for SeveralOutputs {
     fn normal(
@@ -26,16 +27,16 @@ impl<S: Factored> OutputLayer<S> for SeveralOutputs {
         out: GradientMut<'_>,
     ) -> Result<(), S::Source> {
         let entries = fit.entries();
-        let image = head_mut(&mut *fit.residual, entries)?;
+        let image = row_head::<S>(&mut *fit.residual, entries)?;
         fit.sensing.net_normal_at(gates, at, out, image, fit.scratch)
     }
 
     fn choose(
-        fit: &Fit<'_, S, Self>,
-        z: &[f32],
+        fit: &mut Fit<'_, S, Self>,
+        z: &Rows<S>,
         length: f32,
         l: usize,
-        out: &mut OutputBuffers<'_>,
+        out: &mut OutputBuffers<'_, S>,
     ) -> f32 {
         let rows = fit.rows() as f32;
         fit.transpose(z, out.along);
@@ -50,7 +51,7 @@ impl<S: Factored> OutputLayer<S> for SeveralOutputs {
         _net: Network<'_>,
         wt: Block<'_>,
         size: f32,
-        _z: &mut [f32],
+        _z: &mut Rows<S>,
         out: &mut [f32],
     ) -> Result<(), S::Source> {
         out.iter_mut().zip(wt.values()).for_each(|(out, v)| *out = v.abs() * size);
@@ -65,18 +66,17 @@ impl<S: Factored> Moves<S> for Model<'_, S, SeveralOutputs> {
         self.net.clear();
         self.loss()?;
         let (half, terms) = (self.task.nnz / 2, self.fit.terms() as f32);
-        self.start_inputs(seed, half, terms, |fit, i, out| {
-            Rng::new(seed, stream::OUTPUTS + i as u64).fill_normal(out.along);
-            fit.project(out.along, out.back);
+        self.start_inputs(seed, half, terms, |i, wt| {
+            wt.normal(Rng::new(seed, stream::OUTPUTS + i as u64));
         })?;
         let (c, rows) = (self.fit.outputs, self.fit.rows());
         let Self { fit, solver: Solver { g, p, h, .. }, net, single, out, .. } = self;
-        let (z, index) = (head_mut(single.z, rows)?, bytemuck::cast_slice_mut(g));
+        let (z, index) = (row_head::<S>(single.z, rows)?, bytemuck::cast_slice_mut(g));
         let mut top = Top::new(head_mut(&mut *index, half)?, head_mut(p, half)?);
         let view = net.view();
         for (block, norm) in view.w().blocks().zip(h.iter_mut()) {
             fit.image(fit.gates(view.w()), block, z)?;
-            *norm = sqrt(norm2(z));
+            *norm = sqrt(fit.norm2(z)?);
             fit.transpose(z, out.along);
             for (g, at) in out.along.iter().zip((block.neuron() * c) as u32..) {
                 if *norm > 0.0 {
@@ -120,7 +120,7 @@ impl<S: Factored> Moves<S> for Model<'_, S, SeveralOutputs> {
             if block.is_empty() {
                 continue;
             }
-            let (a, b) = (head_mut(single.z, rows)?, head_mut(single.t, rows)?);
+            let (a, b) = (row_head::<S>(single.z, rows)?, row_head::<S>(single.t, rows)?);
             fit.image(fit.gates(view.w()), block, a)?;
             single.entries.take(block, i);
             single.entries.scale(-1.0);
@@ -128,7 +128,7 @@ impl<S: Factored> Moves<S> for Model<'_, S, SeveralOutputs> {
             fit.image(fit.gates(turned), turned.block(i), b)?;
             fit.transpose(a, out.along);
             fit.transpose(b, out.other);
-            let (of_a, of_b) = (norm2(a), norm2(b));
+            let (of_a, of_b) = (fit.norm2(a)?, fit.norm2(b)?);
             let mut change = 0.0;
             for (k, v) in wt.entries() {
                 let at = |all: &[f32]| all.get(k).copied().unwrap_or(0.0);
@@ -140,18 +140,14 @@ impl<S: Factored> Moves<S> for Model<'_, S, SeveralOutputs> {
             }
             total += change;
             flipped += 1;
-            for ((r, a), b) in fit.residual.chunks_mut(c).zip(&*a).zip(&*b) {
-                for (k, v) in wt.entries() {
-                    if let (Some(r), Some(other)) = (r.get_mut(k), out.other.get(k)) {
-                        *r += a * v - b * (other / of_b);
-                    }
-                }
-            }
             out.entries.take(wt, 0);
+            out.entries.assign(|k| out.other.get(k).copied().unwrap_or(0.0) / of_b);
+            let new = out.entries.view(view.w().hidden()).block(0);
+            let r = row_head::<S>(&mut *fit.residual, rows * c)?;
+            fit.sensing.machine().exchange_outer(a, wt, b, new, c, r);
             self.negate(i);
-            for (v, k) in self.net.values_of(i).1.iter_mut().zip(self.out.entries.index()) {
-                *v = self.out.other.get(*k as usize).copied().unwrap_or(0.0) / of_b;
-            }
+            let values = self.net.values_of(i).1.iter_mut().zip(self.out.entries.value());
+            values.for_each(|(v, new)| *v = *new);
         }
         if flipped == 0 {
             return Ok(loss);

@@ -9,18 +9,22 @@
 use super::equations::Jacobian;
 use super::{OutputLayer, Weighted};
 use crate::base::error::{Error, Result};
-use crate::base::math::{norm2, sqrt};
+use crate::base::math::sqrt;
 use crate::base::rng::{Rng, stream};
-use crate::learn::lm::fit::Fit;
-use crate::learn::lm::model::{Model, OutputBuffers, Support, cosine, square, square_in};
-use crate::learn::lm::neuron::{BATCH, Candidate, FORM_STEPS, Forming, Origin, atom, rank};
+use crate::learn::lm::fit::{Fit, cut};
+use crate::learn::lm::model::{Model, Support, cosine, square, square_in};
+use crate::learn::lm::neuron::{
+    BATCH, Candidate, Entries, FORM_STEPS, Forming, Origin, atom, rank,
+};
 use crate::learn::lm::solver::{Solver, Stepped, entries};
 use crate::learn::lm::support::{Edge, add};
 use crate::network::gates::Gates;
 use crate::network::top::Top;
 use crate::operator::factored::{Factored, GradientMut, provided};
+use crate::operator::machine::Machine;
 use crate::operator::panels::panels;
-use crate::operator::sensing::head_mut;
+use crate::operator::sensing::{head_mut, row_head};
+use crate::operator::tables::Tables;
 use core::{iter::Peekable, slice::Iter};
 
 impl<S: Factored, H: OutputLayer<S> + Weighted> Support<S> for Model<'_, S, H> {
@@ -126,15 +130,14 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Support<S> for Model<'_, S, H> {
     fn form_halves(&mut self, i: usize, seed: u64) -> Result<f32, S::Source> {
         let (rows, size) = (self.fit.rows(), self.new_size().min(self.spare_room() / 2));
         let Self { fit, net, single, columns, out, .. } = self;
-        let back = head_mut(out.back, rows)?;
+        let back = row_head::<S>(out.back, rows)?;
         let (w, wt) = (net.view().w().block(i), net.view().wt().block(i));
         let norm = sqrt(square(wt));
         if !(norm > 0.0) {
             return Ok(0.0);
         }
-        for (back, r) in back.iter_mut().zip(fit.residual_rows()) {
-            *back = wt.dot(r) / norm;
-        }
+        fit.project(wt, back);
+        fit.sensing.machine().divide(back, norm);
         let of = Forming { scales: columns.scales(), neuron: i, size };
         single.split(fit, of, w, seed, Some(back))
     }
@@ -148,14 +151,15 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Support<S> for Model<'_, S, H> {
     }
 
     fn rank_outputs(&mut self) -> heapless::Vec<Candidate<u32>, BATCH> {
+        let (m, rows) = (self.blocks(), self.fit.rows());
         let Self { fit, out, .. } = self;
-        out.along.fill(0.0);
-        for r in fit.residual_rows() {
-            out.along.iter_mut().zip(r).for_each(|(sum, r)| *sum += r * r);
-        }
         let mut outputs = heapless::Vec::new();
-        for (k, &gain) in out.along.iter().enumerate() {
-            rank(&mut outputs, Candidate { gain, kind: k as u32 });
+        let Ok(back) = row_head::<S>(out.back, rows) else { return outputs };
+        for kind in 0..fit.outputs as u32 {
+            out.entries.unit(kind, 1.0);
+            fit.project(out.entries.view(m).block(0), back);
+            let gain = fit.sensing.machine().squares(back);
+            rank(&mut outputs, Candidate { gain, kind });
         }
         outputs
     }
@@ -167,11 +171,11 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
         let Self { fit, solver, net, single, .. } = self;
         let (net, rows) = (net.view(), fit.rows());
         for (block, pair) in net.w().blocks().zip(solver.h.chunks_exact_mut(2)) {
-            let image = head_mut(single.z, rows)?;
+            let image = row_head::<S>(single.z, rows)?;
             fit.image(fit.gates(net.w()), block, image)?;
             let wt = H::mean_square(fit, net.wt().block(block.neuron()), image);
-            let active = image.iter().filter(|&&a| a > 0.0).count() as f32 / rows as f32;
-            pair.copy_from_slice(&[sqrt(active * wt), sqrt(norm2(image) / rows as f32)]);
+            let active = fit.sensing.machine().count_active(image, 1.0) as f32 / rows as f32;
+            pair.copy_from_slice(&[sqrt(active * wt), sqrt(fit.norm2(image)? / rows as f32)]);
         }
         Ok(())
     }
@@ -187,7 +191,7 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
         fit.read();
         H::active_shares(fit, shares);
         let Fit { sensing, residual, scratch, .. } = fit;
-        let residual = residual.get(..entries).unwrap_or(&[]);
+        let residual = cut::<S>(residual, entries);
         let index: &mut [u32] = bytemuck::cast_slice_mut(solver.g);
         let mut top = Top::new(head_mut(index, count)?, head_mut(solver.p, count)?);
         // Offers a place that has no weight yet.
@@ -243,19 +247,19 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
             let size = pairs.next_if(|(i, _)| *i == block.neuron());
             let size = size.and_then(|(_, pair)| pair.last().copied()).unwrap_or(0.0);
             let out = provided::take(&mut wt, block.values().len());
-            H::saliences(fit, view, block, size, head_mut(single.z, rows)?, out)?;
+            H::saliences(fit, view, block, size, row_head::<S>(single.z, rows)?, out)?;
         }
         Ok(())
     }
 
     /// Adds the first weights of W: under random gates the `count` where `|g| / c` is largest, for
-    /// a mean over `terms`, `w = g / c²` on them. `along` gives the residual of each neuron.
+    /// a mean over `terms`, `w = g / c²` on them. `direct` gives the output weights of each neuron.
     pub(super) fn start_inputs(
         &mut self,
         seed: u64,
         count: usize,
         terms: f32,
-        mut along: impl FnMut(&Fit<'_, S, H>, usize, &mut OutputBuffers<'_>),
+        direct: impl Fn(usize, &mut Entries<'_>),
     ) -> Result<(), S::Source> {
         let (d, m, rows) = (self.inputs(), self.blocks(), self.fit.rows());
         let Self { fit, solver, net, columns, single, out, .. } = self;
@@ -263,8 +267,9 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
         let (value, index) = solver.spare(count)?;
         let mut top = Top::new(&mut *index, &mut *value);
         for i in 0..m {
-            along(fit, i, out);
-            let back = head_mut(out.back, rows)?;
+            direct(i, &mut out.entries);
+            let back = row_head::<S>(out.back, rows)?;
+            fit.project(out.entries.view(m).block(0), back);
             fit.correlate(Gates::seeded(seed), i, Some(back), single.dense)?;
             for ((g, s), at) in single.dense.iter().zip(scales).zip((i * d) as u32..) {
                 if *s > 0.0 {
@@ -290,9 +295,8 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
         size: usize,
         l: usize,
     ) -> Result<f32, S::Source> {
-        let rows = self.fit.rows();
+        let (m, rows) = (self.blocks(), self.fit.rows());
         let Self { fit, single, columns, out, .. } = self;
-        let (along, back) = (&mut *out.along, head_mut(out.back, rows)?);
         let scales = columns.scales();
         let of = Forming { scales, neuron: 0, size };
         match origin {
@@ -300,12 +304,12 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
             Origin::Random(seed) | Origin::Output(seed, _) => {
                 if let Origin::Output(_, number) = origin {
                     let (output, sign) = atom(number);
-                    along.fill(0.0);
-                    along.iter_mut().skip(output).take(1).for_each(|v| *v = sign);
+                    out.entries.unit(output as u32, sign);
                 } else {
-                    Rng::new(seed, stream::OUTPUTS).fill_normal(along);
+                    out.entries.normal(Rng::new(seed, stream::OUTPUTS));
                 }
-                fit.project(along, back);
+                let back = row_head::<S>(out.back, rows)?;
+                fit.project(out.entries.view(m).block(0), back);
                 fit.correlate(Gates::seeded(seed), 0, Some(back), single.dense)?;
                 single.entries.climb(single.dense, of);
             }
@@ -314,13 +318,9 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
             if !(self.answer(l)? > 0.0) {
                 return Ok(0.0);
             }
-            let m = self.blocks();
             let Self { fit, single, columns, out, .. } = self;
-            let back = head_mut(out.back, rows)?;
-            let wt = out.entries.view(m).block(0);
-            for (back, r) in back.iter_mut().zip(fit.residual_rows()) {
-                *back = wt.dot(r);
-            }
+            let back = row_head::<S>(out.back, rows)?;
+            fit.project(out.entries.view(m).block(0), back);
             fit.correlate(fit.gates(single.entries.view(m)), 0, Some(back), single.dense)?;
             let of = Forming { scales: columns.scales(), neuron: 0, size };
             single.entries.climb(single.dense, of);
@@ -333,9 +333,9 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
     fn answer(&mut self, l: usize) -> Result<f32, S::Source> {
         let (m, rows) = (self.blocks(), self.fit.rows());
         let Self { fit, single, out, .. } = self;
-        let (z, w) = (head_mut(single.z, rows)?, single.entries.view(m));
+        let (z, w) = (row_head::<S>(single.z, rows)?, single.entries.view(m));
         fit.image(fit.gates(w), w.block(0), z)?;
-        let length = sqrt(norm2(z) / rows as f32);
+        let length = sqrt(fit.norm2(z)? / rows as f32);
         if !(length > 0.0 && length.is_finite()) {
             return Ok(0.0);
         }

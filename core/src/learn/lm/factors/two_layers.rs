@@ -50,7 +50,7 @@ fn largest(net: Network<'_>, scales: &[f32]) -> f32 {
     largest.fold(0.0, f32::max)
 }
 
-impl<S: Factored> Moves<S> for Model<'_, S, SecondLayer<'_>> {
+impl<S: Factored> Moves<S> for Model<'_, S, SecondLayer<'_, S>> {
     fn second_live(&self) -> usize {
         self.live_outputs().count()
     }
@@ -70,11 +70,7 @@ impl<S: Factored> Moves<S> for Model<'_, S, SecondLayer<'_>> {
         self.net.clear();
         self.loss()?;
         let count = self.task.nnz.saturating_mul(3).div_ceil(5);
-        self.start_inputs(seed, count, self.fit.rows() as f32, |fit, _, out| {
-            for (back, r) in out.back.iter_mut().zip(fit.residual_rows()) {
-                *back = r.first().copied().unwrap_or(0.0);
-            }
-        })?;
+        self.start_inputs(seed, count, self.fit.rows() as f32, |_, wt| wt.unit(0, 1.0))?;
         let work_size = self.task.work_size();
         let Self { fit, net, columns, .. } = self;
         let (c, live) = (fit.outputs, net.view().w().blocks().count());
@@ -192,7 +188,7 @@ impl<S: Factored> Moves<S> for Model<'_, S, SecondLayer<'_>> {
     }
 }
 
-impl<S: Factored> Model<'_, S, SecondLayer<'_>> {
+impl<S: Factored> Model<'_, S, SecondLayer<'_, S>> {
     /// One of the two ways of [`Moves::conclude`].
     fn fold_by(&mut self, measure: Measure) -> Result<f32, S::Source> {
         self.choose_signs(measure);

@@ -48,7 +48,9 @@ fn answer(net: &[Neuron], x: &[f32]) -> f32 {
 fn with(
     planted: &[Neuron],
     net: &[(usize, Neuron)],
-    body: impl FnOnce(&mut Model<'_, Gated<'static, NormalRows>, SecondLayer<'_>>),
+    body: impl FnOnce(
+        &mut Model<'_, Gated<'static, NormalRows>, SecondLayer<'_, Gated<'static, NormalRows>>>,
+    ),
 ) {
     let mut rows = NormalRows::new(5, N, D);
     let mut labels = vec![0.0; N];
@@ -63,8 +65,8 @@ fn with(
     let mut next = floats.iter_mut().map(Vec::as_mut_slice);
     let mut take = |len: usize| next.next().and_then(|floats| floats.get_mut(..len)).unwrap();
     let solver = Solver::new(core::array::from_fn(|_| take(ROOM)), Params::DEFAULT.products);
-    let (mut index, mut entry, mut out, mut open) = ([0; ROOM], [0; D], [0; C], [0; N]);
-    let head = SecondLayer { active: &mut open, neurons: 3 };
+    let (mut index, mut entry, mut out, mut open) = ([0; ROOM], [0; D], [0; C], [0.0; N]);
+    let head = SecondLayer { active: &mut open[..], neurons: 3 };
     let (residual, scratch) = (take(N * C), take(2 * N + D));
     let data = Data { labels: &labels[..], outputs: C, head, residual, scratch };
     let mut fit = Fit::new(&mut sensing, data, &Params::DEFAULT).unwrap();
