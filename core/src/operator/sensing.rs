@@ -358,7 +358,9 @@ pub mod provided {
         sensing.gradient_at(gates, p.index(), image, out, rest)
     }
 
-    /// [`Sensing::solve_at`], product by product.
+    /// [`Sensing::solve_at`], product by product. Not inlined, so that what it holds is on the stack
+    /// in its own call only.
+    #[inline(never)]
     pub fn solve_at<S: Sensing + ?Sized>(
         sensing: &mut S,
         gates: Gates<'_>,

@@ -55,26 +55,12 @@ pub fn conjugate_gradients<E>(
     let len = diagonal.map_or(g.len(), <[f32]>::len);
     debug_assert!([delta.len(), g.len(), p.len(), h.len()] == [len; 4]);
     let damping = 1.0 + lambda;
-    // A column without norm has no equation: its weight stays.
-    let solved =
-        |diagonal: f32, g: f32| if diagonal > 0.0 { g / (diagonal * damping) } else { 0.0 };
-    let slope_of = |g: &[f32]| match diagonal {
-        Some(diagonal) => g.iter().zip(diagonal).fold(0.0, |sum, (g, d)| sum + solved(*d, *g) * g),
-        None => norm2(g),
-    };
-    let mut slope = slope_of(g);
+    let mut slope = slope_of(g, diagonal, damping);
     let (goal, mut beta) = (tolerance * tolerance * slope, 0.0);
     p.fill(0.0);
     let mut done = Solved::default();
     while done.products < equations.products && slope > goal {
-        match diagonal {
-            Some(diagonal) => {
-                for ((p, g), d) in p.iter_mut().zip(&*g).zip(diagonal) {
-                    *p = solved(*d, *g) + beta * *p;
-                }
-            }
-            None => p.iter_mut().zip(&*g).for_each(|(p, g)| *p = g + beta * *p),
-        }
+        turn(p, beta, g, diagonal, damping);
         multiply(p, h)?;
         done.products += 1;
         for ((h, p), d) in h.iter_mut().zip(&*p).zip(diagonal.unwrap_or(&[])) {
@@ -89,8 +75,32 @@ pub fn conjugate_gradients<E>(
         axpy(length, p, delta);
         axpy(-length, h, g);
         done.steps += 1;
-        let next = slope_of(g);
+        let next = slope_of(g, diagonal, damping);
         (slope, beta) = (next, next / slope);
     }
     Ok(done)
+}
+
+/// An entry of the preconditioned residual. A column without norm has no equation: its weight stays.
+fn solved(diagonal: f32, damping: f32, g: f32) -> f32 {
+    if diagonal > 0.0 { g / (diagonal * damping) } else { 0.0 }
+}
+
+/// The product of the residual with the preconditioned one. Not inlined, nor is [`turn`], so that
+/// what they hold is not on the stack below the products.
+#[inline(never)]
+fn slope_of(g: &[f32], diagonal: Option<&[f32]>, damping: f32) -> f32 {
+    let Some(diagonal) = diagonal else { return norm2(g) };
+    g.iter().zip(diagonal).fold(0.0, |sum, (g, d)| sum + solved(*d, damping, *g) * g)
+}
+
+/// `p = beta p` and the preconditioned residual.
+#[inline(never)]
+fn turn(p: &mut [f32], beta: f32, g: &[f32], diagonal: Option<&[f32]>, damping: f32) {
+    let Some(diagonal) = diagonal else {
+        return p.iter_mut().zip(g).for_each(|(p, g)| *p = g + beta * *p);
+    };
+    for ((p, g), d) in p.iter_mut().zip(g).zip(diagonal) {
+        *p = solved(*d, damping, *g) + beta * *p;
+    }
 }
