@@ -90,7 +90,11 @@ fn counts(net: &Mlp<'_>, scores: &[f32], selection: &Selection) -> Result<Vec<us
         Scope::Layer => {
             // Scores that are no numbers are found later; a layer without scores is refused then.
             let scored = |layer: LayerShape| {
-                scores[layer.weights()].iter().filter(|score| !(**score <= 0.0)).count().max(1)
+                scores[layer.weights()]
+                    .iter()
+                    .filter(|score| score.is_nan() || **score > 0.0)
+                    .count()
+                    .max(1)
             };
             let most: Vec<usize> = net.layers().map(scored).collect();
             let bounds = Bounds { least, most: Some(&most) };

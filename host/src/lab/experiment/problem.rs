@@ -44,23 +44,28 @@ impl Set {
     }
 }
 
-/// The files of MNIST, images and labels of either part.
-const MNIST: [&str; 4] = [
-    "mnist/train-images-idx3-ubyte.gz",
-    "mnist/t10k-images-idx3-ubyte.gz",
-    "mnist/train-labels-idx1-ubyte.gz",
-    "mnist/t10k-labels-idx1-ubyte.gz",
+/// The files of MNIST and of data sets like it, images and labels of either part.
+const IDX: [&str; 4] = [
+    "train-images-idx3-ubyte.gz",
+    "t10k-images-idx3-ubyte.gz",
+    "train-labels-idx1-ubyte.gz",
+    "t10k-labels-idx1-ubyte.gz",
 ];
 
 /// The files that a part needs, under the folder of the data.
 pub(crate) fn files_of(part: &Part) -> Vec<String> {
     let pixels = part.variants.iter().any(|variant| variant.rows == Some(Distribution::Pixels));
+    let from = match part.data {
+        Data::Mnist { .. } => Some(Pictures::Mnist),
+        Data::Image { from, .. }
+        | Data::Masks { from, .. }
+        | Data::Masked(MaskedData { from, .. }) => Some(from),
+        _ => None,
+    };
     let mut files = match part.data {
-        Data::Mnist { .. }
-        | Data::Image { from: Pictures::Mnist, .. }
-        | Data::Masks { from: Pictures::Mnist, .. }
-        | Data::Masked(MaskedData { from: Pictures::Mnist, .. }) => {
-            MNIST.map(String::from).to_vec()
+        _ if from.and_then(Pictures::idx_folder).is_some() => {
+            let folder = from.and_then(Pictures::idx_folder).unwrap_or_default();
+            IDX.map(|name| format!("{folder}/{name}")).to_vec()
         }
         Data::Image { from: Pictures::Cifar, index, .. } => {
             let chosen = part.variants.iter().filter_map(|variant| variant.picture);
@@ -70,7 +75,7 @@ pub(crate) fn files_of(part: &Part) -> Vec<String> {
         }
         _ => Vec::new(),
     };
-    files.extend(pixels.then(|| MNIST[0].to_owned()));
+    files.extend(pixels.then(|| format!("mnist/{}", IDX[0])));
     files
 }
 
@@ -90,6 +95,9 @@ pub(crate) fn check_files(part: &Part, folder: Option<&Path>) -> Result<()> {
         let help = if name.starts_with("mnist") {
             "get the four files of the MNIST database of handwritten digits (LeCun, Cortes and \
              Burges) and keep them, as gzip or not, in DIR/mnist"
+        } else if name.starts_with("fashion") {
+            "get the four files of Fashion-MNIST (Xiao, Rasul and Vollgraf, 2017) and keep them, as \
+             gzip or not, in DIR/fashion"
         } else {
             "save 32×32 pictures of the CIFAR-10 data set (Krizhevsky, 2009) as PNG files \
              image0.png, image1.png, … in DIR/cifar"
@@ -114,7 +122,8 @@ pub(crate) fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Se
             plant(part, cell, folder, [inputs, outputs, test])
         }
         Data::Mnist { classes, train, test, official } => {
-            let images = |files, rows| mnist(folder, files, classes, rows).load_to_learn(task);
+            let folder = folder.join("mnist");
+            let images = |files, rows| idx(&folder, files, classes, rows).load_to_learn(task);
             let (own, other, tested): (&[usize], &[usize], _) = match official {
                 true => (&[0], &[1], 0..*test),
                 false => (&[0, 1], &[0, 1], *train..train + test),
@@ -125,19 +134,20 @@ pub(crate) fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Se
         Data::Digits { side, classes, train, test } => drawn(*side, classes, *train, *test, task),
         Data::Masks { from, train, .. } => {
             let classes: Vec<u8> = (0..10).collect();
-            if *from != Pictures::Mnist {
+            let Some(name) = from.idx_folder() else {
                 return drawn(28, &classes, *train, 0, task);
-            }
-            let files = mnist(folder, &[0], &classes, 0..*train);
+            };
+            let files = idx(&folder.join(name), &[0], &classes, 0..*train);
             Ok(Set::new(files.load_to_learn(task)?, None))
         }
         &Data::Masked(MaskedData { from, train, test, .. }) => {
             let classes: Vec<u8> = (0..10).collect();
-            if from != Pictures::Mnist {
+            let Some(name) = from.idx_folder() else {
                 return drawn(28, &classes, train, test, task);
-            }
+            };
+            let folder = folder.join(name);
             let images =
-                |file, count| mnist(folder, &[file], &classes, 0..count).load_to_learn(task);
+                |file, count| idx(&folder, &[file], &classes, 0..count).load_to_learn(task);
             Ok(Set::new(images(0, train)?, Some(images(1, test)?)))
         }
         Data::Gates { .. } | Data::Gaussian { .. } | Data::Sketch { .. } => {
@@ -179,7 +189,7 @@ fn plant(
         let made = match variant.rows {
             None => planted::network(dims, signs, seed)?,
             Some(of) => {
-                let rows = rows::rows(of, n, inputs, seed, &found(folder, MNIST[0]))?;
+                let rows = rows::rows(of, n, inputs, seed, &found(&folder.join("mnist"), IDX[0]))?;
                 planted::network_on(rows, at.m, at.s, signs, seed)?
             }
         };
@@ -208,11 +218,11 @@ fn plant(
     Ok(Set { planted, noise, ..Set::new(problem(train, values, labels), test) })
 }
 
-/// Rows of MNIST, counted in its training files (0), its test files (1) or both.
-fn mnist(folder: &Path, files: &[usize], classes: &[u8], rows: Range<usize>) -> DataFiles {
+/// Rows of the files in a folder, counted in the training files (0), the test files (1) or both.
+fn idx(folder: &Path, files: &[usize], classes: &[u8], rows: Range<usize>) -> DataFiles {
     let path = |name: &str| found(folder, name).display().to_string();
     let paths = |at: usize| {
-        PathBuf::from(files.iter().map(|i| path(MNIST[at + i])).collect::<Vec<_>>().join(","))
+        PathBuf::from(files.iter().map(|i| path(IDX[at + i])).collect::<Vec<_>>().join(","))
     };
     let keep = Some(classes.iter().map(|&class| f32::from(class)).collect());
     DataFiles { data: paths(0), labels: Labels::File(paths(2)), keep, rows_per_label: Some(rows) }
@@ -244,8 +254,9 @@ fn picture(from: Pictures, index: usize, folder: &Path) -> Result<Picture> {
     };
     match from {
         Pictures::Cifar => Picture::load(folder.join(format!("cifar/image{index}.png"))),
-        Pictures::Mnist => {
-            let source = mnist(folder, &[0, 1], &[], 0..1);
+        Pictures::Mnist | Pictures::Fashion => {
+            let folder = folder.join(from.idx_folder().unwrap_or_default());
+            let source = idx(&folder, &[0, 1], &[], 0..1);
             let Labels::File(labels) = &source.labels else { return Err(beyond(0)) };
             let chosen = |labels: &[f32]| {
                 let test = select::occurrences(labels, MNIST_TRAIN..MNIST_TRAIN + MNIST_TEST)?;

@@ -363,14 +363,14 @@ impl Part {
         if let Data::Masks { from, hidden, train } = &self.data {
             let widths = [&[at.d], &hidden[..], &[self.data.outputs()]].concat();
             let weights: usize = widths.windows(2).map(|w| w[0].saturating_mul(w[1])).sum();
-            let is_wrong = !matches!(from, Pictures::Mnist | Pictures::Digits)
+            let is_wrong = !matches!(from, Pictures::Mnist | Pictures::Fashion | Pictures::Digits)
                 || hidden.is_empty()
                 || !self.d.is_empty()
                 || !self.n.is_empty()
                 || hidden.iter().any(|width| !(1..=10_000).contains(width))
                 || !(1..=5000).contains(train)
                 || !(widths.len()..=weights).contains(&at.s);
-            let expected = "pictures of mnist or digits, 1 to 5000 of each, no n or d, 1 to 10000 \
+            let expected = "pictures of mnist, fashion or digits, 1 to 5000 of each, no n or d, 1 to 10000 \
                             neurons of a hidden layer, s within the weights of the network";
             return is_wrong.then(|| expected.into());
         }

@@ -276,6 +276,8 @@ pub(crate) enum Directions {
 pub(crate) enum Pictures {
     /// The test part of MNIST: images 5000 to 5999 of each digit, in order of the digits; 28×28.
     Mnist,
+    /// Fashion-MNIST, in the same order.
+    Fashion,
     /// `cifar/image0.png` and so on; 32×32 in colours.
     Cifar,
     Digits,
@@ -289,6 +291,17 @@ pub(crate) enum Rows {
     #[default]
     Train,
     Test,
+}
+
+impl Pictures {
+    /// The folder of the four files of MNIST or Fashion-MNIST.
+    pub(crate) const fn idx_folder(self) -> Option<&'static str> {
+        match self {
+            Self::Mnist => Some("mnist"),
+            Self::Fashion => Some("fashion"),
+            _ => None,
+        }
+    }
 }
 
 impl Rows {

@@ -178,12 +178,14 @@ impl Spec {
                     let (classes, train, test) = (std::mem::take(classes), *train, *test);
                     part.data = Data::Digits { side: 28, classes, train, test };
                 }
-                Data::Image { from: from @ Pictures::Mnist, .. }
-                | Data::Masks { from: from @ Pictures::Mnist, .. }
-                | Data::Masked(MaskedData { from: from @ Pictures::Mnist, .. }) => {
+                Data::Image { from: from @ Pictures::Cifar, .. } => *from = Pictures::ColourDigits,
+                Data::Image { from, .. }
+                | Data::Masks { from, .. }
+                | Data::Masked(MaskedData { from, .. })
+                    if from.idx_folder().is_some() =>
+                {
                     *from = Pictures::Digits;
                 }
-                Data::Image { from: from @ Pictures::Cifar, .. } => *from = Pictures::ColourDigits,
                 _ => {}
             }
         }

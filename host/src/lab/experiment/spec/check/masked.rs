@@ -80,14 +80,14 @@ impl Part {
         let MaskedData { from, hidden, train, test, .. } = data;
         // Sparse training of one hidden layer has weights of its own.
         let own = self.variant(at).neurons.map(|neurons| neurons * (784 + 10));
-        let is_wrong = !matches!(from, Pictures::Mnist | Pictures::Digits)
+        let is_wrong = !matches!(from, Pictures::Mnist | Pictures::Fashion | Pictures::Digits)
             || hidden.is_empty()
             || !self.d.is_empty()
             || !self.n.is_empty()
             || hidden.iter().any(|width| !(1..=MOST_NEURONS).contains(width))
             || [train, test].iter().any(|count| !(1..=MOST_PICTURES).contains(*count))
             || !(hidden.len() + 1..own.unwrap_or(data.weights())).contains(&at.s);
-        let expected = "pictures of mnist or digits, 1 to 10000 of each to train and to test on, no n \
+        let expected = "pictures of mnist, fashion or digits, 1 to 10000 of each to train and to test on, no n \
                         or d, 1 to 10000 neurons of a hidden layer, s below the weights of the network";
         is_wrong.then(|| expected.into())
     }
@@ -136,7 +136,7 @@ data={ kind='masked', from='digits', hidden=[9], train=5, test=5 }
             ("s=[50, 90]", "s=[50, 9000]", "s below the weights"),
             ("test=5", "test=0", "to test on"),
             ("hidden=[9]", "hidden=[]", "hidden layer"),
-            ("from='digits'", "from='cifar'", "pictures of mnist or digits"),
+            ("from='digits'", "from='cifar'", "pictures of mnist, fashion or digits"),
             ("['masked']", "['kept-uniform']", "of sketches and masks"),
             (
                 "kind='masked', from='digits', hidden=[9], train=5, test=5",
