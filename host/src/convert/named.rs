@@ -64,6 +64,34 @@ pub fn network(tensors: Vec<Tensor>, chosen: Option<&[String]>, layout: Layout) 
     Ok(network)
 }
 
+/// A network by its arrays' names and axes alone.
+pub(crate) struct NamedShape {
+    pub(crate) names: Vec<LayerName>,
+    /// From the inputs to the outputs.
+    pub(crate) widths: Vec<usize>,
+}
+
+/// The shape of the network of arrays whose values do not matter.
+///
+/// # Errors
+/// As [`network`].
+pub(crate) fn shape_of(tensors: Vec<Tensor>) -> Result<NamedShape> {
+    let pairs = pairs(tensors, None)?;
+    let (in_out, _) = is_in_out(&pairs, Layout::Auto)?;
+    let names = pairs.iter().map(|pair| pair.layer_name(in_out)).collect();
+    let layer = |pair: &Pair| {
+        let [outputs, inputs] = pair.size(in_out)?;
+        let (name, weights, bias) = (pair.name.clone(), Vec::new(), Vec::new());
+        Ok(Dense { name, inputs, outputs, weights, bias, relu: true })
+    };
+    let layers = pairs.iter().map(layer).collect::<Result<_>>()?;
+    let network = Network { layers, ..Network::default() };
+    network.check_order()?;
+    let inputs = network.layers.first().map(|layer| layer.inputs);
+    let widths = inputs.into_iter().chain(network.layers.iter().map(|layer| layer.outputs));
+    Ok(NamedShape { names, widths: widths.collect() })
+}
+
 fn pairs(tensors: Vec<Tensor>, chosen: Option<&[String]>) -> Result<Vec<Pair>> {
     let mut by_layer: BTreeMap<String, Vec<(Role, Tensor)>> = BTreeMap::new();
     let nameless =
@@ -175,7 +203,8 @@ impl Pair {
         }
     }
 
-    fn dense(self, in_out: bool, relu: bool) -> Result<Dense> {
+    /// Outputs and inputs of the layer.
+    fn size(&self, in_out: bool) -> Result<[usize; 2]> {
         let [rows, cols] = self.axes()?;
         let biases = self.biases()?;
         let (outputs, inputs) = if in_out { (cols, rows) } else { (rows, cols) };
@@ -186,6 +215,12 @@ impl Pair {
                 .got(format_args!("{n}, with weights {}", shape(&self.weights.dims)))
                 .help("pass --layout in-out or out-in if the weights lie the other way"));
         }
+        Ok([outputs, inputs])
+    }
+
+    fn dense(self, in_out: bool, relu: bool) -> Result<Dense> {
+        let [outputs, inputs] = self.size(in_out)?;
+        let [rows, cols] = self.axes()?;
         let values = self.weights.values.unwrap_or_default();
         let weights = if in_out { onnx::transposed(&values, rows, cols) } else { values };
         let bias = self.bias.and_then(|bias| bias.values).unwrap_or_default();

@@ -364,3 +364,26 @@ fn bad_input_is_refused_and_leaves_nothing() {
     );
     assert!(fails(folder, "inspect other.tamis").contains("mask"));
 }
+
+/// 784·4000 + 4000·4000 + 4000·10 = 19 176 000 weights, of which 19 176 are kept.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_huge_mask_is_read_in_memory_for_its_weights() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    ok(folder, "generate digits --samples 40 --side 28 --seed 2 -o d -q");
+    let mask = "mask --layers 784,4000,4000,10 --method random --min-layer 4000 --density 0.001";
+    let peak = |name: &str| {
+        ok(folder, &format!("{mask} -o {name}"));
+        let line = format!("train --mask {name} {DIGITS} --epochs 1 --threads 1 -o m.tamis");
+        let report = json(folder, &line);
+        assert_eq!(report["kept"], json!(19_176));
+        (report["peak_rss_bytes"].as_u64().unwrap(), bytes(folder, "m.tamis"))
+    };
+    let (least, model) = peak("mask.tamis");
+    for name in ["mask.npz", "mask.safetensors"] {
+        let (own, same) = peak(name);
+        assert!(own < least + (2 << 20), "{name}: {own} bytes, where .tamis takes {least}");
+        assert!(same == model, "{name}");
+    }
+}
