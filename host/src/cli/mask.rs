@@ -155,7 +155,7 @@ impl MaskVerb {
         let rows = self.scored_rows(&network, common)?;
         let bar = progress::line(common, None, "  {spinner} {wide_msg}");
         let rounds = |round: u32| bar.set_message(format!("round {round}"));
-        let found = interrupt::training(|| {
+        let found = interrupt::unsaved(|| {
             common.on_pool(|| {
                 mask::find(&network, &options, rows.as_ref(), interrupt::stop(), rounds)
             })
