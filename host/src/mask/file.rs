@@ -170,7 +170,7 @@ fn packed(bytes: &[u8], network: Option<&SourceNetwork>) -> Result<Mask> {
             .mismatch("a mask that tamis mask has written", "a model")
             .help("pass the mask; models are trained on by tamis finetune"));
     }
-    let view = MaskView::parse(bytes)?;
+    let view = MaskView::parse(bytes).map_err(damaged)?;
     let mut widths = vec![0; view.widths().len()];
     let mask = view.mask(&mut widths)?;
     let index = mask.net().layers().flat_map(|layer| mask.layer(layer)).collect();
@@ -182,6 +182,18 @@ fn packed(bytes: &[u8], network: Option<&SourceNetwork>) -> Result<Mask> {
         None => LayerName::numbered(widths.len() - 1),
     };
     Mask::new(names, widths, index)
+}
+
+/// What is wrong with bytes that are no mask.
+fn damaged(error: tamis::Error) -> Error {
+    match error {
+        tamis::Error::Version { .. } | tamis::Error::Newer { .. } => {
+            Error::from(error).help("update tamis, or make the mask again with this one")
+        }
+        error => Error::new("the file is not a whole mask").source(error).help(
+            "the file is cut off or damaged: copy it again, or make it again with tamis mask",
+        ),
+    }
 }
 
 fn other_network(what: &str, own: &[usize], got: &[usize]) -> Error {

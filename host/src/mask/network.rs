@@ -64,8 +64,12 @@ impl SourceNetwork {
     pub fn from_seed(widths: &[usize], initial: Initial) -> Result<Self> {
         let Ok(net) = Mlp::new(widths) else {
             return Err(Error::new("no network has these layers")
-                .expected("two or more widths from the inputs to the outputs, each 1 or more")
-                .got(format_args!("{widths:?}"))
+                .expected(format_args!(
+                    "two or more widths from the inputs to the outputs, each 1 or more, and at \
+                     most {} weights in all",
+                    u32::MAX
+                ))
+                .got(format_args!("{widths:?}, which make {} weights", weights(widths)))
                 .help(
                     "pass --layers 784,300,100,10 for 784 inputs, two hidden layers, 10 outputs",
                 ));
@@ -186,4 +190,10 @@ impl SourceNetwork {
             }
         }
     }
+}
+
+/// Weights of a network of these widths, as far as they can be counted.
+fn weights(widths: &[usize]) -> u128 {
+    let layer = |pair: &[usize]| pair[0] as u128 * pair[1] as u128;
+    widths.windows(2).map(layer).fold(0, u128::saturating_add)
 }
