@@ -37,9 +37,9 @@ enum Role {
     Unknown,
 }
 
-const OTHERS: &str = "name the arrays of the MLP fc1.weight, fc1.bias and so on, and leave others, such \
-                      as those of normalisation, out of the file; tamis import can choose layers with \
-                      --layers";
+const OTHERS: &str = "name the arrays of the MLP fc1.weight, fc1.bias and so on, and leave others, \
+                      such as those of normalisation, out of the file; tamis import can choose \
+                      layers with --layers";
 
 struct Pair {
     name: String,
