@@ -18,6 +18,8 @@ const TRAINING: u8 = 1;
 const SAVING: u8 = 2;
 
 static PHASE: AtomicU8 = AtomicU8::new(IDLE);
+/// Long work that saves nothing before its end.
+const UNSAVED: u8 = 3;
 /// How often Ctrl-C was pressed.
 static ASKED: AtomicU32 = AtomicU32::new(0);
 static STOP: LazyLock<Stop> = LazyLock::new(Stop::new);
@@ -36,6 +38,11 @@ pub(super) fn stop() -> &'static Stop {
 /// Runs a training run, which heeds [`stop`].
 pub(super) fn training<T>(work: impl FnOnce() -> T) -> T {
     during(TRAINING, work)
+}
+
+/// Runs work that has nothing to save before its end; an interrupt ends it at once.
+pub(super) fn unsaved<T>(work: impl FnOnce() -> T) -> T {
+    during(UNSAVED, work)
 }
 
 /// Writes files; an interrupt waits until they are whole.
@@ -62,6 +69,10 @@ fn interrupted() {
             ));
         }
         SAVING if before < 2 => {}
+        UNSAVED => {
+            say_error(format_args!("\ninterrupted: nothing is saved"));
+            std::process::exit(i32::from(INTERRUPTED));
+        }
         _ => std::process::exit(i32::from(INTERRUPTED)),
     }
 }

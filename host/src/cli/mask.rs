@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, ValueEnum};
 use serde::Serialize;
 use tamis::network::mask::allocate::Allocation;
 use tamis::network::mask::initial::Initial;
@@ -155,7 +155,7 @@ impl MaskVerb {
         let rows = self.scored_rows(&network, common)?;
         let bar = progress::line(common, None, "  {spinner} {wide_msg}");
         let rounds = |round: u32| bar.set_message(format!("round {round}"));
-        let found = interrupt::training(|| {
+        let found = interrupt::unsaved(|| {
             common.on_pool(|| {
                 mask::find(&network, &options, rows.as_ref(), interrupt::stop(), rounds)
             })
@@ -178,8 +178,8 @@ impl MaskVerb {
         let read = || read.into_iter().filter_map(|path| path.as_deref());
         file::check(&self.output, mask::kind(&self.output)?, read())?;
         if let Some(path) = &self.export_weights {
-            file::check(path, mask::weights_kind(path)?, read().chain([self.output.as_path()]))?;
-            if path == &self.output {
+            file::check(path, mask::weights_kind(path)?, read())?;
+            if place(path) == place(&self.output) {
                 return Err(Error::usage("the mask and the weights would be one file")
                     .at(path)
                     .help("choose another name for --export-weights"));
@@ -206,34 +206,55 @@ impl MaskVerb {
                 .mismatch("--data with --input pixel-rms or pixel-sd", "no --data")
                 .help("pass --data X.npy, or leave --input out"));
         }
-        let is_synflow = self.method == Method::Synflow;
-        let uses_rows = needs != RowsNeeded::None || is_synflow && self.input.needs_rows();
+        self.check_unused()
+    }
+
+    /// Refuses settings that would change nothing.
+    fn check_unused(&self) -> Result<()> {
+        let is = |method| self.method == method;
+        let (is_random, is_erk) = (is(Method::Random) || is(Method::Erk), is(Method::Erk));
+        let is_by_layer = self.scope.map_or(is_random || is(Method::Sketch), |s| s == Scope::Layer);
+        let has_rounds =
+            self.rounds.map_or(is(Method::Synflow) || is(Method::Imp), |rounds| rounds != 1);
+        let needs = self.method.needs();
+        let has_labels = needs == RowsNeeded::Labelled;
+        let has_rows = needs != RowsNeeded::None || is(Method::Synflow) && self.input.needs_rows();
+        let is_drawn = self.random_data.is_some();
+        let scored = "a method with scores: random and erk have none";
+        let on_rows = "a method that uses rows, or --method synflow --input pixel-rms or pixel-sd";
         let unused = [
-            (!is_synflow && self.input != InputSize::Ones, "--input", "--method synflow"),
+            (self.input != InputSize::Ones, is(Method::Synflow), "--input", "--method synflow"),
+            (self.temperature.is_some(), is(Method::Grasp), "--temperature", "--method grasp"),
+            (self.epochs.is_some(), is(Method::Imp), "--epochs", "--method imp"),
+            (is_drawn, needs != RowsNeeded::None, "--random-data", "a method that uses rows"),
+            (self.data.is_some(), has_rows, "--data", on_rows),
+            (self.target.is_some(), has_rows, "--target", on_rows),
+            (self.rows.is_some(), has_rows, "--rows", on_rows),
+            (self.labels.is_some(), has_labels, "--labels", "--method snip, grasp or imp"),
+            (self.labels.is_some(), !is_drawn, "--labels", "--data, without --random-data"),
+            (self.task.is_some(), has_labels, "--task", "--method snip, grasp or imp"),
             (
-                self.temperature.is_some() && self.method != Method::Grasp,
-                "--temperature",
-                "--method grasp",
-            ),
-            (self.epochs.is_some() && self.method != Method::Imp, "--epochs", "--method imp"),
-            (self.random_data.is_some() && is_synflow, "--random-data", "a method that uses rows"),
-            (!uses_rows && self.rows.is_some(), "--rows", "a method that uses rows"),
-            (!uses_rows && self.random_data.is_some(), "--random-data", "a method that uses rows"),
-            (
-                self.allocation.is_some() && self.method == Method::Erk,
+                self.allocation.is_some(),
+                !is_erk,
                 "--allocation",
                 "another --method: erk is --method random --allocation erk",
             ),
+            (self.allocation.is_some(), is_by_layer, "--allocation", "--scope layer"),
+            (self.select.is_some(), !is_random, "--select", scored),
+            (self.rounds.is_some(), !is_random, "--rounds", scored),
+            (self.schedule.is_some(), !is_random, "--schedule", scored),
+            (self.schedule.is_some(), has_rounds, "--schedule", "--rounds 2 or more"),
         ];
-        match unused.into_iter().find(|(is_given, ..)| *is_given) {
-            Some((_, flag, with)) => {
-                Err(Error::usage(format!("method {name} does not take {flag}"))
-                    .expected(format_args!("{flag} with {with}"))
-                    .got(format_args!("{flag} with --method {name}"))
-                    .help(format!("leave {flag} out")))
-            }
-            None => Ok(()),
-        }
+        let Some((.., flag, with)) =
+            unused.into_iter().find(|(is_given, is_used, ..)| *is_given && !is_used)
+        else {
+            return Ok(());
+        };
+        let name = self.method.name();
+        Err(Error::usage(format!("{flag} would change nothing"))
+            .expected(format_args!("{flag} with {with}"))
+            .got(format_args!("{flag} with --method {name}"))
+            .help(format!("leave {flag} out")))
     }
 
     fn network(&self, common: &Common) -> Result<SourceNetwork> {
@@ -323,6 +344,20 @@ impl MaskVerb {
         Ok(())
     }
 
+    /// The flags of `tamis train` that give the same weights.
+    fn source(&self, report: &MaskReport) -> String {
+        match &self.weights {
+            Some(path) if self.layout != Layout::Auto => {
+                format!("--weights {} --layout {}", path.display(), flag_value(&self.layout))
+            }
+            Some(path) => format!("--weights {}", path.display()),
+            None if self.init != WeightLaw::He => {
+                format!("--seed {} --init {}", report.seed, flag_value(&self.init))
+            }
+            None => format!("--seed {}", report.seed),
+        }
+    }
+
     fn summary(&self, report: &MaskReport) -> String {
         let MaskReport { kept, weights, method, select, rounds, .. } = report;
         let share = percent(*kept as f64 / *weights as f64);
@@ -355,14 +390,25 @@ impl MaskVerb {
             );
             rows.push(("layer", text));
         }
-        let from = match &self.weights {
-            Some(path) => format!("--weights {}", path.display()),
-            None => format!("--seed {}", report.seed),
-        };
-        let next = format!("tamis train --mask {} {from} --data …", self.output.display());
+        let (mask, source) = (self.output.display(), self.source(report));
+        let next = format!("tamis train --mask {mask} {source} --data …");
         rows.push(("next", next));
         facts(&format!("Saved {}", self.output.display()), &rows)
     }
+}
+
+/// Where a file is or would be, whatever way its name leads there.
+fn place(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+    let beside = |folder: PathBuf| path.file_name().map(|name| folder.join(name));
+    let there = path.canonicalize().ok().or_else(|| folder.ok().and_then(beside));
+    there.unwrap_or_else(|| path.to_owned())
+}
+
+/// A value as its flag takes it.
+fn flag_value(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 fn kept(report: &MaskReport) -> String {

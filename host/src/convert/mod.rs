@@ -122,14 +122,19 @@ impl Network {
     /// # Errors
     /// The first layer that is not so, by name.
     pub fn check(&self) -> Result<()> {
+        self.check_order()?;
+        self.layers.iter().try_for_each(Dense::check)
+    }
+
+    /// The same without sizes and weights.
+    fn check_order(&self) -> Result<()> {
         if self.layers.is_empty() || self.layers.len() > MAX_LAYERS {
             return Err(Error::new("the network has too few or too many layers")
                 .mismatch(format_args!("1 to {MAX_LAYERS} layers with weights"), self.layers.len())
                 .help("choose layers with --layers, or make a smaller network"));
         }
         let mut pairs = self.layers.iter().zip(self.layers.iter().skip(1));
-        pairs.try_for_each(|(layer, next)| layer.fits(next))?;
-        self.layers.iter().try_for_each(Dense::check)
+        pairs.try_for_each(|(layer, next)| layer.fits(next))
     }
 }
 
@@ -171,7 +176,7 @@ impl Dense {
 }
 
 /// A name out of a file, as errors show it: short and on one line.
-fn shown(name: &str) -> String {
+pub(crate) fn shown(name: &str) -> String {
     let more = if name.chars().nth(80).is_some() { "…" } else { "" };
     name.chars().take(80).flat_map(char::escape_debug).chain(more.chars()).collect()
 }

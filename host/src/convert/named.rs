@@ -37,6 +37,10 @@ enum Role {
     Unknown,
 }
 
+const OTHERS: &str = "name the arrays of the MLP fc1.weight, fc1.bias and so on, and leave others, \
+                      such as those of normalisation, out of the file; tamis import can choose \
+                      layers with --layers";
+
 struct Pair {
     name: String,
     weights: Tensor,
@@ -64,6 +68,34 @@ pub fn network(tensors: Vec<Tensor>, chosen: Option<&[String]>, layout: Layout) 
     Ok(network)
 }
 
+/// A network by its arrays' names and axes alone.
+pub(crate) struct NamedShape {
+    pub(crate) names: Vec<LayerName>,
+    /// From the inputs to the outputs.
+    pub(crate) widths: Vec<usize>,
+}
+
+/// The shape of the network of arrays whose values do not matter.
+///
+/// # Errors
+/// As [`network`].
+pub(crate) fn shape_of(tensors: Vec<Tensor>) -> Result<NamedShape> {
+    let pairs = pairs(tensors, None)?;
+    let (in_out, _) = is_in_out(&pairs, Layout::Auto)?;
+    let names = pairs.iter().map(|pair| pair.layer_name(in_out)).collect();
+    let layer = |pair: &Pair| {
+        let [outputs, inputs] = pair.size(in_out)?;
+        let (name, weights, bias) = (pair.name.clone(), Vec::new(), Vec::new());
+        Ok(Dense { name, inputs, outputs, weights, bias, relu: true })
+    };
+    let layers = pairs.iter().map(layer).collect::<Result<_>>()?;
+    let network = Network { layers, ..Network::default() };
+    network.check_order()?;
+    let inputs = network.layers.first().map(|layer| layer.inputs);
+    let widths = inputs.into_iter().chain(network.layers.iter().map(|layer| layer.outputs));
+    Ok(NamedShape { names, widths: widths.collect() })
+}
+
 fn pairs(tensors: Vec<Tensor>, chosen: Option<&[String]>) -> Result<Vec<Pair>> {
     let mut by_layer: BTreeMap<String, Vec<(Role, Tensor)>> = BTreeMap::new();
     let nameless =
@@ -78,7 +110,14 @@ fn pairs(tensors: Vec<Tensor>, chosen: Option<&[String]>) -> Result<Vec<Pair>> {
     let Some(chosen) = chosen else {
         let mut layers: Vec<_> = by_layer.into_iter().collect();
         layers.sort_by(|(a, _), (b, _)| natural(a).cmp(&natural(b)));
-        return layers.into_iter().map(|(layer, arrays)| pair(&layer, arrays)).collect();
+        let others = others(&layers);
+        let pair = |(layer, arrays): (String, _)| {
+            pair(&layer, arrays).map_err(|error| match others.is_empty() {
+                true => error,
+                false => error.got(format_args!("arrays of no such layer: {}", others.join(", "))),
+            })
+        };
+        return layers.into_iter().map(pair).collect();
     };
     let mut pairs = Vec::new();
     for name in chosen {
@@ -98,6 +137,17 @@ fn pairs(tensors: Vec<Tensor>, chosen: Option<&[String]>) -> Result<Vec<Pair>> {
     Ok(pairs)
 }
 
+/// Names of arrays that are not the weights, with two axes, and biases of a layer.
+fn others(layers: &[(String, Vec<(Role, Tensor)>)]) -> Vec<String> {
+    let is_other = |arrays: &[(Role, Tensor)]| {
+        let mut weights = arrays.iter().filter(|(role, _)| *role != Role::Biases);
+        let is_matrix = weights.next().is_some_and(|(_, tensor)| tensor.dims.len() == 2);
+        !is_matrix || weights.next().is_some()
+    };
+    let arrays = layers.iter().filter(|(_, arrays)| is_other(arrays)).flat_map(|(_, own)| own);
+    arrays.take(12).map(|(_, tensor)| shown(&tensor.name)).collect()
+}
+
 /// Arrays without telling names: weights have two axes, biases one.
 fn in_order(mut tensors: Vec<Tensor>) -> Result<Vec<Pair>> {
     tensors.sort_by(|a, b| natural(&a.name).cmp(&natural(&b.name)));
@@ -111,7 +161,7 @@ fn in_order(mut tensors: Vec<Tensor>) -> Result<Vec<Pair>> {
                 "an array with two axes for each layer, and one with one axis for each or for none",
             )
             .got(format_args!("{matrices} with two axes, {others} others: {names}"))
-            .help("name them fc1.weight, fc1.bias and so on, or choose layers with --layers"));
+            .help(OTHERS));
     }
     let mut biases = biases.into_iter();
     let pairs = weights.into_iter().map(|weights| {
@@ -125,17 +175,23 @@ fn pair(layer: &str, arrays: Vec<(Role, Tensor)>) -> Result<Pair> {
     let (mut biases, mut weights): (Vec<_>, Vec<_>) =
         arrays.into_iter().partition(|(role, _)| *role == Role::Biases);
     let (name, counts) = (shown(layer), (weights.len(), biases.len()));
+    let names = weights.iter().chain(&biases).take(8).map(|(_, tensor)| shown(&tensor.name));
+    let names: Vec<_> = names.collect();
     match (weights.pop(), biases.pop().map(|(_, tensor)| tensor)) {
         (Some((role, weights)), bias) if counts.0 == 1 && counts.1 <= 1 => {
             Ok(Pair { name, weights, bias, role })
         }
         _ => Err(Error::new(format!("layer {name} is not one of weights and perhaps biases"))
-            .expected("one array of weights, and one of biases or none")
-            .got(format_args!("{} of weights, {} of biases", counts.0, counts.1))
-            .help(
-                "choose the layers of the MLP with --layers; normalisation and others are not \
-                 supported",
-            )),
+            .expected(
+                "one array of weights, as NAME.weight, and one of biases, as NAME.bias, or none",
+            )
+            .got(format_args!(
+                "{} of weights, {} of biases: {}",
+                counts.0,
+                counts.1,
+                names.join(", ")
+            ))
+            .help(OTHERS)),
     }
 }
 
@@ -148,15 +204,13 @@ impl Pair {
         match self.weights.dims[..] {
             [a, b] if self.weights.values.is_some() && elements(&[a, b]).is_some() => Ok([a, b]),
             _ => {
-                let what = format!("the weights of layer {} are no matrix of floats", self.name);
+                let (name, array) = (&self.name, shown(&self.weights.name));
+                let what = format!("the weights of layer {name}, {array}, are no matrix of floats");
                 let other = if self.weights.values.is_none() { ", of another type" } else { "" };
                 Err(Error::new(what)
                     .expected("two axes, and floats of 16, 32 or 64 bits")
                     .got(format_args!("axes {}{other}", shape(&self.weights.dims)))
-                    .help(
-                        "choose the layers of the MLP with --layers; convolutions and others are \
-                        not supported",
-                    ))
+                    .help(OTHERS))
             }
         }
     }
@@ -170,12 +224,13 @@ impl Pair {
                 Err(Error::new(format!("the biases of layer {} are no list of floats", self.name))
                     .expected("one axis, and floats of 16, 32 or 64 bits")
                     .got(format_args!("axes {}", shape(&bias.dims)))
-                    .help("choose the layers of the MLP with --layers"))
+                    .help(OTHERS))
             }
         }
     }
 
-    fn dense(self, in_out: bool, relu: bool) -> Result<Dense> {
+    /// Outputs and inputs of the layer.
+    fn size(&self, in_out: bool) -> Result<[usize; 2]> {
         let [rows, cols] = self.axes()?;
         let biases = self.biases()?;
         let (outputs, inputs) = if in_out { (cols, rows) } else { (rows, cols) };
@@ -186,6 +241,12 @@ impl Pair {
                 .got(format_args!("{n}, with weights {}", shape(&self.weights.dims)))
                 .help("pass --layout in-out or out-in if the weights lie the other way"));
         }
+        Ok([outputs, inputs])
+    }
+
+    fn dense(self, in_out: bool, relu: bool) -> Result<Dense> {
+        let [outputs, inputs] = self.size(in_out)?;
+        let [rows, cols] = self.axes()?;
         let values = self.weights.values.unwrap_or_default();
         let weights = if in_out { onnx::transposed(&values, rows, cols) } else { values };
         let bias = self.bias.and_then(|bias| bias.values).unwrap_or_default();

@@ -8,7 +8,8 @@ use crate::{Error, Result};
 
 /// Bytes of values that an archive may hold at the most, unpacked.
 pub const LIMIT: u64 = 1 << 30;
-const ARRAYS: usize = 1024;
+/// Arrays that an archive may hold.
+pub(crate) const ARRAYS: usize = 1024;
 
 /// Reads all arrays of an archive of `len` bytes; integers are floats here.
 ///

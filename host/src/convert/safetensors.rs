@@ -9,7 +9,7 @@ use super::{Dense, Meta, Tensor, check_finite, floats, le_bytes, shown};
 use crate::{Error, Result};
 
 /// Bytes of a header that is read: it is JSON, which takes many times its length to hold.
-const HEADER_LIMIT: u64 = 1 << 20;
+pub(crate) const HEADER_LIMIT: u64 = 1 << 20;
 
 /// Reads all arrays; those that are not of floats have no values.
 ///
@@ -71,9 +71,10 @@ pub fn write(layers: &[Dense], meta: Option<&Meta>) -> Result<Vec<u8>> {
         }
     }
     let views = arrays.iter().map(|(name, dims, bytes)| {
-        Ok((name.as_str(), TensorView::new(Dtype::F32, dims.clone(), bytes)?))
+        let view = TensorView::new(Dtype::F32, dims.clone(), bytes).map_err(malformed)?;
+        Ok((name.as_str(), view))
     });
-    let views = views.collect::<std::result::Result<Vec<_>, _>>().map_err(malformed)?;
+    let views = views.collect::<Result<Vec<_>>>()?;
     // One key: the crate writes a hash map, whose order would change from run to run.
     let meta = meta.map(|meta| HashMap::from([(Meta::KEY.to_owned(), meta.to_text())]));
     safetensors::serialize(views, meta).map_err(malformed)
@@ -93,7 +94,7 @@ fn tensor(name: &str, view: &TensorView<'_>) -> Result<Tensor> {
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "goes to map_err")]
-fn malformed(error: safetensors::SafeTensorError) -> Error {
+pub(crate) fn malformed(error: impl std::fmt::Display) -> Error {
     Error::new("the safetensors file is malformed")
         .expected("a header of JSON, then the values that it describes, without gaps")
         .got(shown(&error.to_string()))

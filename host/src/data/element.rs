@@ -50,6 +50,37 @@ impl Layout {
         Ok(())
     }
 
+    /// Calls `each` with the values of `source` that are not 0 and their places, the last axis
+    /// fastest, in the order of the file.
+    pub(super) fn nonzeros<R: Read>(
+        &self,
+        mut source: Source<R>,
+        mut each: impl FnMut(usize, f32) -> Result<()>,
+    ) -> Result<()> {
+        let (rows, cols) = self.shape()?;
+        let bytes = self.bytes(rows, cols)?;
+        source.expect(bytes)?;
+        let (size, mut done) = (self.size(), 0);
+        let (mut buffer, mut values) = (vec![0; 1 << 16], Vec::new());
+        while done < rows * cols {
+            let want = (buffer.len() / size).min(rows * cols - done);
+            let chunk = &mut buffer[..want * size];
+            let got = source.fill(chunk)?;
+            if got < chunk.len() {
+                return Err(truncated(bytes, format_args!("{} bytes", done * size + got)));
+            }
+            values.clear();
+            decode_floats(self.element, self.big_endian, chunk, &mut values);
+            self.finite(&values, chunk, done, rows, cols)?;
+            for (k, &value) in values.iter().enumerate().filter(|(_, value)| **value != 0.0) {
+                let (row, column) = self.place(done + k, rows, cols);
+                each(row * cols + column, value)?;
+            }
+            done += want;
+        }
+        source.end(bytes)
+    }
+
     /// Rows and columns: the first axis, and the product of the others.
     fn shape(&self) -> Result<(usize, usize)> {
         let Some((&rows, rest)) = self.dims.split_first() else {

@@ -37,12 +37,35 @@ pub fn read<R: Read>(source: Source<R>) -> Result<Matrix> {
 /// # Errors
 /// Those of `out`.
 pub fn write(out: &mut dyn Write, array: &Array<'_>) -> io::Result<()> {
-    out.write_all(&header(array))?;
+    out.write_all(&header(array.name, &array.shape))?;
     out.write_all(array.bytes)
 }
 
 pub(super) fn matches(head: &[u8]) -> bool {
     head.starts_with(MAGIC)
+}
+
+/// An NPY file whose header is read, and whose values are not.
+pub(crate) struct ArrayReader<R> {
+    layout: Layout,
+    source: Source<R>,
+}
+
+impl<R: Read> ArrayReader<R> {
+    /// Reads the header.
+    pub(crate) fn open(mut source: Source<R>) -> Result<Self> {
+        Ok(Self { layout: layout(&header_text(&mut source)?)?, source })
+    }
+
+    pub(crate) fn dims(&self) -> &[u64] {
+        &self.layout.dims
+    }
+
+    /// Reads all values and calls `each` with those that are not 0 and their places, the last axis
+    /// fastest, in the order of the file; memory is that of one buffer.
+    pub(crate) fn nonzeros(self, each: impl FnMut(usize, f32) -> Result<()>) -> Result<()> {
+        self.layout.nonzeros(self.source, each)
+    }
 }
 
 /// Reads an NPY file whose values take at most `most` bytes of memory, and its axes.
@@ -221,18 +244,16 @@ fn unsupported(descr: &str) -> Error {
 }
 
 /// Everything before the values, padded to a multiple of 64 bytes.
-fn header(array: &Array<'_>) -> Vec<u8> {
-    let order = match array.name {
+pub(super) fn header(element: &str, shape: &[usize]) -> Vec<u8> {
+    let order = match element {
         "u1" | "i1" => '|',
         _ if cfg!(target_endian = "big") => '>',
         _ => '<',
     };
-    let dims: String = array.shape.iter().map(|dim| format!("{dim}, ")).collect();
-    let shape = if array.shape.len() == 1 { dims.trim_end() } else { dims.trim_end_matches(", ") };
-    let mut text = format!(
-        "{{'descr': '{order}{}', 'fortran_order': False, 'shape': ({shape}), }}",
-        array.name
-    );
+    let dims: String = shape.iter().map(|dim| format!("{dim}, ")).collect();
+    let shape = if shape.len() == 1 { dims.trim_end() } else { dims.trim_end_matches(", ") };
+    let mut text =
+        format!("{{'descr': '{order}{element}', 'fortran_order': False, 'shape': ({shape}), }}");
     let unpadded = MAGIC.len() + 2 + 2 + text.len() + 1;
     text.extend(std::iter::repeat_n(' ', unpadded.next_multiple_of(64) - unpadded));
     text.push('\n');

@@ -42,6 +42,24 @@ pub(crate) fn read_all<R: Read + Seek>(
     most: usize,
     mut bytes: u64,
 ) -> Result<Vec<(String, Vec<u64>, Matrix)>> {
+    let mut arrays = Vec::new();
+    for_each(reader, len, most, |name, source| {
+        let (dims, matrix) = npy::read_shaped(source, bytes)?;
+        bytes = bytes.saturating_sub(matrix.values.len() as u64 * 4);
+        arrays.push((name.to_owned(), dims, matrix));
+        Ok(())
+    })?;
+    Ok(arrays)
+}
+
+/// Calls `each` with the name and the bytes of every array of an NPZ file of `len` bytes, in the
+/// order of the archive; there may be at most `most` arrays.
+pub(crate) fn for_each<R: Read + Seek>(
+    reader: R,
+    len: u64,
+    most: usize,
+    mut each: impl FnMut(&str, Source<ZipFile<'_, R>>) -> Result<()>,
+) -> Result<()> {
     let mut archive = ZipArchive::new(reader).map_err(|e| damaged(e, "open the archive"))?;
     let names =
         archive.file_names().filter_map(|name| name.ok()).filter(|name| name.ends_with(SUFFIX));
@@ -55,17 +73,14 @@ pub(crate) fn read_all<R: Read + Seek>(
             })
             .help("save the arrays with numpy.savez"));
     }
-    let mut arrays = Vec::new();
     for name in names {
         let file = archive.by_name(&name).map_err(|e| damaged(e, "open the array"))?;
         let size = size(&file, len, Size::expanded);
         let name = name.strip_suffix(SUFFIX).unwrap_or(&name);
-        let read = npy::read_shaped(Source::new(file, size), bytes);
-        let (dims, matrix) = read.map_err(|error| error.of(list(&[Cow::Borrowed(name)])))?;
-        bytes = bytes.saturating_sub(matrix.values.len() as u64 * 4);
-        arrays.push((name.to_owned(), dims, matrix));
+        let read = each(name, Source::new(file, size));
+        read.map_err(|error| error.of(list(&[Cow::Borrowed(name)])))?;
     }
-    Ok(arrays)
+    Ok(())
 }
 
 /// Writes arrays under their names, uncompressed; the same arrays always give the same bytes.
@@ -74,15 +89,45 @@ pub(crate) fn read_all<R: Read + Seek>(
 /// Those of `out`, and an archive that breaks the rules of ZIP, such as one with two arrays of one
 /// name.
 pub fn write<W: Write + Seek>(out: W, arrays: &[(&str, Array<'_>)]) -> io::Result<()> {
+    let streamed = arrays.iter().map(|(name, array)| StreamedArray {
+        name,
+        element: array.name,
+        shape: &array.shape,
+        bytes: array.bytes.len() as u64,
+        fill: Box::new(|w| w.write_all(array.bytes)),
+    });
+    write_streamed(out, &streamed.collect::<Vec<_>>())
+}
+
+/// Writes all values of an array.
+pub(crate) type Fill<'a> = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + 'a>;
+
+/// An array that is written value by value.
+pub(crate) struct StreamedArray<'a> {
+    pub(crate) name: &'a str,
+    /// The type of its values, as NPY calls it.
+    pub(crate) element: &'static str,
+    pub(crate) shape: &'a [usize],
+    /// How many `fill` writes.
+    pub(crate) bytes: u64,
+    pub(crate) fill: Fill<'a>,
+}
+
+/// As [`write()`], in memory that does not grow with the arrays.
+pub(crate) fn write_streamed<W: Write + Seek>(
+    out: W,
+    arrays: &[StreamedArray<'_>],
+) -> io::Result<()> {
     let mut archive = ZipWriter::new(out);
-    for (name, array) in arrays {
+    for StreamedArray { name, element, shape, bytes, fill } in arrays {
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Stored)
             .last_modified_time(DateTime::default()) // 1980, always
             .unix_permissions(0o644)
-            .large_file(array.bytes.len() as u64 >= u64::from(u32::MAX) / 2);
+            .large_file(*bytes >= u64::from(u32::MAX) / 2);
         archive.start_file(format!("{name}{SUFFIX}"), options).map_err(io::Error::from)?;
-        npy::write(&mut archive, array)?;
+        archive.write_all(&npy::header(element, shape))?;
+        fill(&mut archive)?;
     }
     archive.finish().map_err(io::Error::from)?.flush()
 }

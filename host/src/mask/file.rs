@@ -1,24 +1,26 @@
 //! Masks as files: the arrays of a network by their names and shapes, 1 where a weight is kept, or
 //! bits in the format of models.
 
-use std::collections::HashMap;
-use std::io::{BufReader, Cursor, Read as _};
+use std::io::{Read as _, Seek as _, Write};
 use std::path::Path;
 
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
-use tamis::store::wire::{MaskView, encode_mask, mask_len};
+use tamis::network::mask::packed::Packed;
+use tamis::network::mask::{LayerShape, Mlp};
+use tamis::store::wire::{MaskView, encode_mask, encoded_len, mask_len};
 
-use super::network::SourceNetwork;
-use crate::base::file::{self, Aligned, Kind};
-use crate::convert::named::{self, Layout};
-use crate::convert::onnx::transposed;
-use crate::convert::{Network, Tensor};
-use crate::data::{Array, npz};
+use super::network::{Line, SourceNetwork};
+use crate::base::file::{self, Kind};
+use crate::convert::named::{self, NamedShape};
+use crate::convert::{Tensor, shown};
 use crate::model::{LayerName, Mask};
 use crate::{Error, Result};
-use tamis::network::mask::packed::Packed;
+use arrays::MaskArray;
+use write::{Numbers, OutgoingArray};
 
-/// Bytes of a file, unpacked.
+mod arrays;
+mod write;
+
+/// Bytes of a `.tamis` file: no mask has more.
 const LIMIT: u64 = 1 << 30;
 
 /// Form of a file of arrays, by the ending of its name.
@@ -70,7 +72,7 @@ pub fn weights_kind(path: &Path) -> Result<Kind> {
 }
 
 /// Writes a mask: NPZ, safetensors or `.tamis`, by the ending of the name. The same mask always
-/// gives the same bytes.
+/// gives the same bytes. Memory is that of the kept weights, for `.tamis` of one bit a weight.
 ///
 /// # Errors
 /// An ending that says no format, or those of [`file::write`].
@@ -81,79 +83,55 @@ pub fn write(path: &Path, mask: &Mask) -> Result<()> {
         let packed = Packed::new(mask.net()?, &bits)?;
         let mut bytes = vec![0; mask_len(&packed.net())];
         encode_mask(packed, &mut bytes)?;
-        return file::write(path, |w| std::io::Write::write_all(w, &bytes));
+        return file::write(path, |w| w.write_all(&bytes));
     }
-    let layer = |(name, layer): (&LayerName, crate::model::MaskLayer<'_>)| {
-        let mut values = vec![0_u8; layer.inputs * layer.outputs];
-        layer.own().for_each(|own| values[own] = 1);
-        arrange(name, [layer.outputs, layer.inputs], values)
-    };
-    let arrays: Vec<_> = mask.names().iter().zip(mask.by_layer()).map(layer).collect();
-    write_arrays(path, form, &arrays)
+    let arrays = mask.names().iter().zip(mask.by_layer()).map(|(name, layer)| {
+        let [outputs, inputs] = [layer.outputs, layer.inputs];
+        let mut places: Vec<u32> = layer.own().map(|own| own as u32).collect();
+        if name.in_out {
+            turn(&mut places, [outputs, inputs]);
+        }
+        let fill = move |w: &mut dyn Write| {
+            let places = places.iter().map(|&place| place as usize);
+            write::ones(w, outputs * inputs, places)
+        };
+        OutgoingArray::new(name, [outputs, inputs], Box::new(fill))
+    });
+    write::arrays(path, form, Numbers::Bytes, &mut arrays.collect::<Vec<_>>())
 }
 
-/// Writes the weights of a network, named and shaped as its masks are.
+/// Writes the weights of a network, named and shaped as its masks are, a row at a time.
 ///
 /// # Errors
 /// As [`write()`]; `.tamis` is for sparse models.
 pub fn export_weights(path: &Path, network: &SourceNetwork) -> Result<()> {
     weights_kind(path)?;
-    let (net, dense) = (network.net()?, network.dense()?);
-    let layers = network.names.iter().zip(net.layers()).map(|(name, layer)| {
-        let weights = dense.weights[layer.weights()].to_vec();
-        arrange(name, [layer.outputs, layer.inputs], weights)
+    let net = network.net()?;
+    let arrays = network.names.iter().zip(net.layers()).map(|(name, layer)| {
+        let fill = move |w: &mut dyn Write| {
+            let [rows, width] = if name.in_out {
+                [layer.inputs, layer.outputs]
+            } else {
+                [layer.outputs, layer.inputs]
+            };
+            let mut values = vec![0.0; width];
+            (0..rows).try_for_each(|row| {
+                network.line(&layer, Line { row, is_input: name.in_out }, &mut values);
+                w.write_all(bytemuck::cast_slice(&values))
+            })
+        };
+        OutgoingArray::new(name, [layer.outputs, layer.inputs], Box::new(fill))
     });
-    write_arrays(path, Form::of(path)?, &layers.collect::<Vec<_>>())
+    write::arrays(path, Form::of(path)?, Numbers::Floats, &mut arrays.collect::<Vec<_>>())
 }
 
-/// An array to write.
-struct NamedArray<T> {
-    name: String,
-    dims: [usize; 2],
-    values: Vec<T>,
-}
-
-/// Values of a layer, outputs × inputs, as its array lies.
-fn arrange<T: Copy + Default>(name: &LayerName, dims: [usize; 2], values: Vec<T>) -> NamedArray<T> {
-    let [outputs, inputs] = dims;
-    let (dims, values) = match name.in_out {
-        false => (dims, values),
-        true => ([inputs, outputs], transposed(&values, outputs, inputs)),
-    };
-    NamedArray { name: name.array.clone(), dims, values }
-}
-
-/// Numbers that both formats hold.
-trait Element: crate::data::Number {
-    const DTYPE: Dtype;
-}
-
-impl Element for u8 {
-    const DTYPE: Dtype = Dtype::U8;
-}
-
-impl Element for f32 {
-    const DTYPE: Dtype = Dtype::F32;
-}
-
-fn write_arrays<T: Element>(path: &Path, form: Form, arrays: &[NamedArray<T>]) -> Result<()> {
-    if form == Form::Npz {
-        let views = arrays
-            .iter()
-            .map(|array| Ok((array.name.as_str(), Array::new(&array.dims, &array.values)?)));
-        let views = views.collect::<Result<Vec<_>>>()?;
-        return file::write(path, |w| npz::write(w, &views));
+/// Places in an array of `rows` × `columns` as those in its transpose, rising.
+fn turn(places: &mut [u32], [rows, columns]: [usize; 2]) {
+    for place in places.iter_mut() {
+        let [row, column] = [*place as usize / columns, *place as usize % columns];
+        *place = (column * rows + row) as u32;
     }
-    let broken = |error| Error::new("cannot make a safetensors file").at(path).source(error);
-    let views = arrays.iter().map(|array| {
-        let bytes = bytemuck::cast_slice(&array.values);
-        let view = TensorView::new(T::DTYPE, array.dims.to_vec(), bytes).map_err(broken)?;
-        Ok((array.name.as_str(), view))
-    });
-    let views = views.collect::<Result<Vec<_>>>()?;
-    let none: Option<HashMap<String, String>> = None;
-    let bytes = safetensors::serialize(views, none).map_err(broken)?;
-    file::write(path, |w| std::io::Write::write_all(w, &bytes))
+    places.sort_unstable();
 }
 
 /// Reads a mask by what is in the file: NPZ or safetensors of zeros and ones, or `.tamis`. Arrays
@@ -168,38 +146,31 @@ pub fn read(path: &Path, network: Option<&SourceNetwork>) -> Result<Mask> {
 
 fn read_file(path: &Path, network: Option<&SourceNetwork>) -> Result<Mask> {
     let (mut source, len) = file::open(path)?;
-    file::check_len("file", len, LIMIT, "a mask has a byte a weight")?;
-    let mut bytes = Vec::new();
-    let read = source.read_to_end(&mut bytes);
-    read.map_err(|error| Error::new("cannot read").source(error))?;
-    let tensors = match &bytes[..] {
-        [0x89, b'T', b'A', b'M', ..] => return packed(&bytes, network),
-        [b'P', b'K', ..] => from_npz(&bytes)?,
-        _ => from_safetensors(&bytes)?,
-    };
-    for tensor in &tensors {
-        let values = tensor.values.as_deref().unwrap_or_default();
-        if let Some(at) = values.iter().position(|&value| value != 0.0 && value != 1.0) {
-            return Err(Error::new(format!("array {} is no mask", tensor.name))
-                .mismatch("0 or 1 for each weight", format_args!("{} at {at}", values[at]))
-                .help("pass a mask that tamis mask has written, or arrays of zeros and ones"));
-        }
+    let unreadable = |error| Error::new("cannot read").source(error);
+    let mut head = Vec::with_capacity(16);
+    (&source).take(16).read_to_end(&mut head).map_err(unreadable)?;
+    source.rewind().map_err(unreadable)?;
+    if head.starts_with(b"\x89TAM") {
+        file::check_len("file", len, LIMIT, "a .tamis mask has a bit a weight")?;
+        return packed(&file::read_aligned(path)?, network);
     }
+    let arrays = arrays::read(source, len, &head)?;
     match network {
-        Some(network) => of_network(tensors, network),
-        None => by_itself(tensors),
+        Some(network) => of_network(arrays, network),
+        None => by_itself(arrays),
     }
 }
 
 /// The mask of a `.tamis` file, which names no layers.
 fn packed(bytes: &[u8], network: Option<&SourceNetwork>) -> Result<Mask> {
-    let bytes = Aligned::new(bytes);
-    if !MaskView::matches(&bytes) {
+    // A file that is cut off has no section to tell them apart by.
+    let is_whole = encoded_len(bytes).is_ok_and(|len| len <= bytes.len());
+    if is_whole && !MaskView::matches(bytes) {
         return Err(Error::new("the file holds a model, not a mask")
             .mismatch("a mask that tamis mask has written", "a model")
             .help("pass the mask; models are trained on by tamis finetune"));
     }
-    let view = MaskView::parse(&bytes)?;
+    let view = MaskView::parse(bytes).map_err(damaged)?;
     let mut widths = vec![0; view.widths().len()];
     let mask = view.mask(&mut widths)?;
     let index = mask.net().layers().flat_map(|layer| mask.layer(layer)).collect();
@@ -213,77 +184,94 @@ fn packed(bytes: &[u8], network: Option<&SourceNetwork>) -> Result<Mask> {
     Mask::new(names, widths, index)
 }
 
+/// What is wrong with bytes that are no mask.
+fn damaged(error: tamis::Error) -> Error {
+    match error {
+        tamis::Error::Version { .. } | tamis::Error::Newer { .. } => {
+            Error::from(error).help("update tamis, or make the mask again with this one")
+        }
+        error => Error::new("the file is not a whole mask").source(error).help(
+            "the file is cut off or damaged: copy it again, or make it again with tamis mask",
+        ),
+    }
+}
+
 fn other_network(what: &str, own: &[usize], got: &[usize]) -> Error {
     Error::new("the mask is of another network")
         .mismatch(format_args!("{what} {own:?}"), format_args!("{got:?}"))
         .help("pass the mask that was made for these weights")
 }
 
-fn from_npz(bytes: &[u8]) -> Result<Vec<Tensor>> {
-    crate::convert::npz::read(BufReader::new(Cursor::new(bytes)), bytes.len() as u64)
-}
-
-/// Arrays of bytes, booleans or floats.
-fn from_safetensors(bytes: &[u8]) -> Result<Vec<Tensor>> {
-    let (mut tensors, _) = crate::convert::safetensors::read(bytes)?;
-    let malformed = |error| Error::new("the safetensors file is malformed").source(error);
-    let file = SafeTensors::deserialize(bytes).map_err(malformed)?;
-    for tensor in &mut tensors {
-        let view = file.tensor(&tensor.name).map_err(malformed)?;
-        if matches!(view.dtype(), Dtype::U8 | Dtype::BOOL | Dtype::I8) {
-            tensor.values = Some(view.data().iter().map(|&byte| f32::from(byte)).collect());
-        }
-    }
-    Ok(tensors)
-}
-
 /// The mask of a network, array by array.
-fn of_network(mut tensors: Vec<Tensor>, network: &SourceNetwork) -> Result<Mask> {
-    let (net, mut index) = (network.net()?, Vec::new());
+fn of_network(mut arrays: Vec<MaskArray>, network: &SourceNetwork) -> Result<Mask> {
+    let net = network.net()?;
+    let names: Vec<_> = arrays.iter().take(20).map(|array| shown(&array.name)).collect();
+    let mut index = Vec::with_capacity(arrays.iter().map(|array| array.ones.len()).sum());
     for (name, layer) in network.names.iter().zip(net.layers()) {
-        let at = tensors.iter().position(|tensor| tensor.name == name.array);
+        let at = arrays.iter().position(|array| array.name == name.array);
         let Some(at) = at else {
-            let names: Vec<_> = tensors.iter().take(20).map(|tensor| &*tensor.name).collect();
             return Err(Error::new(format!("the mask has no array {}", name.array))
                 .expected("an array for each layer, named as that of its weights")
-                .got(names.join(", "))
+                .got(if names.is_empty() { "no arrays".into() } else { names.join(", ") })
                 .help("pass the mask that was made for these weights"));
         };
-        let tensor = tensors.swap_remove(at);
-        let mut dims = [layer.outputs, layer.inputs];
+        let MaskArray { dims, ones, .. } = arrays.swap_remove(at);
+        let mut own = [layer.outputs, layer.inputs];
         if name.in_out {
-            dims.reverse();
+            own.reverse();
         }
-        if tensor.dims != dims {
-            return Err(other_network(&name.array, &dims, &tensor.dims));
+        if dims != own {
+            return Err(other_network(&name.array, &own, &dims));
         }
-        let values = tensor.values.unwrap_or_default();
-        let values = if name.in_out { transposed(&values, dims[0], dims[1]) } else { values };
-        index.extend(
-            (layer.first as u32..).zip(&values).filter(|(_, v)| **v == 1.0).map(|(k, _)| k),
-        );
+        append(&mut index, Placed { ones, in_out: name.in_out }, &layer);
     }
-    if let Some(other) = tensors.first() {
-        return Err(Error::new(format!("the mask has an array {} of no layer", other.name))
-            .mismatch("the arrays of the weights", &other.name)
-            .help("pass the mask that was made for these weights"));
+    if let Some(other) = arrays.first() {
+        return Err(Error::new(format!(
+            "the mask has an array {} of no layer",
+            shown(&other.name)
+        ))
+        .mismatch("the arrays of the weights", shown(&other.name))
+        .help("pass the mask that was made for these weights"));
     }
     Mask::new(network.names.clone(), network.widths.clone(), index)
 }
 
 /// The mask of a network that its arrays describe.
-fn by_itself(tensors: Vec<Tensor>) -> Result<Mask> {
-    let Network { layers, names, .. } = named::network(tensors, None, Layout::Auto)?;
-    let inputs = layers.first().map_or(0, |layer| layer.inputs);
-    let widths = std::iter::once(inputs).chain(layers.iter().map(|layer| layer.outputs)).collect();
-    let values = layers.iter().flat_map(|layer| &layer.weights);
-    let index = (0..).zip(values).filter(|(_, value)| **value == 1.0).map(|(k, _)| k).collect();
+fn by_itself(mut arrays: Vec<MaskArray>) -> Result<Mask> {
+    let tensor = |array: &MaskArray| Tensor {
+        name: array.name.clone(),
+        dims: array.dims.clone(),
+        values: Some(Vec::new()),
+    };
+    let NamedShape { names, widths } = named::shape_of(arrays.iter().map(tensor).collect())?;
+    let (net, mut index) = (Mlp::new(&widths)?, Vec::new());
+    for (name, layer) in names.iter().zip(net.layers()) {
+        let array = arrays.iter_mut().find(|array| array.name == name.array);
+        let ones = array.map(|array| std::mem::take(&mut array.ones)).unwrap_or_default();
+        append(&mut index, Placed { ones, in_out: name.in_out }, &layer);
+    }
     Mask::new(names, widths, index)
+}
+
+/// Places of ones in the array of a layer.
+struct Placed {
+    ones: Vec<u32>,
+    in_out: bool,
+}
+
+/// Appends the flat indices of a layer's weights.
+fn append(index: &mut Vec<u32>, placed: Placed, layer: &LayerShape) {
+    let Placed { mut ones, in_out } = placed;
+    if in_out {
+        turn(&mut ones, [layer.inputs, layer.outputs]);
+    }
+    index.extend(ones.iter().map(|&own| layer.first as u32 + own));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::convert::named::Layout;
     use crate::mask::InitialWeights;
     use tamis::network::mask::initial::{Initial, Law};
 

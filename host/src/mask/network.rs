@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use tamis::network::mask::Mlp;
 use tamis::network::mask::initial::Initial;
+use tamis::network::mask::{LayerShape, Mlp};
 
 use crate::convert::import::read;
 use crate::convert::named::Layout;
@@ -20,6 +20,14 @@ pub struct SourceNetwork {
     pub widths: Vec<usize>,
     /// The weights.
     pub weights: InitialWeights,
+}
+
+/// A row of an array of weights, for the network.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Line {
+    pub(super) row: usize,
+    /// Of an array inputs × outputs.
+    pub(super) is_input: bool,
 }
 
 /// Where initial weights come from.
@@ -56,8 +64,12 @@ impl SourceNetwork {
     pub fn from_seed(widths: &[usize], initial: Initial) -> Result<Self> {
         let Ok(net) = Mlp::new(widths) else {
             return Err(Error::new("no network has these layers")
-                .expected("two or more widths from the inputs to the outputs, each 1 or more")
-                .got(format_args!("{widths:?}"))
+                .expected(format_args!(
+                    "two or more widths from the inputs to the outputs, each 1 or more, and at \
+                     most {} weights in all",
+                    u32::MAX
+                ))
+                .got(format_args!("{widths:?}, which make {} weights", weights(widths)))
                 .help(
                     "pass --layers 784,300,100,10 for 784 inputs, two hidden layers, 10 outputs",
                 ));
@@ -138,6 +150,27 @@ impl SourceNetwork {
         Ok(MaskedStart { mask, values, biases })
     }
 
+    /// The weights of a layer to one of its outputs, or from one of its inputs.
+    pub(super) fn line(&self, layer: &LayerShape, line: Line, out: &mut [f32]) {
+        let Line { row, is_input } = line;
+        match &self.weights {
+            InitialWeights::Dense(dense) => {
+                let own = &dense.weights[layer.weights()];
+                let step = if is_input { layer.inputs } else { 1 };
+                let first = if is_input { row } else { row * layer.inputs };
+                let values = own[first..].iter().step_by(step);
+                out.iter_mut().zip(values).for_each(|(out, value)| *out = *value);
+            }
+            InitialWeights::Seed(initial) => {
+                let own = initial.layer(layer);
+                match is_input {
+                    false => own.fill(row as u32, 0, out),
+                    true => (0..).zip(out).for_each(|(k, out)| *out = own.weight(k, row as u32)),
+                }
+            }
+        }
+    }
+
     /// Its weights and biases in memory.
     ///
     /// # Errors
@@ -157,4 +190,10 @@ impl SourceNetwork {
             }
         }
     }
+}
+
+/// Weights of a network of these widths, as far as they can be counted.
+fn weights(widths: &[usize]) -> u128 {
+    let layer = |pair: &[usize]| pair[0] as u128 * pair[1] as u128;
+    widths.windows(2).map(layer).fold(0, u128::saturating_add)
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use tamis::infer::model::{Activation, Layer};
-use tamis::store::wire::{self, Choice, Cost, QuantisedView, View, checksum};
+use tamis::store::wire::{self, Choice, Cost, MaskView, QuantisedView, View, checksum};
 
 use crate::base::file::{self, Aligned};
 use crate::data::{Matrix, Task};
@@ -181,6 +181,11 @@ impl ModelFile {
         const CUT: &str = "the file is cut off or damaged: copy it again, or train it again";
         const LATER: &str = "update tamis, or train the model again with this one";
         let (len, head) = (self.bytes.len(), &self.bytes[..self.bytes.len().min(4)]);
+        if MaskView::parse(&self.bytes).is_ok() {
+            return Error::new("the file is a mask, not a model")
+                .mismatch("a model that tamis train has written", "a mask of tamis mask")
+                .help("train a model under it with tamis train --mask, and pass that model");
+        }
         match error {
             tamis::Error::Version { reads, got } => {
                 Error::new("the model has a later format than this program reads")

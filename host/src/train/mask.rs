@@ -1,9 +1,11 @@
 //! Training under a mask as a recipe: the kept weights of a network to a model, and a report.
 
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use tamis::infer::model::{MAX_INPUTS, MAX_LAYERS};
 use tamis::learn::deep::Stack;
+use tamis::learn::deep::backprop::{Backprop, Batch};
 use tamis::learn::loss::Labels;
 use tamis::learn::masked::{self, Info, Params};
 use tamis::network::gates::Signs;
@@ -69,7 +71,7 @@ pub(crate) fn train(
         fixed: &layers.fixed,
         seed: options.seed,
     };
-    let mut engine = Engine::new(data, scale, labels, &stack, observer.stop)?;
+    let engine = Engine::new(data, scale, labels, &stack, observer.stop)?;
     let words = masked::words(nnz, params.optimiser);
     let state_bytes = (8 * nnz + 4 * words) as u64;
     let workspace_bytes = engine.bytes() as u64;
@@ -81,11 +83,20 @@ pub(crate) fn train(
         let goes_on = observer.epoch(now.epoch, now.epochs, now.loss);
         if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    match masked::run(&mut engine, &mut stack, &params, &mut memory, &mut observe) {
+    let mut counted = CountedSteps { engine, steps: 0 };
+    match masked::run(&mut counted, &mut stack, &params, &mut memory, &mut observe) {
         Ok(info) => done = info,
+        Err(tamis::Error::Diverged { step }) => return Err(diverged(step, rates.rate)),
         // What the steps until then have reached is the result.
-        Err(tamis::Error::Stopped) if done.epochs > 0 => done.stopped = true,
+        Err(tamis::Error::Stopped) if counted.steps > 0 => done.stopped = true,
+        Err(tamis::Error::Stopped) => {
+            let help = "give it more time, or pass a smaller --batch or a mask of fewer weights";
+            return Err(Error::interrupted().help(help));
+        }
         Err(error) => return Err(error.into()),
+    }
+    if !stack.values().iter().all(|weight| weight.is_finite()) {
+        return Err(diverged(counted.steps.saturating_sub(1) as usize, rates.rate));
     }
     let task = match problem.task {
         Task::Binary => Task::LOG_ODDS,
@@ -128,14 +139,58 @@ pub(crate) fn train(
         nnz,
         live: Neurons::Each(live),
         epochs: done.epochs,
-        steps: u64::from(done.epochs) * steps_per_epoch,
-        passes: f64::from(done.epochs),
+        steps: counted.steps,
+        passes: counted.steps as f64 / steps_per_epoch as f64,
         stopped: done.stopped,
         state_bytes,
         workspace_bytes,
         ..stopwatch.report("masked", Details::Masked(details)).scored(&score)
     };
     Ok(Trained::new(&model, SparseNetwork::default(), report))
+}
+
+/// An engine, and the steps that were taken with its gradients.
+struct CountedSteps<'a> {
+    engine: Engine<'a>,
+    steps: u64,
+}
+
+impl Backprop for CountedSteps<'_> {
+    type Source = Infallible;
+
+    fn samples(&self) -> usize {
+        self.engine.samples()
+    }
+
+    fn labels(&self) -> Labels<'_> {
+        Backprop::labels(&self.engine)
+    }
+
+    fn check(&self, stack: &Stack<'_>) -> tamis::Result<()> {
+        self.engine.check(stack)
+    }
+
+    fn gradient(
+        &mut self,
+        stack: &Stack<'_>,
+        batch: &Batch,
+        gradient: &mut [f32],
+    ) -> tamis::Result<f32> {
+        let loss = self.engine.gradient(stack, batch, gradient)?;
+        self.steps += 1;
+        Ok(loss)
+    }
+
+    fn loss(&mut self, stack: &Stack<'_>) -> tamis::Result<f32> {
+        self.engine.loss(stack)
+    }
+}
+
+fn diverged(step: usize, rate: f32) -> Error {
+    Error::new(format!("diverged at step {step}"))
+        .expected("numbers within the range of 32-bit floats")
+        .got(format_args!("sums or steps beyond it, with --rate {rate}"))
+        .help("pass a smaller --rate, or more --warmup; scale labels that are numbers to about 1")
 }
 
 /// Checks that mask, rows and settings go together.

@@ -125,3 +125,49 @@ fn ctrl_c_is_seen_while_a_support_changes() {
     }
     assert!(saved, "training never began");
 }
+
+/// An epoch of these sizes takes many seconds, and so does a mask.
+#[test]
+#[cfg(unix)]
+fn ctrl_c_under_a_mask_saves_the_steps_of_the_first_epoch() {
+    use std::time::Duration;
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    ok(folder, "generate digits --samples 6000 --side 16 -o d -q");
+    let layers = "--layers 256,3000,3000,10 --density 0.2";
+    ok(folder, &format!("mask {layers} --method random -o m.tamis -q"));
+    let interrupted = |line: &str, wait: u64| {
+        let child = command(folder, &line.split_whitespace().collect::<Vec<_>>())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(wait));
+        let killed =
+            std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(killed.unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{line}: {}", texts(&output).1);
+        texts(&output)
+    };
+    let (out, err) = interrupted(
+        "mask --layers 5000,20000,20000,10 --density 0.01 --method synflow -o long.npz --json",
+        500,
+    );
+    assert_eq!((&out[..], err.contains("nothing is saved")), ("", true), "{err}");
+    assert!(!folder.join("long.npz").exists());
+    let line = "train --mask m.tamis --data d/X.npy --labels d/y.npy --task multiclass --threads 1 --json --batch 16 \
+        -o long.tamis";
+    for wait in [500, 1500, 3000, 6000] {
+        let (out, _) = interrupted(line, wait);
+        if !folder.join("long.tamis").exists() {
+            continue; // before the first step
+        }
+        let report: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!((&report["stopped"], &report["epochs"]), (&json!(true), &json!(0)), "{report}");
+        assert!((1..375).contains(&report["steps"].as_u64().unwrap()), "{report}");
+        ModelFile::load(folder.join("long.tamis")).unwrap();
+        return;
+    }
+    panic!("training never began");
+}

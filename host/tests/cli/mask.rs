@@ -51,9 +51,10 @@ fn every_method_keeps_exactly_the_count() {
         ("imp --rounds 2 --epochs 1", DIGITS),
     ] {
         for source in ["--layers 64,40,30,10", "--weights w.npz"] {
-            for select in ["threshold", "sample"] {
+            for select in ["--select threshold", "--select sample"] {
+                let select = if ["random", "erk"].contains(&method) { "" } else { select };
                 let line = format!(
-                    "mask {source} --method {method} {rows} --select {select} --density 0.2 -o m.npz"
+                    "mask {source} --method {method} {rows} {select} --density 0.2 -o m.npz"
                 );
                 let report = json(folder, &line);
                 assert_eq!(report["kept"], json!(812), "{line}");
@@ -291,6 +292,14 @@ fn bad_input_is_refused_and_leaves_nothing() {
         ];
         npz::write(&mut fs::File::create(folder.join(name)).unwrap(), &arrays).unwrap();
     }
+    let arrays = [
+        ("a.weight", Array::new(&[40, 64], &zeros[..]).unwrap()),
+        ("bn.bias", Array::new(&[40], &zeros[..40]).unwrap()),
+        ("bn.running_mean", Array::new(&[40], &zeros[..40]).unwrap()),
+    ];
+    npz::write(&mut fs::File::create(folder.join("norm.npz")).unwrap(), &arrays).unwrap();
+    fs::write(folder.join("empty.npz"), b"").unwrap();
+    fs::write(folder.join("cut.tamis"), &bytes(folder, "other.tamis")[..12]).unwrap();
     let own = format!("{LAYERS} --method synflow -o x.npz");
     for (line, says) in [
         (format!("{own} --density 0"), "above 0 and below 1"),
@@ -327,7 +336,17 @@ fn bad_input_is_refused_and_leaves_nothing() {
             "train --mask m.npz --data p/X.npy --labels p/y.npy --task regression -o x.tamis".into(),
             "rows of 64",
         ),
-        (format!("train --mask m.npz {DIGITS} --epochs 2 --rate 1e30 -o x.tamis"), "diverged"),
+        (format!("train --mask m.npz {DIGITS} --epochs 2 --rate 1e30 -o x.tamis"), "smaller --rate"),
+        (format!("train --mask empty.npz {DIGITS} -o x.tamis"), "an empty file"),
+        (format!("train --mask cut.tamis {DIGITS} -o x.tamis"), "cut off"),
+        (
+            "mask --layers 65536,65536,10 --method erk --nnz 40 -o x.npz".into(),
+            "at most 4294967295 weights in all",
+        ),
+        (
+            "mask --weights norm.npz --method erk --nnz 40 -o x.npz".into(),
+            "bn.running_mean",
+        ),
     ] {
         let error = fails(folder, &line);
         assert!(error.contains(says), "{line}: {error}");
@@ -341,6 +360,30 @@ fn bad_input_is_refused_and_leaves_nothing() {
         (format!("{LAYERS} --method imp --nnz 40 -o x.npz"), "--labels"),
         (format!("{LAYERS} --method erk --input chi --nnz 40 -o x.npz"), "--method synflow"),
         (format!("{LAYERS} --method erk --nnz 40 -o x.npz --export-weights x.npz"), "one file"),
+        (format!("{own} --nnz 40 --allocation erk"), "--scope layer"),
+        (format!("{own} --nnz 40 --scope global --allocation erk"), "--scope layer"),
+        (format!("{own} --nnz 40 --rounds 1 --schedule linear"), "--rounds 2"),
+        (format!("{own} --nnz 40 --data d/X.npy"), "--input pixel-rms"),
+        (format!("{own} --nnz 40 --task binary"), "--method snip"),
+        (format!("{LAYERS} --method magnitude --schedule linear --nnz 40 -o x.npz"), "--rounds 2"),
+        (format!("{LAYERS} --method erk {DIGITS} --nnz 40 -o x.npz"), "--data"),
+        (
+            format!("{LAYERS} --method ntk --data d/X.npy --labels d/y.npy --nnz 40 -o x.npz"),
+            "--labels",
+        ),
+        (
+            format!("{LAYERS} --method snip {DIGITS} --random-data normal --nnz 40 -o x.npz"),
+            "without --random-data",
+        ),
+        (format!("{LAYERS} --method erk --select sample --nnz 40 -o x.npz"), "--select"),
+        (format!("{LAYERS} --method erk --rounds 3 --nnz 40 -o x.npz"), "--rounds"),
+        (format!("{LAYERS} --method random --schedule linear --nnz 40 -o x.npz"), "--schedule"),
+        (
+            format!("{LAYERS} --method erk --nnz 40 -o x.npz --export-weights d/../x.npz"),
+            "one file",
+        ),
+        (format!("train {DIGITS} -o x.tamis"), "--mask"),
+        (format!("train --recipe masked {DIGITS} -o x.tamis"), "--mask MASK"),
         (format!("train --recipe masked {DIGITS} --nnz 30 -o x.tamis"), "--mask"),
         (format!("train --mask m.npz --recipe lm {DIGITS} -o x.tamis"), "--mask"),
         (format!("train --mask m.npz --kicks 3 {DIGITS} -o x.tamis"), "--kicks"),
@@ -362,5 +405,56 @@ fn bad_input_is_refused_and_leaves_nothing() {
     assert!(
         fails(folder, &format!("train --mask model.tamis {DIGITS} -o x.tamis")).contains("mask")
     );
-    assert!(fails(folder, "inspect other.tamis").contains("mask"));
+    for verb in ["inspect other.tamis", "eval other.tamis --data d/X.npy --labels d/y.npy"] {
+        assert!(fails(folder, verb).contains("a mask, not a model"));
+    }
+}
+
+#[test]
+fn the_next_line_trains_the_weights_of_the_mask() {
+    let folder = digits();
+    let folder = folder.path();
+    let next = |line: &str| {
+        let text = ok(folder, line);
+        text.lines().find(|line| line.contains("  next ")).unwrap().to_owned()
+    };
+    let seeded = next(&format!(
+        "{LAYERS} --method erk --nnz 900 --init pytorch --seed 3 --export-weights w.npz -o m.npz"
+    ));
+    assert!(seeded.contains("--seed 3 --init pytorch"), "{seeded}");
+    let read = next("mask --weights w.npz --layout out-in --method erk --nnz 900 -o m.npz");
+    assert!(read.contains("--weights w.npz --layout out-in"), "{read}");
+}
+
+#[test]
+fn reports_of_two_classes_have_no_psnr() {
+    let folder = digits();
+    let folder = folder.path();
+    ok(folder, "mask --layers 64,12,1 --method synflow --density 0.3 -o m.npz");
+    let rows = "--data d/X.npy --labels d/y.npy --keep-labels 3,8 --task binary";
+    let text = ok(folder, &format!("train --mask m.npz {rows} --epochs 2 -o m.tamis"));
+    assert!(text.contains("accuracy") && !text.contains("PSNR"), "{text}");
+}
+
+/// 784·4000 + 4000·4000 + 4000·10 = 19 176 000 weights, of which 19 176 are kept.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_huge_mask_is_read_in_memory_for_its_weights() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    ok(folder, "generate digits --samples 40 --side 28 --seed 2 -o d -q");
+    let mask = "mask --layers 784,4000,4000,10 --method random --min-layer 4000 --density 0.001";
+    let peak = |name: &str| {
+        ok(folder, &format!("{mask} -o {name}"));
+        let line = format!("train --mask {name} {DIGITS} --epochs 1 --threads 1 -o m.tamis");
+        let report = json(folder, &line);
+        assert_eq!(report["kept"], json!(19_176));
+        (report["peak_rss_bytes"].as_u64().unwrap(), bytes(folder, "m.tamis"))
+    };
+    let (least, model) = peak("mask.tamis");
+    for name in ["mask.npz", "mask.safetensors"] {
+        let (own, same) = peak(name);
+        assert!(own < least + (2 << 20), "{name}: {own} bytes, where .tamis takes {least}");
+        assert!(same == model, "{name}");
+    }
 }

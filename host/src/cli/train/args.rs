@@ -35,7 +35,7 @@ pub(crate) struct Train {
           value_parser = parse::whole::<usize>)]
     pub(super) hidden: Vec<usize>,
     /// Nonzero weights of the model; S1,S2,… rising, for a model each
-    #[arg(long, value_name = "S", value_delimiter = ',', required_unless_present_any = ["density", "mask"],
+    #[arg(long, value_name = "S", value_delimiter = ',',
           conflicts_with_all = ["density", "mask"], value_parser = parse::whole::<usize>)]
     pub(super) nnz: Vec<usize>,
     /// The same as a fraction of all weights, above 0 and at most 1

@@ -45,6 +45,12 @@ impl Train {
                 .got(if is_masked { "no --mask" } else { "--mask with another recipe" })
                 .help("make a mask with tamis mask"));
         }
+        if self.nnz.is_empty() && self.density.is_none() && self.mask.is_none() {
+            return Err(Error::usage("the number of nonzero weights is missing")
+                .expected("--nnz S, --density FRACTION, or --mask MASK")
+                .got("none of them")
+                .help("pass --nnz 50 for a model of at most 50 nonzero weights"));
+        }
         let recipe = match (self.recipe, task) {
             _ if self.mask.is_some() => RecipeName::Masked,
             (RecipeName::Auto, Task::Regression | Task::Binary) if published => RecipeName::Paper,

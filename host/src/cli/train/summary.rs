@@ -18,7 +18,9 @@ pub(super) fn summary(object: &Object<'_, Report>, losses: &str) -> String {
     if let Details::Layers(layers) = &r.details {
         rows.extend(together(r, layers));
     }
-    if r.task != Task::Multiclass && r.anneal().is_none() {
+    // Log-odds have none.
+    let has_psnr = r.task == Task::Regression || r.task == Task::Binary && r.psnr_db.is_some();
+    if has_psnr && r.anneal().is_none() {
         rows.push(psnr_fact(r.psnr_db, r.zero_psnr_db));
     }
     rows.extend(pinned(&r.pinned));
