@@ -84,7 +84,7 @@ fn the_firmware_holds_what_the_host_makes() {
 
 /// What is committed is what the example makes, and it tells the windows of the machine apart.
 #[test]
-fn the_network_of_the_monitor_is_what_the_host_makes() {
+fn committed_monitor_network_equals_host_output() {
     let folder = tempfile::tempdir().unwrap();
     let out = output("5_firmware", &[folder.path()]);
     let [right, of] = last_numbers(&out)[..] else { panic!("{out}") };

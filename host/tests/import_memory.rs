@@ -55,7 +55,7 @@ fn check(path: &Path, name: &str, expected: Option<bool>) {
 
 /// One test: the heap is counted for the whole process.
 #[test]
-fn no_file_takes_more_memory_than_its_size_allows() {
+fn reader_memory_is_bounded_by_file_size() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     let write = |name: &str, bytes: Vec<u8>| fs::write(path.join(name), bytes).unwrap();

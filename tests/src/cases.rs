@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_depends_on_every_word_and_its_place() {
+    fn digest_depends_on_every_word_and_its_position() {
         let of = |words: &[u32]| {
             let mut digest = Digest::default();
             words.iter().for_each(|&word| digest.word(word));

@@ -213,7 +213,7 @@ fn searches_of_few_rows_allocate_nothing(pool: &rayon::ThreadPool) {
 
 /// One test: others beside it would be counted.
 #[test]
-fn nothing_is_allocated_per_step_and_the_operator_holds_what_it_states() {
+fn steps_allocate_nothing_and_operator_holds_stated_memory() {
     let made = planted::network(DIMS, Signs::Balanced, 0).unwrap();
     let classes: Vec<u16> = (0..DIMS.samples).map(|k| (k % CLASSES) as u16).collect();
     let small: Vec<u8> =

@@ -113,7 +113,7 @@ fn layered(rows: usize, outputs: usize) -> Problem {
 /// One test: others beside it would be counted. What the thread itself takes is there for the
 /// smallest problem too, and is taken off.
 #[test]
-fn training_takes_what_its_plan_states_and_keeps_nothing_per_step() {
+fn training_memory_equals_plan_without_growth_per_step() {
     let (least, stated) = peak(Dims::new(5000, 4, 1, 1), Memory::Auto);
     let constant = least - stated;
     let dims = Dims::new(20_000, 60, 40, 200);

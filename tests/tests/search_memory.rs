@@ -262,7 +262,7 @@ const _: () = {
 
 /// One test: others beside it would be counted.
 #[test]
-fn searches_hold_their_plan_to_the_byte_and_allocate_nothing_per_step() {
+fn search_memory_equals_plan_without_allocation_per_step() {
     let memory = Memory::Auto;
     let dims = Dims::new(1200, 30, 8, 40);
     let case =

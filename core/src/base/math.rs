@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dot_is_as_exact_as_one_rounding_per_block() {
+    fn dot_error_is_below_one_rounding_per_block() {
         let a: std::vec::Vec<f32> =
             (0..50_003).map(|i| ((i * 7919) % 1000) as f32 * 1e-3 - 0.3).collect();
         let exact: f64 = a.iter().map(|&x| f64::from(x) * f64::from(x)).sum();

@@ -302,7 +302,7 @@ mod tests {
     use std::vec::Vec;
 
     #[test]
-    fn normal_numbers_have_the_moments_of_the_normal_law() {
+    fn normal_draws_have_standard_normal_moments() {
         let mut rng = Rng::new(1, 2);
         let draws: Vec<f64> = (0..200_000).map(|_| f64::from(rng.normal())).collect();
         let moment = |p: i32| draws.iter().map(|x| x.powi(p)).sum::<f64>() / draws.len() as f64;
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_by_place_have_the_moments_of_the_normal_law() {
+    fn counter_draws_have_standard_normal_moments() {
         let rng = CounterRng::new(1, stream::WEIGHTS);
         let draws: Vec<f64> = (0..200_000).map(|k| f64::from(rng.normal(k))).collect();
         let moment = |p: i32| draws.iter().map(|x| x.powi(p)).sum::<f64>() / draws.len() as f64;
@@ -347,7 +347,7 @@ mod tests {
     /// With shifts and exclusive or, trial 1 of one run was trial 0 of the run whose seed differs
     /// in that bit.
     #[test]
-    fn seeds_of_members_differ_over_seeds_families_and_members() {
+    fn member_seeds_differ_across_seeds_families_and_members() {
         let bits = (0..64).map(|bit| 1_u64 << bit);
         let mut seeds: Vec<u64> =
             (0..100).chain(bits.clone()).chain(bits.map(|bit| bit ^ 42)).collect();

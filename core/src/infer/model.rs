@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_chains_alternate_between_the_ends_of_the_scratch() {
+    fn deep_chains_alternate_between_scratch_ends() {
         let first = relu(2, &[1, 1, 2], &[0, 1, 0, 1], &[1.0, 2.0, 1.0, 1.0]);
         let second = relu(3, &[1, 2], &[2, 0, 1], &[3.0, 1.0, -1.0]);
         let third = relu(2, &[2, 0, 1, 1], &[0, 1, 0, 1], &[1.0, 1.0, -1.0, 4.0]);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn two_hidden_layers_under_a_sum_keep_only_the_first() {
+    fn two_hidden_layers_under_sum_store_first_only() {
         let first = relu(2, &[1, 1], &[0, 1], &[1.0, 1.0]);
         let second = relu(2, &[1, 2, 1], &[0, 0, 1, 1], &[1.0, 1.0, 1.0, 10.0]);
         let model =
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_and_scaled_bytes_give_the_bits_of_the_floats_they_stand_for() {
+    fn byte_inputs_are_bit_identical_to_their_floats() {
         let layer = relu(
             6,
             &[6, 5],

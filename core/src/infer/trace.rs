@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn every_layer_is_shown_also_one_that_is_never_in_memory() {
+    fn every_layer_is_traced_even_when_never_stored() {
         let lines =
             traced(|trace, model| trace.floats(model, &[5.0, 1.0][..], &mut [0.0; 3], &mut [0.0]));
         let numbers =
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn the_checksum_of_a_row_is_that_of_its_numbers_however_it_is_read() {
+    fn row_checksum_is_independent_of_input_type() {
         fn lines<X: Input + ?Sized>(x: &X) -> Vec<String> {
             traced(|trace, model| trace.floats(model, x, &mut [0.0; 3], &mut [0.0]))
         }

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn random_supports_are_sorted_distinct_and_reach_every_column_that_does_not_vanish() {
+    fn random_supports_are_sorted_distinct_and_cover_columns() {
         let x = [1.0, 0.0, -3.0, 0.0, 0.0, 2.0, 0.5, 0.0, 0.0, 1e-3, 0.0, 7.0];
         let mut sensing = row(&x);
         let mut seen = [0; 24];
@@ -250,7 +250,7 @@ mod tests {
     /// Marchenko and Pastur: eigenvalues of s unit Gaussian columns in n rows lie near (1 ±
     /// sqrt(s/n))².
     #[test]
-    fn a_gaussian_support_has_the_spectrum_of_random_matrix_theory() {
+    fn gaussian_support_spectrum_matches_marchenko_pastur() {
         let (n, d, s) = (400, 60, 16);
         let mut sensing = Gaussian::new(1, n, d, 1).unwrap();
         let (mut index, mut value) = (std::vec![0; s], std::vec![0.0; s]);

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neuron_with_weights_opens_where_it_is_active() {
+    fn gate_is_one_where_neuron_is_active() {
         for (signs, expected) in [(Signs::Positive, [1.0, 0.0]), (Signs::Balanced, [1.0, 0.0])] {
             let gate = gates(signs, Empty::Freeze, 0).gate(0);
             assert_eq!(

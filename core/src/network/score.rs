@@ -122,14 +122,14 @@ mod tests {
     }
 
     #[test]
-    fn a_panel_has_the_weights_of_its_blocks_only() {
+    fn panel_holds_weights_of_its_blocks_only() {
         assert!(panel(1..3).entries().eq([(1, -2.0), (2, 0.5)]));
         assert!(panel(0..4).entries().eq([(1, 1.0), (4, -2.0), (5, 0.5), (11, 3.0)]));
         assert!(panel(2..3).entries().eq([]));
     }
 
     #[test]
-    fn a_step_adds_to_the_weights_and_growth_leaves_them_out() {
+    fn gradient_step_adds_to_weights_growth_skips_them() {
         let mut entries = [1.0, 2.0, 3.0, f32::NAN, 5.0, 6.0];
         GradientStep { step_size: 0.5 }.panel(&panel(1..3), &mut entries);
         assert_eq!(entries[..3], [0.5, -1.0, 2.0]);

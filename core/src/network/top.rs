@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn it_equals_a_sort_for_every_capacity_with_many_ties_and_in_any_order() {
+    fn top_equals_sort_for_any_capacity_and_order() {
         let mut rng = Rng::new(0, 0);
         for len in [0, 1, 2, 17, 300] {
             let values: Vec<(u32, f32)> =

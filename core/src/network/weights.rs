@@ -266,7 +266,7 @@ mod tests {
     use std::vec::Vec;
 
     #[test]
-    fn blocks_are_found_one_by_one_and_in_order() {
+    fn blocks_are_found_individually_and_in_order() {
         let index = [0, 1, 7, 8, 14, 20];
         let value = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
         let w = Weights::new(7, 4, &index, &value).unwrap();

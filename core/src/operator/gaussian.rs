@@ -135,7 +135,7 @@ mod tests {
     use crate::operator::sensing::provided;
 
     #[test]
-    fn column_norms_in_one_pass_have_the_bits_of_one_column_after_the_other() {
+    fn column_norms_are_bit_identical_to_provided_method() {
         let mut sensing = Gaussian::new(3, 17, 5, 4).unwrap();
         let gates = Gates::seeded(0);
         for rows in [0..17, 4..9] {

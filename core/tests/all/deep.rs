@@ -127,7 +127,7 @@ fn predictions_are_those_of_the_layers() {
 }
 
 #[test]
-fn layers_that_do_not_fit_are_refused_and_change_nothing() {
+fn refused_layers_leave_stack_unchanged() {
     let (mut index, mut value) = ([0; 8], [0.0; 8]);
     let mut stack = Stack::new(D, &mut index, &mut value);
     let full: Vec<u32> = (0..9).collect();
@@ -242,7 +242,7 @@ fn classes_are_told_apart_better_after_than_before() {
 }
 
 #[test]
-fn a_network_is_built_layer_by_layer_from_a_recipe_and_is_not_worse_tuned() {
+fn layerwise_network_is_no_worse_after_tuning() {
     let x = rows(9);
     let (mut index, mut value) = ([0; 64], [0.0; 64]);
     let planted = network(10, Head::Sum(&[]), &mut index, &mut value);
@@ -338,7 +338,7 @@ fn settings_and_labels_out_of_bounds_are_refused() {
 }
 
 #[test]
-fn weights_that_are_no_numbers_are_not_taken_for_a_better_fit() {
+fn nan_weights_are_never_accepted_as_better_fit() {
     // Squares of gradients overflow, and their quotient is NaN: every neuron would give 0, which is
     // a finite loss.
     let mut x = rows(318);

@@ -49,7 +49,7 @@ fn support(stack: &Stack<'_>) -> Vec<(usize, u32)> {
 }
 
 #[test]
-fn a_full_network_is_brought_down_to_the_weights_that_made_the_labels() {
+fn full_network_shrinks_to_planted_support() {
     let x = rows(20);
     for end in [Head::Sum(&[]), Head::Weights(3)] {
         let (mut index, mut value) = ([0; 80], [0.0; 80]);
@@ -100,7 +100,7 @@ fn a_full_network_is_brought_down_to_the_weights_that_made_the_labels() {
 
 /// What a weight is worth is what it does to the outputs, whatever the scale of its layer.
 #[test]
-fn scales_of_layers_do_not_say_which_weights_are_dropped() {
+fn layer_scales_do_not_affect_dropped_weights() {
     let x = rows(30);
     let (mut index, mut value) = ([0; 80], [0.0; 80]);
     let planted = network(31, Head::Weights(3), &mut index, &mut value);
@@ -134,7 +134,7 @@ fn scales_of_layers_do_not_say_which_weights_are_dropped() {
 }
 
 #[test]
-fn an_ended_run_drops_the_rest_at_once_and_a_small_network_is_left_alone() {
+fn stopped_run_drops_all_excess_weights_immediately() {
     let x = rows(40);
     let classes: Vec<u16> =
         (0..N).map(|k| (x[k * D] > 0.0) as u16 + (x[k * D + 1] > 1.0) as u16).collect();
@@ -172,7 +172,7 @@ fn an_ended_run_drops_the_rest_at_once_and_a_small_network_is_left_alone() {
 }
 
 #[test]
-fn a_level_whose_fit_is_ended_drops_its_own_weights_only() {
+fn level_with_stopped_fit_drops_own_weights_only() {
     let x = rows(50);
     let labels: Vec<f32> = x[..3 * N].to_vec();
     let (mut index, mut value) = ([0; 64], [0.0; 64]);

@@ -45,7 +45,7 @@ fn select(candidates: &[(u32, f32)], capacity: usize, keep: &[u32]) -> Vec<(u32,
 
 proptest! {
     #[test]
-    fn the_kept_are_in_and_the_rest_is_the_usual_choice_among_the_others(
+    fn pinned_weights_precede_top_choice_among_others(
         values in prop::collection::vec(-4_i32..5, 0..60),
         capacity in 0_usize..20,
         kept in prop::collection::btree_set(0_u32..70, 0..20),
@@ -171,7 +171,7 @@ fn schedules<'k>(must_keep: &'k [u32]) -> impl Iterator<Item = Schedule<'k, OneO
 }
 
 #[test]
-fn every_step_rule_keeps_them_from_the_first_step_to_the_last_on_any_panel() {
+fn every_step_rule_preserves_pinned_weights_throughout() {
     let data = Data::new();
     // Useless inputs, one of them without any gradient, in three neurons.
     let keep = [0, EMPTY, D as u32 + EMPTY, 3 * D as u32 + 2];
@@ -218,7 +218,7 @@ fn keeping_what_would_stay_anyway_changes_no_bit() {
 }
 
 #[test]
-fn a_neuron_of_kept_zeros_starts_again_as_one_without_weights() {
+fn neuron_of_pinned_zeros_restarts_as_empty_neuron() {
     let data = Data::new();
     let keep: Vec<u32> = (0..M as u32).map(|i| i * D as u32 + EMPTY).collect();
     // Zeros that must be kept are all that there is: with gates of their own all would stay closed.
@@ -238,7 +238,7 @@ fn a_neuron_of_kept_zeros_starts_again_as_one_without_weights() {
 }
 
 #[test]
-fn a_checkpoint_without_them_is_refused_but_a_run_may_start_from_any_weights() {
+fn checkpoint_missing_pinned_weights_is_refused() {
     let data = Data::new();
     let schedule = Schedule { must_keep: &[3, 20], ..Schedule::PAPER };
     let w = Weights::new(D, M, &[1, 3], &[1.0, 2.0]).unwrap();
@@ -345,7 +345,7 @@ fn the_annealed_support_keeps_them() {
 }
 
 #[test]
-fn lists_that_do_not_fit_the_run_are_refused() {
+fn invalid_pinned_lists_are_refused() {
     let data = Data::new();
     let refused = |must_keep: &[u32]| {
         data.train(&Schedule { must_keep, ..Schedule::PAPER }, 2, 2, None, &[]).map(|_| ())

@@ -284,7 +284,7 @@ fn sums_that_could_overflow_are_refused() {
 }
 
 #[test]
-fn classes_are_those_of_the_largest_output_or_the_threshold() {
+fn predicted_class_is_largest_output_or_threshold() {
     with_model(&small(), None, 0, |view| {
         let (model, mut scratch, mut out) = (view.model(), [0; 3], [0; 2]);
         assert_eq!(model.scratch_len(), 3);
@@ -358,7 +358,7 @@ fn the_specification_has_the_bytes_of_each_encoding() {
 }
 
 #[test]
-fn readers_name_models_of_the_other_kind_and_of_later_programs() {
+fn parse_errors_name_other_model_kinds_and_versions() {
     let bytes = with_model(&small(), None, 0, |view| encoded(&view, Choice::Smallest));
     let mut buffer = Box::new(Aligned([0; 512]));
     buffer.0[..bytes.len()].copy_from_slice(&bytes);

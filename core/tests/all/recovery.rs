@@ -57,7 +57,7 @@ const NEURONS: [(f32, &[(usize, f32)]); 3] = [
 ];
 
 #[test]
-fn planted_networks_come_back_with_every_kind_of_signs() {
+fn planted_networks_are_recovered_with_every_sign_constraint() {
     for signs in SIGNS {
         let neurons =
             NEURONS.map(|(v, w)| if w.len() == 2 && signs.both() { (-v, w) } else { (v, w) });
@@ -94,7 +94,7 @@ fn planted_networks_come_back_with_every_kind_of_signs() {
 
 /// `x_0 - 2 x_1` has no hinge to fold into: it takes a neuron of either sign.
 #[test]
-fn what_no_neuron_cancels_of_the_linear_term_becomes_two() {
+fn uncancelled_linear_term_becomes_two_neurons() {
     let w: &[(usize, f32)] = &[(0, 1.0), (1, -2.0)];
     let minus: &[(usize, f32)] = &[(0, -1.0), (1, 2.0)];
     let problem = planted(300, 6, lm::slots(2, Signs::Free), &[(1.0, w), (-1.0, minus)], 3);
@@ -105,7 +105,7 @@ fn what_no_neuron_cancels_of_the_linear_term_becomes_two() {
 }
 
 #[test]
-fn the_size_of_the_labels_changes_nothing_but_the_size_of_the_weights() {
+fn label_scale_changes_only_weight_scale() {
     let problem = planted(300, 8, lm::slots(3, Signs::Positive), &NEURONS, 1);
     let (net, info) = problem.run(&Params::DEFAULT).unwrap();
     for exponent in [-100, -3, 100] {
@@ -304,7 +304,7 @@ fn a_run_needs_its_budget_to_the_word() {
 }
 
 #[test]
-fn the_state_takes_less_than_100_bytes_per_nonzero_however_many_neurons() {
+fn state_takes_under_100_bytes_per_nonzero() {
     let bytes = |m, s| Recovery::new(Dims::new(50_000, 100, m, s), 1, 0, false).state_bytes();
     let (many, few) = (bytes(1000, 1000), bytes(100, 1000));
     assert!(many.abs_diff(few) * 10 <= few, "{many} and {few}");
@@ -313,7 +313,7 @@ fn the_state_takes_less_than_100_bytes_per_nonzero_however_many_neurons() {
 }
 
 #[test]
-fn any_number_of_blocks_works_and_too_few_are_refused() {
+fn any_sufficient_block_count_works_fewer_are_refused() {
     for signs in SIGNS {
         for blocks in 0..10 {
             let mut problem = planted(200, 8, lm::slots(3, signs), &NEURONS, 0);
@@ -401,7 +401,7 @@ proptest! {
     }
 
     #[test]
-    fn an_observer_may_end_a_run_at_any_call(seed in any::<u64>(), calls in 0_u32..40) {
+    fn observer_may_stop_run_at_any_call(seed in any::<u64>(), calls in 0_u32..40) {
         let (problem, params) = problem(seed);
         problem.check_ended(&params, calls);
     }

@@ -59,7 +59,7 @@ fn planted_networks_come_back_with_as_many_weights() {
 }
 
 #[test]
-fn the_size_of_the_labels_changes_nothing_but_the_size_of_the_second_layers_weights() {
+fn label_scale_changes_only_second_layer_weight_scale() {
     let problem = planted((400, 8), &FIRST, &SECOND, 1);
     let params = Params { perturbations: 2, steps: 60, ..Params::DEFAULT };
     let (net, info) = problem.run(&params).unwrap();
@@ -193,7 +193,7 @@ proptest! {
     }
 
     #[test]
-    fn an_observer_may_end_a_run_at_any_call(seed in any::<u64>(), calls in 0_u32..40) {
+    fn observer_may_stop_run_at_any_call(seed in any::<u64>(), calls in 0_u32..40) {
         let (problem, params) = problem(seed);
         problem.check_ended(&params, calls);
     }

@@ -117,7 +117,7 @@ fn search(
 }
 
 #[test]
-fn columns_that_repeat_others_take_no_weights_of_their_own() {
+fn duplicate_columns_take_no_weights() {
     let all: Vec<(usize, f32)> =
         (0..D).map(|j| (j, 1.0)).chain((0..D).map(|j| (j, -3e3))).collect();
     for outputs in [1, 3] {
@@ -149,7 +149,7 @@ fn columns_that_differ_a_little_are_told_apart() {
 }
 
 #[test]
-fn an_operator_that_ends_the_run_within_a_step_leaves_a_result() {
+fn operator_stop_within_step_still_gives_result() {
     for (outputs, signs) in [(1, Signs::Positive), (1, Signs::Free), (3, Signs::Positive)] {
         let problem = planted(&[], outputs, 1.0);
         let calls = search(&problem, signs, usize::MAX).unwrap().3;

@@ -139,7 +139,7 @@ fn signs_do_not_matter() {
 }
 
 #[test]
-fn labels_that_nothing_explains_give_an_empty_network_or_the_best_there_is() {
+fn unexplained_labels_give_empty_or_best_network() {
     let base = planted((200, 8, 3), &NEURONS, 3);
     let run = |change: &dyn Fn(&mut Problem)| {
         let mut problem = base.clone();
@@ -166,7 +166,7 @@ fn labels_that_nothing_explains_give_an_empty_network_or_the_best_there_is() {
 
 /// Equal columns share what one of them would carry, so that there must be room for both.
 #[test]
-fn equal_columns_are_used_as_one_where_there_is_room() {
+fn equal_columns_act_as_one_given_room() {
     let mut problem = planted((300, 8, 3), &NEURONS, 4);
     problem.x.chunks_mut(8).for_each(|row| (row[6], row[7]) = (row[0], row[5]));
     let tight = problem.run(&Params { perturbations: 2, ..Params::DEFAULT }).unwrap();
@@ -190,7 +190,7 @@ fn a_single_row_is_fitted() {
 }
 
 #[test]
-fn the_size_of_the_labels_changes_nothing_but_the_size_of_the_output_weights() {
+fn label_scale_changes_only_output_weight_scale() {
     let problem = planted((300, 8, 3), &NEURONS, 1);
     let (net, info) = problem.run(&Params::DEFAULT).unwrap();
     for exponent in [-100, -3, 100] {
@@ -253,7 +253,7 @@ fn every_checkpoint_resumes_bit_identically() {
 }
 
 #[test]
-fn checkpoints_that_do_not_fit_are_refused_and_halves_are_dropped() {
+fn invalid_checkpoints_are_refused_half_neurons_dropped() {
     let (problem, params) = hard();
     let mut words = [0; State::WORDS];
     (words[0], words[1]) = (1, 10);
@@ -285,7 +285,7 @@ fn a_run_needs_its_budget_to_the_word() {
 }
 
 #[test]
-fn the_state_takes_less_than_100_bytes_per_nonzero_besides_rows_inputs_and_outputs() {
+fn state_takes_under_100_bytes_per_nonzero() {
     for (m, s, c) in [(10, 100, 10), (1000, 1000, 10), (20, 10_000, 300)] {
         let state = Recovery::factored(Dims::new(50_000, 100, m, s), c, 1, 0).state_bytes();
         assert!(state < 100 * s + 16 * 100 + 16 * c, "m = {m}, s = {s}, c = {c}: {state}");
@@ -293,7 +293,7 @@ fn the_state_takes_less_than_100_bytes_per_nonzero_besides_rows_inputs_and_outpu
 }
 
 #[test]
-fn any_number_of_blocks_works_and_none_is_refused() {
+fn any_positive_block_count_works_zero_is_refused() {
     for blocks in 0..7 {
         let mut problem = planted((200, 8, 3), &NEURONS, 0);
         problem.blocks = blocks;
@@ -374,7 +374,7 @@ proptest! {
     }
 
     #[test]
-    fn an_observer_may_end_a_run_at_any_call(seed in any::<u64>(), calls in 0_u32..40) {
+    fn observer_may_stop_run_at_any_call(seed in any::<u64>(), calls in 0_u32..40) {
         let (problem, params) = problem(seed);
         problem.check_ended(&params, calls);
     }

@@ -54,7 +54,7 @@ fn close(a: &[f32], b: &[f32], what: &str) {
 }
 
 #[test]
-fn one_output_in_strips_trains_as_with_a_stored_residual() {
+fn one_output_in_strips_equals_stored_residual() {
     let x = normals(N * D, 1);
     let y = labels(&x, 1);
     let mut rows = vec![0.0; gated_words(D, M)];
@@ -126,7 +126,7 @@ fn one_output_in_strips_trains_as_with_a_stored_residual() {
 }
 
 #[test]
-fn several_outputs_in_strips_train_as_with_a_stored_residual() {
+fn several_outputs_in_strips_equal_stored_residual() {
     let x = normals(N * D, 2);
     let y = labels(&x, C);
     let largest = |row: &[f32]| (0..C).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap() as u16;
@@ -177,7 +177,7 @@ fn several_outputs_in_strips_train_as_with_a_stored_residual() {
 }
 
 #[test]
-fn in_strips_memory_does_not_grow_with_the_rows() {
+fn strip_memory_is_independent_of_row_count() {
     let words = |rows, strip| {
         let schedule = Schedule { strip, ..Schedule::PAPER };
         schedule.budget(Dims::new(rows, 100, 20, 50), 1, strip.max(1) + 100).words()

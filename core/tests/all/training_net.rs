@@ -224,7 +224,7 @@ fn steps_are_those_of_dense_arithmetic() {
 }
 
 #[test]
-fn a_sketch_that_is_wide_enough_ranks_by_the_sum_of_all_steps() {
+fn wide_sketch_ranks_by_sum_of_all_steps() {
     let problem = Problem::new((60, 7, 5, 3, 12), 1);
     let run = Schedule {
         head: SeveralOutputs { rank: Rank::Sketch { decay: 1.0 }, ..schedule(0.4).head },
@@ -260,7 +260,7 @@ fn settings_of_the_paper() {
 }
 
 #[test]
-fn a_run_that_diverges_says_so_and_a_safe_one_comes_back() {
+fn diverging_run_errors_and_safe_run_recovers() {
     for rank in [Rank::Exact, Rank::Sketch { decay: 1.0 }] {
         let problem = Problem::new((200, 8, 6, 3, 20), 5);
         let wild = Schedule {
@@ -278,7 +278,7 @@ fn a_run_that_diverges_says_so_and_a_safe_one_comes_back() {
 }
 
 #[test]
-fn a_safe_run_never_ends_above_a_loss_that_it_has_seen() {
+fn safe_run_never_ends_above_lowest_seen_loss() {
     let problem = Problem::new((120, 8, 6, 3, 15), 6);
     for step_size in [0.1, 1.0, 4.0, 30.0] {
         let run = Schedule { epochs: 30, batch: 40, ..schedule(step_size) }.safe();
@@ -410,7 +410,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn the_panel_changes_no_bit_and_the_budget_is_exact(
+    fn any_panel_is_bit_identical_and_budget_exact(
         seed in 0_u64..1000,
         (n, d, m, c) in (1_usize..30, 1_usize..8, 1_usize..7, 2_usize..5),
         part in 0.0_f64..1.0,

@@ -203,7 +203,7 @@ fn what_the_trainer_may_not_hold_is_named() {
 }
 
 #[test]
-fn a_neuron_with_every_column_does_not_fit_its_count() {
+fn neuron_with_every_column_overflows_its_count() {
     let index: Vec<u32> = (0..65_536).collect();
     let value = vec![-1.0; 65_536];
     let trained =

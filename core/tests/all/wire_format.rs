@@ -156,7 +156,7 @@ fn the_file_reads_as_the_specification_says() {
 }
 
 #[test]
-fn layers_in_windows_are_as_documented_and_every_damage_is_seen() {
+fn blocked_layers_match_documentation_and_damage_is_detected() {
     assert_eq!(WINDOWS, documented(4));
     let view = View::parse(WINDOWS).unwrap();
     let blocks =
@@ -246,7 +246,7 @@ fn windows_give_the_bits_of_rows() {
 }
 
 #[test]
-fn a_chain_lacks_no_kernel_that_its_layers_need() {
+fn chain_without_a_needed_kernel_is_refused() {
     let csr = Csr::new(1, &[1], &[0], &[2.0], Activation::Identity).unwrap();
     let blocks = Blocks::new(1, 1, &[1], &[0], &[2.0], Activation::Identity).unwrap();
     let (rows, windows) = ([Layer::Csr(csr)], [Layer::Blocks(blocks)]);
@@ -258,7 +258,7 @@ fn a_chain_lacks_no_kernel_that_its_layers_need() {
 }
 
 #[test]
-fn a_task_stands_once_behind_the_layers_and_fits_the_model() {
+fn task_appears_once_and_must_fit_model() {
     let task = &GOLDEN[TASK..];
     let word = |at, word| refusal(&with_word(GOLDEN, TASK + at, word)).to_string();
     assert_eq!(word(0, 3), "flags of a task at byte 94: expected 0x1, got 0x0");
@@ -307,7 +307,7 @@ fn a_task_stands_once_behind_the_layers_and_fits_the_model() {
 }
 
 #[test]
-fn a_later_version_is_named_before_anything_behind_it_is_read() {
+fn later_version_is_named_before_reading_further() {
     let mut later = GOLDEN.to_vec();
     later[4] = 2;
     for bytes in [&later[..], &later[..8], &sealed(later.clone())] {
@@ -395,7 +395,7 @@ fn accepted_flips(model: &[u8]) -> usize {
 /// With a checksum made to fit, what is still accepted is another well-formed model and nothing
 /// else.
 #[test]
-fn every_flip_under_a_fitting_checksum_is_refused_or_read_to_the_last_bit() {
+fn resealed_bit_flips_are_refused_or_roundtrip() {
     // The values but for one flip, which makes 1.0 an infinity; two signs; bits 2 to 31 of the
     // outputs asked for, and bit 0 (3 becomes 2); the activation; a column from 0 to 1, and another
     // from 1 to 0. Every bit of the threshold, which stays finite; the task's tag, but for the four
@@ -474,7 +474,7 @@ fn misaligned_bytes_are_refused_and_can_be_copied() {
 }
 
 #[test]
-fn the_length_is_read_from_the_head_of_a_longer_region() {
+fn encoded_length_is_read_from_larger_region() {
     let mut flash = Aligned([0xFF; 256]);
     flash.0[..108].copy_from_slice(GOLDEN);
     let len = encoded_len(&flash.0[..24]).unwrap();

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_time_that_only_the_operator_has_seen_is_told() {
+    fn time_limit_seen_only_by_operator_is_reported() {
         let stop = Stop::new();
         let mut watch =
             Watch::new(Limits { time: Some(Duration::from_secs(3600)), passes: None }, &stop);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_shown_before_is_not_shown_again_and_limits_hold_all_the_same() {
+    fn resumed_run_repeats_no_progress_but_obeys_limits() {
         let stop = Stop::new();
         let limits = Limits { time: None, passes: Some(2.0) };
         let mut watch = Watch::new(limits, &stop).resumed(true);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn without_limits_the_observer_and_the_operator_alone_end_a_run() {
+    fn without_limits_only_observer_or_operator_stops_run() {
         let stop = Stop::new();
         let mut watch = Watch::new(Limits::NONE, &stop);
         assert!(watch.goes_on(f64::MAX, true));

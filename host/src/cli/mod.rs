@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn help_of_train_fits_a_screen_and_has_the_rest_by_recipe() {
+    fn train_help_fits_a_screen_and_groups_recipes() {
         let help = |text: &str| {
             let words: Vec<OsString> = text.split_whitespace().map(Into::into).collect();
             flags_for(&words).try_get_matches_from(words).unwrap_err().to_string()

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_a_neuron_and_an_input_or_in_a_file() {
+    fn pinned_weights_are_neuron_input_pairs_or_files() {
         assert_eq!(to_pin("0:3"), Ok(ToPin::Weight(0, 3)));
         assert_eq!(to_pin(" 12 : 0 "), Ok(ToPin::Weight(12, 0)));
         assert_eq!(to_pin("@0:3"), Ok(ToPin::File("0:3".into())));

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_that_no_model_can_hold_are_refused_by_layer() {
+    fn unrepresentable_networks_are_refused_naming_the_layer() {
         assert!(
             Network {
                 layers: vec![dense("a", 2, 3, true), dense("b", 1, 2, false)],
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_come_back_to_the_bit_and_others_are_ignored() {
+    fn metadata_roundtrips_bit_identical_unknown_keys_ignored() {
         let meta = Meta {
             task: Some("binary".into()),
             threshold: Some(f32::from_bits(0x3eaa_aaab)),

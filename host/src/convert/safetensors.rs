@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_not_finite_are_refused_with_their_place() {
+    fn non_finite_values_are_refused_with_their_position() {
         let wide: Vec<u8> = [1.0_f64, 1e300].iter().flat_map(|x| x.to_le_bytes()).collect();
         let error = read(&file("F64", &wide)).unwrap_err().to_string();
         assert!(error.contains("w holds") && error.contains("inf at place 1"), "{error}");

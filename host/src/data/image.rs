@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_of_every_kind_come_back_without_what_is_transparent() {
+    fn images_of_every_kind_roundtrip_dropping_alpha() {
         let grey = Picture { rows: 2, cols: 3, channels: 1, values: (0..6).collect() };
         assert_eq!(
             Picture::read(&encode(ColorType::Grayscale, &grey.values, (3, 2))).unwrap(),

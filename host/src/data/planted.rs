@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn every_place_can_be_drawn_and_all_of_them() {
+    fn sampled_support_reaches_every_index() {
         let full = network(Dims::new(1, 5, 3, 15), Signs::Positive, 0).unwrap();
         assert_eq!(full.index, (0..15).collect::<Vec<u32>>());
         let mut seen = [0; 15];

@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn several_columns_of_labels_are_for_regression_of_all_rows() {
+    fn several_label_columns_require_regression_on_all_rows() {
         let folder = tempfile::tempdir().unwrap();
         let (x, y) = (folder.path().join("x.csv"), folder.path().join("y.csv"));
         std::fs::write(&x, "1,2,3\n4,5,6\n").unwrap();

@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_of_a_seed_come_back_by_their_names() {
+    fn seeded_weights_roundtrip_under_their_names() {
         let folder = tempfile::tempdir().unwrap();
         let network = network();
         for name in ["w.npz", "w.safetensors"] {

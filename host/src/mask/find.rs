@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_rounds_of_signs_have_the_sizes_of_the_flow() {
+    fn exact_sign_rounds_mostly_match_memoryless_synflow() {
         let (seeded, count) = (network(Law::Signs), 700);
         let options = MaskOptions::new(Method::Synflow, Budget::nnz(count));
         let own = found(&seeded, &options);

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_of_0_is_that_of_log_odds() {
+    fn zero_threshold_is_that_of_log_odds() {
         let stored = Some(wire::Task::Binary { threshold: 0.0 });
         let score = Score::stored(stored, 1, Task::Binary, &[0.0, 1.0], &[-1e9, 0.0]);
         assert_eq!((score.accuracy, score.loss), (Some(1.0), 2.0_f64.ln() / 2.0));

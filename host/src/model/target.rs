@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_in_any_case_and_are_unique() {
+    fn target_names_are_case_insensitive_and_unique() {
         let names: Vec<_> = Target::all().map(|target| target.name().to_lowercase()).collect();
         for (at, name) in names.iter().enumerate() {
             assert!(!names[..at].contains(name), "{name}");

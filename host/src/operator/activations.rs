@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn outputs_gates_and_gradients_have_the_bits_of_computing_all_anew() {
+    fn cached_activations_are_bit_identical_to_full_recomputation() {
         let (n, d, m) = (DIMS.samples, DIMS.inputs, DIMS.hidden);
         let usual = Layout { tile: 64, ..Layout::new(m, d) };
         for (floats, signs) in [

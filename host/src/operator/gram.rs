@@ -190,7 +190,7 @@ mod tests {
     const DIMS: Dims = Dims::new(700, 60, 8, 300);
 
     #[test]
-    fn the_matrix_is_made_when_products_go_on_and_forgotten_with_the_gates_and_rows() {
+    fn gram_is_built_on_repeated_products_then_invalidated() {
         let planted = planted::network(DIMS, Signs::Positive, 0).unwrap();
         let w = planted.weights().unwrap();
         let gates = Gates::of(w, Signs::Positive, Default::default(), 0, 1);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matrix_that_was_ended_half_way_is_no_matrix() {
+    fn interrupted_gram_matrix_is_discarded() {
         let planted = planted::network(DIMS, Signs::Positive, 1).unwrap();
         let w = planted.weights().unwrap();
         let gates = Gates::of(w, Signs::Positive, Default::default(), 0, 1);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn supports_of_one_weight_and_bytes_have_a_matrix_too() {
+    fn single_weight_and_byte_supports_get_gram_matrix() {
         let values = Values::U8((0..90).map(|e| (e * 37 % 256) as u8).collect());
         let mut operator = Blocked::new(
             Matrix::new(30, 3, values).unwrap(),

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn the_plan_is_what_the_run_takes_and_keeps_every_budget() {
+    fn plan_equals_run_memory_within_every_budget() {
         // 270 rows a batch lead to tiles of 192 rows, of which no half is the smallest tile.
         // One output for two classes, two for two.
         for (outputs, bytes, batch) in [
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_scaled_by_a_power_of_two_that_brings_them_below_one() {
+    fn byte_scale_is_power_of_two_below_one() {
         let scale = |values: Vec<u8>| {
             input_scale(&Matrix::new(1, values.len(), Values::U8(values)).unwrap())
         };

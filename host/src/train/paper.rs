@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn every_budget_is_kept_or_refused_with_what_it_takes() {
+    fn every_budget_is_met_or_refused_with_minimum() {
         let error = plan(1).unwrap_err().to_string();
         let needed: u64 =
             error.split("at least ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();

@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_size_within_a_standard_error_is_chosen() {
+    fn smallest_nnz_within_one_standard_error_is_chosen() {
         assert_eq!(mean_and_error(&[1.0, 3.0]), (2.0, 1.0));
         let sized = |sizes: [(usize, &[f64]); 3]| {
             sizes.map(|(requested_nnz, losses)| PathPoint { requested_nnz, ..with(losses) })

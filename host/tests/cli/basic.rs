@@ -50,7 +50,7 @@ fn demo_reports_what_each_seed_came_to() {
 }
 
 #[test]
-fn generate_planted_writes_a_network_that_gives_the_labels() {
+fn planted_network_file_reproduces_its_labels() {
     let folder = tempfile::tempdir().unwrap();
     let line = "generate planted --samples 300 --inputs 7 --hidden 4 --nnz 9 --signs balanced --seed 5 -o d";
     let report = json(folder.path(), line);
@@ -278,7 +278,7 @@ fn every_rule_and_policy_trains() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
+fn same_seed_is_bit_identical_for_any_threads() {
     let folder = tempfile::tempdir().unwrap();
     let make = "generate planted --samples 5000 --inputs 40 --hidden 8 --nnz 30 --seed 3";
     let train =
@@ -348,7 +348,7 @@ fn one_csv_with_two_of_its_classes() {
 }
 
 #[test]
-fn quiet_says_nothing_and_files_in_the_way_are_replaced() {
+fn quiet_prints_nothing_and_existing_files_are_replaced() {
     let folder = prepared();
     let before = std::fs::read(folder.path().join("m.tamis")).unwrap();
     std::fs::write(folder.path().join("m.tamis"), "old").unwrap();

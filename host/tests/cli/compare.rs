@@ -86,7 +86,7 @@ fn a_device_that_gives_the_same_agrees() {
 }
 
 #[test]
-fn the_first_difference_is_named_with_bits_and_ends_with_code_3() {
+fn first_difference_is_named_bitwise_with_exit_3() {
     let folder = dumped();
     // The least bit, on two rows: the first one counts.
     changed(folder.path(), "m.log", 2, 1, 0, |bits| bits ^ 1);
@@ -131,7 +131,7 @@ fn the_first_difference_is_named_with_bits_and_ends_with_code_3() {
 }
 
 #[test]
-fn a_row_that_went_in_otherwise_is_named_before_its_numbers() {
+fn differing_input_row_is_named_before_its_outputs() {
     let folder = dumped();
     let line = "compare m.tamis --data p/X.npy --device m.log --first 7 --json";
     let (code, report, err) = judged(folder.path(), line);
@@ -144,7 +144,7 @@ fn a_row_that_went_in_otherwise_is_named_before_its_numbers() {
 }
 
 #[test]
-fn logs_that_are_damaged_or_of_another_model_are_refused() {
+fn damaged_or_foreign_logs_are_refused() {
     let folder = dumped();
     let log = text(folder.path(), "m.log");
     let compare = |name: &str| format!("compare m.tamis --data p/X.npy --device {name}");

@@ -123,7 +123,7 @@ fn a_resumed_log_is_that_of_one_run() {
 }
 
 #[test]
-fn a_log_of_very_many_steps_has_one_line_an_epoch() {
+fn very_long_log_has_one_line_per_epoch() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), DIGITS);
     let (report, lines, _) = told(folder.path(), &format!("{CLASSES} --epochs 20 --batch 2"));
@@ -132,7 +132,7 @@ fn a_log_of_very_many_steps_has_one_line_an_epoch() {
 }
 
 #[test]
-fn limits_end_a_run_for_classes_with_its_best_weights() {
+fn limits_end_classification_with_its_best_weights() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), DIGITS);
     let (report, lines, _) =
@@ -184,7 +184,7 @@ fn the_published_method_is_limited_logged_and_drawn() {
 }
 
 #[test]
-fn the_log_of_a_search_that_is_ended_shows_the_result() {
+fn log_of_stopped_search_shows_the_result() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), PLANTED);
     let (report, lines, _) = told(folder.path(), &format!("{ONE} --passes-limit 1"));
@@ -199,7 +199,7 @@ fn the_log_of_a_search_that_is_ended_shows_the_result() {
 }
 
 #[test]
-fn best_is_of_the_weights_that_the_model_has() {
+fn logged_best_is_loss_of_final_support() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), &PLANTED.replace("-o p", "--noise 0.5 -o p"));
     let (report, lines, words) = told(folder.path(), &format!("{ONE} --kicks 3 --turns 0"));
@@ -217,7 +217,7 @@ fn best_is_of_the_weights_that_the_model_has() {
 }
 
 #[test]
-fn outputs_of_one_name_and_inputs_are_refused_by_every_recipe() {
+fn duplicate_output_and_input_paths_are_always_refused() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), PLANTED);
     ok(folder.path(), DIGITS);

@@ -11,7 +11,7 @@ const PLANTED: &str =
 const VALUES: &str = "train --data p/X.npy --labels p/y.npy --task regression";
 
 #[test]
-fn classes_are_learnt_with_exactly_the_nonzeros_asked_for() {
+fn classification_uses_exactly_the_requested_nonzeros() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), DIGITS);
     let train = format!("{CLASSES} --hidden 24,16 --nnz 400 --epochs 30");
@@ -52,7 +52,7 @@ fn classes_are_learnt_with_exactly_the_nonzeros_asked_for() {
 }
 
 #[test]
-fn values_are_learnt_by_either_recipe_in_up_to_seven_layers() {
+fn regression_works_by_either_recipe_to_seven_layers() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), PLANTED);
     for (recipe, hidden) in [("paper", "8,6"), ("lm", "8,6"), ("paper", "6,6,6,6,6,6,6")] {
@@ -88,7 +88,7 @@ fn values_are_learnt_by_either_recipe_in_up_to_seven_layers() {
 }
 
 #[test]
-fn any_model_is_fitted_further_on_the_weights_that_it_has() {
+fn any_model_is_finetuned_on_its_own_support() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     ok(path, DIGITS);
@@ -135,7 +135,7 @@ fn any_model_is_fitted_further_on_the_weights_that_it_has() {
 }
 
 #[test]
-fn what_does_not_suit_several_layers_is_refused_and_nothing_is_written() {
+fn invalid_deep_settings_are_refused_writing_nothing() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), PLANTED);
     for (flags, says) in [
@@ -172,8 +172,7 @@ fn what_does_not_suit_several_layers_is_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn a_budget_holds_for_all_layers_and_what_they_make_of_the_rows_is_stored_only_where_there_is_room()
-{
+fn memory_budget_holds_and_decides_stored_activations() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), PLANTED);
     let train =

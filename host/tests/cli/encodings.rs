@@ -9,7 +9,7 @@ use tamis::infer::quantised::Encoding;
 use tamis::store::wire::Choice;
 
 #[test]
-fn a_model_is_written_in_other_encodings_and_back() {
+fn model_converts_to_other_encodings_and_back() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = |name: &str| fs::read(folder.path().join(name)).unwrap();
     let drawn = rows(20, 200);

@@ -75,7 +75,7 @@ fn generators_check_their_sizes() {
 }
 
 #[test]
-fn sizes_are_refused_under_their_flag_with_what_to_do() {
+fn invalid_sizes_name_their_flag_and_remedy() {
     let folder = prepared();
     let planted = |flags: &str| format!("generate planted --samples 5 --inputs 5 {flags} -o d");
     let train = |flags: &str| format!("{TRAIN} {flags} -o n.tamis");

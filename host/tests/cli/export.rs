@@ -239,7 +239,7 @@ fn inputs_of(model: &[u8]) -> usize {
 }
 
 #[test]
-fn c_of_every_encoding_gives_the_bits_of_the_model() {
+fn c_export_is_bit_identical_for_every_encoding() {
     let folder = tempfile::tempdir().unwrap();
     let narrow: &[Shape] = &[(40, 6, 5), (6, 4, 3)];
     let wide: &[Shape] = &[(700, 9, 20), (9, 7, 4), (7, 3, 3)];
@@ -273,7 +273,7 @@ fn c_of_every_encoding_gives_the_bits_of_the_model() {
 }
 
 #[test]
-fn rust_without_tables_gives_the_bits_of_the_model() {
+fn tableless_rust_export_is_bit_identical_to_model() {
     let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
     let folder = tempfile::tempdir().unwrap();
     let plans = [
@@ -335,7 +335,7 @@ macro_rules! outputs {
 }
 
 #[test]
-fn modules_of_tables_are_as_they_were_and_give_the_bits_of_the_model() {
+fn table_modules_are_unchanged_and_bit_identical() {
     let folder = tempfile::tempdir().unwrap();
     let rows = rows(300, 300);
     for (name, encoding) in NAMES {
@@ -359,7 +359,7 @@ fn modules_of_tables_are_as_they_were_and_give_the_bits_of_the_model() {
 }
 
 #[test]
-fn code_without_tables_and_c_are_as_they_were() {
+fn tableless_rust_and_c_match_golden_files() {
     let folder = tempfile::tempdir().unwrap();
     let model = integers(3, &TINY, Choice::Prefer(Encoding::Blocks));
     fs::write(folder.path().join("tiny.tamis"), &model).unwrap();

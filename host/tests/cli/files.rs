@@ -61,7 +61,7 @@ fn a_pipe_is_refused_and_never_waited_for() {
 
 #[test]
 #[cfg(unix)]
-fn a_report_of_a_folder_with_pipes_is_refused() {
+fn report_on_folder_with_pipes_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), "run figure-3-right --profile smoke -o smoke -q");
     let cell = fs::read_dir(folder.path().join("smoke/cells")).unwrap().next().unwrap().unwrap();
@@ -170,7 +170,7 @@ fn no_verb_overwrites_the_model_that_it_reads() {
 }
 
 #[test]
-fn what_a_killed_run_has_left_is_swept_when_it_is_found_complete() {
+fn leftovers_of_killed_run_are_swept_when_complete() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), "run figure-3-right --profile smoke -o smoke -q");
     let left = ["smoke/.tamis-a1b2.partial", "smoke/cells/.tamis-c3d4.partial"];

@@ -32,7 +32,7 @@ fn trained(folder: &Path, line: &str, rows: &str) -> Value {
 }
 
 #[test]
-fn every_task_is_trained_and_evaluated_to_the_same_score() {
+fn every_task_trains_and_evaluates_to_same_score() {
     let folder = planted();
     let own = "--data p/X.npy --labels p/y.npy";
     for (flags, hidden, dense) in [
@@ -109,7 +109,7 @@ fn test_rows_are_scored_level_by_level() {
 }
 
 #[test]
-fn threads_and_the_folder_change_no_byte_of_the_model() {
+fn threads_and_folder_leave_model_bit_identical() {
     let folder = planted();
     let line = format!("{TRAIN} --hidden 6,4 --nnz 20 --rewind 2");
     ok(folder.path(), &format!("{line} --threads 1 -o one.tamis"));

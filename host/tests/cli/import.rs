@@ -52,7 +52,7 @@ fn probabilities(outputs: &[f32], task: Option<&str>) -> Vec<f64> {
 }
 
 #[test]
-fn files_of_pytorch_keras_and_scikit_learn_predict_as_there() {
+fn imported_framework_models_predict_as_in_their_framework() {
     let folder = tempfile::tempdir().unwrap();
     for name in GOLDEN {
         let file = golden().join(name);
@@ -120,7 +120,7 @@ fn saved(layers: &[Dense]) -> TempDir {
 }
 
 #[test]
-fn zeros_are_left_out_and_all_else_is_kept() {
+fn zeros_are_dropped_and_all_else_is_imported() {
     let layers = layers(&[6, 5, 4], false);
     let nonzeros: usize =
         layers.iter().map(|l| l.weights.iter().filter(|&&w| w != 0.0).count()).sum();
@@ -141,7 +141,7 @@ fn zeros_are_left_out_and_all_else_is_kept() {
 }
 
 #[test]
-fn the_largest_weights_are_kept_over_all_layers_exactly_as_many_as_asked() {
+fn exactly_requested_count_of_largest_weights_is_imported() {
     let layers = layers(&[6, 5, 4], false);
     let folder = saved(&layers);
     let mut sizes: Vec<f32> = layers.iter().flat_map(|l| &l.weights).map(|w| w.abs()).collect();
@@ -193,7 +193,7 @@ fn of_equal_weights_the_first_are_kept() {
 }
 
 #[test]
-fn biases_are_weights_of_a_last_input_of_ones() {
+fn biases_become_weights_of_constant_last_input() {
     let layers = layers(&[3, 4, 4, 2], true);
     let folder = saved(&layers);
     let object = json(folder.path(), "import m.safetensors -o m.tamis");
@@ -260,7 +260,7 @@ fn what_is_exported_is_imported_to_the_byte() {
 }
 
 #[test]
-fn exported_files_have_the_bytes_of_the_golden_ones() {
+fn exported_files_are_bit_identical_to_golden_files() {
     let weights = [vec![1.0, -0.5, 0.0, 0.0, 0.25, 3.0], vec![1.5, -2.0]];
     let layer = |l: usize, inputs, outputs, relu| Dense {
         name: String::new(),
@@ -329,7 +329,7 @@ fn tasks_are_stored_and_checked() {
 }
 
 #[test]
-fn files_of_other_formats_are_named_with_what_to_do() {
+fn files_of_other_formats_are_named_with_remedy() {
     let folder = prepared();
     let path = folder.path();
     for (name, bytes, expected) in [
@@ -355,7 +355,7 @@ fn files_of_other_formats_are_named_with_what_to_do() {
 }
 
 #[test]
-fn exports_for_other_programs_are_of_floats_and_have_their_endings() {
+fn framework_exports_are_floats_with_their_own_extensions() {
     let folder = prepared();
     let path = folder.path();
     ok(path, "quantize m.tamis --data p/X.npy -o q.tamis -q");

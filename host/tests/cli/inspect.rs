@@ -26,7 +26,7 @@ fn judged(folder: &Path, line: &str) -> (Option<i32>, Value, String) {
 }
 
 #[test]
-fn a_model_on_a_device_is_shown_layer_by_layer_and_against_dense() {
+fn model_is_shown_by_layer_and_against_dense() {
     let folder = prepared();
     let text = ok(folder.path(), "inspect m.tamis --target nrf52840");
     for words in [
@@ -80,7 +80,7 @@ fn a_model_on_a_device_is_shown_layer_by_layer_and_against_dense() {
 }
 
 #[test]
-fn without_a_target_every_kind_of_processor_is_shown() {
+fn without_target_every_processor_kind_is_shown() {
     let folder = prepared();
     let cost = json(folder.path(), "inspect m.tamis");
     let targets = cost["targets"].as_array().unwrap();
@@ -126,7 +126,7 @@ fn dense_wins_where_it_does() {
 }
 
 #[test]
-fn limits_exit_with_3_and_name_what_is_over() {
+fn exceeded_limits_exit_3_and_are_named() {
     let folder = prepared();
     let line = "inspect m.tamis --target cortex-m4f --json --fail-above";
     let (code, cost, err) =
@@ -160,7 +160,7 @@ fn limits_exit_with_3_and_name_what_is_over() {
 }
 
 #[test]
-fn ways_of_deploying_stand_side_by_side_and_one_is_held_to_the_limits() {
+fn deployments_are_listed_and_one_is_checked() {
     let folder = prepared();
     let line = "inspect m.tamis --target cortex-m4f";
     let text = ok(folder.path(), line);
@@ -248,7 +248,7 @@ fn the_way_with_the_least_flash_leads() {
 }
 
 #[test]
-fn a_model_that_its_device_cannot_hold_is_over_the_limit() {
+fn model_exceeding_its_device_is_over_limit() {
     let folder = tempfile::tempdir().unwrap();
     full(&folder.path().join("large.tamis"), 784, 32);
     let (code, cost, err) =

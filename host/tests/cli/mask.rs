@@ -102,7 +102,7 @@ fn ten_seeds_make_ten_masks() {
 }
 
 #[test]
-fn weights_of_a_seed_and_of_its_file_give_one_mask() {
+fn seeded_weights_and_their_file_give_one_mask() {
     let folder = digits();
     let folder = folder.path();
     let line = format!("{LAYERS} --method synflow --density 0.1 --seed 3 --export-weights w.npz");
@@ -137,7 +137,7 @@ fn load(path: &Path) -> Vec<f32> {
 
 /// 784-512-512-10 at 1 %: what a microcontroller of 48 KB makes.
 #[test]
-fn memory_of_a_mask_from_a_seed_is_small() {
+fn seeded_mask_memory_is_small() {
     let folder = tempfile::tempdir().unwrap();
     let line = "mask --layers 784,512,512,10 --method synflow --density 0.01 -o m.tamis";
     let report = json(folder.path(), line);
@@ -212,7 +212,7 @@ fn masks_train_alike_from_every_format_and_source() {
 
 /// Arrays as other programs name and lay them, with biases.
 #[test]
-fn names_layouts_and_biases_of_other_programs_are_kept() {
+fn foreign_names_layouts_and_biases_are_preserved() {
     let folder = digits();
     let folder = folder.path();
     let number = |e: usize| ((e * 7919 + e / 7 + 3) % 997) as f32 / 997.0 - 0.5;

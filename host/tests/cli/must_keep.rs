@@ -38,7 +38,7 @@ fn pinning(s: usize, names: &[[usize; 2]]) -> Options {
 }
 
 #[test]
-fn a_useless_input_is_kept_beside_all_that_made_the_labels() {
+fn pinned_useless_input_joins_the_planted_support() {
     let made = planted::network(Dims::new(2000, 20, 2, 6), Signs::Positive, 3).unwrap();
     let problem =
         || Problem { data: made.data.clone(), labels: made.labels.clone(), task: Task::Regression };
@@ -71,7 +71,7 @@ fn a_useless_input_is_kept_beside_all_that_made_the_labels() {
 }
 
 #[test]
-fn the_command_keeps_them_in_the_model_and_auto_takes_a_recipe_that_can() {
+fn command_pins_weights_and_auto_picks_suitable_recipe() {
     let folder = tempfile::tempdir().unwrap();
     generate(folder.path());
     let free = json(
@@ -140,7 +140,7 @@ fn a_run_resumes_with_the_same_list_only() {
 }
 
 #[test]
-fn lists_that_cannot_be_kept_say_what_to_do() {
+fn unusable_pinned_lists_name_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     generate(folder.path());
     for (flags, found) in [
@@ -204,7 +204,7 @@ fn lists_that_cannot_be_kept_say_what_to_do() {
 }
 
 #[test]
-fn a_file_names_them_and_the_report_lists_what_they_came_out_as() {
+fn pinned_file_works_and_report_lists_final_values() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     generate(path);
@@ -268,7 +268,7 @@ fn a_file_names_them_and_the_report_lists_what_they_came_out_as() {
 }
 
 #[test]
-fn files_that_name_no_weights_to_keep_say_which_line() {
+fn invalid_pinned_files_name_the_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     generate(path);

@@ -68,7 +68,7 @@ fn what_is_trained_is_evaluated_predicted_and_inspected() {
 }
 
 #[test]
-fn a_density_counts_both_sides_and_a_limit_ends_the_search() {
+fn density_counts_both_sides_and_limit_ends_search() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), GENERATE);
     let part = TRAIN_FIVE.replace("--nnz 20", "--density 0.5");
@@ -82,7 +82,7 @@ fn a_density_counts_both_sides_and_a_limit_ends_the_search() {
 }
 
 #[test]
-fn labels_of_zeros_are_given_by_a_network_without_weights() {
+fn zero_labels_give_a_network_without_weights() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("x.csv"), "1,2\n3,4\n5,6\n").unwrap();
     std::fs::write(folder.path().join("y.csv"), "0,0\n0,0\n0,0\n").unwrap();
@@ -94,7 +94,7 @@ fn labels_of_zeros_are_given_by_a_network_without_weights() {
 }
 
 #[test]
-fn settings_and_labels_that_do_not_fit_are_named() {
+fn incompatible_settings_and_labels_are_named() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), GENERATE);
     let train = |from: &str, to: &str| {

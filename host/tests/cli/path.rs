@@ -10,7 +10,7 @@ fn planted(folder: &std::path::Path) {
 }
 
 #[test]
-fn several_sizes_make_a_folder_of_models_and_folds_choose_one() {
+fn path_writes_model_folder_and_cross_validation_picks() {
     let folder = tempfile::tempdir().unwrap();
     planted(folder.path());
     let report = json(folder.path(), &format!("{TRAIN} --nnz 3,9,12 --folds 3 -o sizes"));
@@ -37,7 +37,7 @@ fn several_sizes_make_a_folder_of_models_and_folds_choose_one() {
 }
 
 #[test]
-fn what_is_for_one_size_is_refused_and_nothing_is_written() {
+fn single_nnz_options_are_refused_writing_nothing() {
     let folder = tempfile::tempdir().unwrap();
     planted(folder.path());
     for (line, what) in [

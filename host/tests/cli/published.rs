@@ -9,7 +9,7 @@ const TRAIN: &str =
     "train --data p/X.npy --labels p/y.npy --task regression --hidden 5 --nnz 10 --recipe";
 
 #[test]
-fn values_are_learnt_by_either_ranking_and_scored_as_trained() {
+fn regression_by_either_ranking_scores_as_trained() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), GENERATE);
     // What a network without weights scores.
@@ -40,7 +40,7 @@ fn values_are_learnt_by_either_ranking_and_scored_as_trained() {
 }
 
 #[test]
-fn steps_that_diverge_are_an_error_and_undone_where_that_is_wanted() {
+fn divergence_is_an_error_unless_recipe_is_safe() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), GENERATE);
     let error =
@@ -62,7 +62,7 @@ fn steps_that_diverge_are_an_error_and_undone_where_that_is_wanted() {
 }
 
 #[test]
-fn neither_threads_nor_memory_change_classes_that_are_learnt() {
+fn classification_is_independent_of_threads_and_memory() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), "generate digits --samples 1500 --side 8 --seed 2 -o d -q");
     let line = concat!(

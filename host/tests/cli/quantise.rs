@@ -108,7 +108,7 @@ fn every_encoding_of_a_classifier_predicts_the_same() {
 /// Weights of a network on bytes are 255 times smaller than its biases: rounded to the same 8 bits
 /// they would all be lost.
 #[test]
-fn biases_of_an_imported_network_do_not_take_the_bits_of_its_weights() {
+fn imported_biases_do_not_coarsen_weight_scales() {
     let folder = tempfile::tempdir().unwrap();
     let mut state = 1_u32;
     let mut draw = |count: usize, size: f32| -> Vec<f32> {

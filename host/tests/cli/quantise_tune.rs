@@ -52,7 +52,7 @@ fn network(folder: &Path, change: impl Fn(usize, usize, f32) -> f32) {
 }
 
 #[test]
-fn huge_weights_of_an_input_that_is_all_but_constant_do_not_take_the_bits_of_all_others() {
+fn weights_of_nearly_constant_inputs_never_coarsen_others() {
     let folder = tempfile::tempdir().unwrap();
     network(folder.path(), |_, input, weight| if input == 0 { 300.0 * weight } else { weight });
     let rows = std::fs::read_to_string(folder.path().join("x.csv")).unwrap();
@@ -81,7 +81,7 @@ fn huge_weights_of_an_input_that_is_all_but_constant_do_not_take_the_bits_of_all
 }
 
 #[test]
-fn a_neuron_of_tiny_weights_does_not_stop_scales_of_neurons() {
+fn tiny_weight_neuron_does_not_prevent_neuron_scales() {
     let folder = tempfile::tempdir().unwrap();
     network(folder.path(), |neuron, _, weight| if neuron == 2 { 1e-11 * weight } else { weight });
     for scales in ["--per-layer", "--per-neuron"] {
@@ -92,7 +92,7 @@ fn a_neuron_of_tiny_weights_does_not_stop_scales_of_neurons() {
 }
 
 #[test]
-fn tuning_makes_up_for_coarse_weights_to_the_same_bits_for_any_threads() {
+fn tuning_recovers_coarse_weights_identically_for_any_threads() {
     let folder = tempfile::tempdir().unwrap();
     // One weight of an input that counts is 60 times the others, which have two bits left.
     network(
@@ -174,7 +174,7 @@ fn tuning_without_labels_is_refused() {
 }
 
 #[test]
-fn few_rows_and_numbers_beyond_the_range_are_said() {
+fn few_rows_and_values_beyond_range_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     ok(
         folder.path(),

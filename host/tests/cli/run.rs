@@ -124,7 +124,7 @@ fn a_killed_run_resumes_to_the_same_results() {
 }
 
 #[test]
-fn shares_may_start_at_once_in_a_folder_that_is_not_there_yet() {
+fn concurrent_shares_may_create_the_same_new_folder() {
     let folder = with_spec("seeds = [0, 1]", "seeds = [0]");
     let path = folder.path();
     for round in 0..4 {
@@ -186,7 +186,7 @@ fn shares_are_all_cells_and_none_twice() {
 }
 
 #[test]
-fn every_figure_runs_without_files_and_all_are_reported_on_one_page() {
+fn every_figure_runs_without_files_onto_one_report() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     let names: Vec<&str> = tamis_host::lab::experiment::figures::names().collect();
@@ -255,7 +255,7 @@ fn every_figure_runs_without_files_and_all_are_reported_on_one_page() {
 }
 
 #[test]
-fn a_summary_has_the_columns_that_the_spec_asks_for() {
+fn summary_has_the_columns_requested_by_spec() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     ok(path, "run recovery --profile smoke -o out --jobs 2 -q");
@@ -295,7 +295,7 @@ fn a_summary_has_the_columns_that_the_spec_asks_for() {
 }
 
 #[test]
-fn what_is_measured_is_in_the_records_and_follows_from_the_data() {
+fn recorded_measurements_follow_from_the_data() {
     let folder = with_spec("seeds = [0, 1]", "seeds = [0]");
     json(folder.path(), "run spec.toml -o out");
     for record in results(&folder.path().join("out")) {
@@ -349,7 +349,7 @@ fn endless() -> tempfile::TempDir {
 }
 
 #[test]
-fn a_cell_that_takes_too_long_costs_itself_alone_and_can_be_run_again() {
+fn timed_out_cell_affects_only_itself_and_retries() {
     let folder = endless();
     let done = json(folder.path(), "run spec.toml -o out --time-limit 0.4");
     let states =
@@ -386,7 +386,7 @@ fn children(parent: u32) -> Vec<u32> {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_cell_that_dies_is_recorded_and_cells_die_with_their_run() {
+fn killed_cell_is_recorded_and_run_kills_cells() {
     let folder = endless();
     let mut run = start(folder.path(), "run spec.toml -o out");
     let mut found = Vec::new();
@@ -418,7 +418,7 @@ fn a_cell_that_dies_is_recorded_and_cells_die_with_their_run() {
 }
 
 #[test]
-fn a_changed_spec_keeps_the_cells_that_it_does_not_change() {
+fn changed_spec_reuses_unaffected_cells() {
     let folder = with_spec("epochs = 4", "epochs = 4");
     let path = folder.path();
     ok(path, "run spec.toml -o out -q");
@@ -456,7 +456,7 @@ fn a_changed_spec_keeps_the_cells_that_it_does_not_change() {
 
 #[test]
 #[ignore = "needs MNIST and CIFAR-10 in TAMIS_DATA"]
-fn mnist_and_the_pictures_are_those_of_the_paper() {
+fn mnist_and_images_match_those_of_the_paper() {
     let data =
         std::env::var_os("TAMIS_DATA").expect("TAMIS_DATA names the folder of mnist/ and cifar/");
     let data = PathBuf::from(data);

@@ -5,7 +5,7 @@ use crate::run::{SPEC, cells, with_spec};
 use serde_json::json;
 
 #[test]
-fn bad_specs_are_refused_by_key_and_line_and_leave_nothing() {
+fn bad_specs_name_key_and_line_writing_nothing() {
     for (from, to, says) in [
         ("epochs = 4", "epoch = 4", &["epoch", "line 9", "epochs"][..]),
         ("epochs = 4", "epochs = \"four\"", &["line 9", "string"]),
@@ -56,7 +56,7 @@ fn bad_specs_are_refused_by_key_and_line_and_leave_nothing() {
 }
 
 #[test]
-fn missing_data_are_named_with_their_source_and_a_way_without() {
+fn missing_data_names_its_source_and_an_alternative() {
     let folder = tempfile::tempdir().unwrap();
     for (figure, file) in
         [("figure-3-left", "mnist/train-images-idx3-ubyte.gz"), ("figure-5", "cifar/image0.png")]
@@ -80,7 +80,7 @@ fn missing_data_are_named_with_their_source_and_a_way_without() {
 }
 
 #[test]
-fn folders_of_other_results_and_damaged_ones_are_refused() {
+fn foreign_or_damaged_result_folders_are_refused() {
     let folder =
         with_spec("methods = [\"paper\", \"recipe\", \"imp-published\", \"imp\", ", "methods = [");
     let path = folder.path();
@@ -119,7 +119,7 @@ fn folders_of_other_results_and_damaged_ones_are_refused() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_record_that_cannot_be_written_ends_the_run_and_loses_nothing() {
+fn unwritable_record_ends_run_and_loses_nothing() {
     let folder = with_spec("seeds = [0, 1]", "seeds = [0]");
     let path = folder.path();
     ok(path, "run spec.toml -o out --cell planted-zero-m2-s2-seed0 -q");

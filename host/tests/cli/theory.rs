@@ -35,7 +35,7 @@ fn measured(record: &Value, key: &str) -> f64 {
 }
 
 #[test]
-fn every_check_runs_is_gone_on_with_and_reported() {
+fn every_check_runs_resumes_and_reports() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     let names: Vec<&str> = tamis_host::lab::experiment::figures::names()
@@ -145,7 +145,7 @@ fn claims_on_sketches_are_judged_in_words() {
 }
 
 #[test]
-fn a_planted_network_is_recovered_along_a_line_by_any_number_of_threads() {
+fn planted_recovery_is_linear_for_any_threads() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("spec.toml"), SPEC).unwrap();
     json(folder.path(), "run spec.toml -o out --threads 2");
@@ -200,7 +200,7 @@ fn sensing_fails_far_below_and_succeeds_far_above() {
 }
 
 #[test]
-fn sizes_that_cannot_be_are_refused_and_leave_nothing() {
+fn impossible_sizes_are_refused_writing_nothing() {
     for (from, to, says) in [
         ("s = [1, 2]", "s = [1, 200]", "s at most"),
         ("s = [1, 2]", "s = [1]\nm = [16]", "all patterns"),

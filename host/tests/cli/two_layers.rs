@@ -50,7 +50,7 @@ fn what_is_trained_is_evaluated_predicted_and_inspected() {
 }
 
 #[test]
-fn what_two_layers_cannot_be_is_refused_and_nothing_is_written() {
+fn invalid_two_layer_settings_are_refused_writing_nothing() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), 0.0);
     for (line, what) in [
@@ -68,7 +68,7 @@ fn what_two_layers_cannot_be_is_refused_and_nothing_is_written() {
 
 /// Neurons of the second layer beyond s can have no weights, and take neither time nor memory.
 #[test]
-fn a_second_layer_of_many_neurons_is_that_of_s() {
+fn second_layer_width_beyond_s_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), 0.0);
     let of = |second: usize| {
@@ -85,7 +85,7 @@ fn a_second_layer_of_many_neurons_is_that_of_s() {
 }
 
 #[test]
-fn labels_that_no_sum_of_neurons_gives_are_learnt_layer_by_layer() {
+fn labels_beyond_neuron_sums_train_layer_by_layer() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), -0.5);
     let report = json(folder.path(), &format!("{TRAIN} -o m.tamis"));
@@ -95,7 +95,7 @@ fn labels_that_no_sum_of_neurons_gives_are_learnt_layer_by_layer() {
 }
 
 #[test]
-fn a_layer_that_few_neurons_are_left_of_leaves_little_to_the_next() {
+fn nearly_empty_layer_leaves_few_weights_for_next() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), 0.0);
     let report = json(folder.path(), &format!("{} -o m.tamis", TRAIN.replace("4,4", "4,4,4")));
@@ -103,7 +103,7 @@ fn a_layer_that_few_neurons_are_left_of_leaves_little_to_the_next() {
 }
 
 #[test]
-fn a_planted_network_of_two_layers_and_noise_come_from_the_command_line() {
+fn planted_two_layer_data_with_noise_is_generated() {
     let folder = tempfile::tempdir().unwrap();
     let make = "generate planted --samples 1500 --inputs 12 --hidden 4,4 --nnz 16 --seed 1";
     let made = json(folder.path(), &format!("{make} -o two"));

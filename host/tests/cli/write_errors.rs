@@ -19,7 +19,7 @@ fn an_input_is_never_overwritten() {
 }
 
 #[test]
-fn outputs_that_cannot_be_written_are_found_before_training() {
+fn unwritable_outputs_are_detected_before_training() {
     let folder = prepared();
     fs::write(folder.path().join("file"), "x").unwrap();
     let long = TRAIN.replace("--nnz 6", "--nnz 6 --recipe paper --epochs 1000000000");
@@ -113,7 +113,7 @@ fn a_full_disk_leaves_nothing() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_log_or_picture_that_cannot_be_finished_leaves_no_model() {
+fn failed_log_or_image_write_leaves_no_model() {
     let folder = prepared();
     for line in ["--log /dev/full", "--picture /dev/full", "--log l.jsonl --picture /dev/full"] {
         let error = fails(folder.path(), &format!("{TRAIN} -o n.tamis {line}"));

@@ -53,7 +53,7 @@ fn threads_change_nothing_and_seeds_do() {
 }
 
 #[test]
-fn every_ten_images_hold_each_digit_once_in_varying_order() {
+fn every_ten_images_hold_each_digit_once() {
     let (_, labels) = pixels(1000, 8, 5);
     for ten in labels.chunks(10) {
         let mut sorted = ten.to_vec();
@@ -96,7 +96,7 @@ fn ink_lies_inside_on_a_light_ground() {
 /// A linear rule on ten classes: well above the 10 % of chance, and far enough below 99 % to leave
 /// work to do.
 #[test]
-fn the_nearest_mean_tells_most_digits_but_not_all() {
+fn nearest_mean_classifies_most_digits_but_not_all() {
     for side in [8, 28] {
         let (bytes, labels) = pixels(3000, side, 0);
         let images: Vec<&[u8]> = bytes.chunks(side * side).collect();
@@ -113,7 +113,7 @@ fn the_nearest_mean_tells_most_digits_but_not_all() {
 
 /// The task of the smallest firmware: 200 images of 0 and 1 are enough for a linear rule.
 #[test]
-fn zeros_and_ones_are_learnt_by_least_squares_from_200_images() {
+fn least_squares_separates_zeros_and_ones_from_200() {
     for (side, floor) in [(8, 0.98), (28, 0.97)] {
         let (bytes, labels) = pixels(11_000, side, 0);
         let pairs = bytes.chunks(side * side).zip(&labels).filter(|(_, label)| **label < 2);

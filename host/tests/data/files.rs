@@ -161,7 +161,7 @@ fn bytes_behind_compressed_data_are_named() {
 }
 
 #[test]
-fn rows_that_are_not_chosen_are_passed_over_in_every_format() {
+fn unselected_rows_are_skipped_in_every_format() {
     let folder = Folder::new();
     let (rows, cols) = (700, 130); // more than one buffer of 64 KiB, and rows across their ends
     let bytes: Vec<u8> = (0..rows * cols).map(|k| (k % 251) as u8).collect();
@@ -323,7 +323,7 @@ fn archives_name_their_arrays() {
 }
 
 #[test]
-fn labels_are_one_column_and_as_many_as_the_rows() {
+fn labels_are_one_column_matching_row_count() {
     let folder = Folder::new();
     let images = folder.put("images", IDX);
     let labels = folder.put("labels", [0, 0, 8, 1, 0, 0, 0, 2, 7, 9]);
@@ -337,7 +337,7 @@ fn labels_are_one_column_and_as_many_as_the_rows() {
 }
 
 #[test]
-fn a_column_of_a_table_can_be_the_target() {
+fn table_column_can_be_the_target() {
     let folder = Folder::new();
     let path = folder.put("t.csv", "width,class,2,x\n1,0,5,6\n2,1,7,8\n");
     let load = || data::Table::read(&path).unwrap();

@@ -376,7 +376,7 @@ fn npy_headers() {
 }
 
 #[test]
-fn fortran_order_of_higher_ranks_is_that_of_numpy() {
+fn higher_rank_fortran_order_matches_numpy() {
     // numpy.arange(24).reshape(2, 3, 4), stored with the first axis fastest.
     let mut stored = Vec::new();
     for k in 0..4u8 {

@@ -73,7 +73,7 @@ mod unix {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_folder_without_the_right_to_write_is_refused() {
+    fn folder_without_write_permission_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
         let everywhere = fs::write(folder.path().join("probe"), b"").is_ok();
@@ -121,7 +121,7 @@ mod unix {
 }
 
 #[test]
-fn a_folder_is_written_whole_or_not_at_all() {
+fn folder_write_is_all_or_nothing() {
     let parent = tempfile::tempdir().unwrap();
     let out = parent.path().join("deep/out");
     let fail = file::write_folder(&out, |folder| {

@@ -96,7 +96,7 @@ fn ended(ends: impl Fn(&Progress) -> bool + Send + Sync) -> Result<Report> {
 }
 
 #[test]
-fn wherever_a_run_is_ended_there_are_no_more_weights_than_asked_for() {
+fn run_stopped_anywhere_never_exceeds_requested_nnz() {
     let error = ended(|p| p.stage.layer == 0).unwrap_err();
     assert!(error.is_interrupted(), "{error}");
     for (attempt, layer, step) in
@@ -117,7 +117,7 @@ fn wherever_a_run_is_ended_there_are_no_more_weights_than_asked_for() {
 }
 
 #[test]
-fn a_limit_of_time_ends_all_attempts_with_a_model() {
+fn time_limit_ends_all_attempts_with_a_model() {
     let mut options = options(&[3.0, 2.0, 4.0]);
     options.limits = Limits { time: Some(Duration::from_millis(30)), passes: None };
     let report = train(&options).report;
@@ -127,7 +127,7 @@ fn a_limit_of_time_ends_all_attempts_with_a_model() {
 }
 
 #[test]
-fn a_limit_of_passes_holds_for_all_attempts_up_to_the_least_that_a_fit_takes() {
+fn pass_limit_covers_all_attempts_plus_final_fit() {
     // A layer's search takes some hundred passes to come down to its share of the weights.
     for (limit, more) in [(20.0, 800.0), (300.0, 800.0), (3000.0, 800.0)] {
         let mut options = options(&[3.0, 2.0, 4.0]);
@@ -140,7 +140,7 @@ fn a_limit_of_passes_holds_for_all_attempts_up_to_the_least_that_a_fit_takes() {
 }
 
 #[test]
-fn labels_of_zeros_and_rows_without_a_column_leave_no_half_run() {
+fn degenerate_data_leave_no_partial_run() {
     // All labels 0: nothing is exact but a model without weights, and no attempt fails.
     let mut problem = problem();
     problem.labels.fill(0.0);

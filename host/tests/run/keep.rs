@@ -87,7 +87,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_search_in_parts_gives_what_it_gives_in_one(kind in 0_u64..30, seed in any::<u64>(), steps in 1_u32..60) {
+    fn interrupted_search_gives_the_uninterrupted_result(kind in 0_u64..30, seed in any::<u64>(), steps in 1_u32..60) {
         let (problem, options) = problem(kind, seed);
         let whole = recover(&problem, &options);
         let folder = tempfile::tempdir().unwrap();
@@ -109,7 +109,7 @@ proptest! {
 }
 
 #[test]
-fn a_limit_on_passes_counts_all_parts_and_one_on_time_each() {
+fn pass_limit_spans_resumes_time_limit_is_each() {
     let (problem, options) = problem(0, 5);
     let whole = recover(&problem, &options);
     let half = whole.report.passes / 2.0;
@@ -232,7 +232,7 @@ fn no_count_index_or_number_is_believed() {
 }
 
 #[test]
-fn a_search_on_other_data_or_with_other_settings_is_told_what_differs() {
+fn search_checkpoint_of_other_settings_names_the_difference() {
     let (bytes, _, _folder) = stored(0);
     let parse = |change: &dyn Fn(&mut Problem, &mut Options)| {
         let (mut problem, mut options) = problem(0, 1);

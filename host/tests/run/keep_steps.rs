@@ -143,7 +143,7 @@ fn runs() -> Vec<(Problem, Options)> {
 }
 
 #[test]
-fn runs_in_parts_on_one_thread_and_two_give_what_they_give_in_one() {
+fn interrupted_runs_match_uninterrupted_for_any_threads() {
     for (problem, options) in runs() {
         let whole = run(&problem, &options, u32::MAX).unwrap();
         assert_eq!(whole.resumed, 0);
@@ -276,7 +276,7 @@ fn no_word_of_a_checkpoint_is_believed() {
 }
 
 #[test]
-fn a_run_on_other_data_or_of_another_recipe_is_told_what_differs() {
+fn run_checkpoint_of_other_recipe_names_the_difference() {
     let path = Path::new("never written");
     let refused_on = |bytes: &[u8], problem: &Problem, options: &Options, what: &str| {
         let file = checkpoint_file(path, problem, options).unwrap();

@@ -56,7 +56,7 @@ fn paper(safe: bool) -> Recipe {
 }
 
 #[test]
-fn a_warm_path_is_exact_from_the_planted_size_on_and_takes_fewer_passes() {
+fn warm_path_is_exact_and_takes_fewer_passes() {
     let problem = problem(0.0);
     let path = |warm| {
         try_path(&problem, &options(lm()), &PathOptions { warm, ..sizes(&[8, 16, 24], 0) }).unwrap()
@@ -84,7 +84,7 @@ fn a_warm_path_is_exact_from_the_planted_size_on_and_takes_fewer_passes() {
 }
 
 #[test]
-fn folds_choose_the_planted_size_under_noise_and_are_the_same_again() {
+fn cross_validation_picks_planted_nnz_under_noise_reproducibly() {
     let problem = problem(0.05);
     let sizes = sizes(&[8, 16, 40], 4);
     let mut seen = Vec::new();
@@ -144,7 +144,7 @@ fn every_recipe_has_paths() {
 }
 
 #[test]
-fn mixed_signs_and_labels_of_any_scale_start_warm() {
+fn mixed_signs_and_any_label_scale_start_warm() {
     let planted = planted::network(DIMS, Signs::Balanced, 2).unwrap();
     let labels = planted.labels.iter().map(|y| 300.0 * y).collect();
     let problem = Problem { data: planted.data, labels, task: Task::Regression };
@@ -175,7 +175,7 @@ fn rare_classes_are_in_every_training_or_refused() {
 }
 
 #[test]
-fn a_path_that_is_ended_gives_what_was_done() {
+fn stopped_path_returns_completed_networks() {
     let problem = problem(0.05);
     let ended = |training| {
         let observe =

@@ -311,7 +311,7 @@ fn the_legend_shows_what_is_drawn() {
 }
 
 #[test]
-fn a_heat_map_has_a_coloured_cell_for_every_number() {
+fn heat_map_has_a_coloured_cell_per_number() {
     let values = recovery();
     let svg = heat(&values, (-20.0, 160.0), "m");
     let words = texts(&parse(&svg));

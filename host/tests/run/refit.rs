@@ -76,7 +76,7 @@ fn an_old_model_takes_on_new_labels_exactly() {
 }
 
 #[test]
-fn least_squares_is_no_worse_than_adam_and_never_worse_than_the_model() {
+fn least_squares_matches_or_beats_adam_and_start() {
     for kind in 0..3 {
         let (mut problem, model) = trained(kind);
         let mut rng = Rng::new(3, 0);
@@ -101,7 +101,7 @@ fn least_squares_is_no_worse_than_adam_and_never_worse_than_the_model() {
 }
 
 #[test]
-fn what_has_no_least_squares_is_fitted_by_adam_or_refused() {
+fn models_without_least_squares_use_adam_or_fail() {
     let made = planted::deep(600, 10, &[3, 3], 1, 12, 1).unwrap();
     let problem = Problem { data: made.data, labels: made.labels, task: Task::Regression };
     let two = Options { hidden: vec![3, 3], threads: 1, ..Options::new(Budget::nnz(12)) };
@@ -114,7 +114,7 @@ fn what_has_no_least_squares_is_fitted_by_adam_or_refused() {
 }
 
 #[test]
-fn a_fit_that_is_ended_gives_the_best_until_then() {
+fn stopped_fit_returns_the_best_so_far() {
     let (mut problem, model) = trained(0);
     let mut rng = Rng::new(3, 0);
     problem.labels.iter_mut().for_each(|y| *y = 0.5 * *y + 0.3 * rng.normal());

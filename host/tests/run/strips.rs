@@ -28,7 +28,7 @@ fn several(rows: usize, memory: Memory) -> Trained {
 }
 
 #[test]
-fn the_least_memory_gives_the_same_network_and_does_not_grow_with_the_rows() {
+fn minimum_memory_gives_same_network_at_constant_size() {
     for train in [one, several] {
         let (usual, least) = (train(3000, Memory::Auto), train(3000, Memory::Least));
         // Rounding may choose between two entries that are worth the same.

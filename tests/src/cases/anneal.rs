@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_training_pictures_are_told_apart_with_exactly_s_weights() {
+    fn training_images_are_classified_with_exactly_s_weights() {
         let mut model = Aligned([0; MODEL]);
         let len = fit(&mut (), &mut Digest::default(), &mut model.0).unwrap();
         let correct = evaluate(&mut Digest::default(), &model.0[..len]).unwrap();

@@ -201,7 +201,7 @@ const PARAMS: Params<'_> = Params {
 };
 
 #[test]
-fn digits_are_told_apart_with_exactly_s_weights_on_any_number_of_threads() {
+fn exactly_s_weights_classify_digits_independent_of_threads() {
     let (info, bits) = on_digits(&PARAMS, (32, 12, 1), 150);
     assert_eq!(info.nnz, 150);
     let held = info.validation.unwrap();
@@ -223,7 +223,7 @@ fn a_start_of_exactly_s_weights_works_too() {
 }
 
 #[test]
-fn every_product_with_a_row_counts_as_one_read() {
+fn every_product_with_row_counts_one_read() {
     let case = Case::new((30, 5, 4, 3), (4, 4), 7);
     let params = Params { epochs: 3, batch: 0, start_factor: 1.0, ..Params::DEFAULT };
     let mut sensing = case.blocked(8, 2);
@@ -250,7 +250,7 @@ fn every_product_with_a_row_counts_as_one_read() {
 }
 
 #[test]
-fn a_run_starts_from_a_network_of_its_shape() {
+fn run_starts_from_a_network_of_its_shape() {
     let case = Case::new((30, 5, 4, 3), (20, 12), 7);
     let params = Params { epochs: 3, batch: 10, rate: 1e-6, ..Params::DEFAULT };
     gated(&case, |sensing| {
@@ -277,7 +277,7 @@ fn a_run_starts_from_a_network_of_its_shape() {
 }
 
 #[test]
-fn patience_ends_a_run_and_the_best_iterate_is_the_result() {
+fn early_stopping_returns_the_best_iterate() {
     let params = Params { patience: 1, epochs: 200, rate: 0.3, settle: 0.1, shrink: 0.1, ..PARAMS };
     let (info, _) = on_digits(&params, (64, 12, 1), 400);
     assert!(info.early && info.epochs < 200, "{info:?}");
@@ -285,7 +285,7 @@ fn patience_ends_a_run_and_the_best_iterate_is_the_result() {
 }
 
 #[test]
-fn whoever_watches_may_end_the_run_at_any_step() {
+fn observer_may_stop_run_at_any_step() {
     let (pixels, labels) = pictures();
     let x: Vec<f32> = pixels.iter().map(|&p| f32::from(p)).collect();
     let case = Case { x, labels, ..Case::new((DIGITS, 64, 12, 10), (0, 0), 0) };

@@ -85,7 +85,7 @@ fn ended(
 /// The support changes before nearly every step, below s too, and shrinks; each call of the
 /// operator may be the last.
 #[test]
-fn an_operator_that_stops_leaves_the_last_complete_step() {
+fn operator_stop_leaves_the_last_complete_step() {
     let case = Case::new((24, 5, 6, 3), (0, 0), 3);
     for (factor, validation, s) in [(1.0, 0, 14), (2.0, 6, 10)] {
         let params = Params {

@@ -209,7 +209,7 @@ fn every_form_of_use_is_seen() {
 }
 
 #[test]
-fn a_circle_is_found_through_a_passed_on_name() {
+fn cycle_is_detected_through_a_reexport() {
     let lib = "pub mod a;\npub mod b;\npub mod c;";
     let found = |a: &str, b: &str| {
         let folder = made(&[
@@ -229,7 +229,7 @@ fn a_circle_is_found_through_a_passed_on_name() {
 }
 
 #[test]
-fn a_module_and_a_function_of_one_name_are_told_apart() {
+fn module_and_function_sharing_a_name_are_distinguished() {
     let tied = |a: &str, run: &str, other: &str| {
         let folder = made(&[
             ("lib.rs", "pub mod a;"),

@@ -346,7 +346,7 @@ fn a_run_cut_anywhere_resumes_bit_identically() {
 }
 
 #[test]
-fn the_cuts_are_in_all_parts_of_a_run() {
+fn interruptions_cover_every_phase_of_a_run() {
     let data = Data::new(1);
     let (mut phases, mut undone, mut best) = ([[false; 3]; 2], false, [false; 2]);
     for how in ones().iter().chain(&severals()) {
@@ -426,7 +426,7 @@ fn an_ended_annealed_run_gives_the_validation_best() {
 }
 
 #[test]
-fn a_checkpoint_that_does_not_fit_is_an_error() {
+fn incompatible_checkpoint_is_an_error() {
     let data = Data::new(1);
     let refused = |how: &How, change: &dyn Fn(&mut Kept)| {
         let (kept, _) = whole(&data, 0, how);

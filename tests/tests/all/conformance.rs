@@ -96,7 +96,7 @@ fn hold_gated<X: Samples + Clone>(stride: usize, name: &str, samples: &X, m: usi
 }
 
 #[test]
-fn the_reference_operator_conforms_over_every_source_of_rows() {
+fn reference_operator_conforms_over_every_row_source() {
     for shape @ (n, d, m) in SHAPES {
         let (floats, bytes) = (floats(shape, Data::Normal), bytes(shape));
         let rows = Rows::new(&floats, d).unwrap();
@@ -292,7 +292,7 @@ fn layers<'a>(
 /// What finished layers make of a tile at a time are the inputs that they make of all rows, in
 /// every product.
 #[test]
-fn the_blocked_operator_behind_layers_has_the_bits_of_one_over_what_they_make() {
+fn blocked_operator_through_layers_matches_precomputed_activations() {
     for (i, shape @ (n, d, m)) in SHAPES.into_iter().enumerate() {
         let widths = &[7, 5, 9][..1 + i % 3];
         let (mut index, mut value) = ([0; 1 << 10], [0.0; 1 << 10]);
@@ -326,7 +326,7 @@ fn the_blocked_operator_behind_layers_has_the_bits_of_one_over_what_they_make() 
 }
 
 #[test]
-fn held_gates_behind_layers_have_the_bits_of_those_over_what_the_layers_make() {
+fn held_gates_through_layers_match_precomputed_activations() {
     let (n, d, m) = (130, 7, 6);
     let (mut index, mut value) = ([0; 1 << 10], [0.0; 1 << 10]);
     let stack = layers(d, &[7, 5], (&mut index, &mut value));
@@ -371,7 +371,7 @@ fn held_gates_behind_layers_have_the_bits_of_those_over_what_the_layers_make() {
 }
 
 #[test]
-fn layers_that_do_not_fit_the_rows_or_have_ended_are_refused() {
+fn incompatible_or_ended_layers_are_refused() {
     let (mut index, mut value) = ([0; 64], [0.0; 64]);
     assert!(HiddenLayers::new(&Stack::new(3, &mut index, &mut value)).is_err(), "no layer");
     let mut stack = layers(3, &[4], (&mut index, &mut value));

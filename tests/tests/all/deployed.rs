@@ -119,7 +119,7 @@ fn golden(name: &str, found: &[u8]) {
 }
 
 #[test]
-fn files_and_what_is_exported_of_them_are_as_they_were() {
+fn model_files_and_their_exports_are_unchanged() {
     let exported = |name: &str, bytes: &[u8], form: &ExportForm, kept: &str| {
         golden(&format!("{name}.tamis"), bytes);
         let file = ModelFile::load(folder().join(format!("{name}.tamis"))).unwrap();

@@ -73,7 +73,7 @@ fn step<S: Sensing>(
 }
 
 #[test]
-fn a_step_of_hard_thresholding_moves_support_and_panel() {
+fn hard_thresholding_step_moves_support_and_panel_only() {
     let (rows, labels) = planted(Signs::Positive);
     let index = [1, 2, 14, 17, 30, 31, 40, 55, 60];
     let w = Weights::new(DIMS.inputs, BLOCKS, &index, &[0.5; 9]).unwrap();
@@ -188,7 +188,7 @@ macro_rules! train {
 const NET: Dims = Dims::new(DIMS.samples, DIMS.inputs, BLOCKS, DIMS.nnz);
 
 #[test]
-fn a_run_of_hard_thresholding_moves_supports_and_panels_only() {
+fn hard_thresholding_run_moves_supports_and_panels_only() {
     let Made { rows, labels, .. } = made();
     let head = OneOutput {
         refine: Refine::ConjugateGradient { steps: 5, tolerance: 1e-3 },
@@ -215,7 +215,7 @@ fn a_run_of_hard_thresholding_moves_supports_and_panels_only() {
 }
 
 #[test]
-fn a_run_with_several_outputs_moves_supports_and_panels_only() {
+fn several_output_run_moves_supports_and_panels_only() {
     let Made { rows, several, classes, .. } = made();
     for (is_class, rank, strip) in [
         (false, Rank::Exact, 0),
@@ -262,7 +262,7 @@ fn a_run_with_several_outputs_moves_supports_and_panels_only() {
 }
 
 #[test]
-fn a_search_with_several_outputs_moves_supports_and_panels_only() {
+fn several_output_search_moves_supports_and_panels_only() {
     let Made { rows, several, .. } = made();
     let params = lm::Params { rows: 1000, ..lm::Params::DEFAULT };
     // A network that fits, and the first moves of a search for a smaller one.
@@ -326,7 +326,7 @@ fn an_annealed_support_moves_supports_and_panels_only() {
 }
 
 #[test]
-fn a_search_with_two_layers_moves_supports_and_panels_only() {
+fn two_layer_search_moves_supports_and_panels_only() {
     let Made { rows, .. } = made();
     let label = |x: &[f32]| {
         let [a, b, c, d] = [[1, 4], [2, 5], [0, 3], [6, 8]].map(|[i, j]| (x[i] - x[j]).max(0.0));

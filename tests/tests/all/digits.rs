@@ -43,7 +43,7 @@ fn the_committed_digits_are_what_the_generator_draws() {
 }
 
 #[test]
-fn the_committed_digits_are_idx_files_and_what_the_firmware_holds() {
+fn committed_digits_are_idx_files_matching_firmware() {
     let images = data::load(file("digits01-images.idx")).unwrap();
     let labels = data::load(file("digits01-labels.idx")).unwrap();
     assert_eq!((images.rows, images.cols, labels.rows), (IMAGES, 64, IMAGES));

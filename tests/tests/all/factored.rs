@@ -189,7 +189,7 @@ fn gradients_are_those_of_the_cross_entropy() {
 }
 
 #[test]
-fn the_residual_and_the_loss_are_finite_for_outputs_of_any_size() {
+fn residual_and_loss_are_finite_for_any_outputs() {
     // One output is the softmax of itself and 0.
     for top in [-3e38, -88.0, -1.0, 0.0, 1.0, 88.0, 3e38_f32] {
         for label in [0, 1] {

@@ -108,7 +108,7 @@ fn a_search_with_a_cover_resumes_bit_identically() {
 /// Planted networks on fewer rows than inputs, where the same search needs new neurons: a cover
 /// alone gets stuck.
 #[test]
-fn planted_networks_are_recovered_from_fewer_rows_than_inputs() {
+fn planted_networks_are_recovered_where_n_below_d() {
     for (dims, seeds) in [
         (Dims::new(60, 100, 2, 6), 0..4),
         (Dims::new(90, 100, 3, 9), 0..4),

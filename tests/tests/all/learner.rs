@@ -88,7 +88,7 @@ fn whole(seed: u64, how: How) -> (Learned, u32) {
 }
 
 #[test]
-fn a_cut_changes_no_bit_of_what_is_learned_and_loses_four_rows_at_most() {
+fn learning_survives_power_cut_losing_four_rows_maximum() {
     for (how, tear) in [(How::Support, Tear::Weak), (How::Anew, Tear::Halfway)] {
         let (expected, operations) = whole(SEED, how);
         assert_eq!(expected.len(), 2);
@@ -112,7 +112,7 @@ fn a_cut_changes_no_bit_of_what_is_learned_and_loses_four_rows_at_most() {
 }
 
 #[test]
-fn lives_of_any_number_of_steps_come_to_the_same_weights() {
+fn lives_of_any_length_reach_the_same_weights() {
     for how in [How::Support, How::Anew] {
         let (expected, _) = whole(SEED, how);
         for steps in [17, 29, 61] {
@@ -141,7 +141,7 @@ fn right(learner: &Learner<&mut Flash>, classes: [Class; 2], limit: f32) -> f32 
 }
 
 #[test]
-fn what_is_learned_tells_new_windows_apart_on_any_machine() {
+fn learned_model_classifies_new_windows_on_any_machine() {
     for (seed, how) in (1..9).flat_map(|seed| [(seed, How::Support), (seed, How::Anew)]) {
         let mut flash = Flash::new(0, Tear::Before);
         live(seed, &mut flash, how, &mut 0, &mut Vec::new(), u32::MAX).unwrap();
@@ -153,7 +153,7 @@ fn what_is_learned_tells_new_windows_apart_on_any_machine() {
 }
 
 #[test]
-fn tuning_keeps_the_support_and_a_run_from_zero_may_find_another() {
+fn tuning_preserves_support_while_fresh_run_may_not() {
     let (learned, _) = whole(SEED, How::Support);
     let [(first, values), (second, tuned)] = &learned[..] else { panic!("two runs") };
     assert_eq!(first, second, "the support stays");
@@ -164,7 +164,7 @@ fn tuning_keeps_the_support_and_a_run_from_zero_may_find_another() {
 }
 
 #[test]
-fn a_label_that_nothing_can_be_learned_from_ends_one_run_alone() {
+fn unlearnable_label_ends_only_one_run() {
     let mut flash = Flash::new(0, Tear::Before);
     live(SEED, &mut flash, How::Support, &mut 0, &mut Vec::new(), u32::MAX).unwrap();
     let mut learner = Learner::open(&mut flash, 0).unwrap();
@@ -187,7 +187,7 @@ fn a_label_that_nothing_can_be_learned_from_ends_one_run_alone() {
 }
 
 #[test]
-fn a_monitor_lets_the_machine_run_by_what_was_learned_and_not_before() {
+fn monitor_enables_machine_only_after_learning() {
     const GOOD: [Class; 4] = [Class::Running; 4];
     let run = |flash: &mut Flash| {
         let sensor = Lis3dh::new(Accelerometer::new(8, &GOOD), 0x18);

@@ -16,7 +16,7 @@ fn whole(tear: Tear) -> ([u8; MODEL], u32) {
 }
 
 #[test]
-fn a_cut_in_any_operation_loses_at_most_one_checkpoint_and_changes_no_bit() {
+fn power_cut_anywhere_loses_at_most_one_checkpoint() {
     for tear in Tear::ALL {
         let (expected, operations) = whole(tear);
         for cut in 0..operations {
@@ -47,7 +47,7 @@ fn lost_little(before: Seen, after: Seen) {
 }
 
 #[test]
-fn sessions_of_any_length_come_to_the_same_model() {
+fn sessions_of_any_length_give_the_same_model() {
     let (expected, _) = whole(Tear::Before);
     for steps in EVERY + 1..20 {
         let (mut flash, mut model) = (SimulatedFlash::new(0, Tear::Before), [0; MODEL]);
@@ -62,7 +62,7 @@ fn sessions_of_any_length_come_to_the_same_model() {
 
 /// On rows that were in neither stream, against what the second one was labelled with.
 #[test]
-fn the_model_has_learned_what_the_later_stream_says() {
+fn model_learns_the_labels_of_the_later_stream() {
     let mut file = Aligned([0; MODEL]);
     let len =
         session(SimulatedFlash::new(0, Tear::Before), u32::MAX, &mut Seen::default(), &mut file.0)

@@ -50,7 +50,7 @@ fn bus(parts: &[Vec<Transaction>]) -> Bus {
 }
 
 #[test]
-fn the_chip_is_switched_on_once_and_gives_windows_without_a_gap() {
+fn chip_is_enabled_once_and_windows_are_gapless() {
     let mut bus = bus(&[switch_on(), window(), window()]);
     let mut sensor = Lis3dh::new(bus.clone(), ADDRESS);
     let mut read = [0; INPUTS];
@@ -64,7 +64,7 @@ fn the_chip_is_switched_on_once_and_gives_windows_without_a_gap() {
 }
 
 #[test]
-fn another_chip_at_the_address_is_named_and_the_window_stays() {
+fn wrong_chip_is_named_and_window_stays_unchanged() {
     let mut bus = bus(&[vec![read(0x0f, vec![0x68])], switch_on(), window()]);
     let mut sensor = Lis3dh::new(bus.clone(), ADDRESS);
     let mut read = [7; INPUTS];
@@ -76,7 +76,7 @@ fn another_chip_at_the_address_is_named_and_the_window_stays() {
 }
 
 #[test]
-fn a_chip_that_lost_power_is_late_and_switched_on_again() {
+fn chip_that_lost_power_is_late_then_reenabled() {
     let forgetful =
         [vec![write(0x2e, 0x00), write(0x2e, 0x40)], vec![read(0x2f, vec![0x20]); 10]].concat();
     let mut bus = bus(&[switch_on(), window(), forgetful, switch_on(), window()]);
@@ -111,7 +111,7 @@ fn levels(levels: &[State]) -> PinMock {
 }
 
 #[test]
-fn the_pin_changes_after_two_windows_in_a_row() {
+fn pin_changes_after_two_consecutive_windows() {
     use Class::{Running, Stopped, Unbalanced};
     use State::{High, Low};
     let classes = [
@@ -127,7 +127,7 @@ fn the_pin_changes_after_two_windows_in_a_row() {
 }
 
 #[test]
-fn a_pin_that_does_not_obey_is_a_fault() {
+fn unresponsive_pin_is_a_fault() {
     let broken = Level::set(State::Low).with_error(MockError::Io(std::io::ErrorKind::Other));
     let mut pin = digital::Mock::new(&[broken]);
     let sensor = Lis3dh::new(Accelerometer::new(1, &[Class::Stopped]), 0x18);
@@ -138,7 +138,7 @@ fn a_pin_that_does_not_obey_is_a_fault() {
 }
 
 #[test]
-fn after_as_many_failures_as_tries_the_pin_is_low_until_two_windows_are_good() {
+fn failures_hold_pin_low_until_two_good_windows() {
     use State::{High, Low};
     let lost = |transaction: &Transaction| vec![transaction.clone().with_error(ErrorKind::Bus)];
     let first = &switch_on()[0];
@@ -191,7 +191,7 @@ fn whichever_transfer_is_lost_it_is_tried_again() {
 }
 
 #[test]
-fn a_network_in_a_chip_classifies_as_the_one_in_the_program() {
+fn network_in_flash_chip_classifies_as_in_program() {
     let chip = || Streamed::open(Chip::new(MODEL_FILE), MODEL_FILE.len() as u32, 0).unwrap();
     assert_eq!(statuses(chip(), u32::MAX), statuses(Embedded::default(), u32::MAX));
     let too_small = Streamed::open(Chip::new(MODEL_FILE), 100, 0).unwrap_err();
@@ -199,7 +199,7 @@ fn a_network_in_a_chip_classifies_as_the_one_in_the_program() {
 }
 
 #[test]
-fn a_chip_that_breaks_while_it_predicts_is_a_fault_and_the_pin_is_low() {
+fn chip_failure_during_prediction_faults_with_pin_low() {
     let capacity = MODEL_FILE.len() as u32;
     let opening = Streamed::open(Chip::new(MODEL_FILE), capacity, 0).unwrap().release().reads();
     for broken in 0..opening {

@@ -13,7 +13,7 @@ use tamis_host::data::planted::{self};
 
 /// The same values at other places are other weights.
 #[test]
-fn gates_and_weights_that_share_their_values_are_told_apart() {
+fn gates_and_weights_sharing_values_are_distinguished() {
     let values = [1.0, -2.0, 0.5, 1.5];
     let made = planted::network(Dims::new(40, 6, 3, 8), Signs::Balanced, 1).unwrap();
     let x = floats(&made);

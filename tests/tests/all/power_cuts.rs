@@ -109,7 +109,7 @@ fn cut_everywhere<const B: usize, const W: usize, const S: usize>(tear: Tear) {
 }
 
 #[test]
-fn no_cut_of_power_loses_more_than_the_payload_that_was_written() {
+fn single_power_cut_loses_only_payload_being_written() {
     for tear in Tear::ALL {
         cut_everywhere::<1024, 4, 128>(tear);
     }
@@ -175,7 +175,7 @@ fn cut_in_pairs<const B: usize, const W: usize, const S: usize>(tear: Tear, last
 }
 
 #[test]
-fn no_pair_of_cuts_loses_what_was_seen_before() {
+fn pair_of_cuts_loses_nothing_seen_before() {
     for tear in Tear::ALL {
         cut_in_pairs::<1024, 4, 128>(tear, 3);
         cut_in_pairs::<1024, 32, 256>(tear, 6);
@@ -212,7 +212,7 @@ fn histories() -> u64 {
 }
 
 #[test]
-fn no_bunch_of_cuts_at_the_marks_loses_what_was_seen_before() {
+fn repeated_cuts_at_marks_lose_nothing_seen_before() {
     for tear in Tear::ALL {
         assert_eq!(cut_in_bunches::<1024, 4, 128>(tear, histories()), 0);
         let lost = cut_in_bunches::<1024, 32, 256>(tear, histories());
@@ -237,7 +237,7 @@ const WHOLE: [u8; 4] = *b"CMT1";
 const NONE: [u8; 4] = [0xff; 4];
 
 #[test]
-fn a_payload_whose_save_was_done_is_opened_and_followed_without_a_further_write_to_its_slot() {
+fn completed_save_is_opened_without_rewriting_its_slot() {
     let mut flash = two_payloads([WHOLE, WHOLE, NONE]);
     let before = flash.clone();
     for k in 2..4 {
@@ -252,7 +252,7 @@ fn a_payload_whose_save_was_done_is_opened_and_followed_without_a_further_write_
 }
 
 #[test]
-fn a_payload_with_one_mark_gets_the_last_one_and_a_payload_with_that_one_is_copied() {
+fn singly_marked_payload_is_completed_doubly_marked_copied() {
     for torn in [WHOLE, [0x43, 0xff, 0x54, 0xff]] {
         let mut flash = two_payloads([torn, NONE, NONE]);
         // The word of the second mark may be written again: nobody wrote to it as far as can be
@@ -275,7 +275,7 @@ fn a_payload_with_one_mark_gets_the_last_one_and_a_payload_with_that_one_is_copi
 }
 
 #[test]
-fn a_whole_payload_without_a_mark_is_used_where_there_is_no_other_and_only_there() {
+fn unmarked_payload_is_used_only_as_last_resort() {
     let mut flash = two_payloads([NONE; 3]);
     let mut slots = Slots::<_, PAGE>::open(&mut flash, ALL).unwrap();
     assert_eq!(slots.state()[1], Slot::Unfinished);
@@ -291,7 +291,7 @@ fn a_whole_payload_without_a_mark_is_used_where_there_is_no_other_and_only_there
 }
 
 #[test]
-fn what_cannot_be_made_certain_is_opened_and_nothing_is_written_over_it() {
+fn uncertain_payload_is_opened_and_never_overwritten() {
     let mut flash = two_payloads([WHOLE, NONE, WHOLE]);
     flash.cut_in(flash.operations());
     let mut slots = Slots::<_, PAGE>::open(&mut flash, ALL).unwrap();

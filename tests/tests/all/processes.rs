@@ -221,7 +221,7 @@ fn is_close(a: f32, b: f32) -> bool {
 }
 
 #[test]
-fn a_step_of_all_processes_is_that_of_all_rows() {
+fn distributed_step_equals_step_over_all_rows() {
     let refine = Refine::ConjugateGradient { steps: 5, tolerance: 0.0 };
     let theory = Params { step: Step::Theory { beta: 4.0 }, refine, must_keep: &[] };
     let (data, all) = (planted(DIMS, 1.0), DIMS.samples);
@@ -275,7 +275,7 @@ fn search<S: Sensing<Machine = Host>>(
 }
 
 #[test]
-fn a_search_of_all_processes_recovers_what_one_of_all_rows_does() {
+fn distributed_search_recovers_what_single_process_does() {
     for (signs, last) in [(Signs::Positive, 1.0), (Signs::Free, -1.0)] {
         let data = planted(DIMS, last);
         // At first on a few rows; with and without rows for validation.

@@ -22,7 +22,7 @@ fn joined(text: &str) -> String {
 
 /// A row that links to files of docs/results has no number that is in none of them.
 #[test]
-fn numbers_of_readme_stand_in_the_results_that_it_links() {
+fn readme_numbers_appear_in_the_linked_results() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
     let mut rows = 0;

@@ -60,7 +60,7 @@ fn blocked(data: &Matrix, dims: Dims, signs: Signs) -> Blocked {
 }
 
 #[test]
-fn planted_networks_are_found_on_the_reference_operator_and_on_the_hosts() {
+fn reference_and_host_operators_recover_planted_networks() {
     let dims = Dims::new(1500, 20, 5, 15);
     for signs in [Signs::Positive, Signs::Balanced, Signs::Free] {
         for seed in 0..3 {
@@ -85,7 +85,7 @@ fn planted_networks_are_found_on_the_reference_operator_and_on_the_hosts() {
 
 /// Gates that the operator held when an earlier run was cut short must not leak into the next one.
 #[test]
-fn an_operator_that_was_used_before_gives_the_same_bits() {
+fn reused_operator_is_bit_identical_to_fresh_one() {
     let dims = Dims::new(1200, 20, 5, 15);
     let (planted, params) = problem(dims, Signs::Free, 4);
     let fresh = recover(

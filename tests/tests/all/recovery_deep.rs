@@ -52,7 +52,7 @@ fn blocked(data: &Matrix, hidden: usize, nnz: usize, tile: usize) -> Blocked {
 }
 
 #[test]
-fn planted_networks_are_found_on_the_reference_operator_and_on_the_hosts() {
+fn reference_and_host_operators_recover_planted_networks() {
     for seed in 0..4 {
         let made = planted::deep(2000, 20, &[5, SECOND], 1, 24, seed).unwrap();
         let params = Params { seed, ..Params::DEFAULT };
@@ -84,7 +84,7 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
-fn a_run_keeps_every_memory_budget_and_its_model_gives_the_labels() {
+fn every_memory_budget_is_met_and_labels_reproduced() {
     let made = planted::deep(3000, 20, &[5, SECOND], 1, 24, 6).unwrap();
     let go = |memory| {
         let problem = Problem {

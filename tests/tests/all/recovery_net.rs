@@ -70,7 +70,7 @@ fn blocked(data: &Matrix, hidden: usize, nnz: usize, outputs: usize, tile: usize
 }
 
 #[test]
-fn planted_networks_are_found_on_the_reference_operator_and_on_the_hosts() {
+fn reference_and_host_operators_recover_planted_networks() {
     for (outputs, nnz) in [(1, 10), (3, 20), (10, 24)] {
         for seed in 0..3 {
             let made = planted::factored(Dims::new(1500, 20, 5, nnz), outputs, seed).unwrap();
@@ -118,7 +118,7 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
-fn a_run_keeps_every_memory_budget_that_it_accepts_and_finds_the_same() {
+fn every_accepted_memory_budget_gives_the_same_network() {
     let made = planted::factored(Dims::new(3000, 20, 5, 20), 4, 6).unwrap();
     let go = |memory| {
         let problem = Problem {

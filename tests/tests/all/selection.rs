@@ -38,7 +38,7 @@ proptest! {
     }
 
     #[test]
-    fn supports_are_written_as_far_as_there_is_room(
+    fn supports_are_written_up_to_available_room(
         keep in proptest::collection::vec(any::<bool>(), 0..50),
         room in 0_usize..50,
     ) {

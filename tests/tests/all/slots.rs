@@ -9,7 +9,7 @@ use tamis::store::flash::{Slot, Slots};
 use tamis_tests::simulated::{Fault, Tear};
 
 #[test]
-fn a_payload_that_does_not_fit_is_refused_with_both_sizes_and_nothing_is_erased() {
+fn oversized_payload_is_refused_with_sizes_erasing_nothing() {
     let mut flash = Small::new(0, Tear::Before);
     let mut slots = Slots::<_, PAGE>::open(&mut flash, ALL).unwrap();
     // 28 bytes of header and three marks of 4.
@@ -40,7 +40,7 @@ fn ranges_that_are_no_slots_are_refused() {
 }
 
 #[test]
-fn a_save_that_is_dropped_or_incomplete_leaves_the_one_before() {
+fn incomplete_save_leaves_the_previous_payload() {
     let mut flash = Small::new(0, Tear::Before);
     let mut slots = Slots::<_, PAGE>::open(&mut flash, ALL).unwrap();
     for k in 0..3 {
@@ -123,7 +123,7 @@ fn what_is_wrong_with_a_slot_is_said() {
 }
 
 #[test]
-fn flash_that_cannot_be_read_at_all_is_an_error_and_can_be_formatted() {
+fn unreadable_flash_is_an_error_but_can_format() {
     let mut flash = Small::new(3, Tear::Unreadable);
     for slot in [0, 512] {
         flash.cut_in(flash.operations());
@@ -140,7 +140,7 @@ fn flash_that_cannot_be_read_at_all_is_an_error_and_can_be_formatted() {
 }
 
 #[test]
-fn a_page_that_cannot_be_written_ends_the_save() {
+fn unwritable_page_ends_the_save() {
     let mut flash = Small::new(0, Tear::Halfway);
     let mut slots = Slots::<_, PAGE>::open(&mut flash, ALL).unwrap();
     slots.store(0, &payload(0)).unwrap();

@@ -178,7 +178,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn predictions_have_the_bits_of_a_model_in_memory(
+    fn streamed_predictions_are_bit_identical_to_in_memory(
         seed in any::<u64>(), widths in widths(), has_sum in any::<bool>(), words in LEAST_WORDS..90
     ) {
         let mut rng = Rng::new(seed, 3);
@@ -195,7 +195,7 @@ proptest! {
     /// What is damaged in a way that the checksum does not tell is refused in the chip where it is
     /// in memory, and else predicts alike.
     #[test]
-    fn a_file_is_refused_where_it_is_in_memory(
+    fn streaming_refuses_files_that_memory_refuses(
         seed in 0_u64..40, at in any::<prop::sample::Index>(), word in any::<u32>(), bit in 0_u32..32, flips in any::<bool>()
     ) {
         let widths = [9, 6, 40];
@@ -250,7 +250,7 @@ fn every_changed_bit_and_every_cut_is_refused() {
 }
 
 #[test]
-fn a_bus_that_breaks_at_any_read_gives_its_address_and_no_prediction() {
+fn failed_read_reports_its_address_and_no_prediction() {
     let file = integers(2, &[40, 12, 3], false);
     let bytes: &[u8] = bytemuck::cast_slice(&file);
     let mut last = None;
@@ -269,7 +269,7 @@ fn a_bus_that_breaks_at_any_read_gives_its_address_and_no_prediction() {
 }
 
 #[test]
-fn what_a_bus_gives_later_can_be_checked_again() {
+fn streamed_bytes_can_be_checked_again_later() {
     let file = floats(1, &[8, 3], true);
     let mut nor = Nor::<2048, 4, 256>::new(0, Tear::Before);
     let bytes: &[u8] = bytemuck::cast_slice(&file);
@@ -289,7 +289,7 @@ fn what_a_bus_gives_later_can_be_checked_again() {
 }
 
 #[test]
-fn a_model_in_a_slot_is_read_where_it_lies() {
+fn model_in_slot_is_read_in_place() {
     let file = floats(3, &[20, 8], true);
     let bytes: &[u8] = bytemuck::cast_slice(&file);
     let mut nor = Nor::<4096, 4, 512>::new(0, Tear::Before);
@@ -303,7 +303,7 @@ fn a_model_in_a_slot_is_read_where_it_lies() {
 }
 
 #[test]
-fn models_that_lie_beyond_16_mib_are_read_with_longer_addresses() {
+fn models_beyond_16_mib_use_longer_addresses() {
     const START: usize = (16 << 20) + 4096;
     let file = floats(5, &[3000, 50, 10], false);
     let bytes: &[u8] = bytemuck::cast_slice(&file);
@@ -328,7 +328,7 @@ fn read(command: &[u8], bytes: &[u8]) -> [Transaction<u8>; 4] {
 }
 
 #[test]
-fn a_read_is_one_command_with_its_address_behind_it() {
+fn read_is_one_command_followed_by_its_address() {
     let expected = [read(&[0x03, 0x12, 0x34, 0x56], &[1, 2, 3]), read(&[0x03, 0, 0, 7], &[9])];
     let mut flash = SpiFlash::new(Mock::new(expected.as_flattened()), 1 << 24);
     let mut bytes = [0; 3];
@@ -346,7 +346,7 @@ fn a_read_is_one_command_with_its_address_behind_it() {
 }
 
 #[test]
-fn the_head_of_a_file_is_the_first_thing_read() {
+fn file_header_is_read_first() {
     let file = floats(7, &[2, 1], false);
     let bytes: &[u8] = bytemuck::cast_slice(&file);
     let mut damaged = bytes[..24].to_vec();

@@ -108,7 +108,7 @@ pub(crate) fn floats(made: &Planted) -> Vec<f32> {
 }
 
 #[test]
-fn training_on_the_reference_operator_does_not_depend_on_the_panel() {
+fn reference_operator_training_is_independent_of_panel() {
     let made = planted::network(Dims::new(40, 9, 5, 8), Signs::Balanced, 1).unwrap();
     let x = floats(&made);
     let mut memory = vec![0.0; gated_words(9, 5)];
@@ -128,7 +128,7 @@ fn training_on_the_reference_operator_does_not_depend_on_the_panel() {
 }
 
 #[test]
-fn overrides_and_provided_bodies_train_to_the_same_bits() {
+fn overrides_and_provided_methods_train_bit_identical() {
     let made = planted::network(Dims::new(40, 9, 5, 8), Signs::Balanced, 1).unwrap();
     let x = floats(&made);
     let mut memory = vec![0.0; gated_words(9, 5)];
@@ -141,7 +141,7 @@ fn overrides_and_provided_bodies_train_to_the_same_bits() {
 }
 
 #[test]
-fn training_on_the_blocked_operator_does_not_depend_on_the_number_of_threads() {
+fn blocked_operator_training_is_independent_of_threads() {
     let made = planted::network(Dims::new(700, 19, 11, 30), Signs::Balanced, 2).unwrap();
     let pools = [1, 2, 3].map(|n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap());
     let bytes =
@@ -167,7 +167,7 @@ fn training_on_the_blocked_operator_does_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
-fn a_gaussian_measurement_of_a_sparse_vector_is_solved() {
+fn gaussian_measurement_of_sparse_vector_is_solved() {
     for seed in 0..10 {
         let (n, d, m, s) = (120, 50, 6, 8);
         let mut index = vec![0; s];
@@ -189,7 +189,7 @@ fn a_gaussian_measurement_of_a_sparse_vector_is_solved() {
 
 /// Under given gates a network is a linear measurement with the guarantees of hard thresholding.
 #[test]
-fn a_planted_network_is_found_under_given_gates_by_both_operators() {
+fn both_operators_recover_planted_network_under_given_gates() {
     for seed in 0..10 {
         let dims = Dims::new(600, 15, 2, 4);
         let made = planted::network(dims, Signs::Balanced, seed).unwrap();
@@ -228,7 +228,7 @@ fn a_planted_neuron_is_found_from_zero() {
 }
 
 #[test]
-fn memory_of_exactly_the_budget_is_enough_and_one_word_less_is_not() {
+fn exact_memory_budget_suffices_one_word_less_fails() {
     let made = planted::network(Dims::new(40, 9, 5, 8), Signs::Balanced, 1).unwrap();
     let x = floats(&made);
     let mut row_memory = vec![0.0; gated_words(9, 5)];
@@ -271,7 +271,7 @@ fn exact<S: HostSensing>(
 }
 
 #[test]
-fn the_state_is_16_bytes_a_nonzero_and_the_rest_is_residual_scratch_and_panel() {
+fn state_is_16_bytes_per_nonzero_plus_buffers() {
     let budget = Schedule::PAPER.budget(Dims::new(1000, 30, 8, 20), 4, 1030);
     assert_eq!(
         (budget.state_bytes(), budget.workspace_bytes()),
@@ -350,7 +350,7 @@ fn theory_step<S: HostSensing>(
 /// does not move, and it competes as if its column were as long as the others, in whatever unit the
 /// inputs come.
 #[test]
-fn weights_on_columns_that_vanish_on_the_batch_stay_as_they_are() {
+fn weights_on_batch_vanishing_columns_stay_unchanged() {
     let (n, d) = (60, 4);
     for unit in [1.0_f32, 1e-4, 1e6] {
         let mut x = vec![0.0; n * d];
@@ -431,7 +431,7 @@ fn bad_labels_and_sizes_are_errors() {
 /// Powers of two in inputs and labels come out in the weights and nowhere else, far beyond the
 /// range of their squares.
 #[test]
-fn scales_of_inputs_and_labels_change_nothing_but_the_scale_of_the_weights() {
+fn input_and_label_scales_change_only_weight_scale() {
     let dims = Dims::new(600, 8, 3, 5);
     let made = planted::network(dims, Signs::Positive, 4).unwrap();
     let cg = Refine::ConjugateGradient { steps: 5, tolerance: 1e-4 };

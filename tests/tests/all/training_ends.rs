@@ -78,7 +78,7 @@ fn ended(
 }
 
 #[test]
-fn a_run_ended_during_the_trials_gives_the_best_start_so_far() {
+fn run_stopped_during_trials_gives_best_start() {
     let made = planted::network(Dims::new(600, 20, 4, 10), Signs::Positive, 3).unwrap();
     let per_trial = STARTS.epochs;
     let mut again = 0;
@@ -104,7 +104,7 @@ fn a_run_ended_during_the_trials_gives_the_best_start_so_far() {
 }
 
 #[test]
-fn an_operator_that_stops_leaves_the_last_complete_step() {
+fn operator_stop_leaves_the_last_complete_step() {
     let made = planted::network(Dims::new(600, 20, 4, 10), Signs::Positive, 3).unwrap();
     for steps in 1..STARTS.epochs {
         let (found, info) = ended(&made, 1, |p| p.step == steps);

@@ -29,7 +29,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_window_holds_the_last_rows_and_nothing_else(
+    fn window_holds_exactly_the_last_rows(
         rows in 1_usize..7, inputs in 1_usize..6, pushed in 0_usize..30, cleared in 0_usize..40, break_at in 0_usize..30
     ) {
         let words = Window::<u8>::words(rows, inputs);
@@ -76,7 +76,7 @@ proptest! {
     }
 
     #[test]
-    fn words_of_any_kind_open_as_a_window_or_are_refused(
+    fn arbitrary_words_open_as_window_or_are_refused(
         at in 0_usize..15, word in prop_oneof![any::<u32>(), 0_u32..4, Just(f32::NAN.to_bits())], pushed in 0_u8..6
     ) {
         let mut memory = [0; Window::<f32>::words(3, 2)];

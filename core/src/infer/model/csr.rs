@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_length_adds_in_the_order_of_its_entries() {
+    fn every_row_length_adds_in_entry_order() {
         let x: Vec<f32> = (0..40_u8).map(|i| 1.0 / (1.0 + f32::from(i))).collect();
         let columns: Vec<u16> = (0..40).collect();
         let values: Vec<f32> = x.iter().map(|x| 3.3 - 7.0 * x).collect();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_outputs_asked_for_are_at_least_those_kept() {
+    fn requested_outputs_may_not_be_below_layer_outputs() {
         let csr = new(2, &[1, 1], &[0, 1], &[1.0, 1.0]).unwrap();
         assert_eq!(csr.requested(), 2);
         assert_eq!(csr.with_requested(5).unwrap().requested(), 5);

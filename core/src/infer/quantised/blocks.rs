@@ -182,7 +182,7 @@ mod tests {
     /// Runs of no pair, of one turn less and more than full, and of all of a window: each adds its
     /// products to its sum.
     #[test]
-    fn runs_of_every_length_add_the_products_of_their_pairs() {
+    fn runs_of_every_length_add_their_pair_products() {
         let x: [u8; WINDOW] = core::array::from_fn(|k| (k * 7 + 3) as u8);
         let pairs: [[u8; 2]; 255] = core::array::from_fn(|k| [k as u8, (k * 31 + 101) as u8]);
         let products = |run: &[[u8; 2]]| -> i32 {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_shorter_than_a_window_are_read_to_their_end() {
+    fn rows_shorter_than_window_are_read_fully() {
         for inputs in [1, 3, 4, 26, 254, 255] {
             let mut x = [9; WINDOW];
             x[inputs - 1] = 200;

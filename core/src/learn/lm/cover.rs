@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_all_neurons_are_closed_on_are_fitted_with_a_cover_only() {
+    fn rows_without_active_neuron_need_cover_to_fit() {
         with(Signs::Positive, &BOTH, &AWAY, |model| {
             let (before, after) = steps(model);
             assert!(after > 0.5 * before && after > 1e-2, "{before} {after}");
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn gradient_and_product_are_those_of_the_covered_loss() {
+    fn gradient_and_product_are_those_of_covered_loss() {
         let net = [(4, -0.9), (5, 1.8), (7, 0.3), (8, 0.2), (9, 0.4), (11, -0.7)];
         with(Signs::Positive, &[(1.0, W), (1.0, [0.0, 1.0, 1.0, 0.0])], &net, |model| {
             model.fit.cover = cover(N, 64);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_dark_where_a_label_above_zero_gets_nothing_from_neurons_that_are_all_positive() {
+    fn dark_rows_lack_output_for_a_positive_label() {
         assert!(is_dark(Signs::Positive, 1.0, 1.0) && is_dark(Signs::Positive, 1.0, 1.5));
         assert!(!is_dark(Signs::Positive, 1.0, 0.99) && !is_dark(Signs::Positive, 0.0, 0.0));
         assert!(!is_dark(Signs::Positive, -1.0, 0.0) && !is_dark(Signs::Positive, 1.0, f32::NAN));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neuron_owns_the_residual_of_its_rows_and_nothing_once_the_cover_is_off() {
+    fn neuron_owns_residual_only_while_cover_is_on() {
         let mut cover = cover(4, 1);
         cover.switch(true);
         cover.owners.copy_from_slice(&[2, LIGHT, 1, 2]);

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neuron_is_turned_round_where_that_cancels_the_linear_term() {
+    fn neuron_flips_where_that_cancels_linear_term() {
         // relu(z) = z + relu(-z).
         let (loss, live) =
             folded(&[(1.0, W)], &[(0, 1.0), (1, -2.0), (2, 0.5), (4, -1.0), (5, 2.0), (6, -0.5)]);
@@ -134,14 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_becomes_a_neuron_of_either_sign() {
+    fn linear_remainder_becomes_neuron_of_either_sign() {
         let minus = W.map(|w| -w);
         let (loss, live) = folded(&[(1.0, W), (-1.0, minus)], &[(0, 1.0), (1, -2.0), (2, 0.5)]);
         assert!(loss < 1e-10 && live == 2, "{loss}, {live}");
     }
 
     #[test]
-    fn where_there_is_no_place_for_a_pair_what_is_left_is_dropped() {
+    fn linear_remainder_is_dropped_without_room_for_pair() {
         // The linear term is a half of a neuron: flipped or not, a half of it is left, and all
         // blocks are taken.
         let net: [(u32, f32); 7] =
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn neurons_are_turned_to_whole_parts_and_what_is_left_stays_in_the_row() {
+    fn partial_flips_leave_remainder_in_linear_term() {
         // 0.7 of W is cancelled best by flipping it, which leaves -0.3; a third of W by leaving it.
         for (part, turned, left) in [(0.7, true, -0.3), (0.3, false, 0.3), (1.0, true, 0.0)] {
             let net =

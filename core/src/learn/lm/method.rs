@@ -285,14 +285,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weights_are_few_where_there_are_less_than_two_for_a_label_that_is_not_zero() {
+    fn budget_is_tight_below_two_weights_per_label() {
         let labels = [1.0, 0.0, -2.0, 0.0, 3.0];
         assert_eq!([5, 6, 7].map(|nnz| is_tight(&labels, nnz)), [true, false, false]);
         assert!(!is_tight(&[0.0; 3], 0) && !is_tight(&[], 1));
     }
 
     #[test]
-    fn outputs_with_weights_are_numbered_from_zero_in_their_order() {
+    fn outputs_with_weights_are_renumbered_in_order() {
         // Outputs 1, 3 and 4 of five, of neurons 0, 1 and 3.
         let mut index = [1, 4, 8, 16, 18];
         assert_eq!(number(&mut index, 5, 3, &mut [9; 7]), 3);

@@ -152,7 +152,7 @@ mod tests {
     const SECOND: [f32; D] = [0.0, 0.0, -1.0, 0.5];
 
     #[test]
-    fn mirror_images_are_taken_out_of_the_neuron_that_hides_them() {
+    fn mirror_images_are_extracted_from_hiding_neuron() {
         // Of the neurons of FIRST and SECOND the mirror images, and what they miss and 40 x_3 more.
         let net = [
             (0, -1.0),
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn two_mirror_images_that_hide_in_the_same_weights_are_taken_out_together() {
+    fn overlapping_mirror_images_are_extracted_together() {
         // Either alone leaves both weights of the active neuron there.
         let net = [(0, -1.0), (1, 2.0), (4, -1.0), (5, 3.0), (8, 2.0), (9, -5.0), (11, 40.0)];
         let second = [1.0, -3.0, 0.0, 0.0];
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neuron_that_is_open_on_nine_rows_in_ten_may_hide_mirror_images_and_one_on_fewer_not() {
+    fn only_mostly_active_neurons_may_hide_mirror_images() {
         // The second input is 1 but for some rows, where it is -1.
         for (closed, turned) in [(6, 1), (7, 0)] {
             let rows = FnRows::new(N, D, move |k, row: &mut [f32]| -> Result<(), Infallible> {

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_works_at_up_to_a_quarter_more_weights() {
+    fn search_exceeds_budget_by_at_most_a_quarter() {
         let size = |nnz, spare| Task { nnz, hidden: 3, spare, ..Task::default() }.work_size();
         assert_eq!([0, 10, 25, 26, 1000].map(|spare| size(100, spare)), [100, 110, 125, 125, 125]);
         // Rounded up.
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_third_of_the_excess_goes_at_once_and_all_where_the_run_was_ended() {
+    fn cut_removes_third_of_excess_all_when_stopped() {
         let mut task = Task { nnz: 6, hidden: 3, spare: 25, ..Task::default() };
         assert_eq!([1, 2, 3, 4, 9, 10].map(|excess| task.share(excess)), [1, 1, 1, 2, 3, 4]);
         assert_eq!((task.steps(1), task.steps(9)), (1, 9));
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_down_goes_by_thirds_of_what_is_too_much() {
+    fn shrinking_removes_a_third_of_excess_each_time() {
         let net: [(u32, f32); 28] = core::array::from_fn(|j| (j as u32, 1.0 + (j * j % 11) as f32));
         for ended in [false, true] {
             with(Signs::Positive, &PLANTED, &net, |model| {
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_last_cuts_what_is_the_same_becomes_one() {
+    fn duplicates_merge_before_the_last_cuts() {
         // The first neuron in two halves: eight weights for six, and no cut is needed.
         let net =
             [(0, 0.5), (1, -1.0), (2, 0.25), (4, 0.5), (5, -1.0), (6, 0.25), (13, 1.0), (15, 1.0)];
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outer_step_adds_half_of_s_and_ends_at_its_size() {
+    fn outer_step_adds_half_s_up_to_limit() {
         with(Signs::Positive, &PLANTED, &[(4, 1.0), (5, -1.5), (12, 0.3), (13, 1.0)], |model| {
             let loss = model.loss().unwrap();
             let after = model.outer(loss, 5).unwrap();
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn after_an_edit_a_fit_starts_with_the_damping_of_a_start() {
+    fn edit_resets_damping_but_cut_does_not() {
         with(Signs::Positive, &PLANTED, &[(4, 1.0), (5, -1.5), (13, 1.0)], |model| {
             model.solver.lambda = 1e-6;
             model.refit(0).unwrap();
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_made_for_a_copy_of_a_neuron_and_some_weights_more() {
+    fn room_is_made_for_neuron_copy_and_growth() {
         let net: [(u32, f32); 28] = core::array::from_fn(|j| (j as u32, 1.0 + (j % 5) as f32));
         for more in [0, 32, 33, 34, 40, 55, 64] {
             with(Signs::Positive, &PLANTED, &net, |model| {

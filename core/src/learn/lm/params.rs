@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_search_begins_with_twenty_rows_a_weight_within_bounds() {
+    fn search_starts_with_twenty_rows_per_weight_clamped() {
         let params = Params::DEFAULT;
         let all = |nnz| params.search_rows(nnz, usize::MAX);
         assert_eq!(
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_asked_for_are_taken_as_far_as_there_are_any() {
+    fn requested_search_rows_are_capped_at_row_count() {
         let params = Params { rows: 30, ..Params::DEFAULT };
         assert_eq!(
             [(1, 60), (9999, 60), (1, 20), (1, 30)].map(|(nnz, n)| params.search_rows(nnz, n)),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenth_more_blocks_and_two_leave_room_for_moves() {
+    fn spare_blocks_are_a_tenth_plus_two() {
         assert_eq!([0, 1, 10, 11, 100].map(|m| slots(m, Signs::Positive)), [2, 4, 13, 15, 112]);
         // Either sign has as many.
         assert_eq!([1, 10, 11].map(|m| slots(m, Signs::Balanced)), [4, 14, 16]);

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn either_side_takes_the_room_that_the_other_leaves() {
+    fn each_side_may_use_room_left_by_other() {
         let (mut index, mut value) = ([0; 6], [0.0; 6]);
         let mut sides = Sides::new(Shape::weighted(3, 4, 2), &mut index, &mut value);
         assert!(sides.edit_wt(|wt| wt.add(&[0, 3], &[1.0, 2.0])));

@@ -210,7 +210,7 @@ fn planted_classes_are_learned() {
 }
 
 #[test]
-fn an_observer_ends_the_run_and_far_steps_diverge() {
+fn observer_stops_run_and_large_steps_diverge() {
     let values = noise(ROWS, 5);
     let mut net = Net::new(&[6], 1, false);
     with_rows(&mut net.stack(), Labels::values(&values), |rows, stack| {

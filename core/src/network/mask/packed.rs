@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lengths_and_bits_behind_the_end_are_refused() {
+    fn wrong_lengths_and_trailing_bits_are_refused() {
         let net = Mlp::new(&[5, 7]).unwrap();
         assert!(Packed::new(net, &[0]).is_err() && Packed::new(net, &[0; 3]).is_err());
         assert!(Packed::new(net, &[0, 8]).is_err() && Packed::new(net, &[0, 7]).is_ok());

@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn selections_equal_a_sort_with_many_ties_and_scores_of_all_sizes() {
+    fn selection_equals_sort_with_ties_and_extreme_scores() {
         let mut rng = Rng::new(5, 0);
         for len in [1, 2, 100, 3000] {
             let few: Vec<f32> = (0..len).map(|_| 1.0 + rng.below(3) as f32).collect();
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_not_selected_and_numbers_must_be_finite() {
+    fn zero_scores_are_skipped_non_finite_ones_refused() {
         let mut bins = [0; BINS];
         let mut run =
             |scores: &[f32], count| largest(&mut Stored(scores), count, &mut bins, |_| ());
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_is_within_a_bin_of_the_exact_key() {
+    fn estimated_threshold_is_within_one_histogram_bin() {
         let mut rng = Rng::new(6, 0);
         let scores: Vec<f32> = (0..5000).map(|_| rng.normal().abs()).collect();
         for count in [1, 50, 2500, 4999] {

@@ -99,7 +99,7 @@ mod tests {
     use std::{vec, vec::Vec};
 
     #[test]
-    fn the_largest_weights_are_selected_to_the_count_with_ties_too() {
+    fn exactly_count_largest_weights_selected_despite_ties() {
         let net = Mlp::new(&[30, 20, 10]).unwrap();
         for law in [Law::HeNormal, Law::Uniform, Law::Signs] {
             let weights = Initial { seed: 3, law };
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn random_masks_have_their_counts_and_seeds_and_no_preference() {
+    fn random_masks_are_uniform_seeded_and_exact_count() {
         let net = Mlp::new(&[10, 8, 6]).unwrap();
         let mut hits = [0; 128];
         let mut seen = Vec::new();

@@ -102,7 +102,7 @@ mod tests {
 
     /// Lemma 4.1, whose error is an equality: within four standard errors of the mean.
     #[test]
-    fn the_error_of_a_sketched_product_is_that_of_the_lemma() {
+    fn sketched_product_error_matches_lemma() {
         let x = [[1.0, 0.5], [-2.0, 0.0], [0.3, 0.3], [0.0, 4.0_f32]];
         let w = [0.5, -1.0, 2.0, 0.25_f32];
         let norms = x.map(|row| math::sqrt(math::norm2(&row)));

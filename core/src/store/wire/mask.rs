@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_comes_back_and_a_changed_bit_is_found() {
+    fn mask_roundtrips_and_bit_flips_are_detected() {
         let file = file();
         let mut widths = [0; 3];
         let mask = MaskView::parse(&file.0).unwrap().mask(&mut widths).unwrap();

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_by_one_of_its_kind_only() {
+    fn file_is_only_replaced_by_its_own_kind() {
         let folder = tempfile::tempdir().unwrap();
         for (name, content, kind, may) in [
             ("notes.txt", "notes", Kind::MODEL, false),

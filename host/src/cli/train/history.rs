@@ -297,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_of_many_steps_has_a_line_an_epoch_or_fewer() {
+    fn long_log_never_exceeds_one_line_per_epoch() {
         let mut history = History::losses_only();
         let mut every = |steps, epoch| {
             history.thin(steps, epoch);

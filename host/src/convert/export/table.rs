@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn long_tables_go_over_lines_and_empty_ones_exist_in_c() {
+    fn long_tables_wrap_and_empty_c_tables_exist() {
         let values: Vec<u8> = (0..200).collect();
         let text = Table::U8(&values).rust("T");
         assert!(text.starts_with("static T: [u8; 200] = [\n    0, 1,"), "{text}");

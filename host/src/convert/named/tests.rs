@@ -20,7 +20,7 @@ fn complaint(tensors: Vec<Tensor>, chosen: Option<&[String]>) -> String {
 }
 
 #[test]
-fn names_say_what_is_what_and_numbers_count_as_numbers() {
+fn names_give_roles_and_sort_numerically() {
     for (name, expected) in [
         ("fc1.weight", (Role::Weights, "fc1")),
         ("0.bias", (Role::Biases, "0")),

@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_small_messages_are_refused_before_they_are_decoded() {
+    fn many_small_messages_are_refused_before_decoding() {
         // Nodes without anything: two bytes each.
         let graph: Vec<u8> = [0x0a, 0].repeat(MOST_FIELDS + 1);
         let mut file = vec![0x3a];
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_of_integers_are_refused_and_floats_are_not() {
+    fn long_integer_lists_are_refused_but_not_floats() {
         let list = Tensor { dims: vec![1], int64_data: vec![0; MOST_FIELDS], ..Tensor::default() };
         let floats =
             Tensor { dims: vec![1], float_data: vec![0.5; MOST_FIELDS], ..Tensor::default() };

@@ -82,7 +82,7 @@ fn w() -> proto::Tensor {
 }
 
 #[test]
-fn every_way_to_write_a_layer_gives_the_same_weights() {
+fn every_layer_spelling_gives_the_same_weights() {
     let expected = vec![1.0, 4.0, 2.0, 5.0, 3.0, 6.0];
     let turned = || floats("t", &[3, 2], &[1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
     let held = |tensor| {
@@ -131,7 +131,7 @@ fn every_way_to_write_a_layer_gives_the_same_weights() {
 }
 
 #[test]
-fn biases_come_from_gemm_and_add_on_either_side() {
+fn biases_come_from_gemm_and_either_add_operand() {
     let b = || floats("b", &[1, 3], &[0.5, 0.0, -1.0]);
     for nodes in [
         vec![node("Gemm", "x w b", "y")],
@@ -146,7 +146,7 @@ fn biases_come_from_gemm_and_add_on_either_side() {
 }
 
 #[test]
-fn affine_maps_before_a_layer_are_folded_into_it() {
+fn leading_affine_maps_are_folded_into_the_layer() {
     // ((x - 3) * 2) / 4 + 1 = x / 2 - 1/2 for both inputs
     let nodes = vec![
         node("Sub", "x three", "a"),
@@ -174,7 +174,7 @@ fn affine_maps_before_a_layer_are_folded_into_it() {
 }
 
 #[test]
-fn a_chain_of_layers_ends_each_hidden_one_with_relu() {
+fn every_hidden_layer_of_chain_ends_with_relu() {
     let second = floats("v", &[3, 1], &[1.0, -1.0, 0.5]);
     let nodes = vec![
         node("Flatten", "x", "f"),
@@ -225,7 +225,7 @@ fn the_end_of_a_classifier_is_a_decision() {
 }
 
 #[test]
-fn what_is_not_supported_is_named_with_its_node() {
+fn unsupported_features_are_named_with_their_node() {
     let layer = || node("MatMul", "x w", "m");
     for op in ["Tanh", "Conv", "LayerNormalization", "QLinearMatMul"] {
         let text = complaint(&[2], vec![layer(), node(op, "m", "y")], vec![w()]);
@@ -285,7 +285,7 @@ fn damaged_constants_are_named() {
 }
 
 #[test]
-fn weights_in_files_of_their_own_are_read_from_the_folder_alone() {
+fn external_weights_are_read_only_from_model_folder() {
     let entry = |key: &str, value: &str| proto::Entry { key: key.into(), value: value.into() };
     let outside = |location: &str, offset: &str| {
         let external_data =
@@ -317,7 +317,7 @@ fn weights_in_files_of_their_own_are_read_from_the_folder_alone() {
 }
 
 #[test]
-fn constants_that_are_used_over_and_over_end_in_an_error() {
+fn excessive_reuse_of_constants_is_an_error() {
     let wide = floats("b", &[1, 3], &[0.5; 3]);
     let many: Vec<_> =
         (0..5000).map(|i| node("Add", &format!("m{i} b"), &format!("m{}", i + 1))).collect();
@@ -370,7 +370,7 @@ proptest! {
     }
 
     #[test]
-    fn no_change_of_a_file_makes_the_reader_panic(
+    fn mutated_files_never_panic_the_reader(
         layers in layers(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
         cut in any::<prop::sample::Index>(),
@@ -386,7 +386,7 @@ proptest! {
     }
 
     #[test]
-    fn no_graph_of_known_operators_makes_the_reader_panic(
+    fn graphs_of_known_operators_never_panic_the_reader(
         ops in prop::collection::vec((0usize..20, 0usize..8, 0usize..8, -2i64..3), 1..12),
     ) {
         const OPS: [&str; 20] = [

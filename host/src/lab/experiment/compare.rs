@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn order_does_not_matter_and_empty_neurons_do_not_count() {
+    fn neuron_order_and_empty_neurons_are_ignored() {
         let planted = weights(&[0, 3, 25, 31], &[1.0, -2.0, 0.5, 1.0]);
         let found = weights(&[5, 11, 20, 23], &[0.5, 1.0, 1.0, -2.0]);
         let same = compare(&planted, &found);

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_experiment_has_its_profiles_and_smoke_needs_no_files() {
+    fn experiments_have_profiles_and_smoke_needs_no_files() {
         for (name, _) in FIGURES {
             let mut cells = Vec::new();
             for profile in PROFILES {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resolved_spec_is_a_spec_with_the_same_cells_and_hash() {
+    fn resolved_spec_roundtrips_with_same_cells_and_hash() {
         for (name, profile) in names().flat_map(|name| PROFILES.map(|profile| (name, profile))) {
             for spec in [
                 load(name, Some(profile)).unwrap(),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_grid_of_the_paper_leaves_out_what_cannot_be() {
+    fn paper_grid_omits_impossible_pairs() {
         let spec = load("figure-1-right", None).unwrap();
         let pairs = spec.part[0].pairs();
         // m² < s/2, and no others.

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_is_of_all_seeds_and_diverged_ones_are_below() {
+    fn median_covers_all_seeds_with_diverged_ones_lowest() {
         let known = Known::of("runtimes", "classes").unwrap();
         let one = Known::find(&known.published, Method::Paper, 10, 1000).unwrap();
         assert_eq!(one.value, 0.8873);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn every_known_figure_is_a_cell_of_the_full_grid() {
+    fn every_known_figure_is_a_full_grid_cell() {
         for entry in Known::read().unwrap() {
             let parts: Vec<_> = entry.parts.iter().map(|name| part(name)).collect();
             for value in entry.published.iter().chain(&entry.reference) {

@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn test_rows_are_further_rows_of_the_same_network() {
+    fn test_rows_continue_the_same_planted_network() {
         let of = |samples: usize, test: usize| {
             format!(
                 r#"{{ kind = "planted", samples = {samples}, inputs = 6, outputs = 2, test = {test} }}"#

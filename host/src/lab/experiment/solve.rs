@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn constant_predictors_score_what_can_be_computed_by_hand() {
+    fn constant_predictors_score_as_computed_by_hand() {
         let two = problem(Task::Regression, &[1.0, 2.0, 3.0, 2.0], 2);
         let zero = constant(Method::Zero, &two, None).train.unwrap();
         let mean = constant(Method::Mean, &two, Some(&two));

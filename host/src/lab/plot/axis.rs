@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_few_distinct_and_inside_whatever_the_values() {
+    fn ticks_are_few_distinct_and_within_range() {
         let sizes = [0.0, 1e-45, 1e-38, 1e-7, 0.3, 1.0, 1.000_000_1, 99.0, 16_777_216.0, f32::MAX];
         let signed = || sizes.into_iter().chain(sizes.map(|s| -s));
         for (a, b) in signed().flat_map(|a| signed().map(move |b| (a, b))) {
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_axis_places_zero_below_everything_and_infinity_nowhere() {
+    fn log_axis_places_zero_lowest_and_omits_infinity() {
         let axis = Axis::log("", [1e-3, 0.0, 10.0].into_iter());
         assert!(axis.place(0.0).unwrap() < axis.place(1e-3).unwrap());
         assert_eq!(axis.place(-1.0), axis.place(0.0));

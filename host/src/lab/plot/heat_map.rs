@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lightness_rises_and_letters_stand_out_on_every_colour() {
+    fn lightness_rises_and_text_contrasts_with_every_colour() {
         let mut last = 0.0;
         for step in 0..=100 {
             let fraction = step as f32 / 100.0;
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_and_letters_do_not_change_with_the_ground() {
+    fn cell_and_text_colours_are_independent_of_theme() {
         let palette =
             [page::GROUND, page::INK, page::FAINT, page::GRID].into_iter().chain(page::SERIES);
         let taken: Vec<RGBColor> = palette.map(|c| c.light).collect();

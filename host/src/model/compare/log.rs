@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_others_times_and_earlier_starts_are_left_out() {
+    fn foreign_lines_timestamps_and_earlier_starts_are_skipped() {
         let whole = TraceLog::parse(log().as_bytes()).unwrap();
         assert_eq!(
             (whole.kind, whole.checksum, whole.rows.len()),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_is_cut_off_anywhere_is_refused() {
+    fn log_truncated_anywhere_is_refused() {
         let log = log();
         // What ends within the last line may still read as a whole one, of the wrong number of rows
         // or none.

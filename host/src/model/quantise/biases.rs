@@ -63,14 +63,14 @@ mod tests {
     }
 
     #[test]
-    fn only_a_last_column_of_ones_beside_others_is_fixed() {
+    fn only_trailing_column_of_ones_is_fixed() {
         assert_eq!(of(2, 2, vec![7.0, 1.0, 8.0, 1.0]), Fixed(vec![(1, 1.0)]));
         assert_eq!(of(2, 2, vec![1.0, 1.0, 1.0, 0.5]), Fixed::default());
         assert_eq!(of(2, 1, vec![1.0, 1.0]), Fixed::default());
     }
 
     #[test]
-    fn what_a_fixed_input_adds_is_a_bias_and_what_only_it_reaches_is_fixed_behind_relu() {
+    fn fixed_inputs_fold_into_biases_and_propagate() {
         // Row 0 has both kinds of weights, row 1 hands on the 1, row 2 is negative, row 3 has none.
         let (counts, columns, values) = ([2, 1, 1, 0], [0, 2, 2, 2], [0.5, -3.0, 1.0, -1.0]);
         let csr = Csr::new(3, &counts, &columns, &values, Activation::Relu).unwrap();

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_weight_sets_the_scale_where_that_is_best() {
+    fn largest_weight_sets_scale_where_that_is_best() {
         let layer = layer(&[&[127.0, -3.0, 8.0], &[0.0, 64.0, -127.0]]);
         for granularity in [Granularity::PerLayer, Granularity::PerNeuron] {
             assert_eq!(searched(&layer, granularity, &[1.0, 1.0, 1.0]), [1.0, 1.0]);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weight_of_an_input_that_is_all_but_0_does_not_set_the_scale() {
+    fn weight_of_near_zero_input_never_sets_scale() {
         let layer = layer(&[&[1e6, 1.0, -0.4], &[0.0, 0.7, 0.2]]);
         for granularity in [Granularity::PerLayer, Granularity::PerNeuron] {
             let scales = searched(&layer, granularity, &[1e-18, 4.0, 1.0]);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn scales_of_neurons_are_bounded_from_below_by_those_of_their_layer() {
+    fn neuron_scales_are_bounded_below_by_layer_scale() {
         let layer =
             layer(&[&[127.0, 1.0, 0.0], &[1e-9, 0.0, 0.0], &[0.0, 12.7, 0.0], &[0.0, 0.0, 0.0]]);
         assert_eq!(by_largest(&layer, Granularity::PerNeuron), [1.0, LEAST, 0.1, 1.0]);

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_stand_for_their_numbers_and_a_stop_ends_the_pass() {
+    fn bytes_equal_their_floats_and_stop_ends_pass() {
         let shape = Shape::new(5, &[6], 1, Head::Weights).unwrap();
         let bytes: Vec<u8> = (0..200).map(|e| (e * 37 % 251) as u8).collect();
         let floats = bytes.iter().map(|&b| f32::from(b)).collect();

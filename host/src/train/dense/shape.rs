@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn initial_weights_are_uniform_within_the_bound_of_their_layer() {
+    fn initial_weights_are_uniform_within_layer_bound() {
         let shape = Shape::new(400, &[100], 25, Head::Weights).unwrap();
         let weights = shape.initial(3);
         for (layer, bound) in shape.layers().zip([0.05_f64, 0.1]) {

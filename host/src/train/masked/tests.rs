@@ -190,7 +190,7 @@ fn predictions_and_scores_are_those_of_the_network() {
 }
 
 #[test]
-fn another_support_is_refused_and_a_stop_ends_a_pass() {
+fn other_support_is_refused_and_stop_ends_pass() {
     let (numbers, data, stop) = (numbers(1), floats(), Stop::new());
     let mut net = Net::new(&[6], 1, false);
     let mut stack = net.stack();

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_no_toolchain_has_is_not_there() {
+    fn target_without_toolchain_is_reported_absent() {
         assert!(has_targets(&[]));
         assert!(!has_targets(&["no-such-target"]));
     }

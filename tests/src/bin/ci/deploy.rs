@@ -162,7 +162,7 @@ mod tests {
     use crate::cost;
 
     #[test]
-    fn flash_and_ram_of_both_ways_are_held_to_their_limit() {
+    fn flash_and_ram_are_checked_for_both_deployments() {
         let way = |model_bytes, code_bytes, stack_bytes| {
             let (scratch_bytes, output_bytes) = (0, 0);
             Some(cost::Memory {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn another_line_a_missing_one_and_one_too_many_are_found() {
+    fn changed_missing_and_extra_lines_are_detected() {
         assert_eq!(compare("a\nb\n", "a\nb\n"), Ok(()));
         for (printed, words) in [("a\nc\n", "line 2"), ("a\n", "nothing"), ("a\nb\nc\n", "line 3")]
         {

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn code_and_initial_data_count_but_not_zeroed_memory_or_debug_information() {
+    fn code_and_initial_data_count_without_zeroed_memory() {
         let elf = image(&[(0, 0, 0), (1, 6, 1000), (1, 3, 20), (8, 3, 4096), (1, 0, 70_000)]);
         assert_eq!(flash_bytes(&elf), Some(1020));
         assert_eq!(flash_bytes(&elf[..elf.len() - 17]), None);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn routines_for_floats_are_told_from_those_for_integers() {
+    fn float_routines_are_told_from_integer_ones() {
         for float in [
             "__aeabi_fmul",
             "__aeabi_dadd",

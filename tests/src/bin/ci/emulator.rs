@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn every_board_has_an_emulator_that_can_be_installed() {
+    fn every_board_has_an_installable_emulator() {
         for board in BOARDS {
             assert!(
                 EMULATORS.iter().any(|(program, _)| *program == board.emulator),

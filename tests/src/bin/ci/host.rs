@@ -111,7 +111,7 @@ test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
 ";
 
     #[test]
-    fn ignored_tests_are_found_in_what_the_runner_prints() {
+    fn ignored_tests_are_parsed_from_runner_output() {
         let mut seen = Seen::default();
         PRINTED.lines().for_each(|line| seen.read(line));
         assert_eq!(seen.passed, 3);

@@ -89,7 +89,7 @@ mod tests {
 
     /// They share an image, and the image one memory layout.
     #[test]
-    fn boards_of_one_target_stand_together_and_agree_on_memory() {
+    fn boards_of_one_target_agree_on_memory() {
         for pair in BOARDS.windows(2).filter(|pair| pair[0].target == pair[1].target) {
             assert_eq!(
                 (pair[0].flash, pair[0].ram),

@@ -209,7 +209,7 @@ Conf qemu-system-arm (1:7.2+dfsg-7+deb12u18+b3 Debian:12.15/oldstable [amd64])
     }
 
     #[test]
-    fn only_packages_of_missing_programs_are_wanted_and_once() {
+    fn only_packages_of_missing_programs_are_requested_once() {
         let wanted = [("a", "one"), ("b", "one"), ("c", "two"), ("d", "three")];
         assert_eq!(missing(&wanted, |program| program == "c"), ["one", "three"]);
         assert!(missing(&wanted, |_| true).is_empty());

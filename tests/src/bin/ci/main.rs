@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_built_is_listed_and_not_run() {
+    fn unbuilt_checks_are_listed_but_not_run() {
         assert!(parsed(&["gpu"]).unwrap_err().contains("not built yet"));
         assert!(!parsed(&[]).unwrap().0.contains(&"gpu"));
         let gpu = PARTS.iter().find(|part| part.name == "gpu").unwrap();
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_could_have_been_installed_fails_in_ci() {
+    fn only_installable_missing_needs_fail_in_ci() {
         let verdict = |stop, ci| judge(Err(stop), ci).verdict;
         assert_eq!(verdict(Stop::Missing("x".into()), false), Verdict::Skipped);
         assert_eq!(verdict(Stop::Missing("x".into()), true), Verdict::Failed);

@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn work_beyond_a_smaller_region_has_a_bound_of_its_own() {
+    fn work_outside_the_smaller_region_is_bounded() {
         let log = "region f32, 1000 nonzeros units=1000\nregion f32, 500 nonzeros units=500\n\
                    case math digest=0x0000002a static=16 stack=1000\ndone\n";
         let counts = |more: u64| {
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_emulator_is_a_problem_even_if_its_output_is_fine() {
+    fn failed_emulator_is_a_problem_despite_fine_output() {
         let run = Run::new(
             "Cortex-M0",
             5000,

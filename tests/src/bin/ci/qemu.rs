@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn compilers_that_are_missing_are_a_check_that_did_not_run() {
+    fn missing_compilers_mean_the_check_is_skipped() {
         let skipped = without_c(&Stop::Missing("not installed: gcc-arm-none-eabi".into()));
         assert!(
             skipped.installable && skipped.count == 1 && skipped.why.contains("gcc-arm-none-eabi")

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn no_model_of_integers_may_take_more_than_is_promised() {
+    fn integer_models_may_not_exceed_promised_size() {
         let integers = LIMITS.iter().filter(|limit| {
             ["size-blocks", "size-embedded"].contains(&limit.program)
                 || limit.program.contains("tables")

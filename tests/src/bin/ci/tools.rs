@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_number_of_inputs_is_read_from_the_statistics() {
+    fn input_count_is_read_from_statistics() {
         assert_eq!(
             units("Done\nstat::number_of_executed_units: 995731\nstat::x: 1\n"),
             Some("995731")

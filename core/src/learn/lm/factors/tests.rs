@@ -102,7 +102,7 @@ fn scaled_by(neuron: Neuron, a: f32, b: f32) -> Neuron {
 }
 
 #[test]
-fn the_planted_network_has_no_loss_and_another_one_what_it_misses() {
+fn planted_loss_is_zero_empty_loss_label_power() {
     with(&[FIRST, SECOND], &[(1, FIRST), (4, SECOND)], |model| {
         assert!(model.loss().unwrap() < 1e-13);
         assert_eq!((model.live(), model.counted(), model.nth_live(1)), (2, 8, Some(4)));
@@ -164,7 +164,7 @@ fn the_equations_are_those_of_the_jacobian() {
 }
 
 #[test]
-fn a_fit_on_the_support_is_exact_and_balanced_however_the_scale_is_split() {
+fn support_fit_is_exact_and_balanced_across_layers() {
     let start = scaled_by(([0.5, -1.0, 1.0, 0.0], [0.0, 1.0, -0.5]), 100.0, 0.01);
     with(&[FIRST, SECOND], &[(2, start), (0, scaled_by(SECOND, 0.01, 20.0))], |model| {
         let loss = model.loss().unwrap();
@@ -238,7 +238,7 @@ fn thresholding_weighs_both_sides_whatever_their_scale() {
 }
 
 #[test]
-fn a_neuron_that_loses_one_side_loses_the_other() {
+fn neuron_without_input_weights_loses_output_weights_too() {
     let weak = scaled_by(([0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0]), 0.01, 0.01);
     with(&[FIRST], &[(0, FIRST), (1, weak)], |model| {
         model.threshold(6).unwrap();
@@ -247,7 +247,7 @@ fn a_neuron_that_loses_one_side_loses_the_other() {
 }
 
 #[test]
-fn a_neuron_that_points_the_wrong_way_is_turned_round() {
+fn neuron_with_wrong_direction_is_flipped() {
     let wrong = (FIRST.0.map(|w| -w), [0.0, 0.5, 0.5]);
     with(&[FIRST, SECOND], &[(1, wrong), (3, SECOND)], |model| {
         let loss = model.loss().unwrap();
@@ -259,7 +259,7 @@ fn a_neuron_that_points_the_wrong_way_is_turned_round() {
 }
 
 #[test]
-fn neurons_of_one_hinge_become_one_whose_output_weights_are_the_sum() {
+fn neurons_with_same_hinge_merge_summing_output_weights() {
     let parts = [
         (0, (FIRST.0.map(|w| 0.5 * w), [0.0, 3.0, 0.0])),
         (2, (FIRST.0, [0.0, 0.0, -1.0])),
@@ -299,7 +299,7 @@ fn a_new_neuron_is_the_missing_one() {
 }
 
 #[test]
-fn candidates_are_tried_best_first_and_the_best_one_helps() {
+fn candidates_are_sorted_by_gain_and_best_helps() {
     with(&[FIRST, SECOND], &[(3, SECOND)], |model| {
         let before = model.loss().unwrap();
         let draw = Draw { seed: 3, random: 2 };
@@ -326,7 +326,7 @@ fn one_neuron_that_stands_for_two_is_split() {
 }
 
 #[test]
-fn the_weakest_neuron_makes_room_where_there_is_none() {
+fn weakest_neuron_is_evicted_when_none_is_vacant() {
     let net: Vec<(usize, Neuron)> =
         (0..P).map(|i| (i, scaled_by(SECOND, 1.0 + (i as f32 - 2.0).abs(), 1.0))).collect();
     with(&[SECOND], &net, |model| {
@@ -342,7 +342,7 @@ fn the_weakest_neuron_makes_room_where_there_is_none() {
 }
 
 #[test]
-fn the_first_weights_are_at_most_s_on_neurons_with_both_sides() {
+fn initial_support_fits_budget_with_both_sides_nonempty() {
     with(&[FIRST, SECOND], &[], |model| {
         model.start(1).unwrap();
         assert!((2..=10).contains(&model.counted()), "{}", model.counted());
@@ -355,7 +355,7 @@ fn the_first_weights_are_at_most_s_on_neurons_with_both_sides() {
 }
 
 #[test]
-fn the_way_down_ends_at_s_weights_and_m_neurons() {
+fn shrinking_ends_at_s_weights_and_m_neurons() {
     let net: Vec<(usize, Neuron)> = (0..P - 1)
         .map(|i| (i, scaled_by(FIRST, 1.0 + i as f32, 1.0)))
         .chain([(4, SECOND)])

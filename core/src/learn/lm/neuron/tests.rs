@@ -34,7 +34,7 @@ fn a_split_wins_what_its_halves_explain() {
 }
 
 #[test]
-fn entries_are_chosen_in_the_metric_of_the_columns() {
+fn entries_are_chosen_in_column_metric() {
     let (mut index, mut value) = ([0; 4], [0.0; 4]);
     let mut entries = Entries::new(&mut index, &mut value);
     let scales = [1.0, 10.0, 0.0, 2.0];
@@ -51,7 +51,7 @@ fn entries_are_chosen_in_the_metric_of_the_columns() {
 const W: [f32; D] = [1.0, -2.0, 0.5, 0.0];
 
 #[test]
-fn entries_are_taken_from_a_neuron_and_scaled_without_those_behind_them() {
+fn entries_copy_and_scale_only_their_own_length() {
     let (mut index, mut value) = ([0; 4], [7.0; 4]);
     let mut entries = Entries::new(&mut index, &mut value);
     assert!(entries.index().is_empty() && entries.value().is_empty());
@@ -66,7 +66,7 @@ fn entries_are_taken_from_a_neuron_and_scaled_without_those_behind_them() {
 }
 
 #[test]
-fn a_random_direction_parts_the_rows_at_their_mean() {
+fn random_direction_splits_rows_at_their_mean() {
     let (mut index, mut value) = ([0; 4], [0.0; 4]);
     let mut entries = Entries::new(&mut index, &mut value);
     let (means, scales) = ([3.0, -1.0, 5.0, 0.5], [2.0, 1.0, 0.0, 4.0]);
@@ -156,7 +156,7 @@ fn a_dense_new_neuron_finds_the_missing_one() {
 }
 
 #[test]
-fn a_split_is_the_best_of_its_lengths_and_nothing_for_a_neuron_that_is_never_active() {
+fn split_uses_best_length_none_for_inactive_neuron() {
     let (up, down) = ([1.0, 1.0, 0.0, 0.0], [1.0, -1.0, 0.0, 0.0]);
     with(Signs::Positive, &[(1.0, up), (1.0, down)], &[(8, 2.0), (12, 0.0)], |model| {
         let before = model.loss().unwrap() * N as f32;

@@ -68,7 +68,7 @@ fn half() -> Searching {
 }
 
 #[test]
-fn a_descent_ends_where_a_step_leaves_more_than_85_percent() {
+fn descent_ends_when_step_leaves_over_85_percent() {
     let planted =
         [(1.0, [1.0, -2.0, 0.5, 0.7]), (1.0, [0.6, 1.0, -0.8, 1.0]), (1.0, [-1.0, 0.4, 1.0, 0.5])];
     let mut slow = 0;
@@ -102,7 +102,7 @@ fn a_descent_ends_where_a_step_leaves_more_than_85_percent() {
 }
 
 #[test]
-fn no_step_is_made_from_what_rounding_leaves_or_once_the_run_is_done() {
+fn no_step_at_rounding_floor_or_when_done() {
     let mut search = half();
     let loss = search.model.loss().unwrap();
     let floor = 1e-14 * search.model.fit.power;
@@ -120,7 +120,7 @@ fn no_step_is_made_from_what_rounding_leaves_or_once_the_run_is_done() {
 }
 
 #[test]
-fn the_best_network_is_the_one_of_least_loss_and_the_first_of_equals() {
+fn best_network_has_least_loss_first_on_ties() {
     let mut search = half();
     search.store_best(2.0).unwrap();
     let first = bits(search.model.view());
@@ -178,7 +178,7 @@ fn validation_leaves_rows_residual_and_goal() {
 }
 
 #[test]
-fn fits_are_exact_in_parts_of_the_labels_on_the_rows_that_are_fitted() {
+fn fit_is_exact_relative_to_selected_label_power() {
     let mut search = half();
     for rows in [7, N] {
         search.select(rows).unwrap();
@@ -196,7 +196,7 @@ fn fits_are_exact_in_parts_of_the_labels_on_the_rows_that_are_fitted() {
 }
 
 #[test]
-fn an_observer_that_ends_the_run_is_told_the_rest_which_is_hurried_but_no_checkpoint() {
+fn stopped_search_hurries_and_reports_no_checkpoint() {
     let mut search = half();
     search.hurry();
     assert!(!search.model.task.hurried);
@@ -219,7 +219,7 @@ fn an_observer_that_ends_the_run_is_told_the_rest_which_is_hurried_but_no_checkp
 }
 
 #[test]
-fn an_operator_that_ends_the_search_leaves_what_is_at_hand_as_the_best_where_there_is_none() {
+fn operator_stop_keeps_current_network_if_none_best() {
     let mut search = half();
     search.state.stage = Stage::Fall;
     assert_eq!(search.end_early().unwrap(), Stage::Perturb);

@@ -142,7 +142,7 @@ pub(in crate::learn::lm) fn at<'a, R: Samples>(
 }
 
 #[test]
-fn the_weakest_neuron_makes_room_where_there_is_none() {
+fn weakest_neuron_is_evicted_when_none_is_vacant() {
     let net: Vec<(u32, f32)> = (0..7).map(|i| (4 * i, 1.0 + (i as f32 - 3.0).abs())).collect();
     with(Signs::Positive, &[], &net, |model| {
         assert_eq!((model.live(), model.vacant(1.0), model.vacant(-1.0)), (7, None, None));
@@ -157,7 +157,7 @@ fn the_weakest_neuron_makes_room_where_there_is_none() {
 }
 
 #[test]
-fn the_linear_term_has_all_inputs_that_have_a_scale_and_keeps_what_it_has() {
+fn linear_term_covers_nonzero_columns_and_keeps_values() {
     let rows = FnRows::new(N, D, |k, row: &mut [f32]| -> core::result::Result<(), Infallible> {
         crate::base::rng::Rng::new(3, k as u64).fill_normal(row);
         row[2] = 0.0;

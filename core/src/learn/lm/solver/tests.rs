@@ -160,7 +160,7 @@ fn eliminated(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
 }
 
 #[test]
-fn the_damped_equations_are_solved_to_a_hundredth_in_the_norm_of_the_preconditioner() {
+fn damped_solve_reaches_one_percent_in_preconditioner_norm() {
     for (shared, lambda) in [(0.0, 1e-2), (0.0, 0.5), (1.5, 1e-2), (1.5, 1e-4)] {
         let mut equations = Linear::normal(12, shared);
         let (delta, won) = solved(&mut equations, lambda, 120);
@@ -221,7 +221,7 @@ fn the_scale_of_the_columns_does_not_matter() {
 }
 
 #[test]
-fn an_attempt_takes_no_more_products_than_it_may() {
+fn attempt_takes_at_most_allowed_products() {
     let mut equations = Linear::normal(40, 3.0);
     let (_, most) = solved(&mut equations, 1e-6, 1000);
     let needed = equations.products;
@@ -241,7 +241,7 @@ fn an_attempt_takes_no_more_products_than_it_may() {
 }
 
 #[test]
-fn a_right_hand_side_of_zero_takes_no_product_and_no_trial() {
+fn zero_rhs_takes_no_product_and_no_trial() {
     let mut equations = Linear::new(&[&[1.0, 2.0, 0.0], &[0.0, 1.0, 0.0]], &[0.0, 0.0, 5.0]);
     let loss = equations.loss_of(&[0.0; 2]);
     assert_eq!(improve(&mut solver(2, 100), &mut equations, loss, 9, 0.0), Ok(loss));
@@ -251,7 +251,7 @@ fn a_right_hand_side_of_zero_takes_no_product_and_no_trial() {
 }
 
 #[test]
-fn a_column_of_zeros_keeps_its_weight_to_the_bit() {
+fn zero_column_keeps_its_weight_bit_identical() {
     let mut equations =
         Linear::new(&[&[1.0, 2.0, 0.0], &[0.0; 3], &[0.0, 1.0, 1.0]], &[1.0, 4.0, 2.0]);
     equations.w = vec![0.0, 0.1, 0.0];
@@ -270,7 +270,7 @@ fn a_column_of_zeros_keeps_its_weight_to_the_bit() {
 }
 
 #[test]
-fn collinear_columns_share_what_they_explain_in_parts_of_their_length() {
+fn collinear_columns_share_in_proportion_to_length() {
     // Once and twice the same column: the damping decides, and it sees lengths only.
     let a = [1.0, -2.0, 3.0, 0.5];
     let twice = a.map(|a| -2.0 * a);
@@ -282,7 +282,7 @@ fn collinear_columns_share_what_they_explain_in_parts_of_their_length() {
 }
 
 #[test]
-fn a_step_that_fails_is_tried_seven_times_with_eight_times_the_damping_and_changes_no_weight() {
+fn failed_step_is_damped_seven_times_then_discarded() {
     let mut equations = Linear::normal(6, 0.5);
     equations.w = vec![0.25, -0.1, 0.3, 1e-3, 0.0, -0.0];
     equations.is_stubborn = true;
@@ -302,7 +302,7 @@ fn a_step_that_fails_is_tried_seven_times_with_eight_times_the_damping_and_chang
 }
 
 #[test]
-fn a_step_that_helps_is_taken_with_a_fifth_of_the_damping_down_to_a_millionth() {
+fn successful_step_cuts_damping_to_a_fifth() {
     let mut equations = Linear::normal(6, 0.5);
     let loss = equations.loss_of(&[0.0; 6]);
     let mut solver = solver(6, 100);
@@ -322,7 +322,7 @@ fn a_step_that_helps_is_taken_with_a_fifth_of_the_damping_down_to_a_millionth() 
 }
 
 #[test]
-fn steps_end_at_the_goal_and_where_nothing_more_is_won() {
+fn steps_end_at_goal_or_without_gain() {
     let mut equations = Linear::normal(6, 0.5);
     let loss = equations.loss_of(&[0.0; 6]);
     assert_eq!(improve(&mut solver(6, 100), &mut equations, loss, 9, loss), Ok(loss));
@@ -343,7 +343,7 @@ fn steps_end_at_the_goal_and_where_nothing_more_is_won() {
 }
 
 #[test]
-fn a_run_that_was_ended_makes_two_attempts_of_eight_products() {
+fn stopped_run_makes_two_attempts_of_eight_products() {
     let mut equations = Linear::normal(40, 3.0);
     equations.is_stubborn = true;
     let loss = equations.loss_of(&[0.0; 40]);
@@ -360,7 +360,7 @@ fn a_run_that_was_ended_makes_two_attempts_of_eight_products() {
 }
 
 #[test]
-fn numbers_out_of_range_are_named_and_a_loss_out_of_range_takes_no_step() {
+fn non_finite_values_are_named_without_a_step() {
     let mut equations = Linear::new(&[&[1.0, f32::MAX], &[1.0, 0.0]], &[1.0, f32::MAX]);
     let refused = improve(&mut solver(2, 100), &mut equations, 1.0, 1, 0.0);
     assert!(

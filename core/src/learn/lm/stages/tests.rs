@@ -37,8 +37,7 @@ fn left(seed: u64, number: u32, idle: u32) -> Vec<usize> {
 }
 
 #[test]
-fn a_perturbation_empties_a_fifth_of_the_neurons_and_another_one_for_every_three_that_led_nowhere()
-{
+fn perturbation_empties_a_fifth_more_when_idle() {
     assert_eq!([1, 4, 5, 9, 10, 100].map(|live| emptied(live, 0)), [1, 1, 1, 1, 2, 20]);
     assert_eq!(
         [0, 2, 3, 5, 6, 9, 12, u32::MAX].map(|idle| emptied(10, idle)),
@@ -49,7 +48,7 @@ fn a_perturbation_empties_a_fifth_of_the_neurons_and_another_one_for_every_three
 }
 
 #[test]
-fn a_perturbation_is_that_of_its_seed_and_its_number() {
+fn perturbation_depends_on_its_seed_and_number() {
     assert_eq!(left(1, 1, 6), left(1, 1, 6));
     let perturbations: Vec<_> =
         (0..4).flat_map(|seed| (1..4).map(move |number| left(seed, number, 6))).collect();
@@ -67,7 +66,7 @@ fn a_perturbation_is_that_of_its_seed_and_its_number() {
 }
 
 #[test]
-fn a_perturbation_starts_from_the_best_network_and_keeps_it() {
+fn perturbation_starts_from_best_network_and_preserves_it() {
     let (mut search, _) = standing(&Params::DEFAULT, &RICH, &SEVEN);
     let best = bits(search.best.view());
     search.model.net.clear();
@@ -91,7 +90,7 @@ fn a_perturbation_starts_from_the_best_network_and_keeps_it() {
 }
 
 #[test]
-fn a_perturbation_that_leaves_no_neuron_starts_anew_only_where_weights_are_few_for_the_labels() {
+fn emptied_network_restarts_only_where_budget_is_tight() {
     for tight in [false, true] {
         let (mut search, _) = standing(&Params::DEFAULT, &PLANTED, &BOTH[..3]);
         search.model.task.tight = tight;
@@ -101,7 +100,7 @@ fn a_perturbation_that_leaves_no_neuron_starts_anew_only_where_weights_are_few_f
 }
 
 #[test]
-fn without_a_perturbation_left_the_search_ends_with_the_best_network_of_s_weights() {
+fn search_ends_with_best_network_after_last_perturbation() {
     for (perturbations, stopped) in [(0, false), (9, true)] {
         let (mut search, _) = standing(&Params { perturbations, ..Params::DEFAULT }, &RICH, &SEVEN);
         search.model.task.info.stopped = stopped;
@@ -113,7 +112,7 @@ fn without_a_perturbation_left_the_search_ends_with_the_best_network_of_s_weight
 }
 
 #[test]
-fn perturbations_lead_nowhere_where_the_best_loss_has_not_fallen_by_two_percent_for_some_time() {
+fn perturbations_are_idle_without_two_percent_gain() {
     let params = Params { patience: 3, ..Params::DEFAULT };
     let mut search = searching(&params, &RICH, &[]);
     let mut idle = |part: f32| {
@@ -132,7 +131,7 @@ fn perturbations_lead_nowhere_where_the_best_loss_has_not_fallen_by_two_percent_
 }
 
 #[test]
-fn patience_is_a_quarter_with_every_change_to_more_rows_but_at_least_one() {
+fn patience_quarters_with_more_rows_minimum_one() {
     assert_eq!([0, 1, 2, 3, 40].map(|times| patient(40, times)), [40, 10, 2, 1, 1]);
     assert_eq!((patient(0, 0), patient(u32::MAX, 15)), (1, 3));
     let params = Params { rows: 3, ..Params::DEFAULT };
@@ -215,7 +214,7 @@ fn no_progress_on_validation_rows_stops_early() {
 }
 
 #[test]
-fn a_search_begins_with_no_best_network_but_that_at_hand() {
+fn search_begins_with_current_network_as_best() {
     let (mut search, loss) = standing(&Params::DEFAULT, &RICH, &SEVEN);
     let state = &mut search.state;
     (state.best_loss, state.result_loss, state.mark) = (0.0, 0.0, 0.0);
@@ -232,7 +231,7 @@ fn a_search_begins_with_no_best_network_but_that_at_hand() {
 }
 
 #[test]
-fn steps_lead_to_steps_until_they_stall_and_moves_to_moves_until_none_helps() {
+fn steps_repeat_until_stall_moves_until_none_helps() {
     let (mut search, mut loss) = standing(&Params::DEFAULT, &RICH, &BOTH);
     let mut steps = 1;
     while search.fall(loss).unwrap() == Stage::Fall {
@@ -259,7 +258,7 @@ fn steps_lead_to_steps_until_they_stall_and_moves_to_moves_until_none_helps() {
 }
 
 #[test]
-fn an_exact_fit_of_too_many_weights_is_brought_down_to_those_that_were_planted() {
+fn exact_fit_over_budget_shrinks_to_planted_support() {
     let spread =
         [(4, 1.0), (5, -2.0), (6, 0.5), (7, 1e-7), (12, 1e-7), (13, 1.0), (14, 1e-7), (15, 1.0)];
     let (mut search, loss) = standing(&Params::DEFAULT, &PLANTED, &spread);
@@ -275,7 +274,7 @@ fn an_exact_fit_of_too_many_weights_is_brought_down_to_those_that_were_planted()
 }
 
 #[test]
-fn the_way_down_keeps_the_weights_of_largest_salience() {
+fn shrinking_keeps_weights_of_largest_salience() {
     // Each three times the last, so that what is fitted between the cuts changes no order.
     let net: [(u32, f32); 7] =
         core::array::from_fn(|i| (SEVEN[i].0, SEVEN[i].1 * 3.0_f32.powi(i as i32)));
@@ -295,7 +294,7 @@ fn the_way_down_keeps_the_weights_of_largest_salience() {
 }
 
 #[test]
-fn an_exact_fit_that_the_way_down_has_spoilt_gets_outer_steps_at_s_weights() {
+fn fit_spoilt_by_shrinking_gets_outer_steps() {
     let third = [0.6, 0.0, 1.0, 0.0];
     let net = [(4, 1.0), (5, -2.0), (6, 0.5), (13, 1.0), (15, 1.0), (16, 0.6), (18, 1.0)];
     let planted = [PLANTED[0], PLANTED[1], (1.0, third)];
@@ -319,7 +318,7 @@ fn an_exact_fit_that_the_way_down_has_spoilt_gets_outer_steps_at_s_weights() {
 }
 
 #[test]
-fn a_way_down_that_is_ended_half_way_is_as_good_as_one_in_a_hurry_from_its_start() {
+fn shrinking_stopped_midway_matches_hurried_start() {
     // Seven neurons of four weights, down to six weights of 28: in a hurry or not, the way down
     // loses something.
     let net: Vec<(u32, f32)> = (0..28)
@@ -357,7 +356,7 @@ fn a_way_down_that_is_ended_half_way_is_as_good_as_one_in_a_hurry_from_its_start
 }
 
 #[test]
-fn a_fit_of_all_rows_ends_the_search_and_one_of_a_part_only_does_not() {
+fn only_exact_fit_of_all_rows_ends_search() {
     // Exact on all rows.
     let (mut search, loss) = standing(&Params::DEFAULT, &PLANTED, &BOTH);
     search.take_up(20).unwrap();
@@ -389,7 +388,7 @@ fn a_fit_of_all_rows_ends_the_search_and_one_of_a_part_only_does_not() {
 }
 
 #[test]
-fn polishing_adds_the_weights_that_are_missing_and_stays_at_s() {
+fn polish_adds_missing_weights_and_stays_at_s() {
     // Before any outer step.
     let (mut search, loss) =
         standing(&Params { polish: 0, ..Params::DEFAULT }, &PLANTED, &BOTH[..4]);
@@ -417,7 +416,7 @@ fn polishing_adds_the_weights_that_are_missing_and_stays_at_s() {
 }
 
 #[test]
-fn the_plain_method_finds_one_neuron_and_its_result_counts_where_it_is_better() {
+fn plain_method_replaces_result_only_if_better() {
     let (mut search, _) = standing(&Params::DEFAULT, &[(1.0, FIRST)], &SEVEN[..1]);
     search.model.task.nnz = 3;
     (search.state.result_loss, search.model.task.hidden) = (f32::INFINITY, 1);
@@ -432,7 +431,7 @@ fn the_plain_method_finds_one_neuron_and_its_result_counts_where_it_is_better() 
 }
 
 #[test]
-fn debiasing_changes_values_only_and_ends_where_nothing_is_won() {
+fn debiasing_changes_values_only_and_ends_without_gain() {
     let near: Vec<(u32, f32)> = BOTH.iter().map(|&(j, w)| (j, 1.1 * w)).collect();
     for (final_steps, exact) in [(1, false), (30, true)] {
         let (mut search, loss) =

@@ -22,7 +22,7 @@ fn kept(value: &[f32], free: usize, count: usize) -> std::vec::Vec<u32> {
 }
 
 #[test]
-fn thresholding_weighs_by_column_and_keeps_the_first_of_equals() {
+fn threshold_weighs_by_column_and_keeps_first_tie() {
     assert_eq!(kept(&[5.0, 1.0, 9.0, 7.0, 0.1, 0.0], 0, 2), [1, 3]);
     assert_eq!(kept(&[1.0, 0.1, 0.0, -1.0, -0.1, 0.0], 0, 3), [0, 1, 3]);
     assert_eq!(kept(&[0.0; 6], 0, 2), [0, 1]);
@@ -37,7 +37,7 @@ fn exempt_weights_stay_and_do_not_count() {
 }
 
 #[test]
-fn a_buffer_that_is_too_short_is_an_error() {
+fn too_short_threshold_buffer_is_an_error() {
     let (mut i, mut v) = ([0; 4], [0.0; 4]);
     let mut net = Editable::new(1, 4, &mut i, &mut v);
     assert!(net.add(&[0, 1, 2], &[1.0, 2.0, 3.0]));
@@ -60,7 +60,7 @@ fn made(
 }
 
 #[test]
-fn a_column_counts_by_its_root_mean_square_and_one_that_vanishes_not_at_all() {
+fn column_scale_is_rms_and_zero_if_vanishing() {
     with_rows(made(|_, a, b| [a, 1e-16 * b, 1e3 * b, 0.0]), Signs::Positive, &[], &[], |model| {
         let rows = rows_of(model.fit.sensing);
         let rms = |j: usize| sqrt(rows.iter().map(|x| x[j] * x[j]).sum::<f32>() / N as f32);
@@ -73,7 +73,7 @@ fn a_column_counts_by_its_root_mean_square_and_one_that_vanishes_not_at_all() {
 }
 
 #[test]
-fn of_columns_that_are_multiples_the_first_one_counts() {
+fn only_first_of_proportional_columns_counts() {
     let scales = |of: &dyn Fn(f32, f32) -> [f32; D]| {
         let table: std::vec::Vec<[f32; D]> = (0..N)
             .map(|k| {
@@ -95,7 +95,7 @@ fn of_columns_that_are_multiples_the_first_one_counts() {
 }
 
 #[test]
-fn the_first_weights_are_the_largest_gradients_under_random_gates_as_long_as_the_labels_ask_for() {
+fn initial_weights_have_largest_gradients_under_random_gates() {
     let planted = [(1.0, [1.0, -2.0, 0.5, 0.0]), (1.0, [0.0, 1.0, 0.0, 1.0])];
     with(Signs::Positive, &planted, &[(0, 9.0)], |model| {
         let seed = 5;
@@ -136,7 +136,7 @@ fn the_first_weights_are_the_largest_gradients_under_random_gates_as_long_as_the
 }
 
 #[test]
-fn growth_adds_zeros_where_the_gradient_asks_for_weights_most() {
+fn growth_adds_zeros_at_largest_scaled_gradients() {
     let planted = [(1.0, [1.0, -2.0, 0.5, 0.3]), (1.0, [0.0, 1.0, 0.0, 1.0])];
     let net = [(4, 1.0), (5, -1.0), (13, 1.0)];
     with(Signs::Positive, &planted, &net, |model| {
@@ -173,7 +173,7 @@ fn growth_adds_zeros_where_the_gradient_asks_for_weights_most() {
 }
 
 #[test]
-fn thresholding_keeps_exactly_so_many_weights_and_those_that_contribute_most() {
+fn threshold_keeps_exact_count_of_largest_contributions() {
     let net: [(u32, f32); 12] = [
         (0, 1.0),
         (1, 0.9),

@@ -39,7 +39,7 @@ fn tried(search: &mut Searching, candidate: Candidate, loss: f32) -> (f32, Vec<(
 }
 
 #[test]
-fn a_move_that_helps_is_taken_and_descended_from() {
+fn helpful_move_is_accepted_and_then_descended() {
     let (mut search, loss) = at_base(&PLANTED, &BOTH[..3]);
     let better = search.try_moves(loss).unwrap().unwrap();
     assert!(better < SUCCESS * loss, "{better} {loss}");
@@ -56,7 +56,7 @@ fn unsimplified(search: &mut Searching, loss: f32) -> Option<f32> {
 }
 
 #[test]
-fn a_round_in_which_nothing_helps_gives_the_network_back_to_the_bit() {
+fn unhelpful_moves_leave_network_bit_identical() {
     let mut search = searching(&Params::DEFAULT, &RICH, &BOTH);
     let mut refused = 0;
     for _ in 0..40 {
@@ -88,7 +88,7 @@ fn a_round_in_which_nothing_helps_gives_the_network_back_to_the_bit() {
 }
 
 #[test]
-fn gates_and_residual_of_a_refused_move_are_those_of_the_base_again() {
+fn refused_move_restores_base_gates_and_residual() {
     let mut search = searching(&Params::DEFAULT, &RICH, &BOTH);
     let open = |search: &mut Searching| -> Vec<bool> {
         let rows = rows_of(search.model.fit.sensing);
@@ -115,7 +115,7 @@ fn gates_and_residual_of_a_refused_move_are_those_of_the_base_again() {
 }
 
 #[test]
-fn every_trial_starts_from_the_base_and_leaves_it_alone() {
+fn every_trial_starts_from_unchanged_base() {
     let (mut search, loss) = at_base(&RICH, &BOTH);
     let base = bits(search.base.view());
     let (first, other) = (tried(&mut search, added(2), loss), tried(&mut search, added(5), loss));
@@ -130,7 +130,7 @@ fn every_trial_starts_from_the_base_and_leaves_it_alone() {
 }
 
 #[test]
-fn a_trial_makes_at_most_four_outer_steps_and_ends_at_a_success() {
+fn trial_ends_at_success_or_after_four_steps() {
     let (mut search, loss) = at_base(&RICH, &BOTH);
     let mut most = 0;
     for number in 0..8 {
@@ -148,7 +148,7 @@ fn a_trial_makes_at_most_four_outer_steps_and_ends_at_a_success() {
 }
 
 #[test]
-fn a_trial_that_is_exact_at_once_is_cut_to_the_size_of_the_search() {
+fn immediately_exact_trial_is_cut_to_search_budget() {
     let missing = [1.0, -2.0, 0.0, 0.0];
     // Three weights too many in the base, and two more with the new neuron.
     let net = [(12, 1e-6), (13, 1.0), (14, 1e-6), (15, 1.0), (17, 1e-6)];
@@ -164,7 +164,7 @@ fn a_trial_that_is_exact_at_once_is_cut_to_the_size_of_the_search() {
 }
 
 #[test]
-fn a_trial_without_a_candidate_that_can_be_applied_is_worth_nothing() {
+fn trial_without_applicable_candidate_is_worth_nothing() {
     let (mut search, loss) = at_base(&PLANTED, &BOTH[..3]);
     let empty = Candidate { gain: 1.0, kind: Move::Split(5) };
     let before = bits(search.model.view());
@@ -175,7 +175,7 @@ fn a_trial_without_a_candidate_that_can_be_applied_is_worth_nothing() {
 }
 
 #[test]
-fn of_a_batch_the_best_network_is_kept_and_a_success_ends_it() {
+fn batch_keeps_best_network_and_ends_at_success() {
     let (mut search, loss) = at_base(&PLANTED, &BOTH[..3]);
     let batch: Vec<Candidate> = [7, 2, 3, 0].map(added).to_vec();
     let alone: Vec<_> =
@@ -223,7 +223,7 @@ fn tidying_alone_may_do() {
 }
 
 #[test]
-fn a_merge_that_spoils_the_fit_is_undone_to_the_bit() {
+fn merge_that_spoils_fit_is_undone_bit_identical() {
     let near = [1.0, -2.0, 1.2, 0.0];
     let planted = [(1.0, FIRST), (1.0, near)];
     let net = [(4, 1.0), (5, -2.0), (6, 0.5), (12, 1.0), (13, -2.0), (14, 1.2)];
@@ -243,7 +243,7 @@ fn a_merge_that_spoils_the_fit_is_undone_to_the_bit() {
 }
 
 #[test]
-fn what_raises_the_loss_gets_some_steps_before_it_is_undone() {
+fn loss_increase_gets_some_steps_before_undo() {
     let (mut search, _) = at_base(&PLANTED, &BOTH[..3]);
     let base = bits(search.base.view());
     let near: Vec<(u32, f32)> = BOTH.iter().map(|&(j, w)| (j, 1.2 * w)).collect();
@@ -270,7 +270,7 @@ fn what_raises_the_loss_gets_some_steps_before_it_is_undone() {
 }
 
 #[test]
-fn a_swap_ends_at_s_weights_and_one_that_does_not_help_is_undone_to_the_bit() {
+fn swap_ends_at_s_weights_failure_is_undone() {
     let mut search = searching(&Params { spare: 0, ..Params::DEFAULT }, &RICH, &BOTH);
     search.model.task.tight = true;
     let loss = search.model.loss().unwrap();
@@ -305,7 +305,7 @@ fn a_swap_ends_at_s_weights_and_one_that_does_not_help_is_undone_to_the_bit() {
 }
 
 #[test]
-fn rounds_go_through_the_sizes_of_swaps_and_the_cosines_by_turns() {
+fn swap_sizes_and_merge_cosines_cycle() {
     let sizes = |most| [0, 1, 2, 3, 4, 5].map(|turn| swapped(turn, most));
     assert_eq!((sizes(100), sizes(12)), ([5, 10, 20, 40, 100, 5], [5, 10, 12, 12, 12, 5]));
     assert_eq!([0, 1, 2, 3, 4, 5].map(alike), [0.995, 0.98, 0.95, 0.995, 0.9, 0.995]);
@@ -313,13 +313,13 @@ fn rounds_go_through_the_sizes_of_swaps_and_the_cosines_by_turns() {
 }
 
 #[test]
-fn one_candidate_in_twelve_neurons_is_tried_jointly_from_two_on() {
+fn joint_trials_take_one_candidate_per_twelve_neurons() {
     let pairs = [(0, 24), (23, 24), (24, 24), (35, 24), (36, 24), (600, 24), (600, 1), (24, 0)];
     assert_eq!(pairs.map(|(live, listed)| joint(live, listed)), [0, 0, 2, 2, 3, 24, 0, 0]);
 }
 
 #[test]
-fn a_round_tries_nothing_more_once_the_run_is_done() {
+fn finished_run_tries_no_further_moves() {
     let (mut search, loss) = at_base(&RICH, &BOTH);
     search.observe = |_| false;
     // The first trial ends with its first step, and no other one follows, though it was no success.

@@ -70,7 +70,7 @@ fn connects(net: &Mlp<'_>, mask: &[u32]) -> bool {
 }
 
 #[test]
-fn masks_are_near_those_of_a_hundred_exact_rounds() {
+fn masks_overlap_those_of_hundred_exact_rounds() {
     let net = Mlp::new(&[120, 60, 40, 10]).unwrap();
     for (density, least) in [(0.2, 0.9), (0.1, 0.88), (0.05, 0.85)] {
         let count = (density * net.weights() as f64) as usize;
@@ -95,7 +95,7 @@ fn one_round_is_exact() {
 }
 
 #[test]
-fn counts_are_exact_and_paths_lead_through_for_all_laws_and_inputs() {
+fn counts_are_exact_and_paths_connected_throughout() {
     let mut rng = Rng::new(3, 0);
     let sizes: Vec<f32> =
         (0..50).map(|i| if i % 3 == 0 { 0.0 } else { 200.0 * rng.uniform() }).collect();
@@ -143,7 +143,7 @@ fn seeds_differ_and_repeat() {
 
 /// As many weights in each layer, but others; of equal scores all choices are equally likely.
 #[test]
-fn samples_have_the_counts_of_the_largest_in_each_layer() {
+fn sampled_masks_match_largest_in_layer_counts() {
     let net = Mlp::new(&[50, 30, 10]).unwrap();
     for seed in 0..4 {
         let largest = params(seed, 200);

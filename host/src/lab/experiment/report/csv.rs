@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_stay_on_one_line_and_in_their_column() {
+    fn fields_stay_on_one_line_in_their_column() {
         assert_eq!(quoted("plain"), "plain");
         assert_eq!(
             quoted("what: this\n  expected: 1, \"2\""),

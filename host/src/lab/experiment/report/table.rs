@@ -73,7 +73,7 @@ mod tests {
 
     /// The cells of a column stand on one side, whatever their length.
     #[test]
-    fn a_column_of_words_begins_at_the_left_in_every_row() {
+    fn text_columns_are_left_aligned_in_every_row() {
         let row = |texts: [&str; 4]| texts.map(|text| Item::from(text.to_owned())).to_vec();
         let long = "(1, 1), (5, 5), (10, 10) and some more cells";
         let rows = vec![

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_reached_by_the_median_or_by_the_best_seed() {
+    fn figures_are_reached_by_median_or_best_seed() {
         let reach = |median: f64, most: f64, figure| {
             let values = vec![(0, 2.0 * median - most), (1, median), (2, most)];
             let stats = Stats { values, ..Stats::default() };
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_baseline_says_whether_it_collapsed_or_stopped_early() {
+    fn baseline_reports_collapse_or_early_stop() {
         let cell = Cell {
             part: "p".into(),
             method: Method::Imp,

@@ -424,7 +424,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn methods_stand_in_their_table_by_the_name_in_specs() {
+    fn method_table_order_and_names_match_serde() {
         for (at, (method, name, _)) in METHODS.iter().enumerate() {
             assert_eq!(
                 (*method as usize, serde_json::to_value(method).unwrap()),

@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metrics_stand_in_their_table_by_the_name_in_specs() {
+    fn metric_table_order_and_names_match_serde() {
         for (at, (metric, name, ..)) in METRICS.iter().enumerate() {
             assert_eq!(
                 (*metric as usize, serde_json::to_value(metric).unwrap()),

@@ -336,7 +336,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn grids_beyond_any_machine_are_refused_before_they_are_made() {
+    fn oversized_grids_are_refused_before_allocation() {
         let text = include_str!("../../../../specs/figure-1-left.toml");
         let list = |len: usize| format!("{:?}", (1..=len).collect::<Vec<_>>());
         let refused = |changes: String| {

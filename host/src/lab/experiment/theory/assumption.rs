@@ -60,7 +60,7 @@ mod tests {
 
     /// Gates of (1, 0), (-1, 0), (0, 1), (0, -1) on four rows, counted by hand.
     #[test]
-    fn eps_and_gamma_are_what_can_be_counted_by_hand() {
+    fn eps_and_gamma_match_hand_count() {
         let own = Generators::patterns(2, 1);
         let data = rows(&[1.0, 2.0, 3.0, -1.0, 0.5, 0.5, -1.0, 4.0], 2);
         // Open rows: {0 1 2}, {3}, {0 2 3}, {1}. Fewest 1 of 4. Differing rows: 4 2 2 | 2 2 | 4.
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn two_random_gates_come_to_differ_by_their_angle() {
+    fn random_gates_differ_by_their_angle() {
         let own = Generators::gaussian(6, 3, 2, 5);
         let mut rng = tamis::base::rng::Rng::new(1, 0);
         let mut x = vec![0.0; 6 * 40_000];

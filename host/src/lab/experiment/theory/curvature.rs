@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn extremes_of_all_columns_are_those_of_a_dense_eigenvalue_solve() {
+    fn extreme_eigenvalues_match_dense_solve() {
         let (n, d) = (40, 2);
         let own = Generators::gaussian(d, 2, 3, 4);
         let mut x = vec![0.0; n * d];

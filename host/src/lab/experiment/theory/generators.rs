@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_are_all_sign_vectors_on_all_subsets_and_each_once() {
+    fn patterns_are_all_sign_vectors_on_subsets_once() {
         let own = Generators::patterns(3, 2);
         assert_eq!(own.len(), 12);
         let dense = |i: usize| {
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn random_generators_have_k_places_each_and_belong_to_the_seed() {
+    fn random_generators_have_k_nonzeros_and_follow_seed() {
         let own = Generators::gaussian(9, 4, 50, 1);
         assert_eq!(own, Generators::gaussian(9, 4, 50, 1));
         assert_ne!(own, Generators::gaussian(9, 4, 50, 2));

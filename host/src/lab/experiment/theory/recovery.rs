@@ -175,7 +175,7 @@ mod tests {
     use tamis::operator::gaussian::Gaussian;
 
     #[test]
-    fn errors_are_distances_in_parts_of_the_planted_vector() {
+    fn errors_are_relative_to_planted_vector_norm() {
         let own = Planted { index: vec![1, 4], value: vec![3.0, 4.0] };
         let error =
             |index: &[u32], value: &[f32]| own.error(Weights::new(6, 1, index, value).unwrap());
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_bends_is_told_from_one_that_does_not() {
+    fn linear_convergence_is_told_from_sublinear() {
         let sublinear: Vec<f64> = (0..100).map(|k| 1.0 / f64::from(1 + k)).collect();
         let linear: Vec<f64> = (0..100).map(|k| 5.0 * 0.7_f64.powi(k)).collect();
         let (bent, straight) = (line(&sublinear).unwrap(), line(&linear).unwrap());
@@ -199,7 +199,7 @@ mod tests {
     /// Theorem 1 on a small network: exact recovery along a line, as fast as alpha and beta
     /// promise.
     #[test]
-    fn the_theory_step_recovers_a_planted_network_along_a_line() {
+    fn theory_step_recovers_planted_network_linearly() {
         let (n, d) = (1500, 6);
         let own = Generators::patterns(d, 1);
         let mut x = vec![0.0; n * d];
@@ -218,7 +218,7 @@ mod tests {
 
     /// Far above and far below the number of measurements that recovery needs.
     #[test]
-    fn gaussian_sensing_succeeds_with_many_measurements_and_fails_with_few() {
+    fn gaussian_sensing_needs_enough_measurements() {
         let d = 60;
         let solve = |n: usize, seed: u64| {
             let mut sensing = Gaussian::new(seed, n, d, 1).unwrap();

@@ -37,7 +37,7 @@ fn count(mask: &[bool]) -> usize {
 }
 
 #[test]
-fn rounds_drop_their_part_and_end_at_exactly_s() {
+fn rounds_prune_their_fraction_ending_at_exactly_s() {
     let counts = |nnz, prune| {
         let settings = ImpSettings { prune, ..default() };
         ImpJob::new(&problem(), &settings, Budget::nnz(nnz), &[10], 0).unwrap().counts()
@@ -53,7 +53,7 @@ fn rounds_drop_their_part_and_end_at_exactly_s() {
 }
 
 #[test]
-fn the_mask_only_shrinks_and_the_result_has_exactly_s() {
+fn mask_only_shrinks_and_result_has_exactly_s() {
     for (optimiser, prune) in
         [(Optimiser::Adam, 0.1), (Optimiser::Sgd { momentum: 0.9 }, 0.2), (Optimiser::Adam, 1.0)]
     {
@@ -140,7 +140,7 @@ fn every_level_resumes_bit_identically() {
 }
 
 #[test]
-fn other_settings_other_data_and_damaged_files_are_refused() {
+fn foreign_or_damaged_checkpoints_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let keep = folder.path();
     let whole = train(&settings(), Some(keep)).unwrap();
@@ -184,7 +184,7 @@ fn other_settings_other_data_and_damaged_files_are_refused() {
 }
 
 #[test]
-fn an_end_before_the_first_step_has_no_result_and_later_ones_have_s_weights() {
+fn stop_before_first_step_gives_no_result() {
     let (problem, settings) = (problem(), settings());
     let job = job(&problem, &settings, 11).unwrap();
     let stop = Stop::new();

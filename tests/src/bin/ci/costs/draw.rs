@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kernel_is_drawn_and_another_seed_gives_other_models() {
+    fn every_kernel_is_sampled_and_seeds_differ() {
         let (models, others) = (models(1, 2), models(2, 2));
         for kernel in Kernel::ALL {
             assert!(models.iter().any(|model| model.kernels.contains(&kernel)), "{kernel:?}");
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_hold_all_models_and_no_more_than_fits() {
+    fn batches_hold_all_models_within_capacity() {
         let models = models(1, 1);
         let largest = models.iter().map(|model| model.words().len()).max().unwrap_or(0);
         let most = 4 * (largest + END.len());

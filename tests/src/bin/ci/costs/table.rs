@@ -108,7 +108,7 @@ mod tests {
 
     /// The core chooses encodings by the rows of the table.
     #[test]
-    fn the_prices_of_encodings_are_those_of_the_table() {
+    fn encoding_prices_match_the_table() {
         let kernels = [Kernel::Dense, Kernel::Mask, Kernel::Blocks];
         let rows = kernels.map(|kernel| Core::CortexM4F.prices().row(kernel).instructions);
         assert_eq!(rows, CORTEX_M4F);

@@ -118,7 +118,7 @@ fn of(w: [f32; D], wt: [f32; C]) -> Neuron {
 }
 
 #[test]
-fn the_planted_network_has_no_loss_and_its_residual_is_in_the_open_places() {
+fn planted_network_has_zero_loss_residual_respects_gates() {
     with(&[FIRST, SECOND], &[(1, FIRST), (4, SECOND)], |model| {
         assert!(model.loss().unwrap() < 1e-13);
         assert_eq!((model.live(), model.counted(), model.nth_live(1)), (4, 8, Some(4)));
@@ -206,7 +206,7 @@ fn a_fit_on_the_support_is_exact() {
 }
 
 #[test]
-fn thresholds_keep_what_contributes_and_all_that_passes_through() {
+fn threshold_keeps_contributing_weights_and_all_linear_ones() {
     // Output 3 is active nowhere, so its weights contribute nothing.
     let net = [(0, leading(leading(FIRST, 0, 1e-6), 3, -9.0)), (1, leading(SECOND, 3, -9.0))];
     with(&[FIRST, SECOND], &net, |model| {
@@ -238,7 +238,7 @@ fn growth_finds_the_missing_weight_of_either_layer() {
 }
 
 #[test]
-fn a_pair_is_born_as_a_neuron_of_the_second_layer() {
+fn pair_move_adds_second_layer_neuron() {
     let net = [
         (0, of(FIRST.0, [0.0, 0.0, -0.5, 0.0, 0.0])),
         (3, of(SECOND.0, [0.0, 0.0, 2.0, 0.0, 0.0])),
@@ -258,7 +258,7 @@ fn a_pair_is_born_as_a_neuron_of_the_second_layer() {
 }
 
 #[test]
-fn new_first_layer_neurons_see_gates_of_the_second() {
+fn new_first_layer_neurons_use_second_layer_gates() {
     with(&[FIRST, SECOND], &[(0, FIRST)], |model| {
         model.loss().unwrap();
         let list = model.candidates(Draw { seed: 1, random: 6 }).unwrap();
@@ -270,7 +270,7 @@ fn new_first_layer_neurons_see_gates_of_the_second() {
 }
 
 #[test]
-fn neurons_of_the_second_layer_that_stand_for_one_become_one() {
+fn equivalent_second_layer_neurons_merge() {
     // Outputs 1 and 3 are parallel, 2 is linear, 4 never active.
     let wt = |v: [f32; C]| v;
     let net = [
@@ -296,7 +296,7 @@ fn neurons_of_the_second_layer_that_stand_for_one_become_one() {
 }
 
 #[test]
-fn what_passes_through_is_folded_into_signs_and_one_neuron() {
+fn linear_pass_through_folds_into_signs_and_neuron() {
     // relu(u) = u + relu(-u) for both outputs, and 0.75 a of its own.
     let planted = [leading(FIRST, 3, 0.75), SECOND];
     let mirrored =
@@ -320,7 +320,7 @@ fn what_passes_through_is_folded_into_signs_and_one_neuron() {
 }
 
 #[test]
-fn a_neuron_that_is_folded_over_is_turned_back() {
+fn folded_neuron_is_flipped_back() {
     // relu(p - q) in the place of relu(relu(p) - relu(q)): a neuron of p - q, and the mirror image
     // of q.
     let planted = [
@@ -342,7 +342,7 @@ fn a_neuron_that_is_folded_over_is_turned_back() {
 }
 
 #[test]
-fn the_first_layers_are_within_the_sizes_and_better_than_none() {
+fn first_layers_fit_budget_and_reduce_loss() {
     with(&[FIRST, SECOND], &[], |model| {
         model.start(3).unwrap();
         let loss = model.loss().unwrap();

@@ -10,7 +10,7 @@ use crate::network::weights::Weights;
 const W: [f32; 4] = [1.0, -2.0, 0.5, 0.0];
 
 #[test]
-fn a_neuron_that_points_the_wrong_way_is_turned_round() {
+fn neuron_with_wrong_direction_is_flipped() {
     let net = [(4, -1.0), (5, 2.0), (6, -0.5), (8, 1.0)];
     with(Signs::Positive, &[(1.0, W), (1.0, [1.0, 0.0, 0.0, 0.0])], &net, |model| {
         let loss = model.loss().unwrap();
@@ -21,7 +21,7 @@ fn a_neuron_that_points_the_wrong_way_is_turned_round() {
 }
 
 #[test]
-fn neurons_that_are_open_on_the_same_rows_add_up() {
+fn neurons_active_on_the_same_rows_are_summed() {
     let net = [(0, 0.25), (1, -0.5), (2, 0.125), (8, 0.75), (9, -1.5), (10, 0.375), (12, 1.0)];
     with(Signs::Positive, &[(1.0, W), (1.0, [1.0, 0.0, 0.0, 0.0])], &net, |model| {
         assert_eq!(model.merge(0.999).unwrap(), 1);
@@ -34,7 +34,7 @@ fn neurons_that_are_open_on_the_same_rows_add_up() {
 }
 
 #[test]
-fn mirrored_neurons_merge_through_the_linear_term_and_not_without() {
+fn mirrored_neurons_merge_only_with_linear_term() {
     // 3 relu(z) + relu(-z), z = w·x, is 2 relu(z) + |z|.
     let minus = W.map(|w| -w);
     let planted = [(3.0, W), (1.0, minus)];
@@ -49,7 +49,7 @@ fn mirrored_neurons_merge_through_the_linear_term_and_not_without() {
 }
 
 #[test]
-fn the_way_down_ends_at_s_weights_and_m_neurons() {
+fn shrinking_ends_at_s_weights_and_m_neurons() {
     let net: [(u32, f32); 28] = core::array::from_fn(|j| (j as u32, 1.0 + (j % 5) as f32));
     with(Signs::Positive, &[(1.0, W)], &net, |model| {
         let loss = model.loss().unwrap();
@@ -66,7 +66,7 @@ fn the_way_down_ends_at_s_weights_and_m_neurons() {
 }
 
 #[test]
-fn a_neuron_that_points_the_right_way_stays_to_the_bit() {
+fn correctly_directed_neuron_stays_bit_identical() {
     with(
         Signs::Positive,
         &[(1.0, W), (1.0, [1.0, 0.0, 0.0, 0.0])],
@@ -99,7 +99,7 @@ fn a_neuron_that_fits_either_way_stays() {
 }
 
 #[test]
-fn neurons_become_one_above_the_cosine_only_and_the_stronger_one_takes_the_weights() {
+fn merge_needs_cosine_and_keeps_stronger_neuron() {
     // A cosine of 0.8 on rows of equal columns.
     let net = [(4, 2.0), (8, 4.0), (9, 3.0)];
     for (least, merged) in [(0.79, 1), (0.81, 0)] {
@@ -122,7 +122,7 @@ fn neurons_become_one_above_the_cosine_only_and_the_stronger_one_takes_the_weigh
 }
 
 #[test]
-fn a_neuron_merges_with_all_that_share_its_hinge() {
+fn neuron_merges_with_all_sharing_its_hinge() {
     let net = [(0, 1.0), (4, 3.0), (8, 2.0), (13, 1.0), (16, 0.5)];
     with_rows(
         even(),
@@ -138,7 +138,7 @@ fn a_neuron_merges_with_all_that_share_its_hinge() {
 }
 
 #[test]
-fn neurons_of_opposite_signs_that_point_one_way_are_mirror_images() {
+fn parallel_neurons_of_opposite_sign_are_mirror_images() {
     // Block 1 is active above, block 2 below: both together are linear.
     let net = [(4, 1.0), (5, -2.0), (6, 0.5), (8, 1.0), (9, -2.0), (10, 0.5)];
     let minus = W.map(|w| -w);
@@ -162,7 +162,7 @@ fn neurons_of_opposite_signs_that_point_one_way_are_mirror_images() {
 }
 
 #[test]
-fn the_cosine_is_that_of_the_metric_of_the_columns() {
+fn cosine_uses_the_column_metric() {
     let w =
         Weights::new(4, 3, &[0, 1, 3, 5, 6, 7, 9], &[1.0, 2.0, 4.0, 2.0, 9.0, -1.0, 1.0]).unwrap();
     let scales = [3.0, 0.5, 0.0, 1.0];

@@ -61,7 +61,7 @@ fn growth_adds_what_new_neurons_lack_room_for() {
 }
 
 #[test]
-fn candidates_are_listed_best_first_with_what_they_could_win() {
+fn candidates_are_sorted_by_possible_gain() {
     with(Signs::Positive, &PLANTED, &HALF, |model| {
         let power = model.loss().unwrap() * N as f32;
         let list = model.candidates(DRAW).unwrap();
@@ -92,7 +92,7 @@ fn candidates_are_listed_best_first_with_what_they_could_win() {
 }
 
 #[test]
-fn of_the_atoms_those_that_win_most_alone_are_refined() {
+fn atoms_with_largest_single_gain_are_refined() {
     with(Signs::Positive, &PLANTED, &HALF, |model| {
         model.loss().unwrap();
         let gains: Vec<f32> = (0..2 * D as u32)
@@ -116,7 +116,7 @@ fn of_the_atoms_those_that_win_most_alone_are_refined() {
 }
 
 #[test]
-fn new_neurons_of_either_sign_are_listed_where_there_are_both() {
+fn new_neurons_of_both_signs_are_listed() {
     let (up, down) = ([1.0, -2.0, 0.0, 0.0], [0.0, 0.0, 2.0, 1.0]);
     with_rows(even(), Signs::Balanced, &[(1.0, up), (-1.0, down)], &[], |model| {
         model.loss().unwrap();
@@ -180,7 +180,7 @@ fn what_has_no_place_changes_nothing() {
 }
 
 #[test]
-fn a_neuron_that_stands_for_two_is_split_along_what_tells_them_apart() {
+fn neuron_standing_for_two_splits_along_their_difference() {
     let (up, down) = ([1.0, 1.0, 0.0, 0.0], [1.0, -1.0, 0.0, 0.0]);
     for (signs, sign, i) in [(Signs::Positive, 1.0, 2), (Signs::Balanced, -1.0, 3)] {
         with_rows(even(), signs, &[(sign, up), (sign, down)], &[(4 * i, 2.0 * sign)], |model| {
@@ -209,7 +209,7 @@ fn a_neuron_that_stands_for_two_is_split_along_what_tells_them_apart() {
 }
 
 #[test]
-fn a_half_never_takes_the_place_of_the_other() {
+fn split_halves_never_replace_each_other() {
     let net: Vec<(u32, f32)> =
         (0..P as u32).map(|i| (4 * i, 1.0 + (i as f32 - 4.0).abs())).collect();
     with(Signs::Positive, &PLANTED, &net, |model| {
@@ -226,7 +226,7 @@ fn a_half_never_takes_the_place_of_the_other() {
 }
 
 #[test]
-fn a_new_neuron_has_its_share_of_s_as_far_as_there_is_room() {
+fn new_neuron_gets_share_of_s_within_room() {
     with(Signs::Positive, &PLANTED, &HALF, |model| {
         let mut sizes = |nnz, hidden| {
             (model.task.nnz, model.task.hidden) = (nnz, hidden);

@@ -17,7 +17,7 @@ fn spec(changes: &[(&str, &str)]) -> Result<Spec> {
 }
 
 #[test]
-fn cells_of_a_check_have_its_axes_and_all_patterns() {
+fn check_cells_have_its_axes_and_all_patterns() {
     let own = spec(&[("n=[50, 90]", "n=[50]\nd=[3, 5]")]).unwrap();
     let part = &own.part[0];
     // C(3, 2)·4 and C(5, 2)·4 patterns.
@@ -33,7 +33,7 @@ fn cells_of_a_check_have_its_axes_and_all_patterns() {
 }
 
 #[test]
-fn more_sizes_than_can_be_run_are_refused_before_they_are_made() {
+fn too_many_sizes_are_refused_before_allocation() {
     let long = |name: &str| format!("{name}={:?}\n", (1..=900).collect::<Vec<_>>());
     let axes = long("s") + &long("n") + &long("d");
     let error = spec(&[("s=[2]\nn=[50, 90]\n", &axes)]).unwrap_err().to_string();
@@ -41,7 +41,7 @@ fn more_sizes_than_can_be_run_are_refused_before_they_are_made() {
 }
 
 #[test]
-fn what_no_sketch_or_mask_can_be_is_refused_by_key() {
+fn impossible_sketch_or_mask_is_refused_by_key() {
     const DATA: &str = "kind='gates',samples=40,inputs=5,generators='patterns',weights=2";
     let sketch = "kind='sketch',samples=40,inputs=5,weights='ones'";
     let masks = "kind='masks',from='digits',hidden=[9],train=2";
@@ -73,7 +73,7 @@ fn what_no_sketch_or_mask_can_be_is_refused_by_key() {
 }
 
 #[test]
-fn what_no_check_can_be_is_refused_by_key() {
+fn impossible_check_is_refused_by_key() {
     for (from, to, says) in [
         ("s=[2]", "s=[3]", "multiple of data.weights"),
         ("s=[2]", "s=[2]\nm=[7]", "all patterns"),
