@@ -161,7 +161,7 @@ impl MaskVerb {
             })
         });
         bar.finish_and_clear();
-        let mask::FoundMask { mask, report } = found??;
+        let mask::ReportedMask { mask, report } = found??;
         self.check_paths(&report)?;
         interrupt::saving(|| {
             let weights = self.export_weights.as_ref();

@@ -24,7 +24,7 @@ const BINS_BYTES: u64 = 4 * BINS as u64;
 
 /// A mask, and what was done for it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FoundMask {
+pub struct ReportedMask {
     /// The mask.
     pub mask: Mask,
     /// What was done.
@@ -65,7 +65,7 @@ pub fn find(
     rows: Option<&ScoredRows>,
     stop: &Stop,
     observe: impl FnMut(u32),
-) -> Result<FoundMask> {
+) -> Result<ReportedMask> {
     let began = Instant::now();
     options.check()?;
     let net = network.net()?;
@@ -113,7 +113,7 @@ pub fn find(
         seconds: began.elapsed().as_secs_f64(),
         seed: options.seed,
     };
-    Ok(FoundMask { mask, report })
+    Ok(ReportedMask { mask, report })
 }
 
 const fn schedule_name(schedule: Schedule) -> &'static str {
@@ -245,7 +245,7 @@ mod tests {
         SourceNetwork::from_seed(&[60, 40, 20, 5], Initial { seed: 3, law }).unwrap()
     }
 
-    fn found(network: &SourceNetwork, options: &MaskOptions) -> FoundMask {
+    fn found(network: &SourceNetwork, options: &MaskOptions) -> ReportedMask {
         find(network, options, None, &Stop::new(), |_| ()).unwrap()
     }
 

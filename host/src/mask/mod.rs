@@ -24,7 +24,7 @@ mod scores;
 mod select;
 
 pub use file::{export_weights, kind, read, weights_kind, write};
-pub use find::{FoundMask, find};
+pub use find::{ReportedMask, find};
 pub use network::{DenseLayers, InitialWeights, SourceNetwork};
 pub use options::{InputSize, MaskOptions, Method, RowsNeeded, Scope, WeightLaw};
 pub use report::MaskReport;

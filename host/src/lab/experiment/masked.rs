@@ -14,7 +14,7 @@ use super::solve::{constant, own_recipe, quality, solved};
 use super::spec::{Inputs, MaskSpec, MaskedData, Method, Metric, Part, ScoreData, Variant};
 use crate::data::{Problem, Task, Values};
 use crate::mask::{
-    self, FoundMask, MaskOptions, RandomData, RandomSize, RowsNeeded, ScoredRows, SourceNetwork,
+    self, MaskOptions, RandomData, RandomSize, ReportedMask, RowsNeeded, ScoredRows, SourceNetwork,
 };
 use crate::model::score_model;
 use crate::operator::Stop;
@@ -170,7 +170,7 @@ fn mask_options(mask: &MaskSpec, nnz: usize, seed: u64) -> MaskOptions {
     }
 }
 
-fn dead_weights(found: &FoundMask) -> usize {
+fn dead_weights(found: &ReportedMask) -> usize {
     found.report.layers.iter().map(|layer| layer.dead_weights).sum()
 }
 
