@@ -211,6 +211,12 @@ fn searches_of_few_rows_allocate_nothing(pool: &rayon::ThreadPool) {
     }
 }
 
+/// Whether a long run allocates as often as a short one. The main thread says after a minute that
+/// the test is still running, and allocates for it: so again where they differ.
+fn is_flat(mut run: impl FnMut(u32) -> usize) -> bool {
+    (0..2).any(|_| run(SHORT) == run(LONG))
+}
+
 /// One test: others beside it would be counted.
 #[test]
 fn steps_allocate_nothing_and_operator_holds_stated_memory() {
@@ -248,11 +254,11 @@ fn steps_allocate_nothing_and_operator_holds_stated_memory() {
                 let mut run =
                     |epochs| allocations(&pool, &mut sensing, &made.labels, &schedule, epochs);
                 run(SHORT);
-                assert_eq!(run(SHORT), run(LONG), "{layout:?}, {threads} threads, {schedule:?}");
+                assert!(is_flat(run), "{layout:?}, {threads} threads, {schedule:?}");
             }
             let mut run = |epochs| annealed(&pool, &mut sensing, &classes, epochs);
             run(SHORT);
-            assert_eq!(run(SHORT), run(LONG), "{layout:?}, {threads} threads, annealed");
+            assert!(is_flat(run), "{layout:?}, {threads} threads, annealed");
         }
         searches_allocate_nothing(&pool);
         searches_of_few_rows_allocate_nothing(&pool);
