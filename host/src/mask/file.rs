@@ -15,35 +15,15 @@ use crate::convert::{Tensor, shown};
 use crate::model::{LayerName, Mask};
 use crate::{Error, Result};
 use arrays::MaskArray;
+use form::Form;
 use write::{Numbers, OutgoingArray};
 
 mod arrays;
+mod form;
 mod write;
 
 /// Bytes of a `.tamis` file: no mask has more.
 const LIMIT: u64 = 1 << 30;
-
-/// Form of a file of arrays, by the ending of its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Npz,
-    Safetensors,
-    Tamis,
-}
-
-impl Form {
-    fn of(path: &Path) -> Result<Self> {
-        match path.extension().and_then(|ending| ending.to_str()) {
-            Some("npz") => Ok(Self::Npz),
-            Some("safetensors") => Ok(Self::Safetensors),
-            Some("tamis") => Ok(Self::Tamis),
-            ending => Err(Error::new("the file's name does not say its format")
-                .at(path)
-                .mismatch(".npz, .safetensors or .tamis", ending.unwrap_or("no ending"))
-                .help("name it mask.npz, or mask.safetensors for PyTorch")),
-        }
-    }
-}
 
 /// What a file of arrays of this name holds, for checks before the work.
 ///

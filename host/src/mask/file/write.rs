@@ -5,7 +5,7 @@ use std::path::Path;
 
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
-use super::Form;
+use super::form::Form;
 use crate::base::file;
 use crate::data::npz::{self, Fill, StreamedArray};
 use crate::model::LayerName;
