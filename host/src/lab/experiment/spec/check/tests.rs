@@ -59,7 +59,7 @@ fn impossible_sketch_or_mask_is_refused_by_key() {
         (masks, "s=[2]", "s=[2]\nd=[5]", "no n or d"),
         (masks, "s=[2]", "s=[900000]", "s within the weights"),
         (masks, "train=2", "train=0", "1 to 5000"),
-        (masks, "from='digits'", "from='cifar'", "pictures of mnist or digits"),
+        (masks, "from='digits'", "from='cifar'", "pictures of mnist, fashion or digits"),
     ];
     for (data, from, to, says) in cases {
         let [metric, method] = match data == sketch {
