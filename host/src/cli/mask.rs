@@ -209,7 +209,8 @@ impl MaskVerb {
         self.check_unused()
     }
 
-    /// Refuses settings that would change nothing.
+    /// Refuses settings that would change nothing; of those that one line may have for all methods
+    /// it says so.
     fn check_unused(&self) -> Result<()> {
         let is = |method| self.method == method;
         let (is_random, is_erk) = (is(Method::Random) || is(Method::Erk), is(Method::Erk));
@@ -218,21 +219,17 @@ impl MaskVerb {
             self.rounds.map_or(is(Method::Synflow) || is(Method::Imp), |rounds| rounds != 1);
         let needs = self.method.needs();
         let has_labels = needs == RowsNeeded::Labelled;
-        let has_rows = needs != RowsNeeded::None || is(Method::Synflow) && self.input.needs_rows();
+        let has_rows = self.uses_rows();
         let is_drawn = self.random_data.is_some();
         let scored = "a method with scores: random and erk have none";
         let on_rows = "a method that uses rows, or --method synflow --input pixel-rms or pixel-sd";
-        let unused = [
+        let refused = [
             (self.input != InputSize::Ones, is(Method::Synflow), "--input", "--method synflow"),
             (self.temperature.is_some(), is(Method::Grasp), "--temperature", "--method grasp"),
             (self.epochs.is_some(), is(Method::Imp), "--epochs", "--method imp"),
             (is_drawn, needs != RowsNeeded::None, "--random-data", "a method that uses rows"),
-            (self.data.is_some(), has_rows, "--data", on_rows),
-            (self.target.is_some(), has_rows, "--target", on_rows),
             (self.rows.is_some(), has_rows, "--rows", on_rows),
-            (self.labels.is_some(), has_labels, "--labels", "--method snip, grasp or imp"),
             (self.labels.is_some(), !is_drawn, "--labels", "--data, without --random-data"),
-            (self.task.is_some(), has_labels, "--task", "--method snip, grasp or imp"),
             (
                 self.allocation.is_some(),
                 !is_erk,
@@ -240,21 +237,34 @@ impl MaskVerb {
                 "another --method: erk is --method random --allocation erk",
             ),
             (self.allocation.is_some(), is_by_layer, "--allocation", "--scope layer"),
-            (self.select.is_some(), !is_random, "--select", scored),
             (self.rounds.is_some(), !is_random, "--rounds", scored),
             (self.schedule.is_some(), !is_random, "--schedule", scored),
             (self.schedule.is_some(), has_rounds, "--schedule", "--rounds 2 or more"),
         ];
-        let Some((.., flag, with)) =
-            unused.into_iter().find(|(is_given, is_used, ..)| *is_given && !is_used)
-        else {
-            return Ok(());
-        };
         let name = self.method.name();
-        Err(Error::usage(format!("{flag} would change nothing"))
-            .expected(format_args!("{flag} with {with}"))
-            .got(format_args!("{flag} with --method {name}"))
-            .help(format!("leave {flag} out")))
+        let wrong = refused.into_iter().find(|(is_given, is_used, ..)| *is_given && !is_used);
+        if let Some((.., flag, with)) = wrong {
+            return Err(Error::usage(format!("{flag} would change nothing"))
+                .expected(format_args!("{flag} with {with}"))
+                .got(format_args!("{flag} with --method {name}"))
+                .help(format!("leave {flag} out")));
+        }
+        let noted = [
+            (self.data.is_some(), has_rows, "--data"),
+            (self.labels.is_some(), has_labels, "--labels"),
+            (self.target.is_some(), has_rows, "--target"),
+            (self.task.is_some(), has_labels, "--task"),
+            (self.select.is_some(), !is_random, "--select"),
+        ];
+        for (.., flag) in noted.iter().filter(|(is_given, is_used, _)| *is_given && !is_used) {
+            say_error(format_args!("note: --method {name} does not use {flag}"));
+        }
+        Ok(())
+    }
+
+    fn uses_rows(&self) -> bool {
+        let has_sizes = self.method == Method::Synflow && self.input.needs_rows();
+        self.method.needs() != RowsNeeded::None || has_sizes
     }
 
     fn network(&self, common: &Common) -> Result<SourceNetwork> {
@@ -302,7 +312,7 @@ impl MaskVerb {
             let size = RandomSize { rows, inputs: network.widths[0], outputs };
             return ScoredRows::random(kind, like.as_ref(), size, task, common.seed).map(Some);
         }
-        let Some(data) = &self.data else { return Ok(None) };
+        let Some(data) = self.data.as_ref().filter(|_| self.uses_rows()) else { return Ok(None) };
         if self.method.needs() != RowsNeeded::Labelled {
             return self.unlabelled(data).map(Some);
         }

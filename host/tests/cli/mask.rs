@@ -363,19 +363,11 @@ fn bad_input_is_refused_and_leaves_nothing() {
         (format!("{own} --nnz 40 --allocation erk"), "--scope layer"),
         (format!("{own} --nnz 40 --scope global --allocation erk"), "--scope layer"),
         (format!("{own} --nnz 40 --rounds 1 --schedule linear"), "--rounds 2"),
-        (format!("{own} --nnz 40 --data d/X.npy"), "--input pixel-rms"),
-        (format!("{own} --nnz 40 --task binary"), "--method snip"),
         (format!("{LAYERS} --method magnitude --schedule linear --nnz 40 -o x.npz"), "--rounds 2"),
-        (format!("{LAYERS} --method erk {DIGITS} --nnz 40 -o x.npz"), "--data"),
-        (
-            format!("{LAYERS} --method ntk --data d/X.npy --labels d/y.npy --nnz 40 -o x.npz"),
-            "--labels",
-        ),
         (
             format!("{LAYERS} --method snip {DIGITS} --random-data normal --nnz 40 -o x.npz"),
             "without --random-data",
         ),
-        (format!("{LAYERS} --method erk --select sample --nnz 40 -o x.npz"), "--select"),
         (format!("{LAYERS} --method erk --rounds 3 --nnz 40 -o x.npz"), "--rounds"),
         (format!("{LAYERS} --method random --schedule linear --nnz 40 -o x.npz"), "--schedule"),
         (
@@ -407,6 +399,27 @@ fn bad_input_is_refused_and_leaves_nothing() {
     );
     for verb in ["inspect other.tamis", "eval other.tamis --data d/X.npy --labels d/y.npy"] {
         assert!(fails(folder, verb).contains("a mask, not a model"));
+    }
+}
+
+#[test]
+fn one_line_is_for_all_methods() {
+    let folder = digits();
+    for (method, unused) in [
+        ("snip", &[][..]),
+        ("ntk", &["--labels", "--task"]),
+        ("magnitude", &["--data", "--labels", "--task"]),
+        ("random", &["--data", "--labels", "--task", "--select"]),
+    ] {
+        let line =
+            format!("{LAYERS} --method {method} --select sample {DIGITS} --nnz 400 -o m.npz");
+        let output = run(folder.path(), &line.split_whitespace().collect::<Vec<_>>());
+        assert!(output.status.success(), "{line}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        let notes: Vec<&str> = said.lines().filter(|line| line.starts_with("note: ")).collect();
+        let wanted =
+            unused.iter().map(|flag| format!("note: --method {method} does not use {flag}"));
+        assert_eq!(notes, wanted.collect::<Vec<_>>());
     }
 }
 
