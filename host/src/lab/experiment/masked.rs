@@ -3,6 +3,7 @@
 
 use std::ops::ControlFlow;
 
+use tamis::base::dims::Dims;
 use tamis::network::mask::initial::Initial;
 use tamis::network::mask::select::Choice;
 
@@ -24,8 +25,6 @@ use crate::{Error, Result};
 
 /// Training rows, or random ones, that weights are scored on.
 const ROWS: usize = 256;
-/// Weights of the first support of sparse training, in units of s.
-const START_FACTOR: usize = 10;
 
 /// A cell, and what it runs with.
 #[derive(Clone, Copy)]
@@ -69,7 +68,11 @@ fn sparse(data: &MaskedData, variant: &Variant, job: &Job<'_>, train: Problem) -
     let course = Course::start();
     let start = variant.mask.map(|mask| {
         let widths = [784, neurons, 10];
-        let first = (START_FACTOR * job.cell.s).min(neurons * (784 + 10));
+        let dims = Dims::new(train.data.rows, 784, neurons, job.cell.s);
+        let first = match &recipe {
+            Recipe::Anneal(anneal) => anneal.params.start(dims, 10),
+            _ => job.cell.s,
+        };
         let initial = Initial { seed: job.cell.seed, law: data.initial.into() };
         let network = SourceNetwork::from_seed(&widths, initial)?;
         let rows = rows(&mask, &train, job.cell.seed)?;
