@@ -7,7 +7,7 @@ use std::path::Path;
 use super::spec::Spec;
 use crate::{Error, Result};
 
-const FIGURES: [(&str, &str); 26] = [
+const FIGURES: [(&str, &str); 34] = [
     ("figure-1-left", include_str!("../../../specs/figure-1-left.toml")),
     ("figure-1-right", include_str!("../../../specs/figure-1-right.toml")),
     ("figure-2-left", include_str!("../../../specs/figure-2-left.toml")),
@@ -25,6 +25,14 @@ const FIGURES: [(&str, &str); 26] = [
     ("sketch-lemmas", include_str!("../../../specs/sketch-lemmas.toml")),
     ("sketch-magnitudes", include_str!("../../../specs/sketch-magnitudes.toml")),
     ("sketch-masks", include_str!("../../../specs/sketch-masks.toml")),
+    ("greedy-figure-1", include_str!("../../../specs/greedy-figure-1.toml")),
+    ("greedy-guarantee", include_str!("../../../specs/greedy-guarantee.toml")),
+    ("greedy-noise", include_str!("../../../specs/greedy-noise.toml")),
+    ("greedy-start", include_str!("../../../specs/greedy-start.toml")),
+    ("prob-table-2", include_str!("../../../specs/prob-table-2.toml")),
+    ("prob-table-3", include_str!("../../../specs/prob-table-3.toml")),
+    ("prob-exponents", include_str!("../../../specs/prob-exponents.toml")),
+    ("prob-lemmas", include_str!("../../../specs/prob-lemmas.toml")),
     ("recovery", include_str!("../../../specs/recovery.toml")),
     ("lm-recipe", include_str!("../../../specs/lm-recipe.toml")),
     ("lm-vector", include_str!("../../../specs/lm-vector.toml")),

@@ -21,6 +21,7 @@ mod planted;
 pub(crate) mod problem;
 pub(crate) mod record;
 pub(crate) mod report;
+mod row;
 pub(crate) mod runner;
 pub(crate) mod solve;
 pub(crate) mod spec;

@@ -10,10 +10,12 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::cell::Cell;
 use super::environment::Environment;
 use super::record::Record;
+use super::row::row;
 use super::spec::Spec;
 use crate::{Error, Result, base::file};
 
@@ -32,6 +34,15 @@ pub(crate) struct Folder {
     spec: String,
     /// Toolchain and machine of the first run.
     pub(crate) environment: Environment,
+}
+
+/// A line of a file: a record, and the row of a table that it is. Readers take the record alone.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    record: &'a Record,
+    #[serde(flatten)]
+    row: Map<String, Value>,
 }
 
 #[derive(Debug)]
@@ -151,7 +162,11 @@ impl Store {
     }
 
     pub(crate) fn write(&self, record: &Record) -> Result<()> {
-        write_json(&self.cell_file(&record.id), &[record])
+        write_json(&self.cell_file(&record.id), &[self.line(record)?])
+    }
+
+    fn line<'a>(&self, record: &'a Record) -> Result<Line<'a>> {
+        Ok(Line { record, row: row(self.spec.part_of(&record.cell)?, record) })
     }
 
     /// All cells that are done, in the order of the spec.
@@ -175,7 +190,8 @@ impl Store {
     }
 
     fn write_records(&self, records: &[Record]) -> Result<()> {
-        write_json(&self.path.join("results.jsonl"), records)
+        let lines = records.iter().map(|record| self.line(record)).collect::<Result<Vec<_>>>()?;
+        write_json(&self.path.join("results.jsonl"), &lines)
     }
 
     fn make(path: &Path, spec: &Spec) -> Result<Self> {

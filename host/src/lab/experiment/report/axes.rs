@@ -58,6 +58,7 @@ impl Axis {
         let (gates, check) = (matches!(part.data, Data::Gates { .. }), part.data.is_check());
         let is_sketch = matches!(part.data, Data::Sketch { .. });
         match self {
+            _ if part.data.is_random() => self.noun_of_random(&part.data),
             Self::N if is_sketch => "samples",
             Self::D if is_sketch || matches!(part.data, Data::Masks { .. }) => "inputs",
             Self::S if matches!(part.data, Data::Masks { .. }) => "weights that are kept",
@@ -71,6 +72,26 @@ impl Axis {
             Self::S if check => "nonzeros",
             Self::S => "nonzero weights",
             Self::Variant => "variants",
+        }
+    }
+
+    /// The same of random matrices and networks, and of matrix sensing.
+    const fn noun_of_random(self, data: &Data) -> &'static str {
+        match (self, data) {
+            (Self::Variant, _) => "variants",
+            (Self::N, Data::Matrices { .. }) => "rows",
+            (Self::D, Data::Matrices { .. }) => "columns",
+            (Self::N, Data::Numbers { .. }) => "numbers",
+            (Self::S, Data::Numbers { .. }) => "rank of a number",
+            (Self::D, Data::Numbers { .. }) => "bins",
+            (Self::N, Data::Convolutions { .. }) => "side of a map",
+            (Self::S, Data::Convolutions { .. }) => "side of a filter",
+            (Self::D, Data::Convolutions { .. }) => "channels",
+            (Self::M, _) => "columns of the model",
+            (Self::S, _) => "rank of the target",
+            (Self::N, _) => "measurements",
+            (Self::D, Data::Networks(_)) => "width",
+            (Self::D, _) => "rows of the factors",
         }
     }
 

@@ -80,6 +80,7 @@ fn groups(view: &View, method: Method) -> Vec<Group> {
             let shown = if gates { 4 } else { 2 };
             vec![group("curvature", "eigenvalue", true, &measured[..shown], &theory[..shown])]
         }
+        _ if view.part.data.is_random() => Vec::new(),
         _ if matches!(method, Method::SketchRatio | Method::Masked) || method.is_mask() => {
             Vec::new()
         }
@@ -215,7 +216,8 @@ pub(super) fn settings(view: &View) -> String {
             let widths = hidden.iter().map(|width| format!("{width}-")).collect::<String>();
             format!("an untrained network 784-{widths}10; IMP on {train} pictures of each digit")
         }
-        _ => "Gaussian measurements of vectors with normal entries".into(),
+        _ => super::random::settings(view)
+            .unwrap_or_else(|| "Gaussian measurements of vectors with normal entries".into()),
     }];
     let axes = [(Axis::N, part.n.len()), (Axis::D, part.d.len()), (Axis::S, part.s.len())];
     for at in part.points().into_iter().take(1) {
@@ -279,6 +281,7 @@ fn note(view: &View) -> String {
             "alpha and beta are extreme eigenvalues over random supports of s unit columns; \
              independent ones end at (1 ∓ √(s/n))² (Marchenko and Pastur)."
         }
+        (_, data) if data.is_random() => "",
         (_, Data::Masks { .. }) => {
             "Magnitudes are initial ones, uniform in ±1/√inputs of their layer; scores are those of \
              SynFlow in the dense network, |w| ∂R/∂|w|. The histograms are of the first seed."
@@ -310,5 +313,5 @@ fn note(view: &View) -> String {
     notes.dedup();
     let is_recovery = view.part.methods.iter().any(|of| of.is_iterative());
     let means = if is_recovery { ", of fractions recovered means" } else { "" };
-    format!("Medians over seeds{means}. {}", notes.join(" "))
+    format!("Medians over seeds{means}. {}", notes.join(" ")).trim_end().to_owned()
 }

@@ -15,7 +15,12 @@ model_bytes,threads,version,commit,published,published_seconds,reference,referen
 n,d,variant";
 
 pub(super) fn csv(experiments: &[Experiment]) -> String {
-    let checks = Metric::all().filter(|metric| metric.is_measured());
+    let solved =
+        || experiments.iter().flat_map(Experiment::records).filter_map(|own| own.solved.as_ref());
+    let is_shown = |metric: &Metric| {
+        metric.is_measured() && solved().any(|own| own.measured.contains_key(metric))
+    };
+    let checks = Metric::all().filter(is_shown);
     let checks = checks.map(|metric| metric.name().replace('-', "_"));
     let head: Vec<String> = HEAD.split(',').map(str::to_owned).chain(checks).collect();
     let mut text = head.join(",") + "\n";

@@ -10,6 +10,7 @@ mod masked;
 mod masks;
 mod page;
 mod pictures;
+mod random;
 mod sketch;
 mod summary;
 mod table;

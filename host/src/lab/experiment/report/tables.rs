@@ -9,11 +9,13 @@ use super::super::spec::{Data, Method, Point};
 use super::axes::{self, by_size};
 use super::table::{Item, Table, listed, plain};
 use super::view::{Experiment, Stats, View, number};
-use super::{checks, masked, sketch, summary, verdicts};
+use super::{checks, masked, random, sketch, summary, verdicts};
 
 pub(super) fn tables(view: &View) -> Vec<Table> {
     let mut tables = if let Data::Masked(_) = view.part.data {
         masked::tables(view)
+    } else if view.part.data.is_random() {
+        random::tables(view)
     } else if view.part.data.is_check() {
         vec![sketch::claims(view), checks::table(view)]
     } else {

@@ -4,7 +4,8 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use super::is_plain;
-use super::kinds::{Data, Directions, Imp, Impossible, Method, Pictures, Rows};
+use super::kinds::{Data, Directions, Imp, Impossible, Pictures, Rows};
+use super::method::Method;
 use super::metric::Metric;
 use super::part::{Part, Point};
 use super::variant::{Distribution, Variant};
@@ -15,45 +16,6 @@ use crate::{Error, Result};
 const MOST: usize = 100_000_000;
 /// The most entries of a list.
 const LONGEST: usize = 1000;
-
-impl Method {
-    /// What it measures on such data, with the theory's value beside it.
-    pub(crate) fn measures(self, data: &Data) -> &'static [Metric] {
-        use Metric::*;
-        match (self, data) {
-            (Self::Assumption, Data::Gates { .. }) => &[Eps, Gamma, GammaLimit],
-            #[rustfmt::skip]
-            (Self::Curvature, Data::Gates { .. }) => &[
-                Alpha, Beta, AlphaAligned, BetaAligned, GammaLimit, BetaForm, AlphaIndependent,
-                BetaIndependent,
-            ],
-            (Self::Curvature, Data::Gaussian { .. }) => {
-                &[Alpha, Beta, AlphaIndependent, BetaIndependent]
-            }
-            (Self::Theory | Self::Normalised | Self::Paper, Data::Gaussian { .. }) => {
-                &[Success, Error]
-            }
-            #[rustfmt::skip]
-            (Self::Theory | Self::Normalised | Self::Paper, Data::Gates { .. }) => &[
-                Success, Error, LossLeft, Steps, StepsForm, Rate, RateForm, Straight, Alpha,
-                AlphaAligned, Beta, Inflation,
-            ],
-            (Self::SketchRatio, Data::Sketch { .. }) => &[UniformRatio, PrintedRatio],
-            (Self::SketchNormal, Data::Sketch { .. }) => {
-                &[SketchError, StandardError, ExactForm, PrintedForm, RepairedForm]
-            }
-            (_, Data::Sketch { .. }) if self.is_sketch() => {
-                &[SketchError, StandardError, ExactForm, PrintedForm]
-            }
-            (_, Data::Masks { .. }) if self.is_mask() => &[KeptMagnitude, KeptScore],
-            #[rustfmt::skip]
-            (Self::Masked, Data::Masked(_)) => &[
-                Accuracy, MaskSeconds, MaskState, CollapsedLayers, DeadWeights, Overlap,
-            ],
-            _ => &[],
-        }
-    }
-}
 
 fn outside(value: usize, range: RangeInclusive<usize>) -> Option<usize> {
     (!range.contains(&value)).then_some(value)
@@ -74,11 +36,16 @@ impl Part {
     pub(super) fn check(&self) -> Result<()> {
         self.check_lists()?;
         self.check_masked()?;
+        self.check_keys_of_random()?;
         let [low, high] = self.range;
         let is_wrong = !(low < high && low.is_finite() && high.is_finite());
         let expected = "two numbers, the second above the first";
         self.refuse("range", expected, is_wrong.then(|| format!("{:?}", self.range)))?;
-        if self.data.is_check() { self.check_theory() } else { self.check_training() }
+        match &self.data {
+            data if data.is_random() => self.check_random(),
+            data if data.is_check() => self.check_theory(),
+            _ => self.check_training(),
+        }
     }
 
     pub(super) fn out_of_bounds(&self, key: &str, expected: &str, got: impl Display) -> Error {
@@ -219,7 +186,12 @@ impl Part {
             | Data::Gaussian { .. }
             | Data::Sketch { .. }
             | Data::Masks { .. }
-            | Data::Masked(_) => {}
+            | Data::Masked(_)
+            | Data::Matrices { .. }
+            | Data::Numbers { .. }
+            | Data::Convolutions { .. }
+            | Data::Networks(_)
+            | Data::Sensing(_) => {}
             &Data::Image { ref from, features, deviation, channel_deviation, .. } => {
                 let colours = matches!(from, Pictures::Cifar | Pictures::ColourDigits);
                 let grey = "none, for grey pictures";
@@ -410,5 +382,7 @@ impl Part {
 }
 
 mod masked;
+mod measures;
+mod random;
 #[cfg(test)]
 mod tests;

@@ -1,148 +1,11 @@
-//! The words of a spec: methods, data, what is compared.
+//! The words of a spec: data, and what is compared.
 
 use serde::{Deserialize, Serialize};
 
+use super::random::NetworkData;
+use super::sensing::SensingData;
 use crate::data::Task;
 use crate::mask::WeightLaw;
-
-/// How a cell is trained, or predicted without training.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Method {
-    /// Iterative hard thresholding as published.
-    Paper,
-    /// The same in the least memory, for more time; for several outputs with safe steps.
-    PaperLeast,
-    /// The same for several outputs, with epochs that diverge undone and the best iterate kept.
-    PaperSafe,
-    /// The same as published, from the best of random starts on a fraction of the rows.
-    PaperTrials,
-    /// What `tamis train --recipe auto` takes for the task.
-    Recipe,
-    /// Iterative magnitude pruning with the epochs, batches and inputs of the published figure.
-    ImpPublished,
-    /// Iterative magnitude pruning that is trained to its end: the settings of the part's `imp`.
-    Imp,
-    Zero,
-    Mean,
-    /// No training: eps and gamma of the rows and generators (paper IHT, Assumption 2).
-    Assumption,
-    /// No training: extreme eigenvalues over supports of s unit columns (Lemma 1).
-    Curvature,
-    /// A planted vector recovered by the steps of Theorem 1, `2/(3 beta)` in unit columns.
-    Theory,
-    /// The same by normalised steps, without refinements.
-    Normalised,
-    /// No training: the error of sketched products (N. Bar and R. Giryes, arXiv 2305.17559) of
-    /// given rows, with the weights that the mask was drawn for (Lemma 4.1).
-    SketchWeights,
-    /// The same of normal rows (Lemma 4.2).
-    SketchNormal,
-    /// Of given rows, with other weights (Lemma 4.3).
-    SketchTrained,
-    /// Of normal rows, with other weights (Theorem 4.4).
-    SketchNormalTrained,
-    /// The same of uniform masks (Lemma 4.5).
-    SketchUniform,
-    /// Of the tangent features of a network, with its initial weights (Lemma 4.1 for section 7).
-    SketchTangent,
-    /// The error of Theorem 4.4 over that of uniform masks.
-    SketchRatio,
-    /// What a mask keeps of an untrained network: `SynFlow` in 100 rounds (H. Tanaka et al., 2020).
-    KeptSynflow,
-    /// The same with weights of each layer drawn by their scores in every round.
-    KeptSampled,
-    /// Iterative magnitude pruning, with the settings of the part's `imp`.
-    KeptImp,
-    /// Random weights, of the same density in every layer.
-    KeptUniform,
-    /// A mask of an untrained network, or sparse training with as many weights, as the variant says;
-    /// then the accuracy after training.
-    Masked,
-}
-
-/// Each method as specs and files call it, and as people read it; in the order of the type.
-static METHODS: [(Method, &str, &str); 25] = [
-    (Method::Paper, "paper", "IHT as published"),
-    (Method::PaperLeast, "paper-least", "IHT, least memory"),
-    (Method::PaperSafe, "paper-safe", "IHT, safe steps"),
-    (Method::PaperTrials, "paper-trials", "IHT, best of random starts"),
-    (Method::Recipe, "recipe", "Tamis, default recipe"),
-    (Method::ImpPublished, "imp-published", "IMP as published"),
-    (Method::Imp, "imp", "IMP trained properly"),
-    (Method::Zero, "zero", "zero predictor"),
-    (Method::Mean, "mean", "mean predictor"),
-    (Method::Assumption, "assumption", "eps and gamma"),
-    (Method::Curvature, "curvature", "alpha and beta"),
-    (Method::Theory, "theory", "IHT, theory step"),
-    (Method::Normalised, "normalised", "IHT, normalised step"),
-    (Method::SketchWeights, "sketch-weights", "Lemma 4.1"),
-    (Method::SketchNormal, "sketch-normal", "Lemma 4.2"),
-    (Method::SketchTrained, "sketch-trained", "Lemma 4.3"),
-    (Method::SketchNormalTrained, "sketch-normal-trained", "Theorem 4.4"),
-    (Method::SketchUniform, "sketch-uniform", "Lemma 4.5"),
-    (Method::SketchTangent, "sketch-tangent", "Lemma 4.1 for tangent features"),
-    (Method::SketchRatio, "sketch-ratio", "error over that of uniform masks"),
-    (Method::KeptSynflow, "kept-synflow", "SynFlow"),
-    (Method::KeptSampled, "kept-sampled", "SynFlow, sampled"),
-    (Method::KeptImp, "kept-imp", "IMP"),
-    (Method::KeptUniform, "kept-uniform", "uniform"),
-    (Method::Masked, "masked", "mask, then training"),
-];
-
-impl Method {
-    pub(crate) fn name(self) -> &'static str {
-        METHODS[self as usize].1
-    }
-
-    pub(crate) fn title(self) -> &'static str {
-        METHODS[self as usize].2
-    }
-
-    /// What heads of columns call it beside a known figure.
-    pub(crate) fn short(self) -> &'static str {
-        match self {
-            Self::Zero | Self::Mean | Self::Recipe => self.name(),
-            _ if self.is_dense() => "IMP",
-            _ => "IHT",
-        }
-    }
-
-    pub(crate) const fn is_constant(self) -> bool {
-        matches!(self, Self::Zero | Self::Mean)
-    }
-
-    /// Whether it is the published method on data to train on, in any of its variants.
-    pub(crate) const fn is_published(self) -> bool {
-        matches!(self, Self::Paper | Self::PaperLeast | Self::PaperSafe | Self::PaperTrials)
-    }
-
-    pub(crate) const fn is_dense(self) -> bool {
-        matches!(self, Self::Imp | Self::ImpPublished)
-    }
-
-    pub(crate) fn is_check(self) -> bool {
-        self.is_sketch()
-            || self.is_mask()
-            || matches!(self, Self::Assumption | Self::Curvature | Self::Theory | Self::Normalised)
-            || self == Self::Masked
-    }
-
-    /// Whether it measures sketched products.
-    pub(crate) fn is_sketch(self) -> bool {
-        (Self::SketchWeights..=Self::SketchRatio).contains(&self)
-    }
-
-    /// Whether it measures what a mask keeps.
-    pub(crate) fn is_mask(self) -> bool {
-        (Self::KeptSynflow..=Self::KeptUniform).contains(&self)
-    }
-
-    /// Whether it goes step by step, on data of the theory.
-    pub(crate) const fn is_iterative(self) -> bool {
-        matches!(self, Self::Theory | Self::Normalised | Self::Paper)
-    }
-}
 
 /// What a cell learns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -197,6 +60,23 @@ pub(crate) enum Data {
     Masks { from: Pictures, hidden: Vec<usize>, train: usize },
     /// Networks that are trained under masks.
     Masked(MaskedData),
+    /// Random samples×inputs matrices, with the entries of the variant.
+    Matrices {
+        samples: usize,
+        inputs: usize,
+        /// All draws are repeated until so many entries were drawn, and figures are means over
+        /// repetitions.
+        #[serde(default)]
+        least_entries: u64,
+    },
+    /// So many uniform numbers, and bins for balls.
+    Numbers { samples: usize, inputs: usize },
+    /// Convolutions of samples×samples maps of so many channels, with s×s filters.
+    Convolutions { samples: usize, inputs: usize },
+    /// Random networks whose inner layers are pruned.
+    Networks(NetworkData),
+    /// Matrix sensing.
+    Sensing(SensingData),
 }
 
 /// Networks that are trained under masks, and pictures of ten digits, 28×28.
@@ -356,7 +236,11 @@ impl Data {
             Self::Planted { samples, .. }
             | Self::Gates { samples, .. }
             | Self::Gaussian { samples, .. }
-            | Self::Sketch { samples, .. } => *samples,
+            | Self::Sketch { samples, .. }
+            | Self::Matrices { samples, .. }
+            | Self::Numbers { samples, .. }
+            | Self::Convolutions { samples, .. }
+            | Self::Sensing(SensingData { samples, .. }) => *samples,
             _ => 0,
         }
     }
@@ -367,7 +251,12 @@ impl Data {
             Self::Planted { inputs, .. }
             | Self::Gates { inputs, .. }
             | Self::Gaussian { inputs, .. }
-            | Self::Sketch { inputs, .. } => *inputs,
+            | Self::Sketch { inputs, .. }
+            | Self::Matrices { inputs, .. }
+            | Self::Numbers { inputs, .. }
+            | Self::Convolutions { inputs, .. }
+            | Self::Sensing(SensingData { inputs, .. }) => *inputs,
+            Self::Networks(data) => data.width,
             Self::Mnist { .. } | Self::Masks { .. } | Self::Masked(_) => 784,
             Self::Digits { side, .. } => side * side,
             Self::Image { features, .. } => *features,
@@ -408,13 +297,26 @@ impl Data {
 
     /// Whether a check of the theory or of masks is made on them, and no network is the result.
     pub(crate) const fn is_check(&self) -> bool {
+        self.is_random()
+            || matches!(
+                self,
+                Self::Gates { .. }
+                    | Self::Gaussian { .. }
+                    | Self::Sketch { .. }
+                    | Self::Masks { .. }
+                    | Self::Masked(_)
+            )
+    }
+
+    /// Whether it is about pruned random matrices and networks, or about matrix sensing.
+    pub(crate) const fn is_random(&self) -> bool {
         matches!(
             self,
-            Self::Gates { .. }
-                | Self::Gaussian { .. }
-                | Self::Sketch { .. }
-                | Self::Masks { .. }
-                | Self::Masked(_)
+            Self::Matrices { .. }
+                | Self::Numbers { .. }
+                | Self::Convolutions { .. }
+                | Self::Networks(_)
+                | Self::Sensing(_)
         )
     }
 }
@@ -422,16 +324,6 @@ impl Data {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn method_table_order_and_names_match_serde() {
-        for (at, (method, name, _)) in METHODS.iter().enumerate() {
-            assert_eq!(
-                (*method as usize, serde_json::to_value(method).unwrap()),
-                (at, (*name).into())
-            );
-        }
-    }
 
     #[test]
     fn patterns_are_counted_or_none() {

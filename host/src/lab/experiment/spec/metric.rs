@@ -80,10 +80,68 @@ pub(crate) enum Metric {
     DeadWeights,
     /// Fraction of the weights of a mask from a seed that 100 rounds in memory keep too.
     Overlap,
+    Mean,
+    Std,
+    Q95,
+    Q99,
+    Q999,
+    Q9999,
+    /// `ln(2/(1 - q))/(4 n)` (paper PROB, Lemma 3).
+    Delta95,
+    Delta99,
+    Delta999,
+    Delta9999,
+    /// `max_i √(Σ_j E A_ij²)`.
+    RowMoment,
+    ColumnMoment,
+    /// `(Σ E A_ij⁴)^(1/4)`.
+    FourthMoment,
+    Norm,
+    /// The norm over the sum of the three moments.
+    C,
+    Estimate,
+    /// Fraction of the draws whose fullest bin has more than three times the mean.
+    Failures,
+    FailureForm,
+    Fullest,
+    /// That of a circular convolution as a matrix of its own.
+    MatrixNorm,
+    PaddedNorm,
+    PaddedBound,
+    /// The spectral norm of what pruning takes from a layer, the most of all.
+    DeltaNorm,
+    /// The largest difference of outputs found on the unit ball.
+    SupNorm,
+    TheoremForm,
+    /// Columns whose norm is above half of the largest.
+    Columns,
+    /// Columns after pruning.
+    Kept,
+    Loss,
+    GradientNorm,
+    Lambda,
+    SmoothingBeta,
+    /// `|U Uᵀ - U* U*ᵀ|_F` of the pruned model.
+    PrunedError,
+    TunedError,
+    /// For p free numbers: `rd - r(r - 1)/2` of a pruned model, `kd` of any other.
+    NoiseForm,
+    /// The least eigenvalue of the Hessian.
+    LeastCurvature,
+    LanczosCurvature,
+    /// Over all steps, from above.
+    IterateNorm,
+    DescentSteps,
+    /// Of norms of columns with `|<U*, u>|` at the start.
+    Correlation,
+    /// The largest relative error of measured norms over random matrices of the rank.
+    Isometry,
+    /// Whether lambda is so large that a column of zeros is no way down in the weakest direction.
+    ZeroMinimum,
 }
 
 /// Name in specs and files, title, and digits in pictures and in tables, in the order of the type.
-static METRICS: [(Metric, &str, &str, (usize, usize)); 41] = [
+static METRICS: [(Metric, &str, &str, (usize, usize)); 82] = [
     (Metric::Psnr, "psnr", "PSNR, dB", (0, 1)),
     (Metric::Accuracy, "accuracy", "accuracy", (3, 4)),
     (Metric::Eps, "eps", "eps", (3, 4)),
@@ -125,6 +183,47 @@ static METRICS: [(Metric, &str, &str, (usize, usize)); 41] = [
     (Metric::CollapsedLayers, "collapsed-layers", "collapsed layers", (1, 1)),
     (Metric::DeadWeights, "dead-weights", "dead weights", (0, 0)),
     (Metric::Overlap, "overlap", "overlap with 100 rounds", (3, 3)),
+    (Metric::Mean, "mean", "mean", (3, 4)),
+    (Metric::Std, "std", "standard deviation", (3, 4)),
+    (Metric::Q95, "q95", "95 % quantile", (3, 4)),
+    (Metric::Q99, "q99", "99 % quantile", (3, 4)),
+    (Metric::Q999, "q999", "99.9 % quantile", (3, 4)),
+    (Metric::Q9999, "q9999", "99.99 % quantile", (3, 4)),
+    (Metric::Delta95, "delta95", "δ of 95 %", (3, 4)),
+    (Metric::Delta99, "delta99", "δ of 99 %", (3, 4)),
+    (Metric::Delta999, "delta999", "δ of 99.9 %", (3, 4)),
+    (Metric::Delta9999, "delta9999", "δ of 99.99 %", (3, 4)),
+    (Metric::RowMoment, "row-moment", "rows", (3, 4)),
+    (Metric::ColumnMoment, "column-moment", "columns", (3, 4)),
+    (Metric::FourthMoment, "fourth-moment", "fourth moment", (3, 4)),
+    (Metric::Norm, "norm", "spectral norm", (3, 4)),
+    (Metric::C, "c", "constant C", (3, 4)),
+    (Metric::Estimate, "estimate", "mean of the draws", (3, 5)),
+    (Metric::Failures, "failures", "fraction above 3 N/n", (3, 4)),
+    (Metric::FailureForm, "failure-form", "n^(−1/3)", (3, 4)),
+    (Metric::Fullest, "fullest", "fullest bin over the mean", (2, 3)),
+    (Metric::MatrixNorm, "matrix-norm", "norm of the matrix", (3, 4)),
+    (Metric::PaddedNorm, "padded-norm", "norm, zero padding", (3, 4)),
+    (Metric::PaddedBound, "padded-bound", "its bound, p + q − 1", (3, 4)),
+    (Metric::DeltaNorm, "delta-norm", "|W − Ŵ|₂", (3, 4)),
+    (Metric::SupNorm, "sup-norm", "sup |f − F|", (3, 4)),
+    (Metric::TheoremForm, "theorem-form", "theorem, without its constant", (3, 4)),
+    (Metric::Columns, "columns", "columns above half", (0, 1)),
+    (Metric::Kept, "kept", "columns left", (0, 1)),
+    (Metric::Loss, "loss", "loss", (3, 6)),
+    (Metric::GradientNorm, "gradient-norm", "norm of the gradient", (3, 6)),
+    (Metric::Lambda, "lambda", "lambda", (3, 5)),
+    (Metric::SmoothingBeta, "smoothing-beta", "beta of the group lasso", (3, 5)),
+    (Metric::PrunedError, "pruned-error", "error, pruned", (3, 5)),
+    (Metric::TunedError, "tuned-error", "error, tuned", (3, 5)),
+    (Metric::NoiseForm, "noise-form", "σ √(p/n)", (3, 5)),
+    (Metric::LeastCurvature, "least-curvature", "least eigenvalue", (3, 6)),
+    (Metric::LanczosCurvature, "lanczos-curvature", "the same by Lanczos", (3, 6)),
+    (Metric::IterateNorm, "iterate-norm", "largest |U|₂", (3, 4)),
+    (Metric::DescentSteps, "descent-steps", "steps", (0, 0)),
+    (Metric::Correlation, "correlation", "correlation", (5, 7)),
+    (Metric::Isometry, "isometry", "isometry error", (3, 4)),
+    (Metric::ZeroMinimum, "zero-minimum", "zero is a minimum", (0, 0)),
 ];
 
 impl Metric {
@@ -153,7 +252,9 @@ impl Metric {
 
     /// Whether it can be had of a training.
     pub(crate) fn is_of_training(self) -> bool {
-        self.is_yes_or_no() || matches!(self, Self::Psnr | Self::Accuracy) || self > Self::Exact
+        self.is_yes_or_no()
+            || matches!(self, Self::Psnr | Self::Accuracy)
+            || (Self::Exact..=Self::Overlap).contains(&self)
     }
 
     /// Whether a cell has it or has it not, so that seeds are counted.

@@ -8,8 +8,12 @@ mod check;
 mod claim;
 mod column;
 mod kinds;
+mod method;
 mod metric;
 mod part;
+mod published;
+mod random;
+mod sensing;
 mod variant;
 
 use std::collections::BTreeMap;
@@ -23,9 +27,13 @@ use crate::{Error, Result};
 
 pub(crate) use claim::{Claim, Expected};
 pub(crate) use column::{Column, Quantity, Recorded, Statistic};
-pub(crate) use kinds::{Data, Directions, Inputs, Law, MaskedData, Method, Pictures, Rows};
+pub(crate) use kinds::{Data, Directions, Inputs, Law, MaskedData, Pictures, Rows};
+pub(crate) use method::Method;
 pub(crate) use metric::Metric;
 pub(crate) use part::{Part, Point};
+pub(crate) use published::Published;
+pub(crate) use random::{Choice, Entries, EntryLaw, NetworkData};
+pub(crate) use sensing::{Measurements, Sensed, SensingData};
 pub(crate) use variant::{Distribution, MaskSpec, ScoreData, Variant};
 
 /// The profiles that a spec may have; `paper` is the full grid.

@@ -4,8 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::claim::Claim;
 use super::column::Column;
-use super::kinds::{Data, Directions, Imp, Impossible, Method, Rows, patterns};
+use super::kinds::{Data, Directions, Imp, Impossible, Rows, patterns};
+use super::method::Method;
 use super::metric::Metric;
+use super::published::Published;
 use super::variant::Variant;
 use crate::data::planted;
 
@@ -83,6 +85,9 @@ pub(crate) struct Part {
     /// Of masks: differences between variants, each a sentence of the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) claims: Vec<Claim>,
+    /// Of random matrices: what the paper prints.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) published: Vec<Published>,
     /// What the summary table shows of each size and method.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) columns: Vec<Column>,
@@ -143,10 +148,22 @@ impl Part {
                     _ => 0,
                 };
                 let variants = 0..self.variants.len().max(1);
-                points.extend(variants.map(|variant| Point { m, s, n, d, variant }));
+                let points_here = variants.map(|variant| Point { m, s, n, d, variant });
+                points.extend(points_here.filter(|&at| !self.is_skipped(at)));
             }
         }
         points
+    }
+
+    /// Whether a point of a check is left out, as one that cannot be: a matrix of more rows than
+    /// columns is the transpose of another one, and a model has the rank and its singular values.
+    fn is_skipped(&self, at: Point) -> bool {
+        self.impossible == Impossible::Skip
+            && match self.data {
+                Data::Matrices { .. } => at.n > at.d,
+                Data::Sensing(_) => self.variant(at).refuses_rank(at),
+                _ => false,
+            }
     }
 
     /// What a point changes; nothing where the part has no variants.
@@ -160,7 +177,7 @@ impl Part {
         own.variants.retain(|of| variant.is_none_or(|name| of.name == name));
         own.variants.iter_mut().for_each(|of| of.title = None);
         (own.title, own.note, own.columns, own.impossible) = Default::default();
-        (own.refuted, own.claims) = Default::default();
+        (own.refuted, own.claims, own.published) = Default::default();
         (own.m, own.s, own.n, own.d, own.sizes, own.seeds) = Default::default();
         (own.methods, own.range) = (vec![method], [0.0, 1.0]);
         if !(method.is_published() || method.is_check() || method == Method::ImpPublished) {

@@ -3,6 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::part::Point;
+use super::random::Entries;
+use super::sensing::Sensed;
 use crate::mask::{self, InputSize};
 
 /// What a variant changes; other settings stay.
@@ -45,6 +48,10 @@ pub(crate) struct Variant {
     /// Data of kind `masked`: sparse training of one hidden layer of so many neurons by the default
     /// recipe, where a mask is given from one of as many weights as the first support has.
     pub(crate) neurons: Option<usize>,
+    /// Random matrices and networks: their entries, and which are pruned.
+    pub(crate) entries: Option<Entries>,
+    /// Data of kind `sensing`.
+    pub(crate) sensing: Option<Sensed>,
 }
 
 /// How a mask is made; the settings are those of `tamis mask`.
@@ -107,6 +114,13 @@ impl Variant {
     /// Whether it changes planted data.
     pub(crate) const fn is_of_data(&self) -> bool {
         self.rows.is_some() || self.noise.is_some() || self.negative.is_some()
+    }
+
+    /// Whether nothing that is sensed can have these sizes: a rank above the columns or rows of a model,
+    /// or one singular value, which is 1, that is to be less.
+    pub(crate) fn refuses_rank(&self, at: Point) -> bool {
+        let sr = self.sensing.unwrap_or_default().sr;
+        at.s > at.m.min(at.d) || at.s == 1 && sr < 1.0
     }
 
     /// Whether it says how many weights are chosen of a network.

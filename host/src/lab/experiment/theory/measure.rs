@@ -1,6 +1,5 @@
 //! One cell of a check: its data from its seed, what its method measures of them.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use rayon::prelude::*;
@@ -14,6 +13,9 @@ use tamis::operator::sensing::HostSensing;
 use super::assumption::{self, Assumption};
 use super::curvature::{self, Extremes};
 use super::generators::{self, Generators};
+use super::greedy;
+use super::measured::Measured;
+use super::prob::{self, Pruned};
 use super::recovery::{self, Planted, Recovery};
 use super::sketch::Sketch;
 use crate::base::room_for;
@@ -51,6 +53,12 @@ pub(in crate::lab::experiment) fn measure(
         Data::Gaussian { .. } => work.sense(Course::start()),
         Data::Gates { generators, weights, .. } => work.gates(*generators, *weights),
         Data::Sketch { weights, .. } => work.sketch(*weights),
+        Data::Sensing(data) => {
+            let (at, seed, steps, method) = (work.at, cell.seed, part.epochs, cell.method);
+            let of = part.variant(at).sensing.unwrap_or_default();
+            greedy::sense(&greedy::Task { method, data, of, at, steps, seed, threads, stop })
+        }
+        data if data.is_random() => work.random(),
         _ => Err(Error::new("nothing of the theory is measured on such data")
             .expected("data of kind gates, gaussian or sketch")
             .got(cell.method.name())
@@ -64,8 +72,6 @@ struct Work<'a> {
     at: Point,
     stop: &'a Stop,
 }
-
-type Measured = BTreeMap<Metric, f64>;
 
 impl Work<'_> {
     fn draws(&self) -> u32 {
@@ -246,6 +252,29 @@ impl Work<'_> {
                 }
             }
         }
+        course.see(0.0, f64::NAN);
+        Ok(Solved { measured, ..course.ended(None) })
+    }
+
+    /// Random matrices, numbers, convolutions and networks.
+    fn random(&self) -> Result<Solved> {
+        let Work { at, stop, .. } = *self;
+        let (draws, seed, method) = (self.draws(), self.cell.seed, self.cell.method);
+        let of = self.part.variant(at).entries.unwrap_or_default();
+        let mut course = Course::start();
+        let measured = match (&self.part.data, method) {
+            (Data::Networks(data), _) => {
+                prob::pruned(&Pruned { method, data, of, at, seed }, stop)?
+            }
+            (Data::Convolutions { .. }, _) => prob::convolution(method, &of, at, seed)?,
+            (&Data::Matrices { least_entries, .. }, _) => {
+                let task = prob::Draws { of, at, draws, least_entries, seed, stop };
+                let is_constant = method == Method::Constant;
+                if is_constant { prob::constant(&task) } else { prob::norms(&task) }?
+            }
+            (_, Method::Balls) => prob::balls(at, draws, seed),
+            (_, own) => prob::order(1 + i32::from(own == Method::OrderSecond), at, draws, seed),
+        };
         course.see(0.0, f64::NAN);
         Ok(Solved { measured, ..course.ended(None) })
     }

@@ -10,12 +10,17 @@
 //!              y = G x, G Gaussian: the same without gates, where the theory is classical
 //! ```
 //!
-//! And that of masks as sketches of products (paper SKETCH, section 4).
+//! And that of masks as sketches of products (paper SKETCH, section 4), of pruned random networks
+//! (paper PROB), and of pruning in matrix sensing (paper GREEDY).
 
 mod assumption;
 mod curvature;
 mod generators;
+mod greedy;
+mod lanczos;
 mod measure;
+mod measured;
+mod prob;
 mod recovery;
 mod sketch;
 

@@ -1,0 +1,74 @@
+//! A cell as a row of the table that it is of: its place under the paper's names, what was measured,
+//! and what is printed, side by side in its line of `results.jsonl`.
+
+use serde_json::{Map, Value, json};
+
+use super::record::Record;
+use super::spec::{Data, Entries, EntryLaw, Method, Part};
+
+/// The row of a cell with a result; empty for cells that are no row of a printed table.
+pub(crate) fn row(part: &Part, record: &Record) -> Map<String, Value> {
+    let (Some(solved), true) = (&record.solved, part.data.is_random()) else {
+        return Map::new();
+    };
+    let (cell, at) = (&record.cell, record.cell.point(part));
+    let variant = part.variant(at);
+    let mut row = Map::new();
+    let mut set = |name: &str, value: Value| drop(row.insert(name.to_owned(), value));
+    let entries = variant.entries.unwrap_or_default();
+    match (&part.data, cell.method) {
+        (Data::Matrices { .. }, Method::Norms) => {
+            set("n1", at.n.into());
+            set("n2", at.d.into());
+            set("k", entries.k.into());
+        }
+        (Data::Sensing(_), method) => {
+            let sensed = variant.sensing.unwrap_or_default();
+            let is_regularised = method == Method::Greedy;
+            set("regularised", is_regularised.into());
+            set("lambda", if is_regularised { sensed.lambda.into() } else { json!(0.0) });
+            set("beta", sensed.beta.into());
+            set("sr", sensed.sr.into());
+            set("sigma", sensed.sigma.into());
+        }
+        (data, _) => {
+            if matches!(data, Data::Networks(_)) {
+                set("width", at.d.into());
+            }
+            if cell.d.is_none() {
+                set("d", at.d.into());
+            }
+            set("law", law(&entries).into());
+            set("alpha", entries.alpha.into());
+        }
+    }
+    for (metric, value) in &solved.measured {
+        set(&key(metric.name()), (*value).into());
+    }
+    if let Some(beta) = solved.measured.get(&super::spec::Metric::SmoothingBeta) {
+        set("beta", (*beta).into());
+    }
+    set("seconds", solved.seconds.into());
+    if let Some(printed) = part.published_at(at) {
+        let values = printed.values.iter().map(|(of, value)| (key(of.name()), (*value).into()));
+        set("published", Value::Object(values.collect()));
+        set("wrong_in_print", (!printed.wrong.is_empty()).into());
+        let wrong: Vec<String> = printed.wrong.iter().map(|of| key(of.name())).collect();
+        set("wrong", wrong.into());
+    }
+    row
+}
+
+/// The law of entries as Table 3 calls it.
+fn law(of: &Entries) -> &'static str {
+    match (of.law, of.alpha) {
+        (EntryLaw::Uniform, _) => "uniform",
+        (EntryLaw::Normal, Some(_)) => "zeroed",
+        (EntryLaw::Normal, None) if of.k > 1.0 => "normal3",
+        (EntryLaw::Normal, None) => "normal",
+    }
+}
+
+fn key(name: &str) -> String {
+    name.replace('-', "_")
+}

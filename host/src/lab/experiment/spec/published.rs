@@ -1,0 +1,38 @@
+//! A printed row of a table, beside which a cell stands.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::metric::Metric;
+use super::part::{Part, Point};
+
+/// What a paper prints for one size and variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Published {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) n: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) d: Option<usize>,
+    /// The name of the variant, where the part has several.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) variant: String,
+    /// The printed numbers.
+    pub(crate) values: BTreeMap<Metric, f64>,
+    /// Those of them that are wrong in print, as measuring shows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) wrong: Vec<Metric>,
+}
+
+impl Part {
+    /// What is printed for a point.
+    pub(crate) fn published_at(&self, at: Point) -> Option<&Published> {
+        let variant = self.variant(at).name;
+        self.published.iter().find(|row| {
+            row.n.is_none_or(|n| n == at.n)
+                && row.d.is_none_or(|d| d == at.d)
+                && row.variant == variant
+        })
+    }
+}

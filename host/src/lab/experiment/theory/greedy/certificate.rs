@@ -1,0 +1,95 @@
+//! Whether a point is an approximate second-order stationary point: the norm of its gradient, and
+//! the least eigenvalue of its Hessian.
+//!
+//! Where columns are 0 the Hessian falls apart exactly: into the block of the other columns, and
+//! for each column of 0 a copy of one d×d block.
+
+use faer::{Mat, MatRef, Side};
+
+use super::descent::{at_zero, least_curvature};
+use super::lasso::Lasso;
+use super::problem::Problem;
+use crate::{Error, Result};
+
+/// Most rows of a block whose eigenvalues are all taken.
+const LARGEST: usize = 1500;
+
+/// The curvature at a point.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Certificate {
+    /// The least eigenvalue of the Hessian: of both blocks, where there are two.
+    pub(super) least: f64,
+    /// That of the block of the other columns by Lanczos, to hold it to.
+    pub(super) by_lanczos: f64,
+}
+
+/// The certificate of the columns `u` beside `zeros` columns of 0.
+pub(super) fn certificate(
+    problem: &Problem,
+    u: MatRef<'_, f64>,
+    zeros: usize,
+    lasso: &Lasso,
+    seed: u64,
+) -> Result<Certificate> {
+    let by_lanczos = least_curvature(problem, u, lasso, seed);
+    let numbers = u.nrows() * u.ncols();
+    let active = match numbers {
+        0 => f64::INFINITY,
+        1..=LARGEST => least_of_block(problem, u, lasso)?,
+        _ => by_lanczos,
+    };
+    let dead = if zeros > 0 { at_zero(problem, u, lasso, seed) } else { f64::INFINITY };
+    Ok(Certificate { least: active.min(dead), by_lanczos })
+}
+
+/// By all eigenvalues of the block, whose columns are products with unit vectors.
+fn least_of_block(problem: &Problem, u: MatRef<'_, f64>, lasso: &Lasso) -> Result<f64> {
+    let (d, k) = (u.nrows(), u.ncols());
+    let (_, by_matrix) = problem.by_matrix(u);
+    let mut block = Mat::zeros(d * k, d * k);
+    let mut product = Mat::zeros(d, k);
+    for at in 0..d * k {
+        let mut unit = Mat::zeros(d, k);
+        unit[(at % d, at / d)] = 1.0;
+        problem.hessian(&by_matrix, u, unit.as_ref(), &mut product);
+        lasso.add_product(u, unit.as_ref(), &mut product);
+        for j in 0..k {
+            for i in 0..d {
+                block[(j * d + i, at)] = product[(i, j)];
+            }
+        }
+    }
+    let values = block.self_adjoint_eigenvalues(Side::Lower).map_err(|error| {
+        Error::new("the eigenvalues of a Hessian were not found")
+            .got(format_args!("{error:?}"))
+            .help("choose another seed")
+    })?;
+    Ok(values.first().copied().unwrap_or(f64::INFINITY))
+}
+
+#[cfg(test)]
+mod tests {
+    use faer::Par;
+
+    use super::super::problem::target;
+    use super::*;
+
+    /// The split is the whole Hessian.
+    #[test]
+    fn blocks_have_the_least_eigenvalue_of_all() {
+        let problem = Problem::population(target(5, 2, 0.7, 1), Par::Seq);
+        let lasso = Lasso { lambda: 0.02, beta: 0.01 };
+        for scale in [1.0, 0.3] {
+            let active = &problem.target * faer::Scale(scale);
+            let all = Mat::from_fn(5, 4, |i, j| if j < 2 { active[(i, j)] } else { 0.0 });
+            let own = certificate(&problem, active.as_ref(), 2, &lasso, 1).unwrap();
+            let whole = least_of_block(&problem, all.as_ref(), &lasso).unwrap();
+            // Lanczos, of the columns of 0, to its own accuracy.
+            assert!((own.least - whole).abs() < 1e-4, "{own:?} {whole}");
+            assert!((own.by_lanczos - own.least).abs() < 1e-3 || own.least < own.by_lanczos);
+        }
+        // Rotations of the columns change no loss, and at 0 alone the target is a way down.
+        let zero = certificate(&problem, Mat::zeros(5, 0).as_ref(), 4, &lasso, 1).unwrap();
+        assert!((zero.least - (0.4 - 4.0)).abs() < 1e-4, "{zero:?}");
+    }
+}
