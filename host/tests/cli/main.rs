@@ -24,6 +24,7 @@ mod path;
 mod published;
 mod quantise;
 mod quantise_tune;
+mod random;
 mod run;
 mod run_refused;
 mod settings;

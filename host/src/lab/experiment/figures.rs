@@ -1,6 +1,6 @@
 //! The experiments that ship with the command: every figure of the paper on iterative hard
-//! thresholding, its runtimes, checks of its theory and of that of masks as sketches, and the tables of
-//! docs/results.
+//! thresholding, its runtimes, checks of its theory and of that of masks as sketches, the tables and
+//! figures on pruned networks and matrix sensing, and the tables of docs/results.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 //! A cell as a row of the table that it is of: its place under the paper's names, what was measured,
-//! and what is printed, side by side in its line of `results.jsonl`.
+//! and what is printed, side by side in its line of `results.jsonl`. No name is one of a cell's own.
 
 use serde_json::{Map, Value, json};
 
@@ -11,12 +11,12 @@ pub(crate) fn row(part: &Part, record: &Record) -> Map<String, Value> {
     let (Some(solved), true) = (&record.solved, part.data.is_random()) else {
         return Map::new();
     };
-    let (cell, at) = (&record.cell, record.cell.point(part));
+    let at = record.cell.point(part);
     let variant = part.variant(at);
     let mut row = Map::new();
     let mut set = |name: &str, value: Value| drop(row.insert(name.to_owned(), value));
     let entries = variant.entries.unwrap_or_default();
-    match (&part.data, cell.method) {
+    match (&part.data, record.cell.method) {
         (Data::Matrices { .. }, Method::Norms) => {
             set("n1", at.n.into());
             set("n2", at.d.into());
@@ -34,9 +34,6 @@ pub(crate) fn row(part: &Part, record: &Record) -> Map<String, Value> {
         (data, _) => {
             if matches!(data, Data::Networks(_)) {
                 set("width", at.d.into());
-            }
-            if cell.d.is_none() {
-                set("d", at.d.into());
             }
             set("law", law(&entries).into());
             set("alpha", entries.alpha.into());

@@ -4,6 +4,7 @@
 use super::super::median::{mean, median};
 use super::super::record::Record;
 use super::super::spec::{Data, Directions, Method, Metric, Point};
+use super::about;
 use super::axes::{Axis, by_size};
 use super::table::{Item, Table, listed};
 use super::view::{View, number, spread};
@@ -216,7 +217,7 @@ pub(super) fn settings(view: &View) -> String {
             let widths = hidden.iter().map(|width| format!("{width}-")).collect::<String>();
             format!("an untrained network 784-{widths}10; IMP on {train} pictures of each digit")
         }
-        _ => super::random::settings(view)
+        _ => about::settings(view)
             .unwrap_or_else(|| "Gaussian measurements of vectors with normal entries".into()),
     }];
     let axes = [(Axis::N, part.n.len()), (Axis::D, part.d.len()), (Axis::S, part.s.len())];

@@ -2,6 +2,7 @@
 //! docs/experiments.md. Parts that check the theory have lines over their axes, each beside what
 //! theory says, in place of maps and curves.
 
+mod about;
 mod axes;
 mod checks;
 mod csv;
@@ -55,7 +56,7 @@ pub(crate) fn make(stores: &[Store]) -> Result<Report> {
 pub(crate) fn summarise(stores: &[Store], name: &str) -> Result<Report> {
     let experiments = stores.iter().map(Experiment::read).collect::<Result<Vec<_>>>()?;
     let mut views = experiments.iter().flat_map(|experiment| &experiment.views);
-    if views.all(|view| view.part.columns.is_empty()) {
+    if views.all(|view| view.part.columns.is_empty() && random::summary(view).is_empty()) {
         return Err(Error::new("the results have no summary table")
             .expected("a spec with columns = [...] in a part")
             .got(table::listed(experiments.iter().map(|own| &own.spec.name)))

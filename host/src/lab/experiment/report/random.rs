@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use super::super::median::mean;
-use super::super::spec::{Choice, Data, Entries, EntryLaw, Method, Metric, Point, Published};
+use super::super::spec::{Data, Method, Metric, Point, Published};
 use super::axes::{Axis, by_size, place};
+use super::checks;
 use super::interval::Interval;
 use super::table::{Item, Table, listed};
 use super::view::{View, number};
-use super::{checks, summary};
 use crate::lab::plot::{self, Histogram, Line, Measure};
 
-pub(super) fn tables(view: &View) -> Vec<Table> {
-    let mut tables: Vec<Table> = summary::table(view).into_iter().collect();
-    tables.extend([beside_print(view), exponents(view), checks::table(view)]);
-    tables
+/// The tables that say the most: measured beside printed, and exponents.
+pub(super) fn summary(view: &View) -> Vec<Table> {
+    let tables = [beside_print(view), exponents(view)].into_iter();
+    tables.filter(|table| !table.rows.is_empty()).collect()
 }
 
 /// What of a printed row was measured, and how far they are apart.
@@ -187,6 +187,10 @@ fn over_sizes(view: &View, metric: Metric) -> Option<(String, String)> {
 /// largest, and their histogram (paper GREEDY, figure 1).
 fn columns(view: &View) -> Vec<(String, String)> {
     let part = &view.part;
+    let both = [Method::Greedy, Method::Vanilla];
+    if !both.iter().all(|method| part.methods.contains(method)) {
+        return Vec::new();
+    }
     let Some(at) = part.points().into_iter().max_by_key(|at| at.m) else { return Vec::new() };
     let of = |&method: &Method| {
         let solved = view.first_seed(method, at)?;
@@ -206,9 +210,9 @@ fn columns(view: &View) -> Vec<(String, String)> {
     };
     let lines: Vec<Line> = all.iter().enumerate().map(line).collect();
     let (x, place) = ("share of the largest norm", place(part, at));
-    let axes = ["x: ", ""].map(|start| format!("{start}{x}"));
+    let axes = ["x, ", ""].map(|start| format!("{start}{x}"));
     let above = plot::lines(
-        &format!("Columns of at least x times the largest norm, {place}"),
+        &format!("Columns of x or more, {place}"),
         [
             Measure { name: &axes[0], log: false },
             Measure { name: "fraction of the columns", log: true },
@@ -241,57 +245,4 @@ fn over_columns(view: &View) -> Option<(String, String)> {
     ];
     let svg = plot::lines("Errors under noise, and σ √(p/n) in dashes", axes, &lines);
     Some(("errors".to_owned(), svg))
-}
-
-/// What the cells of a part are of, in words.
-pub(super) fn settings(view: &View) -> Option<String> {
-    let part = &view.part;
-    let about = match &part.data {
-        Data::Matrices { least_entries, .. } => {
-            let repeated = match least_entries {
-                0 => String::new(),
-                least => format!(", all draws repeated until {least} entries were drawn"),
-            };
-            format!("random n×d matrices, d×d where there is no n{repeated}; {}", entries(view))
-        }
-        Data::Numbers { .. } => "uniform numbers, and balls in bins".to_owned(),
-        Data::Convolutions { .. } => {
-            format!("convolutions of n×n maps with d channels and s×s filters; {}", entries(view))
-        }
-        Data::Networks(data) => {
-            let widths = data.widths(0).into_iter();
-            let widths =
-                widths.map(|width| if width == 0 { "d".into() } else { width.to_string() });
-            format!("networks {} of relu; {}", widths.collect::<Vec<_>>().join("-"), entries(view))
-        }
-        Data::Sensing(_) => {
-            let of = part.variants.first().and_then(|own| own.sensing).unwrap_or_default();
-            format!(
-                "d×s targets and models of m columns, momentum {} at step {}, starts of deviation {}",
-                of.momentum, of.step, of.start
-            )
-        }
-        _ => return None,
-    };
-    Some(about)
-}
-
-/// How entries are drawn and pruned, of all variants.
-fn entries(view: &View) -> String {
-    let one = |own: &Entries| {
-        let law = match own.law {
-            EntryLaw::Uniform => format!("U[±{}/√n]", own.k),
-            EntryLaw::Normal => format!("N(0, {:.3}/n)", own.k * own.k),
-        };
-        let choice = match (own.alpha, own.choice) {
-            (None, _) => "",
-            (Some(_), Choice::Repeated) => ", random ones chosen with replacement",
-            (Some(_), Choice::Distinct) => ", random ones chosen without replacement",
-        };
-        law + choice
-    };
-    let mut all: Vec<String> =
-        view.part.variants.iter().map(|own| one(&own.entries.unwrap_or_default())).collect();
-    all.dedup();
-    if all.is_empty() { one(&Entries::default()) } else { listed(all) }
 }

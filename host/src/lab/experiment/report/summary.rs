@@ -8,6 +8,7 @@ use super::super::median::{mean, median};
 use super::super::record::Solved;
 use super::super::spec::{Column, Method, Metric, Point, Quantity, Recorded, Rows, Statistic};
 use super::axes::{Grid, Side, by_size};
+use super::random;
 use super::table::{Item, Table, listed, plain};
 use super::view::{Experiment, View};
 
@@ -124,11 +125,12 @@ pub(super) fn markdown(experiments: &[Experiment]) -> String {
             experiment.threads(),
         );
         for view in &experiment.views {
-            let Some(table) = table(view) else { continue };
-            if experiment.views.len() > 1 {
+            let tables: Vec<Table> = table(view).into_iter().chain(random::summary(view)).collect();
+            if experiment.views.len() > 1 && !tables.is_empty() {
                 text += &format!("\n## {}\n", plain(&view.part.title));
             }
-            text += &format!("\n{}", table.markdown());
+            text +=
+                &tables.iter().map(|table| format!("\n{}", table.markdown())).collect::<String>();
         }
         text += "\n";
     }

@@ -15,7 +15,8 @@ pub(super) fn tables(view: &View) -> Vec<Table> {
     let mut tables = if let Data::Masked(_) = view.part.data {
         masked::tables(view)
     } else if view.part.data.is_random() {
-        random::tables(view)
+        let own = summary::table(view).into_iter().chain(random::summary(view));
+        own.chain([checks::table(view)]).collect()
     } else if view.part.data.is_check() {
         vec![sketch::claims(view), checks::table(view)]
     } else {

@@ -54,7 +54,8 @@ pub(in super::super) fn constant(task: &Draws<'_>) -> Result<Measured> {
 impl Draws<'_> {
     /// Means over repetitions of all draws, until `least_entries` were drawn.
     fn repeated(&self, of: impl Fn(u32) -> Result<Measured>) -> Result<Measured> {
-        let entries = (self.at.n.max(1) * self.at.d) as u64 * u64::from(self.draws);
+        let rows = if self.at.n == 0 { self.at.d } else { self.at.n };
+        let entries = (rows * self.at.d) as u64 * u64::from(self.draws);
         let sets = self.least_entries.div_ceil(entries).clamp(1, MOST_SETS) as u32;
         let mut measured = Measured::new();
         for set in 0..sets {
