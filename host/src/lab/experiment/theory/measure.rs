@@ -56,7 +56,7 @@ pub(in crate::lab::experiment) fn measure(
         Data::Sensing(data) => {
             let (at, seed, steps, method) = (work.at, cell.seed, part.epochs, cell.method);
             let of = part.variant(at).sensing.unwrap_or_default();
-            greedy::sense(&greedy::Task { method, data, of, at, steps, seed, threads, stop })
+            greedy::sense(&greedy::Task { method, data, of, at, steps, seed, stop })
         }
         data if data.is_random() => work.random(),
         _ => Err(Error::new("nothing of the theory is measured on such data")

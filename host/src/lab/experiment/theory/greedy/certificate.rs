@@ -69,15 +69,13 @@ fn least_of_block(problem: &Problem, u: MatRef<'_, f64>, lasso: &Lasso) -> Resul
 
 #[cfg(test)]
 mod tests {
-    use faer::Par;
-
     use super::super::problem::target;
     use super::*;
 
     /// The split is the whole Hessian.
     #[test]
     fn blocks_have_the_least_eigenvalue_of_all() {
-        let problem = Problem::population(target(5, 2, 0.7, 1), Par::Seq);
+        let problem = Problem::population(target(5, 2, 0.7, 1));
         let lasso = Lasso { lambda: 0.02, beta: 0.01 };
         for scale in [1.0, 0.3] {
             let active = &problem.target * faer::Scale(scale);

@@ -25,7 +25,6 @@ pub(super) struct Problem {
     /// `U*`, d×r.
     pub(super) target: Mat<f64>,
     seen: Seen,
-    pub(super) par: Par,
 }
 
 enum Seen {
@@ -61,15 +60,15 @@ pub(super) fn target(d: usize, r: usize, least: f64, seed: u64) -> Mat<f64> {
 }
 
 impl Problem {
-    pub(super) fn population(target: Mat<f64>, par: Par) -> Self {
-        Self { target, seen: Seen::Whole, par }
+    pub(super) fn population(target: Mat<f64>) -> Self {
+        Self { target, seen: Seen::Whole }
     }
 
     /// The problem of these measurements, by their Gram matrix where that has room.
-    pub(super) fn measured(target: Mat<f64>, drawn: Drawn, par: Par) -> Self {
+    pub(super) fn measured(target: Mat<f64>, drawn: Drawn) -> Self {
         let numbers = numbers_of(target.nrows());
         if numbers.saturating_mul(numbers).saturating_mul(8) > GRAM_BYTES {
-            return Self::drawn(target, drawn, par);
+            return Self::drawn(target, drawn);
         }
         let square = &target * target.transpose();
         let mut gram = Mat::zeros(numbers, numbers);
@@ -87,18 +86,18 @@ impl Problem {
                 .collect();
             let block = Mat::from_fn(numbers, own.len(), |i, k| own[k].0[i]);
             let scale = 1.0 / drawn.count as f64;
-            matmul(&mut gram, Accum::Add, &block, block.transpose(), scale, par);
+            matmul(&mut gram, Accum::Add, &block, block.transpose(), scale, Par::Seq);
             for (own, label) in &own {
                 labels.iter_mut().zip(own).for_each(|(sum, a)| *sum += scale * label * a);
                 squares += scale * label * label;
             }
         }
-        Self { target, seen: Seen::Gram { gram, labels, square: squares }, par }
+        Self { target, seen: Seen::Gram { gram, labels, square: squares } }
     }
 
     /// The same with measurements drawn again whenever they are needed.
-    pub(super) fn drawn(target: Mat<f64>, drawn: Drawn, par: Par) -> Self {
-        Self { target, seen: Seen::Drawn(drawn), par }
+    pub(super) fn drawn(target: Mat<f64>, drawn: Drawn) -> Self {
+        Self { target, seen: Seen::Drawn(drawn) }
     }
 
     /// Whether the loss is held as a Gram matrix.
@@ -115,8 +114,8 @@ impl Problem {
     fn residual(&self, u: MatRef<'_, f64>) -> Mat<f64> {
         let d = u.nrows();
         let mut residual = Mat::zeros(d, d);
-        matmul(&mut residual, Accum::Replace, u, u.transpose(), 1.0, self.par);
-        matmul(&mut residual, Accum::Add, &self.target, self.target.transpose(), -1.0, self.par);
+        matmul(&mut residual, Accum::Replace, u, u.transpose(), 1.0, Par::Seq);
+        matmul(&mut residual, Accum::Add, &self.target, self.target.transpose(), -1.0, Par::Seq);
         residual
     }
 
@@ -157,7 +156,7 @@ impl Problem {
     fn product(&self, gram: &Mat<f64>, x: &[f64]) -> Vec<f64> {
         let x = MatRef::from_column_major_slice(x, x.len(), 1);
         let mut out = Mat::zeros(x.nrows(), 1);
-        matmul(&mut out, Accum::Replace, gram, x, 1.0, self.par);
+        matmul(&mut out, Accum::Replace, gram, x, 1.0, Par::Seq);
         out.col(0).iter().copied().collect()
     }
 
@@ -165,17 +164,17 @@ impl Problem {
     pub(super) fn gradient(&self, u: MatRef<'_, f64>, out: &mut Mat<f64>) -> f64 {
         let Seen::Whole = self.seen else {
             let (loss, by_matrix) = self.by_matrix(u);
-            matmul(out, Accum::Replace, &by_matrix, u, 2.0, self.par);
+            matmul(out, Accum::Replace, &by_matrix, u, 2.0, Par::Seq);
             return loss;
         };
         // 4 (U (Uᵀ U) - U* (U*ᵀ U)): small products once few columns are left.
         let target = self.target.as_ref();
         let (k, r) = (u.ncols(), target.ncols());
         let (mut own, mut shared) = (Mat::zeros(k, k), Mat::zeros(r, k));
-        matmul(&mut own, Accum::Replace, u.transpose(), u, 1.0, self.par);
-        matmul(&mut shared, Accum::Replace, target.transpose(), u, 1.0, self.par);
-        matmul(&mut *out, Accum::Replace, u, &own, 4.0, self.par);
-        matmul(&mut *out, Accum::Add, target, &shared, -4.0, self.par);
+        matmul(&mut own, Accum::Replace, u.transpose(), u, 1.0, Par::Seq);
+        matmul(&mut shared, Accum::Replace, target.transpose(), u, 1.0, Par::Seq);
+        matmul(&mut *out, Accum::Replace, u, &own, 4.0, Par::Seq);
+        matmul(&mut *out, Accum::Add, target, &shared, -4.0, Par::Seq);
         let whole = (target.transpose() * target).squared_norm_l2();
         let loss = own.squared_norm_l2() - 2.0 * shared.squared_norm_l2() + whole;
         loss.max(0.0)
@@ -192,8 +191,8 @@ impl Problem {
         let half = u * v.transpose();
         let along = &half + half.transpose();
         let bend = self.bend(along.as_ref());
-        matmul(&mut *out, Accum::Replace, by_matrix, v, 2.0, self.par);
-        matmul(out, Accum::Add, &bend, u, 2.0, self.par);
+        matmul(&mut *out, Accum::Replace, by_matrix, v, 2.0, Par::Seq);
+        matmul(out, Accum::Add, &bend, u, 2.0, Par::Seq);
     }
 
     /// The largest relative error of `(1/n) Σ <A_i, X>²` over random symmetric X of rank r and norm 1:
@@ -308,10 +307,10 @@ mod tests {
         let own = |kind| Drawn { kind, first: 0, count: 150, sigma: 0.1, seed: 4 };
         let at = || target(6, 2, 0.5, 3);
         vec![
-            Problem::population(at(), Par::Seq),
-            Problem::measured(at(), own(Measurements::Gaussian), Par::Seq),
-            Problem::drawn(at(), own(Measurements::Gaussian), Par::Seq),
-            Problem::measured(at(), own(Measurements::Quadratic), Par::Seq),
+            Problem::population(at()),
+            Problem::measured(at(), own(Measurements::Gaussian)),
+            Problem::drawn(at(), own(Measurements::Gaussian)),
+            Problem::measured(at(), own(Measurements::Quadratic)),
         ]
     }
 
@@ -375,7 +374,7 @@ mod tests {
         let of = |count| {
             let drawn =
                 Drawn { kind: Measurements::Gaussian, first: 0, count, sigma: 0.0, seed: 1 };
-            let problem = Problem::measured(target(6, 2, 1.0, 3), drawn, Par::Seq);
+            let problem = Problem::measured(target(6, 2, 1.0, 3), drawn);
             problem.isometry(2, 50, 1).unwrap()
         };
         assert!(of(20_000) < 0.05 && of(60) > 0.1, "{} {}", of(20_000), of(60));

@@ -1,6 +1,6 @@
 //! One cell of an experiment on matrix sensing.
 
-use faer::{Mat, MatRef, Par, Side};
+use faer::{Mat, MatRef, Side};
 use tamis::base::rng::{Rng, stream};
 
 use super::certificate::certificate;
@@ -35,7 +35,6 @@ pub(in super::super) struct Task<'a> {
     pub(in super::super) at: Point,
     pub(in super::super) steps: u32,
     pub(in super::super) seed: u64,
-    pub(in super::super) threads: usize,
     pub(in super::super) stop: &'a Stop,
 }
 
@@ -66,13 +65,12 @@ pub(in super::super) fn sense(task: &Task<'_>) -> Result<Solved> {
 impl Task<'_> {
     fn problem(&self, rows: std::ops::Range<usize>) -> Problem {
         let own = target(self.at.d, self.at.s, self.of.sr, self.seed);
-        let par = if self.threads > 1 { Par::rayon(self.threads) } else { Par::Seq };
         if self.at.n == 0 {
-            return Problem::population(own, par);
+            return Problem::population(own);
         }
         let (kind, sigma, seed) = (self.data.measurements, self.of.sigma, self.seed);
         let drawn = Drawn { kind, first: rows.start, count: rows.len(), sigma, seed };
-        Problem::measured(own, drawn, par)
+        Problem::measured(own, drawn)
     }
 
     /// The group lasso of eq. 10, or that of the spec.
@@ -268,7 +266,7 @@ mod tests {
     fn solve(method: Method, at: Point, of: Sensed, steps: u32) -> Measured {
         let data = SensingData { samples: 0, inputs: 1, measurements: Default::default() };
         let stop = Stop::new();
-        let task = Task { method, data: &data, of, at, steps, seed: 1, threads: 1, stop: &stop };
+        let task = Task { method, data: &data, of, at, steps, seed: 1, stop: &stop };
         sense(&task).unwrap().measured
     }
 
