@@ -27,9 +27,12 @@ pub(super) fn settings(view: &View) -> Option<String> {
         }
         Data::Sensing(_) => {
             let of = part.variants.first().and_then(|own| own.sensing).unwrap_or_default();
+            let momentum = of
+                .momentum
+                .map_or("momentum that begins anew".into(), |own| format!("momentum {own}"));
             format!(
-                "d×s targets and models of m columns, momentum {} at step {}, starts of deviation {}",
-                of.momentum, of.step, of.start
+                "d×s targets and models of m columns, {momentum} at step {}, starts of deviation {}",
+                of.step, of.start
             )
         }
         _ => return None,

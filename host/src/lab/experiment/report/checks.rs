@@ -255,7 +255,8 @@ pub(super) fn table(view: &View) -> Table {
     })
 }
 
-fn shown(value: f64, digits: usize) -> String {
+/// A number; small ones by their exponent.
+pub(super) fn shown(value: f64, digits: usize) -> String {
     if digits > 0 && value != 0.0 && value.abs() < 1e-3 {
         format!("{value:.1e}")
     } else {

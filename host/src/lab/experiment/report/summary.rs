@@ -8,9 +8,9 @@ use super::super::median::{mean, median};
 use super::super::record::Solved;
 use super::super::spec::{Column, Method, Metric, Point, Quantity, Recorded, Rows, Statistic};
 use super::axes::{Grid, Side, by_size};
-use super::random;
 use super::table::{Item, Table, listed, plain};
 use super::view::{Experiment, View};
+use super::{checks, random};
 
 /// A row per size and method; none where the part names no columns.
 pub(super) fn table(view: &View) -> Option<Table> {
@@ -81,6 +81,7 @@ fn number(quantity: Quantity, value: f64) -> String {
     match quantity {
         Quantity::Of(Metric::Accuracy | Metric::WeightsFound | Metric::ValidationAccuracy)
         | Quantity::Test(Metric::Accuracy) => format!("{:.2} %", 100.0 * value),
+        Quantity::Of(metric) if metric.is_measured() => checks::shown(value, metric.digits().1),
         _ => format!("{value:.*}", quantity.shown().1),
     }
 }

@@ -47,7 +47,9 @@ pub(crate) struct Sensed {
     /// Standard deviation of the entries of the start.
     pub(crate) start: f64,
     pub(crate) step: f64,
-    pub(crate) momentum: f64,
+    /// Without it `t/(t + 3)` at step t, begun anew where it leads uphill.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) momentum: Option<f64>,
     /// The norm of the gradient at which a descent ends; without it eq. 10's, at most 1e-4.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) goal: Option<f64>,
@@ -65,7 +67,7 @@ impl Default for Sensed {
             validated: false,
             start: 1e-3,
             step: 0.05,
-            momentum: 0.9,
+            momentum: None,
             goal: None,
         }
     }

@@ -119,7 +119,7 @@ impl Part {
             let wrong = value.and_then(|value| not_positive(value, 1e6));
             self.refuse(key, "above 0", wrong)?;
         }
-        let momentum = Some(own.momentum).filter(|momentum| !(0.0..1.0).contains(momentum));
+        let momentum = own.momentum.filter(|momentum| !(0.0..1.0).contains(momentum));
         self.refuse("variants.sensing.momentum", "0 up to but not 1", momentum)?;
         // A column of zeros would be a minimum, whatever the rank.
         let [least, c_l] = [self.m.iter().min().copied().unwrap_or(1) as f64, own.c_l];

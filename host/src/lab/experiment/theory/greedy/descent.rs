@@ -25,7 +25,8 @@ const PERTURBATIONS: u32 = 5;
 pub(super) struct Settings {
     pub(super) lasso: Lasso,
     pub(super) step: f64,
-    pub(super) momentum: f64,
+    /// Without it `t/(t + 3)`, t the steps since it last led uphill (B. O'Donoghue and E. Candès, 2015).
+    pub(super) momentum: Option<f64>,
     pub(super) steps: u32,
     /// The norm of the gradient at which the descent ends.
     pub(super) goal: f64,
@@ -60,7 +61,7 @@ pub(super) fn descend(
     let mut gradient = velocity.clone();
     let has_lasso = of.lasso.lambda > 0.0;
     let (mut losses, mut largest, mut perturbed) = (Vec::new(), 0.0_f64, 0);
-    let mut step = 0;
+    let (mut step, mut since) = (0, 0_u32);
     loop {
         if stop.asked() {
             return Err(Error::interrupted());
@@ -103,9 +104,13 @@ pub(super) fn descend(
                 losses,
             });
         }
+        let uphill: f64 =
+            gradient.col_iter().zip(velocity.col_iter()).map(|(g, v)| g.transpose() * v).sum();
+        since = if of.momentum.is_none() && uphill > 0.0 { 0 } else { since + 1 };
+        let momentum = of.momentum.unwrap_or(f64::from(since) / f64::from(since + 3));
         for ((v, g), u) in velocity.col_iter_mut().zip(gradient.col_iter()).zip(u.col_iter_mut()) {
             for ((v, g), u) in v.iter_mut().zip(g.iter()).zip(u.iter_mut()) {
-                *v = of.momentum * *v - of.step * g;
+                *v = momentum * *v - of.step * g;
                 *u += *v;
             }
         }

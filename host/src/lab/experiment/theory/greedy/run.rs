@@ -129,6 +129,8 @@ impl Task<'_> {
             (Metric::Success, self.success(problem, pruned.as_ref())),
         ]);
         measured.extend(self.noise_form(pruned_dof).map(|own| (Metric::NoiseForm, own)));
+        // Without a column that stays there is no curvature by Lanczos.
+        measured.retain(|_, value| value.is_finite());
         Ok((measured, found))
     }
 
