@@ -161,9 +161,26 @@ impl Part {
         self.impossible == Impossible::Skip
             && match self.data {
                 Data::Matrices { .. } => at.n > at.d,
-                Data::Sensing(_) => self.variant(at).refuses_rank(at),
+                Data::Sensing(_) => self.refuses_rank(at),
                 _ => false,
             }
+    }
+
+    /// Whether nothing that is sensed can have these sizes: a rank above the columns or rows of a
+    /// model, or one singular value, which is 1, that is to be less.
+    pub(super) fn refuses_rank(&self, at: Point) -> bool {
+        let sr = self.variant(at).sensing.unwrap_or_default().sr;
+        at.s > at.m.min(at.d) || at.s == 1 && sr < 1.0
+    }
+
+    /// What is printed for a point.
+    pub(crate) fn published_at(&self, at: Point) -> Option<&Published> {
+        let variant = self.variant(at).name;
+        self.published.iter().find(|row| {
+            row.n.is_none_or(|n| n == at.n)
+                && row.d.is_none_or(|d| d == at.d)
+                && row.variant == variant
+        })
     }
 
     /// What a point changes; nothing where the part has no variants.

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::metric::Metric;
-use super::part::{Part, Point};
 
 /// What a paper prints for one size and variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,16 +22,4 @@ pub(crate) struct Published {
     /// Those of them that are wrong in print, as measuring shows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) wrong: Vec<Metric>,
-}
-
-impl Part {
-    /// What is printed for a point.
-    pub(crate) fn published_at(&self, at: Point) -> Option<&Published> {
-        let variant = self.variant(at).name;
-        self.published.iter().find(|row| {
-            row.n.is_none_or(|n| n == at.n)
-                && row.d.is_none_or(|d| d == at.d)
-                && row.variant == variant
-        })
-    }
 }

@@ -3,7 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::part::Point;
 use super::random::Entries;
 use super::sensing::Sensed;
 use crate::mask::{self, InputSize};
@@ -114,13 +113,6 @@ impl Variant {
     /// Whether it changes planted data.
     pub(crate) const fn is_of_data(&self) -> bool {
         self.rows.is_some() || self.noise.is_some() || self.negative.is_some()
-    }
-
-    /// Whether nothing that is sensed can have these sizes: a rank above the columns or rows of a model,
-    /// or one singular value, which is 1, that is to be less.
-    pub(crate) fn refuses_rank(&self, at: Point) -> bool {
-        let sr = self.sensing.unwrap_or_default().sr;
-        at.s > at.m.min(at.d) || at.s == 1 && sr < 1.0
     }
 
     /// Whether it says how many weights are chosen of a network.

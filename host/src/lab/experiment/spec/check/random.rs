@@ -151,12 +151,7 @@ impl Part {
                     || !within(at.d, 2)
                     || ends.into_iter().any(|width| !within(width, 1))
             }
-            _ => {
-                !within(at.d, 1)
-                    || !within(at.m, 1)
-                    || at.n > MOST
-                    || self.variant(at).refuses_rank(at)
-            }
+            _ => !within(at.d, 1) || !within(at.m, 1) || at.n > MOST || self.refuses_rank(at),
         };
         let expected = match &self.data {
             Data::Matrices { .. } => format!("n and d from 1 to {LARGEST}"),
