@@ -96,6 +96,7 @@ pub(crate) fn trained(
             number: before + u64::from(epoch),
             rate: default_rate(&optimiser),
             decay: 0.0,
+            penalty: None,
         })?;
     }
     Ok(each(on.net, &training.weights, |w, trained| if w == 0.0 { 0.0 } else { trained.abs() }))
