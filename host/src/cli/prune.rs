@@ -106,10 +106,10 @@ struct RowArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Training")]
 struct FitArgs {
-    /// Epochs of fine-tuning; 0 for none [default: 6]
+    /// Epochs of fine-tuning; 0 for none [default: 6, or as many as make 2000 steps]
     #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
     epochs: Option<u32>,
-    /// Epochs under the group lasso [default: 6]
+    /// Epochs under the group lasso [default: 6, or as many as make 2000 steps]
     #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
     lasso_epochs: Option<u32>,
     /// Factor of the group lasso [default: 0.003]
@@ -121,7 +121,7 @@ struct FitArgs {
     /// Rows of a batch [default: 128]
     #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
     batch: Option<usize>,
-    /// Rate of Adam in fine-tuning, before it falls [default: 0.002]
+    /// Rate of Adam in fine-tuning, before it falls [default: 0.005]
     #[arg(long, value_name = "RATE", value_parser = parse::number)]
     rate: Option<f64>,
     /// Train no networks to compare with
@@ -173,7 +173,7 @@ impl Prune {
 
     fn options(&self, common: &Common) -> PruneOptions {
         let defaults = PruneOptions::default();
-        let LassoOptions { lambda, beta, epochs } = defaults.lasso;
+        let LassoOptions { lambda, beta } = defaults.lasso;
         let fit = &self.fit;
         let nnz = self.nnz.map(Budget::Nonzeros);
         PruneOptions {
@@ -184,9 +184,9 @@ impl Prune {
             lasso: LassoOptions {
                 lambda: fit.lambda.map_or(lambda, |lambda| lambda as f32),
                 beta: fit.beta.map_or(beta, |beta| beta as f32),
-                epochs: fit.lasso_epochs.unwrap_or(epochs),
             },
-            epochs: fit.epochs.unwrap_or(defaults.epochs),
+            lasso_epochs: fit.lasso_epochs,
+            epochs: fit.epochs,
             batch: fit.batch.unwrap_or(defaults.batch),
             rate: fit.rate.map_or(defaults.rate, |rate| rate as f32),
             raw: self.rows.raw_inputs,

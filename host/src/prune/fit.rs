@@ -4,12 +4,11 @@ use tamis::learn::optimiser::Optimiser;
 
 use super::network::Mlp;
 use super::rows::FitRows;
-use super::{scores, select};
+use super::{schedule, scores, select};
 use crate::Result;
 use crate::mask::DenseLayers;
 use crate::mask::biases::WithBiases;
 use crate::operator::Stop;
-use crate::train::dense::Rates;
 use crate::train::dense::scores::Role;
 use crate::train::dense::shape::Shape;
 use crate::train::dense::training::{Epoch, Training};
@@ -17,52 +16,69 @@ use crate::train::dense::training::{Epoch, Training};
 /// What epochs are made of.
 pub(super) struct Fit<'a> {
     pub(super) rows: &'a FitRows,
-    pub(super) rates: Rates,
+    /// The rate of Adam.
+    pub(super) rate: f32,
+    /// Whether the rate falls towards the end.
+    pub(super) falls: bool,
     pub(super) epochs: u32,
     /// Rows of a batch.
     pub(super) batch: usize,
     pub(super) seed: u64,
     /// Epochs with this seed before, whose orders of the rows are other ones.
     pub(super) before: u32,
-    /// Nonzeros that are left at the start of each of the first epochs.
+    /// Nonzeros that are left in each of the first rounds.
     pub(super) counts: &'a [usize],
     /// Adds to the gradient that of a penalty on the weights of the flat network.
     pub(super) penalty: Option<&'a dyn Fn(&Shape, &[f32], &mut [f32])>,
     pub(super) stop: &'a Stop,
 }
 
+/// Weight decay while weights are pruned: what the loss does not hold shrinks, so that magnitudes
+/// say what is needed. Without it MNIST at 500 nonzeros ends at 90.4 % in place of 94.5 %.
+const DECAY: f32 = 1e-3;
+
 impl Fit<'_> {
-    /// Trains the nonzeros of a network with Adam; `observe` is told the mean loss of each epoch.
+    /// Trains the nonzeros of a network; `observe` is told the mean loss of each epoch.
     pub(super) fn run(&self, mlp: &mut Mlp, observe: &mut dyn FnMut(f64)) -> Result<()> {
         let flat = Flat::of(mlp)?;
         let FitRows { set, scale } = self.rows;
-        let batch = self.batch.min(set.data.rows);
-        let mut training =
-            Training::new(&flat.shape, flat.weights, Optimiser::Adam, set.task, batch, self.stop);
+        let n = set.data.rows;
+        let batch = self.batch.min(n);
+        let (adam, weights) = (Optimiser::Adam, flat.weights);
+        let mut training = Training::new(&flat.shape, weights, adam, set.task, batch, self.stop);
         training.mask = flat.mask;
         let shape = &flat.shape;
         let penalty = self.penalty.map(|penalty| {
             move |weights: &[f32], gradient: &mut [f32]| penalty(shape, weights, gradient)
         });
         let penalty = penalty.as_ref().map(|own| own as &dyn Fn(&[f32], &mut [f32]));
-        for epoch in 0..self.epochs {
-            if let Some(&count) = self.counts.get(epoch as usize) {
+        let parts = schedule::rounds(n.div_ceil(batch));
+        let rounds = parts * self.epochs as usize;
+        let mut sum = 0.0;
+        for round in 0..rounds {
+            if let Some(&count) = self.counts.get(round) {
                 mlp.set_flat(&training);
                 select::keep_weights(mlp, scores::magnitudes, count)?;
                 let Flat { weights, mask, .. } = Flat::of(mlp)?;
                 training.prune(weights, mask);
             }
+            let (epoch, part) = (round / parts, round % parts);
+            let done = round as f64 / rounds as f64;
             let loss = training.epoch(&Epoch {
                 set,
+                rows: part * n / parts..(part + 1) * n / parts,
                 scale: *scale,
                 batch,
                 seed: self.seed,
-                number: u64::from(self.before) + u64::from(epoch),
-                rate: self.rates.at(epoch),
-                decay: 0.0,
+                number: u64::from(self.before) + epoch as u64,
+                rate: self.rate * if self.falls { schedule::falling(done) } else { 1.0 },
+                decay: if round < self.counts.len() { DECAY } else { 0.0 },
                 penalty,
             })?;
-            observe(loss);
+            sum += loss / parts as f64;
+            if part + 1 == parts {
+                observe(std::mem::take(&mut sum));
+            }
         }
         mlp.set_flat(&training);
         Ok(())

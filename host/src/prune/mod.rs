@@ -7,6 +7,7 @@
 //! | score | `scores` | a number for each neuron, input or weight |
 //! | selection | `select`, `widths` | what has the largest scores; weights so that each lies on a path |
 //! | cut | `cut` | neurons go, and constants are folded into biases |
+//! | schedule | `schedule` | how many weights stay from round to round |
 //! | training | `fit`, `lasso` | epochs with fewer weights from round to round, or under a penalty |
 //! | `greedy` | `greedy` | neurons by least squares on the rows |
 //!
@@ -23,6 +24,7 @@ mod paths;
 mod report;
 mod rows;
 mod run;
+mod schedule;
 mod scores;
 mod select;
 mod source;

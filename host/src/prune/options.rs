@@ -35,13 +35,11 @@ pub struct LassoOptions {
     pub lambda: f32,
     /// What makes it smooth at 0.
     pub beta: f32,
-    /// Passes over all rows.
-    pub epochs: u32,
 }
 
 impl Default for LassoOptions {
     fn default() -> Self {
-        Self { lambda: 3e-3, beta: 1e-4, epochs: 6 }
+        Self { lambda: 3e-3, beta: 1e-4 }
     }
 }
 
@@ -58,8 +56,10 @@ pub struct PruneOptions {
     pub nnz: Option<Budget>,
     /// The group lasso.
     pub lasso: LassoOptions,
-    /// Epochs of fine-tuning; 0 for none.
-    pub epochs: u32,
+    /// Epochs under it; none for 6, or as many as make 2000 steps.
+    pub lasso_epochs: Option<u32>,
+    /// Epochs of fine-tuning, 0 for no fine-tuning; none for 6, or as many as make 2000 steps.
+    pub epochs: Option<u32>,
     /// Rows of a batch.
     pub batch: usize,
     /// The first rate of Adam.
@@ -82,9 +82,10 @@ impl Default for PruneOptions {
             inputs: None,
             nnz: None,
             lasso: LassoOptions::default(),
-            epochs: 6,
+            lasso_epochs: None,
+            epochs: None,
             batch: 128,
-            rate: 2e-3,
+            rate: 5e-3,
             raw: false,
             compare: true,
             seed: 0,

@@ -103,9 +103,11 @@ pub struct PruneReport {
     pub psnr_db: Option<f64>,
     /// Settings of the group lasso, where it was used.
     pub lasso: Option<LassoOptions>,
+    /// Epochs under it.
+    pub lasso_epochs: u32,
     /// Epochs of fine-tuning.
     pub epochs: u32,
-    /// Nonzeros that were left at the start of the first epochs of fine-tuning.
+    /// Nonzeros that were left in each round of pruning while it was fine-tuned.
     pub rounds: Vec<usize>,
     /// A dense network of the same widths, trained from nothing for as many epochs in all.
     pub scratch: Option<Compared>,

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use tamis::network::mask::schedule::Schedule;
 use tamis::store::wire;
 
 use super::check;
@@ -13,12 +12,11 @@ use super::options::{Neurons, PruneOptions, Structured};
 use super::report::{Compared, PruneOutcome, PruneReport, Quality};
 use super::rows::{FitRows, Units};
 use super::source::{PruneRows, PruneSource};
-use super::{greedy, scores, select, widths};
+use super::{greedy, schedule, scores, select, widths};
 use crate::Result;
 use crate::data::{Matrix, Problem, Task};
 use crate::model::{EpochProgress, ModelFile, Score};
 use crate::operator::Stop;
-use crate::train::dense::Rates;
 use crate::train::dense::shape::Shape;
 use crate::train::plan;
 
@@ -136,8 +134,13 @@ fn run(
         run.units.apply(&mut mlp);
     }
     let uses_lasso = structured == Some(Structured::Lasso);
-    let lasso_epochs = if uses_lasso { options.lasso.epochs } else { 0 };
-    let epochs = if run.train.is_some() { options.epochs } else { 0 };
+    let batches = trained_on.div_ceil(options.batch.max(1));
+    let epochs = |asked: Option<u32>, does: bool| match does {
+        true => asked.unwrap_or_else(|| schedule::epochs(batches)),
+        false => 0,
+    };
+    let lasso_epochs = epochs(options.lasso_epochs, uses_lasso);
+    let epochs = epochs(options.epochs, run.train.is_some());
     run.planned = lasso_epochs + epochs;
 
     let before = run.score(&mlp)?;
@@ -149,8 +152,8 @@ fn run(
             with_neurons: cuts_neurons,
             with_inputs: cuts_inputs,
         };
-        let rates = Rates::constant(ev("PR_LR", LASSO_RATE));
-        run.fit(&mut mlp, rates, lasso_epochs, 0, &[], Some(lasso))?;
+        let epochs = Epochs { rate: LASSO_RATE, falls: false, count: lasso_epochs, before: 0 };
+        run.fit(&mut mlp, epochs, &[], Some(lasso))?;
     }
     match structured {
         Some(Structured::Greedy) if cuts_neurons => {
@@ -184,8 +187,7 @@ fn run(
     let rounds = run.rounds(&mlp, epochs);
     let groups = mlp.clone();
     if epochs > 0 {
-        let rates = Rates::falling(options.rate, epochs);
-        run.fit(&mut mlp, rates, epochs, lasso_epochs, &rounds, None)?;
+        run.fit(&mut mlp, run.tuning(epochs, lasso_epochs), &rounds, None)?;
         mlp.compact();
     } else {
         mlp = once;
@@ -221,6 +223,7 @@ fn run(
         accuracy: score.as_ref().and_then(|score| score.accuracy),
         psnr_db: score.as_ref().and_then(|score| score.psnr_db),
         lasso: uses_lasso.then_some(options.lasso),
+        lasso_epochs,
         epochs,
         rounds,
         scratch: None,
@@ -231,7 +234,7 @@ fn run(
         seed: options.seed,
     };
     if options.compare && epochs > 0 {
-        run.compare(&mut report, &whole, &groups, lasso_epochs)?;
+        run.compare(&mut report, &whole, &groups)?;
     }
     report.notes = notes(&report);
     report.seconds = began.elapsed().as_secs_f64();
@@ -240,7 +243,16 @@ fn run(
 
 /// The rate of Adam under the group lasso.
 const LASSO_RATE: f32 = 1e-3;
-fn ev(n: &str, d: f32) -> f32 { std::env::var(n).ok().and_then(|x| x.parse().ok()).unwrap_or(d) }
+
+/// Epochs of a training.
+#[derive(Debug, Clone, Copy)]
+struct Epochs {
+    rate: f32,
+    falls: bool,
+    count: u32,
+    /// Epochs before.
+    before: u32,
+}
 
 impl Run<'_> {
     /// The model of a network.
@@ -264,20 +276,22 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Nonzeros at the start of the first epochs of fine-tuning.
+    /// Nonzeros of each round of fine-tuning.
     fn rounds(&self, mlp: &Mlp, epochs: u32) -> Vec<usize> {
-        let Some(nnz) = self.nnz else { return Vec::new() };
-        let rounds = std::env::var("PR_ROUNDS").ok().and_then(|x| x.parse().ok()).unwrap_or(epochs.div_ceil(2));
-        let all = mlp.nnz();
-        (1..=rounds).map(|round| Schedule::Exponential.count(all, nnz, round, rounds)).collect()
+        let Some((nnz, rows)) = self.nnz.zip(self.train.as_ref()) else { return Vec::new() };
+        let rounds = schedule::rounds(rows.set.data.rows.div_ceil(self.options.batch));
+        schedule::counts(mlp.nnz(), nnz, rounds * epochs as usize)
+    }
+
+    /// Epochs of fine-tuning.
+    fn tuning(&self, count: u32, before: u32) -> Epochs {
+        Epochs { rate: self.options.rate, falls: true, count, before }
     }
 
     fn fit(
         &mut self,
         mlp: &mut Mlp,
-        rates: Rates,
-        epochs: u32,
-        before: u32,
+        epochs: Epochs,
         counts: &[usize],
         lasso: Option<GroupLasso>,
     ) -> Result<()> {
@@ -291,11 +305,12 @@ impl Run<'_> {
         let penalty = penalty.as_ref().map(|own| own as &dyn Fn(&Shape, &[f32], &mut [f32]));
         let fit = Fit {
             rows,
-            rates,
-            epochs,
+            rate: epochs.rate,
+            falls: epochs.falls,
+            epochs: epochs.count,
             batch: options.batch,
             seed: options.seed,
-            before,
+            before: epochs.before,
             counts,
             penalty,
             stop,
@@ -307,33 +322,26 @@ impl Run<'_> {
     }
 
     /// Trains the networks to compare with.
-    fn compare(
-        &mut self,
-        report: &mut PruneReport,
-        whole: &Mlp,
-        groups: &Mlp,
-        lasso_epochs: u32,
-    ) -> Result<()> {
-        let options = self.options;
-        let (epochs, nnz) = (options.epochs, self.nnz);
+    fn compare(&mut self, report: &mut PruneReport, whole: &Mlp, groups: &Mlp) -> Result<()> {
+        let PruneReport { lasso_epochs, epochs, .. } = *report;
         if report.structured.is_none() {
             return Ok(());
         }
         let all = lasso_epochs + epochs;
-        let fresh = groups.fresh(options.seed)?;
+        let fresh = groups.fresh(self.options.seed)?;
         let mut dense = fresh.clone();
-        self.fit(&mut dense, Rates::falling(options.rate, all), all, 0, &[], None)?;
+        self.fit(&mut dense, self.tuning(all, 0), &[], None)?;
         report.scratch = Some(self.compared(dense, all)?);
-        if nnz.is_some_and(|nnz| nnz < fresh.nnz()) {
+        if self.nnz.is_some_and(|nnz| nnz < fresh.nnz()) {
             let mut pruned = fresh;
-            self.fit(&mut pruned, Rates::constant(options.rate), lasso_epochs, 0, &[], None)?;
+            let first = Epochs { falls: false, ..self.tuning(lasso_epochs, 0) };
+            self.fit(&mut pruned, first, &[], None)?;
             let rounds = self.rounds(&pruned, epochs);
-            let rates = Rates::falling(options.rate, epochs);
-            self.fit(&mut pruned, rates.clone(), epochs, lasso_epochs, &rounds, None)?;
+            self.fit(&mut pruned, self.tuning(epochs, lasso_epochs), &rounds, None)?;
             report.scratch_pruned = Some(self.compared(pruned, all)?);
             let mut alone = whole.clone();
             let rounds = self.rounds(&alone, epochs);
-            self.fit(&mut alone, rates, epochs, lasso_epochs, &rounds, None)?;
+            self.fit(&mut alone, self.tuning(epochs, lasso_epochs), &rounds, None)?;
             report.unstructured = Some(self.compared(alone, epochs)?);
         }
         Ok(())

@@ -10,7 +10,6 @@ pub(super) fn group_norms(mlp: &Mlp, hidden: usize) -> Vec<f64> {
         let row = &own.weights[i * own.inputs..(i + 1) * own.inputs];
         let bias = own.bias.get(i);
         let column = next.weights.iter().skip(i).step_by(next.inputs);
-        if std::env::var("PR_PROD").is_ok() { return squares(row.iter().chain(bias)) * squares(column); }
         squares(row.iter().chain(bias).chain(column)).sqrt()
     };
     (0..own.outputs).map(score).collect()

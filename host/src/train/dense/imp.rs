@@ -147,6 +147,7 @@ impl<'a> Run<'a> {
             }
             let loss = self.training.epoch(&training::Epoch {
                 set: self.train,
+                rows: 0..self.train.data.rows,
                 scale,
                 batch: self.job.rows(self.train.data.rows),
                 seed: self.job.seed,

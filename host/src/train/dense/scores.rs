@@ -90,6 +90,7 @@ pub(crate) fn trained(
     for epoch in 0..count {
         training.epoch(&Epoch {
             set: rows.set,
+            rows: 0..rows.set.data.rows,
             scale: rows.scale,
             batch,
             seed,

@@ -1,5 +1,7 @@
 //! Epochs of an optimiser on the weights of a mask.
 
+use std::ops::Range;
+
 use tamis::base::rng::{Permutation, stream};
 use tamis::learn::optimiser::Optimiser;
 
@@ -27,6 +29,8 @@ pub(crate) struct Training {
 /// The rows of an epoch, and the steps on them.
 pub(crate) struct Epoch<'a> {
     pub(crate) set: &'a Problem,
+    /// Positions in the order of the epoch: all, or a share of it.
+    pub(crate) rows: Range<usize>,
     /// Factor of the inputs.
     pub(crate) scale: f32,
     /// Rows of a batch, in an order that is drawn where there are several batches.
@@ -70,16 +74,16 @@ impl Training {
         (self.weights, self.mask) = (weights, mask);
     }
 
-    /// One pass over all batches; the mean loss of its steps, each before it was taken.
+    /// One pass over all batches of these rows; the mean loss of its steps, each before it was taken.
     pub(crate) fn epoch(&mut self, of: &Epoch<'_>) -> Result<f64> {
-        let &Epoch { set, scale, batch: size, seed, number, rate, decay, penalty } = of;
+        let &Epoch { set, ref rows, scale, batch: size, seed, number, rate, decay, penalty } = of;
         let n = set.data.rows;
         let order = (size < n).then(|| Permutation::new(seed, ORDER + number, n));
         let mut sum = 0.0;
-        for start in (0..n).step_by(size) {
-            let rows = start..(start + size).min(n);
-            let share = rows.len() as f64 / n as f64;
-            let batch = Batch { set, rows, order, scale };
+        for start in rows.clone().step_by(size) {
+            let own = start..(start + size).min(rows.end);
+            let share = own.len() as f64 / rows.len() as f64;
+            let batch = Batch { set, rows: own, order, scale };
             let loss = self.engine.pass(&self.weights, &batch, Goal::Gradient)?.loss;
             if !loss.is_finite() {
                 return Err(diverged(loss));
