@@ -35,3 +35,6 @@ pub use options::{LassoOptions, Neurons, PruneOptions, Structured};
 pub use report::{Compared, PruneOutcome, PruneReport, Quality};
 pub use run::prune;
 pub use source::{PruneRows, PruneSource};
+
+#[cfg(test)]
+mod tests;

@@ -42,11 +42,8 @@ pub(super) fn keep_weights(
         cut.drop_dead();
         cut
     };
-    // The fewest of the largest that hold as many on paths.
+    // The fewest of the largest that hold as many on paths; all of them where none do.
     let (mut low, mut high) = (0, order.len());
-    if first(high).nnz() < count {
-        return Err(too_few(first(high).nnz(), count));
-    }
     while low < high {
         let middle = low.midpoint(high);
         if first(middle).nnz() < count { low = middle + 1 } else { high = middle }
@@ -54,20 +51,21 @@ pub(super) fn keep_weights(
     let mut cut = first(high);
     // One weight may complete paths of several: the smallest that others do not need go again.
     while cut.nnz() > count {
-        let Some(place) = dispensable(&cut, &score(&cut)) else { break };
-        cut.set(place, 0.0);
-        cut.fold_constants();
-        cut.drop_dead();
+        let Some(smaller) = cut.smaller(&score(&cut)) else { break };
+        cut = smaller;
     }
-    // Where others needed it, the largest between neurons on paths come in.
+    // Where others needed it, the largest between neurons on paths come in; those that rounds
+    // before have dropped last, with a weight to begin with.
+    let dropped = mlp.places().filter(|&place| mlp.get(place) == 0.0);
     let paths = Paths::of(&cut);
     let mut nnz = cut.nnz();
-    for &place in &order {
+    for place in order.iter().copied().chain(dropped) {
         if nnz >= count {
             break;
         }
         if cut.get(place) == 0.0 && cut.is_between_live(&paths, place) {
-            cut.set(place, mlp.get(place));
+            let value = mlp.get(place);
+            cut.set(place, if value == 0.0 { REGROWN } else { value });
             // A bias may need others that hand its 1 on.
             nnz = if cut.is_bias(place) { cut.nnz() } else { nnz + 1 };
             if nnz > count {
@@ -76,12 +74,15 @@ pub(super) fn keep_weights(
             }
         }
     }
-    if cut.nnz() != count {
-        return Err(too_few(cut.nnz(), count));
+    if nnz != count {
+        return Err(too_few(nnz, count));
     }
     *mlp = cut;
     Ok(())
 }
+
+/// Where a weight begins that is there again.
+const REGROWN: f32 = 1e-6;
 
 fn too_few(got: usize, count: usize) -> Error {
     Error::new("the network cannot have as many nonzeros as asked for")
@@ -102,30 +103,47 @@ fn ranked(mlp: &Mlp, scores: &[Vec<f32>]) -> Vec<Place> {
     order
 }
 
-/// The nonzero of the least score between neurons that have others on both sides, or else of all.
-fn dispensable(mlp: &Mlp, scores: &[Vec<f32>]) -> Option<Place> {
-    let order = ranked(mlp, scores);
-    let mut from: Vec<Vec<usize>> = mlp.layers.iter().map(|layer| vec![0; layer.inputs]).collect();
-    let mut to: Vec<Vec<usize>> = mlp.layers.iter().map(|layer| vec![0; layer.outputs]).collect();
-    for (l, layer) in mlp.layers.iter().enumerate() {
-        let all = layer.weights.iter().enumerate().filter(|(_, w)| **w != 0.0);
-        for (at, _) in all {
-            from[l][at % layer.inputs] += 1;
-            to[l][at / layer.inputs] += 1;
-        }
-    }
-    let last = mlp.layers.len() - 1;
-    let is_free = |place: &&Place| {
-        let layer = &mlp.layers[place.layer];
-        let [output, input] = [place.at / layer.inputs, place.at % layer.inputs];
-        mlp.is_bias(**place)
-            || (place.layer == last || to[place.layer][output] > 1)
-                && (place.layer == 0 || from[place.layer][input] > 1)
-    };
-    order.iter().rev().find(is_free).or(order.last()).copied()
-}
-
 impl Mlp {
+    /// All places of weights that count, and of biases of layers that have some.
+    fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        self.counted().iter().enumerate().flat_map(|(layer, own)| {
+            (0..own.weights.len() + own.bias.len()).map(move |at| Place { layer, at })
+        })
+    }
+
+    /// The same without the nonzero of the least score that no other one needs; where there is
+    /// none, without the least one that leaves a path.
+    fn smaller(&self, scores: &[Vec<f32>]) -> Option<Self> {
+        let order = ranked(self, scores);
+        let mut from: Vec<_> = self.layers.iter().map(|layer| vec![0; layer.inputs]).collect();
+        let mut to: Vec<_> = self.layers.iter().map(|layer| vec![0; layer.outputs]).collect();
+        for (l, layer) in self.layers.iter().enumerate() {
+            for (at, _) in layer.weights.iter().enumerate().filter(|(_, w)| **w != 0.0) {
+                from[l][at % layer.inputs] += 1;
+                to[l][at / layer.inputs] += 1;
+            }
+        }
+        let last = self.layers.len() - 1;
+        let is_free = |place: &&Place| {
+            let layer = &self.layers[place.layer];
+            let [output, input] = [place.at / layer.inputs, place.at % layer.inputs];
+            self.is_bias(**place)
+                || (place.layer == last || to[place.layer][output] > 1)
+                    && (place.layer == 0 || from[place.layer][input] > 1)
+        };
+        let without = |place: &Place| {
+            let mut smaller = self.clone();
+            smaller.set(*place, 0.0);
+            smaller.fold_constants();
+            smaller.drop_dead();
+            smaller
+        };
+        let free =
+            order.iter().rev().filter(is_free).map(without).find(|cut| cut.nnz() < self.nnz());
+        let leaves_path = |cut: &Self| Paths::of(cut).live.iter().all(|live| live.contains(&true));
+        free.or_else(|| order.iter().rev().map(without).find(leaves_path))
+    }
+
     fn get(&self, place: Place) -> f32 {
         let layer = &self.layers[place.layer];
         match place.at.checked_sub(layer.weights.len()) {
