@@ -98,7 +98,7 @@ struct RowArgs {
     /// Fraction of the rows for the validation split, chosen by the seed [default: 0.1]
     #[arg(long, value_name = "FRACTION", requires = "data", value_parser = parse::number)]
     validation: Option<f64>,
-    /// Take bytes as 0 to 255, not as fractions of 256: how a network of another program was trained
+    /// A network of another program takes bytes as 0 to 255, not as fractions of 256
     #[arg(long, requires = "data")]
     raw_inputs: bool,
 }

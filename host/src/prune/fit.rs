@@ -2,6 +2,7 @@
 
 use tamis::learn::optimiser::Optimiser;
 
+use super::lasso::GroupLasso;
 use super::network::Mlp;
 use super::rows::FitRows;
 use super::{schedule, scores, select};
@@ -11,7 +12,7 @@ use crate::mask::biases::WithBiases;
 use crate::operator::Stop;
 use crate::train::dense::scores::Role;
 use crate::train::dense::shape::Shape;
-use crate::train::dense::training::{Epoch, Training};
+use crate::train::dense::training::{Epoch, Penalty, Training};
 
 /// What epochs are made of.
 pub(super) struct Fit<'a> {
@@ -28,8 +29,8 @@ pub(super) struct Fit<'a> {
     pub(super) before: u32,
     /// Nonzeros that are left in each of the first rounds.
     pub(super) counts: &'a [usize],
-    /// Adds to the gradient that of a penalty on the weights of the flat network.
-    pub(super) penalty: Option<&'a dyn Fn(&Shape, &[f32], &mut [f32])>,
+    /// A penalty on the weights.
+    pub(super) lasso: Option<GroupLasso>,
     pub(super) stop: &'a Stop,
 }
 
@@ -48,10 +49,10 @@ impl Fit<'_> {
         let mut training = Training::new(&flat.shape, weights, adam, set.task, batch, self.stop);
         training.mask = flat.mask;
         let shape = &flat.shape;
-        let penalty = self.penalty.map(|penalty| {
-            move |weights: &[f32], gradient: &mut [f32]| penalty(shape, weights, gradient)
+        let penalty = self.lasso.map(|lasso| {
+            move |weights: &[f32], gradient: &mut [f32]| lasso.add(shape, weights, gradient)
         });
-        let penalty = penalty.as_ref().map(|own| own as &dyn Fn(&[f32], &mut [f32]));
+        let penalty = penalty.as_ref().map(|own| own as &Penalty<'_>);
         let parts = schedule::rounds(n.div_ceil(batch));
         let rounds = parts * self.epochs as usize;
         let mut sum = 0.0;

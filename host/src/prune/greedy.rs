@@ -3,7 +3,7 @@
 //!
 //! With the activations A of a hidden layer (n×m, a column of 1 behind them where there are biases)
 //! and what the next layer gave in the whole network, T = A₀ Wᵀ + b, forward selection needs the
-//! products AᵀA and AᵀT alone: a step takes the neuron i with the largest `|c_i|² / g_ii`, the sum
+//! products `AᵀA` and `AᵀT` alone: a step takes the neuron i with the largest `|c_i|² / g_ii`, the sum
 //! of squares that it explains of what is left, and takes its share out of both. The fit solves
 //! `(AᵀA)_SS X = (AᵀT)_S`.
 

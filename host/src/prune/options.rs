@@ -64,7 +64,7 @@ pub struct PruneOptions {
     pub batch: usize,
     /// The first rate of Adam.
     pub rate: f32,
-    /// Whether bytes are taken as 0 to 255, and not as fractions of 256.
+    /// Whether the weights of an imported network are for bytes as 0 to 255, not as fractions of 256.
     pub raw: bool,
     /// Whether networks to compare with are trained, too.
     pub compare: bool,

@@ -32,12 +32,11 @@ impl Units {
         Self { inputs: vec![1.0; mlp.layers[0].inputs], output: 1.0 }
     }
 
-    /// Bytes are fractions of 256, unless they are taken as they are; columns of floats and labels
-    /// of unusual sizes are brought to about 1.
-    pub(super) fn of(mlp: &Mlp, data: &Matrix, labels: Option<&Problem>, raw: bool) -> Self {
+    /// Bytes are fractions of 256; columns of floats and labels of unusual sizes are brought to
+    /// about 1.
+    pub(super) fn of(mlp: &Mlp, data: &Matrix, labels: Option<&Problem>) -> Self {
         let mut units = Self::none(mlp);
         match &data.values {
-            Values::U8(_) if raw => {}
             Values::U8(_) => units.inputs.fill(1.0 / 256.0),
             Values::F32(values) => {
                 let mut most = vec![0.0_f32; data.cols];

