@@ -76,7 +76,7 @@ fn pruned_models_are_ordinary_ones_of_exact_size() {
         assert_eq!((&cost["total"]["nnz"], &cost["inputs"]), (&json!(250), &json!(64)));
         ok(folder, "quantize b.tamis --data d/X.npy -o q.tamis -q");
         ok(folder, "predict b.tamis --data d/X.npy -o p.npy -q");
-        ok(folder, "export b.tamis --format c -o b.h -q");
+        ok(folder, "export b.tamis --format c -o b.c -q");
     }
 }
 
