@@ -3,7 +3,7 @@
 //!
 //! Algorithms live in the core crate [`tamis`]; this crate brings them data, speed and a user
 //! interface. A folder is a room, and a file may use files of rooms before its own:
-//! `base → data → operator → model → train → convert → mask → lab → cli`.
+//! `base → data → operator → model → train → convert → mask → prune → lab → cli`.
 //!
 //! ```
 //! use tamis_host::{Budget, ModelFile, Table};
@@ -40,6 +40,7 @@ pub mod lab;
 pub mod mask;
 pub mod model;
 pub mod operator;
+pub mod prune;
 pub mod train;
 
 pub use base::error::{Error, Result};

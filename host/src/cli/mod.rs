@@ -22,6 +22,7 @@ mod mask;
 mod parse;
 mod predict;
 mod progress;
+mod prune;
 mod quantise;
 mod report;
 mod saved;
@@ -64,6 +65,7 @@ enum Verb {
     Train(Box<train::args::Train>),
     Eval(eval::Eval),
     Finetune(finetune::Finetune),
+    Prune(Box<prune::Prune>),
     Predict(predict::Predict),
     #[command(name = "quantize", alias = "quantise")]
     Quantise(quantise::Quantise),
@@ -150,6 +152,7 @@ fn run(verb: &Verb, common: &Common) -> Result<()> {
         Verb::Train(train) => train.run(common),
         Verb::Eval(eval) => eval.run(common),
         Verb::Finetune(finetune) => finetune.run(common),
+        Verb::Prune(prune) => prune.run(common),
         Verb::Predict(predict) => predict.run(common),
         Verb::Quantise(quantise) => quantise.run(common),
         Verb::Inspect(inspect) => inspect.run(common),

@@ -17,6 +17,7 @@ use crate::data::Task;
 use crate::model::file::Opened;
 use crate::model::{Encodings, ModelFile, Score};
 use crate::{Error, Result};
+pub(crate) use dense::dense as dense_layer;
 use head::{Classes, Head, Network};
 
 /// The most weights of code without tables: each takes a line and about ten bytes of flash.

@@ -413,7 +413,7 @@ fn cut(layers: &mut [Dense], cut: Cut, handed_on: usize, dense: usize) -> Result
 
 /// The nonzeros of a layer; with `ones` it takes a last input that is 1, with `hands_on` a neuron
 /// of it is that 1.
-fn sparse_layer(layer: &Dense, ones: bool, hands_on: bool) -> Result<SparseLayer> {
+pub(crate) fn sparse_layer(layer: &Dense, ones: bool, hands_on: bool) -> Result<SparseLayer> {
     let inputs = layer.inputs + usize::from(ones);
     if inputs > MAX_INPUTS {
         return Err(Error::new(format!("layer {} is too wide for a model", layer.name))

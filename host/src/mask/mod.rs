@@ -13,6 +13,7 @@
 //! shapes (`file`). From a seed, masks by flow, by magnitude and at random are made in core and the
 //! dense network never is; all others are made from its weights in memory.
 
+pub(crate) mod biases;
 mod file;
 mod find;
 mod network;

@@ -21,6 +21,7 @@ mod mnist;
 mod must_keep;
 mod outputs;
 mod path;
+mod prune;
 mod published;
 mod quantise;
 mod quantise_tune;

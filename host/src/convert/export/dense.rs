@@ -39,7 +39,8 @@ pub(super) fn files(
     Ok((vec![(ending, written)], usize::try_from(bytes).unwrap_or(usize::MAX)))
 }
 
-fn dense(layer: &Layer<'_>) -> Result<Dense> {
+/// A layer of a model as a dense matrix, without biases.
+pub(crate) fn dense(layer: &Layer<'_>) -> Result<Dense> {
     let (inputs, outputs) = (layer.inputs(), layer.outputs());
     let mut weights = vec![0.0; inputs.saturating_mul(outputs)];
     let relu = match layer {

@@ -147,12 +147,14 @@ impl<'a> Run<'a> {
             }
             let loss = self.training.epoch(&training::Epoch {
                 set: self.train,
+                rows: 0..self.train.data.rows,
                 scale,
                 batch: self.job.rows(self.train.data.rows),
                 seed: self.job.seed,
                 number: level as u64 * u64::from(settings.epochs) + u64::from(epoch),
                 rate: self.job.rates.at(epoch),
                 decay: self.job.rates.decay,
+                penalty: None,
             })?;
             if !observe(self.progress(level, epoch, loss)) {
                 return Err(Error::interrupted());

@@ -21,7 +21,7 @@ pub(crate) mod product;
 mod reference;
 pub(crate) mod scores;
 pub(crate) mod shape;
-mod training;
+pub(crate) mod training;
 
 pub use optimiser::Rates;
 pub(crate) use optimiser::{Serialised, check_momentum, default_rate};

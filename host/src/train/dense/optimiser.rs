@@ -42,7 +42,7 @@ impl Rates {
     }
 
     /// The rate in `epoch`, counted from 0.
-    pub(super) fn at(&self, epoch: u32) -> f32 {
+    pub(crate) fn at(&self, epoch: u32) -> f32 {
         let falls = self.falls.iter().filter(|&&fall| epoch >= fall).count();
         (f64::from(self.rate) * f64::from(self.factor).powi(falls as i32)) as f32
     }
@@ -108,6 +108,14 @@ impl State {
         self.first.fill(0.0);
         self.second.fill(0.0);
         self.steps = 0;
+    }
+
+    /// Forgets what it remembers of all weights but those of the mask.
+    pub(super) fn keep(&mut self, mask: &[bool]) {
+        for moments in [&mut self.first, &mut self.second] {
+            let gone = moments.iter_mut().zip(mask).filter(|(_, kept)| !**kept);
+            gone.for_each(|(moment, _)| *moment = 0.0);
+        }
     }
 
     /// One step on the weights of the mask; the others have the value 0 and keep it.

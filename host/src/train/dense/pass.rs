@@ -83,6 +83,10 @@ impl Engine {
         &self.groups[0].sum
     }
 
+    pub(super) fn sum_mut(&mut self) -> &mut [f32] {
+        &mut self.groups[0].sum
+    }
+
     pub(super) fn into_sum(mut self) -> Vec<f32> {
         self.groups.swap_remove(0).sum
     }

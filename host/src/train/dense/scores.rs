@@ -90,12 +90,14 @@ pub(crate) fn trained(
     for epoch in 0..count {
         training.epoch(&Epoch {
             set: rows.set,
+            rows: 0..rows.set.data.rows,
             scale: rows.scale,
             batch,
             seed,
             number: before + u64::from(epoch),
             rate: default_rate(&optimiser),
             decay: 0.0,
+            penalty: None,
         })?;
     }
     Ok(each(on.net, &training.weights, |w, trained| if w == 0.0 { 0.0 } else { trained.abs() }))

@@ -1,0 +1,194 @@
+//! The network that is pruned: dense layers in memory in which 0 stands for no weight.
+
+use tamis::base::rng::{Rng, stream};
+use tamis::infer::model::{Activation, Layer};
+use tamis::store::wire;
+
+use crate::convert::Dense;
+use crate::convert::export::dense_layer;
+use crate::convert::import::sparse_layer;
+use crate::model::ModelFile;
+use crate::train::dense::shape::Shape;
+use crate::train::encode::{End, encode_layers};
+use crate::{Error, Result};
+
+/// Stream of initial biases, one per layer.
+const BIASES: u64 = stream::USER + (0xdd << 32);
+
+/// An MLP of relu between its layers. A weight or bias of 0 is none.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Mlp {
+    pub(super) layers: Vec<Dense>,
+    /// Whether rows of the model have a last input of 1, of which biases are weights.
+    pub(super) has_ones: bool,
+    /// Whether the output is the sum of the last neurons with signs: the last layer then scales
+    /// them, and its weights do not count.
+    pub(super) is_sum: bool,
+}
+
+/// What the last input of a model is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastInput {
+    /// As every other one, but for models whose hidden neurons hand it on as 1.
+    Unknown,
+    /// 1 in every row: weights from it are biases.
+    Ones,
+    /// As every other one.
+    Varies,
+}
+
+impl Mlp {
+    /// The layers of a model of floats.
+    pub(super) fn of(model: &ModelFile, last: LastInput) -> Result<Self> {
+        let model = model.in_rows()?;
+        let view = model.view()?;
+        let layers = view.model().layers();
+        let is_sum = matches!(layers, [.., Layer::Sum(_)]);
+        let is_plain = |(l, layer): (usize, &Layer<'_>)| match layer {
+            Layer::Csr(csr) => (csr.activation() == Activation::Relu) == (l + 1 < layers.len()),
+            _ => true,
+        };
+        if !layers.iter().enumerate().all(is_plain) {
+            return Err(Error::new("the model is of a kind that cannot be pruned")
+                .at(model.path())
+                .mismatch("relu behind every layer but the last", "a model that has it elsewhere")
+                .help("prune a model that tamis has trained or imported"));
+        }
+        let mut dense = layers.iter().map(dense_layer).collect::<Result<Vec<_>>>()?;
+        for (l, layer) in dense.iter_mut().enumerate() {
+            layer.name = format!("layer{}", l + 1);
+            layer.relu = l + 1 < layers.len();
+        }
+        let mut mlp = Self { layers: dense, has_ones: false, is_sum };
+        if last != LastInput::Varies && (last == LastInput::Ones || mlp.hands_on(0)) {
+            mlp.take_biases();
+        }
+        Ok(mlp)
+    }
+
+    /// Whether the last neuron of a hidden layer is the last input of it, times 1.
+    fn hands_on(&self, l: usize) -> bool {
+        let layer = &self.layers[l];
+        let is_hidden = l + 1 < self.layers.len() && layer.outputs > 1 && layer.inputs > 1;
+        let row = layer.weights.rchunks(layer.inputs.max(1)).next();
+        is_hidden
+            && row.and_then(<[f32]>::split_last).is_some_and(|(last, others)| {
+                *last == 1.0 && others.iter().all(|&weight| weight == 0.0)
+            })
+    }
+
+    /// Weights of a last input that is 1 become biases, and what hands it on goes.
+    fn take_biases(&mut self) {
+        self.has_ones = true;
+        for l in 0..self.layers.len() {
+            let hands_on = self.hands_on(l);
+            let layer = &mut self.layers[l];
+            let inputs = layer.inputs - 1;
+            let rows = layer.weights.chunks_exact(layer.inputs);
+            layer.bias = rows.clone().map(|row| row[inputs]).collect();
+            layer.weights = rows.flat_map(|row| &row[..inputs]).copied().collect();
+            layer.inputs = inputs;
+            if hands_on {
+                layer.outputs -= 1;
+                layer.bias.truncate(layer.outputs);
+                layer.weights.truncate(layer.outputs * inputs);
+            }
+            self.trim_bias(l);
+            if !hands_on {
+                break;
+            }
+        }
+        // A sum has no biases.
+        self.is_sum &= self.layers.last().is_some_and(|layer| layer.bias.is_empty());
+    }
+
+    /// Biases that are all 0 are none.
+    pub(super) fn trim_bias(&mut self, l: usize) {
+        let bias = &mut self.layers[l].bias;
+        if bias.iter().all(|&bias| bias == 0.0) {
+            bias.clear();
+        }
+    }
+
+    /// Widths from the inputs to the outputs, without the 1 of biases.
+    pub(super) fn widths(&self) -> Vec<usize> {
+        let inputs = self.layers.first().map_or(0, |layer| layer.inputs);
+        std::iter::once(inputs).chain(self.layers.iter().map(|layer| layer.outputs)).collect()
+    }
+
+    /// Widths of the hidden layers.
+    pub(super) fn hidden(&self) -> Vec<usize> {
+        let widths = self.widths();
+        widths[1..widths.len() - 1].to_vec()
+    }
+
+    /// Layers whose weights count as nonzeros.
+    pub(super) fn counted(&self) -> &[Dense] {
+        &self.layers[..self.layers.len() - usize::from(self.is_sum)]
+    }
+
+    /// Weights of 1 that hand on the 1 of biases: one for each layer before the last with biases.
+    pub(super) fn handed_on(&self) -> usize {
+        self.layers.iter().rposition(|layer| !layer.bias.is_empty()).unwrap_or(0)
+    }
+
+    /// Nonzeros of its model: weights, biases and what hands these on.
+    pub(super) fn nnz(&self) -> usize {
+        let all = self.counted().iter().flat_map(|layer| layer.weights.iter().chain(&layer.bias));
+        all.filter(|&&weight| weight != 0.0).count() + self.handed_on()
+    }
+
+    /// Inputs that have weights.
+    pub(super) fn inputs_read(&self) -> Vec<usize> {
+        let first = &self.layers[0];
+        let column = |j: usize| first.weights.iter().skip(j).step_by(first.inputs);
+        (0..first.inputs).filter(|&j| column(j).any(|&w| w != 0.0)).collect()
+    }
+
+    /// A network of the same widths with initial weights, uniform in ±1/√inputs, and biases where
+    /// this one has some.
+    pub(super) fn fresh(&self, seed: u64) -> Result<Self> {
+        let shape = Shape::of(&self.widths())?;
+        let weights = shape.initial(seed);
+        let mut fresh = self.clone();
+        for (l, (layer, own)) in fresh.layers.iter_mut().zip(shape.layers()).enumerate() {
+            layer.weights.copy_from_slice(&weights[own.range]);
+            let mut rng = Rng::new(seed, BIASES + l as u64);
+            let bound = 1.0 / (layer.inputs as f32).sqrt();
+            layer.bias.fill_with(|| bound * (2.0 * rng.uniform() - 1.0));
+        }
+        // Inputs that are not read stay so.
+        fresh.keep_inputs(&self.inputs_read());
+        Ok(fresh)
+    }
+
+    /// The bytes of its model.
+    pub(super) fn encode(&self, task: Option<wire::Task>) -> Result<Vec<u8>> {
+        let mut layers = self.layers.clone();
+        let mut signs = vec![0_u32; 0];
+        if self.is_sum
+            && let Some(end) = layers.pop()
+        {
+            signs = vec![0; end.inputs.div_ceil(32)];
+            if let Some(last) = layers.last_mut() {
+                fold_signs(last, &end, &mut signs);
+            }
+        }
+        let handed_on = self.handed_on();
+        let takes = |l: usize| self.has_ones && l <= handed_on;
+        let layer = |(l, layer)| sparse_layer(layer, takes(l), l < handed_on);
+        let sparse = layers.iter().enumerate().map(layer).collect::<Result<Vec<_>>>()?;
+        let end = if self.is_sum { End::Sum(&signs) } else { End::Layer };
+        encode_layers(&sparse, end, task)
+    }
+}
+
+/// `v relu(z)` is `sign(v) relu(|v| z)`.
+fn fold_signs(last: &mut Dense, end: &Dense, signs: &mut [u32]) {
+    let rows = last.weights.chunks_exact_mut(last.inputs);
+    for (i, (row, &v)) in rows.zip(&end.weights).enumerate() {
+        row.iter_mut().for_each(|weight| *weight *= v.abs());
+        last.bias.get_mut(i).into_iter().for_each(|bias| *bias *= v.abs());
+        signs[i / 32] |= u32::from(v < 0.0) << (i % 32);
+    }
+}

@@ -1,0 +1,194 @@
+//! What stays by its score: neurons and inputs one by one, weights so that exactly so many are left
+//! and each lies on a path.
+
+use super::network::Mlp;
+use super::paths::Paths;
+use crate::{Error, Result};
+
+/// The places of the largest scores, rising; of equal ones the first stay.
+pub(super) fn largest(scores: &[f64], count: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
+    order.truncate(count);
+    order.sort_unstable();
+    order
+}
+
+/// A weight or a bias.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    layer: usize,
+    /// Among the weights of the layer and then its biases.
+    at: usize,
+}
+
+/// Leaves exactly `count` nonzeros, those with the largest scores as far as all of them lie on
+/// paths from inputs to outputs: what does not is taken away, and its share of the count goes to
+/// the weights that come next.
+///
+/// # Errors
+/// Fewer nonzeros on paths than asked for, or none that can be added or taken one by one.
+pub(super) fn keep_weights(
+    mlp: &mut Mlp,
+    score: fn(&Mlp) -> Vec<Vec<f32>>,
+    count: usize,
+) -> Result<()> {
+    let scores = score(mlp);
+    let order = ranked(mlp, &scores);
+    let first = |k: usize| {
+        let mut cut = mlp.without_counted();
+        order[..k].iter().for_each(|&place| cut.set(place, mlp.get(place)));
+        cut.fold_constants();
+        cut.drop_dead();
+        cut
+    };
+    // The fewest of the largest that hold as many on paths; all of them where none do.
+    let (mut low, mut high) = (0, order.len());
+    while low < high {
+        let middle = low.midpoint(high);
+        if first(middle).nnz() < count { low = middle + 1 } else { high = middle }
+    }
+    let mut cut = first(high);
+    // One weight may complete paths of several: the smallest that others do not need go again.
+    while cut.nnz() > count {
+        let Some(smaller) = cut.smaller(&score(&cut)) else { break };
+        cut = smaller;
+    }
+    // Where others needed it, the largest between neurons on paths come in; those that rounds
+    // before have dropped last, with a weight to begin with.
+    let dropped = mlp.places().filter(|&place| mlp.get(place) == 0.0);
+    let paths = Paths::of(&cut);
+    let mut nnz = cut.nnz();
+    for place in order.iter().copied().chain(dropped) {
+        if nnz >= count {
+            break;
+        }
+        if cut.get(place) == 0.0 && cut.is_between_live(&paths, place) {
+            let value = mlp.get(place);
+            cut.set(place, if value == 0.0 { REGROWN } else { value });
+            // A bias may need others that hand its 1 on.
+            nnz = if cut.is_bias(place) { cut.nnz() } else { nnz + 1 };
+            if nnz > count {
+                cut.set(place, 0.0);
+                nnz = cut.nnz();
+            }
+        }
+    }
+    if nnz != count {
+        return Err(too_few(nnz, count));
+    }
+    *mlp = cut;
+    Ok(())
+}
+
+/// Where a weight begins that is there again.
+const REGROWN: f32 = 1e-6;
+
+fn too_few(got: usize, count: usize) -> Error {
+    Error::new("the network cannot have as many nonzeros as asked for")
+        .expected(format_args!("{count} weights and biases on paths from inputs to outputs"))
+        .got(format_args!("{got}"))
+        .help("choose another --nnz, or other --neurons or --inputs")
+}
+
+/// All nonzeros that count, the largest scores first; of equal ones the first in the network.
+fn ranked(mlp: &Mlp, scores: &[Vec<f32>]) -> Vec<Place> {
+    let mut order = Vec::new();
+    for (layer, scores) in scores.iter().enumerate() {
+        let places = (0..scores.len()).map(|at| Place { layer, at });
+        order.extend(places.filter(|&place| mlp.get(place) != 0.0));
+    }
+    let score = |place: &Place| scores[place.layer][place.at];
+    order.sort_by(|a, b| score(b).total_cmp(&score(a)));
+    order
+}
+
+impl Mlp {
+    /// All places of weights that count, and of biases of layers that have some.
+    fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        self.counted().iter().enumerate().flat_map(|(layer, own)| {
+            (0..own.weights.len() + own.bias.len()).map(move |at| Place { layer, at })
+        })
+    }
+
+    /// The same without the nonzero of the least score that no other one needs; where there is
+    /// none, without the least one that leaves a path.
+    fn smaller(&self, scores: &[Vec<f32>]) -> Option<Self> {
+        let order = ranked(self, scores);
+        let mut from: Vec<_> = self.layers.iter().map(|layer| vec![0; layer.inputs]).collect();
+        let mut to: Vec<_> = self.layers.iter().map(|layer| vec![0; layer.outputs]).collect();
+        for (l, layer) in self.layers.iter().enumerate() {
+            for (at, _) in layer.weights.iter().enumerate().filter(|(_, w)| **w != 0.0) {
+                from[l][at % layer.inputs] += 1;
+                to[l][at / layer.inputs] += 1;
+            }
+        }
+        let last = self.layers.len() - 1;
+        let is_free = |place: &&Place| {
+            let layer = &self.layers[place.layer];
+            let [output, input] = [place.at / layer.inputs, place.at % layer.inputs];
+            self.is_bias(**place)
+                || (place.layer == last || to[place.layer][output] > 1)
+                    && (place.layer == 0 || from[place.layer][input] > 1)
+        };
+        let without = |place: &Place| {
+            let mut smaller = self.clone();
+            smaller.set(*place, 0.0);
+            smaller.fold_constants();
+            smaller.drop_dead();
+            smaller
+        };
+        let free =
+            order.iter().rev().filter(is_free).map(without).find(|cut| cut.nnz() < self.nnz());
+        let leaves_path = |cut: &Self| Paths::of(cut).live.iter().all(|live| live.contains(&true));
+        free.or_else(|| order.iter().rev().map(without).find(leaves_path))
+    }
+
+    fn get(&self, place: Place) -> f32 {
+        let layer = &self.layers[place.layer];
+        match place.at.checked_sub(layer.weights.len()) {
+            None => layer.weights[place.at],
+            Some(bias) => layer.bias.get(bias).copied().unwrap_or(0.0),
+        }
+    }
+
+    fn set(&mut self, place: Place, value: f32) {
+        let layer = &mut self.layers[place.layer];
+        match place.at.checked_sub(layer.weights.len()) {
+            None => layer.weights[place.at] = value,
+            Some(bias) => {
+                layer.bias.resize(layer.outputs, 0.0);
+                layer.bias[bias] = value;
+                self.trim_bias(place.layer);
+            }
+        }
+    }
+
+    /// The same network without the weights and biases that count.
+    fn without_counted(&self) -> Self {
+        let mut blank = self.clone();
+        let counted = self.counted().len();
+        for layer in &mut blank.layers[..counted] {
+            layer.weights.fill(0.0);
+            layer.bias.clear();
+        }
+        blank
+    }
+
+    fn is_bias(&self, place: Place) -> bool {
+        place.at >= self.layers[place.layer].weights.len()
+    }
+
+    /// Whether a weight or bias that is not there would lie on a path, one of these.
+    fn is_between_live(&self, Paths { live }: &Paths, place: Place) -> bool {
+        let layer = &self.layers[place.layer];
+        match place.at.checked_sub(layer.weights.len()) {
+            Some(bias) => live[place.layer + 1][bias],
+            // Any input may be read.
+            None => {
+                let is_live = place.layer == 0 || live[place.layer][place.at % layer.inputs];
+                is_live && live[place.layer + 1][place.at / layer.inputs]
+            }
+        }
+    }
+}

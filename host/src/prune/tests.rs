@@ -1,0 +1,245 @@
+//! What pruning promises: exact counts on paths, functions that stay, and bits that threads do not
+//! change.
+
+use proptest::prelude::*;
+
+use super::lasso::GroupLasso;
+use super::network::{LastInput, Mlp};
+use super::{
+    LassoOptions, Neurons, PruneOptions, PruneRows, PruneSource, Structured, greedy, prune, rows,
+    scores, select, widths,
+};
+use crate::convert::Dense;
+use crate::data::{Matrix, Problem, Task, Values};
+use crate::model::ModelFile;
+use crate::operator::Stop;
+use crate::train::Budget;
+use crate::train::dense::shape::Shape;
+use tamis::base::rng::{Rng, stream};
+
+/// A network of normal weights, of which a share is 0.
+fn mlp(widths: &[usize], zeros: f32, has_ones: bool, seed: u64) -> Mlp {
+    let mut rng = Rng::new(seed, stream::USER);
+    let last = widths.len() - 2;
+    let layer = |(l, pair): (usize, &[usize])| {
+        let mut numbers = |count: usize| {
+            let mut numbers = vec![0.0; count];
+            rng.fill_normal(&mut numbers);
+            numbers.iter_mut().for_each(|w| *w = if rng.uniform() < zeros { 0.0 } else { *w });
+            numbers
+        };
+        Dense {
+            name: format!("layer{l}"),
+            inputs: pair[0],
+            outputs: pair[1],
+            weights: numbers(pair[0] * pair[1]),
+            bias: if has_ones { numbers(pair[1]) } else { Vec::new() },
+            relu: l != last,
+        }
+    };
+    let layers = widths.windows(2).enumerate().map(layer).collect();
+    let mut mlp = Mlp { layers, has_ones, is_sum: false };
+    (0..=last).for_each(|l| mlp.trim_bias(l));
+    mlp
+}
+
+fn data(rows: usize, cols: usize) -> Matrix {
+    let mut values = vec![0.0; rows * cols];
+    Rng::new(9, stream::USER).fill_normal(&mut values);
+    Matrix::new(rows, cols, Values::F32(values)).unwrap()
+}
+
+/// What the network's model predicts.
+fn predictions(mlp: &Mlp) -> Vec<f32> {
+    let data = data(50, mlp.layers[0].inputs);
+    let data = if mlp.has_ones { data.with_ones(1.0).unwrap() } else { data };
+    ModelFile::from_bytes(&mlp.encode(None).unwrap()).unwrap().predict(&data).unwrap()
+}
+
+fn distance(a: &[f32], b: &[f32]) -> f32 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).fold(0.0, |most: f32, (a, b)| most.max((a - b).abs()))
+}
+
+proptest! {
+    #[test]
+    fn counts_are_exact_and_nothing_is_dead(
+        widths in prop::collection::vec(2_usize..9, 3..5),
+        has_ones: bool,
+        share in 0.0..1.0_f64,
+        seed: u64,
+    ) {
+        let mut mlp = mlp(&widths, 0.0, has_ones, seed);
+        let least = if has_ones { 12 } else { widths.len() };
+        let count = least + (share * (mlp.nnz() - least) as f64) as usize;
+        select::keep_weights(&mut mlp, scores::magnitudes, count).unwrap();
+        prop_assert_eq!((mlp.nnz(), mlp.dead_weights()), (count, 0));
+        let kept = predictions(&mlp);
+        mlp.compact();
+        prop_assert_eq!((mlp.nnz(), mlp.dead_weights()), (count, 0));
+        prop_assert!(distance(&predictions(&mlp), &kept) < 1e-4);
+    }
+
+    #[test]
+    fn compact_networks_keep_their_function(
+        widths in prop::collection::vec(2_usize..8, 3..5),
+        zeros in 0.3..0.9_f32,
+        has_ones: bool,
+        seed: u64,
+    ) {
+        let before = mlp(&widths, zeros, has_ones, seed);
+        let mut after = before.clone();
+        after.compact();
+        prop_assume!(after.hidden().iter().all(|&width| width > 1));
+        prop_assert_eq!(after.dead_weights(), 0);
+        prop_assert!(distance(&predictions(&before), &predictions(&after)) < 1e-4);
+    }
+}
+
+#[test]
+fn budget_of_dead_weights_is_regrown() {
+    // The two largest weights lead nowhere: neuron 1 has no way out.
+    let mut net = mlp(&[2, 2, 1], 0.0, false, 1);
+    net.layers[0].weights = vec![0.5, 0.4, 9.0, 8.0];
+    net.layers[1].weights = vec![0.3, 0.01];
+    select::keep_weights(&mut net, scores::magnitudes, 3).unwrap();
+    assert_eq!(net.layers[0].weights, [0.5, 0.4, 0.0, 0.0]);
+    assert_eq!(net.layers[1].weights, [0.3, 0.0]);
+    net.compact();
+    assert_eq!(net.widths(), [2, 1, 1]);
+}
+
+#[test]
+fn models_come_back_as_their_layers() {
+    for has_ones in [false, true] {
+        let net = mlp(&[5, 4, 3, 2], 0.2, has_ones, 3);
+        let file = ModelFile::from_bytes(&net.encode(None).unwrap()).unwrap();
+        let back = Mlp::of(&file, LastInput::Unknown).unwrap();
+        assert_eq!(back.has_ones, has_ones);
+        let same = |a: &Dense, b: &Dense| a.weights == b.weights && a.bias == b.bias;
+        assert!(net.layers.iter().zip(&back.layers).all(|(a, b)| same(a, b)));
+        assert_eq!(back.nnz(), file.cost().unwrap().total.nonzeros);
+    }
+}
+
+#[test]
+fn sums_stay_sums_under_trained_weights() {
+    let mut net = mlp(&[4, 3, 1], 0.0, true, 5);
+    net.layers[1].bias.clear();
+    let as_weights = predictions(&net);
+    net.is_sum = true;
+    assert!(distance(&predictions(&net), &as_weights) < 1e-5);
+    // Three neurons of four weights and a bias; those of the sum do not count.
+    assert_eq!(net.nnz(), 15);
+}
+
+#[test]
+fn the_penalty_has_the_gradient_of_its_formula() {
+    let options = LassoOptions { lambda: 0.1, beta: 0.05 };
+    for has_ones in [false, true] {
+        let ones = usize::from(has_ones);
+        let shape = Shape::of(&[3, 4, 3, 2]).unwrap();
+        let mut weights = vec![0.0; shape.weights()];
+        Rng::new(4, stream::USER).fill_normal(&mut weights);
+        let lasso = GroupLasso { options, has_ones, with_neurons: true, with_inputs: true };
+        let value = |weights: &[f32]| {
+            let layers: Vec<_> = shape.layers().collect();
+            let at = |l: usize, i: usize, j: usize| {
+                f64::from(weights[layers[l].range.start + i * layers[l].inputs + j]).powi(2)
+            };
+            let mut groups = Vec::new();
+            for j in 0..layers[0].inputs - ones {
+                groups.push((0..layers[0].outputs).map(|i| at(0, i, j)).sum::<f64>());
+            }
+            for l in 0..2 {
+                for i in 0..layers[l].outputs - ones {
+                    let own: f64 = (0..layers[l].inputs).map(|j| at(l, i, j)).sum();
+                    let next: f64 = (0..layers[l + 1].outputs).map(|k| at(l + 1, k, i)).sum();
+                    groups.push(own + next);
+                }
+            }
+            0.1 * groups.iter().map(|n| n / (n + 0.05).sqrt()).sum::<f64>()
+        };
+        let mut gradient = vec![1.0; weights.len()];
+        lasso.add(&shape, &weights, &mut gradient);
+        for at in 0..weights.len() {
+            let moved = |step: f32| {
+                let mut moved = weights.clone();
+                moved[at] += step;
+                value(&moved)
+            };
+            let slope = (moved(1e-2) - moved(-1e-2)) / 2e-2;
+            let got = f64::from(gradient[at]) - 1.0;
+            assert!((got - slope).abs() < 2e-4, "{has_ones} {at}: {got} {slope}");
+        }
+    }
+}
+
+#[test]
+fn greedy_drops_copies_and_keeps_the_function() {
+    for has_ones in [false, true] {
+        let mut net = mlp(&[6, 4, 2], 0.0, has_ones, 7);
+        // Neurons 4 to 7 are twice those before.
+        let [first, last] = &mut net.layers[..] else { unreachable!() };
+        first.weights.extend(first.weights.clone().iter().map(|w| 2.0 * w));
+        first.bias.extend(first.bias.clone().iter().map(|w| 2.0 * w));
+        first.outputs = 8;
+        last.weights = last.weights.chunks(4).flat_map(|row| [row, row].concat()).collect();
+        last.inputs = 8;
+        let before = predictions(&net);
+        let units = rows::Units::none(&net);
+        let rows = units.samples(&net, &data(300, 6)).unwrap();
+        greedy::select(&mut net, &[4], &rows, &Stop::new()).unwrap();
+        assert_eq!(net.widths(), [6, 4, 2]);
+        assert!(distance(&predictions(&net), &before) < 1e-3, "{has_ones}");
+    }
+}
+
+#[test]
+fn automatic_widths_suit_the_nonzeros() {
+    assert_eq!(widths::automatic(&[784, 300, 100, 10], 500), [20, 12]);
+    assert_eq!(widths::automatic(&[784, 300, 100, 10], 2000), [40, 24]);
+    // No more than there are; of few inputs enough for the nonzeros.
+    assert_eq!(widths::automatic(&[784, 15, 10], 500), [15]);
+    let few = widths::automatic(&[8, 500, 1], 900);
+    assert!((200..220).contains(&few[0]), "{few:?}");
+}
+
+/// Classes by the quarter of the plane that two of six numbers lie in.
+fn quarters(rows: usize) -> Problem {
+    let data = data(rows, 6);
+    let Values::F32(values) = &data.values else { unreachable!() };
+    let class = |x: &[f32]| f32::from(2 * u8::from(x[0] > 0.0) + u8::from(x[3] > 0.2));
+    let labels = values.chunks(6).map(class).collect();
+    Problem { data, labels, task: Task::Multiclass }
+}
+
+#[test]
+fn threads_change_no_bit_of_the_model() {
+    let model = mlp(&[6, 12, 9, 4], 0.0, true, 11).encode(None).unwrap();
+    let source = PruneSource::of(ModelFile::from_bytes(&model).unwrap());
+    for structured in [Structured::Lasso, Structured::Greedy] {
+        let run = |threads| {
+            let options = PruneOptions {
+                structured: Some(structured),
+                neurons: Neurons::Each(vec![6, 5]),
+                nnz: Some(Budget::nnz(45)),
+                lasso_epochs: Some(20),
+                epochs: Some(100),
+                threads,
+                ..PruneOptions::default()
+            };
+            let (train, test) = quarters(1500).split(0.8, 0).unwrap();
+            let rows = PruneRows::Labelled { train, test, scored_on: "test" };
+            prune(&source, rows, &options, &Stop::new(), |_| ()).unwrap()
+        };
+        let [one, three] = [1, 3].map(run);
+        assert_eq!(one.model, three.model);
+        let report = one.report;
+        assert_eq!((report.nnz, report.dead_weights, report.ones_input), (45, 0, true));
+        let [pruned, tuned] = [report.accuracy_pruned, report.accuracy].map(Option::unwrap);
+        assert!(tuned > 0.9 && tuned > pruned, "{structured:?}: {pruned} {tuned}");
+        let scratch = report.scratch.unwrap();
+        assert_eq!(scratch.widths, [6, 6, 5, 4]);
+    }
+}

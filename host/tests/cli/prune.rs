@@ -1,0 +1,181 @@
+//! `tamis prune`: exact counts from every kind of file, with data and without, models that all other
+//! verbs read, and what is refused.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::*;
+use serde_json::{Value, json};
+use tamis_host::data::{Array, npz};
+
+const DIGITS: &str = "--data d/X.npy --labels d/y.npy";
+
+/// A folder with digits of 64 pixels, and `w.npz`, trained on them: 64, 20, 12 and 10 wide.
+fn trained() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    ok(at, "generate digits --samples 900 --side 8 --seed 2 -o d -q");
+    ok(
+        at,
+        &format!(
+            "train --recipe imp --hidden 20,12 --nnz 1640 --epochs 300 --task multiclass {DIGITS} \
+             -o dense.tamis -q"
+        ),
+    );
+    folder
+}
+
+/// Arrays of a network of 6, 5, 4 and 3 with biases.
+fn write_npz(path: &Path) {
+    let number = |e: usize| ((e * 7919 + e / 7 + 3) % 997) as f32 / 997.0 - 0.45;
+    let widths = [6, 5, 4, 3];
+    let mut arrays = Vec::new();
+    for l in 0..3 {
+        let weights: Vec<f32> =
+            (0..widths[l] * widths[l + 1]).map(|e| number(e + 100 * l)).collect();
+        let bias: Vec<f32> = (0..widths[l + 1]).map(|e| number(e + 77 * l + 5)).collect();
+        arrays.push((format!("layer{}.weight", l + 1), vec![widths[l + 1], widths[l]], weights));
+        arrays.push((format!("layer{}.bias", l + 1), vec![widths[l + 1]], bias));
+    }
+    let arrays: Vec<_> = arrays
+        .iter()
+        .map(|(name, shape, values)| (name.as_str(), Array::new(shape, &values[..]).unwrap()))
+        .collect();
+    npz::write(&mut fs::File::create(path).unwrap(), &arrays).unwrap();
+}
+
+fn widths(report: &Value) -> Vec<u64> {
+    report["widths"].as_array().unwrap().iter().map(|width| width.as_u64().unwrap()).collect()
+}
+
+#[test]
+fn pruned_models_are_ordinary_ones_of_exact_size() {
+    let folder = trained();
+    let folder = folder.path();
+    ok(folder, "export dense.tamis --format onnx -o dense.onnx -q");
+    ok(folder, "export dense.tamis --format safetensors -o dense.safetensors -q");
+    for source in ["dense.tamis", "dense.onnx", "dense.safetensors"] {
+        let line = format!(
+            "prune {source} --neurons 10,8 --nnz 250 {DIGITS} --test-data d/X.npy --test-labels \
+             d/y.npy --epochs 100 -o b.tamis"
+        );
+        let report = json(folder, &line);
+        assert_eq!((&report["nnz"], &report["dead_weights"]), (&json!(250), &json!(0)), "{source}");
+        assert_eq!((&report["task"], &report["scored_on"]), (&json!("multiclass"), &json!("test")));
+        assert_eq!(report["widths_before"], json!([64, 20, 12, 10]));
+        let after = widths(&report);
+        assert!(after[1] <= 10 && after[2] <= 8, "{after:?}");
+        let [before, pruned, tuned] =
+            ["accuracy_before", "accuracy_pruned", "accuracy"].map(|key| number(&report, key));
+        assert!(before > 0.9 && tuned > 0.85 && tuned > pruned, "{before} {pruned} {tuned}");
+        assert!(number(&report["scratch"], "accuracy") > 0.5);
+        // What other verbs make of it.
+        let score = json(folder, &format!("eval b.tamis {DIGITS}"));
+        assert_eq!(score["accuracy"], report["accuracy"]);
+        let cost = json(folder, "inspect b.tamis");
+        assert_eq!((&cost["total"]["nnz"], &cost["inputs"]), (&json!(250), &json!(64)));
+        ok(folder, "quantize b.tamis --data d/X.npy -o q.tamis -q");
+        ok(folder, "predict b.tamis --data d/X.npy -o p.npy -q");
+        ok(folder, "export b.tamis --format c -o b.c -q");
+    }
+}
+
+#[test]
+fn seeds_give_the_same_bytes_again() {
+    let folder = trained();
+    let folder = folder.path();
+    let model = |line: &str| {
+        let line = format!("prune dense.tamis {DIGITS} --epochs 3 --no-scratch {line} -o s.tamis");
+        let report = json(folder, &line);
+        assert_eq!((&report["nnz"], &report["scratch"]), (&json!(150), &Value::Null));
+        (fs::read(folder.join("s.tamis")).unwrap(), report["scored_on"].clone())
+    };
+    let one = model("--nnz 150 --seed 3 --threads 1");
+    assert_eq!(one.1, json!("validation"));
+    assert_eq!(one, model("--nnz 150 --seed 3 --threads 2"));
+    assert_ne!(one, model("--nnz 150 --seed 4 --threads 2"));
+}
+
+#[test]
+fn without_data_it_is_pruned_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write_npz(&folder.join("w.npz"));
+    // 30 + 20 + 12 weights, 12 biases and two weights that hand them on.
+    let report = json(folder, "prune w.npz --nnz 40 -o m.tamis");
+    assert_eq!((&report["nnz_before"], &report["nnz"]), (&json!(76), &json!(40)));
+    assert_eq!((&report["accuracy"], &report["structured"]), (&Value::Null, &Value::Null));
+    assert!(report["notes"][0].as_str().unwrap().contains("pruned only"), "{report}");
+    assert_eq!(json(folder, "inspect m.tamis")["total"]["nnz"], json!(40));
+    let report = json(folder, "prune w.npz --neurons 4,2 --inputs 3 -o n.tamis");
+    assert_eq!((&report["widths"], &report["inputs_read"]), (&json!([6, 4, 2, 3]), &json!(3)));
+    // 12 + 8 + 6 weights, 9 biases and two that hand them on; the rows have a last 1.
+    assert_eq!((&report["nnz"], &report["ones_input"]), (&json!(37), &json!(true)));
+    let cost = json(folder, "inspect n.tamis");
+    assert_eq!((&cost["total"]["nnz"], &cost["inputs"]), (&json!(37), &json!(7)));
+    // Pruned again, as a model whose last input is 1.
+    let report = json(folder, "prune n.tamis --neurons 3,2 --density 0.5 -o o.tamis");
+    assert_eq!(
+        (&report["widths_before"], &report["nnz_before"]),
+        (&json!([6, 4, 2, 3]), &json!(37))
+    );
+    assert_eq!(report["nnz"], report["requested_nnz"]);
+}
+
+#[test]
+fn greedy_needs_no_labels() {
+    let folder = trained();
+    let folder = folder.path();
+    let accuracy = |method: &str| {
+        let line = "prune dense.tamis --neurons 12,10 --epochs 0";
+        let report = json(folder, &format!("{line} {DIGITS} --structured {method} -o g.tamis"));
+        assert_eq!(widths(&report), [64, 12, 10, 10]);
+        number(&report, "accuracy")
+    };
+    let [norm, greedy] = ["norm", "greedy"].map(accuracy);
+    assert!(greedy > norm, "{norm} {greedy}");
+    let line = "prune dense.tamis --neurons 12,10 --structured greedy --data d/X.npy -o g.tamis";
+    assert_eq!(json(folder, line)["samples"], json!(0));
+}
+
+#[test]
+fn what_cannot_be_pruned_is_refused() {
+    let folder = trained();
+    let folder = folder.path();
+    ok(folder, "quantize dense.tamis --data d/X.npy -o q.tamis -q");
+    ok(folder, "generate digits --samples 100 --side 9 --seed 2 -o s -q");
+    fs::write(folder.join("nan.csv"), "nan,".repeat(63) + "1\n").unwrap();
+    write_npz(&folder.join("w.npz"));
+    for (line, wanted) in [
+        ("prune dense.tamis --neurons 0,5 -o x.tamis", "each from 1 and at most 20, 12"),
+        ("prune dense.tamis --neurons 21,5 -o x.tamis", "each from 1 and at most 20, 12"),
+        ("prune dense.tamis --neurons 5 -o x.tamis", "2 numbers"),
+        ("prune dense.tamis --inputs 65 -o x.tamis", "--inputs 1 to 64"),
+        ("prune dense.tamis --inputs 0 -o x.tamis", "--inputs 1 to 64"),
+        ("prune dense.tamis --neurons 9,8 --nnz 16 -o x.tamis", "a weight a neuron"),
+        ("prune dense.tamis --nnz 2 -o x.tamis", "--nnz 3 to 1640"),
+        ("prune dense.tamis --nnz 1641 -o x.tamis", "--nnz 3 to 1640"),
+        ("prune dense.tamis --neurons 2,2 --nnz 200 -o x.tamis", "to 152"),
+        ("prune q.tamis --nnz 100 -o x.tamis", "integers"),
+        ("prune w.npz --nnz 30 --data d/X.npy --labels d/y.npy -o x.tamis", "the model's classes"),
+        ("prune dense.tamis --nnz 100 --data s/X.npy --labels s/y.npy -o x.tamis", "64 columns"),
+        ("prune dense.tamis --nnz 100 --data nan.csv --target 64 -o x.tamis", "nan"),
+        ("prune dense.tamis --neurons 5,5 --structured lasso -o x.tamis", "no rows"),
+        ("prune dense.tamis --neurons 5,5 --structured greedy -o x.tamis", "no rows"),
+        (
+            "prune dense.tamis --nnz 100 --data d/X.npy --labels d/y.npy --rate 0 -o x.tamis",
+            "--rate",
+        ),
+        ("prune d/X.npy --nnz 100 -o x.tamis", "a single array"),
+    ] {
+        let error = fails(folder, line);
+        assert!(error.contains(wanted), "{line}: {error}");
+    }
+    for (line, wanted) in [
+        ("prune dense.tamis -o x.tamis", "nothing to prune"),
+        ("prune dense.tamis --neurons 20,12 -o x.tamis", "nothing to prune"),
+    ] {
+        let error = misuses(folder, line);
+        assert!(error.contains(wanted), "{line}: {error}");
+    }
+}
