@@ -42,14 +42,8 @@ pub(super) struct Certify {
     #[arg(long, value_name = "E")]
     eps: Option<f64>,
     /// What inputs can be: boxes are cut to it
-    #[arg(
-        long,
-        value_name = "LOW,HIGH",
-        value_delimiter = ',',
-        num_args = 2,
-        allow_hyphen_values = true
-    )]
-    range: Vec<f32>,
+    #[arg(long, value_name = "LOW,HIGH", value_parser = parse::interval)]
+    range: Option<[f32; 2]>,
     /// Columns that do not move, counted from 0, such as a last column of ones
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',', value_parser = parse::whole::<usize>)]
     hold: Vec<usize>,
@@ -89,7 +83,7 @@ impl Certify {
             Some(rows) => Boxes::Around {
                 rows,
                 eps: self.eps.unwrap_or(0.0),
-                range: <[f32; 2]>::try_from(self.range.as_slice()).ok(),
+                range: self.range,
                 held: &self.hold,
             },
         };
@@ -110,7 +104,7 @@ impl Certify {
     fn check(&self, is_unit: bool) -> Result<()> {
         let given = [
             (self.eps.is_some(), "--eps"),
-            (!self.range.is_empty(), "--range"),
+            (self.range.is_some(), "--range"),
             (!self.hold.is_empty(), "--hold"),
             (self.rows.is_some(), "--rows"),
             (self.target.is_some() && self.fresh.is_none(), "--target"),

@@ -11,15 +11,17 @@ use tamis::infer::{model, quantised};
 
 use super::input::InputBox;
 use super::network::Bytes;
-use super::pair::Pair;
+use super::pair::{Pair, PairLayer, Side};
 use crate::Result;
 use crate::model::file::Opened;
 use crate::model::predict::number;
 
 /// Trust regions, as fractions of the box.
 const STEPS: [f64; 10] = [1.0, 1.0, 0.5, 0.5, 0.25, 0.25, 0.1, 0.1, 0.05, 0.05];
-/// Rows with redrawn inputs that are tried behind the ascent.
-const DRAWS: usize = 150;
+/// Products that redrawing inputs may take behind each ascent.
+const PRODUCTS: usize = 8_000_000;
+/// The most times that each input is redrawn.
+const SWEEPS: usize = 8;
 /// Stairs that are looked at, from each end of the trust region.
 const STAIRS: usize = 3;
 
@@ -138,21 +140,8 @@ impl Search<'_> {
                 slopes = self.slopes(&place.x, goal);
             }
         }
-        for draw in 0..DRAWS {
-            let mut x = place.x.clone();
-            let share = if draw % 2 == 0 { 0.01 } else { 0.05 };
-            let from = self.random();
-            let target = self.moved(&from, &slopes, 0.05);
-            for (x, target) in x.iter_mut().zip(target) {
-                if self.rng.uniform() < share {
-                    *x = target;
-                }
-            }
-            let next = self.place(x, goal)?;
-            if next.value > place.value {
-                place = next;
-            }
-        }
+        let x = self.polished(place.x, &slopes, goal);
+        self.place(x, goal)?;
         Ok(())
     }
 
@@ -217,6 +206,125 @@ impl Search<'_> {
         }
         out
     }
+}
+
+impl Search<'_> {
+    /// The row once single inputs have been redrawn wherever that helps, which moves the rounding
+    /// of hidden neurons. The sums of the first layer are kept, so a trial costs one column of it
+    /// and the layers behind.
+    fn polished(&mut self, mut x: Vec<f32>, slopes: &[Vec<f64>; 2], goal: Goal) -> Vec<f32> {
+        let pair = self.pair;
+        let width = pair.layers[0].a.bias.len();
+        let behind: usize = pair.layers[1..].iter().map(|of| of.inputs * of.a.bias.len()).sum();
+        let trials = (PRODUCTS / (2 * (width + behind))).clamp(64, SWEEPS * x.len());
+        let mut tails = [Tail::new(pair, &x, false), Tail::new(pair, &x, true)];
+        let value = |tails: &mut [Tail<'_>; 2]| {
+            let [a, b] = tails;
+            goal.sign * (b.output(goal.output) - a.output(goal.output))
+        };
+        let mut best = value(&mut tails);
+        for _ in 0..trials {
+            let i = self.rng.below(x.len() as u32) as usize;
+            let (low, high) = (self.of.low[i], self.of.high[i]);
+            if low == high || (slopes[0][i] == 0.0 && slopes[1][i] == 0.0) {
+                continue;
+            }
+            let next = self.drawn(i, slopes);
+            if next == x[i] {
+                continue;
+            }
+            tails.iter_mut().for_each(|tail| tail.shift(i, x[i], next));
+            let value = value(&mut tails);
+            if value > best {
+                (best, x[i]) = (value, next);
+            } else {
+                tails.iter_mut().for_each(Tail::undo);
+            }
+        }
+        x
+    }
+
+    /// A number for input i: the end of a stair that is better for the network without stairs, or an
+    /// end of the box.
+    fn drawn(&mut self, i: usize, slopes: &[Vec<f64>; 2]) -> f32 {
+        let (low, high) = (self.of.low[i], self.of.high[i]);
+        let any = (low + (high - low) * self.rng.uniform()).clamp(low, high);
+        let ends = [self.pair.a.bytes, self.pair.b.bytes];
+        let (bytes, slope) = match ends {
+            [None, Some(bytes)] => (bytes, slopes[0][i]),
+            [Some(bytes), None] => (bytes, slopes[1][i]),
+            [Some(bytes), Some(_)] => (bytes, slopes[0][i]),
+            [None, None] => return if any - low < high - any { low } else { high },
+        };
+        let [first, last] = stairs(bytes, any, 0.0);
+        (if slope > 0.0 { last } else { first }).clamp(low, high)
+    }
+}
+
+/// One network behind the sums of its first layer.
+struct Tail<'a> {
+    pair: &'a Pair,
+    is_b: bool,
+    sums: Vec<f64>,
+    before: Vec<f64>,
+    given: Vec<f64>,
+    next: Vec<f64>,
+}
+
+impl<'a> Tail<'a> {
+    fn new(pair: &'a Pair, x: &[f32], is_b: bool) -> Self {
+        let read = reader(pair, is_b);
+        let numbers: Vec<f64> = x.iter().map(|&x| read(x)).collect();
+        let side = side(&pair.layers[0], is_b);
+        let sums: Vec<f64> =
+            (0..side.bias.len()).map(|j| side.bias[j] + side.rows.dot(j, &numbers)).collect();
+        Self { pair, is_b, before: sums.clone(), sums, given: Vec::new(), next: Vec::new() }
+    }
+
+    /// Moves input i.
+    fn shift(&mut self, i: usize, from: f32, to: f32) {
+        let read = reader(self.pair, self.is_b);
+        self.before.copy_from_slice(&self.sums);
+        let columns = &self.pair.columns[usize::from(self.is_b)];
+        columns.add(i, read(to) - read(from), &mut self.sums);
+    }
+
+    fn undo(&mut self) {
+        std::mem::swap(&mut self.sums, &mut self.before);
+    }
+
+    /// An output, with the rounding of integers.
+    fn output(&mut self, output: usize) -> f64 {
+        let layers = &self.pair.layers;
+        let out = |side: &Side, j: usize, sum: f64| {
+            let step = 2.0 * side.half[j];
+            let sum = if step > 0.0 { step * (sum / step + 0.5).floor() } else { sum };
+            if side.relu { sum.max(0.0).min(side.cap[j]) } else { sum }
+        };
+        let first = side(&layers[0], self.is_b);
+        self.given.clear();
+        self.given.extend(self.sums.iter().enumerate().map(|(j, &sum)| out(first, j, sum)));
+        for (at, layer) in layers.iter().enumerate().skip(1) {
+            let side = side(layer, self.is_b);
+            let rows = if at + 1 == layers.len() { output..output + 1 } else { 0..side.bias.len() };
+            self.next.clear();
+            for j in rows {
+                self.next.push(out(side, j, side.bias[j] + side.rows.dot(j, &self.given)));
+            }
+            std::mem::swap(&mut self.given, &mut self.next);
+        }
+        if layers.len() == 1 { self.given[output] } else { self.given[0] }
+    }
+}
+
+fn side(layer: &PairLayer, is_b: bool) -> &Side {
+    if is_b { &layer.b } else { &layer.a }
+}
+
+/// What a network makes of an input.
+fn reader(pair: &Pair, is_b: bool) -> impl Fn(f32) -> f64 {
+    let bytes = if is_b { pair.b.bytes } else { pair.a.bytes };
+    move |x| bytes.map_or_else(|| f64::from(x), |bytes| bytes.number(x))
 }
 
 /// The first and the last number whose byte is `more` above that of `x`, nearly.

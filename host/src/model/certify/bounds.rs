@@ -13,7 +13,7 @@
 
 use super::input::{Input, InputBox};
 use super::pair::{Pair, Side};
-use super::relax::{Activation, Interval, Neuron, Weight};
+use super::relax::{Activation, Interval, Neuron, Ways, Weight};
 
 /// A sum that is never below the exact one.
 #[derive(Debug, Clone, Copy, Default)]
@@ -143,7 +143,7 @@ impl<'a> Analysis<'a> {
                 let most = |sign: f64| {
                     let mut form = Form::zeros(layer.a.bias.len());
                     (form.a[j], form.b[j]) = (sign * a, sign * b);
-                    self.above_sums(at, &stage, form, false).most
+                    self.above_sums(at, &stage, form, Ways::Least).most
                 };
                 Interval::new(-most(-1.0), most(1.0))
             };
@@ -159,9 +159,9 @@ impl<'a> Analysis<'a> {
         stage
     }
 
-    /// The most of a weighted sum of outputs: `(output, weight)` of at most a few outputs. `apart`
-    /// bounds each network by itself (joint CROWN).
-    pub(super) fn above(&self, weights: &[OutputWeight], apart: bool) -> Bound {
+    /// The most of a weighted sum of outputs: `(output, weight)` of at most a few outputs. [`Ways::Apart`]
+    /// is joint CROWN.
+    pub(super) fn above(&self, weights: &[OutputWeight], ways: Ways) -> Bound {
         let Some((last, stage)) = self.stages.len().checked_sub(1).zip(self.stages.last()) else {
             return Bound::default();
         };
@@ -179,17 +179,17 @@ impl<'a> Analysis<'a> {
         }
         let first = total.with((0..stage.neurons.len()).map(|k| {
             let weight = form.weight(k);
-            stage.neurons[k].most(weight)
+            stage.neurons[k].most(weight, ways)
         }));
-        through(stage, &mut form, &mut total, apart);
-        let mut bound = self.carry(last, stage, form, total, apart);
+        through(stage, &mut form, &mut total, ways);
+        let mut bound = self.carry(last, stage, form, total, ways);
         bound.most = bound.most.min(first.most());
         bound
     }
 
     /// The most of a form of the sums of a layer that is not complete yet.
-    fn above_sums(&self, at: usize, stage: &Stage, form: Form, apart: bool) -> Bound {
-        self.carry(at, stage, form, Total::default(), apart)
+    fn above_sums(&self, at: usize, stage: &Stage, form: Form, ways: Ways) -> Bound {
+        self.carry(at, stage, form, Total::default(), ways)
     }
 
     fn carry(
@@ -198,7 +198,7 @@ impl<'a> Analysis<'a> {
         stage: &Stage,
         mut form: Form,
         mut total: Total,
-        apart: bool,
+        ways: Ways,
     ) -> Bound {
         let (mut stage, mut best) = (stage, f64::INFINITY);
         loop {
@@ -218,9 +218,9 @@ impl<'a> Analysis<'a> {
             form = next;
             let Some(before) = at.checked_sub(1) else { break };
             (at, stage) = (before, &self.stages[before]);
-            let most = (0..layer.inputs).map(|k| stage.neurons[k].most(form.weight(k)));
+            let most = (0..layer.inputs).map(|k| stage.neurons[k].most(form.weight(k), ways));
             best = total.with(most).most().min(best);
-            through(stage, &mut form, &mut total, apart);
+            through(stage, &mut form, &mut total, ways);
         }
         let mut corner = Vec::with_capacity(self.inputs.len());
         for (k, input) in self.inputs.iter().enumerate() {
@@ -241,13 +241,13 @@ pub(super) struct OutputWeight {
 }
 
 /// A form of what comes out of a layer becomes one of its sums.
-fn through(stage: &Stage, form: &mut Form, total: &mut Total, apart: bool) {
+fn through(stage: &Stage, form: &mut Form, total: &mut Total, ways: Ways) {
     for (k, neuron) in stage.neurons.iter().enumerate() {
         let weight = form.weight(k);
         if weight.a == 0.0 && weight.b == 0.0 {
             continue;
         }
-        let step = neuron.above(weight, apart);
+        let step = neuron.above(weight, ways);
         total.add(step.constant);
         total.slack += step.slack;
         (form.a[k], form.b[k]) = (step.weight.a, step.weight.b);

@@ -39,6 +39,8 @@ pub(super) struct Pair {
     pub(super) a: Ends,
     pub(super) b: Ends,
     pub(super) layers: Vec<PairLayer>,
+    /// The columns of the first layer of each network, as rows.
+    pub(super) columns: [Rows; 2],
 }
 
 /// What a network does to its inputs and outputs; see [`Network`].
@@ -84,6 +86,7 @@ impl Pair {
             threshold: network.threshold,
         };
         let (ends_a, ends_b) = (ends(&a), ends(&b));
+        let columns = [&a, &b].map(|network| columns(&network.layers[0]));
         let layers: Vec<_> = a.layers.into_iter().zip(b.layers).map(|(a, b)| both(a, b)).collect();
         Self {
             inputs: layers.first().map_or(0, |layer| layer.inputs),
@@ -91,6 +94,7 @@ impl Pair {
             a: ends_a,
             b: ends_b,
             layers,
+            columns,
         }
     }
 }
@@ -109,6 +113,17 @@ fn both(a: Layer, b: Layer) -> PairLayer {
         tiny: layer.tiny,
     };
     PairLayer { inputs, change, a: side(a), b: side(b) }
+}
+
+/// The columns of a layer, as rows.
+fn columns(layer: &Layer) -> Rows {
+    let mut columns = vec![Vec::new(); layer.inputs];
+    for (j, row) in layer.rows.iter().enumerate() {
+        for entry in row {
+            columns[entry.column as usize].push(Entry { column: j as u32, value: entry.value });
+        }
+    }
+    Rows::new(&columns, layer.rows.len())
 }
 
 /// `b - a`, columns rising.

@@ -236,6 +236,17 @@ impl Activation {
     }
 }
 
+/// Which lines bound a neuron of two networks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ways {
+    /// Those of each network by itself: joint CROWN.
+    Apart,
+    /// Whichever are the least loose.
+    Least,
+    /// The same, with a preference for those of the difference.
+    Differences,
+}
+
 /// Coefficients of the numbers of a neuron in a linear form: of what comes out of it, or of its
 /// sums.
 #[derive(Debug, Clone, Copy, Default)]
@@ -303,12 +314,16 @@ impl Neuron {
     }
 
     /// The most that a weighted sum of what comes out can be.
-    pub(super) fn most(&self, weight: Weight) -> f64 {
+    pub(super) fn most(&self, weight: Weight, ways: Ways) -> f64 {
         let Weight { a, b } = weight;
         let apart = self.out_a.most(a) + self.out_b.most(b);
         let by_a = self.out_d.most(b) + self.out_a.most(a + b);
         let by_b = self.out_d.most(-a) + self.out_b.most(a + b);
-        apart.min(by_a).min(by_b) + 16.0 * f64::EPSILON * self.out_size(weight)
+        let least = match ways {
+            Ways::Apart => apart,
+            _ => apart.min(by_a).min(by_b),
+        };
+        least + 16.0 * f64::EPSILON * self.out_size(weight)
     }
 
     /// The largest numbers that come out.
@@ -317,23 +332,28 @@ impl Neuron {
     }
 
     /// A weighted sum of the sums, and a constant, that is nowhere below a weighted sum of what comes
-    /// out: by lines for each network (`apart`), or by that of three ways which is the least loose:
-    /// those lines, or the difference beside one of the networks.
-    pub(super) fn above(&self, weight: Weight, apart: bool) -> Step {
+    /// out: by lines for each network, or by those of the difference beside one of the networks.
+    pub(super) fn above(&self, weight: Weight, ways: Ways) -> Step {
         let Weight { a, b } = weight;
         let both = a + b;
         let mut step = Step { weight: Weight::default(), constant: 0.0, slack: 0.0 };
         let cost = self.lines_a.gap(a) + self.lines_b.gap(b);
+        // On average lines of a difference are off by half of the most that they can be.
+        let share = match ways {
+            Ways::Apart => f64::INFINITY,
+            Ways::Least => 1.0,
+            Ways::Differences => 0.25,
+        };
         let by = |d: f64, rest: f64, lines: &Lines| match &self.lines_d {
-            Some(of) if !apart => {
+            Some(of) => {
                 let cuts = self.cut_a.gap(d) + self.cut_b.gap(-d);
-                of.gap(d) + lines.gap(rest) + cuts
+                share * of.gap(d) + lines.gap(rest) + cuts
             }
-            _ => f64::INFINITY,
+            None => f64::INFINITY,
         };
         let (by_a, by_b) = (by(b, both, &self.lines_a), by(-a, both, &self.lines_b));
         match &self.lines_d {
-            Some(lines) if by_a.min(by_b) < cost => {
+            Some(lines) if ways != Ways::Apart && by_a.min(by_b) < cost => {
                 let is_a = by_a <= by_b;
                 let d = if is_a { b } else { -a };
                 step.add_difference(lines.side(d), d);

@@ -9,7 +9,7 @@ use super::fresh::{Classes, FreshRows};
 use super::input::InputBox;
 use super::network::Network;
 use super::pair::Pair;
-use super::relax::Weight;
+use super::relax::{Ways, Weight};
 use super::report::{Certificate, RowCertificate, median};
 use super::spectral::{self, Norms};
 use crate::base::check_setting;
@@ -322,9 +322,17 @@ impl Job<'_> {
         for output in 0..self.pair.outputs {
             for sign in [1.0, -1.0] {
                 let weight = Weight { a: -sign, b: sign };
-                let bound = |apart| analysis.above(&[OutputWeight { output, weight }], apart);
-                crown = crown.max(bound(true).most);
-                reaches.push(Reach { goal: Goal { output, sign }, bound: bound(false) });
+                let bound = |ways| analysis.above(&[OutputWeight { output, weight }], ways);
+                crown = crown.max(bound(Ways::Apart).most);
+                let mut least = bound(Ways::Least);
+                let other = bound(Ways::Differences);
+                if std::env::var("DBG").is_ok() {
+                    eprintln!("{} {}", least.most, other.most);
+                }
+                if other.most < least.most {
+                    least = other;
+                }
+                reaches.push(Reach { goal: Goal { output, sign }, bound: least });
             }
         }
         reaches.sort_by(|x, y| y.bound.most.total_cmp(&x.bound.most));
@@ -379,7 +387,7 @@ impl Job<'_> {
             [(Weight { a: 1.0, b: 0.0 }, self.pair.a), (Weight { a: 0.0, b: 1.0 }, self.pair.b)];
         sides.into_iter().all(|(one, ends)| {
             let minus = Weight { a: -one.a, b: -one.b };
-            let most = |weights: &[OutputWeight]| analysis.above(weights, false).most;
+            let most = |weights: &[OutputWeight]| analysis.above(weights, Ways::Least).most;
             match (self.classes, ends.threshold) {
                 (Some(Classes::Two(_)), Some([low, high])) => {
                     let of = |weight| most(&[OutputWeight { output: 0, weight }]);
