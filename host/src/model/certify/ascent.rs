@@ -19,7 +19,7 @@ use crate::model::predict::number;
 /// Trust regions, as fractions of the box.
 const STEPS: [f64; 10] = [1.0, 1.0, 0.5, 0.5, 0.25, 0.25, 0.1, 0.1, 0.05, 0.05];
 /// Products that redrawing inputs may take behind each ascent.
-const PRODUCTS: usize = 8_000_000;
+const PRODUCTS: usize = 16_000_000;
 /// The most times that each input is redrawn.
 const SWEEPS: usize = 8;
 /// Stairs that are looked at, from each end of the trust region.
@@ -216,7 +216,8 @@ impl Search<'_> {
         let pair = self.pair;
         let width = pair.layers[0].a.bias.len();
         let behind: usize = pair.layers[1..].iter().map(|of| of.inputs * of.a.bias.len()).sum();
-        let trials = (PRODUCTS / (2 * (width + behind))).clamp(64, SWEEPS * x.len());
+        let trials = PRODUCTS / (2 * (width + behind)).max(1);
+        let trials = trials.max(64).min(SWEEPS * x.len());
         let mut tails = [Tail::new(pair, &x, false), Tail::new(pair, &x, true)];
         let value = |tails: &mut [Tail<'_>; 2]| {
             let [a, b] = tails;

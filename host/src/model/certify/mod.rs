@@ -16,3 +16,6 @@ mod spectral;
 pub use fresh::FreshRows;
 pub use report::{Certificate, RowCertificate};
 pub use run::{Boxes, CertifyOptions, certify};
+
+#[cfg(test)]
+mod tests;

@@ -243,8 +243,6 @@ pub(super) enum Ways {
     Apart,
     /// Whichever are the least loose.
     Least,
-    /// The same, with a preference for those of the difference.
-    Differences,
 }
 
 /// Coefficients of the numbers of a neuron in a linear form: of what comes out of it, or of its
@@ -321,7 +319,7 @@ impl Neuron {
         let by_b = self.out_d.most(-a) + self.out_b.most(a + b);
         let least = match ways {
             Ways::Apart => apart,
-            _ => apart.min(by_a).min(by_b),
+            Ways::Least => apart.min(by_a).min(by_b),
         };
         least + 16.0 * f64::EPSILON * self.out_size(weight)
     }
@@ -338,16 +336,10 @@ impl Neuron {
         let both = a + b;
         let mut step = Step { weight: Weight::default(), constant: 0.0, slack: 0.0 };
         let cost = self.lines_a.gap(a) + self.lines_b.gap(b);
-        // On average lines of a difference are off by half of the most that they can be.
-        let share = match ways {
-            Ways::Apart => f64::INFINITY,
-            Ways::Least => 1.0,
-            Ways::Differences => 0.25,
-        };
         let by = |d: f64, rest: f64, lines: &Lines| match &self.lines_d {
             Some(of) => {
                 let cuts = self.cut_a.gap(d) + self.cut_b.gap(-d);
-                share * of.gap(d) + lines.gap(rest) + cuts
+                of.gap(d) + lines.gap(rest) + cuts
             }
             None => f64::INFINITY,
         };

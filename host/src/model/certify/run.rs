@@ -66,19 +66,27 @@ impl Default for CertifyOptions {
 /// not enough memory.
 ///
 /// ```
+/// use tamis::infer::model::{Activation, Csr, Layer, Model};
+/// use tamis::store::wire::{Aligned, View};
 /// use tamis_host::data::{Matrix, Values};
-/// use tamis_host::model::{Boxes, CertifyOptions, certify, quantise, QuantiseOptions};
-/// # use tamis_host::{Budget, Problem, data::Task};
-/// # let noise = |k: usize| ((k * 7919 + k * k % 2531) % 1009) as f32 / 500.0 - 1.0;
-/// # let x: Vec<f32> = (0..1200).map(noise).collect();
-/// # let y: Vec<f32> = x.chunks(4).map(|x| (x[0] - 0.5 * x[3]).max(0.0)).collect();
-/// # let rows = Matrix::new(300, 4, Values::F32(x)).unwrap();
-/// # let problem = Problem::new(Task::Regression, rows.clone(), y).unwrap();
-/// # let model = tamis_host::train(&problem, Budget::nnz(2)).unwrap().model_file().unwrap();
-/// # let small = quantise(&model, &rows, None, &QuantiseOptions::default()).unwrap();
-/// let boxes = Boxes::Around { rows: &rows, eps: 0.02, range: None, held: &[] };
-/// let report = certify(&model, &small, &boxes, None, CertifyOptions::default(), &|| ())?;
-/// assert!(report.rows.iter().all(|row| row.lower <= row.upper));
+/// use tamis_host::model::{Boxes, CertifyOptions, ModelFile, certify};
+///
+/// /// `relu(x_0 + weight x_1)`
+/// fn model(weight: f32) -> ModelFile {
+///     let values = [1.0, weight];
+///     let row = Csr::new(2, &[2], &[0, 1], &values, Activation::Relu).unwrap();
+///     let view = View::new(Model::new(&[Layer::Csr(row)]).unwrap());
+///     let mut bytes = Aligned([0; 96]);
+///     let len = view.encode(&mut bytes.0).unwrap();
+///     ModelFile::from_bytes(&bytes.0[..len]).unwrap()
+/// }
+/// let rows = Matrix::new(1, 2, Values::F32(vec![3.0, 1.0]))?;
+/// let boxes = Boxes::Around { rows: &rows, eps: 0.5, range: None, held: &[] };
+/// let report = certify(&model(0.25), &model(0.5), &boxes, None, CertifyOptions::default(), &|| ())?;
+/// // The difference is 0.25 x_1, and x_1 at most 1.5.
+/// let row = &report.rows[0];
+/// assert!(row.lower <= 0.375 && row.lower > 0.3749);
+/// assert!(row.upper >= 0.375 && row.upper < 0.3751);
 /// # Ok::<(), tamis_host::Error>(())
 /// ```
 pub fn certify(
@@ -324,15 +332,7 @@ impl Job<'_> {
                 let weight = Weight { a: -sign, b: sign };
                 let bound = |ways| analysis.above(&[OutputWeight { output, weight }], ways);
                 crown = crown.max(bound(Ways::Apart).most);
-                let mut least = bound(Ways::Least);
-                let other = bound(Ways::Differences);
-                if std::env::var("DBG").is_ok() {
-                    eprintln!("{} {}", least.most, other.most);
-                }
-                if other.most < least.most {
-                    least = other;
-                }
-                reaches.push(Reach { goal: Goal { output, sign }, bound: least });
+                reaches.push(Reach { goal: Goal { output, sign }, bound: bound(Ways::Least) });
             }
         }
         reaches.sort_by(|x, y| y.bound.most.total_cmp(&x.bound.most));
