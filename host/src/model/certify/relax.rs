@@ -3,7 +3,7 @@
 //! With `a`, `b` the sums of neuron j in both networks and `d = b - a`, known to lie in intervals:
 //! a single activation has a line above and a line below (CROWN, Zhang et al. 2018), and
 //! `D = act(b) - act(a)` has lines in `d`: `min(d, 0) <= D <= max(d, 0)`, since relu neither falls
-//! nor rises faster than its input (ReluDiff, Paulsen et al. 2020; NeuroDiff, 2020).
+//! nor rises faster than its input (`ReluDiff`, Paulsen et al. 2020).
 
 /// The numbers from `low` to `high`.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -63,9 +63,9 @@ fn norm(of: &Rows, rows: usize, width: usize) -> f64 {
     // The rows, or the columns where they are fewer.
     let mut lines = vec![vec![0.0; rows.max(width)]; small];
     for row in 0..rows {
-        of.each(row, |column, w| match rows > width {
-            false => lines[row][column] = w,
-            true => lines[column][row] = w,
+        of.each(row, |column, w| {
+            let [line, place] = if rows > width { [column, row] } else { [row, column] };
+            lines[line][place] = w;
         });
     }
     let mut gram = vec![0.0; small * small];
@@ -186,7 +186,10 @@ mod tests {
         let row = |j: usize| {
             let at = j % 3;
             let length = [5.0, 4.0, 3.0][at] / [14.0_f64, 13.0, 13.0][at].sqrt();
-            vec![Entry { column: at as u32, value: if j % 2 == 0 { length } else { -length } }]
+            vec![Entry {
+                column: at as u32,
+                value: if j.is_multiple_of(2) { length } else { -length },
+            }]
         };
         let rows: Vec<_> = (0..40).map(row).collect();
         let mut columns = vec![Vec::new(); 3];

@@ -88,7 +88,8 @@ fn pruned(rng: &mut Rng, weights: &Weights) -> Weights {
 
 fn integers(model: &ModelFile, rows: &Matrix, kind: u64) -> Option<ModelFile> {
     let encoding = Encoding::ALL[(kind % 3) as usize];
-    let granularity = if kind % 2 == 0 { Granularity::PerLayer } else { Granularity::PerNeuron };
+    let granularity =
+        if kind.is_multiple_of(2) { Granularity::PerLayer } else { Granularity::PerNeuron };
     let options =
         QuantiseOptions { choice: Choice::Prefer(encoding), granularity, ..Default::default() };
     let made = quantise(model, rows, None, &options).ok()?;
