@@ -176,6 +176,8 @@ impl<'a> Analysis<'a> {
             let weight = form.weight(k);
             let (a, b) = (self.pair.a.output, self.pair.b.output);
             total.slack += neuron.out_size(Weight { a: weight.a * a, b: weight.b * b });
+            // Outputs below the normal range of 32-bit floats.
+            total.slack += (weight.a.abs() + weight.b.abs()) * f64::from(f32::MIN_POSITIVE);
         }
         let first = total.with((0..stage.neurons.len()).map(|k| {
             let weight = form.weight(k);

@@ -6,8 +6,8 @@
 //! with
 //!
 //! * floats: `|e_j| <= g_n sum_k |w_jk h_k| + n 2^-125`, `g_n = n u / (1 - n u)`, `u = 2^-24`, for n
-//!   products added in any order, with fused multiply-adds or without, with small numbers flushed to
-//!   zero or not; `r_j = 0`;
+//!   products added in any order, with fused multiply-adds or without, with results below the normal range
+//!   flushed to zero or not; `r_j = 0`;
 //! * integers: `e_j = 0`, since sums are exact, and `|r_j| <= 1/2` step of rescaling, 0 where relu
 //!   or the cut at 255 decide; input bytes by [`Bytes`].
 //!

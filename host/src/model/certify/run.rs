@@ -172,11 +172,13 @@ fn check_models(a: &ModelFile, b: &ModelFile) -> Result<Option<crate::data::Task
 fn memory(a: &ModelFile, b: &ModelFile) -> Result<u64> {
     const WEIGHT: usize = 120;
     const NEURON: usize = 1024;
+    /// Gram matrices of spectral norms, and what they are made of.
+    const NORMS: usize = 64 << 20;
     let (a, b) = (a.cost()?, b.cost()?);
     let weights = a.total.nonzeros.saturating_add(b.total.nonzeros).saturating_mul(WEIGHT);
     let neurons = a.layers.iter().chain(&b.layers).map(|layer| layer.outputs + layer.inputs);
     let known = neurons.sum::<usize>().saturating_mul(NEURON * rayon::current_num_threads());
-    Ok(weights.saturating_add(known) as u64)
+    Ok(weights.saturating_add(known).saturating_add(NORMS) as u64)
 }
 
 fn check_rows(model: &ModelFile, rows: &Matrix) -> Result<()> {
