@@ -386,3 +386,55 @@ impl Step {
         self.constant += factor * line.at;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tamis::base::rng::Rng;
+
+    /// What an activation gives for a sum, without rounding.
+    fn act(of: Activation, z: f64) -> f64 {
+        if of.relu { z.max(0.0).min(of.cap) } else { z }
+    }
+
+    #[test]
+    fn lines_are_above_every_pair_of_sums() {
+        let mut rng = Rng::new(1, 0);
+        let mut random = |scale: f64| scale * f64::from(rng.normal());
+        let mut gaps = [0.0; 2];
+        for case in 0..4000 {
+            let (a, d) = (random(2.0), random([0.1, 2.0][case % 2]));
+            let (width_a, width_d) = (random(1.0).abs(), random([0.1, 2.0][case / 2 % 2]).abs());
+            let a = Interval::new(a - width_a, a + width_a);
+            let d = Interval::new(d - width_d, d + width_d);
+            let cap = |k: usize| if case % k == 0 { 1.5 } else { f64::INFINITY };
+            let activation = |relu: bool, cap: f64| Activation { relu, cap, half: 0.0 };
+            let of_a = activation(case % 11 > 1, cap(3));
+            let of_b = activation(case % 13 > 1, cap(5));
+            let neuron = Neuron::new([a, a.plus(d), d], of_a, of_b);
+            let weight = match case % 3 {
+                0 => Weight { a: random(1.0), b: random(1.0) },
+                1 => Weight { a: 1.0, b: -0.9 },
+                _ => Weight { a: -0.9, b: 1.0 },
+            };
+            for (place, ways) in [Ways::Apart, Ways::Least].into_iter().enumerate() {
+                let (step, most) = (neuron.above(weight, ways), neuron.most(weight, ways));
+                for k in 0..64 {
+                    let at = |of: Interval, k: usize| of.low + (of.high - of.low) * k as f64 / 7.0;
+                    let (sum_a, change) = (at(a, k % 8), at(d, k / 8));
+                    let sum_b = sum_a + change;
+                    let (out_a, out_b) = (act(of_a, sum_a), act(of_b, sum_b));
+                    let value = weight.a * out_a + weight.b * out_b;
+                    let line = step.weight.a * sum_a + step.weight.b * sum_b + step.constant;
+                    assert!(line >= value - 1e-12, "{case} {ways:?} {neuron:?} {weight:?}");
+                    assert!(most >= value - 1e-12, "{case} {ways:?} {neuron:?} {weight:?}");
+                    gaps[place] += line - value;
+                    let out_d = neuron.out_d;
+                    let is_inside = |d: f64| out_d.low - 1e-12 <= d && d <= out_d.high + 1e-12;
+                    assert!(is_inside(out_b - out_a), "{case} {neuron:?}");
+                }
+            }
+        }
+        assert!(gaps[1] < gaps[0], "differences are tighter on the whole: {gaps:?}");
+    }
+}
