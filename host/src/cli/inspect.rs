@@ -163,7 +163,12 @@ fn summary(cost: &ModelCost, targets: &[TargetCost]) -> String {
     };
     let targets = console::table(&heading, targets.iter().map(row));
     let more = "--target shows one of them, or a device (--targets), in full.".into();
-    [title(cost), layers, verdict(&cost.total), targets, more].join("\n\n")
+    let certify = format!(
+        "tamis certify ORIGINAL {} --box ROWS --eps E bounds how far it is from the model that it \
+         was made of.",
+        cost.model
+    );
+    [title(cost), layers, verdict(&cost.total), targets, more, certify].join("\n\n")
 }
 
 const ALL: &str = "all of the file";

@@ -6,6 +6,7 @@
 //! reached is saved, if there was a step); 101 an internal error.
 
 mod bench;
+mod certify;
 mod common;
 mod compare;
 mod console;
@@ -71,6 +72,7 @@ enum Verb {
     Quantise(quantise::Quantise),
     Inspect(inspect::Inspect),
     Compare(compare::Compare),
+    Certify(certify::Certify),
     Export(export::Export),
     Import(import::Import),
     Run(experiment::Run),
@@ -157,6 +159,7 @@ fn run(verb: &Verb, common: &Common) -> Result<()> {
         Verb::Quantise(quantise) => quantise.run(common),
         Verb::Inspect(inspect) => inspect.run(common),
         Verb::Compare(compare) => compare.run(common),
+        Verb::Certify(certify) => certify.run(common),
         Verb::Export(export) => export.run(common),
         Verb::Import(import) => import.run(common),
         Verb::Run(run) => run.run(common),

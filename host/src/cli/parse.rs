@@ -127,6 +127,15 @@ pub(super) fn refine(text: &str) -> Parsed<Refine> {
     }
 }
 
+/// Two numbers, `LOW,HIGH`.
+pub(super) fn interval(text: &str) -> Parsed<[f32; 2]> {
+    let ends = text.split_once(',').map(|(low, high)| [low, high].map(|end| end.trim().parse()));
+    match ends {
+        Some([Ok(low), Ok(high)]) if low < high => Ok([low, high]),
+        _ => Err("two numbers LOW,HIGH, LOW below HIGH, are expected here".into()),
+    }
+}
+
 pub(super) fn whole<T: TryFrom<u64>>(text: &str) -> Parsed<T> {
     let most = (u64::MAX >> (64 - 8 * size_of::<T>())).to_string();
     let parsed = text.trim().parse::<u64>().ok().and_then(|count| T::try_from(count).ok());

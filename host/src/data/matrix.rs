@@ -90,6 +90,19 @@ impl Matrix {
         matches!(self.values, Values::U8(_))
     }
 
+    /// The first rows, copied.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub(crate) fn first(&self, rows: usize) -> Result<Self> {
+        let len = rows.saturating_mul(self.cols).min(self.values.len());
+        let values = match &self.values {
+            Values::F32(values) => Values::F32(values[..len].to_vec()),
+            Values::U8(values) => Values::U8(values[..len].to_vec()),
+        };
+        Self::new(rows, self.cols, values)
+    }
+
     /// The values of the only column.
     ///
     /// # Errors

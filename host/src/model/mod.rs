@@ -1,5 +1,6 @@
-//! Models as files, and masks: prediction, scores, quantisation, inspection, comparison with a device.
+//! Models as files, and masks: prediction, scores, quantisation, inspection, comparison with a device, and with another model.
 
+pub(crate) mod certify;
 pub(crate) mod compare;
 pub mod cost;
 pub(crate) mod deployed;
@@ -12,6 +13,7 @@ pub(crate) mod score;
 pub(crate) mod target;
 pub(crate) mod windows;
 
+pub use certify::{Boxes, Certificate, CertifyOptions, FreshRows, RowCertificate, certify};
 pub use compare::{ComparedLayer, Comparison, Difference, TraceLog, TracedRow};
 pub use deployed::{Limit, Limited, Needs, TargetCost, WayNeeds};
 pub use file::{IntegerScales, LayerCost, ModelCost, ModelFile};

@@ -1,6 +1,7 @@
 //! The command line: runs the binary and looks at what it prints and leaves.
 
 mod basic;
+mod certify;
 mod common;
 mod compare;
 mod course;
