@@ -1,6 +1,7 @@
 //! `tamis inspect`
 
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
@@ -10,11 +11,13 @@ use super::common::Common;
 use super::console::{self, bytes, count, percent};
 use super::parse::{self, Named};
 use crate::Result;
+use crate::base::file::{self, Kind};
 use crate::data::Task;
+use crate::lab::plot::{Bins, Histogram, histograms};
 use crate::model::cost::{Memory, Way};
 use crate::model::{
     DEVICES, Device, LayerCost, Limited, ModelCost, ModelFile, Needs, Score, Target, TargetCost,
-    WayNeeds,
+    WayNeeds, WeightStats,
 };
 
 /// Show what a model holds and costs: flash, RAM, operations and instructions on a
@@ -29,6 +32,7 @@ Examples:
   tamis inspect model.tamis
   tamis inspect small.tamis --target nRF52840
   tamis inspect small.tamis --target cortex-m0 --fail-above ram=16K,flash=32K,instructions=50000
+  tamis inspect model.tamis --weights weights.svg
   tamis inspect small.tamis --target cortex-m0 --deploy embedded --fail-above flash=8K
   tamis inspect --targets")]
 pub(super) struct Inspect {
@@ -48,8 +52,12 @@ pub(super) struct Inspect {
     #[arg(long, value_name = "WHAT=N,…", value_delimiter = ',', requires = "target",
           value_parser = parse::limit)]
     fail_above: Vec<(Limited, u64)>,
+    /// Draw the histogram of the weights of each layer, and say their mean and variance; of a model
+    /// of floats
+    #[arg(long, value_name = "FILE.svg")]
+    weights: Option<PathBuf>,
     /// List the targets
-    #[arg(long, conflicts_with_all = ["model", "target", "deploy", "fail_above"])]
+    #[arg(long, conflicts_with_all = ["model", "target", "deploy", "fail_above", "weights"])]
     targets: bool,
 }
 
@@ -76,6 +84,9 @@ struct Report<'a> {
     cost: &'a ModelCost,
     target: Option<&'a TargetCost>,
     targets: &'a [TargetCost],
+    /// With --weights, by layer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weights: Option<&'a [Option<WeightStats>]>,
 }
 
 #[derive(Debug, Serialize)]
@@ -87,19 +98,56 @@ struct Known {
 impl Inspect {
     pub(super) fn run(&self, common: &Common) -> Result<()> {
         let Some(path) = &self.model else { return list(common) };
+        if let Some(picture) = &self.weights {
+            file::check(picture, Kind::PICTURE, [path.as_path()])?;
+        }
         let model = ModelFile::load(path)?;
         let cost = model.cost()?;
+        let drawn = self.weights.as_deref().map(|path| draw(&model, path)).transpose()?;
+        let weights = drawn.as_deref();
+        let said = || weights.map_or(String::new(), |weights| statistics(&cost, weights));
         if let Some(target) = &self.target {
             let on = model.on(&cost, target, self.deploy, &self.fail_above)?;
-            let report = Report { cost: &cost, target: Some(&on), targets: &[] };
-            common.result(&report, || on_target(&cost, &on, target))?;
+            let report = Report { cost: &cost, target: Some(&on), targets: &[], weights };
+            common.result(&report, || on_target(&cost, &on, target) + &said())?;
             return on.check();
         }
         let on = |target: Target| model.on(&cost, &target, self.deploy, &[]);
         let targets = kinds().map(on).collect::<Result<Vec<_>>>()?;
-        let report = Report { cost: &cost, target: None, targets: &targets };
-        common.result(&report, || summary(&cost, &targets))
+        let report = Report { cost: &cost, target: None, targets: &targets, weights };
+        common.result(&report, || summary(&cost, &targets) + &said())
     }
+}
+
+/// Most bins of a histogram of weights.
+const BINS: usize = 60;
+
+/// Draws the weights of each layer over one axis; what they are like.
+fn draw(model: &ModelFile, path: &Path) -> Result<Vec<Option<WeightStats>>> {
+    let weights = model.weights()?;
+    let stats: Vec<_> = weights.iter().map(|layer| WeightStats::of(layer)).collect();
+    let largest = |of: &WeightStats| of.least.abs().max(of.largest.abs());
+    let reach = f64::from(stats.iter().flatten().map(largest).fold(f32::MIN_POSITIVE, f32::max));
+    let bins = Bins { low: -reach, high: reach, count: BINS, log: false };
+    let layers = (1..).zip(&weights).filter(|(_, layer)| !layer.is_empty());
+    let layers = layers
+        .map(|(at, layer)| Histogram::of(&format!("layer {at}"), bins, layer.iter().copied()));
+    let svg = histograms("Weights by layer", "weight", &layers.collect::<Vec<_>>());
+    file::write(path, |out| out.write_all(svg.as_bytes()))?;
+    Ok(stats)
+}
+
+/// The weights of each layer in numbers.
+fn statistics(cost: &ModelCost, weights: &[Option<WeightStats>]) -> String {
+    let row = |((at, layer), of): ((usize, &LayerCost), &Option<WeightStats>)| {
+        let of = (*of)?;
+        let numbers = [of.mean, of.variance, of.least.into(), of.largest.into()];
+        let numbers = numbers.map(|number| format!("{number:.6}"));
+        Some([name(at, layer), count(of.count)].into_iter().chain(numbers).collect())
+    };
+    let rows = (1..).zip(&cost.layers).zip(weights).filter_map(row);
+    let heading = ["layer", "weights", "mean", "variance", "least", "largest"];
+    format!("\n\n{}", console::table(&heading, rows))
 }
 
 /// The kinds of processors.

@@ -11,6 +11,7 @@ pub(crate) mod predict;
 pub(crate) mod quantise;
 pub(crate) mod score;
 pub(crate) mod target;
+pub(crate) mod weights;
 pub(crate) mod windows;
 
 pub use certify::{Boxes, Certificate, CertifyOptions, FreshRows, RowCertificate, certify};
@@ -26,4 +27,5 @@ pub use quantise::{
 };
 pub use score::{MAX_PSNR_DB, Score};
 pub use target::{DEVICES, Device, Target};
+pub use weights::WeightStats;
 pub use windows::Encodings;

@@ -80,6 +80,24 @@ fn model_is_shown_by_layer_and_against_dense() {
 }
 
 #[test]
+fn weights_are_drawn_and_counted() {
+    let folder = prepared();
+    let path = folder.path();
+    full(&path.join("full.tamis"), 6, 4);
+    let report = json(path, "inspect full.tamis --weights w.svg");
+    let layer = &report["weights"][0];
+    assert_eq!((&layer["count"], number(layer, "mean")), (&json!(24), 0.5), "{report}");
+    assert_eq!((number(layer, "variance"), number(layer, "least")), (0.0, 0.5), "{report}");
+    let svg = std::fs::read_to_string(path.join("w.svg")).unwrap();
+    assert!(svg.contains("layer 1") && roxmltree::Document::parse(&svg).is_ok());
+    let text = ok(path, "inspect m.tamis --weights m.svg --target cortex-m0");
+    assert!(text.contains("variance") && path.join("m.svg").exists(), "{text}");
+    assert!(json(path, "inspect full.tamis").get("weights").is_none());
+    let (code, _, error) = judged(path, "inspect m.tamis --weights m.tamis");
+    assert!(code != Some(0) && !error.is_empty(), "{error}");
+}
+
+#[test]
 fn without_target_every_processor_kind_is_shown() {
     let folder = prepared();
     let cost = json(folder.path(), "inspect m.tamis");
