@@ -32,8 +32,8 @@ fn beside_print(view: &View) -> Table {
         Some(cells)
     });
     let apart = furthest.iter().map(|(metric, apart)| {
-        let unit = if *metric == Metric::Std { String::new() } else { " %".into() };
-        format!("{} {}{unit}", metric.title(), number(*apart, if unit.is_empty() { 4 } else { 2 }))
+        let (unit, digits) = if is_small(*metric) { ("", 4) } else { (" %", 2) };
+        format!("{} {}{unit}", metric.title(), number(*apart, digits))
     });
     table.note = format!(
         "Measured, then printed. Furthest apart, without what is wrong in print: {}.",
@@ -54,15 +54,21 @@ fn beside(
         return Item::default();
     };
     let is_wrong = row.wrong.contains(&metric);
-    let apart = if metric == Metric::Std { own - printed } else { 100.0 * (own / printed - 1.0) };
+    let apart = if is_small(metric) { own - printed } else { 100.0 * (own / printed - 1.0) };
     if !is_wrong {
         let most = furthest.entry(metric).or_insert(0.0);
         *most = most.max(apart.abs());
     }
     let mark = if is_wrong { " (wrong in print)" } else { "" };
     let text = format!("{} · {printed}{mark}", number(own, metric.digits().1));
-    let unit = if metric == Metric::Std { "" } else { " %" };
+    let unit = if is_small(metric) { "" } else { " %" };
     Item { text, hover: format!("{apart:+.3}{unit}") }
+}
+
+/// Whether print has so few digits of it that a difference says more than a ratio.
+const fn is_small(metric: Metric) -> bool {
+    use Metric::{Delta95, Delta99, Delta999, Delta9999, Std};
+    matches!(metric, Std | Delta95 | Delta99 | Delta999 | Delta9999)
 }
 
 /// The line of least squares of logarithms, seed by seed: exponents with their intervals.
