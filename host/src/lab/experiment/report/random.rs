@@ -96,13 +96,20 @@ fn exponents(view: &View) -> Table {
                     (format!("{:.2}", alpha * (0.5 + own)), alpha / 4.0)
                 }
             };
+            let least = part.points().iter().map(|at| at.d).min().unwrap_or(1);
+            let range = Some(range_of_alpha(least));
+            let beyond = range
+                .filter(|most| is_network && method != Method::PruneMagnitude && alpha > *most);
+            let theorem = beyond.map_or(number(theorem, 3), |most| {
+                format!("none: asks for α ≤ {most:.3} at d = {least}")
+            });
             let cells = [
                 method.title().to_owned(),
                 number(alpha, 2),
                 text(Metric::DeltaNorm),
                 exact,
                 text(Metric::SupNorm),
-                number(theorem, 3),
+                theorem,
             ];
             rows.push(cells.map(Item::from).to_vec());
         }
@@ -110,7 +117,14 @@ fn exponents(view: &View) -> Table {
     let note = "Exponents e in d^(−e), by least squares over logarithms, with 95 % intervals over \
                 seeds; the theorem's is that of an upper bound.";
     let head = ["method", "α", "|W − Ŵ|₂", "its theory", "sup |f − F|", "theorem"];
-    Table::new("Exponents", note, head, rows)
+    Table::new("Exponents", format!("{} {note}", part.note).trim_start(), head, rows)
+}
+
+/// The largest alpha that the theorem on random pruning is about: of `d^(2 - 2α)` weights at least
+/// `d ln d`, as many as Lemma 6 asks for.
+fn range_of_alpha(d: usize) -> f64 {
+    let log = (d as f64).ln();
+    0.5 * (1.0 - log.ln() / log)
 }
 
 fn slope(view: &View, method: Method, variant: usize, seed: u64, metric: Metric) -> Option<f64> {
@@ -255,4 +269,15 @@ fn over_columns(view: &View) -> Option<(String, String)> {
     ];
     let svg = plot::lines("Errors under noise, and σ √(p/n) in dashes", axes, &lines);
     Some(("errors".to_owned(), svg))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn theorem_on_random_pruning_has_a_range() {
+        assert!((range_of_alpha(64) - 0.329).abs() < 1e-3);
+        assert!(range_of_alpha(1024) > range_of_alpha(64));
+    }
 }
