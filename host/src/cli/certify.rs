@@ -44,7 +44,8 @@ pub(super) struct Certify {
     /// What inputs can be: boxes are cut to it
     #[arg(long, value_name = "LOW,HIGH", value_parser = parse::interval)]
     range: Option<[f32; 2]>,
-    /// Columns that do not move, counted from 0, such as a last column of ones
+    /// Columns that do not move, counted from 0, such as a last column of ones; with --box unit they
+    /// are 1
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',', value_parser = parse::whole::<usize>)]
     hold: Vec<usize>,
     /// Boxes around the first N rows only
@@ -79,7 +80,7 @@ impl Certify {
         let fresh = self.fresh.as_deref().map(read).transpose()?;
         let first = all.as_ref().map(|all| self.first(all)).transpose()?;
         let boxes = match &first {
-            None => Boxes::Unit,
+            None => Boxes::Unit { held: &self.hold },
             Some(rows) => Boxes::Around {
                 rows,
                 eps: self.eps.unwrap_or(0.0),
@@ -105,7 +106,6 @@ impl Certify {
         let given = [
             (self.eps.is_some(), "--eps"),
             (self.range.is_some(), "--range"),
-            (!self.hold.is_empty(), "--hold"),
             (self.rows.is_some(), "--rows"),
             (self.target.is_some() && self.fresh.is_none(), "--target"),
         ];

@@ -140,12 +140,16 @@ fn draw(model: &ModelFile, path: &Path) -> Result<Vec<Option<WeightStats>>> {
 /// The weights of each layer in numbers.
 fn statistics(cost: &ModelCost, weights: &[Option<WeightStats>]) -> String {
     let row = |((at, layer), of): ((usize, &LayerCost), &Option<WeightStats>)| {
-        let of = (*of)?;
+        let Some(of) = *of else { return vec![name(at, layer), count(0)] };
         let numbers = [of.mean, of.variance, of.least.into(), of.largest.into()];
-        let numbers = numbers.map(|number| format!("{number:.6}"));
-        Some([name(at, layer), count(of.count)].into_iter().chain(numbers).collect())
+        let numbers = numbers.map(|number: f64| match number.abs() {
+            0.0 => "0".to_owned(),
+            1e-3..1e5 => format!("{number:.5}"),
+            _ => format!("{number:.3e}"),
+        });
+        [name(at, layer), count(of.count)].into_iter().chain(numbers).collect()
     };
-    let rows = (1..).zip(&cost.layers).zip(weights).filter_map(row);
+    let rows = (1..).zip(&cost.layers).zip(weights).map(row);
     let heading = ["layer", "weights", "mean", "variance", "least", "largest"];
     format!("\n\n{}", console::table(&heading, rows))
 }

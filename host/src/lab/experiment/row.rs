@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::record::Record;
-use super::spec::{Data, Entries, EntryLaw, Method, Part};
+use super::spec::{Data, Entries, EntryLaw, Method, Metric, Part};
 
 /// The row of a cell with a result; empty for cells that are no row of a printed table.
 pub(crate) fn row(part: &Part, record: &Record) -> Map<String, Value> {
@@ -31,19 +31,17 @@ pub(crate) fn row(part: &Part, record: &Record) -> Map<String, Value> {
             set("sr", sensed.sr.into());
             set("sigma", sensed.sigma.into());
         }
-        (data, _) => {
-            if matches!(data, Data::Networks(_)) {
-                set("width", at.d.into());
-            }
+        (Data::Matrices { .. }, _) => {
             set("law", law(&entries).into());
             set("alpha", entries.alpha.into());
         }
+        (_, method) if method.is_pruning() => set("alpha", entries.alpha.into()),
+        _ => {}
     }
     for (metric, value) in &solved.measured {
-        set(&key(metric.name()), (*value).into());
-    }
-    if let Some(beta) = solved.measured.get(&super::spec::Metric::SmoothingBeta) {
-        set("beta", (*beta).into());
+        let name =
+            if *metric == Metric::SmoothingBeta { "beta".into() } else { key(metric.name()) };
+        set(&name, (*value).into());
     }
     set("seconds", solved.seconds.into());
     if let Some(printed) = part.published_at(at) {

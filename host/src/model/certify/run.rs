@@ -34,7 +34,10 @@ pub enum Boxes<'a> {
         held: &'a [usize],
     },
     /// One box, all rows of numbers from 0 to 1.
-    Unit,
+    Unit {
+        /// Columns that are 1 in all of them, counted from 0.
+        held: &'a [usize],
+    },
 }
 
 /// How [`certify`] looks for differences.
@@ -120,7 +123,7 @@ pub fn certify(
     let certain = rows.iter().filter(|row| row.class_certain == Some(true)).count();
     let (eps, range) = match boxes {
         Boxes::Around { eps, range, .. } => (Some(*eps), *range),
-        Boxes::Unit => (None, None),
+        Boxes::Unit { .. } => (None, None),
     };
     Ok(Certificate {
         a: a.path().display().to_string(),
@@ -203,7 +206,7 @@ fn check_rows(model: &ModelFile, rows: &Matrix) -> Result<()> {
 /// The boxes, one by one.
 enum Regions<'a> {
     Around { rows: &'a Matrix, eps: f64, range: Option<[f32; 2]>, is_held: Vec<bool> },
-    Unit { inputs: usize },
+    Unit { is_held: Vec<bool> },
 }
 
 /// A box as bounds take it, rounded outward, and as a search may use it, rounded inward.
@@ -213,24 +216,33 @@ struct Region {
     centre: Vec<f32>,
 }
 
-fn regions<'a>(model: &ModelFile, boxes: &Boxes<'a>) -> Result<Regions<'a>> {
-    let Boxes::Around { rows, eps, range, held } = *boxes else {
-        return Ok(Regions::Unit { inputs: model.open()?.inputs() });
-    };
-    check_rows(model, rows)?;
-    let help = "a box of width 0 is a row: tamis predict compares rows";
-    check_setting(eps > 0.0 && eps.is_finite(), "--eps above 0, and finite", eps, help)?;
-    let mut is_held = vec![false; rows.cols];
+/// Which of the columns are held.
+fn is_held(held: &[usize], columns: usize) -> Result<Vec<bool>> {
+    let mut is_held = vec![false; columns];
     for &column in held {
-        let last = rows.cols - 1;
         check_setting(
-            column < rows.cols,
-            format_args!("--hold columns from 0 to {last}"),
+            column < columns,
+            format_args!("--hold columns from 0 to {}", columns - 1),
             column,
             "count columns from 0",
         )?;
         is_held[column] = true;
     }
+    Ok(is_held)
+}
+
+fn regions<'a>(model: &ModelFile, boxes: &Boxes<'a>) -> Result<Regions<'a>> {
+    let (rows, eps, range, held) = match *boxes {
+        Boxes::Around { rows, eps, range, held } => (rows, eps, range, held),
+        Boxes::Unit { held } => {
+            return Ok(Regions::Unit { is_held: is_held(held, model.open()?.inputs())? });
+        }
+    };
+    check_rows(model, rows)?;
+    let help = "a box of width 0 is a row: tamis predict compares rows";
+    let is_eps = eps > 0.0 && eps <= f64::from(f32::MAX);
+    check_setting(is_eps, "--eps above 0, and within the range of 32-bit floats", eps, help)?;
+    let is_held = is_held(held, rows.cols)?;
     let [least, most] = range.unwrap_or([f32::MIN, f32::MAX]);
     check_setting(
         least < most,
@@ -276,9 +288,12 @@ impl Regions<'_> {
     fn get(&self, at: usize) -> Region {
         let (rows, eps, range, is_held) = match self {
             Self::Around { rows, eps, range, is_held } => (rows, *eps, *range, is_held),
-            Self::Unit { inputs } => {
-                let of = InputBox { low: vec![0.0; *inputs], high: vec![1.0; *inputs] };
-                return Region { inner: of.clone(), outer: of, centre: vec![0.5; *inputs] };
+            Self::Unit { is_held } => {
+                let of = |free: f32| {
+                    is_held.iter().map(|&is_held| if is_held { 1.0 } else { free }).collect()
+                };
+                let all = InputBox { low: of(0.0), high: of(1.0) };
+                return Region { inner: all.clone(), outer: all, centre: of(0.5) };
             }
         };
         let centre = row(rows, at);

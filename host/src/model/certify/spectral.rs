@@ -170,7 +170,8 @@ pub(super) fn bound(analysis: &Analysis<'_>, norms: &[Norms]) -> f64 {
         let of = |neuron: &super::relax::Neuron| {
             neuron.out_a.size() * pair.a.output + neuron.out_b.size() * pair.b.output
         };
-        outputs.map(of).fold(0.0, f64::max)
+        // Outputs below the normal range of 32-bit floats are off by that much.
+        outputs.map(of).fold(0.0, f64::max) + 2.0 * f64::from(f32::MIN_POSITIVE)
     });
     ((change + rounding) * (1.0 + 64.0 * f64::EPSILON)).next_up()
 }

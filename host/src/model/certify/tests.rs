@@ -239,7 +239,8 @@ fn held_columns_and_ranges_make_boxes_smaller() {
     for (upper, expected) in expected {
         assert!((expected..expected + 1e-4).contains(&upper), "{upper} {expected}");
     }
-    let unit = certify(&a, &b, &Boxes::Unit, None, CertifyOptions::default(), &|| ()).unwrap();
+    let unit = certify(&a, &b, &Boxes::Unit { held: &[] }, None, CertifyOptions::default(), &|| ())
+        .unwrap();
     assert!((4.0..4.0001).contains(&unit.upper), "{unit:?}");
 }
 

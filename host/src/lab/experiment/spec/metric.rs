@@ -136,8 +136,9 @@ pub(crate) enum Metric {
     Correlation,
     /// The largest relative error of measured norms over random matrices of the rank.
     Isometry,
-    /// Whether lambda is so large that a column of zeros is no way down in the weakest direction.
-    ZeroMinimum,
+    /// Whether lambda is so large that a column of 0 has no way down in the weakest direction of the
+    /// target: of singular values that are all alike, whether zero is a local minimum.
+    ClosedDirection,
 }
 
 /// Name in specs and files, title, and digits in pictures and in tables, in the order of the type.
@@ -223,7 +224,7 @@ static METRICS: [(Metric, &str, &str, (usize, usize)); 82] = [
     (Metric::DescentSteps, "descent-steps", "steps", (0, 0)),
     (Metric::Correlation, "correlation", "correlation", (5, 7)),
     (Metric::Isometry, "isometry", "isometry error", (3, 4)),
-    (Metric::ZeroMinimum, "zero-minimum", "zero is a minimum", (0, 0)),
+    (Metric::ClosedDirection, "closed-direction", "weakest direction closed", (0, 0)),
 ];
 
 impl Metric {

@@ -57,7 +57,7 @@ impl Method {
             (Self::Greedy, Data::Sensing(_)) => &[
                 Columns, Kept, Success, PrunedError, TunedError, NoiseForm, Lambda, SmoothingBeta,
                 Loss, GradientNorm, LeastCurvature, LanczosCurvature, IterateNorm, DescentSteps,
-                Isometry, ZeroMinimum,
+                Isometry, ClosedDirection,
             ],
             #[rustfmt::skip]
             (Self::Vanilla | Self::Truncated, Data::Sensing(_)) => &[

@@ -121,23 +121,26 @@ impl Part {
         }
         let momentum = own.momentum.filter(|momentum| !(0.0..1.0).contains(momentum));
         self.refuse("variants.sensing.momentum", "0 up to but not 1", momentum)?;
-        // A column of zeros would be a minimum, whatever the rank.
+        // A column of 0 would have no way down in the weakest direction of the target.
         let [least, c_l] = [self.m.iter().min().copied().unwrap_or(1) as f64, own.c_l];
         let most = 2.0 * (least * own.c_b).sqrt();
         let by_recipe = own.lambda.is_none() && own.beta.is_none();
         let has_lasso = self.methods.contains(&Method::Greedy);
         let wrong = (has_lasso && by_recipe && c_l >= most).then_some(c_l);
-        let expected = format!("below 2 √(m c_b) = {most:.3}, else zero is a local minimum");
+        let expected = format!(
+            "below 2 √(m c_b) = {most:.3}, else columns have no way to the weakest direction"
+        );
         self.refuse("variants.sensing.c_l", &expected, wrong)
     }
 
     fn impossible_random(&self, at: Point) -> Option<String> {
         let within = |value: usize, least: usize| (least..=LARGEST).contains(&value);
         let is_wrong = match &self.data {
-            Data::Matrices { .. } => {
-                let is_square = self.methods.contains(&Method::Constant) && self.n.is_empty();
-                !within(at.d, 1) || !(is_square || within(at.n, 1))
+            // Of the constant matrices are square.
+            Data::Matrices { .. } if self.methods.contains(&Method::Constant) => {
+                !within(at.d, 1) || !self.n.is_empty() || at.n != 0
             }
+            Data::Matrices { .. } => !within(at.d, 1) || !within(at.n, 1),
             Data::Numbers { .. } if self.s.is_empty() => !within(at.d, 2),
             Data::Numbers { .. } => !within(at.n, 1) || at.s > at.n,
             Data::Convolutions { .. } => {
@@ -154,7 +157,9 @@ impl Part {
             _ => !within(at.d, 1) || !within(at.m, 1) || at.n > MOST || self.refuses_rank(at),
         };
         let expected = match &self.data {
-            Data::Matrices { .. } => format!("n and d from 1 to {LARGEST}"),
+            Data::Matrices { .. } => {
+                format!("n and d from 1 to {LARGEST}; of the constant no n, and samples = 0")
+            }
             Data::Numbers { .. } => format!("n up to {LARGEST}, s up to n; 2 to {LARGEST} bins d"),
             Data::Convolutions { .. } => {
                 "filters s within maps n; for method convolution at most 1500 numbers n²d".into()
@@ -222,13 +227,20 @@ data={ kind='matrices', samples=4, inputs=4 }
             (SENSING, "sr=0.5", "sr=0.0", "above 0 and at most 1"),
             (SENSING, "sr=0.5", "lambda=0.0", "above 0"),
             (SENSING, "sr=0.5", "beta=0.0", "above 0"),
-            (SENSING, "sr=0.5", "c_l=1.2", "zero is a local minimum"),
+            (SENSING, "sr=0.5", "c_l=1.2", "no way to the weakest direction"),
             (SENSING, "sr=0.5", "momentum=1.0", "0 up to but not 1"),
             (SENSING, "sr=0.5", "sigma=nan", "0 or more"),
             (SENSING, "['greedy']", "['norms']", "greedy, vanilla and truncated"),
             (SENSING, "sensing={ sr=0.5 }", "entries={}", "no entries but"),
             (SENSING, "s=[1, 2]", "s=[7, 10]\ndraws=5", "none: nothing is drawn"),
             (MATRICES, "draws=5\n", "", "2 or more"),
+            (MATRICES, "['norms']", "['norms', 'constant']", "what all methods measure"),
+            (
+                MATRICES,
+                "['norms']\nseeds=[0]\ndraws=5\nmetric='mean'",
+                "['constant']\nseeds=[0]\ndraws=5\nmetric='c'",
+                "of the constant no n",
+            ),
             (MATRICES, "k=2.0", "k=0.0", "above 0"),
             (MATRICES, "k=2.0", "alpha=1.0", "above 0 and below 1"),
             (MATRICES, "d=[4, 8]", "d=[5000]", "n and d from 1"),

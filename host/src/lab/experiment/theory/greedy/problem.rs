@@ -9,6 +9,7 @@ use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 use tamis::base::rng::{Rng, seed_of, stream};
 
+use super::super::lanczos::dot;
 use crate::lab::experiment::spec::Measurements;
 use crate::{Error, Result};
 
@@ -293,10 +294,6 @@ fn square_of(numbers: &[f64], d: usize) -> Mat<f64> {
         let own = numbers[numbers_of(high) + low];
         if i == j { own } else { root * own }
     })
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ impl Task<'_> {
         let own = certificate(problem, found.u.as_ref(), found.dropped, &lasso, self.seed)?;
         let pruned = pruned(found.u.as_ref(), &lasso);
         let tuned = self.tuned(problem, pruned.clone())?;
-        let zero_is_minimum = lasso.lambda >= 2.0 * self.of.sr.powi(2) * lasso.beta.sqrt();
+        let is_closed = lasso.lambda >= 2.0 * self.of.sr.powi(2) * lasso.beta.sqrt();
         let mut measured = Measured::from([
             (Metric::Lambda, lasso.lambda),
             (Metric::SmoothingBeta, lasso.beta),
@@ -125,7 +125,7 @@ impl Task<'_> {
             (Metric::TunedError, problem.error(tuned.u.as_ref())),
             (Metric::LeastCurvature, own.least),
             (Metric::LanczosCurvature, own.by_lanczos),
-            (Metric::ZeroMinimum, f64::from(u8::from(zero_is_minimum))),
+            (Metric::ClosedDirection, f64::from(u8::from(is_closed))),
             (Metric::Success, self.success(problem, pruned.as_ref())),
         ]);
         measured.extend(self.noise_form(pruned_dof).map(|own| (Metric::NoiseForm, own)));
