@@ -256,7 +256,6 @@ fn sums_beyond_floats_are_refused() {
     };
     assert!(refused(1.0).is_ok());
     assert!(refused(1e9).unwrap_err().contains("too large for a 32-bit float"));
-    assert!(refused(3.4028234e38).unwrap_err().contains("outside the range of inputs"));
     for eps in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e39] {
         assert!(refused(eps).unwrap_err().contains("--eps above 0"), "{eps}");
     }
