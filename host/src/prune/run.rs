@@ -129,9 +129,7 @@ fn run(
             run.test = Some(Problem { data, ..test });
         }
     }
-    if !source.is_imported || options.raw {
-        run.units.apply(&mut mlp);
-    }
+    run.units.apply(&mut mlp, source.is_imported && !options.raw);
     let uses_lasso = structured == Some(Structured::Lasso);
     let batches = trained_on.div_ceil(options.batch.max(1));
     let epochs = |asked: Option<u32>, does: bool| match does {

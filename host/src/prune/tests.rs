@@ -243,3 +243,25 @@ fn threads_change_no_bit_of_the_model() {
         assert_eq!(scratch.widths, [6, 6, 5, 4]);
     }
 }
+
+#[test]
+fn imported_networks_keep_their_function_in_units() {
+    let net = mlp(&[6, 4, 3], 0.0, true, 21);
+    let floats = data(20, 6);
+    let Values::F32(values) = &floats.values else { unreachable!() };
+    let large = values.iter().map(|x| 1000.0 * x).collect();
+    let large = Matrix::new(20, 6, Values::F32(large)).unwrap();
+    let bytes = values.iter().map(|x| (40.0 * x.abs()) as u8).collect();
+    let bytes = Matrix::new(20, 6, Values::U8(bytes)).unwrap();
+    for (data, fractions) in [(large, 1.0), (bytes, 1.0 / 256.0)] {
+        let labels = vec![5000.0; 20];
+        let set = Problem { data: data.clone(), labels, task: Task::Regression };
+        let units = rows::Units::of(&net, &data, Some(&set));
+        let mut own = net.clone();
+        units.apply(&mut own, true);
+        units.undo(&mut own);
+        let mut wanted = net.clone();
+        wanted.layers[0].weights.iter_mut().for_each(|w| *w *= fractions);
+        assert_eq!(own, wanted);
+    }
+}
