@@ -184,9 +184,12 @@ impl Mlp {
         let layer = &self.layers[place.layer];
         match place.at.checked_sub(layer.weights.len()) {
             Some(bias) => live[place.layer + 1][bias],
-            // Any input may be read.
             None => {
-                let is_live = place.layer == 0 || live[place.layer][place.at % layer.inputs];
+                let input = place.at % layer.inputs;
+                let is_live = match place.layer {
+                    0 => self.readable.get(input).copied().unwrap_or(true),
+                    l => live[l][input],
+                };
                 is_live && live[place.layer + 1][place.at / layer.inputs]
             }
         }

@@ -38,7 +38,7 @@ fn mlp(widths: &[usize], zeros: f32, has_ones: bool, seed: u64) -> Mlp {
         }
     };
     let layers = widths.windows(2).enumerate().map(layer).collect();
-    let mut mlp = Mlp { layers, has_ones, is_sum: false };
+    let mut mlp = Mlp { layers, has_ones, is_sum: false, readable: Vec::new() };
     (0..=last).for_each(|l| mlp.trim_bias(l));
     mlp
 }
@@ -264,4 +264,17 @@ fn imported_networks_keep_their_function_in_units() {
         wanted.layers[0].weights.iter_mut().for_each(|w| *w *= fractions);
         assert_eq!(own, wanted);
     }
+}
+
+#[test]
+fn inputs_that_were_cut_stay_unread() {
+    let mut net = mlp(&[6, 4, 3], 0.0, false, 31);
+    net.keep_inputs(&[1, 4]);
+    net.layers[0].weights[1] = 0.0;
+    net.layers[0].weights[7] = 0.0;
+    // 8 + 12 weights between two inputs, of which two are gone: they come back, no others.
+    select::keep_weights(&mut net, scores::magnitudes, 20).unwrap();
+    assert_eq!((net.nnz(), net.inputs_read()), (20, vec![1, 4]));
+    let error = select::keep_weights(&mut net, scores::magnitudes, 21).unwrap_err();
+    assert!(error.to_string().contains("20"), "{error}");
 }
