@@ -11,6 +11,7 @@ use super::network::{LastInput, Mlp};
 use super::options::{Neurons, PruneOptions, Structured};
 use super::report::{Compared, PruneOutcome, PruneReport, Quality};
 use super::rows::{FitRows, Units};
+use super::select::Missing;
 use super::source::{PruneRows, PruneSource};
 use super::{greedy, schedule, scores, select, widths};
 use crate::Result;
@@ -179,7 +180,8 @@ fn run(
     mlp.compact();
 
     let mut once = mlp.clone();
-    run.cut(&mut once)?;
+    let missing = if epochs > 0 { Missing::Regrown } else { Missing::Refused };
+    run.cut(&mut once, missing)?;
     let pruned = run.score(&once)?;
     let rounds = run.rounds(&mlp, epochs);
     let groups = mlp.clone();
@@ -266,9 +268,9 @@ impl Run<'_> {
     }
 
     /// Leaves the nonzeros asked for, at once.
-    fn cut(&self, mlp: &mut Mlp) -> Result<()> {
+    fn cut(&self, mlp: &mut Mlp, missing: Missing) -> Result<()> {
         let Some(nnz) = self.nnz else { return Ok(()) };
-        select::keep_weights(mlp, scores::magnitudes, nnz)?;
+        select::keep_weights(mlp, scores::magnitudes, nnz, missing)?;
         mlp.compact();
         Ok(())
     }

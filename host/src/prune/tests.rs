@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::lasso::GroupLasso;
 use super::network::{LastInput, Mlp};
+use super::select::Missing;
 use super::{
     LassoOptions, Neurons, PruneOptions, PruneRows, PruneSource, Structured, greedy, prune, rows,
     scores, select, widths,
@@ -72,7 +73,7 @@ proptest! {
         let mut mlp = mlp(&widths, 0.0, has_ones, seed);
         let least = if has_ones { 12 } else { widths.len() };
         let count = least + (share * (mlp.nnz() - least) as f64) as usize;
-        select::keep_weights(&mut mlp, scores::magnitudes, count).unwrap();
+        select::keep_weights(&mut mlp, scores::magnitudes, count, Missing::Regrown).unwrap();
         prop_assert_eq!((mlp.nnz(), mlp.dead_weights()), (count, 0));
         let kept = predictions(&mlp);
         mlp.compact();
@@ -102,7 +103,7 @@ fn budget_of_dead_weights_is_regrown() {
     let mut net = mlp(&[2, 2, 1], 0.0, false, 1);
     net.layers[0].weights = vec![0.5, 0.4, 9.0, 8.0];
     net.layers[1].weights = vec![0.3, 0.01];
-    select::keep_weights(&mut net, scores::magnitudes, 3).unwrap();
+    select::keep_weights(&mut net, scores::magnitudes, 3, Missing::Regrown).unwrap();
     assert_eq!(net.layers[0].weights, [0.5, 0.4, 0.0, 0.0]);
     assert_eq!(net.layers[1].weights, [0.3, 0.0]);
     net.compact();
@@ -273,8 +274,29 @@ fn inputs_that_were_cut_stay_unread() {
     net.layers[0].weights[1] = 0.0;
     net.layers[0].weights[7] = 0.0;
     // 8 + 12 weights between two inputs, of which two are gone: they come back, no others.
-    select::keep_weights(&mut net, scores::magnitudes, 20).unwrap();
+    select::keep_weights(&mut net, scores::magnitudes, 20, Missing::Regrown).unwrap();
     assert_eq!((net.nnz(), net.inputs_read()), (20, vec![1, 4]));
-    let error = select::keep_weights(&mut net, scores::magnitudes, 21).unwrap_err();
+    let error = select::keep_weights(&mut net, scores::magnitudes, 21, Missing::Regrown).unwrap_err();
     assert!(error.to_string().contains("20"), "{error}");
+}
+
+#[test]
+fn without_training_no_weights_are_made_up() {
+    let net = mlp(&[8, 7, 5, 3], 0.6, false, 41);
+    let mut left = net.clone();
+    left.drop_dead();
+    let most = left.nnz();
+    let keep = |count| {
+        let mut cut = net.clone();
+        select::keep_weights(&mut cut, scores::magnitudes, count, Missing::Refused).map(|()| cut)
+    };
+    for count in 6..=most {
+        let cut = keep(count).unwrap();
+        assert_eq!((cut.nnz(), cut.dead_weights()), (count, 0));
+        let old = net.layers.iter().flat_map(|layer| &layer.weights);
+        let new = cut.layers.iter().flat_map(|layer| &layer.weights);
+        assert!(old.zip(new).all(|(old, new)| *new == 0.0 || old == new));
+    }
+    let error = keep(most + 1).unwrap_err().to_string();
+    assert!(error.contains(&format!("at most {most}")), "{error}");
 }
