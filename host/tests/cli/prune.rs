@@ -174,6 +174,11 @@ fn what_cannot_be_pruned_is_refused() {
     for (line, wanted) in [
         ("prune dense.tamis -o x.tamis", "nothing to prune"),
         ("prune dense.tamis --neurons 20,12 -o x.tamis", "nothing to prune"),
+        ("prune dense.tamis --nnz 100 --epochs 4294967295 -o x.tamis", "--epochs 0 to 100000"),
+        (
+            "prune dense.tamis --nnz 100 --lasso-epochs 2000000000 -o x.tamis",
+            "--lasso-epochs 0 to 100000",
+        ),
     ] {
         let error = misuses(folder, line);
         assert!(error.contains(wanted), "{line}: {error}");
