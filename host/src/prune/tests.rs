@@ -300,3 +300,27 @@ fn without_training_no_weights_are_made_up() {
     let error = keep(most + 1).unwrap_err().to_string();
     assert!(error.contains(&format!("at most {most}")), "{error}");
 }
+
+#[test]
+fn greedy_fits_activations_of_low_rank() {
+    for has_ones in [false, true] {
+        let net = mlp(&[20, 40, 4], 0.0, has_ones, 51);
+        let few = data(5, 20);
+        let Values::F32(values) = &few.values else { unreachable!() };
+        let repeated = Matrix::new(500, 20, Values::F32(values.repeat(100))).unwrap();
+        let zeros = Matrix::new(30, 20, Values::F32(vec![0.0; 600])).unwrap();
+        for data in [few, repeated, zeros] {
+            let units = rows::Units::none(&net);
+            let predict = |mlp: &Mlp| {
+                let data = if has_ones { data.with_ones(1.0).unwrap() } else { data.clone() };
+                let model = mlp.encode(None).unwrap();
+                ModelFile::from_bytes(&model).unwrap().predict(&data).unwrap()
+            };
+            let mut pruned = net.clone();
+            let rows = units.samples(&net, &data).unwrap();
+            greedy::select(&mut pruned, &[20], &rows, &Stop::new()).unwrap();
+            let apart = distance(&predict(&net), &predict(&pruned));
+            assert!(apart < 1e-2, "{has_ones} {}: {apart}", data.rows);
+        }
+    }
+}
