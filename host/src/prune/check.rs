@@ -35,9 +35,9 @@ pub(super) fn check(
         }
     }
     check_setting(*batch > 0, "--batch 1 or more", batch, "leave --batch out for the default")?;
-    let holds = lasso.lambda.is_finite() && lasso.lambda >= 0.0;
+    let holds = lasso.lambda.is_finite() && lasso.lambda > 0.0;
     let help = "leave --lambda out for the default";
-    check_setting(holds, "--lambda of 0 or more", lasso.lambda, help)?;
+    check_setting(holds, "--lambda above 0", lasso.lambda, help)?;
     let holds = lasso.beta.is_finite() && lasso.beta > 0.0;
     check_setting(holds, "--beta above 0", lasso.beta, "leave --beta out for the default")
 }

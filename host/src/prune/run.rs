@@ -8,7 +8,9 @@ use super::check;
 use super::fit::Fit;
 use super::lasso::GroupLasso;
 use super::network::{LastInput, Mlp};
+use super::notes::{Asked, notes};
 use super::options::{Neurons, PruneOptions, Structured};
+use super::paths::Paths;
 use super::report::{Compared, PruneOutcome, PruneReport, Quality};
 use super::rows::{FitRows, Units};
 use super::select::Missing;
@@ -153,6 +155,7 @@ fn run(
         let epochs = Epochs { rate: LASSO_RATE, falls: false, count: lasso_epochs, before: 0 };
         run.fit(&mut mlp, epochs, &[], Some(lasso))?;
     }
+    let mut fitted_rows = None;
     match structured {
         Some(Structured::Greedy) if cuts_neurons => {
             let own;
@@ -164,6 +167,7 @@ fn run(
                 (None, Some(train)) => train,
                 (None, None) => return Err(check::no_rows()),
             };
+            fitted_rows = Some(rows.set.data.rows);
             greedy::select(&mut mlp, &hidden, rows, stop)?;
         }
         Some(_) => {
@@ -235,7 +239,14 @@ fn run(
     if options.compare && epochs > 0 {
         run.compare(&mut report, &whole, &groups)?;
     }
-    report.notes = notes(&report);
+    let asked = Asked {
+        hidden: matches!(options.neurons, Neurons::Each(_)).then_some(hidden.as_slice()),
+        rows: fitted_rows,
+        has_path: mlp.inputs_read().iter().any(|&input| Paths::of(&mlp).live[0][input]),
+        constant: run.test.as_ref().map(Quality::of_constant),
+        is_compared: options.compare,
+    };
+    report.notes = notes(&report, &asked);
     report.seconds = began.elapsed().as_secs_f64();
     Ok(PruneOutcome { model, report })
 }
@@ -384,32 +395,4 @@ fn hidden(mlp: &Mlp, neurons: &Neurons, nnz: Option<usize>) -> Result<Vec<usize>
         (Neurons::Auto, Some(nnz)) => Ok(widths::automatic(&mlp.widths(), nnz)),
         (Neurons::All | Neurons::Auto, _) => Ok(own),
     }
-}
-
-/// What there is to say of a result.
-fn notes(report: &PruneReport) -> Vec<String> {
-    let mut notes = Vec::new();
-    let own = Quality { loss: report.loss, accuracy: report.accuracy, psnr_db: report.psnr_db };
-    if report.samples == 0 {
-        notes.push("pruned only: fine-tuning takes --data and --labels".to_owned());
-    }
-    let obvious = [
-        (
-            &report.scratch_pruned,
-            "a network of the same widths, trained from nothing and pruned to the same nonzeros",
-        ),
-        (&report.unstructured, "pruning by magnitude alone (--neurons all)"),
-    ];
-    let scratch = "a dense network of the same widths, trained from nothing";
-    let scratch = report
-        .scratch
-        .as_ref()
-        .filter(|scratch| scratch.nnz <= report.nnz)
-        .map(|_| (&report.scratch, scratch));
-    for (compared, what) in scratch.into_iter().chain(obvious) {
-        if compared.as_ref().is_some_and(|compared| own.is_below(&compared.quality)) {
-            notes.push(format!("{what}, is better on these rows"));
-        }
-    }
-    notes
 }
