@@ -232,3 +232,16 @@ fn neurons_on_no_path_are_said() {
     let error = fails(folder, "prune w.npz --neurons 2 --nnz 4 -o m.tamis");
     assert!(error.contains("nothing of the network connects"), "{error}");
 }
+
+#[test]
+fn settings_that_change_nothing_are_noted() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write_npz(&folder.join("w.npz"));
+    let line = "prune w.npz --neurons auto --nnz 40 --epochs 3 --lambda 0.1 -o m.tamis";
+    let output = run(folder, &line.split(' ').collect::<Vec<_>>());
+    let (_, told) = texts(&output);
+    for flag in ["--neurons auto", "--epochs", "--lambda"] {
+        assert!(told.contains(&format!("note: {flag} changes nothing without --labels")), "{told}");
+    }
+}
