@@ -83,7 +83,8 @@ fn run(
     let last = last_input(source, &rows)?;
     let mut mlp = Mlp::of(&source.model, last)?;
     let labelled = matches!(rows, PruneRows::Labelled { .. });
-    let all = mlp.layers.iter().map(|layer| layer.weights.len() + layer.bias.len()).sum();
+    let dense = mlp.counted().iter().map(|layer| layer.weights.len() + layer.bias.len());
+    let all = dense.sum::<usize>() + mlp.handed_on();
     let nnz = options.nnz.map(|nnz| nnz.count(all, 1)).transpose()?;
     let hidden = hidden(&mlp, &options.neurons, nnz.filter(|_| labelled))?;
     let cuts_neurons = hidden != mlp.hidden();

@@ -245,3 +245,12 @@ fn settings_that_change_nothing_are_noted() {
         assert!(told.contains(&format!("note: {flag} changes nothing without --labels")), "{told}");
     }
 }
+
+#[test]
+fn density_1_drops_no_weight() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write_npz(&folder.join("w.npz"));
+    let report = json(folder, "prune w.npz --density 1 -o m.tamis");
+    assert_eq!((&report["nnz_before"], &report["nnz"]), (&json!(76), &json!(76)));
+}
