@@ -256,7 +256,9 @@ impl RowArgs {
                 (None, column @ Labels::Column(_)) => column,
                 (None, Labels::File(_)) => return Err(no_test_labels(test)),
             };
-            let test = files(test, labels).load(Some(problem.task))?;
+            let files = files(test, labels);
+            let test = files.load(Some(problem.task))?;
+            source.model.check_fit(&files, &test)?;
             return Ok(PruneRows::Labelled { train: problem, test, scored_on: "test" });
         }
         let share = self.validation.unwrap_or(0.1);

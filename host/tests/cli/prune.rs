@@ -254,3 +254,18 @@ fn density_1_drops_no_weight() {
     let report = json(folder, "prune w.npz --density 1 -o m.tamis");
     assert_eq!((&report["nnz_before"], &report["nnz"]), (&json!(76), &json!(76)));
 }
+
+#[test]
+fn labels_that_do_not_fit_name_files() {
+    let folder = trained();
+    let folder = folder.path();
+    ok(folder, "export dense.tamis --format onnx -o dense.onnx -q");
+    fs::write(folder.join("t.csv"), "11\n".repeat(900)).unwrap();
+    for (line, file) in [
+        (format!("{DIGITS} --task regression"), "dense.onnx"),
+        (format!("{DIGITS} --test-data d/X.npy --test-labels t.csv"), "t.csv"),
+    ] {
+        let error = fails(folder, &format!("prune dense.onnx --nnz 90 {line} -o x.tamis"));
+        assert!(error.contains(file) && !error.contains("in memory"), "{error}");
+    }
+}
