@@ -79,10 +79,11 @@ impl Units {
     fn scale(&self, mlp: &mut Mlp, factor: impl Fn(f32) -> f32, output: f32) {
         let inputs = mlp.layers[0].inputs;
         for row in mlp.layers[0].weights.chunks_exact_mut(inputs) {
-            row.iter_mut().zip(&self.inputs).for_each(|(w, &unit)| *w *= factor(unit));
+            row.iter_mut().zip(&self.inputs).for_each(|(w, &unit)| scale_nonzero(w, factor(unit)));
         }
         if let Some(last) = mlp.layers.last_mut() {
-            last.weights.iter_mut().chain(&mut last.bias).for_each(|w| *w *= output);
+            let all = last.weights.iter_mut().chain(&mut last.bias);
+            all.for_each(|w| scale_nonzero(w, output));
         }
     }
 
@@ -122,6 +123,12 @@ impl Units {
         let task = if is_odds { Task::Multiclass } else { own };
         Ok(FitRows { set: Problem { data, labels, task }, scale })
     }
+}
+
+/// Multiplies a weight; one that is there stays one, however small.
+fn scale_nonzero(w: &mut f32, factor: f32) {
+    let scaled = *w * factor;
+    *w = if scaled == 0.0 && *w != 0.0 { f32::MIN_POSITIVE.copysign(*w) } else { scaled };
 }
 
 fn is_unusual(most: f32) -> bool {

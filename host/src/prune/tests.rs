@@ -324,3 +324,12 @@ fn greedy_fits_activations_of_low_rank() {
         }
     }
 }
+
+#[test]
+fn units_leave_nonzeros_nonzero() {
+    let mut net = mlp(&[3, 2, 1], 0.0, false, 61);
+    net.layers[0].weights[0] = f32::MIN_POSITIVE;
+    let huge = Matrix::new(1, 3, Values::F32(vec![1e37; 3])).unwrap();
+    rows::Units::of(&net, &huge, None).undo(&mut net);
+    assert_eq!(net.nnz(), 8);
+}
