@@ -88,9 +88,8 @@ fn size(report: &PruneReport, asked: &Asked<'_>) -> Vec<String> {
     }
     let own = &report.widths[1..report.widths.len() - 1];
     if let Some(hidden) = asked.hidden.filter(|hidden| *hidden != own) {
-        let [own, hidden] = [own, hidden].map(|widths| {
-            widths.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
-        });
+        let [own, hidden] = [own, hidden]
+            .map(|widths| widths.iter().map(ToString::to_string).collect::<Vec<_>>().join(","));
         notes.push(format!(
             "{own} neurons are left of --neurons {hidden}: the others lie on no path from an input \
              to an output"

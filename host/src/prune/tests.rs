@@ -276,7 +276,8 @@ fn inputs_that_were_cut_stay_unread() {
     // 8 + 12 weights between two inputs, of which two are gone: they come back, no others.
     select::keep_weights(&mut net, scores::magnitudes, 20, Missing::Regrown).unwrap();
     assert_eq!((net.nnz(), net.inputs_read()), (20, vec![1, 4]));
-    let error = select::keep_weights(&mut net, scores::magnitudes, 21, Missing::Regrown).unwrap_err();
+    let error =
+        select::keep_weights(&mut net, scores::magnitudes, 21, Missing::Regrown).unwrap_err();
     assert!(error.to_string().contains("20"), "{error}");
 }
 
