@@ -166,7 +166,10 @@ fn what_cannot_be_pruned_is_refused() {
             "prune dense.tamis --nnz 100 --data d/X.npy --labels d/y.npy --rate 0 -o x.tamis",
             "--rate",
         ),
-        ("prune dense.tamis --nnz 100 --lambda 0 -o x.tamis", "--lambda above 0"),
+        (
+            "prune dense.tamis --nnz 100 --data d/X.npy --labels d/y.npy --lambda 0 -o x.tamis",
+            "--lambda above 0",
+        ),
         ("prune d/X.npy --nnz 100 -o x.tamis", "a single array"),
     ] {
         let error = fails(folder, line);
@@ -175,9 +178,12 @@ fn what_cannot_be_pruned_is_refused() {
     for (line, wanted) in [
         ("prune dense.tamis -o x.tamis", "nothing to prune"),
         ("prune dense.tamis --neurons 20,12 -o x.tamis", "nothing to prune"),
-        ("prune dense.tamis --nnz 100 --epochs 4294967295 -o x.tamis", "--epochs 0 to 100000"),
         (
-            "prune dense.tamis --nnz 100 --lasso-epochs 2000000000 -o x.tamis",
+            "prune dense.tamis --nnz 9 --data d/X.npy --labels d/y.npy --epochs 4294967295 -o x.tamis",
+            "--epochs 0 to 100000",
+        ),
+        (
+            "prune dense.tamis --nnz 9 --data d/X.npy --labels d/y.npy --lasso-epochs 100001 -o x.tamis",
             "--lasso-epochs 0 to 100000",
         ),
     ] {
