@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::common::Common;
-use super::console::{count, decibel, facts, percent};
+use super::console::{count, decibel, facts, percent, say_error};
 use super::progress::Bar;
 use super::saved::{Object, save};
 use super::{interrupt, parse};
@@ -156,6 +156,7 @@ impl Prune {
             layout: self.layout,
             ..Default::default()
         };
+        self.note_unused();
         let source = PruneSource::load(&self.model, &import)?;
         let rows = rows.load(&source, common.seed)?;
         let bar = Bar::new(common);
@@ -169,6 +170,49 @@ impl Prune {
         save(&self.output, &outcome.model)?;
         let object = Object::new(&self.output, &outcome.model, &outcome.report);
         common.result(&object, || summary(&object))
+    }
+
+    /// Says which settings change nothing.
+    fn note_unused(&self) {
+        let Self { rows, fit, .. } = self;
+        let has_labels = rows.labels.is_some() || rows.target.is_some();
+        let is_greedy = self.structured == Some(Structured::Greedy);
+        let cuts_groups = self.neurons != Some(Neurons::All) || self.inputs.is_some();
+        let is_lasso = self.structured.is_none_or(|method| method == Structured::Lasso);
+        let is_auto = self.neurons == Some(Neurons::Auto);
+        let has_nnz = self.nnz.is_some() || self.density.is_some();
+        let without_labels = [
+            (rows.data.is_some() && !is_greedy, "--data"),
+            (rows.task.is_some(), "--task"),
+            (rows.test_data.is_some(), "--test-data"),
+            (rows.validation.is_some(), "--validation"),
+            (fit.epochs.is_some(), "--epochs"),
+            (fit.lasso_epochs.is_some(), "--lasso-epochs"),
+            (fit.lambda.is_some(), "--lambda"),
+            (fit.beta.is_some(), "--beta"),
+            (fit.batch.is_some(), "--batch"),
+            (fit.rate.is_some(), "--rate"),
+            (fit.no_scratch, "--no-scratch"),
+            (is_auto && has_nnz, "--neurons auto"),
+        ];
+        let without_lasso = [
+            (fit.lasso_epochs.is_some(), "--lasso-epochs"),
+            (fit.lambda.is_some(), "--lambda"),
+            (fit.beta.is_some(), "--beta"),
+        ];
+        let say = |flags: &[(bool, &str)], why: &str| {
+            for (_, flag) in flags.iter().filter(|(is_given, _)| *is_given) {
+                say_error(format_args!("note: {flag} changes nothing {why}"));
+            }
+        };
+        if !has_labels {
+            say(&without_labels, "without --labels or --target");
+        } else if !is_lasso {
+            say(&without_lasso, "without --structured lasso");
+        } else if !cuts_groups {
+            say(&without_lasso, "where no neurons or inputs are cut");
+        }
+        say(&[(is_auto && !has_nnz, "--neurons auto")], "without --nnz or --density");
     }
 
     fn options(&self, common: &Common) -> PruneOptions {
@@ -212,7 +256,9 @@ impl RowArgs {
                 (None, column @ Labels::Column(_)) => column,
                 (None, Labels::File(_)) => return Err(no_test_labels(test)),
             };
-            let test = files(test, labels).load(Some(problem.task))?;
+            let files = files(test, labels);
+            let test = files.load(Some(problem.task))?;
+            source.model.check_fit(&files, &test)?;
             return Ok(PruneRows::Labelled { train: problem, test, scored_on: "test" });
         }
         let share = self.validation.unwrap_or(0.1);

@@ -123,6 +123,11 @@ impl ModelFile {
         Self { path: PathBuf::from("(in memory)"), bytes: Aligned::new(bytes) }
     }
 
+    /// The same model with the path that errors name.
+    pub(crate) fn named(self, path: &Path) -> Self {
+        Self { path: path.to_owned(), ..self }
+    }
+
     /// Writes the model file.
     ///
     /// # Errors

@@ -6,6 +6,9 @@ use super::source::PruneRows;
 use crate::base::check_setting;
 use crate::{Error, Result};
 
+/// Epochs of a training at the most: each has up to eight rounds of pruning, which are reported.
+const MOST_EPOCHS: u32 = 100_000;
+
 /// Checks what is asked for against the network; `hidden` are the neurons that stay.
 pub(super) fn check(
     mlp: &Mlp,
@@ -22,10 +25,19 @@ pub(super) fn check(
     let PruneOptions { rate, batch, lasso, .. } = options;
     let help = "leave --rate out for the default";
     check_setting(rate.is_finite() && *rate > 0.0, "--rate above 0", rate, help)?;
+    for (epochs, flag) in [(options.epochs, "--epochs"), (options.lasso_epochs, "--lasso-epochs")] {
+        let epochs = epochs.unwrap_or(0);
+        if epochs > MOST_EPOCHS {
+            return Err(Error::usage("a setting is out of bounds")
+                .expected(format_args!("{flag} 0 to {MOST_EPOCHS}"))
+                .got(epochs)
+                .help(format!("leave {flag} out for the default")));
+        }
+    }
     check_setting(*batch > 0, "--batch 1 or more", batch, "leave --batch out for the default")?;
-    let holds = lasso.lambda.is_finite() && lasso.lambda >= 0.0;
+    let holds = lasso.lambda.is_finite() && lasso.lambda > 0.0;
     let help = "leave --lambda out for the default";
-    check_setting(holds, "--lambda of 0 or more", lasso.lambda, help)?;
+    check_setting(holds, "--lambda above 0", lasso.lambda, help)?;
     let holds = lasso.beta.is_finite() && lasso.beta > 0.0;
     check_setting(holds, "--beta above 0", lasso.beta, "leave --beta out for the default")
 }

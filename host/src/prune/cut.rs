@@ -20,7 +20,7 @@ impl Mlp {
         self.trim_bias(hidden);
     }
 
-    /// Takes away the weights of all inputs but these.
+    /// Takes away the weights of all inputs but these, which alone may be read from then on.
     pub(super) fn keep_inputs(&mut self, kept: &[usize]) {
         let first = &mut self.layers[0];
         let mut stays = vec![false; first.inputs];
@@ -28,6 +28,7 @@ impl Mlp {
         for row in first.weights.chunks_exact_mut(first.inputs) {
             row.iter_mut().zip(&stays).filter(|(_, stays)| !**stays).for_each(|(w, _)| *w = 0.0);
         }
+        self.readable = stays;
     }
 
     /// Takes away the neurons that lie on no path from an input to an output. What one gives that

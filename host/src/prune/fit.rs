@@ -5,6 +5,7 @@ use tamis::learn::optimiser::Optimiser;
 use super::lasso::GroupLasso;
 use super::network::Mlp;
 use super::rows::FitRows;
+use super::select::Missing;
 use super::{schedule, scores, select};
 use crate::Result;
 use crate::mask::DenseLayers;
@@ -59,7 +60,7 @@ impl Fit<'_> {
         for round in 0..rounds {
             if let Some(&count) = self.counts.get(round) {
                 mlp.set_flat(&training);
-                select::keep_weights(mlp, scores::magnitudes, count)?;
+                select::keep_weights(mlp, scores::magnitudes, count, Missing::Regrown)?;
                 let Flat { weights, mask, .. } = Flat::of(mlp)?;
                 training.prune(weights, mask);
             }

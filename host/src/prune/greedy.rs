@@ -7,8 +7,9 @@
 //! of squares that it explains of what is left, and takes its share out of both. The fit solves
 //! `(AᵀA)_SS X = (AᵀT)_S`.
 
-use faer::Side;
+use faer::linalg::matmul::matmul;
 use faer::linalg::solvers::Solve;
+use faer::{Accum, MatMut, Par, Side};
 use rayon::prelude::*;
 
 use super::network::Mlp;
@@ -24,8 +25,10 @@ use crate::{Error, Result};
 const TILE: usize = 512;
 /// Groups of tiles, whose sums are added in order: threads change no bit.
 const GROUPS: usize = 16;
-/// What is added to the diagonal of the products, as a share of its mean.
+/// What is added to the diagonal of the products, as a share of its mean: few rows and neurons that
+/// give the same have no one solution. Ten times as much until there is one, and at the most.
 const RIDGE: f64 = 1e-7;
+const MOST_RIDGE: f64 = 1e-1;
 
 /// Leaves so many neurons in each hidden layer, and fits what follows each.
 pub(super) fn select(mlp: &mut Mlp, hidden: &[usize], rows: &FitRows, stop: &Stop) -> Result<()> {
@@ -113,14 +116,15 @@ impl Products {
 
     fn add(&mut self, acts: &[f32], targets: &[f32], n: usize) {
         let Self { size, outputs, .. } = *self;
-        let acts = Mat::new(acts, n, size);
-        let add = |sums: &mut [f64], right: Mat<'_>| {
-            let mut own = vec![0.0; sums.len()];
-            product(&mut own, false, 1.0, acts.t(), right);
-            sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += f64::from(own));
+        // Sums of f32 would hide which neurons give the same.
+        let wide = |values: &[f32], cols: usize| {
+            faer::Mat::<f64>::from_fn(n, cols, |i, j| f64::from(values[i * cols + j]))
         };
-        add(&mut self.gram, acts);
-        add(&mut self.cross, Mat::new(targets, n, outputs));
+        let (acts, targets) = (wide(acts, size), wide(targets, outputs));
+        let gram = MatMut::from_row_major_slice_mut(&mut self.gram, size, size);
+        matmul(gram, Accum::Add, acts.transpose(), &acts, 1.0, Par::Seq);
+        let cross = MatMut::from_row_major_slice_mut(&mut self.cross, size, outputs);
+        matmul(cross, Accum::Add, acts.transpose(), &targets, 1.0, Par::Seq);
     }
 
     /// The neurons, rising; the column of 1 is taken first.
@@ -175,18 +179,28 @@ impl Products {
         let places: Vec<usize> = chosen.iter().copied().chain(neurons..size).collect();
         let count = places.len();
         let trace: f64 = places.iter().map(|&i| self.gram[i * size + i]).sum();
-        let ridge = (RIDGE * trace / count as f64).max(f64::MIN_POSITIVE);
-        let gram = faer::Mat::from_fn(count, count, |a, b| {
-            let own = self.gram[places[a] * size + places[b]];
-            if a == b { own + ridge } else { own }
-        });
+        let mean = trace / count as f64;
+        if mean == 0.0 {
+            return Ok(vec![0.0; count * outputs]);
+        }
+        let gram = |share: f64| {
+            faer::Mat::from_fn(count, count, |a, b| {
+                let own = self.gram[places[a] * size + places[b]];
+                if a == b { own + share * mean } else { own }
+            })
+        };
         let cross = faer::Mat::from_fn(count, outputs, |a, k| self.cross[places[a] * outputs + k]);
         let unsolved = || {
             Error::new("the activations leave the range of numbers on these rows")
                 .mismatch("finite activations", "sums of squares that are none")
                 .help("scale the data as it was for training")
         };
-        let solved = gram.llt(Side::Lower).map_err(|_| unsolved())?.solve(&cross);
+        let shares = std::iter::successors(Some(RIDGE), |share| Some(10.0 * share));
+        let solved = shares
+            .take_while(|&share| mean.is_finite() && share <= MOST_RIDGE)
+            .find_map(|share| gram(share).llt(Side::Lower).ok())
+            .ok_or_else(unsolved)?
+            .solve(&cross);
         let values: Vec<f64> = (0..count)
             .flat_map(|a| (0..outputs).map(move |k| (a, k)))
             .map(|(a, k)| solved[(a, k)])

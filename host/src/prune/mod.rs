@@ -19,6 +19,7 @@ mod fit;
 mod greedy;
 mod lasso;
 mod network;
+mod notes;
 mod options;
 mod paths;
 mod report;

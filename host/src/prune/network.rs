@@ -24,6 +24,8 @@ pub(super) struct Mlp {
     /// Whether the output is the sum of the last neurons with signs: the last layer then scales
     /// them, and its weights do not count.
     pub(super) is_sum: bool,
+    /// Which inputs may be read; empty where all may.
+    pub(super) readable: Vec<bool>,
 }
 
 /// What the last input of a model is.
@@ -59,7 +61,7 @@ impl Mlp {
             layer.name = format!("layer{}", l + 1);
             layer.relu = l + 1 < layers.len();
         }
-        let mut mlp = Self { layers: dense, has_ones: false, is_sum };
+        let mut mlp = Self { layers: dense, has_ones: false, is_sum, readable: Vec::new() };
         if last != LastInput::Varies && (last == LastInput::Ones || mlp.hands_on(0)) {
             mlp.take_biases();
         }

@@ -22,6 +22,8 @@ pub(super) struct Units {
     inputs: Vec<f32>,
     /// Of the labels.
     output: f32,
+    /// Whether the data are bytes.
+    are_bytes: bool,
 }
 
 /// Magnitudes up to which columns are trained on as they are, and down to its inverse.
@@ -29,7 +31,7 @@ const UNUSUAL: f32 = 16.0;
 
 impl Units {
     pub(super) fn none(mlp: &Mlp) -> Self {
-        Self { inputs: vec![1.0; mlp.layers[0].inputs], output: 1.0 }
+        Self { inputs: vec![1.0; mlp.layers[0].inputs], output: 1.0, are_bytes: false }
     }
 
     /// Bytes are fractions of 256; columns of floats and labels of unusual sizes are brought to
@@ -37,7 +39,10 @@ impl Units {
     pub(super) fn of(mlp: &Mlp, data: &Matrix, labels: Option<&Problem>) -> Self {
         let mut units = Self::none(mlp);
         match &data.values {
-            Values::U8(_) => units.inputs.fill(1.0 / 256.0),
+            Values::U8(_) => {
+                units.are_bytes = true;
+                units.inputs.fill(1.0 / 256.0);
+            }
             Values::F32(values) => {
                 let mut most = vec![0.0_f32; data.cols];
                 for row in values.chunks_exact(data.cols.max(1)) {
@@ -59,9 +64,11 @@ impl Units {
         units
     }
 
-    /// A network for the data as they are, for data in these units.
-    pub(super) fn apply(&self, mlp: &mut Mlp) {
-        self.scale(mlp, |unit| 1.0 / unit, self.output);
+    /// A network for the data as they are, for data in these units. One that takes bytes as
+    /// fractions of 256 already has those units of its inputs; all others are applied to it, too.
+    pub(super) fn apply(&self, mlp: &mut Mlp, takes_fractions: bool) {
+        let has_units = takes_fractions && self.are_bytes;
+        self.scale(mlp, |unit| if has_units { 1.0 } else { 1.0 / unit }, self.output);
     }
 
     /// A network for data in these units, for the data as they are.
@@ -72,10 +79,11 @@ impl Units {
     fn scale(&self, mlp: &mut Mlp, factor: impl Fn(f32) -> f32, output: f32) {
         let inputs = mlp.layers[0].inputs;
         for row in mlp.layers[0].weights.chunks_exact_mut(inputs) {
-            row.iter_mut().zip(&self.inputs).for_each(|(w, &unit)| *w *= factor(unit));
+            row.iter_mut().zip(&self.inputs).for_each(|(w, &unit)| scale_nonzero(w, factor(unit)));
         }
         if let Some(last) = mlp.layers.last_mut() {
-            last.weights.iter_mut().chain(&mut last.bias).for_each(|w| *w *= output);
+            let all = last.weights.iter_mut().chain(&mut last.bias);
+            all.for_each(|w| scale_nonzero(w, output));
         }
     }
 
@@ -115,6 +123,12 @@ impl Units {
         let task = if is_odds { Task::Multiclass } else { own };
         Ok(FitRows { set: Problem { data, labels, task }, scale })
     }
+}
+
+/// Multiplies a weight; one that is there stays one, however small.
+fn scale_nonzero(w: &mut f32, factor: f32) {
+    let scaled = *w * factor;
+    *w = if scaled == 0.0 && *w != 0.0 { f32::MIN_POSITIVE.copysign(*w) } else { scaled };
 }
 
 fn is_unusual(most: f32) -> bool {

@@ -8,9 +8,12 @@ use super::check;
 use super::fit::Fit;
 use super::lasso::GroupLasso;
 use super::network::{LastInput, Mlp};
+use super::notes::{Asked, notes};
 use super::options::{Neurons, PruneOptions, Structured};
+use super::paths::Paths;
 use super::report::{Compared, PruneOutcome, PruneReport, Quality};
 use super::rows::{FitRows, Units};
+use super::select::Missing;
 use super::source::{PruneRows, PruneSource};
 use super::{greedy, schedule, scores, select, widths};
 use crate::Result;
@@ -80,7 +83,8 @@ fn run(
     let last = last_input(source, &rows)?;
     let mut mlp = Mlp::of(&source.model, last)?;
     let labelled = matches!(rows, PruneRows::Labelled { .. });
-    let all = mlp.layers.iter().map(|layer| layer.weights.len() + layer.bias.len()).sum();
+    let dense = mlp.counted().iter().map(|layer| layer.weights.len() + layer.bias.len());
+    let all = dense.sum::<usize>() + mlp.handed_on();
     let nnz = options.nnz.map(|nnz| nnz.count(all, 1)).transpose()?;
     let hidden = hidden(&mlp, &options.neurons, nnz.filter(|_| labelled))?;
     let cuts_neurons = hidden != mlp.hidden();
@@ -129,9 +133,7 @@ fn run(
             run.test = Some(Problem { data, ..test });
         }
     }
-    if !source.is_imported || options.raw {
-        run.units.apply(&mut mlp);
-    }
+    run.units.apply(&mut mlp, source.is_imported && !options.raw);
     let uses_lasso = structured == Some(Structured::Lasso);
     let batches = trained_on.div_ceil(options.batch.max(1));
     let epochs = |asked: Option<u32>, does: bool| match does {
@@ -154,6 +156,7 @@ fn run(
         let epochs = Epochs { rate: LASSO_RATE, falls: false, count: lasso_epochs, before: 0 };
         run.fit(&mut mlp, epochs, &[], Some(lasso))?;
     }
+    let mut fitted_rows = None;
     match structured {
         Some(Structured::Greedy) if cuts_neurons => {
             let own;
@@ -165,6 +168,7 @@ fn run(
                 (None, Some(train)) => train,
                 (None, None) => return Err(check::no_rows()),
             };
+            fitted_rows = Some(rows.set.data.rows);
             greedy::select(&mut mlp, &hidden, rows, stop)?;
         }
         Some(_) => {
@@ -181,7 +185,8 @@ fn run(
     mlp.compact();
 
     let mut once = mlp.clone();
-    run.cut(&mut once)?;
+    let missing = if epochs > 0 { Missing::Regrown } else { Missing::Refused };
+    run.cut(&mut once, missing)?;
     let pruned = run.score(&once)?;
     let rounds = run.rounds(&mlp, epochs);
     let groups = mlp.clone();
@@ -235,7 +240,14 @@ fn run(
     if options.compare && epochs > 0 {
         run.compare(&mut report, &whole, &groups)?;
     }
-    report.notes = notes(&report);
+    let asked = Asked {
+        hidden: matches!(options.neurons, Neurons::Each(_)).then_some(hidden.as_slice()),
+        rows: fitted_rows,
+        has_path: mlp.inputs_read().iter().any(|&input| Paths::of(&mlp).live[0][input]),
+        constant: run.test.as_ref().map(Quality::of_constant),
+        is_compared: options.compare,
+    };
+    report.notes = notes(&report, &asked);
     report.seconds = began.elapsed().as_secs_f64();
     Ok(PruneOutcome { model, report })
 }
@@ -268,9 +280,9 @@ impl Run<'_> {
     }
 
     /// Leaves the nonzeros asked for, at once.
-    fn cut(&self, mlp: &mut Mlp) -> Result<()> {
+    fn cut(&self, mlp: &mut Mlp, missing: Missing) -> Result<()> {
         let Some(nnz) = self.nnz else { return Ok(()) };
-        select::keep_weights(mlp, scores::magnitudes, nnz)?;
+        select::keep_weights(mlp, scores::magnitudes, nnz, missing)?;
         mlp.compact();
         Ok(())
     }
@@ -384,32 +396,4 @@ fn hidden(mlp: &Mlp, neurons: &Neurons, nnz: Option<usize>) -> Result<Vec<usize>
         (Neurons::Auto, Some(nnz)) => Ok(widths::automatic(&mlp.widths(), nnz)),
         (Neurons::All | Neurons::Auto, _) => Ok(own),
     }
-}
-
-/// What there is to say of a result.
-fn notes(report: &PruneReport) -> Vec<String> {
-    let mut notes = Vec::new();
-    let own = Quality { loss: report.loss, accuracy: report.accuracy, psnr_db: report.psnr_db };
-    if report.samples == 0 {
-        notes.push("pruned only: fine-tuning takes --data and --labels".to_owned());
-    }
-    let obvious = [
-        (
-            &report.scratch_pruned,
-            "a network of the same widths, trained from nothing and pruned to the same nonzeros",
-        ),
-        (&report.unstructured, "pruning by magnitude alone (--neurons all)"),
-    ];
-    let scratch = "a dense network of the same widths, trained from nothing";
-    let scratch = report
-        .scratch
-        .as_ref()
-        .filter(|scratch| scratch.nnz <= report.nnz)
-        .map(|_| (&report.scratch, scratch));
-    for (compared, what) in scratch.into_iter().chain(obvious) {
-        if compared.as_ref().is_some_and(|compared| own.is_below(&compared.quality)) {
-            notes.push(format!("{what}, is better on these rows"));
-        }
-    }
-    notes
 }

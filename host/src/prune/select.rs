@@ -26,12 +26,16 @@ struct Place {
 /// paths from inputs to outputs: what does not is taken away, and its share of the count goes to
 /// the weights that come next.
 ///
+/// Where too few are left, `missing` says whether weights that are trained afterwards take their
+/// places.
+///
 /// # Errors
 /// Fewer nonzeros on paths than asked for, or none that can be added or taken one by one.
 pub(super) fn keep_weights(
     mlp: &mut Mlp,
     score: fn(&Mlp) -> Vec<Vec<f32>>,
     count: usize,
+    missing: Missing,
 ) -> Result<()> {
     let scores = score(mlp);
     let order = ranked(mlp, &scores);
@@ -44,11 +48,49 @@ pub(super) fn keep_weights(
     };
     // The fewest of the largest that hold as many on paths; all of them where none do.
     let (mut low, mut high) = (0, order.len());
+    let left = first(high).nnz();
+    if left < count && missing == Missing::Refused {
+        return Err(too_few_left(left, count));
+    }
     while low < high {
         let middle = low.midpoint(high);
         if first(middle).nnz() < count { low = middle + 1 } else { high = middle }
     }
-    let mut cut = first(high);
+    // What is left of more of them may be exactly as many where this one is not.
+    let tries = if missing == Missing::Regrown { 1 } else { TRIES };
+    let mut got = 0;
+    for k in (high..=order.len()).take(tries) {
+        let cut = filled(mlp, first(k), score, &order, count, missing);
+        got = cut.nnz();
+        if got == count {
+            *mlp = cut;
+            return Ok(());
+        }
+    }
+    Err(too_few(got, count))
+}
+
+/// What becomes of nonzeros that are asked for where fewer are left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// Others grow again near 0, to be trained.
+    Regrown,
+    /// No weights are made up.
+    Refused,
+}
+
+/// Selections of more and more of the largest that are tried for an exact count.
+const TRIES: usize = 64;
+
+/// A selection with nonzeros taken away or added one by one, to the count where that can be.
+fn filled(
+    mlp: &Mlp,
+    mut cut: Mlp,
+    score: fn(&Mlp) -> Vec<Vec<f32>>,
+    order: &[Place],
+    count: usize,
+    missing: Missing,
+) -> Mlp {
     // One weight may complete paths of several: the smallest that others do not need go again.
     while cut.nnz() > count {
         let Some(smaller) = cut.smaller(&score(&cut)) else { break };
@@ -56,7 +98,8 @@ pub(super) fn keep_weights(
     }
     // Where others needed it, the largest between neurons on paths come in; those that rounds
     // before have dropped last, with a weight to begin with.
-    let dropped = mlp.places().filter(|&place| mlp.get(place) == 0.0);
+    let grows = missing == Missing::Regrown;
+    let dropped = mlp.places().filter(|&place| grows && mlp.get(place) == 0.0);
     let paths = Paths::of(&cut);
     let mut nnz = cut.nnz();
     for place in order.iter().copied().chain(dropped) {
@@ -74,15 +117,24 @@ pub(super) fn keep_weights(
             }
         }
     }
-    if nnz != count {
-        return Err(too_few(nnz, count));
-    }
-    *mlp = cut;
-    Ok(())
+    cut
 }
 
 /// Where a weight begins that is there again.
 const REGROWN: f32 = 1e-6;
+
+fn too_few_left(left: usize, count: usize) -> Error {
+    if left == 0 {
+        return Error::new("nothing of the network connects an input with an output")
+            .expected("a path from an input to an output")
+            .got("none in what is left of the network")
+            .help("keep more neurons or inputs, or choose them by another --structured");
+    }
+    Error::new("the network has fewer nonzeros left than asked for")
+        .expected(format_args!("--nnz of at most {left}, what is left on paths without training"))
+        .got(count)
+        .help("lower --nnz, keep more neurons or inputs, or pass --data and --labels to train on")
+}
 
 fn too_few(got: usize, count: usize) -> Error {
     Error::new("the network cannot have as many nonzeros as asked for")
@@ -184,9 +236,12 @@ impl Mlp {
         let layer = &self.layers[place.layer];
         match place.at.checked_sub(layer.weights.len()) {
             Some(bias) => live[place.layer + 1][bias],
-            // Any input may be read.
             None => {
-                let is_live = place.layer == 0 || live[place.layer][place.at % layer.inputs];
+                let input = place.at % layer.inputs;
+                let is_live = match place.layer {
+                    0 => self.readable.get(input).copied().unwrap_or(true),
+                    l => live[l][input],
+                };
                 is_live && live[place.layer + 1][place.at / layer.inputs]
             }
         }

@@ -42,7 +42,8 @@ impl PruneSource {
         }
         let outcome = import(path, options)?;
         let last = if outcome.report.ones_input { LastInput::Ones } else { LastInput::Varies };
-        Ok(Self { model: ModelFile::from_bytes(&outcome.model)?, last, is_imported: true })
+        let model = ModelFile::from_bytes(&outcome.model)?.named(path);
+        Ok(Self { model, last, is_imported: true })
     }
 }
 

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::lasso::GroupLasso;
 use super::network::{LastInput, Mlp};
+use super::select::Missing;
 use super::{
     LassoOptions, Neurons, PruneOptions, PruneRows, PruneSource, Structured, greedy, prune, rows,
     scores, select, widths,
@@ -38,7 +39,7 @@ fn mlp(widths: &[usize], zeros: f32, has_ones: bool, seed: u64) -> Mlp {
         }
     };
     let layers = widths.windows(2).enumerate().map(layer).collect();
-    let mut mlp = Mlp { layers, has_ones, is_sum: false };
+    let mut mlp = Mlp { layers, has_ones, is_sum: false, readable: Vec::new() };
     (0..=last).for_each(|l| mlp.trim_bias(l));
     mlp
 }
@@ -72,7 +73,7 @@ proptest! {
         let mut mlp = mlp(&widths, 0.0, has_ones, seed);
         let least = if has_ones { 12 } else { widths.len() };
         let count = least + (share * (mlp.nnz() - least) as f64) as usize;
-        select::keep_weights(&mut mlp, scores::magnitudes, count).unwrap();
+        select::keep_weights(&mut mlp, scores::magnitudes, count, Missing::Regrown).unwrap();
         prop_assert_eq!((mlp.nnz(), mlp.dead_weights()), (count, 0));
         let kept = predictions(&mlp);
         mlp.compact();
@@ -102,7 +103,7 @@ fn budget_of_dead_weights_is_regrown() {
     let mut net = mlp(&[2, 2, 1], 0.0, false, 1);
     net.layers[0].weights = vec![0.5, 0.4, 9.0, 8.0];
     net.layers[1].weights = vec![0.3, 0.01];
-    select::keep_weights(&mut net, scores::magnitudes, 3).unwrap();
+    select::keep_weights(&mut net, scores::magnitudes, 3, Missing::Regrown).unwrap();
     assert_eq!(net.layers[0].weights, [0.5, 0.4, 0.0, 0.0]);
     assert_eq!(net.layers[1].weights, [0.3, 0.0]);
     net.compact();
@@ -242,4 +243,94 @@ fn threads_change_no_bit_of_the_model() {
         let scratch = report.scratch.unwrap();
         assert_eq!(scratch.widths, [6, 6, 5, 4]);
     }
+}
+
+#[test]
+fn imported_networks_keep_their_function_in_units() {
+    let net = mlp(&[6, 4, 3], 0.0, true, 21);
+    let floats = data(20, 6);
+    let Values::F32(values) = &floats.values else { unreachable!() };
+    let large = values.iter().map(|x| 1000.0 * x).collect();
+    let large = Matrix::new(20, 6, Values::F32(large)).unwrap();
+    let bytes = values.iter().map(|x| (40.0 * x.abs()) as u8).collect();
+    let bytes = Matrix::new(20, 6, Values::U8(bytes)).unwrap();
+    for (data, fractions) in [(large, 1.0), (bytes, 1.0 / 256.0)] {
+        let labels = vec![5000.0; 20];
+        let set = Problem { data: data.clone(), labels, task: Task::Regression };
+        let units = rows::Units::of(&net, &data, Some(&set));
+        let mut own = net.clone();
+        units.apply(&mut own, true);
+        units.undo(&mut own);
+        let mut wanted = net.clone();
+        wanted.layers[0].weights.iter_mut().for_each(|w| *w *= fractions);
+        assert_eq!(own, wanted);
+    }
+}
+
+#[test]
+fn inputs_that_were_cut_stay_unread() {
+    let mut net = mlp(&[6, 4, 3], 0.0, false, 31);
+    net.keep_inputs(&[1, 4]);
+    net.layers[0].weights[1] = 0.0;
+    net.layers[0].weights[7] = 0.0;
+    // 8 + 12 weights between two inputs, of which two are gone: they come back, no others.
+    select::keep_weights(&mut net, scores::magnitudes, 20, Missing::Regrown).unwrap();
+    assert_eq!((net.nnz(), net.inputs_read()), (20, vec![1, 4]));
+    let error =
+        select::keep_weights(&mut net, scores::magnitudes, 21, Missing::Regrown).unwrap_err();
+    assert!(error.to_string().contains("20"), "{error}");
+}
+
+#[test]
+fn without_training_no_weights_are_made_up() {
+    let net = mlp(&[8, 7, 5, 3], 0.6, false, 41);
+    let mut left = net.clone();
+    left.drop_dead();
+    let most = left.nnz();
+    let keep = |count| {
+        let mut cut = net.clone();
+        select::keep_weights(&mut cut, scores::magnitudes, count, Missing::Refused).map(|()| cut)
+    };
+    for count in 6..=most {
+        let cut = keep(count).unwrap();
+        assert_eq!((cut.nnz(), cut.dead_weights()), (count, 0));
+        let old = net.layers.iter().flat_map(|layer| &layer.weights);
+        let new = cut.layers.iter().flat_map(|layer| &layer.weights);
+        assert!(old.zip(new).all(|(old, new)| *new == 0.0 || old == new));
+    }
+    let error = keep(most + 1).unwrap_err().to_string();
+    assert!(error.contains(&format!("at most {most}")), "{error}");
+}
+
+#[test]
+fn greedy_fits_activations_of_low_rank() {
+    for has_ones in [false, true] {
+        let net = mlp(&[20, 40, 4], 0.0, has_ones, 51);
+        let few = data(5, 20);
+        let Values::F32(values) = &few.values else { unreachable!() };
+        let repeated = Matrix::new(500, 20, Values::F32(values.repeat(100))).unwrap();
+        let zeros = Matrix::new(30, 20, Values::F32(vec![0.0; 600])).unwrap();
+        for data in [few, repeated, zeros] {
+            let units = rows::Units::none(&net);
+            let predict = |mlp: &Mlp| {
+                let data = if has_ones { data.with_ones(1.0).unwrap() } else { data.clone() };
+                let model = mlp.encode(None).unwrap();
+                ModelFile::from_bytes(&model).unwrap().predict(&data).unwrap()
+            };
+            let mut pruned = net.clone();
+            let rows = units.samples(&net, &data).unwrap();
+            greedy::select(&mut pruned, &[20], &rows, &Stop::new()).unwrap();
+            let apart = distance(&predict(&net), &predict(&pruned));
+            assert!(apart < 1e-2, "{has_ones} {}: {apart}", data.rows);
+        }
+    }
+}
+
+#[test]
+fn units_leave_nonzeros_nonzero() {
+    let mut net = mlp(&[3, 2, 1], 0.0, false, 61);
+    net.layers[0].weights[0] = f32::MIN_POSITIVE;
+    let huge = Matrix::new(1, 3, Values::F32(vec![1e37; 3])).unwrap();
+    rows::Units::of(&net, &huge, None).undo(&mut net);
+    assert_eq!(net.nnz(), 8);
 }

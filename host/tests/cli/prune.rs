@@ -166,6 +166,10 @@ fn what_cannot_be_pruned_is_refused() {
             "prune dense.tamis --nnz 100 --data d/X.npy --labels d/y.npy --rate 0 -o x.tamis",
             "--rate",
         ),
+        (
+            "prune dense.tamis --nnz 100 --data d/X.npy --labels d/y.npy --lambda 0 -o x.tamis",
+            "--lambda above 0",
+        ),
         ("prune d/X.npy --nnz 100 -o x.tamis", "a single array"),
     ] {
         let error = fails(folder, line);
@@ -174,8 +178,100 @@ fn what_cannot_be_pruned_is_refused() {
     for (line, wanted) in [
         ("prune dense.tamis -o x.tamis", "nothing to prune"),
         ("prune dense.tamis --neurons 20,12 -o x.tamis", "nothing to prune"),
+        (
+            "prune dense.tamis --nnz 9 --data d/X.npy --labels d/y.npy --epochs 4294967295 -o x.tamis",
+            "--epochs 0 to 100000",
+        ),
+        (
+            "prune dense.tamis --nnz 9 --data d/X.npy --labels d/y.npy --lasso-epochs 100001 -o x.tamis",
+            "--lasso-epochs 0 to 100000",
+        ),
     ] {
         let error = misuses(folder, line);
         assert!(error.contains(wanted), "{line}: {error}");
+    }
+}
+
+/// Whether some note of a report has these words.
+fn has_note(report: &Value, words: &str) -> bool {
+    report["notes"].as_array().unwrap().iter().any(|note| note.as_str().unwrap().contains(words))
+}
+
+#[test]
+fn training_that_destroys_is_said() {
+    let folder = trained();
+    let folder = folder.path();
+    let line = format!(
+        "prune dense.tamis --nnz 800 --neurons all {DIGITS} --epochs 2 --rate 1e6 -o r.tamis"
+    );
+    let report = json(folder, &line);
+    assert!(has_note(&report, "worse than the network pruned at once"), "{report}");
+    assert!(has_note(&report, "no networks to compare with"), "{report}");
+    let line = format!("prune dense.tamis --nnz 800 --neurons all {DIGITS} --epochs 9 -o r.tamis");
+    assert!(!has_note(&json(folder, &line), "worse"));
+}
+
+/// Layers of a network of 3, 4 and 2 of which neurons 2 and 3 lead to outputs without inputs.
+fn write_sparse(path: &Path, first: [f32; 4]) {
+    let first: Vec<f32> = first.iter().flat_map(|&w| [w, 0.5 * w, 0.25 * w]).collect();
+    let second = [0.1, 0.2, 5.0, 6.0, 0.3, 0.1, 4.0, 3.0];
+    let arrays = [
+        ("layer1.weight", Array::new(&[4, 3], &first[..]).unwrap()),
+        ("layer2.weight", Array::new(&[2, 4], &second[..]).unwrap()),
+    ];
+    npz::write(&mut fs::File::create(path).unwrap(), &arrays).unwrap();
+}
+
+#[test]
+fn neurons_on_no_path_are_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write_sparse(&folder.join("w.npz"), [9.0, 1.0, 0.0, 0.0]);
+    let report = json(folder, "prune w.npz --neurons 3 -o m.tamis");
+    assert_eq!(report["widths"], json!([3, 1, 2]));
+    assert!(has_note(&report, "1 neurons are left of --neurons 3"), "{report}");
+    let report = json(folder, "prune w.npz --neurons 2 --nnz 4 -o m.tamis");
+    assert!(has_note(&report, "1 neurons are left of --neurons 2"), "{report}");
+    write_sparse(&folder.join("w.npz"), [1.0, 1.0, 0.0, 0.0]);
+    let report = json(folder, "prune w.npz --neurons 2 -o m.tamis");
+    assert!(has_note(&report, "nothing connects"), "{report}");
+    let error = fails(folder, "prune w.npz --neurons 2 --nnz 4 -o m.tamis");
+    assert!(error.contains("nothing of the network connects"), "{error}");
+}
+
+#[test]
+fn settings_that_change_nothing_are_noted() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write_npz(&folder.join("w.npz"));
+    let line = "prune w.npz --neurons auto --nnz 40 --epochs 3 --lambda 0.1 -o m.tamis";
+    let output = run(folder, &line.split(' ').collect::<Vec<_>>());
+    let (_, told) = texts(&output);
+    for flag in ["--neurons auto", "--epochs", "--lambda"] {
+        assert!(told.contains(&format!("note: {flag} changes nothing without --labels")), "{told}");
+    }
+}
+
+#[test]
+fn density_1_drops_no_weight() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write_npz(&folder.join("w.npz"));
+    let report = json(folder, "prune w.npz --density 1 -o m.tamis");
+    assert_eq!((&report["nnz_before"], &report["nnz"]), (&json!(76), &json!(76)));
+}
+
+#[test]
+fn labels_that_do_not_fit_name_files() {
+    let folder = trained();
+    let folder = folder.path();
+    ok(folder, "export dense.tamis --format onnx -o dense.onnx -q");
+    fs::write(folder.join("t.csv"), "11\n".repeat(900)).unwrap();
+    for (line, file) in [
+        (format!("{DIGITS} --task regression"), "dense.onnx"),
+        (format!("{DIGITS} --test-data d/X.npy --test-labels t.csv"), "t.csv"),
+    ] {
+        let error = fails(folder, &format!("prune dense.onnx --nnz 90 {line} -o x.tamis"));
+        assert!(error.contains(file) && !error.contains("in memory"), "{error}");
     }
 }
