@@ -48,8 +48,10 @@ pub(crate) struct Variant {
     /// recipe, where a mask is given from one of as many weights as the first support has.
     pub(crate) neurons: Option<usize>,
     /// Random matrices and networks: their entries, and which are pruned.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) entries: Option<Entries>,
     /// Data of kind `sensing`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sensing: Option<Sensed>,
 }
 
