@@ -97,12 +97,11 @@ fn exponents(view: &View) -> Table {
                 }
             };
             let least = part.points().iter().map(|at| at.d).min().unwrap_or(1);
-            let range = Some(range_of_alpha(least));
-            let beyond = range
-                .filter(|most| is_network && method != Method::PruneMagnitude && alpha > *most);
-            let theorem = beyond.map_or(number(theorem, 3), |most| {
-                format!("none: asks for α ≤ {most:.3} at d = {least}")
-            });
+            let most = range_of_alpha(least);
+            let theorem = match is_network && method == Method::PruneRandom && alpha > most {
+                true => format!("none: asks for α ≤ {most:.3} at d = {least}"),
+                false => number(theorem, 3),
+            };
             let cells = [
                 method.title().to_owned(),
                 number(alpha, 2),
