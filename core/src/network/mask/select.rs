@@ -114,13 +114,21 @@ impl<'m> Histogram<'m> {
     /// Counts one score.
     #[inline]
     pub fn add(&mut self, score: f32) {
+        self.bin(score).into_iter().for_each(|bin| *bin = bin.wrapping_add(1));
+    }
+
+    /// Takes back a score that was counted.
+    #[inline]
+    pub fn remove(&mut self, score: f32) {
+        self.bin(score).into_iter().for_each(|bin| *bin = bin.wrapping_sub(1));
+    }
+
+    /// Where a score is counted, if it is.
+    #[inline]
+    fn bin(&mut self, score: f32) -> Option<&mut u32> {
         let key = key(score);
-        if key != 0
-            && u64::from(key) >> self.digit.above == u64::from(self.prefix)
-            && let Some(bin) = self.bins.get_mut(self.digit.of(key))
-        {
-            *bin = bin.wrapping_add(1);
-        }
+        let is_here = key != 0 && u64::from(key) >> self.digit.above == u64::from(self.prefix);
+        if is_here { self.bins.get_mut(self.digit.of(key)) } else { None }
     }
 
     /// Where the last wanted score is; none where there are fewer.

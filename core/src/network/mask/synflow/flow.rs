@@ -74,4 +74,10 @@ impl Chunk {
         }
         Self { sizes }
     }
+
+    /// The scores of these weights, of an output's v and the inputs' u.
+    #[inline]
+    pub(super) fn scores(&self, v: f32, u: &[f32]) -> impl Iterator<Item = f32> + Clone {
+        self.sizes.iter().zip(u).map(move |(&w, &u)| score(w, v, u))
+    }
 }

@@ -84,6 +84,18 @@ fn masks_overlap_those_of_hundred_exact_rounds() {
     }
 }
 
+/// A round computes the first layer once: 20 rounds of two passes over all weights would be 40.
+#[test]
+fn wide_first_layers_are_computed_once_a_round() {
+    let net = Mlp::new(&[784, 300, 100, 10]).unwrap();
+    for seed in 0..3 {
+        let mut memory = vec![0; words(&net, 0)];
+        let info = run(&net, &params(seed, 2662), &mut memory, |_| ()).unwrap();
+        let passes = info.regenerated as f64 / net.weights() as f64;
+        assert!(passes < 13.0, "{passes}");
+    }
+}
+
 #[test]
 fn one_round_is_exact() {
     let net = Mlp::new(&[30, 20, 10]).unwrap();
