@@ -1,13 +1,13 @@
 //! The weights of a model in numbers and pictures: how they are distributed in each layer.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tamis::infer::model::Layer;
 
 use super::ModelFile;
 use crate::Result;
 
 /// What the stored weights of a layer are like; none of a layer that has none.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct WeightStats {
     /// Stored weights.
     pub count: usize,

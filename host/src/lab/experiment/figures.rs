@@ -7,7 +7,7 @@ use std::path::Path;
 use super::spec::Spec;
 use crate::{Error, Result};
 
-const FIGURES: [(&str, &str); 34] = [
+const FIGURES: [(&str, &str); 35] = [
     ("figure-1-left", include_str!("../../../specs/figure-1-left.toml")),
     ("figure-1-right", include_str!("../../../specs/figure-1-right.toml")),
     ("figure-2-left", include_str!("../../../specs/figure-2-left.toml")),
@@ -33,6 +33,7 @@ const FIGURES: [(&str, &str); 34] = [
     ("prob-table-3", include_str!("../../../specs/prob-table-3.toml")),
     ("prob-exponents", include_str!("../../../specs/prob-exponents.toml")),
     ("prob-lemmas", include_str!("../../../specs/prob-lemmas.toml")),
+    ("prob-covertype", include_str!("../../../specs/prob-covertype.toml")),
     ("recovery", include_str!("../../../specs/recovery.toml")),
     ("lm-recipe", include_str!("../../../specs/lm-recipe.toml")),
     ("lm-vector", include_str!("../../../specs/lm-vector.toml")),

@@ -10,6 +10,8 @@
 pub(crate) mod cell;
 mod compare;
 mod course;
+mod covertype;
+mod dense;
 pub(crate) mod environment;
 pub mod figures;
 pub(crate) mod known;

@@ -9,8 +9,9 @@ use tamis::network::gates::Signs;
 
 use super::cell::Cell;
 use super::compare::{self, Neuron};
+use super::covertype;
 use super::planted::{self as rows, mean_square};
-use super::spec::{Data, Distribution, MaskedData, Part, Pictures};
+use super::spec::{Data, DenseData, Distribution, MaskedData, Part, Pictures, Tables};
 use crate::base::{file, room_for};
 use crate::data::image::{Fourier, Picture};
 use crate::data::{self, Matrix, Values, digits, planted, select, shrink};
@@ -73,6 +74,7 @@ pub(crate) fn files_of(part: &Part) -> Vec<String> {
             let all = if chosen.is_empty() { BTreeSet::from([index]) } else { chosen };
             all.iter().map(|index| format!("cifar/image{index}.png")).collect()
         }
+        Data::Dense(DenseData { from: Tables::Covertype, .. }) => vec![covertype::FILE.to_owned()],
         _ => Vec::new(),
     };
     files.extend(pixels.then(|| format!("mnist/{}", IDX[0])));
@@ -98,13 +100,18 @@ pub(crate) fn check_files(part: &Part, folder: Option<&Path>) -> Result<()> {
         } else if name.starts_with("fashion") {
             "get the four files of Fashion-MNIST (Xiao, Rasul and Vollgraf, 2017) and keep them, as \
              gzip or not, in DIR/fashion"
+        } else if name.starts_with("covtype") {
+            "get covtype.data.gz of the data set Covertype (Blackard, 1998) and keep it, as gzip or not, \
+             in DIR/covtype"
         } else {
             "save 32×32 pictures of the CIFAR-10 data set (Krizhevsky, 2009) as PNG files \
              image0.png, image1.png, … in DIR/cifar"
         };
         let error = Error::new("a data set is missing")
             .expected(format_args!("--data-dir DIR with {name} in DIR"))
-            .help(format!("{help}; or pass --digits to take drawn digits instead"));
+            .help(format!(
+                "{help}; or pass --digits to take drawn digits or generated rows instead"
+            ));
         return Err(match path {
             Some(path) => error.at(path).got("no such file"),
             None => error.got(format_args!("no folder of data, and no {FOLDER_VARIABLE}")),
@@ -149,6 +156,11 @@ pub(crate) fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Se
             let images =
                 |file, count| idx(&folder, &[file], &classes, 0..count).load_to_learn(task);
             Ok(Set::new(images(0, train)?, Some(images(1, test)?)))
+        }
+        Data::Dense(data) => {
+            let file = found(folder, covertype::FILE);
+            let [train, test] = covertype::load(data, cell.point(part).n, &file)?;
+            Ok(Set::new(train, Some(test)))
         }
         Data::Gates { .. }
         | Data::Gaussian { .. }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::cell::Cell;
 use super::spec::Metric;
 use crate::lab::plot::Histogram;
+use crate::model::WeightStats;
 
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -56,6 +57,9 @@ pub(crate) struct Solved {
     /// What masks keep and all weights, by magnitude and by score.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) histograms: Vec<Histogram>,
+    /// The weights of each layer of a trained network.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) layers: Vec<WeightStats>,
     /// A picture and what the network makes of it, a PNG file in hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) picture: Option<String>,

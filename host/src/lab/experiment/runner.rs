@@ -11,7 +11,6 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::cell::{Cell, Shard};
-use super::environment;
 use super::masked::{self, Job};
 use super::masks;
 use super::problem;
@@ -20,6 +19,7 @@ use super::solve;
 use super::spec::{Data, Part, Spec};
 use super::store::Store;
 use super::theory;
+use super::{dense, environment};
 use crate::operator::Stop;
 use crate::{Error, Result};
 
@@ -247,6 +247,7 @@ pub(crate) fn run_here(
         Data::Masked(data) => {
             masked::measure(data, &Job { part, cell, threads, stop }, load()?).map(Ok)
         }
+        Data::Dense(_) => dense::measure(&Job { part, cell, threads, stop }, load()?).map(Ok),
         data if data.is_check() => theory::measure(part, cell, threads, stop).map(Ok),
         _ => solve::solve(part, cell, load()?, threads, stop),
     };

@@ -1,6 +1,7 @@
 //! What parts on random matrices and networks, and on matrix sensing, are of, in words.
 
 use super::super::spec::{Choice, Data, Entries, EntryLaw};
+use super::dense;
 use super::table::listed;
 use super::view::View;
 
@@ -35,6 +36,7 @@ pub(super) fn settings(view: &View) -> Option<String> {
                 of.step, of.start
             )
         }
+        Data::Dense(data) => dense::settings(part, data),
         _ => return None,
     };
     Some(about)

@@ -22,7 +22,7 @@ impl Axis {
         let has = |axis: &Self| match axis {
             Self::Variant => varies(*axis),
             // As many as pixels, always.
-            Self::D if matches!(part.data, Data::Masked(_)) => false,
+            Self::D if matches!(part.data, Data::Masked(_) | Data::Dense(_)) => false,
             _ if part.data.is_check() => points.iter().any(|&at| axis.at(at) > 0),
             Self::M | Self::S => true,
             _ => varies(*axis),
@@ -59,6 +59,10 @@ impl Axis {
         let is_sketch = matches!(part.data, Data::Sketch { .. });
         match self {
             _ if part.data.is_random() => self.noun_of_random(&part.data),
+            Self::M if matches!(part.data, Data::Dense(_)) => "neurons of a hidden layer",
+            Self::N | Self::D if matches!(part.data, Data::Dense(_)) => {
+                ["rows", "columns"][(self as usize) - 2]
+            }
             Self::N if is_sketch => "samples",
             Self::D if is_sketch || matches!(part.data, Data::Masks { .. }) => "inputs",
             Self::S if matches!(part.data, Data::Masks { .. }) => "weights that are kept",

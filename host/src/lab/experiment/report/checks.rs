@@ -82,6 +82,7 @@ fn groups(view: &View, method: Method) -> Vec<Group> {
             vec![group("curvature", "eigenvalue", true, &measured[..shown], &theory[..shown])]
         }
         _ if view.part.data.is_random() => Vec::new(),
+        Method::TrainedWeights => Vec::new(),
         _ if matches!(method, Method::SketchRatio | Method::Masked) || method.is_mask() => {
             Vec::new()
         }
@@ -284,6 +285,7 @@ fn note(view: &View) -> String {
              independent ones end at (1 ∓ √(s/n))² (Marchenko and Pastur)."
         }
         (_, data) if data.is_random() => "",
+        (Method::TrainedWeights, _) => "The accuracy is that of the test rows.",
         (_, Data::Masks { .. }) => {
             "Magnitudes are initial ones, uniform in ±1/√inputs of their layer; scores are those of \
              SynFlow in the dense network, |w| ∂R/∂|w|. The histograms are of the first seed."

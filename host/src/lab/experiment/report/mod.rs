@@ -6,6 +6,7 @@ mod about;
 mod axes;
 mod checks;
 mod csv;
+mod dense;
 mod interval;
 mod masked;
 mod masks;

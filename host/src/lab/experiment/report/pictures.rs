@@ -4,7 +4,7 @@ use super::super::known::{Known, Value};
 use super::super::spec::{Method, Metric, Point};
 use super::axes::{Grid, Side, place};
 use super::view::{View, spread};
-use super::{checks, masked, masks, random, sketch, tables};
+use super::{checks, dense, masked, masks, random, sketch, tables};
 use crate::lab::plot::{self, Heat, HeatCell, Line, Measure, Scale};
 
 /// Most sizes whose curves are drawn.
@@ -94,6 +94,7 @@ pub(super) fn curves(view: &View) -> Vec<(String, String)> {
     if part.data.is_check() {
         let curves = checks::curves(view).into_iter();
         let curves = curves.chain(sketch::movements(view)).chain(masks::histograms(view));
+        let curves = curves.chain(dense::histograms(view));
         return curves.chain(masked::curves(view)).chain(random::pictures(view)).collect();
     }
     let line = |method: Method, at: Point| {

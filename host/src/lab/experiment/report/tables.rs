@@ -9,7 +9,7 @@ use super::super::spec::{Data, Method, Point};
 use super::axes::{self, by_size};
 use super::table::{Item, Table, listed, plain};
 use super::view::{Experiment, Stats, View, number};
-use super::{checks, masked, random, sketch, summary, verdicts};
+use super::{checks, dense, masked, random, sketch, summary, verdicts};
 
 pub(super) fn tables(view: &View) -> Vec<Table> {
     let mut tables = if let Data::Masked(_) = view.part.data {
@@ -18,7 +18,8 @@ pub(super) fn tables(view: &View) -> Vec<Table> {
         let own = summary::table(view).into_iter().chain(random::summary(view));
         own.chain([checks::table(view)]).collect()
     } else if view.part.data.is_check() {
-        vec![sketch::claims(view), checks::table(view)]
+        let own = [sketch::claims(view), checks::table(view)].into_iter();
+        own.chain(dense::layers(view)).collect()
     } else {
         let mut tables = vec![quality(view)];
         tables.extend(summary::table(view));

@@ -43,6 +43,7 @@ impl Part {
         self.refuse("range", expected, is_wrong.then(|| format!("{:?}", self.range)))?;
         match &self.data {
             data if data.is_random() => self.check_random(),
+            Data::Dense(_) => self.check_dense(),
             data if data.is_check() => self.check_theory(),
             _ => self.check_training(),
         }
@@ -191,7 +192,8 @@ impl Part {
             | Data::Numbers { .. }
             | Data::Convolutions { .. }
             | Data::Networks(_)
-            | Data::Sensing(_) => {}
+            | Data::Sensing(_)
+            | Data::Dense(_) => {}
             &Data::Image { ref from, features, deviation, channel_deviation, .. } => {
                 let colours = matches!(from, Pictures::Cifar | Pictures::ColourDigits);
                 let grey = "none, for grey pictures";
@@ -381,6 +383,7 @@ impl Part {
     }
 }
 
+mod dense;
 mod masked;
 mod measures;
 mod random;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::dense::{DenseData, Tables};
 use super::random::NetworkData;
 use super::sensing::SensingData;
 use crate::data::Task;
@@ -77,6 +78,8 @@ pub(crate) enum Data {
     Networks(NetworkData),
     /// Matrix sensing.
     Sensing(SensingData),
+    /// Dense networks that are trained on a table, whose weights are looked at.
+    Dense(DenseData),
 }
 
 /// Networks that are trained under masks, and pictures of ten digits, 28×28.
@@ -223,9 +226,11 @@ impl Data {
     pub(crate) fn task(&self) -> Task {
         match self {
             Self::Mnist { .. } | Self::Digits { .. } if self.outputs() == 1 => Task::Binary,
-            Self::Mnist { .. } | Self::Digits { .. } | Self::Masks { .. } | Self::Masked(_) => {
-                Task::Multiclass
-            }
+            Self::Mnist { .. }
+            | Self::Digits { .. }
+            | Self::Masks { .. }
+            | Self::Masked(_)
+            | Self::Dense(_) => Task::Multiclass,
             _ => Task::Regression,
         }
     }
@@ -240,7 +245,8 @@ impl Data {
             | Self::Matrices { samples, .. }
             | Self::Numbers { samples, .. }
             | Self::Convolutions { samples, .. }
-            | Self::Sensing(SensingData { samples, .. }) => *samples,
+            | Self::Sensing(SensingData { samples, .. })
+            | Self::Dense(DenseData { samples, .. }) => *samples,
             _ => 0,
         }
     }
@@ -257,6 +263,7 @@ impl Data {
             | Self::Convolutions { inputs, .. }
             | Self::Sensing(SensingData { inputs, .. }) => *inputs,
             Self::Networks(data) => data.width,
+            Self::Dense(_) => Tables::COLUMNS,
             Self::Mnist { .. } | Self::Masks { .. } | Self::Masked(_) => 784,
             Self::Digits { side, .. } => side * side,
             Self::Image { features, .. } => *features,
@@ -271,6 +278,7 @@ impl Data {
                 classes.len()
             }
             Self::Masks { .. } | Self::Masked(_) => 10,
+            Self::Dense(_) => Tables::CLASSES,
             _ => 1,
         }
     }
@@ -305,6 +313,7 @@ impl Data {
                     | Self::Sketch { .. }
                     | Self::Masks { .. }
                     | Self::Masked(_)
+                    | Self::Dense(_)
             )
     }
 

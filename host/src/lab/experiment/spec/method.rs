@@ -77,10 +77,12 @@ pub(crate) enum Method {
     Vanilla,
     /// Without group lasso, then the best approximation of the rank, and tuned.
     Truncated,
+    /// A dense network that is trained, and what its weights are like (J. Qian and D. Klabjan, 2021).
+    TrainedWeights,
 }
 
 /// Each method as specs and files call it, and as people read it; in the order of the type.
-static METHODS: [(Method, &str, &str); 36] = [
+static METHODS: [(Method, &str, &str); 37] = [
     (Method::Paper, "paper", "IHT as published"),
     (Method::PaperLeast, "paper-least", "IHT, least memory"),
     (Method::PaperSafe, "paper-safe", "IHT, safe steps"),
@@ -117,6 +119,7 @@ static METHODS: [(Method, &str, &str); 36] = [
     (Method::Greedy, "greedy", "group lasso, pruned"),
     (Method::Vanilla, "vanilla", "no group lasso"),
     (Method::Truncated, "truncated", "no group lasso, cut to the rank"),
+    (Method::TrainedWeights, "trained-weights", "trained weights"),
 ];
 
 impl Method {

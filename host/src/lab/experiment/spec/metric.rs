@@ -139,10 +139,14 @@ pub(crate) enum Metric {
     /// Whether lambda is so large that a column of 0 has no way down in the weakest direction of the
     /// target: of singular values that are all alike, whether zero is a local minimum.
     ClosedDirection,
+    /// The largest variance of the weights of a layer, of those between the first and the last.
+    InnerVariance,
+    /// 3 over the width: that of the uniform law that the theory of random weights is for.
+    VarianceForm,
 }
 
 /// Name in specs and files, title, and digits in pictures and in tables, in the order of the type.
-static METRICS: [(Metric, &str, &str, (usize, usize)); 82] = [
+static METRICS: [(Metric, &str, &str, (usize, usize)); 84] = [
     (Metric::Psnr, "psnr", "PSNR, dB", (0, 1)),
     (Metric::Accuracy, "accuracy", "accuracy", (3, 4)),
     (Metric::Eps, "eps", "eps", (3, 4)),
@@ -225,6 +229,8 @@ static METRICS: [(Metric, &str, &str, (usize, usize)); 82] = [
     (Metric::Correlation, "correlation", "correlation", (5, 7)),
     (Metric::Isometry, "isometry", "isometry error", (3, 4)),
     (Metric::ClosedDirection, "closed-direction", "weakest direction closed", (0, 0)),
+    (Metric::InnerVariance, "inner-variance", "largest variance of an inner layer", (4, 5)),
+    (Metric::VarianceForm, "variance-form", "3/m", (4, 5)),
 ];
 
 impl Metric {

@@ -7,6 +7,7 @@
 mod check;
 mod claim;
 mod column;
+mod dense;
 mod kinds;
 mod method;
 mod metric;
@@ -27,6 +28,7 @@ use crate::{Error, Result};
 
 pub(crate) use claim::{Claim, Expected};
 pub(crate) use column::{Column, Quantity, Recorded, Statistic};
+pub(crate) use dense::{DenseData, Tables};
 pub(crate) use kinds::{Data, Directions, Inputs, Law, MaskedData, Pictures, Rows};
 pub(crate) use method::Method;
 pub(crate) use metric::Metric;
@@ -178,7 +180,7 @@ impl Spec {
         format!("{:016x}", Crc::<u64>::new(&CRC_64_XZ).checksum(text.as_bytes()))
     }
 
-    /// The same with drawn digits in place of data that has to be fetched.
+    /// The same with drawn digits, or generated rows, in place of data that has to be fetched.
     pub(crate) fn with_digits(mut self) -> Self {
         for part in &mut self.part {
             match &mut part.data {
@@ -186,6 +188,7 @@ impl Spec {
                     let (classes, train, test) = (std::mem::take(classes), *train, *test);
                     part.data = Data::Digits { side: 28, classes, train, test };
                 }
+                Data::Dense(data) => data.from = Tables::StandIn,
                 Data::Image { from: from @ Pictures::Cifar, .. } => *from = Pictures::ColourDigits,
                 Data::Image { from, .. }
                 | Data::Masks { from, .. }

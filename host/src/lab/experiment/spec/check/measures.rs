@@ -64,6 +64,7 @@ impl Method {
                 Columns, Kept, PrunedError, TunedError, NoiseForm, Loss, GradientNorm, IterateNorm,
                 DescentSteps, Isometry, Correlation,
             ],
+            (Self::TrainedWeights, Data::Dense(_)) => &[Accuracy, InnerVariance, VarianceForm],
             _ => &[],
         }
     }
