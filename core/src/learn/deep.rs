@@ -11,6 +11,7 @@
 //! ```
 
 pub mod backprop;
+pub mod dynamic;
 pub mod shrink;
 pub mod tune;
 

@@ -7,7 +7,7 @@
 use super::{Head, Stack, sign};
 use crate::base::budget::{self, Workspace};
 use crate::base::error::{self, Error, Result};
-use crate::base::math::Sum;
+use crate::base::math::{self, Sum};
 use crate::base::rng::Permutation;
 use crate::data::samples::Samples;
 use crate::learn::loss::Labels;
@@ -30,6 +30,15 @@ impl Batch {
         let order = self.order;
         self.positions.clone().map(move |at| order.map_or(at, |order| order.get(at)))
     }
+}
+
+/// Some blocks of a layer, with all weights that they have room for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Panel {
+    /// The layer's number.
+    pub layer: usize,
+    /// Its blocks: neurons of a hidden layer, inputs of the weights to the outputs.
+    pub blocks: Range<usize>,
 }
 
 /// Labelled rows, and what computes losses and gradients of a network on them: [`RowByRow`] here,
@@ -69,6 +78,39 @@ pub trait Backprop {
     /// # Errors
     /// As [`Self::gradient`].
     fn loss(&mut self, stack: &Stack<'_>) -> Result<f32, Self::Source>;
+
+    /// Writes the derivatives that [`Self::gradient`] is of, by all weights that the blocks have room
+    /// for, in the network or not, to `out`: block after block. `scratch` has a place for each weight
+    /// of the network.
+    ///
+    /// # Errors
+    /// As [`Self::gradient`]; [`Error::Length`] for `out` of another length.
+    fn panel(
+        &mut self,
+        stack: &Stack<'_>,
+        batch: &Batch,
+        panel: &Panel,
+        scratch: &mut [f32],
+        out: &mut [f32],
+    ) -> Result<(), Self::Source>;
+
+    /// Writes the root mean square over the rows of each input and of each neuron's activation,
+    /// layer by layer, to `out`, of as many as [`Stack::activations`].
+    ///
+    /// # Errors
+    /// As [`Self::panel`].
+    fn sizes(
+        &mut self,
+        stack: &Stack<'_>,
+        batch: &Batch,
+        out: &mut [f32],
+    ) -> Result<(), Self::Source>;
+
+    /// Takes note that the network has another support, and the same widths.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    fn adopt(&mut self, stack: &Stack<'_>) -> Result<(), Self::Source>;
 }
 
 /// The reference: one row at a time, in memory for the activations of one row, with the same bits
@@ -222,6 +264,60 @@ impl<X: Samples> Backprop for RowByRow<'_, X> {
             Labels::Classes(..) => n,
         };
         Ok(sum.value() / terms as f32)
+    }
+
+    fn panel(
+        &mut self,
+        stack: &Stack<'_>,
+        batch: &Batch,
+        panel: &Panel,
+        scratch: &mut [f32],
+        out: &mut [f32],
+    ) -> Result<(), X::Source> {
+        let Some(&layer) = stack.layers.get(panel.layer) else { return Ok(()) };
+        error::length("panel", out.len(), panel.blocks.len().saturating_mul(layer.width))?;
+        let below = stack.layers.iter().take(panel.layer).fold(0, |sum, layer| sum + layer.width);
+        let is_end = panel.layer >= stack.hidden().len();
+        out.fill(0.0);
+        for k in batch.rows() {
+            self.residual(k, stack)?;
+            self.backwards(stack, scratch, |_, _| ());
+            let Self { acts, deltas, out: residual, .. } = &*self;
+            let below = acts.get(below..).unwrap_or(&[]);
+            let above = below.get(layer.width..).unwrap_or(&[]);
+            let deltas = deltas.get(acts.len() - above.len()..).unwrap_or(&[]);
+            for (i, own) in panel.blocks.clone().zip(out.chunks_exact_mut(layer.width.max(1))) {
+                let (of_block, others) = if is_end {
+                    (below.get(i).copied(), &**residual)
+                } else {
+                    let is_active = above.get(i).is_some_and(|a| *a > 0.0);
+                    (deltas.get(i).copied().filter(|_| is_active), below)
+                };
+                math::axpy(of_block.unwrap_or(0.0), others.get(..own.len()).unwrap_or(&[]), own);
+            }
+        }
+        Ok(())
+    }
+
+    fn sizes(
+        &mut self,
+        stack: &Stack<'_>,
+        batch: &Batch,
+        out: &mut [f32],
+    ) -> Result<(), X::Source> {
+        error::length("sizes of activations", out.len(), stack.activations())?;
+        out.fill(0.0);
+        for k in batch.rows() {
+            self.residual(k, stack)?;
+            out.iter_mut().zip(&*self.acts).for_each(|(sum, a)| *sum += a * a);
+        }
+        let rows = batch.positions.len().max(1) as f32;
+        out.iter_mut().for_each(|size| *size = math::sqrt(*size / rows));
+        Ok(())
+    }
+
+    fn adopt(&mut self, stack: &Stack<'_>) -> Result<(), X::Source> {
+        self.check(stack)
     }
 }
 

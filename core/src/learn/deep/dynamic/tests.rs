@@ -1,0 +1,196 @@
+extern crate std;
+use super::*;
+use crate::base::rng::Rng;
+use crate::data::samples::Rows;
+use crate::learn::deep::backprop::{self, Panel, RowByRow};
+use crate::learn::loss::Labels;
+use core::ops::ControlFlow::{Break, Continue};
+use std::vec;
+use std::vec::Vec;
+
+const ROWS: usize = 600;
+const INPUTS: usize = 24;
+
+/// Rows of normal numbers and a last 1, and classes of the largest of three sparse sums.
+fn classes(constant: bool) -> (Vec<f32>, Vec<u16>) {
+    let width = INPUTS + usize::from(constant);
+    let mut rng = Rng::new(4, 0);
+    let mut x = vec![1.0; ROWS * width];
+    x.chunks_mut(width).for_each(|row| rng.fill_normal(&mut row[..INPUTS]));
+    let class = |row: &[f32]| {
+        let sums = [row[0].max(0.0) + row[5], row[7] - row[2].max(0.0), row[11].abs() - 0.5];
+        (0..3).max_by(|&a, &b| f32::total_cmp(&sums[a], &sums[b])).unwrap() as u16
+    };
+    let y = x.chunks(width).map(class).collect();
+    (x, y)
+}
+
+struct Fit {
+    index: Vec<u32>,
+    value: Vec<f32>,
+    nnz: usize,
+    info: Info,
+    accuracy: f32,
+}
+
+fn fit(hidden: &[usize], params: &Params, stop_at: u32) -> Fit {
+    let one = usize::from(params.constant);
+    let (x, y) = classes(params.constant);
+    let widths: Vec<usize> = hidden.iter().copied().chain([3]).collect();
+    let most = 4 * 24 * 24;
+    let (mut index, mut value) = (vec![0; most], vec![0.0; most]);
+    let mut stack = Stack::new(INPUTS + one, &mut index, &mut value);
+    let acts = INPUTS + one + hidden.iter().map(|h| h + one).sum::<usize>();
+    let mut memory = vec![0xdead_beef; words(most, acts, 3, 30)];
+    start(&mut stack, &widths, params, &mut memory).unwrap();
+    let mut own = vec![0; backprop::words(acts, 3)];
+    let rows = Rows::new(&x, INPUTS + one).unwrap();
+    let mut backprop = RowByRow::new(rows, Labels::classes(&y, 3), &stack, &mut own).unwrap();
+    let info = run(&mut backprop, &mut stack, params, &mut memory, |progress| {
+        if progress.epoch >= stop_at { Break(()) } else { Continue(()) }
+    })
+    .unwrap();
+    for w in stack.layers() {
+        // In order and within the layer.
+        crate::network::weights::Weights::new(w.inputs(), w.hidden(), w.index(), w.value())
+            .unwrap();
+    }
+    let mut right = 0;
+    for (row, &y) in x.chunks(INPUTS + one).zip(&y) {
+        let (mut scratch, mut out) = (vec![0.0; acts], [0.0; 3]);
+        stack.predict(row, &mut scratch, &mut out).unwrap();
+        let best = (0..3).max_by(|&a, &b| f32::total_cmp(&out[a], &out[b])).unwrap();
+        right += usize::from(best == usize::from(y));
+    }
+    let nnz = stack.nnz() - one * hidden.len();
+    let all = stack.nnz();
+    Fit {
+        index: index[..all].to_vec(),
+        value: value[..all].to_vec(),
+        nnz,
+        info,
+        accuracy: right as f32 / ROWS as f32,
+    }
+}
+
+fn params(nnz: usize) -> Params {
+    Params {
+        epochs: 40,
+        batch: 20,
+        every: 25,
+        warmup: 20,
+        factor: 4.0,
+        rows: 200,
+        ..Params::new(nnz)
+    }
+}
+
+#[test]
+fn classes_are_learned_with_exactly_the_nonzeros_asked_for() {
+    for hidden in [&[10][..], &[10, 8], &[10, 8, 6]] {
+        for constant in [false, true] {
+            let found = fit(hidden, &Params { constant, ..params(40) }, u32::MAX);
+            assert_eq!(found.nnz, 40, "{hidden:?}");
+            assert!(found.value.iter().all(|value| *value != 0.0));
+            assert!(found.accuracy > 0.78, "{hidden:?} {constant} {}", found.accuracy);
+            assert!(found.info.grown > 0 && found.info.changes == 47, "{:?}", found.info);
+        }
+    }
+}
+
+#[test]
+fn recipes_of_others_are_settings() {
+    let own = params(40);
+    let dense = Params { factor: 10.0, ..own };
+    for (name, params) in [("gradual", dense.gradual()), ("rigl", own.rigl()), ("set", own.set())] {
+        let found = fit(&[10, 8], &params, u32::MAX);
+        assert!((36..=40).contains(&found.nnz), "{name} {}", found.nnz);
+        assert!(found.accuracy > 0.6, "{name} {}", found.accuracy);
+        assert_eq!(found.info.grown == 0, name == "gradual");
+    }
+}
+
+#[test]
+fn runs_repeat_bit_for_bit_and_differ_by_seed() {
+    let own = Params { epochs: 6, ..params(30) };
+    let bits = |params: &Params| {
+        let found = fit(&[10, 8], params, u32::MAX);
+        (found.index, found.value.iter().map(|value| value.to_bits()).collect::<Vec<_>>())
+    };
+    assert_eq!(bits(&own), bits(&own));
+    assert_ne!(bits(&own), bits(&Params { seed: 1, ..own }));
+}
+
+#[test]
+fn ended_runs_keep_no_more_than_asked_for() {
+    let found = fit(&[10, 8], &Params { constant: true, ..params(30) }, 2);
+    assert!(found.info.stopped && found.nnz <= 30, "{}", found.nnz);
+    assert_eq!(found.info.epochs, 2);
+}
+
+#[test]
+fn panels_are_the_gradient_on_the_support() {
+    let (x, y) = classes(true);
+    let own = Params { constant: true, ..params(60) };
+    let (mut index, mut value) = (vec![0; 2000], vec![0.0; 2000]);
+    let mut stack = Stack::new(INPUTS + 1, &mut index, &mut value);
+    let acts = INPUTS + 1 + 11 + 9;
+    start(&mut stack, &[10, 8, 3], &own, &mut vec![0; BINS]).unwrap();
+    let mut memory = vec![0; backprop::words(acts, 3)];
+    let rows = Rows::new(&x, INPUTS + 1).unwrap();
+    let mut backprop = RowByRow::new(rows, Labels::classes(&y, 3), &stack, &mut memory).unwrap();
+    let batch = Batch { positions: 3..50, order: None };
+    let mut gradient = vec![0.0; stack.nnz()];
+    backprop.gradient(&stack, &batch, &mut gradient).unwrap();
+    let mut scratch = vec![0.0; stack.nnz()];
+    let mut at = 0;
+    for (l, w) in stack.layers().enumerate() {
+        for low in (0..w.hidden()).step_by(4) {
+            let blocks = low..(low + 4).min(w.hidden());
+            let mut out = vec![9.0; blocks.len() * w.inputs()];
+            let panel = Panel { layer: l, blocks };
+            backprop.panel(&stack, &batch, &panel, &mut scratch, &mut out).unwrap();
+            for &entry in w.index() {
+                if let Some(found) =
+                    (entry as usize).checked_sub(low * w.inputs()).and_then(|e| out.get(e))
+                {
+                    assert!((found - gradient[at]).abs() < 1e-4, "{found} {}", gradient[at]);
+                    at += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(at, stack.nnz());
+}
+
+#[test]
+fn settings_that_cannot_be_are_refused() {
+    let good = params(30);
+    for bad in [
+        Params { nnz: 0, ..good },
+        Params { epochs: 0, ..good },
+        Params { batch: 0, ..good },
+        Params { every: 0, ..good },
+        Params { rows: 0, ..good },
+        Params { rate: 0.0, ..good },
+        Params { rate: f32::NAN, ..good },
+        Params { decay: -1.0, ..good },
+        Params { decay: 100.0, ..good },
+        Params { factor: 0.5, ..good },
+        Params { hold: 0.9, ..good },
+        Params { still: 1.5, ..good },
+        Params { exchange: -0.1, ..good },
+        Params { offset: -1.0, ..good },
+    ] {
+        assert!(bad.check(100).is_err(), "{bad:?}");
+    }
+    let (mut index, mut value) = (vec![0; 200], vec![0.0; 200]);
+    let mut stack = Stack::new(INPUTS, &mut index, &mut value);
+    let mut memory = vec![0; BINS];
+    for (widths, nnz) in
+        [(&[3][..], 30), (&[0, 3], 30), (&[10, 3], 1), (&[10, 3], 300), (&[40, 3], 200)]
+    {
+        let own = Params { nnz, ..good };
+        assert!(start(&mut stack, widths, &own, &mut memory).is_err(), "{widths:?} {nnz}");
+    }
+}
