@@ -71,6 +71,8 @@ pub(super) enum RecipeName {
     Imp,
     /// The weights that --mask keeps, by stochastic gradient descent in memory for these alone
     Masked,
+    /// Any number of layers from nothing, on a support that shrinks to S and moves, by AdamW
+    Dynamic,
 }
 
 impl RecipeName {
@@ -83,6 +85,7 @@ impl RecipeName {
             Self::PaperSafe => "paper-safe",
             Self::Imp => "imp",
             Self::Masked => "masked",
+            Self::Dynamic => "dynamic",
         }
     }
 }

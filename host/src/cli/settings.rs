@@ -3,7 +3,7 @@
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
-use super::parse::RecipeName::{self, Anneal, Imp, Lm, Masked, Paper, PaperSafe};
+use super::parse::RecipeName::{self, Anneal, Dynamic, Imp, Lm, Masked, Paper, PaperSafe};
 use crate::data::Task;
 use crate::train::check_recipe;
 use crate::{Error, Result};
@@ -18,25 +18,28 @@ struct Setting {
 /// All but the dense baseline.
 const SPARSE: &[RecipeName] = &[Lm, Anneal, Paper, PaperSafe];
 const PUBLISHED: &[RecipeName] = &[Paper, PaperSafe];
-const STEPPED: &[RecipeName] = &[Anneal, Paper, PaperSafe, Imp, Masked];
+const STEPPED: &[RecipeName] = &[Anneal, Paper, PaperSafe, Imp, Masked, Dynamic];
 const DESCENT: &[RecipeName] = &[Imp, Masked];
 
 /// Settings by the recipes that take them. Those that every recipe takes are not among them, nor
 /// are those that need a reason of their own (`--must-keep`).
 const SETTINGS: &[(&[RecipeName], &str)] = &[
     (&[Lm], "search_rows kicks idle_kicks turns"),
-    (&[Anneal], "start_factor drop"),
+    (&[Anneal], "drop"),
+    (&[Anneal, Dynamic], "start_factor"),
     (PUBLISHED, "trials trial_rows step rank"),
     (&[Paper], "refine empty"),
     (&[Imp], "prune_fraction one_shot rewind sum_output keep_levels"),
-    (DESCENT, "optimiser momentum weight_decay rate_falls rate_factor"),
-    (DESCENT, "raw_inputs test_data test_labels"),
-    (&[Masked], "weights layout init warmup"),
+    (DESCENT, "optimiser momentum rate_falls rate_factor"),
+    (&[Imp, Masked, Dynamic], "weight_decay"),
+    (&[Imp, Masked, Dynamic], "raw_inputs test_data test_labels"),
+    (&[Masked], "weights layout init"),
+    (&[Masked, Dynamic], "warmup"),
     (&[Lm, Anneal, Paper, PaperSafe, Imp], "checkpoint resume"),
     (SPARSE, "tune_epochs tune_rate"),
     (&[Lm, Anneal], "grow"),
     (STEPPED, "epochs batch"),
-    (&[Anneal, Imp, Masked], "rate"),
+    (&[Anneal, Imp, Masked, Dynamic], "rate"),
     (&[Lm, Paper], "signs"),
     (&[Lm, Anneal], "validation patience"),
     (SPARSE, "time_limit passes_limit log picture ram panel folds cold"),

@@ -13,7 +13,7 @@ use crate::train::plan::{self, Plan};
 use crate::train::progress::{Observer, Progress};
 use crate::train::search::is_sum;
 use crate::train::trained::{Job, Start, Trained};
-use crate::train::{deep, imp, mask};
+use crate::train::{deep, dynamic, imp, mask};
 use crate::{Error, Result};
 
 /// Trains a network on labelled rows: by default, given a [`Budget`](crate::Budget) alone, by the
@@ -85,6 +85,11 @@ pub fn train_with(
     if let Recipe::Imp(settings) = &recipe {
         return plan::pool(options.threads)?
             .install(|| imp::train(&problem, options, settings, &hidden, &mut observer));
+    }
+    if let Recipe::Dynamic(settings) = &recipe {
+        check_layers(options, &start)?;
+        return plan::pool(options.threads)?
+            .install(|| dynamic::train(&problem, options, settings, &hidden, &mut observer));
     }
     if let Recipe::Masked(settings) = &recipe {
         check_layers(options, &start)?;
@@ -178,7 +183,7 @@ fn is_layer_by_layer(
     recipe: &Recipe,
 ) -> bool {
     match (recipe, hidden) {
-        (Recipe::Imp(_) | Recipe::Masked(_), _) | (_, [_]) => false,
+        (Recipe::Imp(_) | Recipe::Masked(_) | Recipe::Dynamic(_), _) | (_, [_]) => false,
         (Recipe::Lm(_), [_, _]) => options.layers.is_some() || !is_sum(problem),
         _ => true,
     }

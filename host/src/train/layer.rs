@@ -34,7 +34,7 @@ impl<'a> LayerSetup<'a> {
             Recipe::Paper(options) => {
                 Self::Paper(PaperSetup::new(problem, &FrozenLayers::default(), options, job)?)
             }
-            Recipe::Imp(_) | Recipe::Masked(_) | Recipe::Auto => {
+            Recipe::Imp(_) | Recipe::Masked(_) | Recipe::Dynamic(_) | Recipe::Auto => {
                 return Err(Error::new(format!("recipe {} trains no single layer", recipe.name()))
                     .expected("recipe lm, anneal or paper")
                     .got(recipe.name())

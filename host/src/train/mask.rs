@@ -186,7 +186,7 @@ impl Backprop for CountedSteps<'_> {
     }
 }
 
-fn diverged(step: usize, rate: f32) -> Error {
+pub(crate) fn diverged(step: usize, rate: f32) -> Error {
     Error::new(format!("diverged at step {step}"))
         .expected("numbers within the range of 32-bit floats")
         .got(format_args!("sums or steps beyond it, with --rate {rate}"))

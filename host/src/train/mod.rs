@@ -11,6 +11,7 @@ pub(crate) mod checkpoint;
 pub(crate) mod deep;
 pub mod dense;
 pub(crate) mod driver;
+mod dynamic;
 pub(crate) mod encode;
 pub(crate) mod finetune;
 pub(crate) mod imp;
@@ -42,8 +43,8 @@ pub use finetune::{FinetuneMethod, FinetuneOptions, FinetuneOutcome, FinetuneRep
 pub use network::SparseNetwork;
 pub(crate) use options::check_recipe;
 pub use options::{
-    AnnealOptions, CheckpointOptions, LayersOptions, LmOptions, Options, OutputsOptions,
-    PaperOptions, Recipe,
+    AnnealOptions, CheckpointOptions, DynamicOptions, LayersOptions, LmOptions, Options,
+    OutputsOptions, PaperOptions, Recipe,
 };
 pub use path::{PathOptions, PathOutcome, PathPoint, PathReport, train_path};
 pub(crate) use pinned::parse_weight;
@@ -52,7 +53,7 @@ pub use plan::Plan;
 pub(crate) use plan::pool;
 pub use progress::{Progress, Stage, StepDetails};
 pub use report::{
-    AnnealDetails, DeepLayer, Details, ImpDetails, LayersDetails, LevelReport, MaskedDetails,
-    Neurons, OutputsDetails, PaperDetails, Report, SearchDetails,
+    AnnealDetails, DeepLayer, Details, DynamicDetails, ImpDetails, LayersDetails, LevelReport,
+    MaskedDetails, Neurons, OutputsDetails, PaperDetails, Report, SearchDetails,
 };
 pub use trained::{Start, Trained};

@@ -146,6 +146,7 @@ impl Options {
                  weight for long"
             }
             Recipe::Masked(_) => "all weights of its mask stay",
+            Recipe::Dynamic(_) => "its support moves by what weights are worth",
             Recipe::Imp(_) => {
                 "it prunes dense layers by magnitude alone, as the baseline that it is"
             }
@@ -182,6 +183,8 @@ pub enum Recipe {
     Imp(ImpSettings),
     /// The weights that a mask keeps, from their initial values.
     Masked(MaskedSettings),
+    /// Any number of layers at once, on a support that shrinks and moves.
+    Dynamic(DynamicOptions),
 }
 
 impl Recipe {
@@ -228,6 +231,7 @@ impl Recipe {
             Self::Paper(_) => "paper",
             Self::Imp(_) => "imp",
             Self::Masked(_) => "masked",
+            Self::Dynamic(_) => "dynamic",
         }
     }
 }
@@ -283,6 +287,27 @@ impl Default for AnnealOptions {
     fn default() -> Self {
         Self { params: anneal::Params::DEFAULT, validation: 0.1, batch: None, least_steps: 2000 }
     }
+}
+
+/// Settings of recipe `dynamic`; those that are none suit the nonzeros.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DynamicOptions {
+    /// Passes over all rows; none for 20.
+    pub epochs: Option<u32>,
+    /// Rows of a batch, 0 for all; none for 128.
+    pub batch: Option<usize>,
+    /// The rate after the warm-up.
+    pub rate: Option<f32>,
+    /// Weight decay, decoupled from the gradient.
+    pub decay: Option<f32>,
+    /// First steps, over which the rate rises; none for 200.
+    pub warmup: Option<u32>,
+    /// Weights at the start, in units of s.
+    pub factor: Option<f32>,
+    /// Whether bytes are taken as 0 to 255, and not as fractions of 256.
+    pub raw: bool,
+    /// Rows that are scored in the end.
+    pub test: Option<Problem>,
 }
 
 /// Settings of the published method, for one output and for several.
@@ -386,7 +411,9 @@ impl Default for LayersOptions {
 /// classes, `paper` and `imp` for all.
 pub(crate) fn check_recipe(recipe: &str, task: Task) -> Result<()> {
     let (tasks, other, help) = match (recipe, task) {
-        ("imp" | "masked", _) | ("anneal", Task::Binary | Task::Multiclass) => return Ok(()),
+        ("imp" | "masked" | "dynamic", _) | ("anneal", Task::Binary | Task::Multiclass) => {
+            return Ok(());
+        }
         ("anneal", _) => (
             "--task binary or multiclass",
             "lm or paper",

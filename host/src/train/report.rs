@@ -162,6 +162,8 @@ pub enum Details {
     Imp(ImpDetails),
     /// Of recipe `masked`.
     Masked(MaskedDetails),
+    /// Of recipe `dynamic`.
+    Dynamic(DynamicDetails),
     /// Several hidden layers, one by one.
     Layers(LayersDetails),
 }
@@ -362,6 +364,33 @@ pub struct MaskedDetails {
     pub rates: Rates,
     /// First steps, over which the rate rose.
     pub warmup: u32,
+    /// What inputs were multiplied by.
+    pub input_scale: f32,
+    /// Loss on the test rows.
+    pub test_loss: Option<f64>,
+    /// Fraction of the test rows whose class is right.
+    pub test_accuracy: Option<f64>,
+}
+
+/// What training on a support that moves did.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DynamicDetails {
+    /// Weights of the dense network.
+    pub dense_nnz: usize,
+    /// Weights at the start.
+    pub start_nnz: usize,
+    /// Rows of a batch.
+    pub batch: usize,
+    /// The rate after the warm-up.
+    pub rate: f32,
+    /// Weight decay.
+    pub decay: f32,
+    /// First steps, over which the rate rose.
+    pub warmup: u32,
+    /// How often the support changed.
+    pub changes: u32,
+    /// Weights that were grown.
+    pub grown: u64,
     /// What inputs were multiplied by.
     pub input_scale: f32,
     /// Loss on the test rows.

@@ -78,13 +78,17 @@ pub trait Backprop {
     /// # Errors
     /// As [`Self::gradient`].
     fn loss(&mut self, stack: &Stack<'_>) -> Result<f32, Self::Source>;
+}
 
-    /// Writes the derivatives that [`Self::gradient`] is of, by all weights that the blocks have room
+/// Derivatives by weights that the network does not have, and a support that may change: what
+/// [`super::dynamic`] needs beside.
+pub trait Panels: Backprop {
+    /// Writes the derivatives that [`Backprop::gradient`] is of, by all weights that the blocks have room
     /// for, in the network or not, to `out`: block after block. `scratch` has a place for each weight
     /// of the network.
     ///
     /// # Errors
-    /// As [`Self::gradient`]; [`Error::Length`] for `out` of another length.
+    /// As [`Backprop::gradient`]; [`Error::Length`] for `out` of another length.
     fn panel(
         &mut self,
         stack: &Stack<'_>,
@@ -109,7 +113,7 @@ pub trait Backprop {
     /// Takes note that the network has another support, and the same widths.
     ///
     /// # Errors
-    /// As [`Self::check`].
+    /// As [`Backprop::check`].
     fn adopt(&mut self, stack: &Stack<'_>) -> Result<(), Self::Source>;
 }
 
@@ -265,7 +269,9 @@ impl<X: Samples> Backprop for RowByRow<'_, X> {
         };
         Ok(sum.value() / terms as f32)
     }
+}
 
+impl<X: Samples> Panels for RowByRow<'_, X> {
     fn panel(
         &mut self,
         stack: &Stack<'_>,

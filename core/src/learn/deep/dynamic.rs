@@ -26,7 +26,7 @@ mod start;
 mod support;
 
 use super::Stack;
-use super::backprop::{Backprop, Batch};
+use super::backprop::{Batch, Panels};
 use crate::base::error::{self, Error, Result};
 use crate::base::math::Sum;
 use crate::base::rng::{Permutation, stream};
@@ -238,7 +238,7 @@ pub const fn words(most: usize, activations: usize, outputs: usize, panel: usize
 /// # Errors
 /// [`Error::Range`] or [`Error::NotFinite`] for settings out of bounds, [`Error::Budget`] with the
 /// bytes needed and given, [`Error::Diverged`] with the step whose loss is no finite number, and
-/// those of [`Backprop`].
+/// those of [`Panels`].
 ///
 /// ```
 /// use core::ops::ControlFlow::Continue;
@@ -264,7 +264,7 @@ pub const fn words(most: usize, activations: usize, outputs: usize, panel: usize
 /// assert!(stack.nnz() <= 12 && info.loss < 0.01, "{info:?}");
 /// # Ok::<(), tamis::Error>(())
 /// ```
-pub fn run<B: Backprop>(
+pub fn run<B: Panels>(
     backprop: &mut B,
     stack: &mut Stack<'_>,
     params: &Params,

@@ -28,7 +28,7 @@ impl Train {
             return path::run(self, &sizes, task, recipe, common);
         }
         let mut options = self.options(recipe, common)?;
-        if let Recipe::Imp(_) | Recipe::Masked(_) = &options.recipe {
+        if let Recipe::Imp(_) | Recipe::Masked(_) | Recipe::Dynamic(_) = &options.recipe {
             let read =
                 [&self.imp.test_data, &self.imp.test_labels, &self.mask, &self.masked.weights];
             let inputs =
@@ -42,6 +42,7 @@ impl Train {
         let problem = source.load_to_learn(task)?;
         match &mut options.recipe {
             Recipe::Imp(settings) => settings.test = self.test(&source, task)?,
+            Recipe::Dynamic(settings) => settings.test = self.test(&source, task)?,
             Recipe::Masked(settings) => settings.test = self.test(&source, task)?,
             _ => {}
         }

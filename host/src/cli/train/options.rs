@@ -20,8 +20,9 @@ use crate::mask::{self, SourceNetwork};
 use crate::train::dense::{Head, Rates, default_rate};
 use crate::train::masked::MaskedSettings;
 use crate::train::{
-    AnnealOptions, Budget, CheckpointOptions, ImpSettings, LayersOptions, LmOptions, Memory,
-    Options, OutputsOptions, PaperOptions, PathOptions, PinnedWeights, Recipe, check_recipe,
+    AnnealOptions, Budget, CheckpointOptions, DynamicOptions, ImpSettings, LayersOptions,
+    LmOptions, Memory, Options, OutputsOptions, PaperOptions, PathOptions, PinnedWeights, Recipe,
+    check_recipe,
 };
 use crate::{Error, Result};
 
@@ -75,6 +76,7 @@ impl Train {
             RecipeName::Anneal => Recipe::Anneal(self.anneal_options()),
             RecipeName::Paper | RecipeName::PaperSafe => Recipe::Paper(self.paper_options(recipe)?),
             RecipeName::Imp => Recipe::Imp(self.imp_settings()?),
+            RecipeName::Dynamic => Recipe::Dynamic(self.dynamic_options()),
             RecipeName::Masked => Recipe::Masked(self.masked_settings(common)?),
         };
         let checkpoint = self.checkpoints.checkpoint.clone().map(|path| CheckpointOptions {
@@ -286,6 +288,20 @@ impl Train {
             raw: self.imp.raw_inputs,
             ..defaults
         })
+    }
+
+    fn dynamic_options(&self) -> DynamicOptions {
+        let single = |value: Option<f64>| value.map(|value| value as f32);
+        DynamicOptions {
+            epochs: self.passes.epochs,
+            batch: self.passes.batch,
+            rate: single(self.passes.rate),
+            decay: single(self.imp.weight_decay),
+            warmup: self.masked.warmup,
+            factor: single(self.anneal.start_factor),
+            raw: self.imp.raw_inputs,
+            test: None,
+        }
     }
 
     fn imp_settings(&self) -> Result<ImpSettings> {

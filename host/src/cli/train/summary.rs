@@ -33,6 +33,9 @@ pub(super) fn summary(object: &Object<'_, Report>, losses: &str) -> String {
         Details::Anneal(anneal) => rows.extend(anneal_split(anneal)),
         Details::Imp(imp) => rows.extend(test_fact(r, imp)),
         Details::Masked(masked) => rows.extend(masked_facts(masked)),
+        Details::Dynamic(dynamic) => {
+            rows.extend(tested(dynamic.test_accuracy, dynamic.test_loss));
+        }
         Details::Paper(_) | Details::Outputs(_) | Details::Layers(_) => {}
     }
     rows.extend([time(r), memory(r)]);
@@ -56,6 +59,12 @@ fn nonzeros(r: &Report) -> Fact {
             format!("{nnz} ({} of {} weights)", share(imp.dense_nnz), count(imp.dense_nnz))
         }
         Details::Masked(masked) => masked_nonzeros(masked),
+        Details::Dynamic(dynamic) => format!(
+            "{nnz} of {requested} requested ({} of {} weights), from {} at the start",
+            share(dynamic.dense_nnz),
+            count(dynamic.dense_nnz),
+            count(dynamic.start_nnz)
+        ),
         details => {
             let (second, start) = match details {
                 Details::Lm(search) => (search.second_hidden, None),
@@ -91,17 +100,18 @@ fn masked_nonzeros(masked: &MaskedDetails) -> String {
 }
 
 fn masked_facts(masked: &MaskedDetails) -> Vec<Fact> {
-    let mut facts = Vec::new();
-    if let Some(accuracy) = masked.test_accuracy {
-        facts.push(("test accuracy", percent(accuracy)));
-    } else if let Some(loss) = masked.test_loss {
-        facts.push(("test loss", format!("{loss:.4e}")));
-    }
+    let mut facts: Vec<Fact> = tested(masked.test_accuracy, masked.test_loss).into_iter().collect();
     if masked.dead_weights > 0 {
         let dead = count(masked.dead_weights);
         facts.push(("warning", format!("{dead} weights lie on no path from input to output")));
     }
     facts
+}
+
+/// How good it is on the test rows, where there are some.
+fn tested(accuracy: Option<f64>, loss: Option<f64>) -> Option<Fact> {
+    let accuracy = accuracy.map(|accuracy| ("test accuracy", percent(accuracy)));
+    accuracy.or_else(|| loss.map(|loss| ("test loss", format!("{loss:.4e}"))))
 }
 
 fn neurons(r: &Report) -> Fact {
@@ -119,9 +129,9 @@ fn neurons(r: &Report) -> Fact {
 
 const fn loss_name(r: &Report) -> &'static str {
     match (r.task, &r.details) {
-        (Task::Multiclass, _) | (Task::Binary, Details::Masked(_)) | (_, Details::Anneal(_)) => {
-            "mean cross-entropy"
-        }
+        (Task::Multiclass, _)
+        | (Task::Binary, Details::Masked(_) | Details::Dynamic(_))
+        | (_, Details::Anneal(_)) => "mean cross-entropy",
         _ => "mean squared error",
     }
 }

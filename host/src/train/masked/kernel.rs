@@ -32,6 +32,11 @@ impl Lanes {
     pub(super) const ZERO: Self = Self([0.0; LANES]);
 }
 
+// SAFETY: all zero bits are zeros.
+unsafe impl bytemuck::Zeroable for Lanes {}
+// SAFETY: 64 floats without padding, since 256 bytes are a multiple of the alignment.
+unsafe impl bytemuck::Pod for Lanes {}
+
 /// `out_i = Σ_j w_ij below_j`, and its relu where asked for.
 pub(super) struct Forward<'a> {
     /// Grouped by i.

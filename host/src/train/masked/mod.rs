@@ -20,15 +20,15 @@ use pulp::Arch;
 use rayon::prelude::*;
 use serde::Serialize;
 use tamis::base::error::{self, Error, Result};
-use tamis::learn::deep::backprop::{self, Backprop, Batch};
+use tamis::learn::deep::backprop::{self, Backprop, Batch, Panel, Panels};
 use tamis::learn::deep::{Head, Stack};
 use tamis::learn::loss::Labels;
 
 use crate::data::Matrix;
 use crate::operator::Stop;
+use crate::train::dense::product::{Mat, product};
 pub use job::{MaskedSettings, MaskedStart};
 use kernel::LANES;
-use links::Links;
 use strip::{Layer, Strip, Work};
 
 /// How good a network is on all rows.
@@ -90,22 +90,20 @@ impl<'a> Engine<'a> {
         error::finite("scale of the samples", &[scale])?;
         error::length("inputs of the rows", data.cols, stack.inputs())?;
         backprop::check(data.rows, labels, stack)?;
-        let (mut layers, mut start, mut widths) = (Vec::new(), 0, vec![data.cols]);
-        let hidden = stack.layers().count() - usize::from(matches!(stack.head(), Head::Weights(_)));
-        for (l, w) in stack.layers().enumerate() {
-            let own = Links::of(w)?;
-            let is_end = l >= hidden;
-            let turned = if l > 0 || is_end { own.turned(w.inputs()) } else { Links::default() };
-            layers.push(Layer { own, turned, start, is_end });
-            start += w.nnz();
-            widths.push(if is_end { w.inputs() } else { w.hidden() });
-        }
-        if layers.len() == hidden {
+        let layers = Layer::all(stack)?;
+        let mut widths = vec![data.cols];
+        widths.extend(
+            stack.layers().zip(&layers).map(
+                |(w, layer)| {
+                    if layer.is_end { w.inputs() } else { w.hidden() }
+                },
+            ),
+        );
+        if matches!(stack.head(), Head::Sum(_)) {
             widths.push(1);
         }
-        let hidden = layers.first().filter(|layer| !layer.is_end).map(|layer| &layer.own);
-        let used = gather::used_blocks(data.cols, hidden);
-        let strip = |t| Strip::new(&widths, if t > 0 { start } else { 0 });
+        let used = used(data.cols, &layers);
+        let strip = |t| Strip::new(&widths, if t > 0 { stack.nnz() } else { 0 });
         let strips = (0..rayon::current_num_threads()).map(strip).collect();
         let (arch, stop) = (Arch::new(), stop.clone());
         Ok(Self { data, scale, labels, layers, used, strips, arch, stop })
@@ -167,6 +165,15 @@ impl<'a> Engine<'a> {
                 left = rest;
             }
         })
+    }
+
+    /// Runs `work` over the strips of a batch with all inputs, also those that have no weights.
+    fn with_all_inputs<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let all = vec![true; self.used.len()];
+        let used = std::mem::replace(&mut self.used, all);
+        let done = work(self);
+        self.used = used;
+        done
     }
 
     /// Runs over the strips of a batch, as many at a time as there are threads.
@@ -247,6 +254,90 @@ impl Backprop for Engine<'_> {
     fn loss(&mut self, stack: &Stack<'_>) -> Result<f32> {
         self.score(stack).map(|score| score.loss as f32)
     }
+}
+
+impl Panels for Engine<'_> {
+    fn panel(
+        &mut self,
+        stack: &Stack<'_>,
+        batch: &Batch,
+        panel: &Panel,
+        scratch: &mut [f32],
+        out: &mut [f32],
+    ) -> Result<()> {
+        let Panel { layer, blocks } = panel.clone();
+        let Some(w) = stack.layers().nth(layer) else { return Ok(()) };
+        error::length("panel", out.len(), blocks.len() * w.inputs())?;
+        out.fill(0.0);
+        let (labels, is_end) = (self.labels, self.layers[layer].is_end);
+        self.with_all_inputs(|engine| {
+            engine.waves(stack, batch, |wave, strips| {
+                let run = |t, strip: &mut Strip, gradient: &mut [f32]| {
+                    strip.forward(wave.work, wave.rows(t));
+                    strip.residual(wave.work, labels);
+                    strip.backward_to(wave.work, layer, gradient);
+                };
+                match &mut *strips {
+                    [] => {}
+                    [one] => run(0, one, scratch),
+                    [first, rest @ ..] => {
+                        let others = || {
+                            rest.par_iter_mut().enumerate().for_each(|(t, strip)| {
+                                let mut own = std::mem::take(&mut strip.gradient);
+                                run(t + 1, strip, &mut own);
+                                strip.gradient = own;
+                            });
+                        };
+                        rayon::join(|| run(0, first, scratch), others);
+                    }
+                }
+                let width = w.inputs();
+                out.par_chunks_mut(PANEL_BLOCKS * width).enumerate().for_each(|(at, out)| {
+                    let (low, count) = (blocks.start + at * PANEL_BLOCKS, out.len() / width);
+                    for strip in &*strips {
+                        let [below, above] = strip.sides(layer);
+                        let (own, others) = if is_end { (below, above) } else { (above, below) };
+                        let own = &own[low * LANES..][..count * LANES];
+                        let [own, others] =
+                            [Mat::new(own, count, LANES), Mat::new(others, width, LANES)];
+                        product(out, true, 1.0, own, others.t());
+                    }
+                });
+            })
+        })
+    }
+
+    fn sizes(&mut self, stack: &Stack<'_>, batch: &Batch, out: &mut [f32]) -> Result<()> {
+        error::length("sizes of activations", out.len(), stack.activations())?;
+        out.fill(0.0);
+        self.with_all_inputs(|engine| {
+            engine.waves(stack, batch, |wave, strips| {
+                each(strips, |t, strip| strip.forward(wave.work, wave.rows(t)));
+                strips.iter().for_each(|strip| strip.add_squares(out));
+            })
+        })?;
+        let rows = batch.positions.len().max(1) as f32;
+        out.iter_mut().for_each(|size| *size = (*size / rows).sqrt());
+        Ok(())
+    }
+
+    fn adopt(&mut self, stack: &Stack<'_>) -> Result<()> {
+        self.layers = Vec::new();
+        self.layers = Layer::all(stack)?;
+        self.used = used(self.data.cols, &self.layers);
+        let gradients = self.strips.iter_mut().skip(1).map(|strip| &mut strip.gradient);
+        gradients.for_each(|gradient| gradient.resize(stack.nnz(), 0.0));
+        Ok(())
+    }
+}
+
+/// Blocks of a panel that one thread makes at a time.
+const PANEL_BLOCKS: usize = 32;
+
+/// The blocks of input columns that the first layer has weights of.
+fn used(inputs: usize, layers: &[Layer]) -> Vec<bool> {
+    let hidden = layers.first().filter(|layer| !layer.is_end).map(|layer| &layer.own);
+    gather::used_blocks(inputs, hidden)
 }
 
 /// What strips work on that run at the same time.

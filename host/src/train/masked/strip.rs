@@ -1,8 +1,10 @@
 //! One strip of samples through the whole network, forwards and back.
 
 use pulp::{Arch, Simd, WithSimd};
+use tamis::base::error::Result;
 use tamis::learn::deep::{Head, Stack};
 use tamis::learn::loss::Labels;
+use tamis::network::weights::Weights;
 
 use super::gather::{Element, gather};
 use super::kernel::{Backward, Forward, LANES, Lanes, Outer};
@@ -24,6 +26,22 @@ pub(super) struct Layer {
 }
 
 impl Layer {
+    /// The layers of a network.
+    ///
+    /// # Errors
+    /// A layer of more than 65536 inputs or neurons.
+    pub(super) fn all(stack: &Stack<'_>) -> Result<Vec<Self>> {
+        let hidden = stack.layers().count() - usize::from(matches!(stack.head(), Head::Weights(_)));
+        let mut start = 0;
+        let layer = |(l, w): (usize, Weights<'_>)| {
+            let (own, is_end) = (Links::of(w)?, l >= hidden);
+            let turned = if l > 0 || is_end { own.turned(w.inputs()) } else { Links::default() };
+            start += w.nnz();
+            Ok(Self { own, turned, start: start - w.nnz(), is_end })
+        };
+        stack.layers().enumerate().map(layer).collect()
+    }
+
     fn by_output(&self) -> &Links {
         if self.is_end { &self.turned } else { &self.own }
     }
@@ -122,23 +140,47 @@ impl Strip {
 
     /// Adds the sum over the rows to `gradient`; activations become residuals.
     pub(super) fn backward(&mut self, work: &Work<'_>, gradient: &mut [f32]) {
+        self.backward_to(work, 0, gradient);
+        self.layer_back(work, 0, gradient);
+    }
+
+    /// Residuals in place of the activations above layer `to`; those below stay.
+    pub(super) fn backward_to(&mut self, work: &Work<'_>, to: usize, gradient: &mut [f32]) {
         if let Head::Sum(signs) = work.stack.head() {
             let outputs = self.acts.len() - 1;
             let (hidden, out) = self.acts.split_at_mut(outputs);
             spread(signs, &out[0][0], &mut hidden[outputs - 1]);
         }
+        for l in (to + 1..work.layers.len()).rev() {
+            self.layer_back(work, l, gradient);
+        }
+    }
+
+    /// Layer `l`, whose outputs have their residuals.
+    fn layer_back(&mut self, work: &Work<'_>, l: usize, gradient: &mut [f32]) {
         let values = work.stack.values();
-        for (l, layer) in work.layers.iter().enumerate().rev() {
-            let (below, above) = self.acts.split_at_mut(l + 1);
-            let (below, above) = (&mut below[l][..], &above[0][..]);
-            let gradient = &mut gradient[layer.start..][..layer.own.len()];
-            if l > 0 {
-                let (links, weights) = (layer.by_input(), layer.weights(values));
-                work.arch.dispatch(Backward { links, weights, gradient, above, below });
-            } else {
-                let (own, others) = if layer.is_end { (&*below, above) } else { (above, &*below) };
-                work.arch.dispatch(Outer { links: &layer.own, gradient, own, others });
-            }
+        let layer = &work.layers[l];
+        let (below, above) = self.acts.split_at_mut(l + 1);
+        let (below, above) = (&mut below[l][..], &above[0][..]);
+        let gradient = &mut gradient[layer.start..][..layer.own.len()];
+        if l > 0 {
+            let (links, weights) = (layer.by_input(), layer.weights(values));
+            work.arch.dispatch(Backward { links, weights, gradient, above, below });
+        } else {
+            let (own, others) = if layer.is_end { (&*below, above) } else { (above, &*below) };
+            work.arch.dispatch(Outer { links: &layer.own, gradient, own, others });
+        }
+    }
+
+    /// Activations below layer `l` and residuals above it, one row of lanes a neuron.
+    pub(super) fn sides(&self, l: usize) -> [&[f32]; 2] {
+        [&self.acts[l], &self.acts[l + 1]].map(|acts| bytemuck::cast_slice(acts))
+    }
+
+    /// Adds the sums of squares of all activations, inputs first, to `out`.
+    pub(super) fn add_squares(&self, out: &mut [f32]) {
+        for (out, acts) in out.iter_mut().zip(self.acts.iter().flatten()) {
+            *out += acts.0[..self.len()].iter().map(|a| a * a).sum::<f32>();
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::base::budget::{self, Workspace};
 use crate::base::error::{Error, Result};
 use crate::base::math;
 use crate::base::rng::{CounterRng, Permutation, stream};
-use crate::learn::deep::backprop::{Backprop, Batch, Panel};
+use crate::learn::deep::backprop::{Batch, Panel, Panels};
 use crate::learn::deep::{Head, Stack};
 use crate::learn::optimiser::Decay;
 use crate::network::mask::select::{self, BINS, Cut, Scores};
@@ -226,7 +226,7 @@ impl<'m> Support<'m> {
     }
 
     /// Drops weights down to `target.keep` and grows them up to `target.all`: how many were grown.
-    pub(super) fn change<B: Backprop>(
+    pub(super) fn change<B: Panels>(
         &mut self,
         backprop: &mut B,
         stack: &mut Stack<'_>,
@@ -317,7 +317,7 @@ impl<'m> Support<'m> {
     }
 
     /// Finds `wanted` weights to grow, as numbers over all layers in rising order: how many there are.
-    fn find<B: Backprop>(
+    fn find<B: Panels>(
         &mut self,
         backprop: &mut B,
         stack: &Stack<'_>,

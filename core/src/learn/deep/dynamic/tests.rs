@@ -2,7 +2,7 @@ extern crate std;
 use super::*;
 use crate::base::rng::Rng;
 use crate::data::samples::Rows;
-use crate::learn::deep::backprop::{self, Panel, RowByRow};
+use crate::learn::deep::backprop::{self, Backprop, Panel, Panels, RowByRow};
 use crate::learn::loss::Labels;
 use core::ops::ControlFlow::{Break, Continue};
 use std::vec;

@@ -1,0 +1,193 @@
+//! Sparse training of deep networks from nothing as a recipe: a support that shrinks and moves, to a
+//! model and a report.
+
+use std::ops::ControlFlow;
+
+use tamis::infer::model::{MAX_INPUTS, MAX_LAYERS};
+use tamis::learn::deep::Stack;
+use tamis::learn::deep::dynamic::{self, Info, Params};
+use tamis::learn::loss::Labels;
+
+use crate::base::memory::room_for;
+use crate::data::{Problem, Task};
+use crate::model::score_model;
+use crate::train::encode::{End, SparseLayer, encode_layers};
+use crate::train::imp::check_test;
+use crate::train::mask::diverged;
+use crate::train::masked::Engine;
+use crate::train::network::SparseNetwork;
+use crate::train::options::{DynamicOptions, Options};
+use crate::train::progress::Observer;
+use crate::train::report::{Details, DynamicDetails, Neurons, Report};
+use crate::train::trained::{Stopwatch, Trained};
+use crate::{Error, Result};
+
+/// Numbers of a panel of gradients: within the second-level cache.
+const PANEL: usize = 1 << 16;
+
+impl DynamicOptions {
+    /// The settings for so many nonzeros, rows and weights of the dense network.
+    fn params(&self, nnz: usize, rows: usize, seed: u64) -> Params {
+        let own = Params::new(nnz);
+        let batch = self.batch.unwrap_or(own.batch);
+        Params {
+            factor: self.factor.unwrap_or_else(|| Self::default_factor(nnz)),
+            epochs: self.epochs.unwrap_or(own.epochs),
+            batch: if batch == 0 { rows } else { batch },
+            rate: self.rate.unwrap_or_else(|| Self::default_rate(nnz)),
+            decay: self.decay.unwrap_or(own.decay),
+            warmup: self.warmup.unwrap_or(own.warmup),
+            seed,
+            ..own
+        }
+    }
+
+    /// More weights at the start help most where few are left.
+    fn default_factor(nnz: usize) -> f32 {
+        (20_000.0 / nnz as f32).clamp(3.0, 10.0)
+    }
+
+    /// Smaller steps for larger networks.
+    const fn default_rate(nnz: usize) -> f32 {
+        if nnz < 3500 { 0.02 } else { 0.01 }
+    }
+}
+
+/// Trains a network of exactly s nonzeros on `problem`, on the current pool, in memory for the most
+/// weights at a time.
+pub(crate) fn train(
+    problem: &Problem,
+    options: &Options,
+    settings: &DynamicOptions,
+    hidden: &[usize],
+    observer: &mut Observer<'_>,
+) -> Result<Trained> {
+    problem.check()?;
+    settings.test.as_ref().map_or(Ok(()), |test| check_test(problem, test))?;
+    let outputs = problem.classes().unwrap_or_else(|| problem.outputs());
+    let widths = [hidden, &[outputs]].concat();
+    check_widths(problem.data.cols, hidden)?;
+    let stopwatch = Stopwatch::start(problem);
+    let unit = if problem.data.is_bytes() && !settings.raw { 1.0 / 256.0 } else { 1.0 };
+    let dense = [&[problem.data.cols], &widths[..]].concat();
+    let dense: usize = dense.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let nnz = options.budget.count(dense, widths.len())?;
+    check_budget(nnz, widths.len(), outputs)?;
+    let rows = problem.data.rows;
+    let params = settings.params(nnz, rows, options.seed);
+    let most = params.most(dense);
+    let activations = problem.data.cols + hidden.iter().sum::<usize>();
+    let longest = widths.iter().copied().max().unwrap_or(0).max(problem.data.cols);
+    let words = dynamic::words(most, activations, outputs, longest.max(PANEL));
+    let state_bytes = (8 * most + 4 * words) as u64;
+    let help = "choose fewer nonzeros, or a smaller --start-factor";
+    room_for("training", state_bytes, help)?;
+    let (mut index, mut value, mut memory) = (vec![0; most], vec![0.0; most], vec![0; words]);
+    let mut stack = Stack::new(problem.data.cols, &mut index, &mut value);
+    dynamic::start(&mut stack, &widths, &params, &mut memory)?;
+    let start_nnz = stack.nnz();
+    let classes: Vec<u16> = match problem.task {
+        Task::Regression => Vec::new(),
+        _ => problem.labels.iter().map(|&label| label as u16).collect(),
+    };
+    let labels = match problem.task {
+        Task::Regression => Labels::values(&problem.labels),
+        _ => Labels::classes(&classes, outputs),
+    };
+    let mut engine = Engine::new(&problem.data, unit, labels, &stack, observer.stop)?;
+    let workspace_bytes = engine.bytes() as u64;
+    let mut done = Info::default();
+    let mut observe = |now: &dynamic::Progress| {
+        (done.epochs, done.loss) = (now.epoch, now.loss);
+        let goes_on = observer.epoch(now.epoch, now.epochs, now.loss);
+        if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    match dynamic::run(&mut engine, &mut stack, &params, &mut memory, &mut observe) {
+        Ok(info) => done = info,
+        Err(tamis::Error::Diverged { step }) => return Err(diverged(step, params.rate)),
+        Err(tamis::Error::Stopped) => {
+            return Err(Error::interrupted().help("give it more time, or pass fewer --epochs"));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let task = match problem.task {
+        Task::Binary => Task::LOG_ODDS,
+        task => task.stored(),
+    };
+    let model = encode_layers(&sparse(&stack, unit), End::Layer, Some(task))?;
+    let (test, score) = (
+        settings.test.as_ref().map(|test| score_model(&model, test)).transpose()?,
+        score_model(&model, problem)?,
+    );
+    let live = stack.layers().take(hidden.len()).map(|w| w.blocks().count()).collect();
+    let details = DynamicDetails {
+        dense_nnz: dense,
+        start_nnz,
+        batch: params.batch.min(rows),
+        rate: params.rate,
+        decay: params.decay,
+        warmup: params.warmup,
+        changes: done.changes,
+        grown: done.grown,
+        input_scale: unit,
+        test_loss: test.as_ref().map(|test| test.loss),
+        test_accuracy: test.as_ref().and_then(|test| test.accuracy),
+    };
+    let report = Report {
+        outputs,
+        hidden: Neurons::Each(hidden.to_vec()),
+        requested_nnz: nnz,
+        seed: options.seed,
+        nnz: stack.nnz(),
+        live: Neurons::Each(live),
+        epochs: done.epochs,
+        steps: done.steps.into(),
+        passes: f64::from(done.steps) / rows.div_ceil(params.batch.min(rows).max(1)) as f64,
+        stopped: done.stopped,
+        state_bytes,
+        workspace_bytes,
+        ..stopwatch.report("dynamic", Details::Dynamic(details)).scored(&score)
+    };
+    Ok(Trained::new(&model, SparseNetwork::default(), report))
+}
+
+/// The layers, for inputs before they are brought to `unit`.
+fn sparse(stack: &Stack<'_>, unit: f32) -> Vec<SparseLayer> {
+    let last = stack.layers().count() - 1;
+    let layer = |(l, weights): (usize, _)| match l == last {
+        false => SparseLayer::new(weights, weights.hidden()),
+        true => SparseLayer::behind(weights, weights.inputs()),
+    };
+    let mut layers: Vec<SparseLayer> = stack.layers().enumerate().map(layer).collect();
+    let first = layers.iter_mut().take(1).flat_map(|layer| layer.neurons.iter_mut().flatten());
+    first.for_each(|(_, weight)| *weight *= unit);
+    layers
+}
+
+fn check_widths(inputs: usize, hidden: &[usize]) -> Result<()> {
+    let widest = hidden.iter().copied().max().unwrap_or(0).max(inputs);
+    if (1..MAX_LAYERS).contains(&hidden.len()) && widest <= MAX_INPUTS {
+        return Ok(());
+    }
+    Err(Error::new("no model is of this size")
+        .expected(format_args!(
+            "1 to {} hidden layers, of at most {MAX_INPUTS} inputs and neurons",
+            MAX_LAYERS - 1
+        ))
+        .got(format_args!("{inputs} inputs and --hidden {hidden:?}"))
+        .help("choose fewer layers or neurons"))
+}
+
+/// Refuses fewer nonzeros than paths to all outputs take.
+fn check_budget(nnz: usize, layers: usize, outputs: usize) -> Result<()> {
+    let least = outputs + layers - 1;
+    if nnz >= least {
+        return Ok(());
+    }
+    Err(Error::new("too few nonzeros for a path to every output")
+        .expected(format_args!(
+            "{least} or more: one for each of {outputs} outputs and each layer before"
+        ))
+        .got(nnz)
+        .help("pass a larger --nnz, or fewer layers to --hidden"))
+}
