@@ -75,6 +75,49 @@ pub(super) enum RecipeName {
     Dynamic,
 }
 
+/// `--augment`
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum AugmentName {
+    /// Pictures, of a size where it is given.
+    Images(Option<PictureSize>),
+    /// The deviation of noise.
+    Noise(f64),
+}
+
+/// The size of a picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PictureSize {
+    /// Pixels of a row.
+    pub(super) width: usize,
+    /// Rows.
+    pub(super) height: usize,
+}
+
+impl PictureSize {
+    pub(super) const fn square(side: usize) -> Self {
+        Self { width: side, height: side }
+    }
+}
+
+pub(super) fn augment(text: &str) -> std::result::Result<AugmentName, String> {
+    let wrong = || format!("expected images, images=WIDTHxHEIGHT or noise=DEVIATION, got {text:?}");
+    match text.split_once('=') {
+        None if text == "images" => Ok(AugmentName::Images(None)),
+        Some(("images", size)) => {
+            let (width, height) = size.split_once('x').ok_or_else(wrong)?;
+            let side = |text: &str| text.parse().ok().filter(|side| *side > 0).ok_or_else(wrong);
+            let (width, height) = (side(width)?, side(height)?);
+            Ok(AugmentName::Images(Some(PictureSize { width, height })))
+        }
+        Some(("noise", deviation)) => {
+            let deviation: f64 = deviation.parse().map_err(|_| wrong())?;
+            let holds = deviation >= 0.0 && deviation.is_finite();
+            holds.then_some(AugmentName::Noise(deviation)).ok_or_else(wrong)
+        }
+        _ => Err(wrong()),
+    }
+}
+
 impl RecipeName {
     pub(super) const fn name(self) -> &'static str {
         match self {

@@ -35,6 +35,7 @@ const SETTINGS: &[(&[RecipeName], &str)] = &[
     (&[Imp, Masked, Dynamic], "raw_inputs test_data test_labels"),
     (&[Masked], "weights layout init"),
     (&[Masked, Dynamic], "warmup"),
+    (&[Dynamic], "augment"),
     (&[Lm, Anneal, Paper, PaperSafe, Imp], "checkpoint resume"),
     (SPARSE, "tune_epochs tune_rate"),
     (&[Lm, Anneal], "grow"),

@@ -18,6 +18,7 @@
 //! be finite.
 
 mod array;
+pub mod augment;
 pub(crate) mod classes;
 pub mod csv;
 pub mod digits;

@@ -9,6 +9,7 @@ use tamis::learn::deep::dynamic::{self, Info, Params};
 use tamis::learn::loss::Labels;
 
 use crate::base::memory::room_for;
+use crate::data::augment::Augment;
 use crate::data::{Problem, Task};
 use crate::model::score_model;
 use crate::train::encode::{End, SparseLayer, encode_layers};
@@ -95,6 +96,9 @@ pub(crate) fn train(
         _ => Labels::classes(&classes, outputs),
     };
     let mut engine = Engine::new(&problem.data, unit, labels, &stack, observer.stop)?;
+    if let Some(changes) = settings.augment {
+        engine = engine.augmented(Augment::new(changes, problem.data.cols, options.seed)?);
+    }
     let workspace_bytes = engine.bytes() as u64;
     let mut done = Info::default();
     let mut observe = |now: &dynamic::Progress| {

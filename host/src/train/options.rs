@@ -9,6 +9,7 @@ use tamis::learn::{anneal, lm};
 use tamis::network::gates::Signs;
 
 use crate::base::limits::Limits;
+use crate::data::augment::Changes;
 use crate::data::{Problem, Task};
 use crate::train::budget::{Budget, Memory};
 use crate::train::dense::job::ImpSettings;
@@ -306,6 +307,8 @@ pub struct DynamicOptions {
     pub factor: Option<f32>,
     /// Whether bytes are taken as 0 to 255, and not as fractions of 256.
     pub raw: bool,
+    /// How rows are changed whenever they are read; none for not at all.
+    pub augment: Option<Changes>,
     /// Rows that are scored in the end.
     pub test: Option<Problem>,
 }

@@ -8,7 +8,7 @@ use tamis::learn::optimiser::Optimiser;
 use tamis::learn::train::Rank;
 use tamis::network::gates::{Empty, Signs};
 
-use super::super::parse::{self, EMPTY, OPTIMISERS, RecipeName, SIGNS, ToPin};
+use super::super::parse::{self, AugmentName, EMPTY, OPTIMISERS, RecipeName, SIGNS, ToPin};
 use super::super::settings::Given;
 use super::super::source::SourceArgs;
 use crate::convert::named::Layout;
@@ -98,17 +98,25 @@ pub(crate) struct Train {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Epochs and batches (recipes paper, anneal, imp and masked)")]
+#[command(
+    next_help_heading = "Epochs and batches (recipes paper, anneal, dynamic, imp and masked)"
+)]
 pub(super) struct PassArgs {
     /// Passes over all batches; --passes-limit and --time-limit end a search (lm) [default: 15;
-    /// anneal: 100, and more where they are fewer than 2000 steps; imp: 20 each training; masked: 10]
+    /// anneal: 100, and more where they are fewer than 2000 steps; dynamic: 20; imp: 20 each
+    /// training; masked: 10]
     #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
     pub(super) epochs: Option<u32>,
     /// Rows of a batch; 0 for all rows [default: 0; anneal: a hundredth of the rows, 32 to 512;
-    /// imp: 256; masked: 128]
+    /// imp: 256; dynamic and masked: 128]
     #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
     pub(super) batch: Option<usize>,
-    /// Learning rate (recipes anneal, imp and masked) [default: anneal: at most 0.02, for inputs
+    /// Change rows a little whenever they are read (recipe dynamic): images, or images=28x28, for
+    /// pictures that are moved, turned, stretched and bent; noise=D adds normal numbers of that
+    /// deviation
+    #[arg(long, value_name = "HOW", value_parser = parse::augment)]
+    pub(super) augment: Option<AugmentName>,
+    /// Learning rate (recipes anneal, dynamic, imp and masked) [default: anneal: at most 0.02, for inputs
     /// brought to the unit range; imp and masked: adam 0.001, sgd 0.1]
     #[arg(long, value_name = "RATE", value_parser = parse::number)]
     pub(super) rate: Option<f64>,

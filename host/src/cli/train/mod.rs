@@ -42,7 +42,10 @@ impl Train {
         let problem = source.load_to_learn(task)?;
         match &mut options.recipe {
             Recipe::Imp(settings) => settings.test = self.test(&source, task)?,
-            Recipe::Dynamic(settings) => settings.test = self.test(&source, task)?,
+            Recipe::Dynamic(settings) => {
+                settings.test = self.test(&source, task)?;
+                settings.augment = self.changes(problem.data.cols)?;
+            }
             Recipe::Masked(settings) => settings.test = self.test(&source, task)?,
             _ => {}
         }

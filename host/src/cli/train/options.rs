@@ -12,9 +12,10 @@ use tamis::network::mask::initial::Initial;
 
 use super::super::common::Common;
 use super::super::console::{first_given, refuse, say_error};
-use super::super::parse::{self, RecipeName, ToPin, limit_above_zero};
+use super::super::parse::{self, AugmentName, PictureSize, RecipeName, ToPin, limit_above_zero};
 use super::args::{LimitArgs, Train};
 use crate::base::{Limits, check_setting};
+use crate::data::augment::{Changes, PictureChanges};
 use crate::data::{DataFiles, Labels, Problem, Task};
 use crate::mask::{self, SourceNetwork};
 use crate::train::dense::{Head, Rates, default_rate};
@@ -290,6 +291,26 @@ impl Train {
         })
     }
 
+    /// How rows of so many numbers are changed.
+    pub(super) fn changes(&self, inputs: usize) -> Result<Option<Changes>> {
+        let nnz = self.nnz.first().copied().unwrap_or(usize::MAX);
+        Ok(match self.passes.augment {
+            None => None,
+            Some(AugmentName::Noise(deviation)) => Some(Changes::Noise(deviation as f32)),
+            Some(AugmentName::Images(size)) => {
+                let side = inputs.isqrt();
+                let size = size.or((side * side == inputs).then_some(PictureSize::square(side)));
+                let PictureSize { width, height } = size.ok_or_else(|| {
+                    Error::new("the size of the pictures is not known")
+                        .expected("rows of as many numbers as a square picture has, or a size")
+                        .got(format_args!("{inputs} numbers a row"))
+                        .help("pass it, as in --augment images=28x28: columns, then rows")
+                })?;
+                Some(Changes::Pictures(PictureChanges::for_nnz(width, height, nnz)))
+            }
+        })
+    }
+
     fn dynamic_options(&self) -> DynamicOptions {
         let single = |value: Option<f64>| value.map(|value| value as f32);
         DynamicOptions {
@@ -300,6 +321,7 @@ impl Train {
             warmup: self.masked.warmup,
             factor: single(self.anneal.start_factor),
             raw: self.imp.raw_inputs,
+            augment: None,
             test: None,
         }
     }

@@ -25,6 +25,7 @@ use tamis::learn::deep::{Head, Stack};
 use tamis::learn::loss::Labels;
 
 use crate::data::Matrix;
+use crate::data::augment::Augment;
 use crate::operator::Stop;
 use crate::train::dense::product::{Mat, product};
 pub use job::{MaskedSettings, MaskedStart};
@@ -70,6 +71,9 @@ pub struct Engine<'a> {
     strips: Vec<Strip>,
     arch: Arch,
     stop: Stop,
+    augment: Option<Augment>,
+    /// Rows that training has read.
+    drawn: u64,
 }
 
 impl<'a> Engine<'a> {
@@ -106,14 +110,24 @@ impl<'a> Engine<'a> {
         let strip = |t| Strip::new(&widths, if t > 0 { stack.nnz() } else { 0 });
         let strips = (0..rayon::current_num_threads()).map(strip).collect();
         let (arch, stop) = (Arch::new(), stop.clone());
-        Ok(Self { data, scale, labels, layers, used, strips, arch, stop })
+        let (augment, drawn) = (None, 0);
+        Ok(Self { data, scale, labels, layers, used, strips, arch, stop, augment, drawn })
+    }
+
+    /// The same with rows that are changed whenever training reads them; scores are of the rows as
+    /// they are.
+    #[must_use]
+    pub fn augmented(mut self, augment: Augment) -> Self {
+        self.augment = Some(augment);
+        self
     }
 
     /// Bytes of memory, without data and labels.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let strips = self.strips.iter().map(Strip::bytes);
-        self.link_bytes() + strips.sum::<usize>() + self.used.len()
+        let augment = self.augment.as_ref().map_or(0, Augment::bytes);
+        self.link_bytes() + strips.sum::<usize>() + self.used.len() + augment
     }
 
     /// Bytes that grow with the weights.
@@ -129,9 +143,9 @@ impl<'a> Engine<'a> {
         let all = Batch { positions: 0..self.data.rows, order: None };
         let labels = self.labels;
         let (mut sum, mut right) = (0.0, 0);
-        self.waves(stack, &all, |wave, strips| {
+        self.waves(stack, &all, Reads::Plain, |wave, strips| {
             each(strips, |t, strip| {
-                strip.forward(wave.work, wave.rows(t));
+                strip.forward(wave.work, wave.draw(t), wave.rows(t));
                 strip.residual(wave.work, labels);
             });
             for strip in strips {
@@ -155,9 +169,9 @@ impl<'a> Engine<'a> {
         error::length("outputs", out.len(), n * c)?;
         let all = Batch { positions: 0..n, order: None };
         let mut left = out;
-        self.waves(stack, &all, |wave, strips| {
+        self.waves(stack, &all, Reads::Plain, |wave, strips| {
             each(strips, |t, strip| {
-                strip.forward(wave.work, wave.rows(t));
+                strip.forward(wave.work, wave.draw(t), wave.rows(t));
             });
             for strip in &*strips {
                 let (own, rest) = std::mem::take(&mut left).split_at_mut(strip.len() * c);
@@ -181,17 +195,19 @@ impl<'a> Engine<'a> {
         &mut self,
         stack: &Stack<'_>,
         batch: &Batch,
+        reads: Reads,
         mut run: impl FnMut(Wave<'_>, &mut [Strip]),
     ) -> Result<()> {
-        let Self { data, scale, layers, used, strips, arch, stop, .. } = self;
-        let (scale, arch) = (*scale, *arch);
-        let work = &Work { layers, stack, data, scale, used, arch };
+        let Self { data, scale, layers, used, strips, arch, stop, augment, drawn, .. } = self;
+        let (scale, arch, drawn) = (*scale, *arch, *drawn);
+        let augment = augment.as_ref().filter(|_| reads == Reads::Changed);
+        let work = &Work { layers, stack, data, scale, used, arch, augment };
         for start in batch.positions.clone().step_by(LANES * strips.len()) {
             if stop.asked() {
                 return Err(Error::Stopped);
             }
             let count = (batch.positions.end - start).div_ceil(LANES).min(strips.len());
-            run(Wave { work, batch, start }, &mut strips[..count]);
+            run(Wave { work, batch, start, drawn }, &mut strips[..count]);
         }
         Ok(())
     }
@@ -224,9 +240,9 @@ impl Backprop for Engine<'_> {
         debug_assert_eq!(self.check(stack), Ok(()));
         gradient.fill(0.0);
         let (labels, mut sum) = (self.labels, 0.0);
-        self.waves(stack, batch, |wave, strips| {
+        self.waves(stack, batch, Reads::Changed, |wave, strips| {
             let run = |t, strip: &mut Strip, gradient: &mut [f32]| {
-                strip.forward(wave.work, wave.rows(t));
+                strip.forward(wave.work, wave.draw(t), wave.rows(t));
                 strip.residual(wave.work, labels);
                 strip.backward(wave.work, gradient);
             };
@@ -248,6 +264,7 @@ impl Backprop for Engine<'_> {
             }
             sum += strips.iter().map(|strip| strip.loss.sum).sum::<f64>();
         })?;
+        self.drawn += batch.positions.len() as u64;
         Ok(sum as f32)
     }
 
@@ -271,9 +288,9 @@ impl Panels for Engine<'_> {
         out.fill(0.0);
         let (labels, is_end) = (self.labels, self.layers[layer].is_end);
         self.with_all_inputs(|engine| {
-            engine.waves(stack, batch, |wave, strips| {
+            engine.waves(stack, batch, Reads::Changed, |wave, strips| {
                 let run = |t, strip: &mut Strip, gradient: &mut [f32]| {
-                    strip.forward(wave.work, wave.rows(t));
+                    strip.forward(wave.work, wave.draw(t), wave.rows(t));
                     strip.residual(wave.work, labels);
                     strip.backward_to(wave.work, layer, gradient);
                 };
@@ -311,8 +328,8 @@ impl Panels for Engine<'_> {
         error::length("sizes of activations", out.len(), stack.activations())?;
         out.fill(0.0);
         self.with_all_inputs(|engine| {
-            engine.waves(stack, batch, |wave, strips| {
-                each(strips, |t, strip| strip.forward(wave.work, wave.rows(t)));
+            engine.waves(stack, batch, Reads::Changed, |wave, strips| {
+                each(strips, |t, strip| strip.forward(wave.work, wave.draw(t), wave.rows(t)));
                 strips.iter().for_each(|strip| strip.add_squares(out));
             })
         })?;
@@ -346,9 +363,23 @@ struct Wave<'a> {
     batch: &'a Batch,
     /// Position of the first sample.
     start: usize,
+    /// Rows that were read before the batch.
+    drawn: u64,
+}
+
+/// Whether rows are read as they are, or changed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reads {
+    Plain,
+    Changed,
 }
 
 impl Wave<'_> {
+    /// The number of the first draw of strip `t`.
+    fn draw(&self, t: usize) -> u64 {
+        self.drawn + (self.start - self.batch.positions.start + t * LANES) as u64
+    }
+
     /// Rows of strip `t`.
     fn rows(&self, t: usize) -> impl Iterator<Item = usize> + use<> {
         let start = self.start + t * LANES;

@@ -10,7 +10,18 @@ use super::gather::{Element, gather};
 use super::kernel::{Backward, Forward, LANES, Lanes, Outer};
 use super::links::Links;
 use super::residual::{Loss, residual};
+use crate::data::augment::Augment;
 use crate::data::{Matrix, Values};
+
+/// Rows of a strip that lie one behind the other.
+const ALL_LANES: [usize; LANES] = {
+    let (mut all, mut lane) = ([0; LANES], 0);
+    while lane < LANES {
+        all[lane] = lane;
+        lane += 1;
+    }
+    all
+};
 
 /// A layer's weights, by both of their ends.
 #[derive(Debug)]
@@ -65,6 +76,14 @@ pub(super) struct Work<'a> {
     /// Blocks of input columns that have weights.
     pub(super) used: &'a [bool],
     pub(super) arch: Arch,
+    pub(super) augment: Option<&'a Augment>,
+}
+
+/// Memory for changed rows; none where none is changed.
+#[derive(Debug, Default)]
+struct Changed {
+    rows: Vec<f32>,
+    scratch: Vec<f32>,
 }
 
 /// Memory for the activations of a strip, and a gradient where it is not the first of its wave.
@@ -75,6 +94,8 @@ pub(super) struct Strip {
     pub(super) gradient: Vec<f32>,
     /// Rows of the data in the lanes.
     rows: Vec<usize>,
+    /// Rows as they were changed, one behind the other.
+    changed: Changed,
     pub(super) loss: Loss,
 }
 
@@ -82,7 +103,8 @@ impl Strip {
     pub(super) fn new(widths: &[usize], gradient: usize) -> Self {
         let acts = widths.iter().map(|&width| vec![Lanes::ZERO; width]).collect();
         let rows = Vec::with_capacity(LANES);
-        Self { acts, gradient: vec![0.0; gradient], rows, loss: Loss::default() }
+        let (gradient, changed) = (vec![0.0; gradient], Changed::default());
+        Self { acts, gradient, rows, changed, loss: Loss::default() }
     }
 
     /// Samples in the lanes.
@@ -103,15 +125,38 @@ impl Strip {
         }
     }
 
-    /// Takes `rows` through the network.
-    pub(super) fn forward(&mut self, work: &Work<'_>, rows: impl Iterator<Item = usize>) {
+    /// Takes `rows` through the network, as draws from number `draw` on where they are changed.
+    pub(super) fn forward(
+        &mut self,
+        work: &Work<'_>,
+        draw: u64,
+        rows: impl Iterator<Item = usize>,
+    ) {
         self.rows.clear();
         self.rows.extend(rows);
         let Work { data, scale, used, arch, .. } = *work;
         let (rows, out) = (&self.rows[..], &mut self.acts[0][..]);
-        match &data.values {
-            Values::F32(data) => arch.dispatch(Gather { data, rows, scale, used, out }),
-            Values::U8(data) => arch.dispatch(Gather { data, rows, scale, used, out }),
+        if let Some(augment) = work.augment {
+            let Changed { rows: changed, scratch } = &mut self.changed;
+            if scratch.is_empty() {
+                *scratch = augment.scratch();
+            }
+            changed.resize(LANES * data.cols, 0.0);
+            let each = (draw..).zip(rows).zip(changed.chunks_exact_mut(data.cols.max(1)));
+            for ((draw, &row), out) in each {
+                let own = row * data.cols..(row + 1) * data.cols;
+                match &data.values {
+                    Values::F32(data) => augment.row(draw, &data[own], scale, scratch, out),
+                    Values::U8(data) => augment.row(draw, &data[own], scale, scratch, out),
+                }
+            }
+            let (order, data) = (&ALL_LANES[..rows.len()], &changed[..]);
+            arch.dispatch(Gather { data, rows: order, scale: 1.0, used, out });
+        } else {
+            match &data.values {
+                Values::F32(data) => arch.dispatch(Gather { data, rows, scale, used, out }),
+                Values::U8(data) => arch.dispatch(Gather { data, rows, scale, used, out }),
+            }
         }
         let values = work.stack.values();
         for (l, layer) in work.layers.iter().enumerate() {
