@@ -297,10 +297,7 @@ impl ModelFile {
     pub(crate) fn check_columns(&self, data: &Matrix) -> Result<()> {
         let inputs = self.open()?.inputs();
         if data.cols != inputs {
-            let hint = match data.cols + 1 == inputs {
-                true => "an import with biases wants a last column of 1",
-                false => "name a column of labels with --target",
-            };
+            let hint = "name a column of labels with --target";
             return Err(Error::new("the data does not fit the model")
                 .at(&self.path)
                 .expected(format_args!("{inputs} columns"))
