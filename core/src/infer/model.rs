@@ -1,10 +1,10 @@
 //! Sparse layers and their prediction, on borrowed weights.
 //!
-//! A [`Model`] is a chain of layers: `x -> a_1(W_1 x) -> a_2(W_2 ·) -> …`, each `W_l` held as its
-//! nonzero entries only ([`Csr`]), with a scalar `sum_j v_j h_j`, `v_j` = ±1, as the possible end
+//! A [`Model`] is a chain of layers: `x -> a_1(W_1 x + b_1) -> a_2(W_2 · + b_2) -> …`, each `W_l` held
+//! as its nonzero entries only ([`Csr`]), with a scalar `sum_j v_j h_j`, `v_j` = ±1, as the possible end
 //! ([`Sum`]). The slices may lie in flash, and are checked once, when a layer or a model is made.
 //!
-//! The order of all additions is fixed (each row from `+0`, entry by entry, product and sum rounded
+//! The order of all additions is fixed (each row from its bias or `+0`, entry by entry, product and sum rounded
 //! on their own; the final sum from `+0`, neuron by neuron), so finite predictions have the same
 //! bits on every target.
 

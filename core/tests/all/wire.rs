@@ -24,6 +24,7 @@ struct Dense {
     inputs: usize,
     relu: bool,
     weights: Vec<f32>,
+    biases: Vec<f32>,
 }
 
 impl Dense {
@@ -33,8 +34,11 @@ impl Dense {
 
     /// Every product, zeros too, in the order of the columns.
     fn apply(&self, x: &[f32]) -> Vec<f32> {
-        let row = |w: &[f32]| w.iter().zip(x).fold(0.0_f32, |sum, (w, x)| sum + w * x);
-        let rows = self.weights.chunks(self.inputs).map(row);
+        let row = |(i, w): (usize, &[f32])| {
+            let bias = self.biases.get(i).copied().unwrap_or(0.0);
+            w.iter().zip(x).fold(bias, |sum, (w, x)| sum + w * x)
+        };
+        let rows = self.weights.chunks(self.inputs).enumerate().map(row);
         rows.map(|z| if self.relu && z <= 0.0 { 0.0 } else { z }).collect()
     }
 
@@ -47,6 +51,7 @@ impl Dense {
             sparse.values.extend(entries.map(|(_, value)| *value));
             sparse.counts.push((sparse.values.len() - before) as u16);
         }
+        sparse.biases.clone_from(&self.biases);
         sparse
     }
 }
@@ -56,12 +61,14 @@ struct Sparse {
     counts: Vec<u16>,
     columns: Vec<u16>,
     values: Vec<f32>,
+    biases: Vec<f32>,
 }
 
 impl Sparse {
     fn layer(&self, inputs: usize, relu: bool) -> Layer<'_> {
         let activation = if relu { Activation::Relu } else { Activation::Identity };
-        Layer::Csr(Csr::new(inputs, &self.counts, &self.columns, &self.values, activation).unwrap())
+        let csr = Csr::new(inputs, &self.counts, &self.columns, &self.values, activation).unwrap();
+        Layer::Csr(csr.with_biases(&self.biases).unwrap())
     }
 }
 
@@ -70,8 +77,9 @@ fn weight() -> impl Strategy<Value = f32> {
 }
 
 fn dense(inputs: usize, outputs: usize) -> impl Strategy<Value = Dense> {
-    (prop::collection::vec(weight(), inputs * outputs), any::<bool>())
-        .prop_map(move |(weights, relu)| Dense { inputs, relu, weights })
+    let biases = prop_oneof![Just(Vec::new()), prop::collection::vec(weight(), outputs)];
+    (prop::collection::vec(weight(), inputs * outputs), biases, any::<bool>())
+        .prop_map(move |(weights, biases, relu)| Dense { inputs, relu, weights, biases })
 }
 
 /// One to eight layers, and a row for the first.
@@ -85,7 +93,11 @@ fn chain() -> impl Strategy<Value = (Vec<Dense>, Vec<f32>)> {
 /// A hidden layer, its signs, and a row.
 fn shallow() -> impl Strategy<Value = (Dense, Vec<bool>, Vec<f32>)> {
     (1_usize..40, 1_usize..70).prop_flat_map(|(inputs, hidden)| {
-        let hidden_layer = dense(inputs, hidden).prop_map(|layer| Dense { relu: true, ..layer });
+        let hidden_layer = dense(inputs, hidden).prop_map(|layer| Dense {
+            relu: true,
+            biases: Vec::new(),
+            ..layer
+        });
         let signs = prop::collection::vec(any::<bool>(), hidden);
         (hidden_layer, signs, prop::collection::vec(-300.0_f32..300.0, inputs))
     })

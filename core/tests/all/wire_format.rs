@@ -28,6 +28,7 @@ static WITHOUT_TASK: &[u8] = tamis::include_model!("../wire_without_task.tamis")
 /// A classifier of two classes; the second example.
 static MULTICLASS: &[u8] = tamis::include_model!("../wire_multiclass.tamis");
 /// A layer in windows of columns; the last example.
+static BIASES: &[u8] = tamis::include_model!("../wire_biases.tamis");
 static WINDOWS: &[u8] = tamis::include_model!("../wire_windows.tamis");
 /// Where the section of the task starts in the example.
 const TASK: usize = 92;
@@ -224,6 +225,9 @@ fn windows_give_the_bits_of_rows() {
             k += 1;
             (row, column, value) == ((k - 1) / fan, columns[k - 1], values[k - 1].to_bits())
         }));
+        let biases = [-1.5, 0.0, 40.0];
+        let (csr, blocks) =
+            (csr.with_biases(&biases).unwrap(), blocks.with_biases(&biases).unwrap());
         let sum = Sum::new(rows, &[0b010]).unwrap();
         let chains = [[Layer::Csr(csr), Layer::Sum(sum)], [Layer::Blocks(blocks), Layer::Sum(sum)]];
         let floats: Vec<f32> = (0..inputs).map(|i| ((i * 29) % 53) as f32 / 3.0 - 5.0).collect();
@@ -254,7 +258,49 @@ fn chain_without_a_needed_kernel_is_refused() {
     assert_eq!(Chain::kernels(&rows), ROWS);
     assert!(Chain::<'_, ROWS>::new(&rows).is_ok());
     let what = "kernels that layers need and the chain lacks";
-    assert_eq!(Chain::<'_, ROWS>::new(&windows), Err(Error::Length { what, expected: 0, got: 1 }));
+    let one = Error::Length { what, expected: 0, got: 1 };
+    assert_eq!(Chain::<'_, ROWS>::new(&windows), Err(one));
+    let biased = [Layer::Csr(csr.with_biases(&[3.0]).unwrap())];
+    assert_eq!(Chain::<'_, ROWS>::new(&biased), Err(one));
+}
+
+#[test]
+fn biased_layers_match_documentation_and_damage_is_detected() {
+    assert_eq!(BIASES, documented(5));
+    let view = View::parse(BIASES).unwrap();
+    let csr = Csr::new(2, &[1, 0], &[1], &[2.0], Activation::Identity).unwrap();
+    let csr = csr.with_biases(&[0.5, -3.0]).unwrap();
+    assert_eq!(view.model().layers(), [Layer::Csr(csr)]);
+    let mut again = vec![0xAA; view.encoded_len()];
+    assert_eq!((view.encode(&mut again), again), (Ok(72), BIASES.to_vec()));
+    let cost = view.model().cost();
+    assert_eq!((cost.flash_bytes, cost.nonzeros, cost.macs), (72, 3, 1));
+    let (mut read, mut embedded) = ([0.0; 2], [0.0; 2]);
+    view.model().predict(&[9.0, 1.0], &mut [], &mut read).unwrap();
+    let model = tamis::embed_model!("../wire_biases.tamis");
+    model.predict(&[9.0, 1.0], &mut [], &mut embedded).unwrap();
+    assert_eq!((read, embedded), ([2.5, -3.0], read));
+    for at in 0..8 * BIASES.len() {
+        let mut bytes = BIASES.to_vec();
+        bytes[at / 8] ^= 1 << (at % 8);
+        refusal(&bytes);
+    }
+    let word = |at, word| refusal(&with_word(BIASES, at, word)).to_string();
+    assert_eq!(word(0x30, 0x0002_0000), "biases at byte 50: expected 0x1, got 0x2");
+    assert_eq!(word(0x30, 0), "end of a layer at byte 64: expected 0x40, got 0x48");
+    assert_eq!(word(0x40, 0x7FC0_0000), "biases: expected finite numbers, position 0 is not");
+}
+
+#[test]
+fn biases_are_none_or_one_per_output() {
+    let csr = Csr::new(1, &[1, 0], &[0], &[2.0], Activation::Identity).unwrap();
+    let blocks = Blocks::new(1, 2, &[1, 0], &[0], &[2.0], Activation::Identity).unwrap();
+    let three = Error::Length { what: "biases of a layer", expected: 2, got: 3 };
+    assert_eq!(csr.with_biases(&[1.0; 3]), Err(three));
+    assert_eq!(blocks.with_biases(&[1.0; 3]), Err(three));
+    assert_eq!(csr.with_biases(&[]), Ok(csr));
+    let second = Error::NotFinite { what: "biases", at: 1 };
+    assert_eq!(blocks.with_biases(&[0.0, f32::NAN]), Err(second));
 }
 
 #[test]

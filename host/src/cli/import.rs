@@ -19,8 +19,7 @@ use crate::train::Budget;
 ///
 /// Only nonzero weights are stored: all of them, or with --nnz, --density or --threshold the
 /// largest.
-/// Pruning so costs accuracy; tamis finetune fits the weights that are left. Biases become weights
-/// of one more input, the last, which must be 1 in every row.
+/// Pruning so costs accuracy; tamis finetune fits the weights that are left. Biases stay, and count.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -93,16 +92,13 @@ fn summary(object: &Object<'_, ImportReport>) -> String {
     let (inputs, outputs) = (count(r.inputs), count(r.outputs));
     let mut rows =
         vec![("from", format!("{}, {inputs} inputs, {outputs} outputs", r.format)), ("task", task)];
-    let own = r.nnz - r.handed_on;
     let mut nonzeros = count(r.nnz);
     if let Some(requested) = r.requested_nnz {
         nonzeros += &format!(" of {} requested", count(requested));
     }
-    let part = percent(own as f64 / r.dense_nnz.max(1) as f64);
-    nonzeros += &format!(": {} of {} weights and biases ({part})", count(own), count(r.dense_nnz));
-    if r.handed_on > 0 {
-        nonzeros += &format!(", and {} to hand on the 1 of biases", count(r.handed_on));
-    }
+    let part = percent(r.nnz as f64 / r.dense_nnz.max(1) as f64);
+    nonzeros +=
+        &format!(": {} of {} weights and biases ({part})", count(r.nnz), count(r.dense_nnz));
     rows.push(("nonzeros", nonzeros));
     for layer in &r.layers {
         let shape = format!("{}: {}→{}", layer.name, count(layer.inputs), count(layer.outputs));
@@ -114,7 +110,7 @@ fn summary(object: &Object<'_, ImportReport>) -> String {
         rows.push(("layer", text));
     }
     rows.extend(r.notes.iter().map(|note| ("note", note.clone())));
-    if own < r.nnz_before {
+    if r.nnz < r.nnz_before {
         let next = "weights were pruned by size: tamis finetune fits the others";
         rows.push(("next", next.to_owned()));
     }

@@ -190,7 +190,11 @@ fn title(cost: &ModelCost) -> String {
     let (file, task, inputs) = (bytes(cost.file_bytes), task(cost), count(cost.inputs));
     let (hidden, s) = (hidden.join(" and "), if *outputs == 1 { "" } else { "s" });
     let shape = format!("{inputs} inputs, {hidden} hidden, {outputs} output{s}");
-    format!("{model}: {file}, {task}, {shape}, checksum {crc32}")
+    let biases = match cost.layers.iter().map(|layer| layer.biases).sum() {
+        0 => String::new(),
+        n => format!(", {} biases", count(n)),
+    };
+    format!("{model}: {file}, {task}, {shape}{biases}, checksum {crc32}")
 }
 
 fn summary(cost: &ModelCost, targets: &[TargetCost]) -> String {

@@ -309,8 +309,7 @@ fn summary(object: &Object<'_, PruneReport>) -> String {
         ),
     ];
     if r.biases > 0 {
-        let (biases, handed_on) = (count(r.biases), count(r.handed_on));
-        rows.push(("biases", format!("{biases}, and {handed_on} to hand on their 1; they count")));
+        rows.push(("biases", format!("{}; they count", count(r.biases))));
     }
     if let Some(method) = r.structured {
         let name = match method {

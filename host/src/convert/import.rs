@@ -1,8 +1,6 @@
 //! Models of other programs as `.tamis` files: their nonzero weights, all of them or the largest.
 //!
-//! A model of floats has no biases. Biases are held exactly all the same, as weights of one more
-//! input, the last, which is 1 in every row; a hidden neuron with the weight 1 to it hands it on,
-//! since `relu(1) = 1`. Sums add up in the order of the inputs, so a bias is added last.
+//! Inputs and biases stay as the other program has them; a sum starts at its bias.
 
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -27,7 +25,7 @@ pub enum Cut {
     /// All that are not 0.
     #[default]
     None,
-    /// The largest over all layers, to this budget, which includes biases and what hands them on.
+    /// The largest over all layers, to this budget, which includes biases.
     Size(Budget),
     /// Those of at least this absolute value.
     Threshold(f32),
@@ -54,9 +52,9 @@ pub struct ImportOptions {
 pub struct ImportedLayer {
     /// As the file calls it.
     pub name: String,
-    /// Numbers that it takes, without the 1 of biases.
+    /// Numbers that it takes.
     pub inputs: usize,
-    /// Numbers that it gives, without that 1.
+    /// Numbers that it gives.
     pub outputs: usize,
     /// Weights and biases that are not 0 in the file.
     pub nnz_before: usize,
@@ -75,22 +73,18 @@ pub struct ImportReport {
     pub task: Option<Task>,
     /// The least output that is class 1 of a binary task.
     pub threshold: Option<f32>,
-    /// Numbers in one input row, with the 1 of biases.
+    /// Numbers in one input row.
     pub inputs: usize,
     /// Numbers in one prediction.
     pub outputs: usize,
-    /// Whether the last input is 1 in every row, for biases.
-    pub ones_input: bool,
     /// Weights and biases of the dense network, zeros too.
     pub dense_nnz: usize,
     /// Those that are not 0 in the file.
     pub nnz_before: usize,
     /// Nonzeros asked for; none where none were.
     pub requested_nnz: Option<usize>,
-    /// Nonzeros of the model, those that hand on the 1 of biases among them.
+    /// Nonzeros of the model: weights and biases.
     pub nnz: usize,
-    /// Weights of 1 that hand on the 1 of biases, one for each layer before the last with biases.
-    pub handed_on: usize,
     /// The layers.
     pub layers: Vec<ImportedLayer>,
     /// What was skipped or folded.
@@ -228,18 +222,14 @@ fn convert(
     network: Network,
     options: &ImportOptions,
 ) -> Result<ImportOutcome> {
-    let Network { mut layers, decision, mut notes, meta, .. } = network;
+    let Network { mut layers, decision, notes, meta, .. } = network;
     let outputs = layers.last().map_or(0, |layer| layer.outputs);
     let meta = meta.filter(|meta| fits(meta, &layers));
     let task = task(options, decision, meta.as_ref(), outputs)?;
-    let ones = layers.iter().any(|layer| !layer.bias.is_empty());
     let sum = ends_in_sum(&mut layers, meta.as_ref())?;
     let dense_nnz = layers.iter().map(|layer| layer.weights.len() + layer.bias.len()).sum();
     let nnz_before: Vec<usize> = layers.iter().map(nonzeros).collect();
-    // Layers up to the last one with biases take the 1, and those before it hand it on.
-    let taking = layers.iter().rposition(|layer| !layer.bias.is_empty()).map_or(0, |last| last + 1);
-    let handed_on = taking.saturating_sub(1);
-    let requested_nnz = cut(&mut layers, options.cut, handed_on, dense_nnz)?;
+    let requested_nnz = cut(&mut layers, options.cut, dense_nnz)?;
     let of_layer = |(layer, &nnz_before): (&Dense, &usize)| ImportedLayer {
         name: layer.name.clone(),
         inputs: layer.inputs,
@@ -257,8 +247,7 @@ fn convert(
             .got(format_args!("{nnz_before} in the file that are not 0"))
             .help("choose a smaller --threshold, or check what wrote the file"));
     }
-    let layer = |(l, layer)| sparse_layer(layer, l < taking, l < handed_on);
-    let mut sparse = layers.iter().enumerate().map(layer).collect::<Result<Vec<_>>>()?;
+    let mut sparse = layers.iter().map(sparse_layer).collect::<Result<Vec<_>>>()?;
     let requested = meta.iter().flat_map(|meta| &meta.requested);
     for (layer, &requested) in sparse.iter_mut().zip(requested) {
         layer.requested = layer.requested.max(requested);
@@ -272,20 +261,16 @@ fn convert(
             other => other.stored(),
         }),
     )?;
-    let note = "biases are weights of one more input, the last: pass rows with a last column of 1";
-    notes.extend(ones.then(|| note.to_owned()));
     let report = ImportReport {
         format,
         task: task.map(|(task, _)| task),
         threshold: task.filter(|(task, _)| *task == Task::Binary).map(|(_, from)| from),
         inputs: sparse.first().map_or(0, |layer| layer.inputs),
         outputs,
-        ones_input: ones,
         dense_nnz,
         nnz_before,
         requested_nnz,
-        nnz: nnz + handed_on,
-        handed_on,
+        nnz,
         layers: report_layers,
         notes,
     };
@@ -366,9 +351,8 @@ fn nonzeros(layer: &Dense) -> usize {
 }
 
 /// Sets the smaller weights to 0, never biases; the nonzeros asked for, of all layers.
-fn cut(layers: &mut [Dense], cut: Cut, handed_on: usize, dense: usize) -> Result<Option<usize>> {
-    let biases = layers.iter().flat_map(|layer| &layer.bias).filter(|&&b| b != 0.0).count();
-    let fixed = biases + handed_on;
+fn cut(layers: &mut [Dense], cut: Cut, dense: usize) -> Result<Option<usize>> {
+    let fixed = layers.iter().flat_map(|layer| &layer.bias).filter(|&&b| b != 0.0).count();
     let size = match cut {
         Cut::None => return Ok(None),
         Cut::Threshold(least) => {
@@ -387,7 +371,7 @@ fn cut(layers: &mut [Dense], cut: Cut, handed_on: usize, dense: usize) -> Result
     if size > most || size < fixed.max(1) {
         let what = match fixed {
             0 => String::new(),
-            _ => format!(", of which {fixed} are biases and what hands them on, which are kept"),
+            _ => format!(", of which {fixed} are biases, which are kept"),
         };
         return Err(Error::new("the model cannot have as many nonzeros as asked for")
             .expected(format_args!("{} to {most} nonzeros{what}", fixed.max(1)))
@@ -411,30 +395,20 @@ fn cut(layers: &mut [Dense], cut: Cut, handed_on: usize, dense: usize) -> Result
     Ok(Some(size))
 }
 
-/// The nonzeros of a layer; with `ones` it takes a last input that is 1, with `hands_on` a neuron
-/// of it is that 1.
-pub(crate) fn sparse_layer(layer: &Dense, ones: bool, hands_on: bool) -> Result<SparseLayer> {
-    let inputs = layer.inputs + usize::from(ones);
+/// The nonzeros of a layer.
+pub(crate) fn sparse_layer(layer: &Dense) -> Result<SparseLayer> {
+    let inputs = layer.inputs;
     if inputs > MAX_INPUTS {
         return Err(Error::new(format!("layer {} is too wide for a model", layer.name))
-            .expected(format_args!("at most {MAX_INPUTS} inputs, the 1 of biases among them"))
+            .expected(format_args!("at most {MAX_INPUTS} inputs"))
             .got(inputs)
             .help("make the network smaller"));
     }
     let entries = |row: &[f32]| {
-        let mut entries = Vec::with_capacity(row.iter().filter(|&&w| w != 0.0).count() + 1);
+        let mut entries = Vec::with_capacity(row.iter().filter(|&&w| w != 0.0).count());
         entries.extend(row.iter().copied().enumerate().filter(|(_, w)| *w != 0.0));
         entries
     };
-    let mut neurons: Vec<_> =
-        layer.weights.chunks_exact(layer.inputs.max(1)).map(entries).collect();
-    for (neuron, &bias) in neurons.iter_mut().zip(&layer.bias) {
-        if bias != 0.0 {
-            neuron.push((layer.inputs, bias));
-        }
-    }
-    if hands_on {
-        neurons.push(vec![(layer.inputs, 1.0)]);
-    }
-    Ok(SparseLayer { inputs, requested: neurons.len(), neurons })
+    let neurons: Vec<_> = layer.weights.chunks_exact(inputs.max(1)).map(entries).collect();
+    Ok(SparseLayer { inputs, requested: neurons.len(), neurons, biases: layer.bias.clone() })
 }

@@ -120,7 +120,7 @@ impl Matrix {
     }
 
     /// Takes a column, one of several, out of the matrix, in place.
-    pub(super) fn take_column(&mut self, column: usize) -> Result<Vec<f32>> {
+    pub(crate) fn take_column(&mut self, column: usize) -> Result<Vec<f32>> {
         let cols = self.cols;
         if cols == 1 {
             return Err(Error::new("no inputs are left beside the target column")
@@ -134,16 +134,22 @@ impl Matrix {
         })
     }
 
-    /// The rows times `scale`, with a last column of ones.
+    /// The rows times `scale`, with a last column of ones; bytes stay bytes where `scale` is 1.
     pub(crate) fn with_ones(&self, scale: f32) -> Result<Self> {
-        fn ones<T>(values: &[T], cols: usize, value: impl Fn(&T) -> f32) -> Vec<f32> {
-            values.chunks(cols.max(1)).flat_map(|row| row.iter().map(&value).chain([1.0])).collect()
+        fn ones<T, U>(values: &[T], cols: usize, one: U, value: impl Fn(&T) -> U) -> Vec<U>
+        where
+            U: Copy,
+        {
+            values.chunks(cols.max(1)).flat_map(|row| row.iter().map(&value).chain([one])).collect()
         }
         let values = match &self.values {
-            Values::F32(values) => ones(values, self.cols, |&x| scale * x),
-            Values::U8(values) => ones(values, self.cols, |&x| scale * f32::from(x)),
+            Values::F32(values) => Values::F32(ones(values, self.cols, 1.0, |&x| scale * x)),
+            Values::U8(values) if scale == 1.0 => Values::U8(ones(values, self.cols, 1, |&x| x)),
+            Values::U8(values) => {
+                Values::F32(ones(values, self.cols, 1.0, |&x| scale * f32::from(x)))
+            }
         };
-        Self::new(self.rows, self.cols + 1, Values::F32(values))
+        Self::new(self.rows, self.cols + 1, values)
     }
 
     /// Brings columns of floats to magnitudes below 1, each by a power of two, which rounds nothing

@@ -36,7 +36,9 @@ pub struct LayerCost {
     pub outputs: usize,
     /// Requested outputs; those without weights are not stored.
     pub requested: usize,
-    /// Nonzeros as a fraction of the weights of the dense layer; 0 of a sum, which has none.
+    /// Biases that are not 0; of floats they count as nonzeros.
+    pub biases: usize,
+    /// Weights as a fraction of those of the dense layer; 0 of a sum, which has none.
     pub density: f64,
     /// Its cost.
     #[serde(flatten, serialize_with = "cost_names")]
@@ -297,10 +299,7 @@ impl ModelFile {
     pub(crate) fn check_columns(&self, data: &Matrix) -> Result<()> {
         let inputs = self.open()?.inputs();
         if data.cols != inputs {
-            let hint = match data.cols + 1 == inputs {
-                true => "an import with biases wants a last column of 1",
-                false => "name a column of labels with --target",
-            };
+            let hint = "name a column of labels with --target";
             return Err(Error::new("the data does not fit the model")
                 .at(&self.path)
                 .expected(format_args!("{inputs} columns"))
@@ -405,7 +404,8 @@ fn integer_costs(view: &QuantisedView<'_>) -> Vec<LayerCost> {
             inputs: layer.inputs(),
             outputs,
             requested,
-            density: density(&cost),
+            biases: layer.bias().iter().filter(|&&bias| bias != 0).count(),
+            density: density(&cost, 0),
             cost,
         });
     }
@@ -429,13 +429,15 @@ fn layer_cost(layer: &Layer<'_>, cost: Cost) -> LayerCost {
         Layer::Sum(_) => ("sum", Activation::Identity),
         _ => ("sparse", Activation::Identity),
     };
+    let biases = layer.biases().iter().filter(|&&bias| bias != 0.0).count();
     LayerCost {
         kind,
         activation: activation_name(activation),
         inputs: layer.inputs(),
         outputs: layer.outputs(),
         requested: layer.requested(),
-        density: density(&cost),
+        biases,
+        density: density(&cost, biases),
         cost,
     }
 }
@@ -444,6 +446,6 @@ const fn activation_name(activation: Activation) -> &'static str {
     if matches!(activation, Activation::Relu) { "relu" } else { "identity" }
 }
 
-fn density(cost: &Cost) -> f64 {
-    cost.nonzeros as f64 / cost.dense_macs.max(1) as f64
+fn density(cost: &Cost, biases: usize) -> f64 {
+    (cost.nonzeros - biases) as f64 / cost.dense_macs.max(1) as f64
 }

@@ -41,6 +41,7 @@ struct Held {
     activation: Activation,
     places: Places,
     values: Vec<f32>,
+    biases: Vec<f32>,
 }
 
 enum Places {
@@ -141,7 +142,8 @@ fn encode(layer: &Layer<'_>, encodings: Encodings) -> Result<Option<Held>> {
         None => in_rows(outputs, &entries)?,
     };
     let values = entries.iter().map(|entry| entry.value).collect();
-    Ok(Some(Held { inputs, requested: layer.requested(), activation, places, values }))
+    let biases = layer.biases().to_vec();
+    Ok(Some(Held { inputs, requested: layer.requested(), activation, places, values, biases }))
 }
 
 /// Window after window; none, and nothing done, if a row has more than 255 entries in one.
@@ -179,16 +181,16 @@ pub(crate) fn rows_of(csr: &Csr<'_>) -> impl Iterator<Item = usize> {
 
 impl Held {
     fn layer(&self) -> Result<Layer<'_>> {
-        let Self { inputs, requested, activation, places, values } = self;
+        let Self { inputs, requested, activation, places, values, biases } = self;
         Ok(match places {
             Places::Rows { counts, columns } => {
                 let csr = Csr::new(*inputs, counts, columns, values, *activation)?;
-                Layer::Csr(csr.with_requested(*requested)?)
+                Layer::Csr(csr.with_biases(biases)?.with_requested(*requested)?)
             }
             Places::Windows { counts, indices } => {
                 let outputs = counts.len() / inputs.div_ceil(WINDOW).max(1);
                 let blocks = Blocks::new(*inputs, outputs, counts, indices, values, *activation)?;
-                Layer::Blocks(blocks.with_requested(*requested)?)
+                Layer::Blocks(blocks.with_biases(biases)?.with_requested(*requested)?)
             }
         })
     }

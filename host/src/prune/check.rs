@@ -98,7 +98,7 @@ fn check_nnz(
     let counted = mlp.counted();
     let biases = |l: usize| if counted[l].bias.is_empty() { 0 } else { widths[l + 1] };
     let dense = (0..counted.len()).map(|l| widths[l] * widths[l + 1] + biases(l));
-    let most = (dense.sum::<usize>() + mlp.handed_on()).min(mlp.nnz());
+    let most = dense.sum::<usize>().min(mlp.nnz());
     let (least, why) = match options.neurons {
         Neurons::Each(_) => (hidden.iter().sum::<usize>().max(counted.len()), "a weight a neuron"),
         _ => (counted.len(), "a path from an input to an output"),

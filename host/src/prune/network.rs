@@ -19,7 +19,7 @@ const BIASES: u64 = stream::USER + (0xdd << 32);
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Mlp {
     pub(super) layers: Vec<Dense>,
-    /// Whether rows of the model have a last input of 1, of which biases are weights.
+    /// Whether it has biases, for which rows have a last 1 in training.
     pub(super) has_ones: bool,
     /// Whether the output is the sum of the last neurons with signs: the last layer then scales
     /// them, and its weights do not count.
@@ -62,7 +62,11 @@ impl Mlp {
             layer.relu = l + 1 < layers.len();
         }
         let mut mlp = Self { layers: dense, has_ones: false, is_sum, readable: Vec::new() };
-        if last != LastInput::Varies && (last == LastInput::Ones || mlp.hands_on(0)) {
+        mlp.has_ones = mlp.layers.iter().any(|layer| !layer.bias.is_empty());
+        if !mlp.has_ones
+            && last != LastInput::Varies
+            && (last == LastInput::Ones || mlp.hands_on(0))
+        {
             mlp.take_biases();
         }
         Ok(mlp)
@@ -79,7 +83,8 @@ impl Mlp {
             })
     }
 
-    /// Weights of a last input that is 1 become biases, and what hands it on goes.
+    /// Weights of a last input that is 1 become biases, and what hands it on goes: so networks had
+    /// their biases before models had any.
     fn take_biases(&mut self) {
         self.has_ones = true;
         for l in 0..self.layers.len() {
@@ -129,15 +134,10 @@ impl Mlp {
         &self.layers[..self.layers.len() - usize::from(self.is_sum)]
     }
 
-    /// Weights of 1 that hand on the 1 of biases: one for each layer before the last with biases.
-    pub(super) fn handed_on(&self) -> usize {
-        self.layers.iter().rposition(|layer| !layer.bias.is_empty()).unwrap_or(0)
-    }
-
-    /// Nonzeros of its model: weights, biases and what hands these on.
+    /// Nonzeros of its model: weights and biases.
     pub(super) fn nnz(&self) -> usize {
         let all = self.counted().iter().flat_map(|layer| layer.weights.iter().chain(&layer.bias));
-        all.filter(|&&weight| weight != 0.0).count() + self.handed_on()
+        all.filter(|&&weight| weight != 0.0).count()
     }
 
     /// Inputs that have weights.
@@ -176,10 +176,7 @@ impl Mlp {
                 fold_signs(last, &end, &mut signs);
             }
         }
-        let handed_on = self.handed_on();
-        let takes = |l: usize| self.has_ones && l <= handed_on;
-        let layer = |(l, layer)| sparse_layer(layer, takes(l), l < handed_on);
-        let sparse = layers.iter().enumerate().map(layer).collect::<Result<Vec<_>>>()?;
+        let sparse = layers.iter().map(sparse_layer).collect::<Result<Vec<_>>>()?;
         let end = if self.is_sum { End::Sum(&signs) } else { End::Layer };
         encode_layers(&sparse, end, task)
     }

@@ -52,7 +52,7 @@ pub struct PruneOptions {
     pub neurons: Neurons,
     /// Inputs that are read; none for all.
     pub inputs: Option<usize>,
-    /// Nonzeros of the model, biases and what hands these on included; none for all that are left.
+    /// Nonzeros of the model, biases included; none for all that are left.
     pub nnz: Option<Budget>,
     /// The group lasso.
     pub lasso: LassoOptions,

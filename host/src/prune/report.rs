@@ -53,17 +53,15 @@ pub struct PruneReport {
     pub structured: Option<Structured>,
     /// What the model is for; none where nobody says.
     pub task: Option<Task>,
-    /// Widths from the inputs to the outputs before, without the 1 of biases.
+    /// Widths from the inputs to the outputs before.
     pub widths_before: Vec<usize>,
-    /// Widths from the inputs to the outputs, without the 1 of biases.
+    /// Widths from the inputs to the outputs.
     pub widths: Vec<usize>,
     /// Inputs that have weights, before.
     pub inputs_read_before: usize,
     /// Inputs that have weights.
     pub inputs_read: usize,
-    /// Whether the last input of the model is 1 in every row, for biases.
-    pub ones_input: bool,
-    /// Nonzeros before: weights, biases, and weights of 1 that hand these on.
+    /// Nonzeros before: weights and biases.
     pub nnz_before: usize,
     /// Nonzeros asked for.
     pub requested_nnz: Option<usize>,
@@ -71,8 +69,6 @@ pub struct PruneReport {
     pub nnz: usize,
     /// Biases among them.
     pub biases: usize,
-    /// Weights of 1 that hand on the 1 of biases among them.
-    pub handed_on: usize,
     /// Nonzeros on no path from an input to an output.
     pub dead_weights: usize,
     /// Rows trained on; 0 for none.

@@ -84,8 +84,7 @@ fn run(
     let mut mlp = Mlp::of(&source.model, last)?;
     let labelled = matches!(rows, PruneRows::Labelled { .. });
     let dense = mlp.counted().iter().map(|layer| layer.weights.len() + layer.bias.len());
-    let all = dense.sum::<usize>() + mlp.handed_on();
-    let nnz = options.nnz.map(|nnz| nnz.count(all, 1)).transpose()?;
+    let nnz = options.nnz.map(|nnz| nnz.count(dense.sum(), 1)).transpose()?;
     let hidden = hidden(&mlp, &options.neurons, nnz.filter(|_| labelled))?;
     let cuts_neurons = hidden != mlp.hidden();
     let cuts_inputs = options.inputs.is_some_and(|inputs| inputs < mlp.layers[0].inputs);
@@ -125,12 +124,11 @@ fn run(
             }));
             (trained_on, scored_on) = (train.data.rows, Some(what));
             run.train = Some(run.units.rows(&mlp, train, run.task)?);
-            let data = if mlp.has_ones && test.data.cols == mlp.layers[0].inputs {
-                test.data.with_ones(1.0)?
-            } else {
-                test.data
-            };
-            run.test = Some(Problem { data, ..test });
+            let mut test = test;
+            if test.data.cols > mlp.layers[0].inputs {
+                test.data.take_column(mlp.layers[0].inputs)?;
+            }
+            run.test = Some(test);
         }
     }
     run.units.apply(&mut mlp, source.is_imported && !options.raw);
@@ -206,12 +204,10 @@ fn run(
         widths: mlp.widths(),
         inputs_read_before: whole.inputs_read().len(),
         inputs_read: mlp.inputs_read().len(),
-        ones_input: mlp.has_ones,
         nnz_before: whole.nnz(),
         requested_nnz: nnz,
         nnz: mlp.nnz(),
         biases: mlp.layers.iter().flat_map(|layer| &layer.bias).filter(|&&b| b != 0.0).count(),
-        handed_on: mlp.handed_on(),
         dead_weights: mlp.dead_weights(),
         samples: trained_on,
         scored_on,

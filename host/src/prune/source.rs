@@ -41,9 +41,8 @@ impl PruneSource {
             return Ok(Self::of(ModelFile::load(path)?));
         }
         let outcome = import(path, options)?;
-        let last = if outcome.report.ones_input { LastInput::Ones } else { LastInput::Varies };
         let model = ModelFile::from_bytes(&outcome.model)?.named(path);
-        Ok(Self { model, last, is_imported: true })
+        Ok(Self { model, last: LastInput::Varies, is_imported: true })
     }
 }
 

@@ -53,7 +53,6 @@ fn data(rows: usize, cols: usize) -> Matrix {
 /// What the network's model predicts.
 fn predictions(mlp: &Mlp) -> Vec<f32> {
     let data = data(50, mlp.layers[0].inputs);
-    let data = if mlp.has_ones { data.with_ones(1.0).unwrap() } else { data };
     ModelFile::from_bytes(&mlp.encode(None).unwrap()).unwrap().predict(&data).unwrap()
 }
 
@@ -237,7 +236,7 @@ fn threads_change_no_bit_of_the_model() {
         let [one, three] = [1, 3].map(run);
         assert_eq!(one.model, three.model);
         let report = one.report;
-        assert_eq!((report.nnz, report.dead_weights, report.ones_input), (45, 0, true));
+        assert_eq!((report.nnz, report.dead_weights), (45, 0));
         let [pruned, tuned] = [report.accuracy_pruned, report.accuracy].map(Option::unwrap);
         assert!(tuned > 0.9 && tuned > pruned, "{structured:?}: {pruned} {tuned}");
         let scratch = report.scratch.unwrap();
@@ -313,7 +312,6 @@ fn greedy_fits_activations_of_low_rank() {
         for data in [few, repeated, zeros] {
             let units = rows::Units::none(&net);
             let predict = |mlp: &Mlp| {
-                let data = if has_ones { data.with_ones(1.0).unwrap() } else { data.clone() };
                 let model = mlp.encode(None).unwrap();
                 ModelFile::from_bytes(&model).unwrap().predict(&data).unwrap()
             };

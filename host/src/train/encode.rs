@@ -8,7 +8,7 @@ use tamis::store::wire;
 use crate::{Error, Result};
 
 /// A layer that a model is made of.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct SparseLayer {
     /// Numbers that it takes.
     pub(crate) inputs: usize,
@@ -16,12 +16,14 @@ pub(crate) struct SparseLayer {
     pub(crate) requested: usize,
     /// (input, weight) of each neuron, inputs rising.
     pub(crate) neurons: Vec<Vec<(usize, f32)>>,
+    /// The bias of each neuron; empty for none.
+    pub(crate) biases: Vec<f32>,
 }
 
 impl SparseLayer {
     pub(crate) fn new(w: Weights<'_>, requested: usize) -> Self {
         let neurons = (0..w.hidden()).map(|i| w.block(i).entries().collect()).collect();
-        Self { inputs: w.inputs(), requested, neurons }
+        Self { inputs: w.inputs(), requested, neurons, biases: Vec::new() }
     }
 
     /// The layer behind neurons whose weights to it these are, neuron by neuron.
@@ -30,7 +32,7 @@ impl SparseLayer {
         for block in wt.blocks() {
             block.entries().for_each(|(k, value)| neurons[k].push((block.neuron(), value)));
         }
-        Self { inputs: wt.hidden(), requested, neurons }
+        Self { inputs: wt.hidden(), requested, neurons, biases: Vec::new() }
     }
 }
 
@@ -51,10 +53,12 @@ struct LayerArrays {
     counts: Vec<u16>,
     columns: Vec<u16>,
     values: Vec<f32>,
+    biases: Vec<f32>,
 }
 
-/// The bytes of a model of these layers. Hidden neurons that have weights neither from below nor to
-/// above are left out.
+/// The bytes of a model of these layers. Hidden neurons that have no bias and weights neither from
+/// below nor to above are left out. Layers whose biases are all 0 have
+/// none.
 pub(crate) fn encode_layers(
     layers: &[SparseLayer],
     end: End<'_>,
@@ -74,7 +78,8 @@ pub(crate) fn encode_layers(
         let mut array =
             LayerArrays { inputs, requested: layer.requested, ..LayerArrays::default() };
         let mut own = Vec::with_capacity(layer.neurons.len());
-        for (neuron, used) in layer.neurons.iter().zip(used) {
+        let biases = layer.biases.iter().copied().chain(std::iter::repeat(0.0));
+        for ((neuron, used), bias) in layer.neurons.iter().zip(used).zip(biases) {
             let before = array.columns.len();
             for &(input, weight) in neuron {
                 if let Some(column) = places[input] {
@@ -83,11 +88,15 @@ pub(crate) fn encode_layers(
                 }
             }
             let count = array.columns.len() - before;
-            let is_there = used || count > 0;
+            let is_there = used || count > 0 || bias != 0.0;
             own.push(is_there.then_some(array.counts.len()));
             if is_there {
                 array.counts.push(u16::try_from(count).map_err(|_| too_wide(count))?);
+                array.biases.push(bias);
             }
+        }
+        if array.biases.iter().all(|&bias| bias == 0.0) {
+            array.biases.clear();
         }
         places = own;
         arrays.push(array);
@@ -107,6 +116,7 @@ pub(crate) fn encode_layers(
         let is_last = l + 1 == arrays.len() && end == End::Layer;
         let activation = if is_last { Activation::Identity } else { Activation::Relu };
         let csr = Csr::new(array.inputs, &array.counts, &array.columns, &array.values, activation)?;
+        let csr = csr.with_biases(&array.biases)?;
         chain.push(model::Layer::Csr(csr.with_requested(array.requested)?));
     }
     if end != End::Layer {

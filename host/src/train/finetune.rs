@@ -11,6 +11,7 @@ use crate::data::{Problem, Task};
 use crate::model::{EpochProgress, ModelFile, score_model};
 use crate::operator::Stop;
 use crate::train::joint::{Ending, Joint, encode_stack, fit_together, push_layer};
+use crate::train::ones::{with_biases, without_biases};
 use crate::train::plan;
 use crate::train::refit::{Refit, Shallow, refit};
 use crate::train::trained::{Stopwatch, shuffle};
@@ -53,7 +54,7 @@ pub struct FinetuneReport {
     pub task: Task,
     /// Rows, n.
     pub samples: usize,
-    /// Nonzeros, which do not change.
+    /// Nonzeros, biases among them, which do not change.
     pub nnz: usize,
     /// As [`crate::model::Score::loss_kind`].
     pub loss_kind: &'static str,
@@ -130,7 +131,7 @@ fn fit(
     let start = Stopwatch::start(&problem);
     let before = model.predict(&problem.data)?;
     let before = model.score(problem.task, &problem.labels, &before)?;
-    let model = &model.in_rows()?;
+    let (model, problem, handing) = without_biases(model.in_rows()?, problem)?;
     let view = model.view()?;
     let layers = view.model().layers();
     let nnz: usize = layers
@@ -170,13 +171,18 @@ fn fit(
         }
         None => adam(&view, nnz, problem, options, stop, observe)?,
     };
-    let score = score_model(&done.model, &done.problem)?;
+    let (model, problem) = match handing {
+        Some(handing) => with_biases(&done.model, done.problem, handing)?,
+        None => (done.model, done.problem),
+    };
+    let score = score_model(&model, &problem)?;
     let samples = score.n;
     let report = FinetuneReport {
         method: done.method,
         task,
         samples,
-        nnz,
+        // What hands biases on is none of the model's.
+        nnz: nnz - handing.unwrap_or(0),
         loss_kind: score.loss_kind,
         loss_before: before.loss,
         psnr_db_before: before.psnr_db,
@@ -193,7 +199,7 @@ fn fit(
         state_bytes: done.state_bytes,
         peak_rss_bytes: peak_rss_bytes(),
     };
-    Ok(FinetuneOutcome { model: done.model, report })
+    Ok(FinetuneOutcome { model, report })
 }
 
 /// The joint fit of all layers.

@@ -96,7 +96,8 @@ fn encode(job: &ImpJob<'_>, done: &Imp) -> Result<Vec<u8>> {
         let entries = |(mask, weights): (&[bool], &[f32])| {
             (0..inputs).filter(|&j| mask[j]).map(|j| (j, scale * weights[j])).collect()
         };
-        SparseLayer { inputs, requested: outputs, neurons: neurons.map(entries).collect() }
+        let neurons = neurons.map(entries).collect();
+        SparseLayer { inputs, requested: outputs, neurons, biases: Vec::new() }
     };
     let layers: Vec<SparseLayer> = job.shape.layers().enumerate().map(sparse).collect();
     let end = if job.shape.head == Head::Sum { End::Sum(&[]) } else { End::Layer };

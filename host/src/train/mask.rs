@@ -20,6 +20,7 @@ use crate::train::encode::{End, SparseLayer, encode_layers};
 use crate::train::imp::check_test;
 use crate::train::masked::{Engine, MaskedSettings, MaskedStart};
 use crate::train::network::SparseNetwork;
+use crate::train::ones::gather;
 use crate::train::options::Options;
 use crate::train::progress::Observer;
 use crate::train::report::{Details, MaskedDetails, Neurons, Report};
@@ -103,13 +104,7 @@ pub(crate) fn train(
         task => task.stored(),
     };
     let model = encode_layers(&layers.sparse(&stack, unit), End::Layer, Some(task))?;
-    let score = |problem: &Problem| {
-        if !layers.has_ones {
-            return score_model(&model, problem);
-        }
-        let data = problem.data.with_ones(1.0)?;
-        score_model(&model, &Problem { data, labels: problem.labels.clone(), task: problem.task })
-    };
+    let score = |problem: &Problem| score_model(&model, problem);
     let (test, score) = (settings.test.as_ref().map(score).transpose()?, score(problem)?);
     let masked = start.mask.layers();
     let hidden = start.hidden();
@@ -120,7 +115,6 @@ pub(crate) fn train(
         dense_nnz: dense,
         kept: start.mask.index().len(),
         biases,
-        handed_on: layers.fixed.len(),
         dead_weights: masked.iter().map(|layer| layer.dead_weights).sum(),
         batch: params.batch.min(rows),
         optimiser: settings.optimiser,
@@ -136,7 +130,8 @@ pub(crate) fn train(
         hidden: Neurons::Each(hidden.to_vec()),
         requested_nnz: start.mask.index().len(),
         seed: options.seed,
-        nnz,
+        // What hands biases on is none of the model's.
+        nnz: nnz - layers.fixed.len(),
         live: Neurons::Each(live),
         epochs: done.epochs,
         steps: counted.steps,
@@ -346,6 +341,9 @@ impl Layers {
         if let Some(first) = layers.first_mut() {
             let inputs = first.neurons.iter_mut().flatten();
             inputs.filter(|(input, _)| *input < ones).for_each(|(_, weight)| *weight *= unit);
+        }
+        if self.has_ones {
+            gather(&mut layers, self.fixed.len());
         }
         layers
     }

@@ -21,6 +21,7 @@ pub(crate) mod lm;
 pub(crate) mod mask;
 pub mod masked;
 pub(crate) mod network;
+pub(crate) mod ones;
 pub(crate) mod options;
 pub(crate) mod paper;
 pub(crate) mod path;

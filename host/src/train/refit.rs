@@ -95,6 +95,7 @@ impl Shallow {
             inputs: self.network.inputs,
             requested: self.requested,
             neurons: neurons.collect(),
+            biases: Vec::new(),
         };
         match self.network.outputs {
             0 => encode_layers(&[hidden], End::Sum(&self.signs), task),

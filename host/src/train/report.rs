@@ -351,8 +351,6 @@ pub struct MaskedDetails {
     pub kept: usize,
     /// Biases, which are trained too.
     pub biases: usize,
-    /// Weights of 1 that hand on the 1 of biases, one for each layer before the last with biases.
-    pub handed_on: usize,
     /// Weights of the mask on no path from an input to an output.
     pub dead_weights: usize,
     /// Rows of a batch.

@@ -29,6 +29,7 @@ golden! {
     blocks "../golden/export/blocks.rs"
     straight_line "../golden/export/straight_line.rs"
     floats "../golden/export/floats.rs"
+    biased "../golden/export/biased.rs"
 }
 
 const NAMES: [(&str, Encoding); 3] =
@@ -126,10 +127,20 @@ pub(crate) const TINY: Plan<'static> =
 
 /// A small model of floats with a threshold.
 pub(crate) fn floats() -> Vec<u8> {
+    floats_with(&[])
+}
+
+/// The same with biases.
+fn biased() -> Vec<u8> {
+    floats_with(&[0.25, -3.0, 0.0, 1e-3, 7.5])
+}
+
+fn floats_with(biases: &[f32]) -> Vec<u8> {
     let mut rng = Rng::new(5, 2);
     let (counts, columns, values) = entries(&mut rng, (20, 5, 4));
     let values: Vec<f32> = values.iter().map(|&value| f32::from(value) / 37.0).collect();
     let hidden = model::Csr::new(20, &counts, &columns, &values, Activation::Relu).unwrap();
+    let hidden = hidden.with_biases(biases).unwrap();
     let sum = Sum::new(5, &[0b01001]).unwrap();
     let model = model::Model::new(&[model::Layer::Csr(hidden), model::Layer::Sum(sum)]).unwrap();
     let view = View::new(model).with_task(Task::Binary { threshold: -0.25 }).unwrap();
@@ -261,6 +272,7 @@ fn c_export_is_bit_identical_for_every_encoding() {
     }
     let plan = Plan { shapes: &[(90, 70, 3)], rich: false, sum: true, task: Task::BINARY };
     check_c(folder.path(), &integers(1, &plan, Choice::Fastest), "signs of several words");
+    check_c(folder.path(), &biased(), "biases");
     check_c(folder.path(), &floats(), "floats");
     // Where products and sums may be fused the bits are the same.
     compile(
@@ -350,12 +362,19 @@ fn table_modules_are_unchanged_and_bit_identical() {
     fs::write(folder.path().join("f.tamis"), &model).unwrap();
     ok(folder.path(), "export f.tamis --format rust -o f.rs");
     golden(&folder.path().join("f.rs"), "floats.rs");
+    fs::write(folder.path().join("b.tamis"), biased()).unwrap();
+    ok(folder.path(), "export b.tamis --format rust -o b.rs");
+    golden(&folder.path().join("b.rs"), "biased.rs");
     let found: [Vec<u8>; 3] = [outputs!(dense, rows), outputs!(mask, rows), outputs!(blocks, rows)];
     for ((name, encoding), found) in NAMES.into_iter().zip(found) {
         assert!(found == expected(&integers(3, &TINY, Choice::Prefer(encoding)), &rows), "{name}");
     }
     let bytes = &rows[..20 * 200];
     assert!(outputs!(floats, floats_of(bytes)) == expected(&model, bytes));
+    assert!(outputs!(biased, floats_of(bytes)) == expected(&biased(), bytes));
+    ok(folder.path(), "export b.tamis --format tamis --encoding blocks -o w.tamis -q");
+    let windows = fs::read(folder.path().join("w.tamis")).unwrap();
+    assert!(windows != biased() && expected(&windows, bytes) == expected(&biased(), bytes));
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn imported_framework_models_predict_as_in_their_framework() {
         let model = ModelFile::load(folder.path().join("m.tamis")).unwrap();
         let x = load(golden().join(format!("{stem}.X.npy"))).unwrap();
         let y = load(golden().join(format!("{stem}.y.npy"))).unwrap();
-        assert_eq!(object["ones_input"], !name.starts_with("torch_plain"), "{name}");
+        assert_eq!(object["inputs"], x.cols, "{name}: inputs stay");
         let got = model.predict(&x).unwrap();
         let expected = y.values.into_f32();
         assert_eq!(got.len(), expected.len(), "{name}");
@@ -84,11 +84,11 @@ fn what_was_left_out_is_said() {
         ok(folder.path(), &format!("import {} -o m.tamis", golden().join(name).display()))
     };
     let text = import("keras_binary.onnx");
-    assert!(text.contains("Sigmoid left out") && text.contains("last column of 1"), "{text}");
+    assert!(text.contains("Sigmoid left out") && text.contains(" biases"), "{text}");
     assert!(text.contains("binary, class 1 from 0 on"), "{text}");
     assert!(import("sklearn_scaled.onnx").contains("Scaler"), "folded");
     let text = import("torch_plain_script.onnx");
-    assert!(text.contains("Softmax left out") && !text.contains("column of 1"), "{text}");
+    assert!(text.contains("Softmax left out") && !text.contains(", 0 biases"), "{text}");
     assert!(import("torch_three.safetensors").contains("pass --task to store it"));
 }
 
@@ -193,37 +193,51 @@ fn of_equal_weights_the_first_are_kept() {
 }
 
 #[test]
-fn biases_become_weights_of_constant_last_input() {
+fn biases_are_imported_as_biases() {
     let layers = layers(&[3, 4, 4, 2], true);
     let folder = saved(&layers);
     let object = json(folder.path(), "import m.safetensors -o m.tamis");
-    assert_eq!((object["inputs"].as_u64(), object["ones_input"].as_bool()), (Some(4), Some(true)));
-    assert_eq!(object["handed_on"], 2);
+    let all = layers.iter().flat_map(|layer| layer.weights.iter().chain(&layer.bias));
+    assert_eq!(object["nnz"], all.filter(|&&w| w != 0.0).count());
+    assert_eq!((&object["inputs"], &object["ones_input"]), (&json!(3), &serde_json::Value::Null));
     let model = ModelFile::load(folder.path().join("m.tamis")).unwrap();
     let x = [0.5_f32, -1.0, 2.0];
     let mut h = x.to_vec();
     for layer in &layers {
         let sums = layer.weights.chunks(layer.inputs).zip(&layer.bias);
-        let sums = sums.map(|(row, b)| row.iter().zip(&h).fold(0.0, |sum, (w, x)| sum + w * x) + b);
+        let sums = sums.map(|(row, &b)| row.iter().zip(&h).fold(b, |sum, (w, x)| sum + w * x));
         h = sums.map(|sum: f32| if layer.relu { sum.max(0.0) } else { sum }).collect();
     }
-    let row = tamis_host::data::Matrix::new(
-        1,
-        4,
-        tamis_host::data::Values::F32([&x[..], &[1.0]].concat()),
-    );
-    assert_eq!(model.predict(&row.unwrap()).unwrap(), h, "to the bit: biases are added last");
-    let fixed =
-        layers.iter().map(|l| l.bias.iter().filter(|&&b| b != 0.0).count()).sum::<usize>() + 2;
+    let row = tamis_host::data::Matrix::new(1, 3, tamis_host::data::Values::F32(x.to_vec()));
+    assert_eq!(model.predict(&row.unwrap()).unwrap(), h, "to the bit: sums start at biases");
+    let fixed = layers.iter().map(|l| l.bias.iter().filter(|&&b| b != 0.0).count()).sum::<usize>();
     let object =
         json(folder.path(), &format!("import m.safetensors --nnz {} -o m.tamis", fixed + 5));
     assert_eq!(object["nnz"], fixed + 5);
+    assert_eq!(json(folder.path(), "inspect m.tamis")["total"]["nnz"], fixed + 5);
     let error =
         fails(folder.path(), &format!("import m.safetensors --nnz {} -o m.tamis", fixed - 1));
     assert!(error.contains("are biases"), "{error}");
-    fs::write(folder.path().join("x.csv"), "1,2,3\n").unwrap();
-    let error = fails(folder.path(), "predict m.tamis --data x.csv -o p.npy");
-    assert!(error.contains("last column of 1"), "{error}");
+}
+
+#[test]
+fn finetuned_biases_stay_biases() {
+    let folder = saved(&layers(&[3, 4, 4, 2], true));
+    ok(folder.path(), "import m.safetensors --task regression -o m.tamis -q");
+    let text = |row: fn(f32) -> String| (0..60).map(|k| row(k as f32 / 10.0)).collect::<String>();
+    let x = text(|x| format!("{x},{},{}\n", (7.0 * x).sin(), (3.0 * x).cos()));
+    fs::write(folder.path().join("x.csv"), x).unwrap();
+    fs::write(folder.path().join("y.csv"), text(|x| format!("{},{}\n", 5.0 + x, -x))).unwrap();
+    let before = json(folder.path(), "inspect m.tamis");
+    let line = "finetune m.tamis --data x.csv --labels y.csv --epochs 60 -o t.tamis";
+    let report = json(folder.path(), line);
+    let after = json(folder.path(), "inspect t.tamis");
+    assert_eq!(report["nnz"], before["total"]["nnz"]);
+    assert_eq!((&after["total"]["nnz"], &after["inputs"]), (&report["nnz"], &json!(3)));
+    let eval = json(folder.path(), "eval t.tamis --data x.csv --labels y.csv");
+    let [eval, loss] = [&eval, &report].map(|of| number(of, "loss"));
+    assert!((eval - loss).abs() < 1e-9 * loss, "{eval} {loss}");
+    assert!(number(&report, "loss") < 0.5 * number(&report, "loss_before"), "{report}");
 }
 
 #[test]

@@ -101,23 +101,23 @@ fn without_data_it_is_pruned_only() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     write_npz(&folder.join("w.npz"));
-    // 30 + 20 + 12 weights, 12 biases and two weights that hand them on.
+    // 30 + 20 + 12 weights and 12 biases.
     let report = json(folder, "prune w.npz --nnz 40 -o m.tamis");
-    assert_eq!((&report["nnz_before"], &report["nnz"]), (&json!(76), &json!(40)));
+    assert_eq!((&report["nnz_before"], &report["nnz"]), (&json!(74), &json!(40)));
     assert_eq!((&report["accuracy"], &report["structured"]), (&Value::Null, &Value::Null));
     assert!(report["notes"][0].as_str().unwrap().contains("pruned only"), "{report}");
     assert_eq!(json(folder, "inspect m.tamis")["total"]["nnz"], json!(40));
     let report = json(folder, "prune w.npz --neurons 4,2 --inputs 3 -o n.tamis");
     assert_eq!((&report["widths"], &report["inputs_read"]), (&json!([6, 4, 2, 3]), &json!(3)));
-    // 12 + 8 + 6 weights, 9 biases and two that hand them on; the rows have a last 1.
-    assert_eq!((&report["nnz"], &report["ones_input"]), (&json!(37), &json!(true)));
+    // 12 + 8 + 6 weights and 9 biases.
+    assert_eq!((&report["nnz"], &report["biases"]), (&json!(35), &json!(9)));
     let cost = json(folder, "inspect n.tamis");
-    assert_eq!((&cost["total"]["nnz"], &cost["inputs"]), (&json!(37), &json!(7)));
-    // Pruned again, as a model whose last input is 1.
+    assert_eq!((&cost["total"]["nnz"], &cost["inputs"]), (&json!(35), &json!(6)));
+    // Pruned again, as a model with biases.
     let report = json(folder, "prune n.tamis --neurons 3,2 --density 0.5 -o o.tamis");
     assert_eq!(
         (&report["widths_before"], &report["nnz_before"]),
-        (&json!([6, 4, 2, 3]), &json!(37))
+        (&json!([6, 4, 2, 3]), &json!(35))
     );
     assert_eq!(report["nnz"], report["requested_nnz"]);
 }
@@ -258,7 +258,7 @@ fn density_1_drops_no_weight() {
     let folder = folder.path();
     write_npz(&folder.join("w.npz"));
     let report = json(folder, "prune w.npz --density 1 -o m.tamis");
-    assert_eq!((&report["nnz_before"], &report["nnz"]), (&json!(76), &json!(76)));
+    assert_eq!((&report["nnz_before"], &report["nnz"]), (&json!(74), &json!(74)));
 }
 
 #[test]

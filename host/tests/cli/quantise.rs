@@ -122,8 +122,22 @@ fn imported_biases_do_not_coarsen_weight_scales() {
     let hidden = Dense { name: "0".into(), inputs: 9, outputs: 6, weights, bias, relu: true };
     let (weights, bias) = (draw(3 * 6, 1.0), draw(3, 1.0));
     let last = Dense { name: "2".into(), inputs: 6, outputs: 3, weights, bias, relu: false };
-    let file = onnx::write(&[hidden, last], None).unwrap();
-    std::fs::write(folder.path().join("m.onnx"), file).unwrap();
+    let save = |name: &str, layers: &[Dense]| {
+        std::fs::write(folder.path().join(name), onnx::write(layers, None).unwrap()).unwrap();
+    };
+    save("m.onnx", &[hidden.clone(), last.clone()]);
+    // The same with a last input of ones, which a seventh neuron hands on.
+    let with_ones = |layer: &Dense, hands_on: bool| {
+        let rows = layer.weights.chunks(layer.inputs).zip(&layer.bias);
+        let mut weights: Vec<f32> =
+            rows.flat_map(|(row, &b)| row.iter().copied().chain([b])).collect();
+        let mut one = vec![0.0; layer.inputs + 1];
+        one[layer.inputs] = 1.0;
+        weights.extend(one.iter().filter(|_| hands_on));
+        let (inputs, outputs) = (layer.inputs + 1, layer.outputs + usize::from(hands_on));
+        Dense { inputs, outputs, weights, bias: Vec::new(), ..layer.clone() }
+    };
+    save("o.onnx", &[with_ones(&hidden, true), with_ones(&last, false)]);
     let mut rows = |ones: bool| -> String {
         let byte = |x: f32| ((x + 1.0) * 127.5).round().to_string();
         let mut bytes = draw(9 * 200, 1.0).into_iter();
@@ -131,12 +145,19 @@ fn imported_biases_do_not_coarsen_weight_scales() {
         let row = |k| bytes.by_ref().take(9).map(byte).chain([last(k)]).collect::<Vec<_>>();
         (0..200).map(row).map(|row| row.join(",") + "\n").collect()
     };
-    std::fs::write(folder.path().join("ones.csv"), rows(true)).unwrap();
+    let ones = rows(true);
+    std::fs::write(folder.path().join("plain.csv"), ones.replace(",1\n", "\n")).unwrap();
+    std::fs::write(folder.path().join("ones.csv"), ones).unwrap();
     std::fs::write(folder.path().join("others.csv"), rows(false)).unwrap();
     ok(folder.path(), "import m.onnx --task multiclass -o m.tamis -q");
-    for scales in ["--per-layer", "--per-neuron"] {
-        let report =
-            json(folder.path(), &format!("quantize m.tamis --data ones.csv {scales} -o q.tamis"));
+    ok(folder.path(), "import o.onnx --task multiclass -o o.tamis -q");
+    for (model, scales) in [
+        ("m.tamis --data plain.csv", "--per-layer"),
+        ("m.tamis --data plain.csv", "--per-neuron"),
+        ("o.tamis --data ones.csv", "--per-layer"),
+        ("o.tamis --data ones.csv", "--per-neuron"),
+    ] {
+        let report = json(folder.path(), &format!("quantize {model} {scales} -o q.tamis"));
         assert_eq!(
             (&report["biases"], &report["bytes_as_they_are"]),
             (&json!(9), &json!(true)),
@@ -147,13 +168,13 @@ fn imported_biases_do_not_coarsen_weight_scales() {
         assert_eq!(report["layers"][0]["outputs"], 6, "{report}");
     }
     // What differs from row to row is no bias.
-    let report = json(folder.path(), "quantize m.tamis --data others.csv -o q.tamis");
+    let report = json(folder.path(), "quantize o.tamis --data others.csv -o q.tamis");
     assert_eq!(
         (&report["biases"], &report["layers"][0]["outputs"]),
         (&json!(0), &json!(7)),
         "{report}"
     );
-    let text = ok(folder.path(), "quantize m.tamis --data others.csv -o q.tamis");
+    let text = ok(folder.path(), "quantize o.tamis --data others.csv -o q.tamis");
     assert!(text.contains("far from those of the floats"), "{text}");
 }
 

@@ -44,7 +44,7 @@ fn network(folder: &Path, change: impl Fn(usize, usize, f32) -> f32) {
     for row in 0..300 {
         write!(text, "{}", u8::from(row == 7)).unwrap();
         (1..INPUTS).for_each(|_| write!(text, ",{}", ((draw() + 1.0) * 127.5).round()).unwrap());
-        text.push_str(",1\n");
+        text.push('\n');
     }
     std::fs::write(folder.join("x.csv"), text).unwrap();
     ok(folder, "import m.onnx --task regression -o m.tamis -q");

@@ -34,7 +34,12 @@ fn floats(seed: u64, widths: &[usize], has_sum: bool) -> Vec<u32> {
         .map(|pair| {
             let (counts, columns) = support(&mut rng, pair[0], pair[1], 1);
             let values: Vec<f32> = columns.iter().map(|_| rng.normal()).collect();
-            (pair[0], counts, columns, values)
+            let biases: Vec<f32> = if seed.is_multiple_of(2) {
+                counts.iter().map(|_| rng.normal()).collect()
+            } else {
+                vec![]
+            };
+            (pair[0], counts, columns, values, biases)
         })
         .collect();
     let last = *widths.last().unwrap();
@@ -45,10 +50,11 @@ fn floats(seed: u64, widths: &[usize], has_sum: bool) -> Vec<u32> {
     let mut layers: Vec<Layer<'_>> = parts
         .iter()
         .enumerate()
-        .map(|(k, (inputs, counts, columns, values))| {
+        .map(|(k, (inputs, counts, columns, values, biases))| {
             let relu = has_sum || k + 2 < widths.len();
             let activation = if relu { Activation::Relu } else { Activation::Identity };
-            Layer::Csr(Csr::new(*inputs, counts, columns, values, activation).unwrap())
+            let csr = Csr::new(*inputs, counts, columns, values, activation).unwrap();
+            Layer::Csr(csr.with_biases(biases).unwrap())
         })
         .collect();
     if has_sum {

@@ -8,7 +8,7 @@
 use super::csr::{Activation, MAX_INPUTS};
 use super::entries::{Entries, WINDOW};
 use super::input::Input;
-use super::kernels::{NARROW_BLOCKS, WIDE_BLOCKS};
+use super::kernels::{BIASES, NARROW_BLOCKS, WIDE_BLOCKS};
 use crate::base::error::{finite, length, range, tri};
 use crate::{Error, Result};
 
@@ -38,6 +38,7 @@ pub struct Blocks<'a> {
     counts: &'a [u8],
     indices: &'a [u8],
     values: &'a [f32],
+    biases: &'a [f32],
     activation: Activation,
 }
 
@@ -69,7 +70,8 @@ impl<'a> Blocks<'a> {
             left = behind;
         }
         tri!(finite("weights", values));
-        Ok(Self { inputs, outputs, requested: outputs, counts, indices, values, activation })
+        let (requested, biases) = (outputs, [].as_slice());
+        Ok(Self { inputs, outputs, requested, counts, indices, values, biases, activation })
     }
 
     /// Notes how many outputs were asked for before those without weights were left out; it changes
@@ -80,6 +82,20 @@ impl<'a> Blocks<'a> {
     pub const fn with_requested(mut self, requested: usize) -> Result<Self> {
         tri!(range("outputs asked for", requested, self.outputs, u32::MAX as usize));
         self.requested = requested;
+        Ok(self)
+    }
+
+    /// Starts the sum of each output at its bias; none of all outputs, or one for each.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for another number of biases, [`Error::NotFinite`] at the first one that
+    /// is NaN or infinite.
+    pub const fn with_biases(mut self, biases: &'a [f32]) -> Result<Self> {
+        if !biases.is_empty() {
+            tri!(length("biases of a layer", biases.len(), self.outputs));
+        }
+        tri!(finite("biases", biases));
+        self.biases = biases;
         Ok(self)
     }
 
@@ -118,6 +134,11 @@ impl<'a> Blocks<'a> {
         self.values
     }
 
+    /// Where the sum of each output starts; empty where all start at 0.
+    pub const fn biases(&self) -> &'a [f32] {
+        self.biases
+    }
+
     /// What is done to each output.
     pub const fn activation(&self) -> Activation {
         self.activation
@@ -144,9 +165,16 @@ impl<'a> Blocks<'a> {
         if self.inputs < WINDOW { NARROW_BLOCKS } else { WIDE_BLOCKS }
     }
 
-    /// `out[outputs] = a(W x)`; `None` only if `x` is shorter than the inputs.
-    pub(super) fn apply<X: Input + ?Sized>(&self, x: &X, out: &mut [f32]) -> Option<()> {
+    /// `out[outputs] = a(W x + b)`; `None` only if `x` is shorter than the inputs.
+    pub(super) fn apply<X: Input + ?Sized, const KERNELS: u16>(
+        &self,
+        x: &X,
+        out: &mut [f32],
+    ) -> Option<()> {
         out.fill(0.0);
+        if KERNELS & BIASES != 0 {
+            out.iter_mut().zip(self.biases).for_each(|(out, bias)| *out = *bias);
+        }
         let mut entries = Entries::new(self.indices, self.values);
         for (window, counts) in self.counts.chunks(self.outputs.max(1)).enumerate() {
             x.add_window(start(self.inputs, window), counts, &mut entries, out)?;

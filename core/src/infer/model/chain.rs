@@ -47,7 +47,7 @@ impl Chain<'_> {
     pub const fn kernels(layers: &[Layer<'_>]) -> u16 {
         let (mut set, mut left) = (0, layers);
         while let [layer, behind @ ..] = left {
-            (set, left) = (set | layer.kernel(), behind);
+            (set, left) = (set | layer.kernels(), behind);
         }
         let (body, tail) = split(layers);
         set |= if body.is_empty() { DIRECT } else { KEPT };
@@ -335,13 +335,13 @@ where
         [Layer::Csr(csr), Layer::Sum(sum)] if KERNELS & FUSED != 0 => {
             let y = out.first_mut()?;
             if O::SEES {
-                let hidden = csr.rows(x).enumerate();
+                let hidden = csr.rows::<X, KERNELS>(x).enumerate();
                 *y =
                     sum.add(0.0, hidden.map(|(neuron, h)| h.inspect(|&h| see.number(neuron, h))))?;
                 see.next();
                 see.layer(core::iter::once(*y));
             } else {
-                *y = sum.add(0.0, csr.rows(x))?;
+                *y = sum.add(0.0, csr.rows::<X, KERNELS>(x))?;
             }
             Some(())
         }

@@ -1,4 +1,4 @@
-//! A sparse layer `y_j = a(sum_k value_k x_column_k)` and the kernel that runs it.
+//! A sparse layer `y_j = a(bias_j + sum_k value_k x_column_k)` and the kernel that runs it.
 //!
 //! The kernel takes four entries a turn, all into one accumulator, in the order of the entries;
 //! each read of the input is checked. On a Cortex-M4F that makes 8.25 instructions per further
@@ -8,6 +8,7 @@ use crate::base::error::{finite, length, range, tri};
 use crate::{Error, Result};
 
 use super::input::Input;
+use super::kernels::BIASES;
 
 /// The most inputs of a layer: columns are `u16`.
 pub const MAX_INPUTS: usize = 1 << 16;
@@ -40,6 +41,7 @@ pub struct Csr<'a> {
     counts: &'a [u16],
     columns: &'a [u16],
     values: &'a [f32],
+    biases: &'a [f32],
     activation: Activation,
 }
 
@@ -63,7 +65,8 @@ impl<'a> Csr<'a> {
         tri!(length("values", values.len(), columns.len()));
         tri!(check_rows(inputs, counts, columns));
         tri!(finite("weights", values));
-        Ok(Self { inputs, requested: counts.len(), counts, columns, values, activation })
+        let requested = counts.len();
+        Ok(Self { inputs, requested, counts, columns, values, biases: &[], activation })
     }
 
     /// Notes how many outputs were asked for before those without weights were left out; it changes
@@ -74,6 +77,20 @@ impl<'a> Csr<'a> {
     pub const fn with_requested(mut self, requested: usize) -> Result<Self> {
         tri!(range("outputs asked for", requested, self.counts.len(), u32::MAX as usize));
         self.requested = requested;
+        Ok(self)
+    }
+
+    /// Starts the sum of each output at its bias; none of all outputs, or one for each.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for another number of biases, [`Error::NotFinite`] at the first one that
+    /// is NaN or infinite.
+    pub const fn with_biases(mut self, biases: &'a [f32]) -> Result<Self> {
+        if !biases.is_empty() {
+            tri!(length("biases of a layer", biases.len(), self.counts.len()));
+        }
+        tri!(finite("biases", biases));
+        self.biases = biases;
         Ok(self)
     }
 
@@ -112,14 +129,23 @@ impl<'a> Csr<'a> {
         self.values
     }
 
+    /// Where the sum of each output starts; empty where all start at 0.
+    pub const fn biases(&self) -> &'a [f32] {
+        self.biases
+    }
+
     /// What is done to each output.
     pub const fn activation(&self) -> Activation {
         self.activation
     }
 
-    /// `out[outputs] = a(W x)`; `None` only if `x` is shorter than the inputs.
-    pub(super) fn apply<X: Input + ?Sized>(&self, x: &X, out: &mut [f32]) -> Option<()> {
-        for (out, y) in out.iter_mut().zip(self.rows(x)) {
+    /// `out[outputs] = a(W x + b)`; `None` only if `x` is shorter than the inputs.
+    pub(super) fn apply<X: Input + ?Sized, const KERNELS: u16>(
+        &self,
+        x: &X,
+        out: &mut [f32],
+    ) -> Option<()> {
+        for (out, y) in out.iter_mut().zip(self.rows::<X, KERNELS>(x)) {
             *out = y?;
         }
         Some(())
@@ -127,13 +153,19 @@ impl<'a> Csr<'a> {
 
     /// The outputs on `x`, one by one; `None` only if `x` is shorter than the inputs.
     #[inline(always)]
-    pub(super) fn rows<X: Input + ?Sized>(&self, x: &X) -> impl Iterator<Item = Option<f32>> {
+    pub(super) fn rows<X: Input + ?Sized, const KERNELS: u16>(
+        &self,
+        x: &X,
+    ) -> impl Iterator<Item = Option<f32>> {
         let (mut columns, mut values) = (self.columns, self.values);
+        let mut biases = self.biases.iter();
         self.counts.iter().map(move |&count| {
             let (row, rest) = columns.split_at_checked(usize::from(count))?;
             let (weights, left) = values.split_at_checked(usize::from(count))?;
             (columns, values) = (rest, left);
-            Some(self.activation.of(dot(x, row, weights, 0.0)?))
+            let is_linked = KERNELS & BIASES != 0;
+            let bias = if is_linked { biases.next().copied().unwrap_or(0.0) } else { 0.0 };
+            Some(self.activation.of(dot(x, row, weights, bias)?))
         })
     }
 }
@@ -193,6 +225,7 @@ pub(crate) fn dot<X: Input + ?Sized>(
 #[cfg(test)]
 mod tests {
     extern crate std;
+    use super::super::ALL_KERNELS;
     use super::*;
     use std::vec::Vec;
 
@@ -216,7 +249,7 @@ mod tests {
             let counts = [len as u16];
             let csr = new(40, &counts, &columns[..len], &values[..len]).unwrap();
             let mut out = [f32::NAN];
-            csr.apply(x.as_slice(), &mut out).unwrap();
+            csr.apply::<_, ALL_KERNELS>(x.as_slice(), &mut out).unwrap();
             assert_eq!(out[0].to_bits(), expected.to_bits(), "{len} entries");
         }
     }

@@ -14,8 +14,10 @@ pub(super) const KEPT: u16 = 1 << 4;
 pub(super) const DIRECT: u16 = 1 << 5;
 pub(super) const FUSED: u16 = 1 << 6;
 pub(super) const ALONE: u16 = 1 << 7;
+/// Sums that start at biases, in layers of any kind.
+pub(super) const BIASES: u16 = 1 << 8;
 /// The set of all kernels.
-pub const ALL_KERNELS: u16 = (1 << 8) - 1;
+pub const ALL_KERNELS: u16 = (1 << 9) - 1;
 
 /// Keeps the compiler from unrolling the loop that it stands in, at no instruction: unrolled they
 /// would take more flash than the weights, and time before every short run. Where the model is a

@@ -3,7 +3,7 @@
 use super::blocks::Blocks;
 use super::csr::Csr;
 use super::input::Input;
-use super::kernels::{CSR, NARROW_BLOCKS, SUM, WIDE_BLOCKS};
+use super::kernels::{BIASES, CSR, NARROW_BLOCKS, SUM, WIDE_BLOCKS};
 use super::sum::Sum;
 
 /// One layer of a [`Model`](super::Model).
@@ -46,7 +46,7 @@ impl Layer<'_> {
         }
     }
 
-    /// Entries; signs of a sum are none.
+    /// Entries; biases are counted apart, and signs of a sum are none.
     pub const fn nonzeros(&self) -> usize {
         match self {
             Layer::Csr(csr) => csr.nonzeros(),
@@ -55,13 +55,24 @@ impl Layer<'_> {
         }
     }
 
-    /// The kernel that it needs, as a set of one.
-    pub(super) const fn kernel(&self) -> u16 {
+    /// Where the sum of each output starts; empty where all start at 0.
+    pub const fn biases(&self) -> &[f32] {
         match self {
-            Layer::Csr(_) => CSR,
-            Layer::Sum(_) => SUM,
-            Layer::Blocks(blocks) => blocks.kernel(),
+            Layer::Csr(csr) => csr.biases(),
+            Layer::Sum(_) => &[],
+            Layer::Blocks(blocks) => blocks.biases(),
         }
+    }
+
+    /// The kernels that it needs, as a set.
+    pub(super) const fn kernels(&self) -> u16 {
+        let biases = if self.biases().is_empty() { 0 } else { BIASES };
+        biases
+            | match self {
+                Layer::Csr(_) => CSR,
+                Layer::Sum(_) => SUM,
+                Layer::Blocks(blocks) => blocks.kernel(),
+            }
     }
 
     /// `None` only if `x` is shorter than the inputs or the kernel not one of `KERNELS`: the others
@@ -72,13 +83,13 @@ impl Layer<'_> {
         out: &mut [f32],
     ) -> Option<()> {
         match self {
-            Layer::Csr(csr) if KERNELS & CSR != 0 => csr.apply(x, out),
+            Layer::Csr(csr) if KERNELS & CSR != 0 => csr.apply::<X, KERNELS>(x, out),
             Layer::Sum(sum) if KERNELS & SUM != 0 => {
                 *out.first_mut()? = sum.add(0.0, (0..x.len()).map(|i| x.at(i)))?;
                 Some(())
             }
             Layer::Blocks(blocks) if KERNELS & (WIDE_BLOCKS | NARROW_BLOCKS) != 0 => {
-                blocks.apply(x, out)
+                blocks.apply::<X, KERNELS>(x, out)
             }
             _ => None,
         }

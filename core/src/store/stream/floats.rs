@@ -75,7 +75,7 @@ impl<R: ReadNorFlash> Model<R> {
     }
 }
 
-/// `out = a(W x)`, or the sum with signs.
+/// `out = a(W x + b)`, or the sum with signs.
 fn apply<X: Input + ?Sized, R: ReadNorFlash>(
     file: &mut File<R>,
     layer: &Layer,
@@ -93,12 +93,16 @@ fn apply<X: Input + ?Sized, R: ReadNorFlash>(
         out.fill(total);
         return Ok(());
     }
-    let mut sum = 0.0;
+    // Each sum starts at what is in its place: the bias, or 0.
+    out.fill(0.0);
+    let mut biases = Array::new(layer.array(3), buffer);
+    if layer.has_biases() {
+        out.iter_mut().try_for_each(|out| biases.next(file).map(|bias| *out = bias))?;
+    }
     rows(file, layer, buffer, |row, columns, values, is_end| {
-        sum = dot(x, columns, values, sum).ok_or(missing(layer.head.inputs))?;
-        if let Some(out) = out.get_mut(row).filter(|_| is_end) {
-            (*out, sum) = (layer.head.activation.of(sum), 0.0);
-        }
+        let Some(out) = out.get_mut(row) else { return Ok(()) };
+        let sum = dot(x, columns, values, *out).ok_or(missing(layer.head.inputs))?;
+        *out = if is_end { layer.head.activation.of(sum) } else { sum };
         Ok(())
     })
 }
@@ -151,5 +155,10 @@ fn check<R: ReadNorFlash>(
             least = 0;
         }
         Ok(())
-    })
+    })?;
+    let mut biases = Array::new(layer.array(3), buffer);
+    for _ in 0..if layer.has_biases() { head.outputs } else { 0 } {
+        finite("biases", &[biases.next(file)?]).map_err(Error::widen)?;
+    }
+    Ok(())
 }

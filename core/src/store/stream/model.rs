@@ -156,6 +156,11 @@ impl Layer {
         Place { at: self.at + 4 * self.head.factors, len: 4 * self.head.biases }
     }
 
+    /// Whether a layer of floats has a bias for each output.
+    pub(super) fn has_biases(&self) -> bool {
+        self.array(3).len > 0
+    }
+
     pub(super) const fn is_sum(&self) -> bool {
         self.head.tag == TAG_SUM
     }

@@ -7,7 +7,7 @@ use crate::infer::model::{Layer, Model};
 /// The cost of one layer or of a whole model. Lengths are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cost {
-    /// Weights. Signs of a sum are none.
+    /// Weights, and biases that are not 0. Signs of a sum are none.
     pub nonzeros: usize,
     /// Exactly the encoded bytes, headers included.
     pub flash_bytes: usize,
@@ -46,7 +46,7 @@ impl Model<'_> {
             let dense_macs = dense_inputs.saturating_mul(layer.requested());
             dense_inputs = layer.requested();
             Cost {
-                nonzeros: layer.nonzeros(),
+                nonzeros: layer.nonzeros() + layer.biases().iter().filter(|&&b| b != 0.0).count(),
                 flash_bytes: layer.flash_bytes(),
                 ram_bytes: activations.saturating_mul(size_of::<f32>()),
                 macs: if let Layer::Sum(sum) = layer { sum.inputs() } else { layer.nonzeros() },

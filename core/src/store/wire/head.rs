@@ -15,11 +15,12 @@ pub(crate) struct Head {
     pub(crate) nonzeros: usize,
     pub(crate) requested: usize,
     pub(crate) activation: Activation,
-    /// Words of factors and of biases, which come before the weights; none in layers of floats.
+    /// Words of factors and of biases that come before the weights; none in layers of floats.
     pub(crate) factors: usize,
     pub(crate) biases: usize,
-    /// Bytes of the arrays in the order of the specification, without padding; of a sum its signs.
-    pub(crate) arrays: [usize; 3],
+    /// Bytes of the arrays in the order of the specification, without padding: in layers of floats
+    /// the biases are the last, of a sum there are its signs.
+    pub(crate) arrays: [usize; 4],
 }
 
 impl Head {
@@ -27,8 +28,9 @@ impl Head {
     pub(super) const fn floats(p: &mut Reader<'_>, tag: u16) -> Result<Self> {
         let [inputs, outputs, nonzeros, requested] = tri!(p.words());
         let activation = tri!(activation(p));
-        tri!(expect("reserved", p.at, 0, tri!(p.u16()) as u32));
-        let arrays = float_arrays(tag, inputs, outputs, nonzeros);
+        let (at, has_biases) = (p.at, tri!(p.u16()));
+        tri!(biases(at, outputs, has_biases));
+        let arrays = float_arrays(tag, inputs, outputs, nonzeros, has_biases as usize * outputs);
         let (factors, biases) = (0, 0);
         Ok(Self { tag, inputs, outputs, nonzeros, requested, activation, factors, biases, arrays })
     }
@@ -45,7 +47,7 @@ impl Head {
             activation: Activation::Identity,
             factors: 0,
             biases: 0,
-            arrays: [inputs.div_ceil(32).saturating_mul(4), 0, 0],
+            arrays: [inputs.div_ceil(32).saturating_mul(4), 0, 0, 0],
         })
     }
 
@@ -65,10 +67,7 @@ impl Head {
                 return Err(Error::Format { what, at, expected: 0, got });
             }
         };
-        // Without outputs there is nothing to add biases to.
-        let most = (outputs > 0) as u8;
-        let expected = if biases < most { biases } else { most };
-        tri!(expect("biases", at + 1, expected as u32, biases as u32));
+        tri!(self::biases(at + 1, outputs, biases as u16));
         let biases = outputs * biases as usize;
         let at = p.at;
         match tri!(p.u32()) {
@@ -78,16 +77,16 @@ impl Head {
             got => return Err(Error::Format { what: "reserved", at, expected: 0, got }),
         }
         let [first, second] = integer_arrays(tag, inputs, outputs, nonzeros);
-        let arrays = [first, second, 0];
+        let arrays = [first, second, 0, 0];
         Ok(Self { tag, inputs, outputs, nonzeros, requested, activation, factors, biases, arrays })
     }
 
     /// Bytes of all arrays with their padding.
     #[cfg(feature = "embedded-storage")]
-    pub(crate) const fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let words = self.factors.saturating_add(self.biases).saturating_mul(4);
-        let [a, b, c] = self.arrays;
-        words.saturating_add(padded(a)).saturating_add(padded(b)).saturating_add(padded(c))
+        let [a, b, c, d] = self.arrays.map(padded);
+        words.saturating_add(a).saturating_add(b).saturating_add(c).saturating_add(d)
     }
 
     /// Where array `k` starts, less where the arrays start.
@@ -98,6 +97,14 @@ impl Head {
     }
 }
 
+/// Checks the field that says whether there is a bias for each output, at byte `at`. Without
+/// outputs there is nothing to add biases to.
+const fn biases(at: usize, outputs: usize, got: u16) -> Result<()> {
+    let most = (outputs > 0) as u16;
+    let expected = if got < most { got } else { most };
+    expect("biases", at, expected as u32, got as u32)
+}
+
 /// Bytes of the arrays of a layer of floats, in the order of the specification.
 #[inline(always)]
 pub(super) const fn float_arrays(
@@ -105,21 +112,29 @@ pub(super) const fn float_arrays(
     inputs: usize,
     outputs: usize,
     nonzeros: usize,
-) -> [usize; 3] {
+    biases: usize,
+) -> [usize; 4] {
     let [counts, columns] = match tag {
         TAG_WINDOWS => [outputs.saturating_mul(windows(inputs)), nonzeros],
         _ => [outputs.saturating_mul(2), nonzeros.saturating_mul(2)],
     };
-    [counts, columns, nonzeros.saturating_mul(4)]
+    [counts, columns, nonzeros.saturating_mul(4), biases.saturating_mul(4)]
 }
 
 /// Bytes of a layer of floats with this tag, its section header included.
-pub(super) const fn float_len(tag: u16, inputs: usize, outputs: usize, nonzeros: usize) -> usize {
-    let [counts, columns, values] = float_arrays(tag, inputs, outputs, nonzeros);
+pub(super) const fn float_len(
+    tag: u16,
+    inputs: usize,
+    outputs: usize,
+    nonzeros: usize,
+    biases: usize,
+) -> usize {
+    let [counts, columns, values, biases] = float_arrays(tag, inputs, outputs, nonzeros, biases);
     (SECTION + CSR_HEADER)
         .saturating_add(padded(counts))
         .saturating_add(padded(columns))
         .saturating_add(values)
+        .saturating_add(biases)
 }
 
 /// Bytes of the arrays of a layer of integers, in the order of the specification.

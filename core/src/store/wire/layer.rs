@@ -113,8 +113,8 @@ impl<'a> RawLayer<'a> {
     /// What follows the fields, to the end of the section.
     const fn read(head: Head, mut payload: Reader<'a>) -> Result<Self> {
         let body = payload.rest();
-        let [a, b, c] = head.arrays;
-        let lens = [4 * head.factors, 4 * head.biases, a, b, c];
+        let [a, b, c, d] = head.arrays;
+        let lens = [4 * head.factors, 4 * head.biases, a, b, c, d];
         let mut left = lens.as_slice();
         while let [len, behind @ ..] = left {
             tri!(payload.array(*len));
@@ -127,13 +127,14 @@ impl<'a> RawLayer<'a> {
 
 /// A layer of floats, or the sum behind them, on the words of its arrays.
 pub(super) const fn float_layer<'a>(head: &Head, words: &'a [u32]) -> Result<model::Layer<'a>> {
-    let Head { inputs, outputs, activation, requested, arrays: [a, b, c], .. } = *head;
+    let Head { inputs, outputs, activation, requested, arrays: [a, b, c, d], .. } = *head;
     let mut words = words;
     match head.tag {
         TAG_CSR => {
             let (counts, columns) = (tri!(take(&mut words, a)), tri!(take(&mut words, b)));
             let values = tri!(take(&mut words, c));
             let csr = tri!(Csr::new(inputs, counts, columns, values, activation));
+            let csr = tri!(csr.with_biases(tri!(take(&mut words, d))));
             Ok(model::Layer::Csr(tri!(csr.with_requested(requested))))
         }
         TAG_WINDOWS => {
@@ -141,6 +142,7 @@ pub(super) const fn float_layer<'a>(head: &Head, words: &'a [u32]) -> Result<mod
             let values = tri!(take(&mut words, c));
             let blocks =
                 tri!(model::Blocks::new(inputs, outputs, counts, indices, values, activation));
+            let blocks = tri!(blocks.with_biases(tri!(take(&mut words, d))));
             Ok(model::Layer::Blocks(tri!(blocks.with_requested(requested))))
         }
         _ => Ok(model::Layer::Sum(tri!(Sum::new(inputs, words)))),
@@ -152,7 +154,7 @@ pub(super) const fn integer_layer<'a>(
     head: &Head,
     words: &'a [u32],
 ) -> Result<quantised::Layer<'a>> {
-    let Head { inputs, outputs, nonzeros, activation, requested, arrays: [a, b, _], .. } = *head;
+    let Head { inputs, outputs, nonzeros, activation, requested, arrays: [a, b, ..], .. } = *head;
     let mut words = words;
     let rescale = tri!(take(&mut words, 4 * head.factors));
     let bias = tri!(take(&mut words, 4 * head.biases));

@@ -68,6 +68,7 @@ pub fn encode(
                 outputs,
                 nonzeros: live_outputs(network).count(),
                 requested: outputs,
+                biases: 0,
                 activation: Activation::Identity,
             })?;
             let row = |k| live_outputs(network).filter(move |&(_, output, _)| output == k);
@@ -96,14 +97,14 @@ pub fn trained_len(network: Network<'_>, task: Option<Task>) -> Result<usize> {
             range("hidden neurons with weights", neurons, 0, usize::from(u16::MAX))?;
             range("outputs", wt.inputs(), 1, MAX_INPUTS)?;
             finite("output weights", wt.value())?;
-            float_len(TAG_CSR, neurons, wt.inputs(), live_outputs(network).count())
+            float_len(TAG_CSR, neurons, wt.inputs(), live_outputs(network).count(), 0)
         }
     };
     if let Some(task) = task {
         task.check(network.outputs())?;
         task.fields()?;
     }
-    let hidden = float_len(TAG_CSR, w.inputs(), neurons, w.nnz());
+    let hidden = float_len(TAG_CSR, w.inputs(), neurons, w.nnz(), 0);
     Ok((HEADER + Task::len(task)).saturating_add(hidden).saturating_add(outputs))
 }
 
@@ -128,6 +129,7 @@ fn hidden_layer(
         outputs: weights.blocks().count(),
         nonzeros: weights.nnz(),
         requested,
+        biases: 0,
         activation: Activation::Relu,
     })?;
     writer.u16s(weights.blocks().map(|block| block.values().len() as u16))?;
@@ -151,6 +153,6 @@ fn hidden_layer(
 #[must_use]
 pub const fn max_len(hidden: usize, nonzeros: usize) -> usize {
     let neurons = if hidden < nonzeros { hidden } else { nonzeros };
-    let hidden = float_len(TAG_CSR, 0, neurons, nonzeros);
+    let hidden = float_len(TAG_CSR, 0, neurons, nonzeros, 0);
     (HEADER + TASK).saturating_add(hidden).saturating_add(sum_len(neurons))
 }

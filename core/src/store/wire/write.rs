@@ -43,7 +43,8 @@ impl Model<'_> {
 impl Layer<'_> {
     /// Exactly the bytes of the encoded layer, its section header included.
     pub fn flash_bytes(&self) -> usize {
-        let len = |tag| float_len(tag, self.inputs(), self.outputs(), self.nonzeros());
+        let biases = self.biases().len();
+        let len = |tag| float_len(tag, self.inputs(), self.outputs(), self.nonzeros(), biases);
         match self {
             Layer::Csr(_) => len(TAG_CSR),
             Layer::Sum(sum) => sum_len(sum.inputs()),
@@ -59,6 +60,7 @@ pub(super) struct FloatHead {
     pub(super) outputs: usize,
     pub(super) nonzeros: usize,
     pub(super) requested: usize,
+    pub(super) biases: usize,
     pub(super) activation: Activation,
 }
 
@@ -114,6 +116,7 @@ impl<'o> Writer<'o> {
             outputs: layer.outputs(),
             nonzeros: layer.nonzeros(),
             requested: layer.requested(),
+            biases: layer.biases().len(),
             activation,
         };
         match layer {
@@ -121,14 +124,16 @@ impl<'o> Writer<'o> {
                 self.float_head(&head(TAG_CSR, csr.activation()))?;
                 self.array(csr.counts())?;
                 self.array(csr.columns())?;
-                self.array(csr.values())
+                self.array(csr.values())?;
+                self.array(csr.biases())
             }
             Layer::Sum(sum) => self.sum(sum),
             Layer::Blocks(blocks) => {
                 self.float_head(&head(TAG_WINDOWS, blocks.activation()))?;
                 self.array(blocks.counts())?;
                 self.array(blocks.indices())?;
-                self.array(blocks.values())
+                self.array(blocks.values())?;
+                self.array(blocks.biases())
             }
         }
     }
@@ -139,10 +144,11 @@ impl<'o> Writer<'o> {
     }
 
     pub(super) fn float_head(&mut self, head: &FloatHead) -> Result<()> {
-        let FloatHead { tag, inputs, outputs, nonzeros, requested, activation } = *head;
-        let payload = float_len(tag, inputs, outputs, nonzeros) - SECTION;
+        let FloatHead { tag, inputs, outputs, nonzeros, requested, biases, activation } = *head;
+        let payload = float_len(tag, inputs, outputs, nonzeros, biases) - SECTION;
         self.words([usize::from(tag), payload, inputs, outputs, nonzeros, requested])?;
-        self.words([usize::from(activation == Activation::Relu)])
+        let is_relu = usize::from(activation == Activation::Relu);
+        self.words([is_relu | usize::from(biases > 0) << 16])
     }
 
     /// Numbers as they lie in memory, which is little-endian.

@@ -90,11 +90,7 @@ fn masked_nonzeros(masked: &MaskedDetails) -> String {
     let mut text =
         format!("{} ({share} of {} weights)", count(masked.kept), count(masked.dense_nnz));
     if masked.biases > 0 {
-        text += &format!(
-            ", {} biases, which are weights of a last input of ones, and {} that hand on the 1",
-            count(masked.biases),
-            count(masked.handed_on)
-        );
+        text += &format!(", {} biases", count(masked.biases));
     }
     text
 }

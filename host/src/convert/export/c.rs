@@ -239,7 +239,13 @@ impl Source {
                 model::Layer::Csr(csr) => {
                     let tables = table::rows(csr).map(|(name, own)| self.table(name, at + 1, own));
                     let (n, tables) = (csr.outputs(), tables.join(", "));
-                    self.call("float_rows", &format!("rows({from}, {tables}, {to}, {n})"));
+                    if csr.biases().is_empty() {
+                        self.call("float_rows", &format!("rows({from}, {tables}, {to}, {n})"));
+                    } else {
+                        let biases = self.table("biases", at + 1, Table::F32(csr.biases()));
+                        let call = format!("biased_rows({from}, {tables}, {biases}, {to}, {n})");
+                        self.call("float_biased_rows", &call);
+                    }
                     if csr.activation() == Activation::Relu {
                         self.call("float_relu", &format!("relu({to}, {n})"));
                     }

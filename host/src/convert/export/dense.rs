@@ -39,7 +39,7 @@ pub(super) fn files(
     Ok((vec![(ending, written)], usize::try_from(bytes).unwrap_or(usize::MAX)))
 }
 
-/// A layer of a model as a dense matrix, without biases.
+/// A layer of a model as a dense matrix.
 pub(crate) fn dense(layer: &Layer<'_>) -> Result<Dense> {
     let (inputs, outputs) = (layer.inputs(), layer.outputs());
     let mut weights = vec![0.0; inputs.saturating_mul(outputs)];
@@ -61,7 +61,8 @@ pub(crate) fn dense(layer: &Layer<'_>) -> Result<Dense> {
         }
         _ => return Err(unknown_layer()),
     };
-    Ok(Dense { name: String::new(), inputs, outputs, weights, bias: Vec::new(), relu })
+    let bias = layer.biases().to_vec();
+    Ok(Dense { name: String::new(), inputs, outputs, weights, bias, relu })
 }
 
 /// Named weights alone do not say where relu is: it must be where every reader takes it to be.

@@ -217,6 +217,21 @@ ALONE static void rows(const float *x, const uint16_t *counts, const uint16_t *c
     }
 }
 
+//// float_biased_rows
+// The same of a layer with biases, at which sums start.
+////
+ALONE static void biased_rows(const float *x, const uint16_t *counts, const uint16_t *columns,
+                              const float *values, const float *biases, float *y, uint32_t outputs)
+{
+    for (uint32_t j = 0; j < outputs; j++) {
+        float sum = biases[j];
+        for (uint32_t n = counts[j]; n > 0; n--) {
+            sum += *values++ * x[*columns++];
+        }
+        y[j] = sum;
+    }
+}
+
 //// float_relu
 // Outputs that are not negative; NaN stays NaN.
 ////

@@ -145,9 +145,12 @@ impl Module {
             self.model.insert(kind);
             let tables = tables.map(|(name, own)| self.table(name, number, own)).join(", ");
             let activation = self.activation(activation);
-            self.layers.push(format!(
-                "Layer::{kind}(checked({kind}::new({sizes}, {tables}, {activation})))"
-            ));
+            let mut own = format!("checked({kind}::new({sizes}, {tables}, {activation}))");
+            if !layer.biases().is_empty() {
+                let biases = self.table("biases", number, Table::F32(layer.biases()));
+                own = format!("checked({own}.with_biases({biases}))");
+            }
+            self.layers.push(format!("Layer::{kind}({own})"));
         }
         let mut constants = constants(head);
         if let Classes::From(threshold) = head.classes {

@@ -152,12 +152,14 @@ impl Layer {
     }
 
     /// One more neuron whose sum is rounded as 32-bit floats are.
-    fn push_float(&mut self, row: Vec<Entry>) {
-        let n = row.len() as f64;
+    fn push_float(&mut self, row: Vec<Entry>, bias: f32) {
+        // A bias takes part in the additions as one more product does.
+        let n = row.len() as f64 + if bias == 0.0 { 0.0 } else { 1.0 };
         self.push(row);
         let (rounding, last) = (n * f64::from(f32::EPSILON) / 2.0, self.rows.len() - 1);
         self.relative[last] = 1.000_001 * rounding / (1.0 - rounding);
         self.tiny[last] = n * f64::from(f32::MIN_POSITIVE) * 2.0;
+        self.bias[last] = bias.into();
     }
 }
 
@@ -190,7 +192,8 @@ fn floats(model: &Model<'_>) -> Result<Vec<Layer>> {
         };
         let relu = is_relu(activation)?;
         let mut made = Layer { inputs: layer.inputs(), relu, ..Layer::default() };
-        rows.into_iter().for_each(|row| made.push_float(row));
+        let biases = layer.biases().iter().copied().chain(std::iter::repeat(0.0));
+        rows.into_iter().zip(biases).for_each(|(row, bias)| made.push_float(row, bias));
         Ok(made)
     };
     model.layers().iter().map(layer).collect()

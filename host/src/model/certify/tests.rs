@@ -26,20 +26,33 @@ fn random(rng: &mut Rng, widths: &[usize]) -> Weights {
 
 /// A model of these weights; `sum` puts a sum of both signs behind a last layer with relu.
 fn model(weights: &Weights, sum: bool) -> ModelFile {
+    model_with(weights, sum, false)
+}
+
+/// The same with biases in layers of an even number of inputs.
+fn biased(weights: &Weights, sum: bool) -> ModelFile {
+    model_with(weights, sum, true)
+}
+
+fn model_with(weights: &Weights, sum: bool, biased: bool) -> ModelFile {
+    #[derive(Default)]
     struct Flat {
         inputs: usize,
         counts: Vec<u16>,
         columns: Vec<u16>,
         values: Vec<f32>,
+        biases: Vec<f32>,
     }
     let flat = |rows: &Vec<Vec<f32>>| {
-        let mut flat =
-            Flat { inputs: rows[0].len(), counts: vec![], columns: vec![], values: vec![] };
+        let mut flat = Flat { inputs: rows[0].len(), ..Flat::default() };
         for row in rows {
             let entries = || row.iter().enumerate().filter(|(_, w)| **w != 0.0);
             flat.counts.push(entries().count() as u16);
             flat.columns.extend(entries().map(|(column, _)| column as u16));
             flat.values.extend(entries().map(|(_, w)| w));
+            // Whatever the order of the entries.
+            let bias = row.iter().fold(0.0, |most: f32, &w| most.max(w)) - 0.3;
+            flat.biases.extend((biased && row.len().is_multiple_of(2)).then_some(bias));
         }
         flat
     };
@@ -48,8 +61,9 @@ fn model(weights: &Weights, sum: bool) -> ModelFile {
     for (at, flat) in flats.iter().enumerate() {
         let relu = sum || at + 1 < flats.len();
         let activation = if relu { Activation::Relu } else { Activation::Identity };
-        let Flat { inputs, counts, columns, values } = flat;
-        layers.push(Layer::Csr(Csr::new(*inputs, counts, columns, values, activation).unwrap()));
+        let Flat { inputs, counts, columns, values, biases } = flat;
+        let csr = Csr::new(*inputs, counts, columns, values, activation).unwrap();
+        layers.push(Layer::Csr(csr.with_biases(biases).unwrap()));
     }
     let outputs = weights.last().unwrap().len();
     let signs = [0b10_1010 & ((1 << outputs) - 1)];
@@ -104,11 +118,11 @@ fn rows(rng: &mut Rng, n: usize, cols: usize, scale: f32) -> Matrix {
 /// Two models of one shape: floats and floats, floats and integers, integers and integers.
 fn pair(rng: &mut Rng, kind: u64, widths: &[usize], sum: bool) -> Option<[ModelFile; 2]> {
     let weights = random(rng, widths);
-    let (a, other) = (model(&weights, sum), model(&pruned(rng, &weights), sum));
+    let (a, other) = (biased(&weights, sum), biased(&pruned(rng, &weights), sum));
     let data = rows(rng, 64, widths[0], 1.0);
     Some(match kind % 7 {
         0 => [a, other],
-        1 => [a, model(&reversed(&weights), sum)],
+        1 => [a, biased(&reversed(&weights), sum)],
         2 => [a.encoded(Encodings::Chosen(Choice::Prefer(Encoding::Blocks))).unwrap(), other],
         3 | 4 => {
             let b = integers(&a, &data, kind / 7)?;

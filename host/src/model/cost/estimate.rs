@@ -280,8 +280,10 @@ fn chain_len(layer: &Layer<'_>) -> usize {
 fn c_len(layer: &Layer<'_>) -> usize {
     match layer {
         Layer::Sum(sum) => size_of_val(sum.signs()),
-        Layer::Csr(csr) => 6 * csr.nonzeros() + 2 * csr.outputs(),
-        Layer::Blocks(blocks) => 6 * blocks.nonzeros() + 2 * blocks.outputs(),
+        Layer::Csr(csr) => 6 * csr.nonzeros() + 2 * csr.outputs() + 4 * csr.biases().len(),
+        Layer::Blocks(blocks) => {
+            6 * blocks.nonzeros() + 2 * blocks.outputs() + 4 * blocks.biases().len()
+        }
         _ => 0,
     }
 }

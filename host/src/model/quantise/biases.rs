@@ -1,7 +1,6 @@
 //! Biases: what a layer adds on every row alike.
 //!
-//! A model of floats has its biases as weights from a last input that is 1 in every row (see
-//! `docs/convert.md`). They are of another size than the weights from inputs, most of all where
+//! A model of floats has biases, or weights from a last input that is 1 in every row. They are of another size than the weights from inputs, most of all where
 //! these are bytes from 0 to 255: rounded to the same 8 bits, either all others vanish beside them
 //! or they do. A layer of integers has biases of 32 bits, which hold them.
 
@@ -29,8 +28,9 @@ impl Fixed {
     /// Of each row, column and value of weights that depend on the data, and what the others add.
     pub(super) fn part(&self, csr: &Csr<'_>) -> (Vec<Vec<(usize, f32)>>, Vec<f64>) {
         let mut entries = csr.columns().iter().zip(csr.values());
-        let row = |&count: &u16| {
-            let (mut free, mut offset) = (Vec::new(), 0.0);
+        let biases = csr.biases().iter().copied().chain(std::iter::repeat(0.0));
+        let row = |(&count, bias): (&u16, f32)| {
+            let (mut free, mut offset) = (Vec::new(), f64::from(bias));
             for (&column, &value) in entries.by_ref().take(count.into()) {
                 match self.0.binary_search_by_key(&usize::from(column), |(column, _)| *column) {
                     Ok(at) => offset += f64::from(value) * self.0[at].1,
@@ -39,7 +39,7 @@ impl Fixed {
             }
             (free, offset)
         };
-        csr.counts().iter().map(row).unzip()
+        csr.counts().iter().zip(biases).map(row).unzip()
     }
 
     /// The outputs of a layer with relu whose rows have no weights left, the same on every row.

@@ -4,7 +4,7 @@
     python3 -m venv W && W/bin/pip install tensorflow-cpu tf2onnx             && W/bin/python make.py keras
     python3 -m venv U && U/bin/pip install scikit-learn skl2onnx              && U/bin/python make.py sklearn
 
-Writes NAME.onnx (and one .safetensors), NAME.X.npy with a last column of 1 where the model has biases, and NAME.y.npy: the outputs,
+Writes NAME.onnx (and one .safetensors), NAME.X.npy and NAME.y.npy: the outputs,
 probabilities where the model ends in softmax or sigmoid.
 """
 
@@ -18,10 +18,8 @@ warnings.filterwarnings("ignore")
 ROWS = 8
 
 
-def save(name, x, y, biases=True):
+def save(name, x, y):
     x = np.asarray(x, np.float32).reshape(len(x), -1)
-    if biases:
-        x = np.hstack([x, np.ones((len(x), 1), np.float32)])
     np.save(f"{name}.X.npy", x)
     np.save(f"{name}.y.npy", np.asarray(y, np.float32).reshape(len(x), -1))
 
@@ -46,7 +44,7 @@ def torch_models():
         old = {"input_names": ["input"], "dynamic_axes": {"input": {0: "N"}}}
         for way, settings in [("dynamo", {"dynamo": True, "external_data": False}), ("script", {"dynamo": False, **old})]:
             torch.onnx.export(model, (x,), f"torch_{name}_{way}.onnx", verbose=False, **settings)
-            save(f"torch_{name}_{way}", x, y, biases=name != "plain")
+            save(f"torch_{name}_{way}", x, y)
     save_file(three.state_dict(), "torch_three.safetensors")
 
 
