@@ -12,11 +12,12 @@ use crate::base::memory::room_for;
 use crate::data::augment::Augment;
 use crate::data::{Problem, Task};
 use crate::model::score_model;
-use crate::train::encode::{End, SparseLayer, encode_layers};
+use crate::train::encode::{End, encode_layers};
 use crate::train::imp::check_test;
 use crate::train::mask::diverged;
 use crate::train::masked::Engine;
 use crate::train::network::SparseNetwork;
+use crate::train::ones::layers_of_stack;
 use crate::train::options::{DynamicOptions, Options};
 use crate::train::progress::Observer;
 use crate::train::report::{Details, DynamicDetails, Neurons, Report};
@@ -38,6 +39,7 @@ impl DynamicOptions {
             rate: self.rate.unwrap_or_else(|| Self::default_rate(nnz)),
             decay: self.decay.unwrap_or(own.decay),
             warmup: self.warmup.unwrap_or(own.warmup),
+            constant: true,
             seed,
             ..own
         }
@@ -77,16 +79,19 @@ pub(crate) fn train(
     let rows = problem.data.rows;
     let params = settings.params(nnz, rows, options.seed);
     let most = params.most(dense);
-    let activations = problem.data.cols + hidden.iter().sum::<usize>();
-    let longest = widths.iter().copied().max().unwrap_or(0).max(problem.data.cols);
-    let words = dynamic::words(most, activations, outputs, longest.max(PANEL));
-    let state_bytes = (8 * most + 4 * words) as u64;
+    // Each layer but the last has one more, for biases.
+    let layers = hidden.len();
+    let activations = problem.data.cols + 1 + hidden.iter().sum::<usize>() + layers;
+    let longest = widths.iter().copied().max().unwrap_or(0).max(problem.data.cols) + 1;
+    let room = most + layers;
+    let words = dynamic::words(room, activations, outputs, longest.max(PANEL));
+    let state_bytes = (8 * room + 4 * words) as u64;
     let help = "choose fewer nonzeros, or a smaller --start-factor";
     room_for("training", state_bytes, help)?;
-    let (mut index, mut value, mut memory) = (vec![0; most], vec![0.0; most], vec![0; words]);
-    let mut stack = Stack::new(problem.data.cols, &mut index, &mut value);
+    let (mut index, mut value, mut memory) = (vec![0; room], vec![0.0; room], vec![0; words]);
+    let mut stack = Stack::new(problem.data.cols + 1, &mut index, &mut value);
     dynamic::start(&mut stack, &widths, &params, &mut memory)?;
-    let start_nnz = stack.nnz();
+    let start_nnz = stack.nnz() - layers;
     let classes: Vec<u16> = match problem.task {
         Task::Regression => Vec::new(),
         _ => problem.labels.iter().map(|&label| label as u16).collect(),
@@ -118,12 +123,14 @@ pub(crate) fn train(
         Task::Binary => Task::LOG_ODDS,
         task => task.stored(),
     };
-    let model = encode_layers(&sparse(&stack, unit), End::Layer, Some(task))?;
+    let model =
+        encode_layers(&layers_of_stack(&stack, unit, Some(hidden.len())), End::Layer, Some(task))?;
     let (test, score) = (
         settings.test.as_ref().map(|test| score_model(&model, test)).transpose()?,
         score_model(&model, problem)?,
     );
-    let live = stack.layers().take(hidden.len()).map(|w| w.blocks().count()).collect();
+    // Without the one that hands on the constant.
+    let live = stack.layers().take(layers).map(|w| w.blocks().count() - 1).collect();
     let details = DynamicDetails {
         dense_nnz: dense,
         start_nnz,
@@ -142,7 +149,7 @@ pub(crate) fn train(
         hidden: Neurons::Each(hidden.to_vec()),
         requested_nnz: nnz,
         seed: options.seed,
-        nnz: stack.nnz(),
+        nnz: stack.nnz() - layers,
         live: Neurons::Each(live),
         epochs: done.epochs,
         steps: done.steps.into(),
@@ -153,19 +160,6 @@ pub(crate) fn train(
         ..stopwatch.report("dynamic", Details::Dynamic(details)).scored(&score)
     };
     Ok(Trained::new(&model, SparseNetwork::default(), report))
-}
-
-/// The layers, for inputs before they are brought to `unit`.
-fn sparse(stack: &Stack<'_>, unit: f32) -> Vec<SparseLayer> {
-    let last = stack.layers().count() - 1;
-    let layer = |(l, weights): (usize, _)| match l == last {
-        false => SparseLayer::new(weights, weights.hidden()),
-        true => SparseLayer::behind(weights, weights.inputs()),
-    };
-    let mut layers: Vec<SparseLayer> = stack.layers().enumerate().map(layer).collect();
-    let first = layers.iter_mut().take(1).flat_map(|layer| layer.neurons.iter_mut().flatten());
-    first.for_each(|(_, weight)| *weight *= unit);
-    layers
 }
 
 fn check_widths(inputs: usize, hidden: &[usize]) -> Result<()> {

@@ -16,11 +16,11 @@ use crate::data::{Problem, Task};
 use crate::model::{MaskLayer, score_model};
 use crate::train::check::at_least_one;
 use crate::train::dense::{Rates, check_momentum, default_rate};
-use crate::train::encode::{End, SparseLayer, encode_layers};
+use crate::train::encode::{End, encode_layers};
 use crate::train::imp::check_test;
 use crate::train::masked::{Engine, MaskedSettings, MaskedStart};
 use crate::train::network::SparseNetwork;
-use crate::train::ones::gather;
+use crate::train::ones::layers_of_stack;
 use crate::train::options::Options;
 use crate::train::progress::Observer;
 use crate::train::report::{Details, MaskedDetails, Neurons, Report};
@@ -40,8 +40,7 @@ pub(crate) fn train(
     let start = &settings.start;
     let unit = if problem.data.is_bytes() && !settings.raw { 1.0 / 256.0 } else { 1.0 };
     let layers = Layers::new(start);
-    let with_ones = layers.has_ones.then(|| problem.data.with_ones(unit)).transpose()?;
-    let (data, scale) = with_ones.as_ref().map_or((&problem.data, unit), |data| (data, 1.0));
+    let handing = layers.has_ones.then_some(layers.fixed.len());
 
     let nnz = layers.layers.iter().map(|layer| layer.index.len()).sum();
     let (mut index, mut value) = (vec![0; nnz], vec![0.0; nnz]);
@@ -72,7 +71,7 @@ pub(crate) fn train(
         fixed: &layers.fixed,
         seed: options.seed,
     };
-    let engine = Engine::new(data, scale, labels, &stack, observer.stop)?;
+    let engine = Engine::new(&problem.data, unit, labels, &stack, observer.stop)?;
     let words = masked::words(nnz, params.optimiser);
     let state_bytes = (8 * nnz + 4 * words) as u64;
     let workspace_bytes = engine.bytes() as u64;
@@ -103,7 +102,7 @@ pub(crate) fn train(
         Task::Binary => Task::LOG_ODDS,
         task => task.stored(),
     };
-    let model = encode_layers(&layers.sparse(&stack, unit), End::Layer, Some(task))?;
+    let model = encode_layers(&layers_of_stack(&stack, unit, handing), End::Layer, Some(task))?;
     let score = |problem: &Problem| score_model(&model, problem);
     let (test, score) = (settings.test.as_ref().map(score).transpose()?, score(problem)?);
     let masked = start.mask.layers();
@@ -325,27 +324,6 @@ impl Layers {
             }
         }
         Ok(stack)
-    }
-
-    /// The trained layers, for inputs before they are brought to `unit`.
-    fn sparse(&self, stack: &Stack<'_>, unit: f32) -> Vec<SparseLayer> {
-        let last = self.layers.len() - 1;
-        let mut layers: Vec<SparseLayer> = Vec::new();
-        for (l, weights) in stack.layers().enumerate() {
-            layers.push(match l == last {
-                false => SparseLayer::new(weights, weights.hidden()),
-                true => SparseLayer::behind(weights, weights.inputs()),
-            });
-        }
-        let ones = self.layers[0].width - usize::from(self.has_ones);
-        if let Some(first) = layers.first_mut() {
-            let inputs = first.neurons.iter_mut().flatten();
-            inputs.filter(|(input, _)| *input < ones).for_each(|(_, weight)| *weight *= unit);
-        }
-        if self.has_ones {
-            gather(&mut layers, self.fixed.len());
-        }
-        layers
     }
 }
 

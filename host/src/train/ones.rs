@@ -6,6 +6,8 @@
 
 use tamis::infer::model::{Activation, Layer, Model};
 
+use tamis::learn::deep::Stack;
+use tamis::network::weights::Weights;
 use tamis::store::wire::View;
 
 use crate::data::Problem;
@@ -88,6 +90,28 @@ fn other_kind() -> Error {
     Error::new("the model is of a kind whose biases cannot be trained")
         .mismatch("relu behind every layer but the last", "a model that has it elsewhere")
         .help("pass a model that tamis has trained or imported")
+}
+
+/// The layers of a trained stack, for inputs before they were multiplied by `unit`: those of a last
+/// input of ones become biases, where `handing` layers hand it on.
+pub(crate) fn layers_of_stack(
+    stack: &Stack<'_>,
+    unit: f32,
+    handing: Option<usize>,
+) -> Vec<SparseLayer> {
+    let last = stack.layers().count() - 1;
+    let layer = |(l, weights): (usize, Weights<'_>)| match l == last {
+        false => SparseLayer::new(weights, weights.hidden()),
+        true => SparseLayer::behind(weights, weights.inputs()),
+    };
+    let mut layers: Vec<SparseLayer> = stack.layers().enumerate().map(layer).collect();
+    let inputs = stack.inputs() - usize::from(handing.is_some());
+    let first = layers.iter_mut().take(1).flat_map(|layer| layer.neurons.iter_mut().flatten());
+    first.filter(|(input, _)| *input < inputs).for_each(|(_, weight)| *weight *= unit);
+    if let Some(handing) = handing {
+        gather(&mut layers, handing);
+    }
+    layers
 }
 
 /// Makes biases weights of a last input of ones, and adds what hands it on.

@@ -30,6 +30,7 @@ pub(super) struct Lanes(pub(super) [f32; LANES]);
 
 impl Lanes {
     pub(super) const ZERO: Self = Self([0.0; LANES]);
+    pub(super) const ONE: Self = Self([1.0; LANES]);
 }
 
 // SAFETY: all zero bits are zeros.

@@ -77,8 +77,8 @@ pub struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    /// For the rows of `data` times `scale`, and networks with the support of `stack`; `stop` ends
-    /// a pass between two strips.
+    /// For the rows of `data` times `scale`, and networks with the support of `stack`, which may have
+    /// one more input, 1 in every row; `stop` ends a pass between two strips.
     ///
     /// # Errors
     /// [`Error::Range`] for a layer of more than 65536 inputs or neurons, or a network without an
@@ -92,10 +92,12 @@ impl<'a> Engine<'a> {
         stop: &Stop,
     ) -> Result<Self> {
         error::finite("scale of the samples", &[scale])?;
-        error::length("inputs of the rows", data.cols, stack.inputs())?;
+        // One more input than there are columns is 1 in every row.
+        let inputs = data.cols + usize::from(stack.inputs() == data.cols + 1);
+        error::length("inputs of the rows", inputs, stack.inputs())?;
         backprop::check(data.rows, labels, stack)?;
         let layers = Layer::all(stack)?;
-        let mut widths = vec![data.cols];
+        let mut widths = vec![inputs];
         widths.extend(
             stack.layers().zip(&layers).map(
                 |(w, layer)| {
@@ -106,7 +108,7 @@ impl<'a> Engine<'a> {
         if matches!(stack.head(), Head::Sum(_)) {
             widths.push(1);
         }
-        let used = used(data.cols, &layers);
+        let used = used(inputs, &layers);
         let strip = |t| Strip::new(&widths, if t > 0 { stack.nnz() } else { 0 });
         let strips = (0..rayon::current_num_threads()).map(strip).collect();
         let (arch, stop) = (Arch::new(), stop.clone());
@@ -341,7 +343,7 @@ impl Panels for Engine<'_> {
     fn adopt(&mut self, stack: &Stack<'_>) -> Result<()> {
         self.layers = Vec::new();
         self.layers = Layer::all(stack)?;
-        self.used = used(self.data.cols, &self.layers);
+        self.used = used(stack.inputs(), &self.layers);
         let gradients = self.strips.iter_mut().skip(1).map(|strip| &mut strip.gradient);
         gradients.for_each(|gradient| gradient.resize(stack.nnz(), 0.0));
         Ok(())

@@ -135,7 +135,9 @@ impl Strip {
         self.rows.clear();
         self.rows.extend(rows);
         let Work { data, scale, used, arch, .. } = *work;
-        let (rows, out) = (&self.rows[..], &mut self.acts[0][..]);
+        let rows = &self.rows[..];
+        let (out, ones) = self.acts[0].split_at_mut(data.cols);
+        ones.fill(Lanes::ONE);
         if let Some(augment) = work.augment {
             let Changed { rows: changed, scratch } = &mut self.changed;
             if scratch.is_empty() {
