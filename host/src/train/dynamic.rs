@@ -31,19 +31,30 @@ impl DynamicOptions {
     /// The settings for so many nonzeros, rows and weights of the dense network.
     fn params(&self, nnz: usize, rows: usize, seed: u64) -> Params {
         let own = Params::new(nnz);
-        let batch = self.batch.unwrap_or(own.batch);
+        // About a hundred batches an epoch, or more.
+        let batch = self.batch.unwrap_or_else(|| (rows / 100).clamp(32, own.batch));
+        let batch = if batch == 0 { rows } else { batch.min(rows) };
+        let steps = rows.div_ceil(batch.max(1)).min(Self::LEAST_STEPS) as u32;
+        let more = (Self::LEAST_STEPS as u32 / steps.max(1)).min(Self::MOST_EPOCHS);
+        let epochs = self.epochs.unwrap_or_else(|| own.epochs.max(more));
+        let steps = epochs.saturating_mul(steps);
         Params {
             factor: self.factor.unwrap_or_else(|| Self::default_factor(nnz)),
-            epochs: self.epochs.unwrap_or(own.epochs),
-            batch: if batch == 0 { rows } else { batch },
+            epochs,
+            batch,
             rate: self.rate.unwrap_or_else(|| Self::default_rate(nnz)),
             decay: self.decay.unwrap_or(own.decay),
-            warmup: self.warmup.unwrap_or(own.warmup),
+            warmup: self.warmup.unwrap_or_else(|| own.warmup.min(steps / 20)),
+            every: own.every.min(steps / 60).max(1),
             constant: true,
             seed,
             ..own
         }
     }
+
+    /// Steps that a training has, as far as [`Self::MOST_EPOCHS`] go: few rows take more epochs.
+    const LEAST_STEPS: usize = 6000;
+    const MOST_EPOCHS: u32 = 200;
 
     /// More weights at the start help most where few are left.
     fn default_factor(nnz: usize) -> f32 {
