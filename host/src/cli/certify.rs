@@ -156,7 +156,8 @@ fn summary(object: &Object<'_>) -> String {
             (Some(class), _) => format!("{class} open"),
             _ => String::new(),
         };
-        let ratio = ratio(of.upper, of.lower);
+        let ratio = of.ratio();
+        let ratio = if ratio.is_finite() { format!("{ratio:.2}") } else { "-".into() };
         vec![of.row.to_string(), lower, upper, ratio, spectral, crown, difference, class]
     };
     let table = console::table(&heading, report.rows.iter().take(LISTED).map(row));
@@ -199,9 +200,4 @@ fn short(number: f64) -> String {
         number if (1e-3..1e4).contains(&number) => format!("{number:.4}"),
         number => format!("{number:.2e}"),
     }
-}
-
-fn ratio(upper: f64, lower: f64) -> String {
-    let ratio = upper / lower;
-    if ratio.is_finite() { format!("{ratio:.2}") } else { "-".into() }
 }

@@ -214,8 +214,8 @@ impl Search<'_> {
     /// and the layers behind.
     fn polished(&mut self, mut x: Vec<f32>, slopes: &[Vec<f64>; 2], goal: Goal) -> Vec<f32> {
         let pair = self.pair;
-        let width = pair.layers[0].a.bias.len();
-        let behind: usize = pair.layers[1..].iter().map(|of| of.inputs * of.a.bias.len()).sum();
+        let width = pair.layers[0].a.neurons.len();
+        let behind: usize = pair.layers[1..].iter().map(|of| of.inputs * of.a.neurons.len()).sum();
         let trials = PRODUCTS / (2 * (width + behind)).max(1);
         let trials = trials.max(64).min(SWEEPS * x.len());
         let mut tails = [Tail::new(pair, &x, false), Tail::new(pair, &x, true)];
@@ -277,8 +277,9 @@ impl<'a> Tail<'a> {
         let read = reader(pair, is_b);
         let numbers: Vec<f64> = x.iter().map(|&x| read(x)).collect();
         let side = side(&pair.layers[0], is_b);
-        let sums: Vec<f64> =
-            (0..side.bias.len()).map(|j| side.bias[j] + side.rows.dot(j, &numbers)).collect();
+        let sums: Vec<f64> = (0..side.neurons.len())
+            .map(|j| side.neurons[j].bias + side.rows.dot(j, &numbers))
+            .collect();
         Self { pair, is_b, before: sums.clone(), sums, given: Vec::new(), next: Vec::new() }
     }
 
@@ -298,19 +299,20 @@ impl<'a> Tail<'a> {
     fn output(&mut self, output: usize) -> f64 {
         let layers = &self.pair.layers;
         let out = |side: &Side, j: usize, sum: f64| {
-            let step = 2.0 * side.half[j];
+            let step = 2.0 * side.neurons[j].half;
             let sum = if step > 0.0 { step * (sum / step + 0.5).floor() } else { sum };
-            if side.relu { sum.max(0.0).min(side.cap[j]) } else { sum }
+            if side.relu { sum.max(0.0).min(side.neurons[j].cap) } else { sum }
         };
         let first = side(&layers[0], self.is_b);
         self.given.clear();
         self.given.extend(self.sums.iter().enumerate().map(|(j, &sum)| out(first, j, sum)));
         for (at, layer) in layers.iter().enumerate().skip(1) {
             let side = side(layer, self.is_b);
-            let rows = if at + 1 == layers.len() { output..output + 1 } else { 0..side.bias.len() };
+            let rows =
+                if at + 1 == layers.len() { output..output + 1 } else { 0..side.neurons.len() };
             self.next.clear();
             for j in rows {
-                self.next.push(out(side, j, side.bias[j] + side.rows.dot(j, &self.given)));
+                self.next.push(out(side, j, side.neurons[j].bias + side.rows.dot(j, &self.given)));
             }
             std::mem::swap(&mut self.given, &mut self.next);
         }
@@ -343,12 +345,13 @@ fn gradient(pair: &Pair, x: &[f32], output: usize, is_b: bool) -> Vec<f64> {
         x.iter().map(|&x| bytes.map_or_else(|| f64::from(x), |bytes| bytes.number(x))).collect();
     let mut open = Vec::new();
     for side in sides() {
-        let sums = (0..side.bias.len()).map(|j| side.bias[j] + side.rows.dot(j, &numbers));
+        let sums =
+            (0..side.neurons.len()).map(|j| side.neurons[j].bias + side.rows.dot(j, &numbers));
         let sums: Vec<f64> = sums.collect();
-        let is_open = |j: usize| !side.relu || (0.0 < sums[j] && sums[j] < side.cap[j]);
+        let is_open = |j: usize| !side.relu || (0.0 < sums[j] && sums[j] < side.neurons[j].cap);
         open.push((0..sums.len()).map(is_open).collect::<Vec<bool>>());
         let out = |(j, sum): (usize, &f64)| match side.relu {
-            true => sum.max(0.0).min(side.cap[j]),
+            true => sum.max(0.0).min(side.neurons[j].cap),
             false => *sum,
         };
         numbers = sums.iter().enumerate().map(out).collect();

@@ -30,6 +30,14 @@ pub struct RowCertificate {
     pub class_certain: Option<bool>,
 }
 
+impl RowCertificate {
+    /// `upper / lower`; 1 where both are 0.
+    #[must_use]
+    pub fn ratio(&self) -> f64 {
+        if self.upper == self.lower { 1.0 } else { self.upper / self.lower }
+    }
+}
+
 /// How far two models are apart, on boxes of rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Certificate {
@@ -55,7 +63,7 @@ pub struct Certificate {
     pub median_upper: f64,
     /// The median of lower bounds.
     pub median_lower: f64,
-    /// The median of upper over lower bounds; none where the median of a lower bound is 0.
+    /// The median of [`RowCertificate::ratio`]; none where that is infinite.
     pub median_ratio: Option<f64>,
     /// Boxes on which the class is certain; none where there are no classes.
     pub class_certain: Option<usize>,

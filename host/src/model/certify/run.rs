@@ -119,7 +119,7 @@ pub fn certify(
     });
     let rows = certified.collect::<Result<Vec<_>>>()?;
     let each = |of: &dyn Fn(&RowCertificate) -> f64| rows.iter().map(of).collect::<Vec<_>>();
-    let ratio = median(each(&|row| row.upper / row.lower));
+    let ratio = median(each(&RowCertificate::ratio));
     let certain = rows.iter().filter(|row| row.class_certain == Some(true)).count();
     let (eps, range) = match boxes {
         Boxes::Around { eps, range, .. } => (Some(*eps), *range),
@@ -344,7 +344,8 @@ impl Job<'_> {
         let analysis = Analysis::new(self.pair, &region.outer);
         let spectral = spectral::bound(&analysis, self.norms);
         let (mut crown, mut reaches) = (0.0_f64, Vec::new());
-        for output in 0..self.pair.outputs {
+        let is_same = self.pair.layers.last().map_or(&[][..], |layer| &layer.is_same);
+        for output in (0..self.pair.outputs).filter(|&output| !is_same[output]) {
             for sign in [1.0, -1.0] {
                 let weight = Weight { a: -sign, b: sign };
                 let bound = |ways| analysis.above(&[OutputWeight { output, weight }], ways);

@@ -219,6 +219,53 @@ fn a_model_is_near_itself_and_its_integers() {
 }
 
 #[test]
+fn integers_are_equal_to_themselves() {
+    for (seed, sum) in [(3, false), (4, true), (5, false)] {
+        let mut rng = Rng::new(seed, 0);
+        let mut weights = random(&mut rng, &[20, 8, 5, 1 + 2 * (seed as usize % 2)]);
+        // A neuron that is never active, and one without weights.
+        weights[0][2] = vec![0.0; 20];
+        let (floats, centres) = (model(&weights, sum), rows(&mut rng, 5, 20, 1.0));
+        let boxes = Boxes::Around { rows: &centres, eps: 0.1, range: None, held: &[] };
+        let report = |a: &ModelFile, b: &ModelFile| {
+            certify(a, b, &boxes, None, CertifyOptions::default(), &|| ()).unwrap()
+        };
+        for kind in 0..6 {
+            let own = integers(&floats, &centres, kind).unwrap();
+            let other = ModelFile::from_bytes(own.bytes()).unwrap();
+            let found = report(&own, &other);
+            assert_eq!((found.upper, found.median_ratio), (0.0, Some(1.0)), "{seed} {kind}");
+            assert!(found.rows.iter().all(|row| (row.upper, row.lower) == (0.0, 0.0)));
+            // The same integers in another encoding, of the same granularity.
+            let other = integers(&floats, &centres, kind + 2).unwrap();
+            assert_eq!(report(&own, &other).upper, 0.0, "{seed} {kind}");
+        }
+        if sum {
+            continue;
+        }
+        // Other granularities are other integers.
+        let [own, other] = [0, 1].map(|kind| integers(&floats, &centres, kind).unwrap());
+        let found = report(&own, &other);
+        assert!(0.0 < found.median_lower && found.median_lower <= found.upper, "{seed}");
+    }
+}
+
+#[test]
+fn layers_in_common_loosen_no_bound() {
+    let mut rng = Rng::new(6, 0);
+    let weights = random(&mut rng, &[20, 8, 3]);
+    let mut other = weights.clone();
+    other[1][2][5] += 0.5;
+    let centres = rows(&mut rng, 40, 20, 1.0);
+    let [a, b] =
+        [&weights, &other].map(|weights| integers(&model(weights, false), &centres, 1).unwrap());
+    let boxes = Boxes::Around { rows: &centres, eps: 0.1, range: None, held: &[] };
+    let report = certify(&a, &b, &boxes, None, CertifyOptions::default(), &|| ()).unwrap();
+    // Rounding of hidden neurons is the same in both, and only one output has other weights.
+    assert!(report.median_ratio.unwrap() < 1.1, "{:?}", report.median_ratio);
+}
+
+#[test]
 fn held_columns_and_ranges_make_boxes_smaller() {
     let a = model(&vec![vec![vec![1.0, 1.0]]], false);
     let b = model(&vec![vec![vec![2.0, 4.0]]], false);
