@@ -70,22 +70,3 @@ pub struct Certificate {
     /// What fresh rows say; none where there are none.
     pub fresh: Option<FreshRows>,
 }
-
-/// The median, of an even count the mean of the two in the middle; 0 of nothing.
-pub(super) fn median(mut numbers: Vec<f64>) -> f64 {
-    numbers.sort_by(f64::total_cmp);
-    let at = |place: usize| numbers.get(place).copied().unwrap_or(0.0);
-    0.5 * (at(numbers.len().saturating_sub(1) / 2) + at(numbers.len() / 2))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn medians_are_in_the_middle() {
-        assert_eq!(median(vec![5.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![5.0, 1.0, 2.0, 4.0]), 3.0);
-        assert_eq!((median(vec![7.0]), median(vec![])), (7.0, 0.0));
-    }
-}
