@@ -20,6 +20,8 @@ pub(super) struct PairLayer {
     pub(super) b: Side,
     /// Weights of `b` less those of `a`.
     pub(super) change: Rows,
+    /// The columns of each network, as rows.
+    pub(super) columns: [Rows; 2],
     /// Neurons of integers that give the same in both networks for every row.
     pub(super) is_same: Vec<bool>,
 }
@@ -32,8 +34,6 @@ pub(super) struct Pair {
     pub(super) a: Ends,
     pub(super) b: Ends,
     pub(super) layers: Vec<PairLayer>,
-    /// The columns of the first layer of each network, as rows.
-    pub(super) columns: [Rows; 2],
 }
 
 /// What a network does to its inputs and outputs; see [`Network`].
@@ -79,7 +79,6 @@ impl Pair {
             threshold: network.threshold,
         };
         let (ends_a, ends_b) = (ends(&a), ends(&b));
-        let columns = [&a, &b].map(|network| columns(&network.layers[0]));
         let inputs = a.layers.first().map_or(0, |layer| layer.inputs);
         let mut is_same = vec![a.bytes.is_some() && a.bytes == b.bytes; inputs];
         let layers = a.layers.into_iter().zip(b.layers).map(|(a, b)| {
@@ -93,7 +92,6 @@ impl Pair {
             a: ends_a,
             b: ends_b,
             layers,
-            columns,
         }
     }
 }
@@ -113,13 +111,14 @@ fn both(a: Layer, b: Layer, is_same: Vec<bool>) -> PairLayer {
     let inputs = a.inputs;
     let change: Vec<_> = a.rows.iter().zip(&b.rows).map(|(a, b)| change(a, b)).collect();
     let change = Rows::new(&change, inputs);
+    let columns = [&a, &b].map(columns);
     let side = |layer: Layer| Side {
         inputs,
         relu: layer.relu,
         rows: Rows::new(&layer.rows, inputs),
         neurons: layer.neurons,
     };
-    PairLayer { inputs, change, is_same, a: side(a), b: side(b) }
+    PairLayer { inputs, change, columns, is_same, a: side(a), b: side(b) }
 }
 
 /// The columns of a layer, as rows.
