@@ -127,7 +127,7 @@ pub(super) fn check_nnz(
     }
     let range = match (least, most) {
         (least, most) if least <= most => format!("--nnz {least} to {most}"),
-        _ => format!("fewer --neurons, of whose weights {most} are left, or no --neurons"),
+        _ => format!("fewer --neurons, since {most} nonzeros are left on paths"),
     };
     Err(Error::new("the network cannot have as many nonzeros as asked for")
         .expected(format_args!("{range}: {why} at least, and at most what its neurons have"))
