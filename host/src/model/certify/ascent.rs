@@ -20,7 +20,7 @@ use crate::model::predict::number;
 /// Trust regions, as fractions of the box.
 const STEPS: [f64; 10] = [1.0, 1.0, 0.5, 0.5, 0.25, 0.25, 0.1, 0.1, 0.05, 0.05];
 /// Products that redrawing inputs may take behind each ascent.
-const PRODUCTS: usize = 8_000_000;
+const PRODUCTS: usize = 3_000_000;
 /// The most times that each input is redrawn.
 const SWEEPS: usize = 8;
 /// Stairs that are looked at, from each end of the trust region.

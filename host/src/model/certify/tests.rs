@@ -282,7 +282,7 @@ fn lower_bounds_move_rounding_of_wide_layers() {
     let centres = all.first(6).unwrap();
     let boxes = Boxes::Around { rows: &centres, eps: 0.02, range: None, held: &[] };
     let report = certify(&a, &b, &boxes, None, CertifyOptions::default(), &|| ()).unwrap();
-    // 10.6 with as much time, where each trial went through the whole network.
+    // 10.6 where each trial went through the whole network, in about the same time.
     assert!(report.median_ratio.unwrap() < 10.0, "{:?}", report.median_ratio);
 }
 
