@@ -1,9 +1,10 @@
-//! What every room may use: errors, files, limits of time and passes, memory.
+//! What every room may use: errors, files, limits of time and passes, memory, statistics.
 
 pub mod error;
 pub mod file;
 pub(crate) mod limits;
 pub(crate) mod memory;
+pub(crate) mod statistics;
 
 pub(crate) use error::check_setting;
 pub use limits::{Limits, Stop};

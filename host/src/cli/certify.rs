@@ -26,7 +26,9 @@ Examples:
   tamis certify model.tamis small.tamis --box test.npy --eps 0.02
   tamis certify model.tamis small.tamis --box test.npy --eps 0.02 --range 0,1 --rows 20 --json
   tamis certify model.tamis pruned.tamis --box table.csv --target price --eps 0.1 --fresh new.csv
-  tamis certify model.tamis small.tamis --box unit")]
+  tamis certify model.tamis small.tamis --box unit
+
+Ctrl-C ends it at once, without a report.")]
 pub(super) struct Certify {
     /// The original model
     #[arg(value_name = "A.tamis")]
@@ -42,7 +44,7 @@ pub(super) struct Certify {
     #[arg(long, value_name = "E")]
     eps: Option<f64>,
     /// What inputs can be: boxes are cut to it
-    #[arg(long, value_name = "LOW,HIGH", value_parser = parse::interval)]
+    #[arg(long, value_name = "LOW,HIGH", value_parser = parse::interval, allow_hyphen_values = true)]
     range: Option<[f32; 2]>,
     /// Columns that do not move, counted from 0, such as a last column of ones; with --box unit they
     /// are 1
@@ -156,7 +158,8 @@ fn summary(object: &Object<'_>) -> String {
             (Some(class), _) => format!("{class} open"),
             _ => String::new(),
         };
-        let ratio = ratio(of.upper, of.lower);
+        let ratio = of.ratio();
+        let ratio = if ratio.is_finite() { format!("{ratio:.2}") } else { "-".into() };
         vec![of.row.to_string(), lower, upper, ratio, spectral, crown, difference, class]
     };
     let table = console::table(&heading, report.rows.iter().take(LISTED).map(row));
@@ -199,9 +202,4 @@ fn short(number: f64) -> String {
         number if (1e-3..1e4).contains(&number) => format!("{number:.4}"),
         number => format!("{number:.2e}"),
     }
-}
-
-fn ratio(upper: f64, lower: f64) -> String {
-    let ratio = upper / lower;
-    if ratio.is_finite() { format!("{ratio:.2}") } else { "-".into() }
 }

@@ -53,6 +53,13 @@ pub(super) fn say_error(text: std::fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
+/// Says on standard error what changes no result.
+pub(super) fn say_note(note: Option<String>) {
+    if let Some(note) = note {
+        say_error(format_args!("note: {note}"));
+    }
+}
+
 pub(super) fn first_given(flags: &[(bool, &'static str)]) -> Option<&'static str> {
     flags.iter().find_map(|&(given, flag)| given.then_some(flag))
 }

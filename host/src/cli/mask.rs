@@ -10,7 +10,7 @@ use tamis::network::mask::schedule::Schedule;
 use tamis::network::mask::select::Choice;
 
 use super::common::Common;
-use super::console::{bytes, count, facts, percent, say_error};
+use super::console::{bytes, count, facts, percent, say_error, say_note};
 use super::parse::{self, Named, named};
 use super::{interrupt, progress};
 use crate::base::file;
@@ -53,7 +53,9 @@ Examples:
   tamis mask --layers 784,300,100,10 --method synflow --density 0.01 --seed 7 -o mask.npz
   tamis mask --weights w.npz --method synflow --rounds 100 --density 0.05 -o mask.npz
   tamis mask --weights w.npz --method snip --data X.npy --labels y.npy --task multiclass \\
-    --density 0.05 -o mask.safetensors"
+    --density 0.05 -o mask.safetensors
+
+Ctrl-C ends it at once: no mask is written."
 )]
 pub(super) struct MaskVerb {
     /// Widths from the inputs to the outputs; weights are drawn from --seed
@@ -151,6 +153,7 @@ impl MaskVerb {
     pub(super) fn run(&self, common: &Common) -> Result<()> {
         self.check()?;
         let network = self.network(common)?;
+        say_note(network.note());
         let options = self.options(common);
         let rows = self.scored_rows(&network, common)?;
         let bar = progress::line(common, None, "  {spinner} {wide_msg}");
@@ -237,6 +240,7 @@ impl MaskVerb {
                 "another --method: erk is --method random --allocation erk",
             ),
             (self.allocation.is_some(), is_by_layer, "--allocation", "--scope layer"),
+            (self.exact, !is_random, "--exact", scored),
             (self.rounds.is_some(), !is_random, "--rounds", scored),
             (self.schedule.is_some(), !is_random, "--schedule", scored),
             (self.schedule.is_some(), has_rounds, "--schedule", "--rounds 2 or more"),
@@ -257,7 +261,7 @@ impl MaskVerb {
             (self.select.is_some(), !is_random, "--select"),
         ];
         for (.., flag) in noted.iter().filter(|(is_given, is_used, _)| *is_given && !is_used) {
-            say_error(format_args!("note: --method {name} does not use {flag}"));
+            say_note(Some(format!("--method {name} does not use {flag}")));
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::common::Common;
-use super::console::{count, decibel, facts, percent, say_error};
+use super::console::{count, decibel, facts, percent};
 use super::progress::Bar;
 use super::saved::{Object, save};
 use super::{interrupt, parse};
@@ -31,7 +31,9 @@ use crate::{Error, Result};
 Examples:
   tamis prune model.tamis --nnz 2000 --data X.npy --labels y.npy -o small.tamis
   tamis prune mlp.onnx --neurons 18,12 --data X.npy --labels y.npy -o small.tamis
-  tamis prune weights.npz --neurons 20 --inputs 100 --structured norm -o small.tamis")]
+  tamis prune weights.npz --neurons 20 --inputs 100 --structured norm -o small.tamis
+
+Ctrl-C ends it at once: no model is written.")]
 pub(super) struct Prune {
     /// The network: a .tamis model of floats, ONNX, or arrays named as layers in safetensors or NPZ
     #[arg(value_name = "M")]
@@ -156,9 +158,9 @@ impl Prune {
             layout: self.layout,
             ..Default::default()
         };
-        self.note_unused();
         let source = PruneSource::load(&self.model, &import)?;
         let rows = rows.load(&source, common.seed)?;
+        let unused = self.unused(&source, &rows);
         let bar = Bar::new(common);
         let outcome = interrupt::unsaved(|| {
             prune(&source, rows, &options, interrupt::stop(), |progress| {
@@ -166,14 +168,15 @@ impl Prune {
             })
         });
         bar.clear();
-        let outcome = outcome?;
+        let mut outcome = outcome?;
+        outcome.report.notes.splice(0..0, unused);
         save(&self.output, &outcome.model)?;
         let object = Object::new(&self.output, &outcome.model, &outcome.report);
         common.result(&object, || summary(&object))
     }
 
-    /// Says which settings change nothing.
-    fn note_unused(&self) {
+    /// Notes of settings that change nothing.
+    fn unused(&self, source: &PruneSource, loaded: &PruneRows) -> Vec<String> {
         let Self { rows, fit, .. } = self;
         let has_labels = rows.labels.is_some() || rows.target.is_some();
         let is_greedy = self.structured == Some(Structured::Greedy);
@@ -200,10 +203,16 @@ impl Prune {
             (fit.lambda.is_some(), "--lambda"),
             (fit.beta.is_some(), "--beta"),
         ];
-        let say = |flags: &[(bool, &str)], why: &str| {
-            for (_, flag) in flags.iter().filter(|(is_given, _)| *is_given) {
-                say_error(format_args!("note: {flag} changes nothing {why}"));
-            }
+        let is_for_other_bytes = source.is_imported && loaded.are_bytes();
+        let raw = if source.is_imported {
+            "where data are no bytes"
+        } else {
+            "for a .tamis model, which takes its data as they are"
+        };
+        let mut notes = Vec::new();
+        let mut say = |flags: &[(bool, &str)], why: &str| {
+            let given = flags.iter().filter(|(is_given, _)| *is_given);
+            notes.extend(given.map(|(_, flag)| format!("{flag} changes nothing {why}")));
         };
         if !has_labels {
             say(&without_labels, "without --labels or --target");
@@ -213,6 +222,8 @@ impl Prune {
             say(&without_lasso, "where no neurons or inputs are cut");
         }
         say(&[(is_auto && !has_nnz, "--neurons auto")], "without --nnz or --density");
+        say(&[(rows.raw_inputs && !is_for_other_bytes, "--raw-inputs")], raw);
+        notes
     }
 
     fn options(&self, common: &Common) -> PruneOptions {

@@ -106,7 +106,19 @@ pub struct ImportOutcome {
 /// A file that is none of them, or is damaged; layers, operators or sizes that a model of Tamis has
 /// not; more nonzeros asked for than there are, or fewer than its biases take.
 pub fn import(path: &Path, options: &ImportOptions) -> Result<ImportOutcome> {
-    let (format, network) = read(path, options.layers.as_deref(), options.layout)?;
+    let (format, mut network) = read(path, options.layers.as_deref(), options.layout)?;
+    if let Some(names) = named::listed(&network.left_out) {
+        return Err(Error::new("the network has arrays that are of no layer")
+            .at(path)
+            .expected("the weights and biases of layers, with relu between them")
+            .got(names)
+            .help(
+                "fold normalisation into the weights before it and leave its arrays out of the \
+                 file, or choose layers with --layers",
+            ));
+    }
+    let skipped = named::listed(&network.skipped);
+    network.notes.extend(skipped.map(|names| format!("skipped arrays of an optimiser: {names}")));
     convert(format, network, options).map_err(|error| error.at(path))
 }
 

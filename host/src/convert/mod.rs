@@ -77,6 +77,11 @@ pub struct Network {
     pub decision: Option<Decision>,
     /// What was skipped or folded, as lines for the user.
     pub notes: Vec<String>,
+    /// Named arrays that an optimiser keeps, which are skipped.
+    pub skipped: Vec<String>,
+    /// Named arrays that are of no layer and may change what the network gives, such as those of
+    /// normalisation.
+    pub left_out: Vec<String>,
     /// What [`Meta`] a file of `tamis export` holds.
     pub meta: Option<Meta>,
 }

@@ -54,7 +54,7 @@ struct Pair {
 /// Arrays that are neither weights nor biases of a layer, layers that do not fit one behind the
 /// other, and weights that would fit both ways when neither `layout` nor their names say which.
 pub fn network(tensors: Vec<Tensor>, chosen: Option<&[String]>, layout: Layout) -> Result<Network> {
-    let pairs = pairs(tensors, chosen)?;
+    let Sorted { pairs, skipped, left_out } = sorted(tensors, chosen)?;
     let (in_out, note) = is_in_out(&pairs, layout)?;
     let last = pairs.len().saturating_sub(1);
     let names = pairs.iter().map(|pair| pair.layer_name(in_out)).collect();
@@ -63,7 +63,7 @@ pub fn network(tensors: Vec<Tensor>, chosen: Option<&[String]>, layout: Layout) 
         layers.push(pair.dense(in_out, l != last)?);
     }
     let notes = note.into_iter().collect();
-    let network = Network { layers, names, notes, ..Network::default() };
+    let network = Network { layers, names, notes, skipped, left_out, ..Network::default() };
     network.check()?;
     Ok(network)
 }
@@ -80,7 +80,7 @@ pub(crate) struct NamedShape {
 /// # Errors
 /// As [`network`].
 pub(crate) fn shape_of(tensors: Vec<Tensor>) -> Result<NamedShape> {
-    let pairs = pairs(tensors, None)?;
+    let pairs = sorted(tensors, None)?.pairs;
     let (in_out, _) = is_in_out(&pairs, Layout::Auto)?;
     let names = pairs.iter().map(|pair| pair.layer_name(in_out)).collect();
     let layer = |pair: &Pair| {
@@ -94,6 +94,57 @@ pub(crate) fn shape_of(tensors: Vec<Tensor>) -> Result<NamedShape> {
     let inputs = network.layers.first().map(|layer| layer.inputs);
     let widths = inputs.into_iter().chain(network.layers.iter().map(|layer| layer.outputs));
     Ok(NamedShape { names, widths: widths.collect() })
+}
+
+/// Arrays by what they are for.
+struct Sorted {
+    pairs: Vec<Pair>,
+    /// As [`Network::skipped`].
+    skipped: Vec<String>,
+    /// As [`Network::left_out`].
+    left_out: Vec<String>,
+}
+
+/// In names of arrays that an optimiser keeps.
+const OPTIMISER: [&str; 6] =
+    ["exp_avg", "square_avg", "momentum_buffer", "acc_delta", "optimizer", "optimiser"];
+
+fn sorted(tensors: Vec<Tensor>, chosen: Option<&[String]>) -> Result<Sorted> {
+    let is_optimiser = |name: &str| OPTIMISER.iter().any(|word| name.contains(word));
+    let (skipped, tensors): (Vec<_>, Vec<_>) =
+        tensors.into_iter().partition(|tensor| is_optimiser(&tensor.name));
+    let name = |tensor: Tensor| tensor.name;
+    let skipped = skipped.into_iter().map(name).collect();
+    let is_unnamed = |tensor: &Tensor| role(&tensor.name).0 == Role::Unknown;
+    if chosen.is_some() || tensors.iter().all(is_unnamed) {
+        return Ok(Sorted { pairs: pairs(tensors, chosen)?, skipped, left_out: Vec::new() });
+    }
+    // Layers have a matrix of weights, perhaps with biases; normalisation has lists alone.
+    let mut is_layer = BTreeMap::new();
+    for tensor in &tensors {
+        let (role, layer) = role(&tensor.name);
+        let own: &mut [bool; 2] = is_layer.entry(layer).or_default();
+        own[0] |= tensor.dims.len() > 1;
+        own[1] |= role != Role::Biases;
+    }
+    let is_left_out = |tensor: &Tensor| is_layer[&role(&tensor.name).1] == [false, true];
+    let (left_out, own): (Vec<_>, Vec<_>) = tensors.into_iter().partition(is_left_out);
+    if own.is_empty() {
+        return Ok(Sorted { pairs: pairs(left_out, None)?, skipped, left_out: Vec::new() });
+    }
+    let left_out = left_out.into_iter().map(name).collect();
+    Ok(Sorted { pairs: pairs(own, None)?, skipped, left_out })
+}
+
+/// Names of arrays in a line, the first of many; none of none.
+pub(crate) fn listed(names: &[String]) -> Option<String> {
+    const MOST: usize = 8;
+    let first: Vec<_> = names.iter().take(MOST).map(|name| shown(name)).collect();
+    let more = match names.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!first.is_empty()).then(|| first.join(", ") + &more)
 }
 
 fn pairs(tensors: Vec<Tensor>, chosen: Option<&[String]>) -> Result<Vec<Pair>> {

@@ -3,14 +3,16 @@
 
 use std::io::Read;
 
+use half::f16;
+
 use super::Values;
 use super::matrix::Incoming;
 use super::source::{Source, truncated};
 use crate::{Error, Result};
 
 /// The types of numbers in files, as NPY calls them.
-pub(super) const ELEMENTS: [&str; 11] =
-    ["b1", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f4", "f8"];
+pub(super) const ELEMENTS: [&str; 12] =
+    ["b1", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
@@ -251,12 +253,16 @@ fn decode_bytes(element: &str, chunk: &[u8], out: &mut Vec<u8>) {
 
 fn decode_floats(element: &str, big_endian: bool, chunk: &[u8], out: &mut Vec<f32>) {
     macro_rules! decode {
-        ($number:ty) => {{
+        ($number:ty) => {
+            decode!($number, |number| number as f32)
+        };
+        ($number:ty, $to:expr) => {{
             let (words, _) = chunk.as_chunks::<{ size_of::<$number>() }>();
+            let to: fn($number) -> f32 = $to;
             if big_endian {
-                out.extend(words.iter().map(|&word| <$number>::from_be_bytes(word) as f32));
+                out.extend(words.iter().map(|&word| to(<$number>::from_be_bytes(word))));
             } else {
-                out.extend(words.iter().map(|&word| <$number>::from_le_bytes(word) as f32));
+                out.extend(words.iter().map(|&word| to(<$number>::from_le_bytes(word))));
             }
         }};
     }
@@ -270,6 +276,7 @@ fn decode_floats(element: &str, big_endian: bool, chunk: &[u8], out: &mut Vec<f3
         "i4" => decode!(i32),
         "u8" => decode!(u64),
         "i8" => decode!(i64),
+        "f2" => decode!(f16, f16::to_f32),
         "f4" => decode!(f32),
         element => {
             debug_assert_eq!(element, "f8", "the last of the types");

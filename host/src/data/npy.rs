@@ -1,6 +1,6 @@
 //! NPY, numpy's format for one array: magic, version, a header in Python's syntax, the values.
 //!
-//! Types `f4 f8 u1 u2 u4 u8 i1 i2 i4 i8 b1`, either byte order, C and Fortran order. The header is
+//! Types `f2 f4 f8 u1 u2 u4 u8 i1 i2 i4 i8 b1`, either byte order, C and Fortran order. The header is
 //! read here and not with a crate: those that parse it as general Python recurse at every bracket,
 //! allocate the length it claims and multiply the shape unchecked, which hostile bytes turn into a
 //! crash.
@@ -70,7 +70,7 @@ impl<R: Read> ArrayReader<R> {
 
 /// Reads an NPY file whose values take at most `most` bytes of memory, and its axes.
 pub(super) fn read_shaped<R: Read>(mut source: Source<R>, most: u64) -> Result<(Vec<u64>, Matrix)> {
-    let layout = layout(&header_text(&mut source)?)?;
+    let mut layout = layout(&header_text(&mut source)?)?;
     let values = layout.dims.iter().try_fold(4_u64, |bytes, &dim| bytes.checked_mul(dim));
     if values.is_none_or(|bytes| bytes > most) {
         return Err(Error::new("the array is too large")
@@ -78,9 +78,14 @@ pub(super) fn read_shaped<R: Read>(mut source: Source<R>, most: u64) -> Result<(
             .got(format_args!("shape {:?}", &layout.dims[..layout.dims.len().min(8)]))
             .help("save only the weights that are wanted"));
     }
+    // A single number is read as a list of one.
+    let dims = layout.dims.clone();
+    if dims.is_empty() {
+        layout.dims.push(1);
+    }
     let mut rows = Incoming::new(None);
     layout.append(source, &mut rows)?;
-    Ok((layout.dims, rows.matrix))
+    Ok((dims, rows.matrix))
 }
 
 pub(super) fn append<R: Read>(mut source: Source<R>, rows: &mut Incoming<'_>) -> Result<()> {

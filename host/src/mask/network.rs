@@ -6,7 +6,7 @@ use tamis::network::mask::initial::Initial;
 use tamis::network::mask::{LayerShape, Mlp};
 
 use crate::convert::import::read;
-use crate::convert::named::Layout;
+use crate::convert::named::{Layout, listed};
 use crate::model::{LayerName, Mask};
 use crate::train::masked::MaskedStart;
 use crate::{Error, Result};
@@ -20,6 +20,8 @@ pub struct SourceNetwork {
     pub widths: Vec<usize>,
     /// The weights.
     pub weights: InitialWeights,
+    /// Arrays of the file that are of no layer, by their names.
+    pub skipped: Vec<String>,
 }
 
 /// A row of an array of weights, for the network.
@@ -78,10 +80,12 @@ impl SourceNetwork {
             names: LayerName::numbered(net.layers().len()),
             widths: widths.to_vec(),
             weights: InitialWeights::Seed(initial),
+            skipped: Vec::new(),
         })
     }
 
-    /// The network of a file of weights: NPZ, safetensors or ONNX.
+    /// The network of a file of weights: NPZ, safetensors or ONNX. Arrays that are of no layer, such
+    /// as those of normalisation and of optimisers, are skipped.
     ///
     /// # Errors
     /// A file that is none of them, or is damaged, or holds no MLP of relu between layers.
@@ -106,7 +110,14 @@ impl SourceNetwork {
             weights.append(&mut layer.weights);
             biases.push(layer.bias);
         }
-        Ok(Self { names, widths, weights: InitialWeights::Dense(DenseLayers { weights, biases }) })
+        let weights = InitialWeights::Dense(DenseLayers { weights, biases });
+        Ok(Self { names, widths, weights, skipped: [network.left_out, network.skipped].concat() })
+    }
+
+    /// A line that names the arrays of the file that are of no layer; none of none.
+    #[must_use]
+    pub fn note(&self) -> Option<String> {
+        listed(&self.skipped).map(|names| format!("skipped arrays that are of no layer: {names}"))
     }
 
     /// The network's shape.

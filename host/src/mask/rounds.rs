@@ -44,7 +44,9 @@ impl Rounds<'_> {
         let rounds = options.exact_rounds();
         let shape = Shape::of(net.widths())?;
         let (mut before, mut input) = (Vec::new(), Vec::new());
-        for round in 1..=rounds {
+        let mut round = 0;
+        loop {
+            round += 1;
             if stop.asked() {
                 return Err(Error::interrupted_in(format_args!(
                     "in round {round} of {rounds}: no mask is written"
@@ -70,7 +72,7 @@ impl Rounds<'_> {
             if is_short {
                 scores = std::mem::take(&mut before);
             }
-            let is_last = round == rounds || is_short;
+            let is_last = round >= rounds || is_short;
             let left = if is_last { *count } else { self.left(&scores, round, rounds) };
             let selection = Selection {
                 count: left,
@@ -90,8 +92,6 @@ impl Rounds<'_> {
             keep(&mut layers.weights, &index);
             before = scores;
         }
-        debug_assert!(false, "there is a last round");
-        Err(Error::new("no round was made").expected("--rounds 1 or more").got(rounds))
     }
 
     /// How many weights a round before the last leaves: no more than have scores above 0.

@@ -30,10 +30,8 @@ pub(super) fn scores(of: &Scored<'_>) -> Result<Vec<f32>> {
     let net = DenseNet { shape, weights: &layers.weights };
     match options.method {
         Method::Synflow => Ok(scores::synflow(net, input)),
-        Method::Magnitude => Ok(scores::magnitude(net)),
-        Method::Random | Method::Erk => {
-            Ok(layers.weights.iter().map(|w| f32::from(u8::from(*w != 0.0))).collect())
-        }
+        // Chance is drawn without scores, before any round.
+        Method::Magnitude | Method::Random | Method::Erk => Ok(scores::magnitude(net)),
         Method::Snip => of.on_rows(|on, _| scores::snip(on)),
         Method::Grasp => of.on_rows(|on, role| scores::grasp(on, options.temperature, role)),
         Method::Ntk => of.on_rows(|on, _| scores::ntk(on)),
@@ -157,7 +155,7 @@ mod tests {
             let of = Scored { options: &options(method), ..of };
             assert!(scores(&of).unwrap_err().to_string().contains("--data"));
         }
-        for method in [Method::Synflow, Method::Magnitude, Method::Random] {
+        for method in [Method::Synflow, Method::Magnitude] {
             let of = Scored { options: &options(method), ..of };
             assert_eq!(scores(&of).unwrap().len(), 20);
         }

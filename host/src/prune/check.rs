@@ -15,12 +15,10 @@ pub(super) fn check(
     hidden: &[usize],
     structured: Structured,
     rows: &PruneRows,
-    nnz: Option<usize>,
     options: &PruneOptions,
 ) -> Result<()> {
     check_any(mlp, hidden, options)?;
     check_inputs(mlp, options)?;
-    check_nnz(mlp, hidden, nnz, options)?;
     check_method(structured, rows)?;
     let PruneOptions { rate, batch, lasso, .. } = options;
     let help = "leave --rate out for the default";
@@ -84,13 +82,8 @@ fn check_inputs(mlp: &Mlp, options: &PruneOptions) -> Result<()> {
     check_setting((1..=most).contains(&inputs), expected, inputs, "choose how many inputs are read")
 }
 
-fn check_nnz(
-    mlp: &Mlp,
-    hidden: &[usize],
-    nnz: Option<usize>,
-    options: &PruneOptions,
-) -> Result<()> {
-    let Some(nnz) = nnz else { return Ok(()) };
+/// The most nonzeros of a network whose weights are trained, once its groups are cut.
+pub(super) fn most_trained(mlp: &Mlp, hidden: &[usize], options: &PruneOptions) -> usize {
     let inputs = options.inputs.unwrap_or(mlp.layers[0].inputs);
     let layers = mlp.layers.len();
     let outputs = mlp.layers[layers - 1].outputs;
@@ -98,7 +91,33 @@ fn check_nnz(
     let counted = mlp.counted();
     let biases = |l: usize| if counted[l].bias.is_empty() { 0 } else { widths[l + 1] };
     let dense = (0..counted.len()).map(|l| widths[l] * widths[l + 1] + biases(l));
-    let most = dense.sum::<usize>().min(mlp.nnz());
+    dense.sum::<usize>().min(mlp.nnz())
+}
+
+/// The nonzeros on paths of a network whose groups are cut: the most where nothing is trained.
+///
+/// # Errors
+/// There are none.
+pub(super) fn most_untrained(mlp: &Mlp) -> Result<usize> {
+    let most = mlp.nnz() - mlp.dead_weights();
+    if mlp.has_path() {
+        return Ok(most);
+    }
+    Err(Error::new("nothing of the network connects an input with an output")
+        .expected("a path from an input to an output")
+        .got("none in what is left of the network")
+        .help("keep more neurons or inputs, or choose them by another --structured"))
+}
+
+/// Checks the nonzeros asked for against the most that there can be.
+pub(super) fn check_nnz(
+    mlp: &Mlp,
+    hidden: &[usize],
+    nnz: usize,
+    most: usize,
+    options: &PruneOptions,
+) -> Result<()> {
+    let counted = mlp.counted();
     let (least, why) = match options.neurons {
         Neurons::Each(_) => (hidden.iter().sum::<usize>().max(counted.len()), "a weight a neuron"),
         _ => (counted.len(), "a path from an input to an output"),
@@ -106,10 +125,12 @@ fn check_nnz(
     if (least..=most).contains(&nnz) {
         return Ok(());
     }
+    let range = match (least, most) {
+        (least, most) if least <= most => format!("--nnz {least} to {most}"),
+        _ => format!("fewer --neurons, since {most} nonzeros are left on paths"),
+    };
     Err(Error::new("the network cannot have as many nonzeros as asked for")
-        .expected(format_args!(
-            "--nnz {least} to {most}: {why} at least, and at most what its neurons have"
-        ))
+        .expected(format_args!("{range}: {why} at least, and at most what its neurons have"))
         .got(nnz)
         .help("choose another --nnz, or other --neurons or --inputs"))
 }

@@ -182,12 +182,18 @@ impl Mlp {
     }
 }
 
+/// Multiplies a weight; one that is there stays one, however small.
+pub(super) fn scale_nonzero(w: &mut f32, factor: f32) {
+    let scaled = *w * factor;
+    *w = if scaled == 0.0 && *w != 0.0 { f32::MIN_POSITIVE.copysign(*w) } else { scaled };
+}
+
 /// `v relu(z)` is `sign(v) relu(|v| z)`.
 fn fold_signs(last: &mut Dense, end: &Dense, signs: &mut [u32]) {
     let rows = last.weights.chunks_exact_mut(last.inputs);
     for (i, (row, &v)) in rows.zip(&end.weights).enumerate() {
-        row.iter_mut().for_each(|weight| *weight *= v.abs());
-        last.bias.get_mut(i).into_iter().for_each(|bias| *bias *= v.abs());
+        let own = row.iter_mut().chain(last.bias.get_mut(i));
+        own.for_each(|weight| scale_nonzero(weight, v.abs()));
         signs[i / 32] |= u32::from(v < 0.0) << (i % 32);
     }
 }

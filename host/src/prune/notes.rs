@@ -7,6 +7,8 @@ use crate::data::{Problem, Task};
 pub(super) struct Asked<'a> {
     /// Neurons of each hidden layer, where they were given.
     pub(super) hidden: Option<&'a [usize]>,
+    /// Neurons that were left of them before weights were cut.
+    pub(super) grouped: &'a [usize],
     /// Rows that neurons were fitted to.
     pub(super) rows: Option<usize>,
     /// Whether the model has a path from an input to an output.
@@ -77,6 +79,11 @@ pub(super) fn notes(report: &PruneReport, asked: &Asked<'_>) -> Vec<String> {
     notes
 }
 
+/// Numbers as the flag takes them.
+fn counts(widths: &[usize]) -> String {
+    widths.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
 /// Of neurons that are not there.
 fn size(report: &PruneReport, asked: &Asked<'_>) -> Vec<String> {
     let mut notes = Vec::new();
@@ -88,12 +95,19 @@ fn size(report: &PruneReport, asked: &Asked<'_>) -> Vec<String> {
     }
     let own = &report.widths[1..report.widths.len() - 1];
     if let Some(hidden) = asked.hidden.filter(|hidden| *hidden != own) {
-        let [own, hidden] = [own, hidden]
-            .map(|widths| widths.iter().map(ToString::to_string).collect::<Vec<_>>().join(","));
-        notes.push(format!(
-            "{own} neurons are left of --neurons {hidden}: the others lie on no path from an input \
-             to an output"
-        ));
+        let [is_unconnected, is_cut] = [asked.grouped != hidden, asked.grouped != own];
+        let cut = || format!("the {} nonzeros of --nnz leave no path through ", report.nnz);
+        let unconnected = "lie on no path from an input to an output of the network";
+        let why = match (is_unconnected, is_cut) {
+            (true, true) => {
+                let grouped = counts(asked.grouped);
+                format!("those beyond {grouped} {unconnected}, and {}the rest", cut())
+            }
+            (false, true) => format!("{}the others", cut()),
+            _ => format!("the others {unconnected}"),
+        };
+        let (hidden, are) = (counts(hidden), if own == [1] { "neuron is" } else { "neurons are" });
+        notes.push(format!("{} {are} left of --neurons {hidden}: {why}", counts(own)));
     }
     let most = asked.hidden.and_then(|hidden| hidden.iter().max());
     if let Some((rows, most)) = asked.rows.zip(most).filter(|(rows, most)| rows < most) {

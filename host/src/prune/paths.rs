@@ -39,6 +39,12 @@ impl Paths {
 }
 
 impl Mlp {
+    /// Whether some input leads to an output.
+    pub(super) fn has_path(&self) -> bool {
+        let live = &Paths::of(self).live[0];
+        self.inputs_read().iter().any(|&input| live[input])
+    }
+
     /// Nonzeros on no path.
     pub(super) fn dead_weights(&self) -> usize {
         let mut alive = self.clone();

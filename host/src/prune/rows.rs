@@ -3,7 +3,7 @@
 use tamis::base::math::unit_scale;
 use tamis::store::wire;
 
-use super::network::Mlp;
+use super::network::{Mlp, scale_nonzero};
 use crate::Result;
 use crate::data::{Matrix, Problem, Task, Values};
 
@@ -123,12 +123,6 @@ impl Units {
         let task = if is_odds { Task::Multiclass } else { own };
         Ok(FitRows { set: Problem { data, labels, task }, scale })
     }
-}
-
-/// Multiplies a weight; one that is there stays one, however small.
-fn scale_nonzero(w: &mut f32, factor: f32) {
-    let scaled = *w * factor;
-    *w = if scaled == 0.0 && *w != 0.0 { f32::MIN_POSITIVE.copysign(*w) } else { scaled };
 }
 
 fn is_unusual(most: f32) -> bool {

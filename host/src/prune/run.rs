@@ -10,7 +10,6 @@ use super::lasso::GroupLasso;
 use super::network::{LastInput, Mlp};
 use super::notes::{Asked, notes};
 use super::options::{Neurons, PruneOptions, Structured};
-use super::paths::Paths;
 use super::report::{Compared, PruneOutcome, PruneReport, Quality};
 use super::rows::{FitRows, Units};
 use super::select::Missing;
@@ -90,7 +89,13 @@ fn run(
     let cuts_inputs = options.inputs.is_some_and(|inputs| inputs < mlp.layers[0].inputs);
     let default = if labelled { Structured::Lasso } else { Structured::Norm };
     let structured = options.structured.unwrap_or(default);
-    check::check(&mlp, &hidden, structured, &rows, nnz, options)?;
+    check::check(&mlp, &hidden, structured, &rows, options)?;
+    // Without training the most is known once groups are cut.
+    let trains = labelled && options.epochs != Some(0);
+    if let Some(nnz) = nnz.filter(|_| trains) {
+        let most = check::most_trained(&mlp, &hidden, options);
+        check::check_nnz(&mlp, &hidden, nnz, most, options)?;
+    }
     let structured = (cuts_neurons || cuts_inputs).then_some(structured);
 
     let stored = source.model.view()?.task();
@@ -181,9 +186,12 @@ fn run(
         mlp.keep_inputs(&select::largest(&scores::input_norms(&mlp), count));
     }
     mlp.compact();
+    if let Some(nnz) = nnz.filter(|_| !trains) {
+        check::check_nnz(&mlp, &hidden, nnz, check::most_untrained(&mlp)?, options)?;
+    }
 
     let mut once = mlp.clone();
-    let missing = if epochs > 0 { Missing::Regrown } else { Missing::Refused };
+    let missing = if trains { Missing::Regrown } else { Missing::Refused };
     run.cut(&mut once, missing)?;
     let pruned = run.score(&once)?;
     let rounds = run.rounds(&mlp, epochs);
@@ -238,8 +246,9 @@ fn run(
     }
     let asked = Asked {
         hidden: matches!(options.neurons, Neurons::Each(_)).then_some(hidden.as_slice()),
+        grouped: &groups.hidden(),
         rows: fitted_rows,
-        has_path: mlp.inputs_read().iter().any(|&input| Paths::of(&mlp).live[0][input]),
+        has_path: mlp.has_path(),
         constant: run.test.as_ref().map(Quality::of_constant),
         is_compared: options.compare,
     };

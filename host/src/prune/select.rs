@@ -48,10 +48,6 @@ pub(super) fn keep_weights(
     };
     // The fewest of the largest that hold as many on paths; all of them where none do.
     let (mut low, mut high) = (0, order.len());
-    let left = first(high).nnz();
-    if left < count && missing == Missing::Refused {
-        return Err(too_few_left(left, count));
-    }
     while low < high {
         let middle = low.midpoint(high);
         if first(middle).nnz() < count { low = middle + 1 } else { high = middle }
@@ -122,19 +118,6 @@ fn filled(
 
 /// Where a weight begins that is there again.
 const REGROWN: f32 = 1e-6;
-
-fn too_few_left(left: usize, count: usize) -> Error {
-    if left == 0 {
-        return Error::new("nothing of the network connects an input with an output")
-            .expected("a path from an input to an output")
-            .got("none in what is left of the network")
-            .help("keep more neurons or inputs, or choose them by another --structured");
-    }
-    Error::new("the network has fewer nonzeros left than asked for")
-        .expected(format_args!("--nnz of at most {left}, what is left on paths without training"))
-        .got(count)
-        .help("lower --nnz, keep more neurons or inputs, or pass --data and --labels to train on")
-}
 
 fn too_few(got: usize, count: usize) -> Error {
     Error::new("the network cannot have as many nonzeros as asked for")

@@ -46,6 +46,18 @@ impl PruneSource {
     }
 }
 
+impl PruneRows {
+    /// Whether these are rows of bytes.
+    #[must_use]
+    pub const fn are_bytes(&self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Samples(data) => data.is_bytes(),
+            Self::Labelled { train, .. } => train.data.is_bytes(),
+        }
+    }
+}
+
 /// Rows for pruning.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PruneRows {

@@ -297,8 +297,42 @@ fn without_training_no_weights_are_made_up() {
         let new = cut.layers.iter().flat_map(|layer| &layer.weights);
         assert!(old.zip(new).all(|(old, new)| *new == 0.0 || old == new));
     }
-    let error = keep(most + 1).unwrap_err().to_string();
-    assert!(error.contains(&format!("at most {most}")), "{error}");
+    assert!(keep(most + 1).is_err());
+}
+
+#[test]
+fn most_nonzeros_are_those_on_paths() {
+    let mut net = mlp(&[8, 7, 5, 3], 0.0, false, 41);
+    // A neuron without inputs, and one that leads nowhere.
+    net.layers[0].weights[..8].fill(0.0);
+    net.layers[2].weights.iter_mut().step_by(5).for_each(|w| *w = 0.0);
+    let model = ModelFile::from_bytes(&net.encode(None).unwrap()).unwrap();
+    let pruned = |nnz| {
+        let options = PruneOptions { nnz: Some(Budget::nnz(nnz)), ..PruneOptions::default() };
+        let source = PruneSource::of(model.clone());
+        prune(&source, PruneRows::None, &options, &Stop::new(), |_| ())
+    };
+    let most = 6 * 8 + 6 * 4 + 4 * 3;
+    assert!(net.nnz() > most);
+    for nnz in [most + 1, net.nnz(), net.nnz() + 1, 2] {
+        let error = pruned(nnz).unwrap_err().to_string();
+        assert!(error.contains(&format!("--nnz 3 to {most}")), "{error}");
+    }
+    assert_eq!([3, most].map(|nnz| pruned(nnz).unwrap().report.nnz), [3, most]);
+}
+
+#[test]
+fn signs_of_sums_leave_nonzeros_nonzero() {
+    let mut net = mlp(&[4, 3, 1], 0.0, true, 5);
+    net.layers[1].bias.clear();
+    net.is_sum = true;
+    net.layers[1].weights.fill(-1e-25);
+    net.layers[0].weights[2] = 1e-25;
+    net.layers[0].bias[1] = -1e-25;
+    let file = ModelFile::from_bytes(&net.encode(None).unwrap()).unwrap();
+    // The signs of the sum are no weights, one hands the 1 of biases on.
+    assert_eq!(net.nnz(), 15);
+    assert_eq!(file.cost().unwrap().layers[0].cost.nonzeros, 15);
 }
 
 #[test]

@@ -342,7 +342,7 @@ fn bad_input_is_refused_and_leaves_nothing() {
         ),
         (
             "mask --weights norm.npz --method erk --nnz 40 -o x.npz".into(),
-            "bn.running_mean",
+            "bn.bias",
         ),
     ] {
         let error = fails(folder, &line);

@@ -229,9 +229,20 @@ fn neurons_on_no_path_are_said() {
     write_sparse(&folder.join("w.npz"), [9.0, 1.0, 0.0, 0.0]);
     let report = json(folder, "prune w.npz --neurons 3 -o m.tamis");
     assert_eq!(report["widths"], json!([3, 1, 2]));
-    assert!(has_note(&report, "1 neurons are left of --neurons 3"), "{report}");
+    let unconnected = "lie on no path from an input to an output of the network";
+    let note = format!("1 neuron is left of --neurons 3: the others {unconnected}");
+    assert!(has_note(&report, &note), "{report}");
     let report = json(folder, "prune w.npz --neurons 2 --nnz 4 -o m.tamis");
-    assert!(has_note(&report, "1 neurons are left of --neurons 2"), "{report}");
+    let note = format!("1 neuron is left of --neurons 2: the others {unconnected}");
+    assert!(has_note(&report, &note), "{report}");
+    // All neurons are connected, and weights that lead to some are cut.
+    write_sparse(&folder.join("w.npz"), [9.0, 1.0, 0.1, 0.01]);
+    let report = json(folder, "prune w.npz --neurons 3 --nnz 4 -o m.tamis");
+    let cut = "the 4 nonzeros of --nnz leave no path through";
+    assert!(has_note(&report, &format!("left of --neurons 3: {cut} the others")), "{report}");
+    write_sparse(&folder.join("w.npz"), [9.0, 1.0, 0.1, 0.0]);
+    let report = json(folder, "prune w.npz --neurons 4 --nnz 4 -o m.tamis");
+    assert!(has_note(&report, &format!("those beyond 3 {unconnected}, and {cut}")), "{report}");
     write_sparse(&folder.join("w.npz"), [1.0, 1.0, 0.0, 0.0]);
     let report = json(folder, "prune w.npz --neurons 2 -o m.tamis");
     assert!(has_note(&report, "nothing connects"), "{report}");
@@ -245,10 +256,26 @@ fn settings_that_change_nothing_are_noted() {
     let folder = folder.path();
     write_npz(&folder.join("w.npz"));
     let line = "prune w.npz --neurons auto --nnz 40 --epochs 3 --lambda 0.1 -o m.tamis";
-    let output = run(folder, &line.split(' ').collect::<Vec<_>>());
-    let (_, told) = texts(&output);
+    let (report, text) = (json(folder, line), ok(folder, line));
     for flag in ["--neurons auto", "--epochs", "--lambda"] {
-        assert!(told.contains(&format!("note: {flag} changes nothing without --labels")), "{told}");
+        let note = format!("{flag} changes nothing without --labels or --target");
+        assert!(has_note(&report, &note) && text.contains(&note), "{report} {text}");
+    }
+    assert_eq!(ok(folder, &format!("{line} --quiet")), "");
+    fs::write(folder.join("x.csv"), "0,1,0.5,0,1,1\n0,0,0.5,1,1,0\n").unwrap();
+    for (source, why) in [("w.npz", "where data are no bytes"), ("m.tamis", "for a .tamis model")] {
+        let line = format!("prune {source} --nnz 30 --data x.csv --raw-inputs -o n.tamis");
+        let report = json(folder, &line);
+        assert!(has_note(&report, &format!("--raw-inputs changes nothing {why}")), "{report}");
+    }
+}
+
+#[test]
+fn ctrl_c_is_in_the_help() {
+    let folder = tempfile::tempdir().unwrap();
+    for verb in ["mask", "prune", "certify"] {
+        let help = ok(folder.path(), &format!("{verb} --help"));
+        assert!(help.contains("Ctrl-C ends it at once"), "{verb}: {help}");
     }
 }
 

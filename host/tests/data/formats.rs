@@ -294,7 +294,7 @@ fn idx_types_and_ranks() {
 
 #[test]
 fn npy_types() {
-    let cases: [(&str, &[u8], f32); 14] = [
+    let cases: [(&str, &[u8], f32); 16] = [
         ("|b1", &[1], 1.0),
         ("|u1", &[200], 200.0),
         ("|i1", &[0xff], -1.0),
@@ -305,6 +305,8 @@ fn npy_types() {
         ("<i4", &[0xfe, 0xff, 0xff, 0xff], -2.0),
         ("<u8", &[3, 0, 0, 0, 0, 0, 0, 0], 3.0),
         ("<i8", &[0xfd, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], -3.0),
+        ("<f2", &[0, 0x38], 0.5),
+        (">f2", &[0x38, 0], 0.5),
         ("<f4", &[0, 0, 0, 0x3f], 0.5),
         (">f4", &[0x3f, 0, 0, 0], 0.5),
         ("<f8", &[0, 0, 0, 0, 0, 0, 0xd0, 0x3f], 0.25),
@@ -314,7 +316,7 @@ fn npy_types() {
         let matrix = npy::read(Source::bytes(&npy_typed(descr, "(1,)", bytes))).unwrap();
         assert_eq!(matrix.into_column().unwrap(), [value], "{descr}");
     }
-    for descr in ["<f2", "<c8", "|O", "<U3", "|S7", "<i3", "", "é4"] {
+    for descr in ["<f3", "<c8", "|O", "<U3", "|S7", "<i3", "", "é4"] {
         let read = npy::read(Source::bytes(&npy_typed(descr, "(1,)", &[0; 8])));
         assert_error(read, &["not of a supported type", "astype"]);
     }

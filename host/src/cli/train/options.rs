@@ -11,7 +11,7 @@ use tamis::network::gates::Signs;
 use tamis::network::mask::initial::Initial;
 
 use super::super::common::Common;
-use super::super::console::{first_given, refuse, say_error};
+use super::super::console::{first_given, refuse, say_error, say_note};
 use super::super::parse::{self, AugmentName, PictureSize, RecipeName, ToPin, limit_above_zero};
 use super::args::{LimitArgs, Train};
 use crate::base::{Limits, check_setting};
@@ -267,6 +267,7 @@ impl Train {
         let start = match &args.weights {
             Some(weights) => {
                 let network = SourceNetwork::from_file(weights, None, args.layout)?;
+                say_note(network.note());
                 let mask = mask::read(path, Some(&network))?;
                 network.start(mask)?
             }

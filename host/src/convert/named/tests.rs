@@ -75,13 +75,37 @@ fn layers_are_chosen_and_ordered_by_name() {
     let tensors = || {
         vec![tensor("a.weight", &[2, 3]), tensor("b.weight", &[3, 4]), tensor("bn.weight", &[4])]
     };
-    assert!(complaint(tensors(), None).contains("layer bn"));
+    assert_eq!(network(tensors(), None, Layout::Auto).unwrap().left_out, ["bn.weight"]);
     let chosen = ["b".to_owned(), "a.weight".to_owned()];
     let found = network(tensors(), Some(&chosen), Layout::Auto).unwrap();
     assert_eq!(sizes(&found), [("b", 4, 3, 0), ("a.weight", 3, 2, 0)]);
     let text = complaint(tensors(), Some(&["c".to_owned()]));
     assert!(text.contains("no layer c") && text.contains("a, b, bn"), "{text}");
     assert!(complaint(tensors(), Some(&["a".to_owned(), "a".to_owned()])).contains("named twice"));
+}
+
+#[test]
+fn state_dicts_hold_more_than_layers() {
+    let layers =
+        || vec![tensor("a.weight", &[4, 3]), tensor("a.bias", &[4]), tensor("b.weight", &[2, 4])];
+    let own = network(layers(), None, Layout::Auto).unwrap();
+    let normalisation =
+        [("n.weight", &[4][..]), ("n.bias", &[4]), ("n.running_mean", &[4]), ("n.steps", &[])];
+    let optimiser = [("exp_avg.a.weight", &[4, 3][..]), ("optimizer.0.step", &[])];
+    let more = |names: &[(&str, &[usize])]| names.iter().map(|(n, d)| tensor(n, d)).collect();
+    let all = [layers(), more(&normalisation), more(&optimiser)].concat();
+    let found = network(all, None, Layout::Auto).unwrap();
+    assert_eq!((&found.layers, &found.names), (&own.layers, &own.names));
+    assert_eq!(found.skipped, optimiser.map(|(name, _)| name));
+    assert_eq!(found.left_out, normalisation.map(|(name, _)| name));
+    // Biases and arrays of more axes without weights are no such thing.
+    for (name, dims) in [("c.bias", &[4][..]), ("c.weight", &[2, 3, 3]), ("table", &[4, 4])] {
+        let text = complaint([layers(), vec![tensor(name, dims)]].concat(), None);
+        assert!(text.contains(name), "{text}");
+    }
+    let names: Vec<_> = (0..10).map(|k| format!("n{k}")).collect();
+    assert_eq!(listed(&names).unwrap(), "n0, n1, n2, n3, n4, n5, n6, n7 and 2 more");
+    assert_eq!(listed(&[]), None);
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn by_weights(net: DenseNet<'_>, cell: &Cell, stop: &Stop) -> Result<Vec<bool>> 
     let mut mask = vec![false; weights.len()];
     let dense = DenseLayers { weights, biases: vec![Vec::new(); layers] };
     let (names, weights) = (LayerName::numbered(layers), InitialWeights::Dense(dense));
-    let network = SourceNetwork { names, widths, weights };
+    let network = SourceNetwork { names, widths, weights, skipped: Vec::new() };
     let (method, choice) = match cell.method {
         Method::KeptUniform => (mask::Method::Random, Choice::Largest),
         Method::KeptSampled => (mask::Method::Synflow, Choice::Sampled),

@@ -17,7 +17,6 @@ pub mod figures;
 pub(crate) mod known;
 mod masked;
 mod masks;
-mod median;
 mod picture;
 mod planted;
 pub(crate) mod problem;

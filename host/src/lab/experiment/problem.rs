@@ -162,17 +162,6 @@ pub(crate) fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Se
             let [train, test] = covertype::load(data, cell.point(part).n, &file)?;
             Ok(Set::new(train, Some(test)))
         }
-        Data::Gates { .. }
-        | Data::Gaussian { .. }
-        | Data::Sketch { .. }
-        | Data::Matrices { .. }
-        | Data::Numbers { .. }
-        | Data::Convolutions { .. }
-        | Data::Networks(_)
-        | Data::Sensing(_) => Err(Error::new("a check of the theory has no data to train on")
-            .expected("data to train on")
-            .got(cell.id())
-            .help("its data are made where it is measured")),
         Data::Image { from, index, features, deviation, channel_deviation } => {
             let (features, deviation, seed) = (*features, *deviation, cell.seed);
             let channel_deviation = channel_deviation.unwrap_or(0.0);
@@ -183,6 +172,11 @@ pub(crate) fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Se
             let shape = [picture.rows, picture.cols, picture.channels];
             Ok(Set { picture: Some(shape), ..Set::new(Problem { data, labels, task }, None) })
         }
+        // Of checks of the theory.
+        _ => Err(Error::new("a check of the theory has no data to train on")
+            .expected("data to train on")
+            .got(cell.id())
+            .help("its data are made where it is measured")),
     }
 }
 

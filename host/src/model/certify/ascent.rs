@@ -10,8 +10,9 @@ use tamis::base::rng::Rng;
 use tamis::infer::{model, quantised};
 
 use super::input::InputBox;
-use super::network::Bytes;
+use super::network::{Bytes, Params};
 use super::pair::{Pair, PairLayer, Side};
+use super::rows::Entry;
 use crate::Result;
 use crate::model::file::Opened;
 use crate::model::predict::number;
@@ -19,7 +20,7 @@ use crate::model::predict::number;
 /// Trust regions, as fractions of the box.
 const STEPS: [f64; 10] = [1.0, 1.0, 0.5, 0.5, 0.25, 0.25, 0.1, 0.1, 0.05, 0.05];
 /// Products that redrawing inputs may take behind each ascent.
-const PRODUCTS: usize = 10_000_000;
+const PRODUCTS: usize = 3_000_000;
 /// The most times that each input is redrawn.
 const SWEEPS: usize = 8;
 /// Stairs that are looked at, from each end of the trust region.
@@ -209,37 +210,34 @@ impl Search<'_> {
 }
 
 impl Search<'_> {
-    /// The row once single inputs have been redrawn wherever that helps, which moves the rounding
-    /// of hidden neurons. The sums of the first layer are kept, so a trial costs one column of it
-    /// and the layers behind.
+    /// The row once single inputs have been redrawn wherever that does not harm, which moves the
+    /// rounding of hidden neurons. A trial costs one column of the first layer, and of those behind
+    /// it the columns of neurons that change.
     fn polished(&mut self, mut x: Vec<f32>, slopes: &[Vec<f64>; 2], goal: Goal) -> Vec<f32> {
-        let pair = self.pair;
-        let width = pair.layers[0].a.bias.len();
-        let behind: usize = pair.layers[1..].iter().map(|of| of.inputs * of.a.bias.len()).sum();
-        let trials = PRODUCTS / (2 * (width + behind)).max(1);
-        let trials = trials.max(64).min(SWEEPS * x.len());
-        let mut tails = [Tail::new(pair, &x, false), Tail::new(pair, &x, true)];
-        let value = |tails: &mut [Tail<'_>; 2]| {
-            let [a, b] = tails;
-            goal.sign * (b.output(goal.output) - a.output(goal.output))
+        let moves = |i: &usize| {
+            self.of.low[*i] < self.of.high[*i] && (slopes[0][*i] != 0.0 || slopes[1][*i] != 0.0)
         };
-        let mut best = value(&mut tails);
-        for _ in 0..trials {
-            let i = self.rng.below(x.len() as u32) as usize;
-            let (low, high) = (self.of.low[i], self.of.high[i]);
-            if low == high || (slopes[0][i] == 0.0 && slopes[1][i] == 0.0) {
-                continue;
+        let moving: Vec<usize> = (0..x.len()).filter(moves).collect();
+        if moving.is_empty() {
+            return x;
+        }
+        let mut near = [false, true].map(|is_b| Near::new(self.pair, &x, is_b, slopes, goal));
+        let mut best = near[0].value + near[1].value;
+        for _ in 0..SWEEPS * moving.len() {
+            if near.iter().map(|near| near.products).sum::<usize>() > PRODUCTS {
+                break;
             }
+            let i = moving[self.rng.below(moving.len() as u32) as usize];
             let next = self.drawn(i, slopes);
             if next == x[i] {
                 continue;
             }
-            tails.iter_mut().for_each(|tail| tail.shift(i, x[i], next));
-            let value = value(&mut tails);
-            if value > best {
+            near.iter_mut().for_each(|near| near.shift(i, x[i], next));
+            let value = near[0].value + near[1].value;
+            if value >= best {
                 (best, x[i]) = (value, next);
             } else {
-                tails.iter_mut().for_each(Tail::undo);
+                near.iter_mut().for_each(Near::undo);
             }
         }
         x
@@ -262,60 +260,111 @@ impl Search<'_> {
     }
 }
 
-/// One network behind the sums of its first layer.
-struct Tail<'a> {
+/// One network near a row: how much it adds to a goal when single inputs move.
+///
+/// Beside a network of integers one of floats is taken as linear: all of its neurons change with
+/// every input, those of integers only where they are rounded to another one.
+struct Near<'a> {
     pair: &'a Pair,
     is_b: bool,
-    sums: Vec<f64>,
-    before: Vec<f64>,
-    given: Vec<f64>,
-    next: Vec<f64>,
+    goal: Goal,
+    /// The derivatives by the inputs, where it is taken as linear.
+    slopes: Option<&'a [f64]>,
+    levels: Vec<Level>,
+    value: f64,
+    /// Levels and value before the last shift.
+    levels_before: Vec<Level>,
+    value_before: f64,
+    /// Products that shifts have taken.
+    products: usize,
 }
 
-impl<'a> Tail<'a> {
-    fn new(pair: &'a Pair, x: &[f32], is_b: bool) -> Self {
+/// One layer of a network at a row: sums, and what comes out of them.
+#[derive(Debug, Clone)]
+struct Level {
+    sums: Vec<f64>,
+    out: Vec<f64>,
+}
+
+impl<'a> Near<'a> {
+    fn new(pair: &'a Pair, x: &[f32], is_b: bool, slopes: &'a [Vec<f64>; 2], goal: Goal) -> Self {
         let read = reader(pair, is_b);
-        let numbers: Vec<f64> = x.iter().map(|&x| read(x)).collect();
-        let side = side(&pair.layers[0], is_b);
-        let sums: Vec<f64> =
-            (0..side.bias.len()).map(|j| side.bias[j] + side.rows.dot(j, &numbers)).collect();
-        Self { pair, is_b, before: sums.clone(), sums, given: Vec::new(), next: Vec::new() }
+        let mut given: Vec<f64> = x.iter().map(|&x| read(x)).collect();
+        let level = |layer: &PairLayer| {
+            let side = side(layer, is_b);
+            let sum = |j: usize| side.neurons[j].bias + side.rows.dot(j, &given);
+            let sums: Vec<f64> = (0..side.neurons.len()).map(sum).collect();
+            given = sums.iter().enumerate().map(|(j, &sum)| rounded(side, j, sum)).collect();
+            Level { sums, out: given.clone() }
+        };
+        let levels: Vec<Level> = pair.layers.iter().map(level).collect();
+        let [own, other] = if is_b { [pair.b, pair.a] } else { [pair.a, pair.b] };
+        let is_linear = own.bytes.is_none() && other.bytes.is_some();
+        let mut near = Self {
+            pair,
+            is_b,
+            goal,
+            slopes: is_linear.then_some(&slopes[usize::from(is_b)]),
+            levels_before: levels.clone(),
+            levels,
+            value: 0.0,
+            value_before: 0.0,
+            products: 0,
+        };
+        near.value = near.output();
+        near
+    }
+
+    /// What the network adds to the goal.
+    fn output(&self) -> f64 {
+        let out = self.levels.last().map_or(0.0, |level| level.out[self.goal.output]);
+        self.goal.sign * if self.is_b { out } else { -out }
     }
 
     /// Moves input i.
     fn shift(&mut self, i: usize, from: f32, to: f32) {
         let read = reader(self.pair, self.is_b);
-        self.before.copy_from_slice(&self.sums);
-        let columns = &self.pair.columns[usize::from(self.is_b)];
-        columns.add(i, read(to) - read(from), &mut self.sums);
+        let change = read(to) - read(from);
+        self.value_before = self.value;
+        if let Some(slopes) = self.slopes {
+            self.value += slopes[i] * change;
+            return;
+        }
+        let mut moved = vec![Entry { column: i as u32, value: change }];
+        let levels = self.levels.iter_mut().zip(&mut self.levels_before);
+        for (layer, (level, before)) in self.pair.layers.iter().zip(levels) {
+            before.sums.copy_from_slice(&level.sums);
+            before.out.copy_from_slice(&level.out);
+            let side = side(layer, self.is_b);
+            let columns = &layer.columns[usize::from(self.is_b)];
+            self.products += (moved.len() + 1) * level.sums.len();
+            for entry in moved.drain(..) {
+                columns.add(entry.column as usize, entry.value, &mut level.sums);
+            }
+            for (j, (&sum, out)) in level.sums.iter().zip(&mut level.out).enumerate() {
+                let next = rounded(side, j, sum);
+                if next != *out {
+                    moved.push(Entry { column: j as u32, value: next - *out });
+                    *out = next;
+                }
+            }
+        }
+        self.value = self.output();
     }
 
     fn undo(&mut self) {
-        std::mem::swap(&mut self.sums, &mut self.before);
-    }
-
-    /// An output, with the rounding of integers.
-    fn output(&mut self, output: usize) -> f64 {
-        let layers = &self.pair.layers;
-        let out = |side: &Side, j: usize, sum: f64| {
-            let step = 2.0 * side.half[j];
-            let sum = if step > 0.0 { step * (sum / step + 0.5).floor() } else { sum };
-            if side.relu { sum.max(0.0).min(side.cap[j]) } else { sum }
-        };
-        let first = side(&layers[0], self.is_b);
-        self.given.clear();
-        self.given.extend(self.sums.iter().enumerate().map(|(j, &sum)| out(first, j, sum)));
-        for (at, layer) in layers.iter().enumerate().skip(1) {
-            let side = side(layer, self.is_b);
-            let rows = if at + 1 == layers.len() { output..output + 1 } else { 0..side.bias.len() };
-            self.next.clear();
-            for j in rows {
-                self.next.push(out(side, j, side.bias[j] + side.rows.dot(j, &self.given)));
-            }
-            std::mem::swap(&mut self.given, &mut self.next);
+        self.value = self.value_before;
+        if self.slopes.is_none() {
+            std::mem::swap(&mut self.levels, &mut self.levels_before);
         }
-        if layers.len() == 1 { self.given[output] } else { self.given[0] }
     }
+}
+
+/// What comes out of a sum, with the rounding of integers.
+fn rounded(side: &Side, j: usize, sum: f64) -> f64 {
+    let Params { half, cap, .. } = side.neurons[j];
+    let sum = if half > 0.0 { 2.0 * half * (sum / (2.0 * half) + 0.5).floor() } else { sum };
+    if side.relu { sum.max(0.0).min(cap) } else { sum }
 }
 
 fn side(layer: &PairLayer, is_b: bool) -> &Side {
@@ -343,12 +392,13 @@ fn gradient(pair: &Pair, x: &[f32], output: usize, is_b: bool) -> Vec<f64> {
         x.iter().map(|&x| bytes.map_or_else(|| f64::from(x), |bytes| bytes.number(x))).collect();
     let mut open = Vec::new();
     for side in sides() {
-        let sums = (0..side.bias.len()).map(|j| side.bias[j] + side.rows.dot(j, &numbers));
+        let sums =
+            (0..side.neurons.len()).map(|j| side.neurons[j].bias + side.rows.dot(j, &numbers));
         let sums: Vec<f64> = sums.collect();
-        let is_open = |j: usize| !side.relu || (0.0 < sums[j] && sums[j] < side.cap[j]);
+        let is_open = |j: usize| !side.relu || (0.0 < sums[j] && sums[j] < side.neurons[j].cap);
         open.push((0..sums.len()).map(is_open).collect::<Vec<bool>>());
         let out = |(j, sum): (usize, &f64)| match side.relu {
-            true => sum.max(0.0).min(side.cap[j]),
+            true => sum.max(0.0).min(side.neurons[j].cap),
             false => *sum,
         };
         numbers = sums.iter().enumerate().map(out).collect();
@@ -366,4 +416,46 @@ fn gradient(pair: &Pair, x: &[f32], output: usize, is_b: bool) -> Vec<f64> {
         slopes = below;
     }
     slopes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::network::Network;
+    use super::super::tests::{integers, model, random, rows};
+    use super::*;
+    use crate::data::Values;
+
+    #[test]
+    fn moved_inputs_give_what_a_new_row_gives() {
+        for (seed, sum) in [(1, false), (2, true), (3, false)] {
+            let mut rng = Rng::new(seed, 0);
+            let floats = model(&random(&mut rng, &[9, 7, 5, 2]), sum);
+            let data = rows(&mut rng, 40, 9, 1.0);
+            let own = integers(&floats, &data, seed).unwrap();
+            let opened = [floats.open().unwrap(), own.open().unwrap()];
+            let [a, b] = opened.each_ref().map(|model| Network::new(model).unwrap());
+            let pair = Pair::new(a, b);
+            let Values::F32(values) = &data.values else { unreachable!() };
+            let goal = Goal { output: 0, sign: -1.0 };
+            let mut x = values[..9].to_vec();
+            let slopes = [(); 2].map(|()| vec![0.0; 9]);
+            let near = |x: &[f32]| Near::new(&pair, x, true, &slopes, goal);
+            let mut moved = near(&x);
+            for (at, &next) in values[9..300].iter().enumerate() {
+                let value = moved.value;
+                moved.shift(at % 9, x[at % 9], next);
+                if at % 3 == 0 {
+                    moved.undo();
+                    assert_eq!(moved.value, value);
+                    continue;
+                }
+                x[at % 9] = next;
+                assert!((moved.value - near(&x).value).abs() < 1e-9, "{seed} {at}");
+            }
+            // It is what the model predicts.
+            let mut model = Predictor::new(&opened[1]);
+            model.predict(&x).unwrap();
+            assert!((moved.value + f64::from(model.out[0])).abs() < 1e-5, "{seed}");
+        }
+    }
 }

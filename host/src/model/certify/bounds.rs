@@ -12,6 +12,7 @@
 //! `relative` of [`Layer`](super::network::Layer).
 
 use super::input::{Input, InputBox};
+use super::network::Params;
 use super::pair::{Pair, Side};
 use super::relax::{Activation, Interval, Neuron, Ways, Weight};
 
@@ -103,7 +104,7 @@ impl<'a> Analysis<'a> {
     /// Whether no sum of 32-bit floats can overflow.
     pub(super) fn is_finite(&self) -> bool {
         let fits = |masses: &[f64], side: &Side| {
-            let rounded = side.relative.iter().zip(masses).filter(|(relative, _)| **relative > 0.0);
+            let rounded = side.neurons.iter().zip(masses).filter(|(of, _)| of.relative > 0.0);
             rounded.into_iter().all(|(_, mass)| 2.0 * mass < f64::from(f32::MAX))
         };
         self.pair
@@ -124,12 +125,12 @@ impl<'a> Analysis<'a> {
         };
         let more = 1.0 + (layer.inputs as f64 + 64.0) * f64::EPSILON;
         let masses = |side: &Side, sizes: &[f64]| -> Vec<f64> {
-            let mass = |j: usize| (side.rows.mass(j, sizes) + side.bias[j].abs()) * more;
-            (0..side.bias.len()).map(mass).collect()
+            let mass = |j: usize| (side.rows.mass(j, sizes) + side.neurons[j].bias.abs()) * more;
+            (0..side.neurons.len()).map(mass).collect()
         };
         let rounding = |side: &Side, masses: &[f64]| -> Vec<f64> {
-            let terms = masses.iter().zip(&side.relative).zip(&side.tiny);
-            terms.map(|((mass, relative), tiny)| (mass * relative + tiny) * more).collect()
+            let terms = masses.iter().zip(&side.neurons);
+            terms.map(|(mass, of)| (mass * of.relative + of.tiny) * more).collect()
         };
         let mut stage = Stage {
             mass_a: masses(&layer.a, &sizes_a),
@@ -141,21 +142,27 @@ impl<'a> Analysis<'a> {
         let neuron = |j: usize| {
             let interval = |a: f64, b: f64| {
                 let most = |sign: f64| {
-                    let mut form = Form::zeros(layer.a.bias.len());
+                    let mut form = Form::zeros(layer.a.neurons.len());
                     (form.a[j], form.b[j]) = (sign * a, sign * b);
                     self.above_sums(at, &stage, form, Ways::Least).most
                 };
                 Interval::new(-most(-1.0), most(1.0))
             };
-            let (mut a, mut b) = (interval(1.0, 0.0), interval(0.0, 1.0));
+            let activation = |side: &Side| {
+                let Params { cap, half, .. } = side.neurons[j];
+                Activation { relu: side.relu, cap, half }
+            };
+            let mut a = interval(1.0, 0.0);
+            if layer.is_same[j] {
+                return Neuron::same(a, activation(&layer.a));
+            }
+            let mut b = interval(0.0, 1.0);
             let d = interval(-1.0, 1.0).meet(b.minus(a).outward(0.0));
             b = b.meet(a.plus(d).outward(0.0));
             a = a.meet(b.minus(d).outward(0.0));
-            let activation =
-                |side: &Side| Activation { relu: side.relu, cap: side.cap[j], half: side.half[j] };
             Neuron::new([a, b, d], activation(&layer.a), activation(&layer.b))
         };
-        stage.neurons = (0..layer.a.bias.len()).map(neuron).collect();
+        stage.neurons = (0..layer.a.neurons.len()).map(neuron).collect();
         stage
     }
 
@@ -208,12 +215,12 @@ impl<'a> Analysis<'a> {
             let mut next = Form::zeros(layer.inputs);
             let rounding = (form.a.len() as f64 + 32.0) * f64::EPSILON;
             for (j, &p) in form.a.iter().enumerate().filter(|(_, p)| **p != 0.0) {
-                total.add(p * layer.a.bias[j]);
+                total.add(p * layer.a.neurons[j].bias);
                 total.slack += p.abs() * (stage.mass_a[j] * rounding + stage.round_a[j]);
                 layer.a.rows.add(j, p, &mut next.a);
             }
             for (j, &q) in form.b.iter().enumerate().filter(|(_, q)| **q != 0.0) {
-                total.add(q * layer.b.bias[j]);
+                total.add(q * layer.b.neurons[j].bias);
                 total.slack += q.abs() * (stage.mass_b[j] * rounding + stage.round_b[j]);
                 layer.b.rows.add(j, q, &mut next.b);
             }

@@ -22,26 +22,60 @@ use super::rows::Entry;
 use crate::model::file::Opened;
 use crate::{Error, Result};
 
-/// One layer of a network.
+/// One layer of a network: its weights, and what each neuron has beside them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Layer {
+pub(super) struct Layer<Weights = Vec<Vec<Entry>>> {
     pub(super) inputs: usize,
-    pub(super) rows: Vec<Vec<Entry>>,
-    pub(super) bias: Vec<f64>,
     pub(super) relu: bool,
-    /// The most that comes out of each neuron; infinite where nothing cuts.
-    pub(super) cap: Vec<f64>,
+    pub(super) rows: Weights,
+    pub(super) neurons: Vec<Params>,
+}
+
+/// What a neuron has beside its weights.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Params {
+    pub(super) bias: f64,
+    /// The most that comes out; infinite where nothing cuts.
+    pub(super) cap: f64,
     /// What rounding behind the activation may change.
-    pub(super) half: Vec<f64>,
+    pub(super) half: f64,
     /// What rounding of the sum may change, as a multiple of `sum_k |w_jk h_k|`.
-    pub(super) relative: Vec<f64>,
+    pub(super) relative: f64,
     /// The same in absolute numbers.
-    pub(super) tiny: Vec<f64>,
+    pub(super) tiny: f64,
+    /// What a model of integers has of it; none for floats.
+    pub(super) integers: Option<Integers>,
+}
+
+/// Numbers of a neuron of integers as its model has them: with equal weights and inputs, neurons
+/// with equal ones give equal integers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Integers {
+    /// The bias, with what the byte of 0 adds.
+    bias: i64,
+    /// The word of its [`Rescale`].
+    rescale: Option<u32>,
+    /// What an integer that comes out stands for.
+    unit: f64,
+}
+
+impl Default for Params {
+    /// No bias, no cut and no rounding.
+    fn default() -> Self {
+        let cap = f64::INFINITY;
+        Self { bias: 0.0, cap, half: 0.0, relative: 0.0, tiny: 0.0, integers: None }
+    }
 }
 
 /// How inputs become the bytes of a model of integers.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Bytes(Scales);
+
+impl PartialEq for Bytes {
+    fn eq(&self, other: &Self) -> bool {
+        (self.0.input(), self.0.zero) == (other.0.input(), other.0.zero)
+    }
+}
 
 impl Bytes {
     /// The number that the byte of `x` stands for.
@@ -114,9 +148,9 @@ impl Network {
         let Some([here, next]) = self.layers.get_mut(layer..layer + 2) else { return };
         for (j, factor) in factors.iter().enumerate() {
             here.rows[j].iter_mut().for_each(|entry| entry.value *= factor);
-            here.bias[j] *= factor;
-            here.cap[j] *= factor;
-            here.half[j] *= factor;
+            here.neurons[j].bias *= factor;
+            here.neurons[j].cap *= factor;
+            here.neurons[j].half *= factor;
         }
         for entry in next.rows.iter_mut().flatten() {
             entry.value /= factors[entry.column as usize];
@@ -143,23 +177,22 @@ impl Network {
 impl Layer {
     /// One more neuron, without rounding and cut.
     pub(super) fn push(&mut self, row: Vec<Entry>) {
+        self.push_with(row, Params::default());
+    }
+
+    fn push_with(&mut self, row: Vec<Entry>, params: Params) {
         self.rows.push(row);
-        self.bias.push(0.0);
-        self.cap.push(f64::INFINITY);
-        self.half.push(0.0);
-        self.relative.push(0.0);
-        self.tiny.push(0.0);
+        self.neurons.push(params);
     }
 
     /// One more neuron whose sum is rounded as 32-bit floats are.
     fn push_float(&mut self, row: Vec<Entry>, bias: f32) {
         // A bias takes part in the additions as one more product does.
         let n = row.len() as f64 + if bias == 0.0 { 0.0 } else { 1.0 };
-        self.push(row);
-        let (rounding, last) = (n * f64::from(f32::EPSILON) / 2.0, self.rows.len() - 1);
-        self.relative[last] = 1.000_001 * rounding / (1.0 - rounding);
-        self.tiny[last] = n * f64::from(f32::MIN_POSITIVE) * 2.0;
-        self.bias[last] = bias.into();
+        let rounding = n * f64::from(f32::EPSILON) / 2.0;
+        let relative = 1.000_001 * rounding / (1.0 - rounding);
+        let tiny = n * f64::from(f32::MIN_POSITIVE) * 2.0;
+        self.push_with(row, Params { relative, tiny, bias: bias.into(), ..Params::default() });
     }
 }
 
@@ -228,7 +261,9 @@ fn integers(model: &quantised::Model<'_>) -> Result<Vec<Layer>> {
         let zero = if at == 0 { i64::from(scales.zero) } else { 0 };
         layer.weights().entries(&mut |row, column, weight| {
             bias[row] += zero * i64::from(weight);
-            rows[row].push(Entry { column: column.into(), value: weight.into() });
+            if weight != 0 {
+                rows[row].push(Entry { column: column.into(), value: weight.into() });
+            }
         });
         let mut made = Layer {
             inputs: layer.inputs(),
@@ -245,16 +280,21 @@ fn integers(model: &quantised::Model<'_>) -> Result<Vec<Layer>> {
             let one = if is_last { output } else { 1.0 };
             let per_input = if at == 0 { factor * one / input } else { factor * one };
             row.iter_mut().for_each(|entry| entry.value *= per_input);
-            made.push(row);
-            made.bias[j] = bias[j] as f64 * factor * one;
-            made.half[j] = if word.is_some() { 0.5 * one } else { 0.0 };
-            made.cap[j] = if is_last { f64::INFINITY } else { 255.0 };
+            let params = Params {
+                bias: bias[j] as f64 * factor * one,
+                cap: if is_last { f64::INFINITY } else { 255.0 },
+                half: if word.is_some() { 0.5 * one } else { 0.0 },
+                integers: Some(Integers { bias: bias[j], rescale: word.copied(), unit: one }),
+                ..Params::default()
+            };
+            made.push_with(row, params);
         }
         layers.push(made);
     }
     if let Some(sum) = model.sum() {
         let mut made = Layer { inputs: sum.inputs(), ..Layer::default() };
-        made.push(signs(sum, output));
+        let integers = Some(Integers { bias: 0, rescale: None, unit: output });
+        made.push_with(signs(sum, output), Params { integers, ..Params::default() });
         layers.push(made);
     }
     Ok(layers)

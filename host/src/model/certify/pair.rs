@@ -6,20 +6,11 @@
 //! what it is given. No order of neurons changes a prediction, so a bad match makes bounds loose and
 //! never wrong.
 
-use super::network::{Bytes, Layer, Network};
+use super::network::{Bytes, Layer, Network, Params};
 use super::rows::{Entry, Rows};
 
 /// One layer of one network, as wide as that of the other.
-#[derive(Debug, Clone)]
-pub(super) struct Side {
-    pub(super) rows: Rows,
-    pub(super) bias: Vec<f64>,
-    pub(super) relu: bool,
-    pub(super) cap: Vec<f64>,
-    pub(super) half: Vec<f64>,
-    pub(super) relative: Vec<f64>,
-    pub(super) tiny: Vec<f64>,
-}
+pub(super) type Side = Layer<Rows>;
 
 /// One layer of both networks.
 #[derive(Debug, Clone)]
@@ -29,6 +20,10 @@ pub(super) struct PairLayer {
     pub(super) b: Side,
     /// Weights of `b` less those of `a`.
     pub(super) change: Rows,
+    /// The columns of each network, as rows.
+    pub(super) columns: [Rows; 2],
+    /// Neurons of integers that give the same in both networks for every row.
+    pub(super) is_same: Vec<bool>,
 }
 
 /// Two networks of the same inputs and outputs.
@@ -39,8 +34,6 @@ pub(super) struct Pair {
     pub(super) a: Ends,
     pub(super) b: Ends,
     pub(super) layers: Vec<PairLayer>,
-    /// The columns of the first layer of each network, as rows.
-    pub(super) columns: [Rows; 2],
 }
 
 /// What a network does to its inputs and outputs; see [`Network`].
@@ -86,33 +79,46 @@ impl Pair {
             threshold: network.threshold,
         };
         let (ends_a, ends_b) = (ends(&a), ends(&b));
-        let columns = [&a, &b].map(|network| columns(&network.layers[0]));
-        let layers: Vec<_> = a.layers.into_iter().zip(b.layers).map(|(a, b)| both(a, b)).collect();
+        let inputs = a.layers.first().map_or(0, |layer| layer.inputs);
+        let mut is_same = vec![a.bytes.is_some() && a.bytes == b.bytes; inputs];
+        let layers = a.layers.into_iter().zip(b.layers).map(|(a, b)| {
+            is_same = same_neurons(&a, &b, &is_same);
+            both(a, b, is_same.clone())
+        });
+        let layers: Vec<_> = layers.collect();
         Self {
-            inputs: layers.first().map_or(0, |layer| layer.inputs),
-            outputs: layers.last().map_or(0, |layer| layer.a.bias.len()),
+            inputs,
+            outputs: layers.last().map_or(0, |layer| layer.a.neurons.len()),
             a: ends_a,
             b: ends_b,
             layers,
-            columns,
         }
     }
 }
 
-fn both(a: Layer, b: Layer) -> PairLayer {
+/// Which neurons compute the same of the same integers, given which of the layer before do.
+fn same_neurons(a: &Layer, b: &Layer, before: &[bool]) -> Vec<bool> {
+    let is_same = |j: usize| {
+        let (params, row) = (&a.neurons[j], &a.rows[j]);
+        let is_equal = a.relu == b.relu && *params == b.neurons[j] && *row == b.rows[j];
+        let is_read_alike = || row.iter().all(|entry| before[entry.column as usize]);
+        params.integers.is_some() && is_equal && is_read_alike()
+    };
+    (0..a.rows.len()).map(is_same).collect()
+}
+
+fn both(a: Layer, b: Layer, is_same: Vec<bool>) -> PairLayer {
     let inputs = a.inputs;
     let change: Vec<_> = a.rows.iter().zip(&b.rows).map(|(a, b)| change(a, b)).collect();
     let change = Rows::new(&change, inputs);
+    let columns = [&a, &b].map(columns);
     let side = |layer: Layer| Side {
-        rows: Rows::new(&layer.rows, inputs),
-        bias: layer.bias,
+        inputs,
         relu: layer.relu,
-        cap: layer.cap,
-        half: layer.half,
-        relative: layer.relative,
-        tiny: layer.tiny,
+        rows: Rows::new(&layer.rows, inputs),
+        neurons: layer.neurons,
     };
-    PairLayer { inputs, change, a: side(a), b: side(b) }
+    PairLayer { inputs, change, columns, is_same, a: side(a), b: side(b) }
 }
 
 /// The columns of a layer, as rows.
@@ -146,16 +152,12 @@ fn change(a: &[Entry], b: &[Entry]) -> Vec<Entry> {
 fn widen(layers: &mut [Layer], width: usize, places: Option<&[usize]>) {
     let [layer, next] = layers else { return };
     let place = |j: usize| places.map_or(j, |places| places[j]);
-    let mut wide = Layer { inputs: layer.inputs, relu: layer.relu, ..Layer::default() };
-    (0..width).for_each(|_| wide.push(Vec::new()));
+    let (rows, neurons) = (vec![Vec::new(); width], vec![Params::default(); width]);
+    let mut wide = Layer { rows, neurons, ..*layer };
     for j in 0..layer.rows.len() {
         let at = place(j);
         wide.rows[at] = std::mem::take(&mut layer.rows[j]);
-        wide.bias[at] = layer.bias[j];
-        wide.cap[at] = layer.cap[j];
-        wide.half[at] = layer.half[j];
-        wide.relative[at] = layer.relative[j];
-        wide.tiny[at] = layer.tiny[j];
+        wide.neurons[at] = layer.neurons[j];
     }
     *layer = wide;
     next.inputs = width;
@@ -232,6 +234,9 @@ fn product(a: &[Entry], b: &[Entry]) -> f64 {
 fn factors(a: &Layer, b: &Layer, partners: &[Option<usize>]) -> Vec<f64> {
     let fit = |j: usize| {
         let (own, other) = (&b.rows[j], &a.rows[partners[j]?]);
+        if own == other {
+            return Some(1.0);
+        }
         let factor = product(own, other) / product(own, own);
         (factor.is_normal() && factor > 0.0).then_some(factor)
     };

@@ -188,6 +188,8 @@ pub(super) struct Neuron {
     pub(super) a: Interval,
     pub(super) b: Interval,
     pub(super) d: Interval,
+    /// Both networks have the same numbers here.
+    is_same: bool,
     /// What the activation makes of each sum, before it is rounded.
     lines_a: Lines,
     lines_b: Lines,
@@ -298,6 +300,7 @@ impl Neuron {
             a,
             b,
             d,
+            is_same: false,
             lines_a: activation_a.lines(a),
             lines_b: activation_b.lines(b),
             lines_d,
@@ -311,9 +314,21 @@ impl Neuron {
         }
     }
 
+    /// One that has the same numbers in both networks.
+    pub(super) fn same(sum: Interval, activation: Activation) -> Self {
+        let zero = Interval::new(0.0, 0.0);
+        let neuron = Self::new([sum, sum, zero], activation, activation);
+        Self { is_same: true, out_d: zero, ..neuron }
+    }
+
+    /// The weight itself, or as one of the first network alone where both are the same.
+    fn joined(&self, weight: Weight) -> Weight {
+        if self.is_same { Weight { a: weight.a + weight.b, b: 0.0 } } else { weight }
+    }
+
     /// The most that a weighted sum of what comes out can be.
     pub(super) fn most(&self, weight: Weight, ways: Ways) -> f64 {
-        let Weight { a, b } = weight;
+        let Weight { a, b } = self.joined(weight);
         let apart = self.out_a.most(a) + self.out_b.most(b);
         let by_a = self.out_d.most(b) + self.out_a.most(a + b);
         let by_b = self.out_d.most(-a) + self.out_b.most(a + b);
@@ -332,7 +347,7 @@ impl Neuron {
     /// A weighted sum of the sums, and a constant, that is nowhere below a weighted sum of what comes
     /// out: by lines for each network, or by those of the difference beside one of the networks.
     pub(super) fn above(&self, weight: Weight, ways: Ways) -> Step {
-        let Weight { a, b } = weight;
+        let Weight { a, b } = self.joined(weight);
         let both = a + b;
         let mut step = Step { weight: Weight::default(), constant: 0.0, slack: 0.0 };
         let cost = self.lines_a.gap(a) + self.lines_b.gap(b);
@@ -364,7 +379,7 @@ impl Neuron {
         }
         step.constant += a.abs() * self.half_a + b.abs() * self.half_b;
         let size = self.a.size() + self.b.size() + self.d.size() + self.half_a + self.half_b;
-        step.slack = 128.0 * f64::EPSILON * (a.abs() + b.abs()) * size;
+        step.slack = 128.0 * f64::EPSILON * (weight.a.abs() + weight.b.abs()) * size;
         step
     }
 }

@@ -30,6 +30,14 @@ pub struct RowCertificate {
     pub class_certain: Option<bool>,
 }
 
+impl RowCertificate {
+    /// `upper / lower`; 1 where both are 0.
+    #[must_use]
+    pub fn ratio(&self) -> f64 {
+        if self.upper == self.lower { 1.0 } else { self.upper / self.lower }
+    }
+}
+
 /// How far two models are apart, on boxes of rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Certificate {
@@ -55,29 +63,10 @@ pub struct Certificate {
     pub median_upper: f64,
     /// The median of lower bounds.
     pub median_lower: f64,
-    /// The median of upper over lower bounds; none where the median of a lower bound is 0.
+    /// The median of [`RowCertificate::ratio`]; none where that is infinite.
     pub median_ratio: Option<f64>,
     /// Boxes on which the class is certain; none where there are no classes.
     pub class_certain: Option<usize>,
     /// What fresh rows say; none where there are none.
     pub fresh: Option<FreshRows>,
-}
-
-/// The median, of an even count the mean of the two in the middle; 0 of nothing.
-pub(super) fn median(mut numbers: Vec<f64>) -> f64 {
-    numbers.sort_by(f64::total_cmp);
-    let at = |place: usize| numbers.get(place).copied().unwrap_or(0.0);
-    0.5 * (at(numbers.len().saturating_sub(1) / 2) + at(numbers.len() / 2))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn medians_are_in_the_middle() {
-        assert_eq!(median(vec![5.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![5.0, 1.0, 2.0, 4.0]), 3.0);
-        assert_eq!((median(vec![7.0]), median(vec![])), (7.0, 0.0));
-    }
 }

@@ -10,10 +10,11 @@ use super::input::InputBox;
 use super::network::Network;
 use super::pair::Pair;
 use super::relax::{Ways, Weight};
-use super::report::{Certificate, RowCertificate, median};
+use super::report::{Certificate, RowCertificate};
 use super::spectral::{self, Norms};
 use crate::base::check_setting;
 use crate::base::memory::room_for;
+use crate::base::statistics::median;
 use crate::data::{Matrix, Values};
 use crate::model::ModelFile;
 use crate::model::file::Opened;
@@ -119,7 +120,8 @@ pub fn certify(
     });
     let rows = certified.collect::<Result<Vec<_>>>()?;
     let each = |of: &dyn Fn(&RowCertificate) -> f64| rows.iter().map(of).collect::<Vec<_>>();
-    let ratio = median(each(&|row| row.upper / row.lower));
+    let median = |of: &dyn Fn(&RowCertificate) -> f64| median(each(of)).unwrap_or(0.0);
+    let ratio = median(&RowCertificate::ratio);
     let certain = rows.iter().filter(|row| row.class_certain == Some(true)).count();
     let (eps, range) = match boxes {
         Boxes::Around { eps, range, .. } => (Some(*eps), *range),
@@ -134,8 +136,8 @@ pub fn certify(
         eps,
         range,
         upper: each(&|row| row.upper).into_iter().fold(0.0, f64::max),
-        median_upper: median(each(&|row| row.upper)),
-        median_lower: median(each(&|row| row.lower)),
+        median_upper: median(&|row| row.upper),
+        median_lower: median(&|row| row.lower),
         median_ratio: ratio.is_finite().then_some(ratio),
         class_certain: classes.map(|_| certain),
         rows,
@@ -344,7 +346,8 @@ impl Job<'_> {
         let analysis = Analysis::new(self.pair, &region.outer);
         let spectral = spectral::bound(&analysis, self.norms);
         let (mut crown, mut reaches) = (0.0_f64, Vec::new());
-        for output in 0..self.pair.outputs {
+        let is_same = self.pair.layers.last().map_or(&[][..], |layer| &layer.is_same);
+        for output in (0..self.pair.outputs).filter(|&output| !is_same[output]) {
             for sign in [1.0, -1.0] {
                 let weight = Weight { a: -sign, b: sign };
                 let bound = |ways| analysis.above(&[OutputWeight { output, weight }], ways);

@@ -28,7 +28,7 @@ impl Norms {
         let layers = pair.layers.iter();
         layers
             .map(|layer| {
-                let (rows, width) = (layer.a.bias.len(), layer.inputs);
+                let (rows, width) = (layer.a.neurons.len(), layer.inputs);
                 let norm = |of: &Rows| norm(of, rows, width);
                 let (a, b) = (norm(&layer.a.rows), norm(&layer.b.rows));
                 // Weights in real units, and their differences, are rounded.
@@ -140,18 +140,23 @@ pub(super) fn bound(analysis: &Analysis<'_>, norms: &[Norms]) -> f64 {
     let sizes: Vec<_> = analysis.inputs.iter().map(|input| input.sizes()).collect();
     let mut hidden = length(&mut sizes.iter().map(|[a, ..]| *a));
     let mut change = length(&mut sizes.iter().map(|[.., d]| *d));
-    let added = |side: &Side| length(&mut side.bias.iter().copied());
+    let added = |side: &Side| length(&mut side.neurons.iter().map(|of| of.bias));
     for ((layer, stage), norms) in pair.layers.iter().zip(&analysis.stages).zip(norms) {
         let neurons = || stage.neurons.iter().enumerate();
-        let biases = layer.a.bias.iter().zip(&layer.b.bias);
+        let biases = layer.a.neurons.iter().zip(&layer.b.neurons);
         let moved = length(
-            &mut biases.map(|(a, b)| (b - a).abs() + 4.0 * f64::EPSILON * (a.abs() + b.abs())),
+            &mut biases
+                .map(|(a, b)| [a.bias, b.bias])
+                .map(|[a, b]| (b - a).abs() + 4.0 * f64::EPSILON * (a.abs() + b.abs())),
         );
         let rounding_a = length(&mut neurons().map(|(j, neuron)| stage.round_a[j] + neuron.half_a));
         let rounding_b = length(&mut neurons().map(|(j, neuron)| stage.round_b[j] + neuron.half_b));
         let over = |high: f64, cap: f64| if high > cap { high - cap } else { 0.0 };
         let cuts = length(&mut neurons().map(|(j, neuron)| match layer.a.relu || layer.b.relu {
-            true => over(neuron.a.high, layer.a.cap[j]) + over(neuron.b.high, layer.b.cap[j]),
+            true => {
+                over(neuron.a.high, layer.a.neurons[j].cap)
+                    + over(neuron.b.high, layer.b.neurons[j].cap)
+            }
             false => 0.0,
         }));
         // Of different activations relu may take off all that is negative.

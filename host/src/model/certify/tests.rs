@@ -10,10 +10,10 @@ use crate::data::{Matrix, Values};
 use crate::model::{Encodings, Granularity, ModelFile, QuantiseOptions, quantise};
 
 /// Rows of weights of each layer; hidden layers have relu.
-type Weights = Vec<Vec<Vec<f32>>>;
+pub(super) type Weights = Vec<Vec<Vec<f32>>>;
 
 /// Random weights of layers of these widths, inputs first, some of them 0.
-fn random(rng: &mut Rng, widths: &[usize]) -> Weights {
+pub(super) fn random(rng: &mut Rng, widths: &[usize]) -> Weights {
     let mut weight = |inputs: usize| match rng.uniform() {
         u if u < 0.3 => 0.0,
         _ => rng.normal() / (inputs as f32).sqrt(),
@@ -25,7 +25,7 @@ fn random(rng: &mut Rng, widths: &[usize]) -> Weights {
 }
 
 /// A model of these weights; `sum` puts a sum of both signs behind a last layer with relu.
-fn model(weights: &Weights, sum: bool) -> ModelFile {
+pub(super) fn model(weights: &Weights, sum: bool) -> ModelFile {
     model_with(weights, sum, false)
 }
 
@@ -100,7 +100,7 @@ fn pruned(rng: &mut Rng, weights: &Weights) -> Weights {
     weights
 }
 
-fn integers(model: &ModelFile, rows: &Matrix, kind: u64) -> Option<ModelFile> {
+pub(super) fn integers(model: &ModelFile, rows: &Matrix, kind: u64) -> Option<ModelFile> {
     let encoding = Encoding::ALL[(kind % 3) as usize];
     let granularity =
         if kind.is_multiple_of(2) { Granularity::PerLayer } else { Granularity::PerNeuron };
@@ -110,7 +110,7 @@ fn integers(model: &ModelFile, rows: &Matrix, kind: u64) -> Option<ModelFile> {
     Some(ModelFile::from_bytes(&made.model).unwrap())
 }
 
-fn rows(rng: &mut Rng, n: usize, cols: usize, scale: f32) -> Matrix {
+pub(super) fn rows(rng: &mut Rng, n: usize, cols: usize, scale: f32) -> Matrix {
     let values = (0..n * cols).map(|_| scale * rng.normal()).collect();
     Matrix::new(n, cols, Values::F32(values)).unwrap()
 }
@@ -230,6 +230,74 @@ fn a_model_is_near_itself_and_its_integers() {
     assert!(upper < 2e-5, "rounding alone: {upper}");
     let (upper, median) = ratio(&integers(&a, &centres, 0).unwrap());
     assert!(upper < 0.5 && median.unwrap() < 2.0, "{upper} {median:?}");
+}
+
+#[test]
+fn integers_are_equal_to_themselves() {
+    for (seed, sum) in [(3, false), (4, true), (5, false)] {
+        let mut rng = Rng::new(seed, 0);
+        let mut weights = random(&mut rng, &[20, 8, 5, 1 + 2 * (seed as usize % 2)]);
+        // A neuron that is never active, and one without weights.
+        weights[0][2] = vec![0.0; 20];
+        let (floats, centres) = (model(&weights, sum), rows(&mut rng, 5, 20, 1.0));
+        let boxes = Boxes::Around { rows: &centres, eps: 0.1, range: None, held: &[] };
+        let report = |a: &ModelFile, b: &ModelFile| {
+            certify(a, b, &boxes, None, CertifyOptions::default(), &|| ()).unwrap()
+        };
+        for kind in 0..6 {
+            let own = integers(&floats, &centres, kind).unwrap();
+            let other = ModelFile::from_bytes(own.bytes()).unwrap();
+            let found = report(&own, &other);
+            assert_eq!((found.upper, found.median_ratio), (0.0, Some(1.0)), "{seed} {kind}");
+            assert!(found.rows.iter().all(|row| (row.upper, row.lower) == (0.0, 0.0)));
+            // The same integers in another encoding, of the same granularity.
+            let other = integers(&floats, &centres, kind + 2).unwrap();
+            assert_eq!(report(&own, &other).upper, 0.0, "{seed} {kind}");
+        }
+        if sum {
+            continue;
+        }
+        // Other granularities are other integers.
+        let [own, other] = [0, 1].map(|kind| integers(&floats, &centres, kind).unwrap());
+        let found = report(&own, &other);
+        assert!(0.0 < found.median_lower && found.median_lower <= found.upper, "{seed}");
+    }
+}
+
+#[test]
+fn layers_in_common_loosen_no_bound() {
+    let mut rng = Rng::new(6, 0);
+    let weights = random(&mut rng, &[20, 8, 3]);
+    let mut other = weights.clone();
+    other[1][2][5] += 0.05;
+    let centres = rows(&mut rng, 40, 20, 1.0);
+    let [a, b] =
+        [&weights, &other].map(|weights| integers(&model(weights, false), &centres, 1).unwrap());
+    let boxes = Boxes::Around { rows: &centres, eps: 0.1, range: None, held: &[] };
+    let report = certify(&a, &b, &boxes, None, CertifyOptions::default(), &|| ()).unwrap();
+    // Rounding of hidden neurons is the same in both, and only one output has other weights.
+    assert!(report.median_ratio.unwrap() < 1.05, "{:?}", report.median_ratio);
+}
+
+#[test]
+fn lower_bounds_move_rounding_of_wide_layers() {
+    let number = |e: usize| ((e * 7919 + e / 7 * 31 + 202) % 997) as f32 / 498.5 - 1.0;
+    let layer = |(l, pair): (usize, &[usize])| {
+        let scale = (3.0 / pair[0] as f32).sqrt();
+        let weight = |e: usize| scale * number(e + 1000 * l);
+        (0..pair[1]).map(|j| (0..pair[0]).map(|i| weight(j * pair[0] + i)).collect()).collect()
+    };
+    let widths = [400, 300, 100, 1];
+    let weights: Weights = widths.windows(2).enumerate().map(layer).collect();
+    let values: Vec<f32> = (0..60 * 400).map(|e| number(3 * e + 5)).collect();
+    let (a, all) = (model(&weights, false), Matrix::new(60, 400, Values::F32(values)).unwrap());
+    let b = quantise(&a, &all, None, &QuantiseOptions::default()).unwrap();
+    let b = ModelFile::from_bytes(&b.model).unwrap();
+    let centres = all.first(6).unwrap();
+    let boxes = Boxes::Around { rows: &centres, eps: 0.02, range: None, held: &[] };
+    let report = certify(&a, &b, &boxes, None, CertifyOptions::default(), &|| ()).unwrap();
+    // 10.6 where each trial went through the whole network, in about the same time.
+    assert!(report.median_ratio.unwrap() < 10.0, "{:?}", report.median_ratio);
 }
 
 #[test]

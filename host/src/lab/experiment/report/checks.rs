@@ -1,13 +1,13 @@
 //! Pictures and tables of parts that check the theory: what was measured, over the axes of the
 //! part, beside what theory says.
 
-use super::super::median::{mean, median};
 use super::super::record::Record;
 use super::super::spec::{Data, Directions, Method, Metric, Point};
 use super::about;
 use super::axes::{Axis, by_size};
 use super::table::{Item, Table, listed};
 use super::view::{View, number, spread};
+use crate::base::statistics::{mean, median};
 use crate::lab::plot::{self, Line, Measure};
 
 /// Most pictures of one kind, and most lines in one.

@@ -24,7 +24,7 @@ impl Interval {
     /// None of no values.
     pub(super) fn of(values: &[f64]) -> Option<Self> {
         let n = values.len() as f64;
-        let mean = super::super::median::mean(values)?;
+        let mean = crate::base::statistics::mean(values)?;
         let square = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
         let half = match values.len() - 1 {
             0 => f64::INFINITY,

@@ -1,13 +1,13 @@
 //! Networks that are trained under masks: accuracies with their intervals, a sentence for each claim
 //! on differences, and lines over the number of weights.
 
-use super::super::median::median;
 use super::super::record::{Record, Solved};
 use super::super::spec::{Claim, Data, Expected, Inputs, Metric, Point, Rows};
 use super::axes::by_size;
 use super::interval::Interval;
 use super::table::{Item, Table};
 use super::view::{View, number};
+use crate::base::statistics::median;
 use crate::lab::plot::{self, Line, Measure};
 use crate::mask::WeightLaw;
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::super::median::mean;
 use super::super::spec::{Data, Method, Metric, Point, Published};
 use super::axes::{Axis, by_size, place};
 use super::checks;
 use super::interval::Interval;
 use super::table::{Item, Table, listed};
 use super::view::{View, number};
+use crate::base::statistics::LeastSquares;
 use crate::lab::plot::{self, Histogram, Line, Measure};
 
 /// The tables that say the most: measured beside printed, and exponents.
@@ -130,17 +130,11 @@ fn slope(view: &View, method: Method, variant: usize, seed: u64, metric: Metric)
     let at_seed = |at: Point| {
         let record = view.records_of(method, at).find(|record| record.cell.seed == seed)?;
         let value = *record.solved.as_ref()?.measured.get(&metric)?;
-        (value > 0.0).then(|| ((at.d as f64).ln(), value.ln()))
+        (value > 0.0).then(|| [(at.d as f64).ln(), value.ln()])
     };
     let points = view.part.points().into_iter().filter(|at| at.variant == variant);
-    let points: Vec<(f64, f64)> = points.filter_map(at_seed).collect();
-    let (xs, ys): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
-    let (x, y) = (mean(&xs)?, mean(&ys)?);
-    let sum = |of: &dyn Fn(f64, f64) -> f64| {
-        points.iter().map(|(px, py)| of(px - x, py - y)).sum::<f64>()
-    };
-    let spread = sum(&|x, _| x * x);
-    (spread > 0.0).then(|| -sum(&|x, y| x * y) / spread)
+    let points: Vec<[f64; 2]> = points.filter_map(at_seed).collect();
+    LeastSquares::through(&points).map(|line| -line.slope)
 }
 
 pub(super) fn pictures(view: &View) -> Vec<(String, String)> {

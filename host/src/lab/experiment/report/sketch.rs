@@ -1,12 +1,12 @@
 //! What a part on sketched masks says of each claim of the paper, in a sentence; and the picture of
 //! weights that move.
 
-use super::super::median::median;
 use super::super::record::Record;
 use super::super::spec::{Data, Method, Metric, Point};
 use super::axes::place;
 use super::table::{Item, Table};
 use super::view::{View, number};
+use crate::base::statistics::median;
 use crate::lab::plot::{self, Line, Measure};
 
 /// Standard errors that a mean may be off; of an enumeration, in units of the error.

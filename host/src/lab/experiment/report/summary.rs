@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 
 use super::super::figures;
-use super::super::median::{mean, median};
 use super::super::record::Solved;
 use super::super::spec::{Column, Method, Metric, Point, Quantity, Recorded, Rows, Statistic};
 use super::axes::{Grid, Side, by_size};
 use super::table::{Item, Table, listed, plain};
 use super::view::{Experiment, View};
 use super::{checks, random};
+use crate::base::statistics::{mean, median};
 
 /// A row per size and method; none where the part names no columns.
 pub(super) fn table(view: &View) -> Option<Table> {

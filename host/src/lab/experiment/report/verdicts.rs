@@ -3,12 +3,12 @@
 //! is no better.
 
 use super::super::known::Value;
-use super::super::median::median;
 use super::super::record::{Record, Solved, Status};
 use super::super::spec::{Method, Metric, Point};
 use super::axes::place;
 use super::table::{Item, Table, listed};
 use super::view::{Experiment, Stats, View, number};
+use crate::base::statistics::median;
 
 /// From here on a fit in floats is exact: the error is rounding.
 const EXACT_DB: f64 = 100.0;

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::super::known::Known;
-use super::super::median::{mean, median};
 use super::super::record::{Record, Solved, Status};
 use super::super::spec::{Method, Metric, Part, Point, Rows, Spec};
 use super::super::store::{Folder, Store};
 use super::table::listed;
 use crate::Result;
+use crate::base::statistics::{mean, median};
 
 pub(super) struct Experiment {
     /// What its files are called.

@@ -72,6 +72,19 @@ impl Part {
         key.map_or(Ok(()), |key| Err(self.out_of_bounds(key, expected, "one")))
     }
 
+    /// Refuses keys of trainings, and others.
+    fn refuse_trained(&self, others: &[(&str, bool)]) -> Result<()> {
+        let own = [
+            ("hidden", self.hidden != 1),
+            ("sizes", !self.sizes.is_empty()),
+            ("batch", self.batch != 0),
+            ("passes", self.passes.is_some()),
+            ("seconds", self.seconds.is_some()),
+            ("on", self.on != Rows::Train),
+        ];
+        self.refuse_set("none: nothing is trained", &[&own, others].concat())
+    }
+
     /// Lists, none too long and all entries different; seeds and methods are not empty.
     fn check_lists(&self) -> Result<()> {
         let pairs: Vec<usize> = self.sizes.iter().flatten().copied().collect();
@@ -182,18 +195,6 @@ impl Part {
                     self.refuse("data.side", &expected, wrong)?;
                 }
             }
-            // Their keys are those of a check.
-            Data::Gates { .. }
-            | Data::Gaussian { .. }
-            | Data::Sketch { .. }
-            | Data::Masks { .. }
-            | Data::Masked(_)
-            | Data::Matrices { .. }
-            | Data::Numbers { .. }
-            | Data::Convolutions { .. }
-            | Data::Networks(_)
-            | Data::Sensing(_)
-            | Data::Dense(_) => {}
             &Data::Image { ref from, features, deviation, channel_deviation, .. } => {
                 let colours = matches!(from, Pictures::Cifar | Pictures::ColourDigits);
                 let grey = "none, for grey pictures";
@@ -208,6 +209,8 @@ impl Part {
                 let wrong = fourier.check().is_err().then(|| format!("{fourier:?}"));
                 self.refuse("data", expected, wrong)?;
             }
+            // Those of a check, whose keys are checked as its own.
+            _ => {}
         }
         let (key, expected, got) = match (self.metric, self.data.task(), self.on) {
             (Metric::Accuracy, Task::Regression, _) => {
@@ -308,19 +311,10 @@ impl Part {
         self.refuse("variants.movement", "0 or more", wrong)?;
         let inflation = self.inflation.filter(|inflation| !(1.0..=1e6).contains(inflation));
         self.refuse("inflation", "1 to 1000000", inflation)?;
-        self.refuse_set(
-            "none: nothing is trained",
-            &[
-                ("hidden", self.hidden != 1),
-                ("sizes", !self.sizes.is_empty()),
-                ("batch", self.batch != 0),
-                ("passes", self.passes.is_some()),
-                ("seconds", self.seconds.is_some()),
-                ("on", self.on != Rows::Train),
-                ("imp", self.imp != Imp::default() && !self.methods.contains(&Method::KeptImp)),
-                ("variants", !self.variants.is_empty() && !is_sketch && !is_masked),
-            ],
-        )?;
+        self.refuse_trained(&[
+            ("imp", self.imp != Imp::default() && !self.methods.contains(&Method::KeptImp)),
+            ("variants", !self.variants.is_empty() && !is_sketch && !is_masked),
+        ])?;
         self.check_names()?;
         let refused = |point: Point| Some((point, self.impossible_point(point, iterative)?));
         let Some((Point { m, s, n, d, .. }, expected)) =

@@ -19,10 +19,10 @@ use super::prob::{self, Pruned};
 use super::recovery::{self, Planted, Recovery};
 use super::sketch::Sketch;
 use crate::base::room_for;
+use crate::base::statistics::median;
 use crate::data::{Matrix, planted};
 use crate::lab::experiment::cell::Cell;
 use crate::lab::experiment::course::Course;
-use crate::lab::experiment::median::median;
 use crate::lab::experiment::record::{Quality, Solved};
 use crate::lab::experiment::spec::{Data, Directions, Law, Method, Metric, Part, Point};
 use crate::operator::{Blocked, Layout, Stop};
@@ -209,8 +209,8 @@ impl Work<'_> {
         let steps = found.losses.iter().position(|loss| *loss <= GOAL * found.losses[0]);
         measured.extend(steps.map(|steps| (Metric::Steps, steps as f64)));
         if let Some(line) = recovery::line(&found.losses) {
-            measured.insert(Metric::Rate, line.rate);
-            measured.insert(Metric::Straight, line.straight);
+            measured.insert(Metric::Rate, -line.slope);
+            measured.insert(Metric::Straight, line.r_squared);
         }
         if self.cell.method == Method::Theory {
             // The error on a support shrinks by 1 - eta alpha a step, the loss by its square.

@@ -11,6 +11,7 @@ use tamis::operator::sensing::{HostSensing, Work};
 
 use super::generators::{Generators, distinct};
 use crate::Result;
+use crate::base::statistics::LeastSquares;
 use crate::operator::Stop;
 
 const PLANTED: u64 = stream::USER + (0x7e01 << 32);
@@ -141,29 +142,11 @@ pub(crate) fn recover<S: HostSensing<Source = Infallible>>(
     Ok(done)
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Line {
-    /// Decades that the loss falls at each step.
-    pub(crate) rate: f64,
-    /// r², the fraction of the variance that the line explains.
-    pub(crate) straight: f64,
-}
-
 /// The line through `log10` of losses, one per step; none of fewer than three above 0.
-pub(crate) fn line(losses: &[f64]) -> Option<Line> {
+pub(crate) fn line(losses: &[f64]) -> Option<LeastSquares> {
     let points = losses.iter().enumerate().filter(|(_, loss)| **loss > 0.0);
-    let points: Vec<(f64, f64)> = points.map(|(step, loss)| (step as f64, loss.log10())).collect();
-    let n = points.len() as f64;
-    if points.len() < 3 {
-        return None;
-    }
-    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
-    let (x, y) = (mean(|p| p.0), mean(|p| p.1));
-    let moment =
-        |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|p| of(p.0 - x, p.1 - y)).sum::<f64>();
-    let (xx, xy, yy) = (moment(&|x, _| x * x), moment(&|x, y| x * y), moment(&|_, y| y * y));
-    let straight = if yy > 0.0 { xy * xy / (xx * yy) } else { 1.0 };
-    Some(Line { rate: -xy / xx, straight })
+    let points: Vec<[f64; 2]> = points.map(|(step, loss)| [step as f64, loss.log10()]).collect();
+    if points.len() < 3 { None } else { LeastSquares::through(&points) }
 }
 
 #[cfg(test)]
@@ -191,8 +174,8 @@ mod tests {
         let sublinear: Vec<f64> = (0..100).map(|k| 1.0 / f64::from(1 + k)).collect();
         let linear: Vec<f64> = (0..100).map(|k| 5.0 * 0.7_f64.powi(k)).collect();
         let (bent, straight) = (line(&sublinear).unwrap(), line(&linear).unwrap());
-        assert!(bent.straight < 0.9 && straight.straight > 1.0 - 1e-9, "{bent:?} {straight:?}");
-        assert!((straight.rate + 0.7_f64.log10()).abs() < 1e-9);
+        assert!(bent.r_squared < 0.9 && straight.r_squared > 1.0 - 1e-9, "{bent:?} {straight:?}");
+        assert!((straight.slope - 0.7_f64.log10()).abs() < 1e-9);
         assert_eq!(line(&[1.0, 0.5]), None);
     }
 
@@ -213,7 +196,7 @@ mod tests {
         let found = recover(&mut operator, gates, &planted, &params, 2, 300, &Stop::new()).unwrap();
         assert!(found.error < 1e-4 && found.left() <= END && found.nnz == 2, "{found:?}");
         let line = line(&found.losses).unwrap();
-        assert!(line.straight > 0.99 && line.rate > 0.05, "{line:?}");
+        assert!(line.r_squared > 0.99 && line.slope < -0.05, "{line:?}");
     }
 
     /// Far above and far below the number of measurements that recovery needs.

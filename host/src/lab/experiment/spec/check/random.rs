@@ -1,6 +1,6 @@
 //! What can be wrong with a part on random matrices and networks, or on matrix sensing.
 
-use super::super::kinds::{Data, Imp, Rows};
+use super::super::kinds::{Data, Imp};
 use super::super::method::Method;
 use super::super::part::{Part, Point};
 use super::super::random::Entries;
@@ -52,19 +52,10 @@ impl Part {
         let range = if is_sensing { 1..=MOST } else { 0..=0 };
         let expected = if is_sensing { "1 or more steps" } else { "none: nothing is iterated" };
         self.refuse("epochs", expected, outside(self.epochs as usize, range))?;
-        self.refuse_set(
-            "none: nothing is trained on rows",
-            &[
-                ("hidden", self.hidden != 1),
-                ("sizes", !self.sizes.is_empty()),
-                ("batch", self.batch != 0),
-                ("passes", self.passes.is_some()),
-                ("seconds", self.seconds.is_some()),
-                ("on", self.on != Rows::Train),
-                ("imp", self.imp != Imp::default()),
-                ("inflation", self.inflation.is_some()),
-            ],
-        )?;
+        self.refuse_trained(&[
+            ("imp", self.imp != Imp::default()),
+            ("inflation", self.inflation.is_some()),
+        ])?;
         self.check_names()?;
         for variant in &self.variants {
             variant.entries.map_or(Ok(()), |own| self.check_entries(&own))?;
@@ -233,6 +224,8 @@ data={ kind='matrices', samples=4, inputs=4 }
             (SENSING, "['greedy']", "['norms']", "greedy, vanilla and truncated"),
             (SENSING, "sensing={ sr=0.5 }", "entries={}", "no entries but"),
             (SENSING, "s=[1, 2]", "s=[7, 10]\ndraws=5", "none: nothing is drawn"),
+            (SENSING, "s=[1, 2]", "s=[1, 2]\nbatch=5", "none: nothing is trained"),
+            (SENSING, "s=[1, 2]", "s=[1, 2]\ninflation=2.0", "none: nothing is trained"),
             (MATRICES, "draws=5\n", "", "2 or more"),
             (MATRICES, "['norms']", "['norms', 'constant']", "what all methods measure"),
             (
