@@ -36,6 +36,7 @@ const SETTINGS: &[(&[RecipeName], &str)] = &[
     (&[Masked], "weights layout init"),
     (&[Masked, Dynamic], "warmup"),
     (&[Dynamic], "augment"),
+    (&[Lm, Anneal, Paper, PaperSafe, Dynamic], "ram"),
     (&[Lm, Anneal, Paper, PaperSafe, Imp], "checkpoint resume"),
     (SPARSE, "tune_epochs tune_rate"),
     (&[Lm, Anneal], "grow"),
@@ -43,7 +44,7 @@ const SETTINGS: &[(&[RecipeName], &str)] = &[
     (&[Anneal, Imp, Masked, Dynamic], "rate"),
     (&[Lm, Paper], "signs"),
     (&[Lm, Anneal], "validation patience"),
-    (SPARSE, "time_limit passes_limit log picture ram panel folds cold"),
+    (SPARSE, "time_limit passes_limit log picture panel folds cold"),
 ];
 
 fn settings() -> impl Iterator<Item = Setting> {
@@ -85,6 +86,11 @@ impl Given {
     /// Whether there is one that these recipes alone take.
     pub(super) fn only_for(&self, recipes: &[RecipeName]) -> bool {
         self.0.iter().any(|setting| setting.recipes.iter().all(|recipe| recipes.contains(recipe)))
+    }
+
+    /// Whether the recipe takes all of them.
+    pub(super) fn fits(&self, recipe: RecipeName) -> bool {
+        self.0.iter().all(|setting| setting.recipes.contains(&recipe))
     }
 
     /// Refuses the first one that the recipe does not take.

@@ -12,10 +12,11 @@ use crate::base::memory::room_for;
 use crate::data::augment::Augment;
 use crate::data::{Problem, Task};
 use crate::model::score_model;
+use crate::train::budget::Memory;
 use crate::train::encode::{End, encode_layers};
 use crate::train::imp::check_test;
 use crate::train::mask::diverged;
-use crate::train::masked::Engine;
+use crate::train::masked::{Engine, LANES};
 use crate::train::network::SparseNetwork;
 use crate::train::ones::layers_of_stack;
 use crate::train::options::{DynamicOptions, Options};
@@ -26,6 +27,9 @@ use crate::{Error, Result};
 
 /// Numbers of a panel of gradients: within the second-level cache.
 const PANEL: usize = 1 << 16;
+/// Bytes of a weight: index and value, gradient and moments, half an entry to grow, and links by both
+/// ends.
+const WEIGHT_BYTES: f64 = 32.0;
 
 impl DynamicOptions {
     /// The settings for so many nonzeros, rows and weights of the dense network.
@@ -88,14 +92,31 @@ pub(crate) fn train(
     let nnz = options.budget.count(dense, widths.len())?;
     check_budget(nnz, widths.len(), outputs)?;
     let rows = problem.data.rows;
-    let params = settings.params(nnz, rows, options.seed);
-    let most = params.most(dense);
+    let mut params = settings.params(nnz, rows, options.seed);
     // Each layer but the last has one more, for biases.
     let layers = hidden.len();
     let activations = problem.data.cols + 1 + hidden.iter().sum::<usize>() + layers;
     let longest = widths.iter().copied().max().unwrap_or(0).max(problem.data.cols) + 1;
+    let mut panel = longest.max(PANEL);
+    if let Memory::Ram(ram) = options.memory {
+        // A small panel, and as many weights at the start as there is memory for.
+        panel = longest;
+        let strips = 4 * LANES * (activations + outputs) * rayon::current_num_threads();
+        let fixed = 4 * dynamic::words(0, activations, outputs, panel) + strips;
+        let own = 4.0 * rayon::current_num_threads().saturating_sub(1) as f64;
+        let least = fixed as f64 + (WEIGHT_BYTES + own) * (nnz + layers) as f64;
+        let factor = 1.0 + (ram as f64 - least) / ((WEIGHT_BYTES + own) * nnz as f64);
+        if factor < 1.0 {
+            return Err(Error::new("the memory budget is too small for these sizes")
+                .expected(format_args!("at least {} bytes needed", least.ceil()))
+                .got(format_args!("{ram} bytes"))
+                .help("raise --ram, choose fewer nonzeros, neurons or --threads"));
+        }
+        params.factor = params.factor.min(factor as f32);
+    }
+    let most = params.most(dense);
     let room = most + layers;
-    let words = dynamic::words(room, activations, outputs, longest.max(PANEL));
+    let words = dynamic::words(room, activations, outputs, panel);
     let state_bytes = (8 * room + 4 * words) as u64;
     let help = "choose fewer nonzeros, or a smaller --start-factor";
     room_for("training", state_bytes, help)?;

@@ -194,10 +194,10 @@ impl Recipe {
     /// one.
     const CLASSED: usize = 10;
 
-    /// The recipe that [`Recipe::Auto`] stands for: `anneal` for classes, but `lm` for two classes
-    /// with fewer than ten nonzeros, one neuron, which cannot be for one class and for the other,
-    /// or several hidden layers; `lm` for regression; and with pinned weights `paper` in place of
-    /// `lm`.
+    /// The recipe that [`Recipe::Auto`] stands for: for classes `anneal`, and `dynamic` with several
+    /// hidden layers; but `lm` for two classes with fewer than ten nonzeros, or one neuron, which
+    /// cannot be for one class and for the other; `lm` for regression; and with pinned weights
+    /// `paper` in place of `lm`.
     ///
     /// ```
     /// use tamis_host::{Budget, Recipe, data::Task};
@@ -206,10 +206,16 @@ impl Recipe {
     /// assert_eq!(auto(Task::Binary, 10, 100), "anneal");
     /// assert_eq!(auto(Task::Binary, 10, 1), "lm");
     /// assert_eq!(auto(Task::Binary, 1, 100), "lm");
+    /// let deep = Recipe::auto(Task::Multiclass, &[30, 10], Budget::nnz(100), false);
+    /// assert_eq!(deep.name(), "dynamic");
     /// ```
     #[must_use]
     pub fn auto(task: Task, hidden: &[usize], budget: Budget, pinned: bool) -> Self {
         match (task, hidden, budget) {
+            (Task::Multiclass, [_, _, ..], _)
+            | (Task::Binary, [_, _, ..], Budget::Nonzeros(Self::CLASSED..) | Budget::Density(_)) => {
+                Self::Dynamic(DynamicOptions::default())
+            }
             (Task::Multiclass, ..) => Self::Anneal(AnnealOptions::default()),
             (Task::Binary, &[m], Budget::Nonzeros(Self::CLASSED..) | Budget::Density(_))
                 if m != 1 =>

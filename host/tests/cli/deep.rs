@@ -14,7 +14,7 @@ const VALUES: &str = "train --data p/X.npy --labels p/y.npy --task regression";
 fn classification_uses_exactly_the_requested_nonzeros() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), DIGITS);
-    let train = format!("{CLASSES} --hidden 24,16 --nnz 400 --epochs 30");
+    let train = format!("{CLASSES} --recipe anneal --hidden 24,16 --nnz 400 --epochs 30");
     let report = json(folder.path(), &format!("{train} -o m.tamis"));
     assert_eq!(
         (&report["recipe"], &report["hidden"]),
@@ -214,4 +214,72 @@ fn memory_budget_holds_and_decides_stored_activations() {
         assert!(says.iter().all(|says| error.contains(says)), "{ram}: {error}");
         assert!(!folder.path().join("m.tamis").exists());
     }
+}
+
+/// What classes and several layers take by default.
+#[test]
+fn deep_classes_train_on_a_support_that_moves() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    ok(folder, DIGITS);
+    let train = format!("{CLASSES} --hidden 24,16 --nnz 400");
+    let report = json(folder, &format!("{train} -o m.tamis"));
+    assert_eq!((&report["recipe"], &report["hidden"]), (&json!("dynamic"), &json!([24, 16])));
+    assert_eq!((&report["nnz"], &report["requested_nnz"]), (&json!(400), &json!(400)), "{report}");
+    assert!(number(&report, "grown") > 400.0 && number(&report, "start_nnz") > 1000.0, "{report}");
+    assert!(number(&report, "accuracy") > 0.95, "{report}");
+    let eval = json(folder, "eval m.tamis --data d/X.npy --labels d/y.npy");
+    assert!((number(&eval, "accuracy") - number(&report, "accuracy")).abs() < 1e-9, "{eval}");
+    // Biases are among the nonzeros.
+    let cost = json(folder, "inspect m.tamis");
+    let layers = cost["layers"].as_array().unwrap();
+    let nnz: f64 = layers.iter().map(|layer| number(layer, "nnz")).sum();
+    assert_eq!((layers.len(), nnz), (3, 400.0), "{cost}");
+    ok(folder, &format!("{train} --threads 1 -o one.tamis -q"));
+    let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
+    assert_eq!(read("m.tamis"), read("one.tamis"));
+    ok(folder, "quantize m.tamis --data d/X.npy -o q.tamis -q");
+    let eval = json(folder, "eval q.tamis --data d/X.npy --labels d/y.npy");
+    assert!(number(&report, "accuracy") - number(&eval, "accuracy") < 0.02, "{eval}");
+}
+
+#[test]
+fn memory_budget_bounds_the_weights_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    ok(folder, DIGITS);
+    let train = format!("{CLASSES} --hidden 24,16 --nnz 200 --epochs 3 --threads 1 -o m.tamis");
+    let report = json(folder, &format!("{train} --ram 200K"));
+    let bytes = number(&report, "state_bytes") + number(&report, "workspace_bytes");
+    assert!(bytes <= 200.0 * 1024.0, "{report}");
+    let start = number(&report, "start_nnz");
+    assert!((200.0..2080.0).contains(&start), "{report}");
+    let error = fails(folder, &format!("{train} --ram 20K"));
+    assert!(
+        error.contains("memory budget is too small") && error.contains("bytes needed"),
+        "{error}"
+    );
+}
+
+#[test]
+fn changed_rows_train_and_need_a_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    ok(folder, DIGITS);
+    let train = format!("{CLASSES} --hidden 24,16 --nnz 400 --epochs 20 -o m.tamis");
+    for how in ["images", "images=8x8", "noise=0.1"] {
+        let report = json(folder, &format!("{train} --augment {how}"));
+        assert!(number(&report, "accuracy") > 0.8, "{how} {report}");
+    }
+    let error = fails(folder, &format!("{train} --augment images=9x8"));
+    assert!(error.contains("9×8 pixels a row") && error.contains("64 numbers"), "{error}");
+    for wrong in ["pictures", "images=8", "images=0x3", "noise=-1", "noise=x"] {
+        let line = format!("{train} --augment {wrong}");
+        let output = run(folder, &line.split_whitespace().collect::<Vec<_>>());
+        let (_, error) = texts(&output);
+        assert_eq!(output.status.code(), Some(2), "{wrong} {error}");
+        assert!(error.contains("images=WIDTHxHEIGHT"), "{wrong} {error}");
+    }
+    let error = fails(folder, &format!("{CLASSES} --hidden 24,16 --nnz 11 -o n.tamis"));
+    assert!(error.contains("a path to every output") && error.contains("12 or more"), "{error}");
 }

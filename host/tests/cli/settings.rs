@@ -21,16 +21,12 @@ fn settings_of_another_recipe_are_refused() {
         assert!(!folder.path().join("n.tamis").exists());
     }
     for (flags, recipe, help) in [
-        ("--epochs 3", "lm", "choose --recipe paper, paper-safe or imp"),
-        ("--batch 9", "lm", "choose --recipe paper, paper-safe or imp"),
+        ("--epochs 3", "lm", "choose --recipe paper, paper-safe, imp or dynamic"),
+        ("--batch 9", "lm", "choose --recipe paper, paper-safe, imp or dynamic"),
         ("--recipe lm --step theory", "lm", "choose --recipe paper or paper-safe"),
-        ("--recipe lm --rate 0.1", "lm", "choose --recipe imp"),
+        ("--recipe lm --rate 0.1", "lm", "choose --recipe imp or dynamic"),
         ("--recipe lm --drop 0.1", "lm", "these recipes do not take it for --task regression"),
-        (
-            "--step theory --start-factor 2",
-            "paper",
-            "these recipes do not take it for --task regression",
-        ),
+        ("--step theory --start-factor 2", "paper", "choose --recipe dynamic"),
         ("--recipe paper --validation 0.2", "paper", "choose --recipe lm"),
         ("--trials 2 --validation 0.2", "paper", "choose --recipe lm"),
         ("--recipe paper --patience 3", "paper", "choose --recipe lm"),

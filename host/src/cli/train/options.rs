@@ -33,7 +33,10 @@ impl Train {
         let help = "leave --epochs out for the default; recipe lm needs none";
         check_setting(self.passes.epochs != Some(0), "--epochs 1 or more", 0, help)?;
         let has_search = self.given.only_for(&[RecipeName::Lm]);
+        let deep = self.hidden.len() > 1 && !has_search && self.signs.is_none();
         let searched = has_search || self.signs.is_some() || self.hidden.len() > 1;
+        // Settings of layers that are trained one by one.
+        let one_by_one = deep && !self.given.fits(RecipeName::Dynamic);
         // A search gives no weight a place that lasts.
         let pinned = !self.must_keep.is_empty() && self.hidden.len() <= 1 && !has_search;
         // By default there are two neurons or more.
@@ -56,10 +59,13 @@ impl Train {
         let recipe = match (self.recipe, task) {
             _ if self.mask.is_some() => RecipeName::Masked,
             (RecipeName::Auto, Task::Regression | Task::Binary) if published => RecipeName::Paper,
-            (RecipeName::Auto, Task::Binary) if searched => RecipeName::Lm,
+            (RecipeName::Auto, Task::Binary) if searched && !deep => RecipeName::Lm,
+            (RecipeName::Auto, Task::Multiclass) if one_by_one => RecipeName::Anneal,
+            (RecipeName::Auto, Task::Binary) if one_by_one => RecipeName::Lm,
             (RecipeName::Auto, _) => match Recipe::auto(task, hidden, self.budget(), pinned) {
                 Recipe::Anneal(_) => RecipeName::Anneal,
                 Recipe::Paper(_) => RecipeName::Paper,
+                Recipe::Dynamic(_) => RecipeName::Dynamic,
                 _ => RecipeName::Lm,
             },
             (recipe, _) => recipe,

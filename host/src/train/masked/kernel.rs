@@ -18,7 +18,7 @@ use pulp::{Simd, WithSimd};
 use super::links::Links;
 
 /// Samples of a strip: eight 256-bit or four 512-bit registers of sums under way at once.
-pub(super) const LANES: usize = 64;
+pub(crate) const LANES: usize = 64;
 
 /// Sums of a dot product.
 const SUMS: usize = 16;

@@ -29,7 +29,7 @@ use crate::data::augment::Augment;
 use crate::operator::Stop;
 use crate::train::dense::product::{Mat, product};
 pub use job::{MaskedSettings, MaskedStart};
-use kernel::LANES;
+pub(crate) use kernel::LANES;
 use strip::{Layer, Strip, Work};
 
 /// How good a network is on all rows.
