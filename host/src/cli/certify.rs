@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::common::Common;
 use super::console::{self, count, percent};
-use super::source::samples;
+use super::source::{ModelColumns, TableArgs};
 use super::{interrupt, parse, progress};
 use crate::data::Matrix;
 use crate::model::{Boxes, Certificate, CertifyOptions, ModelFile, RowCertificate, certify};
@@ -58,6 +58,8 @@ pub(super) struct Certify {
     /// A column to leave out of both files: the labels
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
+    #[command(flatten)]
+    table: TableArgs,
     /// Starts of the gradient ascent to lower bounds
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = parse::whole::<usize>)]
     starts: usize,
@@ -75,7 +77,8 @@ impl Certify {
         let is_unit = self.boxes == Path::new("unit");
         self.check(is_unit)?;
         let (a, b) = (ModelFile::load(&self.a)?, ModelFile::load(&self.b)?);
-        let read = |path: &Path| samples(path, self.target.as_deref());
+        let columns = ModelColumns::new(&a, &self.table)?;
+        let read = |path: &Path| columns.samples(path, self.target.as_deref(), common);
         let all = if is_unit { None } else { Some(read(&self.boxes)?) };
         let fresh = self.fresh.as_deref().map(read).transpose()?;
         let first = all.as_ref().map(|all| self.first(all)).transpose()?;

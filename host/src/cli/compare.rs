@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::common::Common;
 use super::console::{self, count};
-use super::source::samples;
+use super::source::{ModelColumns, TableArgs};
 use super::{interrupt, parse};
 use crate::base::file::{self, Kind};
 use crate::model::{ComparedLayer, Comparison, Difference, ModelFile, TraceLog};
@@ -36,6 +36,8 @@ pub(super) struct Compare {
     /// A column of the data to leave out: the labels
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
+    #[command(flatten)]
+    table: TableArgs,
     /// What the device has printed
     #[arg(long, value_name = "LOG", required_unless_present = "dump", conflicts_with = "dump")]
     device: Option<PathBuf>,
@@ -75,7 +77,8 @@ impl Compare {
             file::check(path, Kind::TRACE, [self.model.as_path(), self.data.as_path()])?;
         }
         let model = ModelFile::load(&self.model)?;
-        let samples = samples(&self.data, self.target.as_deref())?;
+        let columns = ModelColumns::new(&model, &self.table)?;
+        let samples = columns.samples(&self.data, self.target.as_deref(), common)?;
         if let Some(path) = &self.dump {
             let rows = self.rows.clone().unwrap_or(0..samples.rows);
             interrupt::saving(|| model.dump(&samples, rows.clone(), path))?;

@@ -22,6 +22,14 @@ impl Common {
         if self.quiet { Ok(()) } else { report(&text()) }
     }
 
+    /// Lines of what there is to say of the data, before the report.
+    pub(super) fn notes(&self, notes: &[String]) -> Result<()> {
+        notes.iter().try_for_each(|note| match note.starts_with("warning: ") {
+            true => self.say(note),
+            false => self.say(format_args!("note: {note}")),
+        })
+    }
+
     /// A line that belongs to the report but comes before the end.
     pub(super) fn say(&self, text: impl Display) -> Result<()> {
         if self.json || self.quiet { Ok(()) } else { print(&text.to_string()) }

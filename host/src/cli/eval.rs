@@ -54,7 +54,7 @@ impl Eval {
             (None, Some(_)) => ("model", "as the model says"),
             (None, None) => ("labels", "guessed from the labels: the model does not say"),
         };
-        let problem = self.source.load_for(&model, self.task)?;
+        let problem = self.source.load_for(&model, self.task, common)?.problem;
         let score = common.on_pool(|| model.score_on(&problem))??;
         let inputs_cut = common.on_pool(|| model.inputs_cut(&problem.data))??;
         let (model, task) = (self.model.display().to_string(), problem.task);

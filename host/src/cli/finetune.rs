@@ -67,7 +67,7 @@ impl Finetune {
         let inputs = self.source.inputs().chain([self.model.as_path()]);
         file::check(&self.output, Kind::MODEL, inputs)?;
         let model = ModelFile::load(&self.model)?;
-        let problem = self.source.load_for(&model, None)?;
+        let problem = self.source.load_for(&model, None, common)?.problem;
         let bar = Bar::new(common);
         let outcome = interrupt::training(|| {
             train::finetune(&model, problem, &options, interrupt::stop(), |progress| {
@@ -76,8 +76,9 @@ impl Finetune {
         });
         bar.clear();
         let outcome = outcome?;
-        save(&self.output, &outcome.model)?;
-        let object = Object::new(&self.output, &outcome.model, &outcome.report);
+        let tuned = ModelFile::from_bytes(&outcome.model)?.with_columns_of(&model)?;
+        save(&self.output, tuned.bytes())?;
+        let object = Object::new(&self.output, tuned.bytes(), &outcome.report);
         common.result(&object, || summary(&object))
     }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::common::Common;
 use super::console::{count, cut_fact};
 use super::interrupt;
-use super::source::samples;
+use super::source::{ModelColumns, TableArgs};
 use crate::base::file::{self, Kind};
 use crate::data::{self, Task};
 use crate::model::ModelFile;
@@ -30,6 +30,8 @@ pub(super) struct Predict {
     /// A column of the data to leave out: the labels that the model was trained on
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
+    #[command(flatten)]
+    table: TableArgs,
     /// The file to write, .npy or .csv: one number per row and output. Binary: class 1 if the number
     /// is at least the model's threshold (see inspect). Several classes: the class, then one score
     /// per class, whose softmax is the probability
@@ -53,7 +55,8 @@ impl Predict {
         let kind = kind(&self.output)?;
         file::check(&self.output, kind, [self.model.as_path(), self.data.as_path()])?;
         let model = ModelFile::load(&self.model)?;
-        let samples = samples(&self.data, self.target.as_deref())?;
+        let columns = ModelColumns::new(&model, &self.table)?;
+        let samples = columns.samples(&self.data, self.target.as_deref(), common)?;
         let n = samples.rows;
         let predictions = common.on_pool(|| model.predict(&samples))??;
         let inputs_cut = common.on_pool(|| model.inputs_cut(&samples))??;

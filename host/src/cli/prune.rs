@@ -8,12 +8,14 @@ use super::common::Common;
 use super::console::{count, decibel, facts, percent, say_error};
 use super::progress::Bar;
 use super::saved::{Object, save};
+use super::source::{ModelColumns, TableArgs};
 use super::{interrupt, parse};
 use crate::base::check_setting;
 use crate::base::file::{self, Kind};
 use crate::convert::ImportOptions;
 use crate::convert::named::Layout;
 use crate::data::{DataFiles, Labels, Problem, Task};
+use crate::model::ModelFile;
 use crate::prune::{
     Compared, LassoOptions, Neurons, PruneOptions, PruneReport, PruneRows, PruneSource, Structured,
     prune,
@@ -79,6 +81,8 @@ struct RowArgs {
     /// The labels' column of the data: its name, or its number from 1
     #[arg(long, value_name = "COLUMN", requires = "data")]
     target: Option<String>,
+    #[command(flatten)]
+    table: TableArgs,
     /// What the labels are [default: as the model says; else multiclass for several outputs, binary
     /// where all are 0 or 1, else regression]
     #[arg(long, value_enum, requires = "data")]
@@ -158,7 +162,7 @@ impl Prune {
         };
         self.note_unused();
         let source = PruneSource::load(&self.model, &import)?;
-        let rows = rows.load(&source, common.seed)?;
+        let rows = rows.load(&source, common)?;
         let bar = Bar::new(common);
         let outcome = interrupt::unsaved(|| {
             prune(&source, rows, &options, interrupt::stop(), |progress| {
@@ -167,8 +171,9 @@ impl Prune {
         });
         bar.clear();
         let outcome = outcome?;
-        save(&self.output, &outcome.model)?;
-        let object = Object::new(&self.output, &outcome.model, &outcome.report);
+        let pruned = ModelFile::from_bytes(&outcome.model)?.with_columns_of(&source.model)?;
+        save(&self.output, pruned.bytes())?;
+        let object = Object::new(&self.output, pruned.bytes(), &outcome.report);
         common.result(&object, || summary(&object))
     }
 
@@ -242,22 +247,27 @@ impl Prune {
 }
 
 impl RowArgs {
-    fn load(&self, source: &PruneSource, seed: u64) -> Result<PruneRows> {
+    fn load(&self, source: &PruneSource, common: &Common) -> Result<PruneRows> {
         let Some(data) = &self.data else { return Ok(PruneRows::None) };
         let labels = match (&self.labels, &self.target) {
             (Some(path), _) => Labels::File(path.clone()),
             (None, Some(target)) => Labels::Column(target.clone()),
-            (None, None) => return super::source::samples(data, None).map(PruneRows::Samples),
+            (None, None) => {
+                let columns = ModelColumns::new(&source.model, &self.table)?;
+                return columns.samples(data, None, common).map(PruneRows::Samples);
+            }
         };
-        let problem = self.problem(source, data, labels.clone())?;
+        let problem = self.problem(source, data, labels.clone(), common)?;
         if let Some(test) = &self.test_data {
             let labels = match (&self.test_labels, labels) {
                 (Some(path), _) => Labels::File(path.clone()),
                 (None, column @ Labels::Column(_)) => column,
                 (None, Labels::File(_)) => return Err(no_test_labels(test)),
             };
-            let files = files(test, labels);
-            let test = files.load(Some(problem.task))?;
+            let columns = ModelColumns::new(&source.model, &self.table)?;
+            let files = DataFiles::new(test.clone(), labels);
+            let (files, loaded) = columns.labelled(files, Some(problem.task), common)?;
+            let test = loaded.problem;
             source.model.check_fit(&files, &test)?;
             return Ok(PruneRows::Labelled { train: problem, test, scored_on: "test" });
         }
@@ -265,16 +275,24 @@ impl RowArgs {
         let help = "leave --validation out for a tenth, or pass --test-data";
         let holds = share > 0.0 && share < 1.0;
         check_setting(holds, "--validation above 0 and below 1", share, help)?;
-        let (train, test) = problem.split(1.0 - share, seed)?;
+        let (train, test) = problem.split(1.0 - share, common.seed)?;
         Ok(PruneRows::Labelled { train, test, scored_on: "validation" })
     }
 
     /// The rows to learn from, with the task of the model or else what the labels say.
-    fn problem(&self, source: &PruneSource, data: &Path, labels: Labels) -> Result<Problem> {
-        let files = files(data, labels);
+    fn problem(
+        &self,
+        source: &PruneSource,
+        data: &Path,
+        labels: Labels,
+        common: &Common,
+    ) -> Result<Problem> {
         let model = &source.model;
+        let columns = ModelColumns::new(model, &self.table)?;
         let stored = model.view()?.task().and(model.task()?);
-        let mut problem = files.load(self.task.or(stored))?;
+        let files = DataFiles::new(data.to_owned(), labels);
+        let (files, loaded) = columns.labelled(files, self.task.or(stored), common)?;
+        let mut problem = loaded.problem;
         if self.task.or(stored).is_none() && model.cost()?.outputs > 1 && problem.outputs() == 1 {
             problem = problem.with_task(Task::Multiclass)?;
         }
@@ -282,10 +300,6 @@ impl RowArgs {
         problem.check()?;
         Ok(problem)
     }
-}
-
-fn files(data: &Path, labels: Labels) -> DataFiles {
-    DataFiles { data: data.to_owned(), labels, keep: None, rows_per_label: None }
 }
 
 fn no_test_labels(data: &Path) -> Error {

@@ -9,8 +9,8 @@ use super::source::{Source, truncated};
 use crate::{Error, Result};
 
 /// The types of numbers in files, as NPY calls them.
-pub(super) const ELEMENTS: [&str; 11] =
-    ["b1", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f4", "f8"];
+pub(super) const ELEMENTS: [&str; 12] =
+    ["b1", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
@@ -270,6 +270,14 @@ fn decode_floats(element: &str, big_endian: bool, chunk: &[u8], out: &mut Vec<f3
         "i4" => decode!(i32),
         "u8" => decode!(u64),
         "i8" => decode!(i64),
+        "f2" => {
+            let (words, _) = chunk.as_chunks::<2>();
+            let float = |&word: &[u8; 2]| match big_endian {
+                true => half::f16::from_be_bytes(word),
+                false => half::f16::from_le_bytes(word),
+            };
+            out.extend(words.iter().map(|word| float(word).to_f32()));
+        }
         "f4" => decode!(f32),
         element => {
             debug_assert_eq!(element, "f8", "the last of the types");

@@ -18,13 +18,18 @@
 //! be finite.
 
 mod array;
+mod cell;
 pub(crate) mod classes;
+pub mod columns;
 pub mod csv;
 pub mod digits;
 mod element;
+mod files;
 mod gzip;
 pub mod idx;
 pub mod image;
+mod labels;
+mod layout;
 mod load;
 mod matrix;
 pub mod npy;
@@ -35,13 +40,19 @@ pub(crate) mod random_rows;
 mod save;
 pub mod select;
 mod source;
+mod statistics;
+mod survey;
 mod table;
+mod tabular;
 
 pub use array::{Array, Number};
+pub use columns::Columns;
+pub use files::{DataFiles, Labels, Loaded, Rows};
 pub use load::{load, load_beside, load_chosen, load_labels};
 pub(crate) use matrix::{LINE, shrink, spare};
 pub use matrix::{Matrix, Values};
-pub use problem::{DataFiles, Labels, Problem, Task};
+pub use problem::{Problem, Task};
 pub use save::{save, save_csv, save_npy, save_npz};
 pub use source::{Size, Source};
 pub use table::Table;
+pub use tabular::{Missing, Reading, TableOptions, Unseen};

@@ -47,8 +47,12 @@ impl ModelFile {
         }
         let (expected, help) = match (problem.task, outputs) {
             (Task::Multiclass, 2..) => {
-                let keep = source.keep.as_deref();
-                return classes::check_known(&problem.labels, keep, outputs)
+                // Classes by name were found among those of the model.
+                let is_named = self.columns()?.is_some_and(|columns| !columns.classes.is_empty());
+                let keep = source.keep.as_ref().filter(|_| !is_named);
+                let keep = keep.map(|keep| keep.iter().filter_map(|label| label.parse().ok()));
+                let keep = keep.map(Iterator::collect::<Vec<f32>>);
+                return classes::check_known(&problem.labels, keep.as_deref(), outputs)
                     .map_err(|error| error.at(source.labels_file()));
             }
             (Task::Binary, 1) => return Ok(()),

@@ -7,6 +7,7 @@ pub(crate) mod deployed;
 pub(crate) mod file;
 pub(crate) mod labelled;
 pub(crate) mod mask;
+pub(crate) mod names;
 pub(crate) mod predict;
 pub(crate) mod quantise;
 pub(crate) mod score;

@@ -314,7 +314,7 @@ fn npy_types() {
         let matrix = npy::read(Source::bytes(&npy_typed(descr, "(1,)", bytes))).unwrap();
         assert_eq!(matrix.into_column().unwrap(), [value], "{descr}");
     }
-    for descr in ["<f2", "<c8", "|O", "<U3", "|S7", "<i3", "", "é4"] {
+    for descr in ["<f16", "<c8", "|O", "<U3", "|S7", "<i3", "", "é4"] {
         let read = npy::read(Source::bytes(&npy_typed(descr, "(1,)", &[0; 8])));
         assert_error(read, &["not of a supported type", "astype"]);
     }
@@ -440,4 +440,19 @@ fn archives_are_the_same_bytes_every_time() {
     let first = make();
     std::thread::sleep(std::time::Duration::from_millis(2100)); // ZIP counts time in steps of two seconds
     assert_eq!(first, make());
+}
+
+#[test]
+fn npy_half_floats_are_read_exactly() {
+    // 1, -2, 65504 and the least subnormal, in both byte orders.
+    let bits: [u16; 4] = [0x3c00, 0xc000, 0x7bff, 0x0001];
+    let values = vec![1.0, -2.0, 65504.0, 2.0_f32.powi(-24)];
+    let little: Vec<u8> = bits.iter().flat_map(|bits| bits.to_le_bytes()).collect();
+    let big: Vec<u8> = bits.iter().flat_map(|bits| bits.to_be_bytes()).collect();
+    for (descr, payload) in [("<f2", little), (">f2", big)] {
+        let file = npy_typed(descr, "(2, 2)", &payload);
+        assert_eq!(npy::read(Source::bytes(&file)).unwrap(), floats(2, 2, values.clone()));
+    }
+    let infinite = npy_typed("<f2", "(1,)", &0x7c00_u16.to_le_bytes());
+    assert_error(npy::read(Source::bytes(&infinite)), &["finite"]);
 }

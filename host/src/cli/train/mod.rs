@@ -1,10 +1,13 @@
 //! `tamis train`: flags to options, a run, and what is said of it.
 
 pub(super) mod args;
+mod data;
 pub(super) mod history;
 mod options;
 mod path;
 mod summary;
+
+use serde::Serialize;
 
 use super::common::Common;
 use super::console::refuse;
@@ -12,20 +15,33 @@ use super::interrupt;
 use super::progress::Watched;
 use super::saved::Object;
 use crate::base::file::{self, Kind};
-use crate::data::Problem;
+use crate::data::{Problem, Task};
 use crate::train::{Details, Options, Recipe, Start, train_with, trains_layers};
 use crate::{Error, Result};
 use args::Train;
+use data::DataFacts;
 use history::{History, check_outputs};
 use summary::summary;
 
+/// The object of `--json`.
+#[derive(Serialize)]
+struct WithData<'a, O> {
+    #[serde(flatten)]
+    object: &'a O,
+    #[serde(flatten)]
+    data: &'a DataFacts,
+}
+
 impl Train {
     pub(super) fn run(&self, common: &Common) -> Result<()> {
-        let task = self.task;
         self.check_counts()?;
+        // Settings depend on the task, which the labels say where --task does not.
+        let early = if self.task.is_none() { Some(self.load(common)?) } else { None };
+        let found = early.as_ref().map(|(problem, _)| problem.task);
+        let task = self.task.or(found).unwrap_or(Task::Regression);
         let recipe = self.recipe_name(task)?;
         if let Some(sizes) = self.path_options() {
-            return path::run(self, &sizes, task, recipe, common);
+            return path::run(self, &sizes, early, recipe, common);
         }
         let mut options = self.options(recipe, common)?;
         if let Recipe::Imp(_) | Recipe::Masked(_) = &options.recipe {
@@ -38,11 +54,10 @@ impl Train {
             check_outputs(self)?;
             self.check_checkpoint(common)?;
         }
-        let source = self.source.source();
-        let problem = source.load_to_learn(task)?;
+        let (problem, data) = early.map_or_else(|| self.load(common), Ok)?;
         match &mut options.recipe {
-            Recipe::Imp(settings) => settings.test = self.test(&source, task)?,
-            Recipe::Masked(settings) => settings.test = self.test(&source, task)?,
+            Recipe::Imp(settings) => settings.test = self.test(data.names(), task)?,
+            Recipe::Masked(settings) => settings.test = self.test(data.names(), task)?,
             _ => {}
         }
         self.check_problem(&problem, &options)?;
@@ -59,16 +74,24 @@ impl Train {
         if let Details::Paper(_) | Details::Outputs(_) = trained.report.details {
             history.losses.push(trained.report.loss as f32);
         }
-        history.save(self, trained.model.bytes(), &trained.report)?;
+        let model = data.name(&trained.model)?;
+        history.save(self, model.bytes(), &trained.report)?;
         if let Some(error) = trained.unsaved {
             return Err(error);
         }
-        let object = Object::new(&self.output, trained.model.bytes(), &trained.report);
-        common.result(&object, || summary(&object, &history.line()))
+        let object = Object::new(&self.output, model.bytes(), &trained.report);
+        let whole = WithData { object: &object, data: &data };
+        common.result(&whole, || summary(&object, &history.line()))
     }
 
     /// Refuses settings of several hidden layers for one, and of several sizes for one.
     fn check_counts(&self) -> Result<()> {
+        if self.nnz.is_empty() && self.density.is_none() && self.mask.is_none() {
+            return Err(Error::usage("the number of nonzero weights is missing")
+                .expected("--nnz S, --density FRACTION, or --mask MASK")
+                .got("none of them")
+                .help("pass --nnz 50 for a model of at most 50 nonzero weights"));
+        }
         if self.hidden.len() <= 1 {
             let what = "a setting is for networks of several hidden layers";
             let expected = "several numbers for --hidden, such as 64,32";

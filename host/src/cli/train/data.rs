@@ -1,0 +1,94 @@
+//! What `tamis train` learns from: rows, columns and classes, and what it says of them.
+
+use serde::Serialize;
+
+use super::super::common::Common;
+use super::super::console::count;
+use super::args::Train;
+use crate::Result;
+use crate::data::{Columns, Loaded, Problem, Task};
+use crate::model::ModelFile;
+
+/// What is said of the data, and what of it goes into the model.
+#[derive(Debug, Serialize)]
+pub(super) struct DataFacts {
+    rows: usize,
+    /// Of a table those that are read, whatever inputs they become.
+    columns: usize,
+    /// The classes and their rows; none for regression.
+    classes: Option<Vec<ClassRows>>,
+    notes: Vec<String>,
+    #[serde(skip)]
+    names: Columns,
+}
+
+#[derive(Debug, Serialize)]
+struct ClassRows {
+    name: String,
+    rows: usize,
+}
+
+/// The most classes whose rows are printed.
+const SHOWN: usize = 20;
+
+impl DataFacts {
+    fn new(loaded: &Loaded) -> Self {
+        let (problem, names) = (&loaded.problem, loaded.columns.clone());
+        let columns = match names.inputs.len() {
+            0 => problem.data.cols,
+            columns => columns,
+        };
+        let (rows, notes) = (problem.data.rows, loaded.notes.clone());
+        Self { rows, columns, classes: classes(problem, &names), notes, names }
+    }
+
+    /// The model with the names of its columns and classes.
+    pub(super) fn name(&self, model: &ModelFile) -> Result<ModelFile> {
+        model.with_columns(&self.names)
+    }
+
+    pub(super) fn names(&self) -> &Columns {
+        &self.names
+    }
+}
+
+fn classes(problem: &Problem, names: &Columns) -> Option<Vec<ClassRows>> {
+    let classes = match problem.task {
+        Task::Regression => return None,
+        Task::Binary => 2,
+        Task::Multiclass => problem.classes().unwrap_or(0),
+    };
+    let mut rows = vec![0; classes];
+    for label in &problem.labels {
+        if let Some(count) = rows.get_mut(*label as usize) {
+            *count += 1;
+        }
+    }
+    let name = |class: usize| names.classes.get(class).cloned().unwrap_or(class.to_string());
+    Some(rows.into_iter().enumerate().map(|(k, rows)| ClassRows { name: name(k), rows }).collect())
+}
+
+impl Train {
+    /// Reads the rows, and says what they are; without a task it is found in the labels.
+    pub(super) fn load(&self, common: &Common) -> Result<(Problem, DataFacts)> {
+        let loaded = self.source.source().load_to_learn(self.task)?;
+        let facts = DataFacts::new(&loaded);
+        let (rows, columns) = (count(facts.rows), count(facts.columns));
+        let task = loaded.problem.task;
+        let found = match self.task {
+            None => ", found in the labels (--task says otherwise)",
+            Some(_) => "",
+        };
+        let mut line =
+            format!("Data: {rows} rows × {columns} columns, task {}{found}", task.name());
+        if let Some(classes) = &facts.classes {
+            let shown = classes.iter().take(SHOWN);
+            let shown = shown.map(|class| format!("{} {}", class.name, count(class.rows)));
+            let more = if classes.len() > SHOWN { ", …" } else { "" };
+            line += &format!(": {}{more}", shown.collect::<Vec<_>>().join(", "));
+        }
+        common.say(line)?;
+        common.notes(&facts.notes)?;
+        Ok((loaded.problem, facts))
+    }
+}
