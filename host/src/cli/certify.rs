@@ -10,7 +10,7 @@ use super::common::Common;
 use super::console::{self, count, percent};
 use super::source::{ModelColumns, TableArgs};
 use super::{interrupt, parse, progress};
-use crate::data::Matrix;
+use crate::data::{Matrix, Rows};
 use crate::model::{Boxes, Certificate, CertifyOptions, ModelFile, RowCertificate, certify};
 use crate::{Error, Result};
 
@@ -78,9 +78,18 @@ impl Certify {
         self.check(is_unit)?;
         let (a, b) = (ModelFile::load(&self.a)?, ModelFile::load(&self.b)?);
         let columns = ModelColumns::new(&a, &self.table)?;
-        let read = |path: &Path| columns.samples(path, self.target.as_deref(), common);
+        let read = |path: &Path| columns.samples(path, self.target.as_deref());
         let all = if is_unit { None } else { Some(read(&self.boxes)?) };
         let fresh = self.fresh.as_deref().map(read).transpose()?;
+        let mut notes = Vec::new();
+        let mut matrix = |rows: Option<Rows>| {
+            rows.map(|rows| {
+                notes.extend(rows.notes);
+                rows.matrix
+            })
+        };
+        let (all, fresh) = (matrix(all), matrix(fresh));
+        notes.dedup();
         let first = all.as_ref().map(|all| self.first(all)).transpose()?;
         let boxes = match &first {
             None => Boxes::Unit { held: &self.hold },
@@ -101,7 +110,7 @@ impl Certify {
         bar.finish_and_clear();
         let report = report??;
         let object = Object { report: &report, seconds: start.elapsed().as_secs_f64() };
-        common.result(&object, || summary(&object))
+        common.result_with(&notes, &object, || summary(&object))
     }
 
     /// Refuses flags that do not go together.

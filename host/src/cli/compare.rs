@@ -11,6 +11,7 @@ use super::console::{self, count};
 use super::source::{ModelColumns, TableArgs};
 use super::{interrupt, parse};
 use crate::base::file::{self, Kind};
+use crate::data::Rows;
 use crate::model::{ComparedLayer, Comparison, Difference, ModelFile, TraceLog};
 use crate::{Error, Result};
 
@@ -78,13 +79,14 @@ impl Compare {
         }
         let model = ModelFile::load(&self.model)?;
         let columns = ModelColumns::new(&model, &self.table)?;
-        let samples = columns.samples(&self.data, self.target.as_deref(), common)?;
+        let Rows { matrix: samples, notes } =
+            columns.samples(&self.data, self.target.as_deref())?;
         if let Some(path) = &self.dump {
             let rows = self.rows.clone().unwrap_or(0..samples.rows);
             interrupt::saving(|| model.dump(&samples, rows.clone(), path))?;
             let (model, dump) = (self.model.display().to_string(), path.display().to_string());
             let object = Dumped { model, rows: rows.len(), dump };
-            return common.result(&object, || {
+            return common.result_with(&notes, &object, || {
                 let rows = count(object.rows);
                 format!("Saved {}: what the layers give on {rows} rows", object.dump)
             });
@@ -94,7 +96,7 @@ impl Compare {
         let report = model.compare(&samples, self.first, &log)?;
         let inputs_cut = model.inputs_cut(&samples)?;
         let object = Compared { report: &report, inputs_cut, device: path.display().to_string() };
-        common.result(&object, || summary(&object))?;
+        common.result_with(&notes, &object, || summary(&object))?;
         report.check()
     }
 }

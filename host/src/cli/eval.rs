@@ -9,7 +9,7 @@ use super::common::Common;
 use super::console::{self, count};
 use super::source::SourceArgs;
 use crate::Result;
-use crate::data::Task;
+use crate::data::{Loaded, Task};
 use crate::model::{ModelFile, Score};
 
 /// Score a model on labelled data: loss and PSNR; for classes loss, accuracy and confusion matrix.
@@ -54,12 +54,12 @@ impl Eval {
             (None, Some(_)) => ("model", "as the model says"),
             (None, None) => ("labels", "guessed from the labels: the model does not say"),
         };
-        let problem = self.source.load_for(&model, self.task, common)?.problem;
+        let Loaded { problem, notes, .. } = self.source.load_for(&model, self.task)?;
         let score = common.on_pool(|| model.score_on(&problem))??;
         let inputs_cut = common.on_pool(|| model.inputs_cut(&problem.data))??;
         let (model, task) = (self.model.display().to_string(), problem.task);
         let object = Object { model, task, task_from, inputs_cut, score };
-        common.result(&object, || summary(&object, from))
+        common.result_with(&notes, &object, || summary(&object, from))
     }
 }
 

@@ -162,7 +162,7 @@ impl Prune {
         };
         self.note_unused();
         let source = PruneSource::load(&self.model, &import)?;
-        let rows = rows.load(&source, common)?;
+        let rows = rows.load(&source, common.seed)?;
         let bar = Bar::new(common);
         let outcome = interrupt::unsaved(|| {
             prune(&source, rows, &options, interrupt::stop(), |progress| {
@@ -247,17 +247,17 @@ impl Prune {
 }
 
 impl RowArgs {
-    fn load(&self, source: &PruneSource, common: &Common) -> Result<PruneRows> {
+    fn load(&self, source: &PruneSource, seed: u64) -> Result<PruneRows> {
         let Some(data) = &self.data else { return Ok(PruneRows::None) };
         let labels = match (&self.labels, &self.target) {
             (Some(path), _) => Labels::File(path.clone()),
             (None, Some(target)) => Labels::Column(target.clone()),
             (None, None) => {
                 let columns = ModelColumns::new(&source.model, &self.table)?;
-                return columns.samples(data, None, common).map(PruneRows::Samples);
+                return Ok(PruneRows::Samples(columns.samples(data, None)?.matrix));
             }
         };
-        let problem = self.problem(source, data, labels.clone(), common)?;
+        let problem = self.problem(source, data, labels.clone())?;
         if let Some(test) = &self.test_data {
             let labels = match (&self.test_labels, labels) {
                 (Some(path), _) => Labels::File(path.clone()),
@@ -266,33 +266,26 @@ impl RowArgs {
             };
             let columns = ModelColumns::new(&source.model, &self.table)?;
             let files = DataFiles::new(test.clone(), labels);
-            let (files, loaded) = columns.labelled(files, Some(problem.task), common)?;
-            let test = loaded.problem;
-            source.model.check_fit(&files, &test)?;
+            let test = columns.labelled(&source.model, files, Some(problem.task))?.problem;
             return Ok(PruneRows::Labelled { train: problem, test, scored_on: "test" });
         }
         let share = self.validation.unwrap_or(0.1);
         let help = "leave --validation out for a tenth, or pass --test-data";
         let holds = share > 0.0 && share < 1.0;
         check_setting(holds, "--validation above 0 and below 1", share, help)?;
-        let (train, test) = problem.split(1.0 - share, common.seed)?;
+        let (train, test) = problem.split(1.0 - share, seed)?;
         Ok(PruneRows::Labelled { train, test, scored_on: "validation" })
     }
 
     /// The rows to learn from, with the task of the model or else what the labels say.
-    fn problem(
-        &self,
-        source: &PruneSource,
-        data: &Path,
-        labels: Labels,
-        common: &Common,
-    ) -> Result<Problem> {
+    fn problem(&self, source: &PruneSource, data: &Path, labels: Labels) -> Result<Problem> {
         let model = &source.model;
         let columns = ModelColumns::new(model, &self.table)?;
         let stored = model.view()?.task().and(model.task()?);
         let files = DataFiles::new(data.to_owned(), labels);
-        let (files, loaded) = columns.labelled(files, self.task.or(stored), common)?;
-        let mut problem = loaded.problem;
+        let files = DataFiles { table: self.table.options(), ..files };
+        let reading = ModelFile::reading(columns.known());
+        let mut problem = files.load_as(self.task.or(stored), reading)?.problem;
         if self.task.or(stored).is_none() && model.cost()?.outputs > 1 && problem.outputs() == 1 {
             problem = problem.with_task(Task::Multiclass)?;
         }

@@ -16,12 +16,12 @@ use super::saved::{Object, limit_fact, save};
 use super::source::{ModelColumns, TableArgs};
 use crate::base::file::{self, Kind};
 use crate::base::{Limits, check_setting};
-use crate::data::{DataFiles, Labels, Problem};
+use crate::data::{DataFiles, Labels, Matrix, Problem};
 use crate::model::{
     Encodings, Granularity, ModelFile, QuantiseOptions, QuantiseReport, Score, TuneOptions,
     quantise_until,
 };
-use crate::{Error, Result, data};
+use crate::{Error, Result};
 
 /// Make a model of 8-bit integers, for devices without a float unit, with scales from rows of data.
 #[derive(Debug, Args)]
@@ -122,7 +122,7 @@ impl Quantise {
             [self.model.as_path(), self.data.as_path()].into_iter().chain(self.labels.as_deref());
         file::check(&self.output, Kind::MODEL, inputs)?;
         let model = ModelFile::load(&self.model)?;
-        let (data, scored) = self.rows(&model, common)?;
+        let (data, scored, notes) = self.rows(&model)?;
         let (per_layer, per_neuron) = (Granularity::PerLayer, Granularity::PerNeuron);
         let options = QuantiseOptions {
             granularity: if self.per_neuron { per_neuron } else { per_layer },
@@ -149,7 +149,7 @@ impl Quantise {
         let rounded = ModelFile::from_bytes(&outcome.model)?.with_columns_of(&model)?;
         save(&self.output, rounded.bytes())?;
         let object = Object::new(&self.output, rounded.bytes(), &outcome.report);
-        common.result(&object, || summary(&object))
+        common.result_with(&notes, &object, || summary(&object))
     }
 
     fn tuning(&self, common: &Common) -> Result<Option<TuneOptions>> {
@@ -178,11 +178,7 @@ impl Quantise {
     }
 
     /// Rows alone, or a problem to score as well.
-    fn rows(
-        &self,
-        model: &ModelFile,
-        common: &Common,
-    ) -> Result<(Option<data::Matrix>, Option<Problem>)> {
+    fn rows(&self, model: &ModelFile) -> Result<(Option<Matrix>, Option<Problem>, Vec<String>)> {
         let columns = ModelColumns::new(model, &self.table)?;
         let labels = match (&self.labels, &self.target) {
             (Some(path), _) => Labels::File(path.clone()),
@@ -194,16 +190,16 @@ impl Quantise {
                     .help("pass the labels, or leave --keep-labels out"));
             }
             (None, None) => {
-                return Ok((Some(columns.samples(&self.data, None, common)?), None));
+                let rows = columns.samples(&self.data, None)?;
+                return Ok((Some(rows.matrix), None, rows.notes));
             }
         };
         let files = DataFiles {
             keep: self.keep_labels.clone(),
             ..DataFiles::new(self.data.clone(), labels)
         };
-        let (files, loaded) = columns.labelled(files, model.task()?, common)?;
-        model.check_fit(&files, &loaded.problem)?;
-        Ok((None, Some(loaded.problem)))
+        let loaded = columns.labelled(model, files, model.task()?)?;
+        Ok((None, Some(loaded.problem), loaded.notes))
     }
 }
 

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::common::Common;
 use super::parse;
 use crate::Result;
 use crate::data::{
@@ -69,30 +68,26 @@ impl ModelColumns {
         Ok(Self { columns: model.columns()?, options: table.options() })
     }
 
-    /// The rows of a file, without the column of the labels; says what there is to say of them.
-    pub(super) fn samples(
-        &self,
-        data: &Path,
-        target: Option<&str>,
-        common: &Common,
-    ) -> Result<Matrix> {
-        let reading = ModelFile::reading(self.columns.as_ref());
-        let rows = Rows::load(data, target, reading, &self.options)?;
-        common.notes(&rows.notes)?;
-        Ok(rows.matrix)
+    pub(super) const fn known(&self) -> Option<&Columns> {
+        self.columns.as_ref()
     }
 
-    /// The labelled rows of files; says what there is to say of them.
+    /// The rows of a file, without the column of the labels.
+    pub(super) fn samples(&self, data: &Path, target: Option<&str>) -> Result<Rows> {
+        Rows::load(data, target, ModelFile::reading(self.known()), &self.options)
+    }
+
+    /// The labelled rows of files, which the model can be scored on.
     pub(super) fn labelled(
         &self,
+        model: &ModelFile,
         files: DataFiles,
         task: Option<Task>,
-        common: &Common,
-    ) -> Result<(DataFiles, Loaded)> {
+    ) -> Result<Loaded> {
         let files = DataFiles { table: self.options.clone(), ..files };
-        let loaded = files.load_as(task, ModelFile::reading(self.columns.as_ref()))?;
-        common.notes(&loaded.notes)?;
-        Ok((files, loaded))
+        let loaded = files.load_as(task, ModelFile::reading(self.known()))?;
+        model.check_fit(&files, &loaded.problem)?;
+        Ok(loaded)
     }
 }
 
@@ -108,17 +103,9 @@ impl SourceArgs {
     }
 
     /// The rows, which the model can be scored on; without a task of the one that it was trained for.
-    pub(super) fn load_for(
-        &self,
-        model: &ModelFile,
-        task: Option<Task>,
-        common: &Common,
-    ) -> Result<Loaded> {
-        let columns = ModelColumns::new(model, &self.table)?;
+    pub(super) fn load_for(&self, model: &ModelFile, task: Option<Task>) -> Result<Loaded> {
         let task = task.or(model.task()?);
-        let (files, loaded) = columns.labelled(self.source(), task, common)?;
-        model.check_fit(&files, &loaded.problem)?;
-        Ok(loaded)
+        ModelColumns::new(model, &self.table)?.labelled(model, self.source(), task)
     }
 
     pub(super) fn source(&self) -> DataFiles {

@@ -411,9 +411,10 @@ fn is_header(cells: &[String], below: Option<&[String]>, decimal_comma: bool) ->
     let is_name = |cell: &str| !is_number(cell) && !is_missing(cell);
     let cells = || cells.iter().map(|cell| cell.trim());
     if are_numbered(cells(), 0) {
-        // A row of numbers that the next one goes on with is one of the data.
-        return !below
-            .is_some_and(|below| are_numbered(below.iter().map(String::as_str), below.len()));
+        // A row that the next one goes on with is one of the data.
+        let goes_on =
+            |below: &[String]| are_numbered(below.iter().take(3).map(String::as_str), below.len());
+        return below.is_some_and(|below| !goes_on(below));
     }
     let names = cells().any(is_name) && cells().all(|cell| !is_number(cell) || is_count(cell));
     let Some(below) = below.filter(|_| names) else { return names };

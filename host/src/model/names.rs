@@ -5,6 +5,7 @@ use tamis::store::wire::{TAG_NAMES, checksum};
 use crate::base::file::Aligned;
 use crate::data::{Columns, Reading};
 use crate::model::file::{ModelFile, Opened};
+use crate::model::score::{Score, threshold};
 use crate::{Error, Result};
 
 /// Bytes of a header, and of the head of a section.
@@ -78,6 +79,14 @@ impl ModelFile {
             Some(columns) => self.with_columns(&columns),
             None => Ok(self.clone()),
         }
+    }
+
+    /// The least prediction that is class 1, of a binary task.
+    ///
+    /// # Errors
+    /// As [`view`](Self::view).
+    pub(crate) fn threshold(&self) -> Result<f32> {
+        Ok(threshold(self.open()?.task()).unwrap_or(Score::THRESHOLD))
     }
 
     /// How a table is read for the model: `columns` are its own.

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use super::super::common::Common;
-use super::super::console::count;
+use super::super::console::{count, noted};
 use super::args::Train;
 use crate::Result;
 use crate::data::{Columns, Loaded, Problem, Task};
@@ -20,6 +19,8 @@ pub(super) struct DataFacts {
     notes: Vec<String>,
     #[serde(skip)]
     names: Columns,
+    #[serde(skip)]
+    line: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -39,12 +40,17 @@ impl DataFacts {
             columns => columns,
         };
         let (rows, notes) = (problem.data.rows, loaded.notes.clone());
-        Self { rows, columns, classes: classes(problem, &names), notes, names }
+        Self { rows, columns, classes: classes(problem, &names), notes, names, line: String::new() }
     }
 
     /// The model with the names of its columns and classes.
     pub(super) fn name(&self, model: &ModelFile) -> Result<ModelFile> {
         model.with_columns(&self.names)
+    }
+
+    /// What is said before the report: the data, and what is not as it should be.
+    pub(super) fn text(&self) -> String {
+        format!("{}\n{}", self.line, noted(&self.notes))
     }
 
     pub(super) fn names(&self) -> &Columns {
@@ -69,10 +75,10 @@ fn classes(problem: &Problem, names: &Columns) -> Option<Vec<ClassRows>> {
 }
 
 impl Train {
-    /// Reads the rows, and says what they are; without a task it is found in the labels.
-    pub(super) fn load(&self, common: &Common) -> Result<(Problem, DataFacts)> {
+    /// Reads the rows; without a task it is found in the labels.
+    pub(super) fn load(&self) -> Result<(Problem, DataFacts)> {
         let loaded = self.source.source().load_to_learn(self.task)?;
-        let facts = DataFacts::new(&loaded);
+        let mut facts = DataFacts::new(&loaded);
         let (rows, columns) = (count(facts.rows), count(facts.columns));
         let task = loaded.problem.task;
         let found = match self.task {
@@ -87,8 +93,7 @@ impl Train {
             let more = if classes.len() > SHOWN { ", …" } else { "" };
             line += &format!(": {}{more}", shown.collect::<Vec<_>>().join(", "));
         }
-        common.say(line)?;
-        common.notes(&facts.notes)?;
+        facts.line = line;
         Ok((loaded.problem, facts))
     }
 }

@@ -36,7 +36,7 @@ impl Train {
     pub(super) fn run(&self, common: &Common) -> Result<()> {
         self.check_counts()?;
         // Settings depend on the task, which the labels say where --task does not.
-        let early = if self.task.is_none() { Some(self.load(common)?) } else { None };
+        let early = if self.task.is_none() { Some(self.load()?) } else { None };
         let found = early.as_ref().map(|(problem, _)| problem.task);
         let task = self.task.or(found).unwrap_or(Task::Regression);
         let recipe = self.recipe_name(task)?;
@@ -54,7 +54,7 @@ impl Train {
             check_outputs(self)?;
             self.check_checkpoint(common)?;
         }
-        let (problem, data) = early.map_or_else(|| self.load(common), Ok)?;
+        let (problem, data) = early.map_or_else(|| self.load(), Ok)?;
         match &mut options.recipe {
             Recipe::Imp(settings) => settings.test = self.test(data.names(), task)?,
             Recipe::Masked(settings) => settings.test = self.test(data.names(), task)?,
@@ -81,7 +81,7 @@ impl Train {
         }
         let object = Object::new(&self.output, model.bytes(), &trained.report);
         let whole = WithData { object: &object, data: &data };
-        common.result(&whole, || summary(&object, &history.line()))
+        common.result(&whole, || data.text() + &summary(&object, &history.line()))
     }
 
     /// Refuses settings of several hidden layers for one, and of several sizes for one.

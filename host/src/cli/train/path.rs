@@ -42,7 +42,7 @@ pub(super) fn run(
     check(train)?;
     check_folder(&train.output)?;
     let options = train.options(recipe, common)?;
-    let (problem, data) = early.map_or_else(|| train.load(common), Ok)?;
+    let (problem, data) = early.map_or_else(|| train.load(), Ok)?;
     if matches!(recipe, RecipeName::Paper | RecipeName::PaperSafe) {
         train.check_paper(&problem)?;
     }
@@ -78,7 +78,7 @@ pub(super) fn run(
             })
         })
     })?;
-    common.result(&object, || summary(&object))
+    common.result(&object, || data.text() + &summary(&object))
 }
 
 /// A new or empty folder: a model of another path could be taken for one of these.
