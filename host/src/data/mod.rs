@@ -32,6 +32,7 @@ mod labels;
 mod layout;
 mod load;
 mod matrix;
+pub mod mixed;
 pub mod npy;
 pub mod npz;
 pub mod planted;

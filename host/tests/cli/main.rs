@@ -30,6 +30,7 @@ mod random;
 mod run;
 mod run_refused;
 mod settings;
+mod tables;
 mod theory;
 mod two_layers;
 mod write_errors;

@@ -10,18 +10,29 @@ mod summary;
 use serde::Serialize;
 
 use super::common::Common;
-use super::console::refuse;
+use super::console::{count, refuse};
 use super::interrupt;
 use super::progress::Watched;
 use super::saved::Object;
 use crate::base::file::{self, Kind};
 use crate::data::{Problem, Task};
-use crate::train::{Details, Options, Recipe, Start, train_with, trains_layers};
+use crate::train::{Budget, Details, Options, Recipe, Start, train_with, trains_layers};
 use crate::{Error, Result};
 use args::Train;
-use data::DataFacts;
+use data::{DataFacts, Fit};
 use history::{History, check_outputs};
 use summary::summary;
+
+/// Takes all weights that there are where more nonzeros are asked for; says so.
+fn take_all(options: &mut Options, problem: &Problem) -> Option<String> {
+    let all = options.all_weights(problem)?;
+    let Budget::Nonzeros(nnz) = options.budget else { return None };
+    (nnz > all).then(|| {
+        options.budget = Budget::Nonzeros(all);
+        let (nnz, all) = (count(nnz), count(all));
+        format!("--nnz {nnz} is more than the network can hold: all {all} weights are taken")
+    })
+}
 
 /// The object of `--json`.
 #[derive(Serialize)]
@@ -30,6 +41,8 @@ struct WithData<'a, O> {
     object: &'a O,
     #[serde(flatten)]
     data: &'a DataFacts,
+    #[serde(flatten)]
+    fit: Option<Fit>,
 }
 
 impl Train {
@@ -54,13 +67,16 @@ impl Train {
             check_outputs(self)?;
             self.check_checkpoint(common)?;
         }
-        let (problem, data) = early.map_or_else(|| self.load(), Ok)?;
+        let (problem, mut data) = early.map_or_else(|| self.load(), Ok)?;
         match &mut options.recipe {
             Recipe::Imp(settings) => settings.test = self.test(data.names(), task)?,
             Recipe::Masked(settings) => settings.test = self.test(data.names(), task)?,
             _ => {}
         }
         self.check_problem(&problem, &options)?;
+        if let Some(note) = take_all(&mut options, &problem) {
+            data.note(note);
+        }
         let bar = Watched::new(common);
         let mut history = History::new(self)?;
         let trained = interrupt::training(|| {
@@ -80,8 +96,9 @@ impl Train {
             return Err(error);
         }
         let object = Object::new(&self.output, model.bytes(), &trained.report);
-        let whole = WithData { object: &object, data: &data };
-        common.result(&whole, || data.text() + &summary(&object, &history.line()))
+        let fit = data.fit(trained.report.loss);
+        let whole = WithData { object: &object, data: &data, fit };
+        common.result(&whole, || data.text() + &summary(&object, &history.line(), fit))
     }
 
     /// Refuses settings of several hidden layers for one, and of several sizes for one.
