@@ -159,6 +159,24 @@ impl Columns {
     }
 }
 
+/// The most names that a line shows.
+const SHOWN: usize = 12;
+
+/// Some texts with commas between them, and how many more there are.
+pub(super) fn listed(texts: &[String]) -> String {
+    let shown = texts.iter().take(SHOWN).map(|text| text.chars().take(60).collect::<String>());
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match texts.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// A name as notes and errors show it.
+pub(super) fn shown(name: &str, column: usize) -> String {
+    if name.is_empty() { format!("column {}", column + 1) } else { name.to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use super::cell::{is_missing, number};
+use super::columns::listed;
 use super::csv::Lines;
 use super::element::not_finite;
-use super::statistics::listed;
+use super::request::RawLabels;
 use super::table::nearest;
-use super::tabular::RawLabels;
 use super::{Task, classes, load};
 use crate::{Error, Result};
 
@@ -76,6 +76,9 @@ pub(super) fn settle(raw: RawLabels, wanted: Wanted<'_>) -> Result<Settled> {
         false => Task::Regression,
     });
     let is_coded = wanted.learns && (wanted.is_text || wanted.task.is_none());
+    if let (&[label], true) = (&distinct[..], is_coded && task != Task::Regression) {
+        return Err(one_class(label, raw.values.len()));
+    }
     let fits = distinct.len() <= classes::MOST && (task == Task::Multiclass || distinct.len() == 2);
     if task == Task::Regression || !is_coded || !whole || are_first || !fits || keep.is_some() {
         let mut settled = plain(task);
@@ -96,6 +99,13 @@ pub(super) fn settle(raw: RawLabels, wanted: Wanted<'_>) -> Result<Settled> {
     Ok(Settled { values, task, classes, keep, is_known: false })
 }
 
+fn one_class(label: impl std::fmt::Display, rows: usize) -> Error {
+    Error::new("there is nothing to tell apart")
+        .expected("labels of at least two classes")
+        .got(format_args!("{label} in all {rows} rows"))
+        .help("check which column the labels come from")
+}
+
 /// Labels of text, to learn from: their classes are in the order of the alphabet.
 fn texts(raw: RawLabels, wanted: Wanted<'_>) -> Result<Settled> {
     let mut sorted = raw.texts.clone();
@@ -110,10 +120,7 @@ fn texts(raw: RawLabels, wanted: Wanted<'_>) -> Result<Settled> {
             .help("leave --task out: text is classes"));
     }
     if kept < 2 {
-        return Err(Error::new("there is nothing to tell apart")
-            .expected("labels of at least two classes")
-            .got(format_args!("{} in all {} rows", shown(), raw.values.len()))
-            .help("check which column the labels come from"));
+        return Err(one_class(shown(), raw.values.len()));
     }
     if task == Task::Binary && kept > 2 {
         return Err(Error::new("a binary task has two classes")

@@ -1,12 +1,13 @@
 //! Which column of a file is which input.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
-use super::columns::{Column, ColumnKind};
+use super::columns::{Column, ColumnKind, listed, shown};
 use super::csv::Lines;
-use super::statistics::listed;
+use super::request::{Reading, Request};
 use super::table::{column_index, nearest};
-use super::tabular::{Reading, Request};
+
 use super::{Source, load};
 use crate::{Error, Result};
 
@@ -217,9 +218,30 @@ impl Layout {
     }
 }
 
-/// A name as notes and errors show it.
-pub(super) fn shown(name: &str, column: usize) -> String {
-    if name.is_empty() { format!("column {}", column + 1) } else { name.to_owned() }
+/// Calls `each` with the lines of every file, what its columns are, and its name.
+pub(super) fn each_file(
+    files: &[PathBuf],
+    layout: &Layout,
+    mut each: impl FnMut(&mut Lines<Source<load::Text>>, &[Use], &Path) -> Result<bool>,
+) -> Result<Vec<String>> {
+    let mut notes = Vec::new();
+    for file in files {
+        let mut read = |notes: &mut Vec<String>| {
+            let Some(source) = load::text(file)? else {
+                return Err(Error::new("the files are of different formats")
+                    .expected("CSV, as the first of them")
+                    .help("pass files of one format"));
+            };
+            let mut lines = Lines::new(source)?;
+            let uses = layout.of(&Head::new(&lines)?, notes)?;
+            each(&mut lines, &uses, file)
+        };
+        if !read(&mut notes).map_err(|error| error.at(file))? {
+            break;
+        }
+    }
+    notes.dedup();
+    Ok(notes)
 }
 
 /// The error of labels that nothing names, with the columns that could be them.

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::columns::{Column, ColumnKind, Columns};
-use super::layout::shown;
+use super::columns::{Column, ColumnKind, Columns, listed, shown};
 use super::{Matrix, Values};
 use crate::Error;
 
@@ -35,19 +34,6 @@ impl InputStatistics {
 
     pub(super) fn mean(&self) -> f32 {
         (self.sum / self.count.max(1) as f64) as f32
-    }
-}
-
-/// The most names that a line shows.
-const SHOWN: usize = 12;
-
-/// Some texts with commas between them, and how many more there are.
-pub(super) fn listed(texts: &[String]) -> String {
-    let shown = texts.iter().take(SHOWN).map(|text| text.chars().take(60).collect::<String>());
-    let shown = shown.collect::<Vec<_>>().join(", ");
-    match texts.len().saturating_sub(SHOWN) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
     }
 }
 

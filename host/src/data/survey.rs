@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use super::cell::{is_missing, number};
-use super::columns::{ColumnKind, NO_TEXT};
-use super::layout::{Layout, Use, shown};
-use super::statistics::listed;
-use super::tabular::{Missing, Request, each_file};
+use super::columns::{ColumnKind, NO_TEXT, listed, shown};
+use super::layout::{Layout, Use, each_file};
+use super::request::{Missing, Request};
 use crate::{Error, Result};
 
 /// The most categories of a column that have an input of their own.

@@ -4,77 +4,19 @@
 //! the categories of their columns, then read again: memory grows with the numbers of the result,
 //! never with the text.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::cell::{is_missing, number};
-use super::columns::{Column, ColumnKind, Columns, NO_TEXT};
+use super::columns::{Column, ColumnKind, Columns, NO_TEXT, listed, shown};
 use super::csv::Lines;
 use super::element::not_finite;
-use super::layout::{Head, Layout, Use};
+use super::layout::{Head, Layout, Use, each_file};
 use super::matrix::Incoming;
-use super::statistics::{InputStatistics, listed, missing_error, notes};
+use super::request::{Missing, RawLabels, Reading, Request, Unseen};
+use super::statistics::{InputStatistics, missing_error, notes};
 use super::survey::survey;
 use super::{Matrix, Source, Values, load};
 use crate::{Error, Result};
-
-/// What becomes of missing cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Missing {
-    /// The mean of the training rows; of text a category of its own
-    Mean,
-    /// 0; of text no category
-    Zero,
-    /// Their rows are left out
-    Drop,
-    /// They are an error
-    Error,
-}
-
-/// What becomes of text that training did not see.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub enum Unseen {
-    /// It is an error
-    #[default]
-    Error,
-    /// It is the category of the rare ones, or none
-    Other,
-}
-
-/// How the cells of a table are taken.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TableOptions {
-    /// What becomes of missing cells; none is [`Missing::Mean`], or an error where nothing is known
-    /// of the columns.
-    pub missing: Option<Missing>,
-    /// Columns that are left out, by name or by number counted from 1.
-    pub ignore: Vec<String>,
-    /// What becomes of text that training did not see.
-    pub unseen: Unseen,
-}
-
-/// What is known of the columns of a table before it is read.
-#[derive(Debug, Clone, Copy)]
-pub enum Reading<'a> {
-    /// Nothing: they are those to learn from.
-    Learn,
-    /// They are those that a model was trained on.
-    Known(&'a Columns),
-    /// They are numbers, in the order of the inputs.
-    Numbers,
-}
-
-/// What to read of a table.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Request<'a> {
-    pub(super) reading: Reading<'a>,
-    /// The column of labels, by name or by number counted from 1.
-    pub(super) target: Option<&'a str>,
-    /// Whether the labels are wanted: else their column may be absent.
-    pub(super) labelled: bool,
-    pub(super) options: &'a TableOptions,
-    /// The rows to take, by their number among all.
-    pub(super) keep: Option<&'a [bool]>,
-}
 
 /// A table that was read.
 #[derive(Debug)]
@@ -87,14 +29,6 @@ pub(super) struct ReadTable {
     /// Rows that were left out for a missing cell, rising.
     pub(super) dropped: Vec<usize>,
     pub(super) notes: Vec<String>,
-}
-
-/// Labels as a column has them: numbers, or texts by their number in a list.
-#[derive(Debug, Default)]
-pub(super) struct RawLabels {
-    pub(super) values: Vec<f32>,
-    /// None where the labels are numbers.
-    pub(super) texts: Vec<String>,
 }
 
 /// Reads all files of a table; none where the first is no CSV.
@@ -115,32 +49,6 @@ pub(super) fn read(files: &[PathBuf], request: &Request<'_>) -> Result<Option<Re
         }
     }
     pass.finish(layout).map(Some).map_err(|error| error.at(first))
-}
-
-/// Calls `each` with the lines of every file, what its columns are, and its name.
-pub(super) fn each_file(
-    files: &[PathBuf],
-    layout: &Layout,
-    mut each: impl FnMut(&mut Lines<Source<load::Text>>, &[Use], &Path) -> Result<bool>,
-) -> Result<Vec<String>> {
-    let mut notes = Vec::new();
-    for file in files {
-        let mut read = |notes: &mut Vec<String>| {
-            let Some(source) = load::text(file)? else {
-                return Err(Error::new("the files are of different formats")
-                    .expected("CSV, as the first of them")
-                    .help("pass files of one format"));
-            };
-            let mut lines = Lines::new(source)?;
-            let uses = layout.of(&Head::new(&lines)?, notes)?;
-            each(&mut lines, &uses, file)
-        };
-        if !read(&mut notes).map_err(|error| error.at(file))? {
-            break;
-        }
-    }
-    notes.dedup();
-    Ok(notes)
 }
 
 enum Ended {
@@ -432,7 +340,7 @@ impl<'a> Pass<'a> {
         let holes = columns.inputs.iter().zip(&self.holes).enumerate();
         let holes =
             holes.filter(|(_, (_, hole))| hole.0 > 0).map(|(at, (column, (cells, line)))| {
-                format!("{} {cells} (first in line {line})", super::layout::shown(&column.name, at))
+                format!("{} {cells} (first in line {line})", shown(&column.name, at))
             });
         let holes: Vec<String> = holes.collect();
         if holes.is_empty() {

@@ -47,7 +47,10 @@ fn mixed_table_trains_with_its_task_and_names() {
     let first = text.lines().next().unwrap();
     assert!(first.starts_with("Data: 600 rows × 8 columns, task binary, found"), "{text}");
     assert!(first.contains("<=50K ") && first.contains(">50K "), "{text}");
-    assert!(text.contains("work 3") && text.contains("hours 4"), "where cells are missing: {text}");
+    assert!(
+        text.contains(": work 30 (first") && text.contains("hours 33 (first"),
+        "where cells are missing: {text}"
+    );
     assert!(text.contains("occupation (8)"), "{text}");
     let report = json(folder.path(), line);
     assert_eq!((&report["rows"], &report["columns"]), (&json!(600), &json!(8)));
