@@ -83,6 +83,13 @@ fn check(bytes: &[u8]) {
     let mut again = vec![0xAA; view.encoded_len()];
     assert_eq!(view.encode(&mut again), Ok(bytes.len()));
     assert_eq!(again, bytes);
+    if let Ok(Some(names)) = view.names() {
+        // What was found whole is read without an error.
+        let classes = names.classes().len();
+        assert_eq!(names.classes().count(), classes);
+        assert_eq!(names.class(classes), None);
+        names.columns().for_each(|column| assert_eq!(column.categories.count(), column.categories.len()));
+    }
     let (row, expected) = predict(view.model());
     check_streamed(bytes, Some((&row, &expected)));
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 pub use input::{ALIGNED_LIMIT, Aligned, read_aligned};
-pub(crate) use input::{check_len, exists, open, open_in, read_text};
+pub(crate) use input::{check_len, exists, open, open_in, read_text, standard_input};
 pub use kind::Kind;
 use partial::temporary_beside;
 pub(crate) use partial::{folder_of, is_partial, sweep};

@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use super::common::Common;
 use super::console::{self, count, percent};
-use super::source::samples;
+use super::source::{ModelColumns, TableArgs};
 use super::{interrupt, parse, progress};
-use crate::data::Matrix;
+use crate::data::{Matrix, Rows};
 use crate::model::{Boxes, Certificate, CertifyOptions, ModelFile, RowCertificate, certify};
 use crate::{Error, Result};
 
@@ -60,6 +60,8 @@ pub(super) struct Certify {
     /// A column to leave out of both files: the labels
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
+    #[command(flatten)]
+    table: TableArgs,
     /// Starts of the gradient ascent to lower bounds
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = parse::whole::<usize>)]
     starts: usize,
@@ -77,9 +79,19 @@ impl Certify {
         let is_unit = self.boxes == Path::new("unit");
         self.check(is_unit)?;
         let (a, b) = (ModelFile::load(&self.a)?, ModelFile::load(&self.b)?);
-        let read = |path: &Path| samples(path, self.target.as_deref());
+        let columns = ModelColumns::new(&a, &self.table)?;
+        let read = |path: &Path| columns.samples(path, self.target.as_deref());
         let all = if is_unit { None } else { Some(read(&self.boxes)?) };
         let fresh = self.fresh.as_deref().map(read).transpose()?;
+        let mut notes = Vec::new();
+        let mut matrix = |rows: Option<Rows>| {
+            rows.map(|rows| {
+                notes.extend(rows.notes);
+                rows.matrix
+            })
+        };
+        let (all, fresh) = (matrix(all), matrix(fresh));
+        notes.dedup();
         let first = all.as_ref().map(|all| self.first(all)).transpose()?;
         let boxes = match &first {
             None => Boxes::Unit { held: &self.hold },
@@ -100,7 +112,7 @@ impl Certify {
         bar.finish_and_clear();
         let report = report??;
         let object = Object { report: &report, seconds: start.elapsed().as_secs_f64() };
-        common.result(&object, || summary(&object))
+        common.result_with(&notes, &object, || summary(&object))
     }
 
     /// Refuses flags that do not go together.

@@ -8,9 +8,10 @@ use serde::Serialize;
 
 use super::common::Common;
 use super::console::{self, count};
-use super::source::samples;
+use super::source::{ModelColumns, TableArgs};
 use super::{interrupt, parse};
 use crate::base::file::{self, Kind};
+use crate::data::Rows;
 use crate::model::{ComparedLayer, Comparison, Difference, ModelFile, TraceLog};
 use crate::{Error, Result};
 
@@ -36,6 +37,8 @@ pub(super) struct Compare {
     /// A column of the data to leave out: the labels
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
+    #[command(flatten)]
+    table: TableArgs,
     /// What the device has printed
     #[arg(long, value_name = "LOG", required_unless_present = "dump", conflicts_with = "dump")]
     device: Option<PathBuf>,
@@ -75,13 +78,15 @@ impl Compare {
             file::check(path, Kind::TRACE, [self.model.as_path(), self.data.as_path()])?;
         }
         let model = ModelFile::load(&self.model)?;
-        let samples = samples(&self.data, self.target.as_deref())?;
+        let columns = ModelColumns::new(&model, &self.table)?;
+        let Rows { matrix: samples, notes } =
+            columns.samples(&self.data, self.target.as_deref())?;
         if let Some(path) = &self.dump {
             let rows = self.rows.clone().unwrap_or(0..samples.rows);
             interrupt::saving(|| model.dump(&samples, rows.clone(), path))?;
             let (model, dump) = (self.model.display().to_string(), path.display().to_string());
             let object = Dumped { model, rows: rows.len(), dump };
-            return common.result(&object, || {
+            return common.result_with(&notes, &object, || {
                 let rows = count(object.rows);
                 format!("Saved {}: what the layers give on {rows} rows", object.dump)
             });
@@ -91,7 +96,7 @@ impl Compare {
         let report = model.compare(&samples, self.first, &log)?;
         let inputs_cut = model.inputs_cut(&samples)?;
         let object = Compared { report: &report, inputs_cut, device: path.display().to_string() };
-        common.result(&object, || summary(&object))?;
+        common.result_with(&notes, &object, || summary(&object))?;
         report.check()
     }
 }

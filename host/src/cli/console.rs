@@ -22,10 +22,38 @@ impl Common {
         if self.quiet { Ok(()) } else { report(&text()) }
     }
 
+    /// The result, below what there is to say of the data.
+    pub(super) fn result_with(
+        &self,
+        notes: &[String],
+        object: &impl Serialize,
+        text: impl FnOnce() -> String,
+    ) -> Result<()> {
+        self.result(&Noted { object, notes }, || noted(notes) + &text())
+    }
+
     /// A line that belongs to the report but comes before the end.
     pub(super) fn say(&self, text: impl Display) -> Result<()> {
         if self.json || self.quiet { Ok(()) } else { print(&text.to_string()) }
     }
+}
+
+/// An object and what there is to say of the data.
+#[derive(Serialize)]
+struct Noted<'a, O> {
+    #[serde(flatten)]
+    object: &'a O,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
+}
+
+/// Lines of what there is to say of the data.
+pub(super) fn noted(notes: &[String]) -> String {
+    let line = |note: &String| match note.starts_with("warning: ") {
+        true => format!("{note}\n"),
+        false => format!("note: {note}\n"),
+    };
+    notes.iter().map(line).collect()
 }
 
 /// Prints what a verb says at its end, when its files are written.

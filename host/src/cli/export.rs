@@ -15,6 +15,7 @@ use super::parse;
 use super::quantise::ENCODINGS;
 use crate::base::file::{self, Kind};
 use crate::convert::{ExportForm, ExportReport, check_name, export};
+use crate::data::Columns;
 use crate::model::{Encodings, ModelFile};
 use crate::{Error, Result};
 
@@ -54,6 +55,12 @@ pub(super) struct Export {
     /// How weights are held [default: smallest]; with --format tamis
     #[arg(long, value_parser = parse::named(ENCODINGS))]
     encoding: Option<Encodings>,
+    /// Drop the names of columns and classes; with --format tamis
+    #[arg(long)]
+    strip: bool,
+    /// Names of the classes as constants; with --format rust or c
+    #[arg(long)]
+    class_names: bool,
     /// The file to write: .rs, .onnx, .safetensors or .tamis; of C the .c, with the .h beside it,
     /// or a folder for both
     #[arg(short, long, value_name = "OUT")]
@@ -121,8 +128,21 @@ impl Export {
         if let Some(folder) = &place.folder {
             file::check_folder(folder)?;
         }
-        let model = ModelFile::load(&self.model)?;
-        let made = export(&model, &form)?;
+        let mut model = ModelFile::load(&self.model)?;
+        if self.strip {
+            model = model.with_columns(&Columns::default())?;
+        }
+        let mut made = export(&model, &form)?;
+        if let Format::Tamis = self.format {
+            for (_, bytes) in &mut made.files {
+                *bytes = ModelFile::from_bytes(bytes)?.with_columns_of(&model)?.bytes().to_vec();
+            }
+        }
+        if self.class_names {
+            let name =
+                if let ExportForm::C { name, .. } = &form { Some(name.as_str()) } else { None };
+            add_class_names(&mut made.files, name, &class_names(&model)?);
+        }
         let path = |ending: &str| match self.format {
             Format::C => with_ending(&place.path, ending),
             _ => place.path.clone(),
@@ -154,7 +174,15 @@ impl Export {
         let encoding = "write that format first, and export what it gives";
         let name = "leave --name out: a module of Rust is named by its file";
         let straight = "leave --straight-line out";
+        let strip = "leave --strip out: other formats hold no names";
+        if self.class_names && !matches!(self.format, Format::Rust | Format::C) {
+            return Err(Error::new("only source code takes --class-names")
+                .expected("--class-names with --format rust or c")
+                .got("another format")
+                .help("leave --class-names out"));
+        }
         let flags = [
+            (self.strip, "--strip", Format::Tamis, strip),
             (self.encoding.is_some(), "--encoding", Format::Tamis, encoding),
             (self.straight_line, "--straight-line", Format::Rust, straight),
             (self.name.is_some(), "--name", Format::C, name),
@@ -205,6 +233,53 @@ impl Export {
             file::check(with_ending(&path, ending), Kind::C, [self.model.as_path()])
         })?;
         Ok((ExportForm::C { name, header: default }, Place { folder: None, path }))
+    }
+}
+
+/// The names of the classes of a model.
+fn class_names(model: &ModelFile) -> Result<Vec<String>> {
+    let classes = model.columns()?.unwrap_or_default().classes;
+    if classes.is_empty() {
+        return Err(Error::new("the model has no names of classes")
+            .at(model.path())
+            .expected("a model that was trained on classes by name")
+            .got("classes 0, 1, …, or none")
+            .help("leave --class-names out"));
+    }
+    Ok(classes)
+}
+
+/// Adds the names of classes to source code: of Rust, or of C to the header.
+fn add_class_names(files: &mut [(&str, Vec<u8>)], name: Option<&str>, classes: &[String]) {
+    // Bytes beyond ASCII as three octal digits, which end in any text.
+    let escape = |byte: u8| match byte {
+        b' '..=b'~' if !b"\"\\?".contains(&byte) => char::from(byte).to_string(),
+        _ => format!("\\{byte:03o}"),
+    };
+    for (ending, text) in files {
+        let code = match (name, *ending) {
+            (None, _) => format!(
+                "\n/// The names of the classes.\npub static CLASSES: [&str; {}] = {classes:?};\n",
+                classes.len()
+            ),
+            (Some(name), "h") => {
+                let texts =
+                    classes.iter().map(|class| class.bytes().map(escape).collect::<String>());
+                let texts: Vec<String> = texts.map(|text| format!("\"{text}\"")).collect();
+                format!(
+                    "\n/* The names of the classes. */\nstatic const char *const {name}_classes[{}] = {{{}}};\n\n",
+                    classes.len(),
+                    texts.join(", ")
+                )
+            }
+            (Some(_), _) => continue,
+        };
+        // Within the guard of a header.
+        let end = match name {
+            Some(_) => text.windows(6).rposition(|word| word == b"#endif").unwrap_or(text.len()),
+            None => text.len(),
+        };
+        text.splice(end..end, code.into_bytes());
     }
 }
 

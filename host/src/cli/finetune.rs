@@ -15,6 +15,7 @@ use super::source::SourceArgs;
 use crate::Result;
 use crate::base::Limits;
 use crate::base::file::{self, Kind};
+use crate::data::Loaded;
 use crate::model::ModelFile;
 use crate::train::{self, FinetuneMethod, FinetuneOptions, FinetuneReport};
 
@@ -67,7 +68,7 @@ impl Finetune {
         let inputs = self.source.inputs().chain([self.model.as_path()]);
         file::check(&self.output, Kind::MODEL, inputs)?;
         let model = ModelFile::load(&self.model)?;
-        let problem = self.source.load_for(&model, None)?;
+        let Loaded { problem, notes, .. } = self.source.load_for(&model, None)?;
         let bar = Bar::new(common);
         let outcome = interrupt::training(|| {
             train::finetune(&model, problem, &options, interrupt::stop(), |progress| {
@@ -76,9 +77,10 @@ impl Finetune {
         });
         bar.clear();
         let outcome = outcome?;
-        save(&self.output, &outcome.model)?;
-        let object = Object::new(&self.output, &outcome.model, &outcome.report);
-        common.result(&object, || summary(&object))
+        let tuned = ModelFile::from_bytes(&outcome.model)?.with_columns_of(&model)?;
+        save(&self.output, tuned.bytes())?;
+        let object = Object::new(&self.output, tuned.bytes(), &outcome.report);
+        common.result_with(&notes, &object, || summary(&object))
     }
 
     fn options(&self, common: &Common) -> Result<FinetuneOptions> {

@@ -14,11 +14,12 @@ use super::parse::{self, SIGNS};
 use crate::base::file::{self, Files};
 use crate::base::{check_setting, room_for};
 use crate::data::planted::{self, Planted, PlantedDeep, PlantedNet};
-use crate::data::{Array, Matrix, Values, digits, npy, npz};
+use crate::data::{Array, Matrix, Values, digits, mixed, npy, npz};
 use crate::train::check_dims;
 use crate::{Error, Result};
 
-/// Make data sets from a seed: X.npy and y.npy, and the planted weights where there are any.
+/// Make data sets from a seed: X.npy and y.npy, and the planted weights where there are any; or a
+/// table.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -27,7 +28,8 @@ Examples:
   tamis generate planted --samples 50000 --inputs 100 --hidden 10,10 --nnz 50 --seed 3 -o two-layers
   tamis generate planted --samples 5000 --inputs 100 --hidden 10 --nnz 50 --noise 0.1 -o noisy
   tamis generate gaussian --samples 400 --inputs 1000 --nnz 20 -o sensing
-  tamis generate digits --samples 2000 --side 8 -o digits")]
+  tamis generate digits --samples 2000 --side 8 -o digits
+  tamis generate table --samples 2000 -o people")]
 pub(super) struct Generate {
     #[command(subcommand)]
     kind: Kind,
@@ -62,6 +64,11 @@ enum Kind {
         #[command(flatten)]
         size: Sizes,
     },
+    /// A table of people as CSV: numbers in several units, text, missing cells, two classes by name
+    ///
+    /// table.csv has the columns age, work, education, marital, occupation, sex, gain, hours and
+    /// the target income.
+    Table(TableSize),
     /// Drawn digits 0 to 9 as bytes, with random shapes, places and noise
     Digits {
         /// Images
@@ -75,6 +82,16 @@ enum Kind {
         #[arg(short, long, value_name = "DIR")]
         output: PathBuf,
     },
+}
+
+#[derive(Debug, Clone, Args)]
+struct TableSize {
+    /// Rows
+    #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
+    samples: usize,
+    /// The folder to write
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -206,6 +223,7 @@ impl Generate {
                 let draw = || planted::linear(size.samples, size.inputs, size.nnz, common.seed);
                 size.make("gaussian", &[1], None, common, draw)?
             }
+            Kind::Table(size) => make_table(size, common)?,
             Kind::Digits { samples, side, output } => make_digits(*samples, *side, output, common)?,
         };
         common.result(&object, || {
@@ -321,6 +339,19 @@ impl Sizes {
         let files = names(&self.output, &files);
         Ok(Object { kind, samples, inputs, hidden, outputs, nnz, seed, files })
     }
+}
+
+fn make_table(size: &TableSize, common: &Common) -> Result<Object> {
+    let TableSize { samples, output } = size;
+    check_setting(*samples > 0, "--samples 1 or more", 0, "pass the number of rows to make")?;
+    file::check_folder(output)?;
+    interrupt::saving(|| {
+        file::write_folder(output, |folder| {
+            folder.write("table.csv", |w| mixed::write(*samples, common.seed, w))
+        })
+    })?;
+    let (kind, seed, files) = ("table", common.seed, names(output, &["table.csv"]));
+    Ok(Object { kind, samples: *samples, inputs: mixed::INPUTS, seed, files, ..Object::default() })
 }
 
 fn make_digits(samples: usize, side: usize, output: &Path, common: &Common) -> Result<Object> {

@@ -30,18 +30,18 @@ use crate::model::{
 #[command(after_help = "\
 Examples:
   tamis inspect model.tamis
-  tamis inspect small.tamis --target nRF52840
-  tamis inspect small.tamis --target cortex-m0 --fail-above ram=16K,flash=32K,instructions=50000
+  tamis inspect small.tamis --mcu nRF52840
+  tamis inspect small.tamis --mcu cortex-m0 --fail-above ram=16K,flash=32K,instructions=50000
   tamis inspect model.tamis --weights weights.svg
-  tamis inspect small.tamis --target cortex-m0 --deploy embedded --fail-above flash=8K
-  tamis inspect --targets")]
+  tamis inspect small.tamis --mcu cortex-m0 --deploy embedded --fail-above flash=8K
+  tamis inspect --mcus")]
 pub(super) struct Inspect {
     /// The model
     #[arg(value_name = "M.tamis", required_unless_present = "targets")]
     model: Option<PathBuf>,
     /// The device, or the kind of processor, that it is for; a device must have room for it
     /// [default: all kinds of processors]
-    #[arg(long, value_name = "DEVICE", value_parser = parse::target)]
+    #[arg(long = "mcu", value_name = "DEVICE", value_parser = parse::target)]
     target: Option<Target>,
     /// How the program has the model; what is said of the target is of that
     #[arg(long, value_name = "WAY", default_value = "auto", value_parser = parse::named(DEPLOY))]
@@ -57,7 +57,7 @@ pub(super) struct Inspect {
     #[arg(long, value_name = "FILE.svg")]
     weights: Option<PathBuf>,
     /// List the targets
-    #[arg(long, conflicts_with_all = ["model", "target", "deploy", "fail_above", "weights"])]
+    #[arg(long = "mcus", conflicts_with_all = ["model", "target", "deploy", "fail_above", "weights"])]
     targets: bool,
 }
 
@@ -77,7 +77,7 @@ const DEPLOY: [Named<Deploy>; 6] = [
     Named("c", Some(Way::C), "Tables of C: tamis export --format c"),
 ];
 
-/// What the verb prints: on the target of --target, or without it on every kind of processor.
+/// What the verb prints: on the chip of --mcu, or without it on every kind of processor.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     #[serde(flatten)]
@@ -218,7 +218,7 @@ fn summary(cost: &ModelCost, targets: &[TargetCost]) -> String {
         vec![on.target.clone(), on.deploy.into(), flash, ram, own, int8, f32]
     };
     let targets = console::table(&heading, targets.iter().map(row));
-    let more = "--target shows one of them, or a device (--targets), in full.".into();
+    let more = "--mcu shows one of them, or a device (--mcus), in full.".into();
     let certify = format!(
         "tamis certify ORIGINAL {} --box ROWS --eps E bounds how far it is from the model that it \
          was made of.",

@@ -324,7 +324,7 @@ impl MaskVerb {
             (Some(path), _) => Labels::File(path.clone()),
             (None, target) => Labels::Column(target.clone().unwrap_or_default()),
         };
-        let files = DataFiles { data: data.clone(), labels, keep: None, rows_per_label: None };
+        let files = DataFiles::new(data.clone(), labels);
         ScoredRows::labelled(files.load(Some(task))?, self.rows).map(Some)
     }
 

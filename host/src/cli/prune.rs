@@ -8,12 +8,14 @@ use super::common::Common;
 use super::console::{count, decibel, facts, percent};
 use super::progress::Bar;
 use super::saved::{Object, save};
+use super::source::{ModelColumns, TableArgs};
 use super::{interrupt, parse};
 use crate::base::check_setting;
 use crate::base::file::{self, Kind};
 use crate::convert::ImportOptions;
 use crate::convert::named::Layout;
 use crate::data::{DataFiles, Labels, Problem, Task};
+use crate::model::ModelFile;
 use crate::prune::{
     Compared, LassoOptions, Neurons, PruneOptions, PruneReport, PruneRows, PruneSource, Structured,
     prune,
@@ -81,6 +83,8 @@ struct RowArgs {
     /// The labels' column of the data: its name, or its number from 1
     #[arg(long, value_name = "COLUMN", requires = "data")]
     target: Option<String>,
+    #[command(flatten)]
+    table: TableArgs,
     /// What the labels are [default: as the model says; else multiclass for several outputs, binary
     /// where all are 0 or 1, else regression]
     #[arg(long, value_enum, requires = "data")]
@@ -170,8 +174,9 @@ impl Prune {
         bar.clear();
         let mut outcome = outcome?;
         outcome.report.notes.splice(0..0, unused);
-        save(&self.output, &outcome.model)?;
-        let object = Object::new(&self.output, &outcome.model, &outcome.report);
+        let pruned = ModelFile::from_bytes(&outcome.model)?.with_columns_of(&source.model)?;
+        save(&self.output, pruned.bytes())?;
+        let object = Object::new(&self.output, pruned.bytes(), &outcome.report);
         common.result(&object, || summary(&object))
     }
 
@@ -258,7 +263,10 @@ impl RowArgs {
         let labels = match (&self.labels, &self.target) {
             (Some(path), _) => Labels::File(path.clone()),
             (None, Some(target)) => Labels::Column(target.clone()),
-            (None, None) => return super::source::samples(data, None).map(PruneRows::Samples),
+            (None, None) => {
+                let columns = ModelColumns::new(&source.model, &self.table)?;
+                return Ok(PruneRows::Samples(columns.samples(data, None)?.matrix));
+            }
         };
         let problem = self.problem(source, data, labels.clone())?;
         if let Some(test) = &self.test_data {
@@ -267,9 +275,9 @@ impl RowArgs {
                 (None, column @ Labels::Column(_)) => column,
                 (None, Labels::File(_)) => return Err(no_test_labels(test)),
             };
-            let files = files(test, labels);
-            let test = files.load(Some(problem.task))?;
-            source.model.check_fit(&files, &test)?;
+            let columns = ModelColumns::new(&source.model, &self.table)?;
+            let files = DataFiles::new(test.clone(), labels);
+            let test = columns.labelled(&source.model, files, Some(problem.task))?.problem;
             return Ok(PruneRows::Labelled { train: problem, test, scored_on: "test" });
         }
         let share = self.validation.unwrap_or(0.1);
@@ -282,10 +290,13 @@ impl RowArgs {
 
     /// The rows to learn from, with the task of the model or else what the labels say.
     fn problem(&self, source: &PruneSource, data: &Path, labels: Labels) -> Result<Problem> {
-        let files = files(data, labels);
         let model = &source.model;
+        let columns = ModelColumns::new(model, &self.table)?;
         let stored = model.view()?.task().and(model.task()?);
-        let mut problem = files.load(self.task.or(stored))?;
+        let files = DataFiles::new(data.to_owned(), labels);
+        let files = DataFiles { table: self.table.options(), ..files };
+        let reading = ModelFile::reading(columns.known());
+        let mut problem = files.load_as(self.task.or(stored), reading)?.problem;
         if self.task.or(stored).is_none() && model.cost()?.outputs > 1 && problem.outputs() == 1 {
             problem = problem.with_task(Task::Multiclass)?;
         }
@@ -293,10 +304,6 @@ impl RowArgs {
         problem.check()?;
         Ok(problem)
     }
-}
-
-fn files(data: &Path, labels: Labels) -> DataFiles {
-    DataFiles { data: data.to_owned(), labels, keep: None, rows_per_label: None }
 }
 
 fn no_test_labels(data: &Path) -> Error {

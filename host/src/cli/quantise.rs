@@ -13,14 +13,15 @@ use super::interrupt;
 use super::parse::{self, Named, at_least_zero};
 use super::progress::Bar;
 use super::saved::{Object, limit_fact, save};
+use super::source::{ModelColumns, TableArgs};
 use crate::base::file::{self, Kind};
 use crate::base::{Limits, check_setting};
-use crate::data::{DataFiles, Labels, Problem};
+use crate::data::{DataFiles, Labels, Matrix, Problem};
 use crate::model::{
     Encodings, Granularity, ModelFile, QuantiseOptions, QuantiseReport, Score, TuneOptions,
     quantise_until,
 };
-use crate::{Error, Result, data};
+use crate::{Error, Result};
 
 /// Make a model of 8-bit integers, for devices without a float unit, with scales from rows of data.
 #[derive(Debug, Args)]
@@ -45,7 +46,9 @@ pub(super) struct Quantise {
     target: Option<String>,
     /// Keep only the rows with these labels; for classes A becomes 0, B becomes 1, and so on
     #[arg(long, value_name = "A,B", value_delimiter = ',', allow_hyphen_values = true)]
-    keep_labels: Option<Vec<f32>>,
+    keep_labels: Option<Vec<String>>,
+    #[command(flatten)]
+    table: TableArgs,
     /// The model to write
     #[arg(short, long, value_name = "Q.tamis")]
     output: PathBuf,
@@ -119,7 +122,7 @@ impl Quantise {
             [self.model.as_path(), self.data.as_path()].into_iter().chain(self.labels.as_deref());
         file::check(&self.output, Kind::MODEL, inputs)?;
         let model = ModelFile::load(&self.model)?;
-        let (data, scored) = self.rows(&model)?;
+        let (data, scored, notes) = self.rows(&model)?;
         let (per_layer, per_neuron) = (Granularity::PerLayer, Granularity::PerNeuron);
         let options = QuantiseOptions {
             granularity: if self.per_neuron { per_neuron } else { per_layer },
@@ -143,9 +146,10 @@ impl Quantise {
         };
         bar.clear();
         let outcome = outcome??;
-        save(&self.output, &outcome.model)?;
-        let object = Object::new(&self.output, &outcome.model, &outcome.report);
-        common.result(&object, || summary(&object))
+        let rounded = ModelFile::from_bytes(&outcome.model)?.with_columns_of(&model)?;
+        save(&self.output, rounded.bytes())?;
+        let object = Object::new(&self.output, rounded.bytes(), &outcome.report);
+        common.result_with(&notes, &object, || summary(&object))
     }
 
     fn tuning(&self, common: &Common) -> Result<Option<TuneOptions>> {
@@ -174,7 +178,8 @@ impl Quantise {
     }
 
     /// Rows alone, or a problem to score as well.
-    fn rows(&self, model: &ModelFile) -> Result<(Option<data::Matrix>, Option<Problem>)> {
+    fn rows(&self, model: &ModelFile) -> Result<(Option<Matrix>, Option<Problem>, Vec<String>)> {
+        let columns = ModelColumns::new(model, &self.table)?;
         let labels = match (&self.labels, &self.target) {
             (Some(path), _) => Labels::File(path.clone()),
             (None, Some(column)) => Labels::Column(column.clone()),
@@ -184,17 +189,17 @@ impl Quantise {
                     .got("--keep-labels alone")
                     .help("pass the labels, or leave --keep-labels out"));
             }
-            (None, None) => return Ok((Some(data::Table::read(&self.data)?.matrix), None)),
+            (None, None) => {
+                let rows = columns.samples(&self.data, None)?;
+                return Ok((Some(rows.matrix), None, rows.notes));
+            }
         };
-        let source = DataFiles {
-            data: self.data.clone(),
-            labels,
+        let files = DataFiles {
             keep: self.keep_labels.clone(),
-            rows_per_label: None,
+            ..DataFiles::new(self.data.clone(), labels)
         };
-        let problem = source.load(model.task()?)?;
-        model.check_fit(&source, &problem)?;
-        Ok((None, Some(problem)))
+        let loaded = columns.labelled(model, files, model.task()?)?;
+        Ok((None, Some(loaded.problem), loaded.notes))
     }
 }
 

@@ -59,11 +59,15 @@ const ONE_OUTPUT: &[&str] = &["refine", "empty", "signs"];
 /// Settings that the help of `tamis train` shows without a recipe.
 const BASIC: &[&str] = &["ram", "time_limit", "checkpoint", "resume"];
 
+/// Settings of tables that are read well without, which the help shows with that of a recipe.
+const TABLES: &[&str] = &["missing", "ignore", "unseen"];
+
 /// `tamis train` with the flags of a recipe in its help, or those that matter to all.
 pub(super) fn shown(train: Command, recipe: Option<RecipeName>) -> Command {
     let hides = |id: &str| match (settings().find(|setting| setting.id == id), recipe) {
         (Some(setting), Some(recipe)) => !setting.recipes.contains(&recipe),
         (Some(_), None) => !BASIC.contains(&id),
+        (None, None) if TABLES.contains(&id) => true,
         (None, recipe) => id == "must_keep" && !matches!(recipe, Some(Anneal | Paper | PaperSafe)),
     };
     train.mut_args(|arg| {
@@ -140,6 +144,9 @@ mod tests {
         "target",
         "keep_labels",
         "rows_per_label",
+        "missing",
+        "ignore",
+        "unseen",
         "task",
         "hidden",
         "nnz",

@@ -4,7 +4,7 @@ use crate::data::select;
 use crate::{Error, Result};
 
 /// The most classes: outputs of a layer of a model.
-const MOST: usize = tamis::infer::model::MAX_INPUTS;
+pub(super) const MOST: usize = tamis::infer::model::MAX_INPUTS;
 
 /// Labels as classes 0, 1, …: the positions in `keep`, or, without it, the labels themselves.
 pub(crate) fn labels(labels: Vec<f32>, keep: Option<&[f32]>) -> Result<Vec<f32>> {

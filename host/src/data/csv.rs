@@ -1,22 +1,26 @@
-//! CSV: rows of numbers, with or without a first line of column names.
+//! CSV: rows of cells, with or without a first line of column names.
 //!
 //! Cells are separated by tabs, semicolons, commas or, between numbers, single spaces: whichever
-//! the first line holds (in this order). They may be quoted, and where commas do not separate,
-//! `0,5` is one half. Empty lines are skipped. The first line is a header if it holds a cell that
-//! is no number, and its other cells are counts (`label,0,1,2`) or names.
+//! the first line holds (in this order), or what a line `sep=;` before it says. They may be quoted,
+//! and where commas do not separate, `0,5` is one half. Empty lines are skipped, and lines that
+//! begin with `#` but do not have the cells of a row. The first line is a header if
+//! - it holds a cell that is no number, and its other cells are counts (`label,0,1,2`) or names,
+//!   and some cell stands above a number of the next line, or none of them is a number; or
+//! - it is 0, 1, … or 1, 2, … of three columns or more, as data frames without names are written.
 
 use std::io::{BufRead, BufReader, Read};
 
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 
 use super::Source;
+use super::cell::{is_missing, number};
 use super::element::not_finite;
 use super::matrix::Incoming;
 use super::source::unreadable;
 use super::table::Table;
 use crate::{Error, Result};
 
-/// Reads a CSV file.
+/// Reads a CSV file of numbers.
 ///
 /// # Errors
 /// No rows, a row that is longer or shorter than the first, a cell that is not a finite number,
@@ -46,25 +50,15 @@ pub(super) fn append<R: Read>(
     let mut cells = Vec::new();
     let mut row = Vec::new();
     let before = rows.seen;
-    while lines.row(&mut cells)? {
-        if lines.cols == 0 {
-            lines.cols = cells.len();
-            rows.announce(0, cells.len(), false)?;
-            if is_header(&cells, lines.decimal_comma) {
-                let found = column_names(&cells);
-                lines.check_distinct(&found)?;
-                lines.names = Some(found);
-                continue;
-            }
-        }
+    if lines.cols > 0 {
+        rows.announce(0, lines.cols, false)?;
+    }
+    while lines.next(&mut cells)? {
         lines.numbers(&cells, &mut row)?;
         rows.push(&row)?;
     }
     if rows.seen == before {
-        return Err(Error::new("the file holds no rows of numbers")
-            .expected("at least one line of numbers")
-            .got(if lines.names.is_some() { "a line of names" } else { "blank lines" })
-            .help("check what wrote the file, or pass another"));
+        return Err(lines.no_rows());
     }
     rows.shrink();
     Ok(lines.names)
@@ -78,23 +72,28 @@ const OPEN_QUOTE: &str = "look for a quote that is not closed";
 const HEAD: u64 = 1 << 16;
 
 /// Rows of cells, and the line that each starts on.
-struct Lines<R> {
+pub(super) struct Lines<R> {
     input: std::io::Chain<std::io::Cursor<Vec<u8>>, BufReader<R>>,
     parser: Reader,
     /// Where commas do not separate cells.
-    decimal_comma: bool,
-    /// Cells of the first row; 0 before it.
-    cols: usize,
-    names: Option<Vec<String>>,
+    pub(super) decimal_comma: bool,
+    /// Cells of the first row; 0 where there is none.
+    pub(super) cols: usize,
+    pub(super) names: Option<Vec<String>>,
+    /// Whether the names are but 0, 1, … or 1, 2, …
+    pub(super) is_numbered: bool,
+    /// The first two rows of the data, until they are taken, and their lines.
+    first: Option<(Vec<String>, u64)>,
+    second: Option<(Vec<String>, u64)>,
     buffer: Vec<u8>,
     /// Ends of lines passed outside of rows.
     skipped: u64,
     /// Line on which the last row starts, from 1.
-    line: u64,
+    pub(super) line: u64,
 }
 
 impl<R: Read> Lines<Source<R>> {
-    fn new(mut source: Source<R>) -> Result<Self> {
+    pub(super) fn new(mut source: Source<R>) -> Result<Self> {
         let mut head = Vec::new();
         source.by_ref().take(HEAD).read_to_end(&mut head).map_err(unreadable)?;
         if head.starts_with(b"\xEF\xBB\xBF") {
@@ -105,23 +104,127 @@ impl<R: Read> Lines<Source<R>> {
                 .mismatch("CSV in UTF-8", "bytes of zero")
                 .help("pass a file in idx, NPY, NPZ or CSV format; save text as UTF-8"));
         }
-        let delimiter = delimiter(&head);
-        Ok(Self {
+        let said = separator(&head);
+        if said.is_some() {
+            // The end of the line is counted as that of a blank one.
+            let end = head.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            head.drain(..end.unwrap_or(head.len()));
+        }
+        let delimiter = said.unwrap_or_else(|| delimiter(&head));
+        let mut lines = Self {
             input: std::io::Cursor::new(head).chain(BufReader::new(source)),
             parser: ReaderBuilder::new().delimiter(delimiter).build(),
             decimal_comma: delimiter != b',',
             cols: 0,
             names: None,
+            is_numbered: false,
+            first: None,
+            second: None,
             buffer: vec![0; CELL_LIMIT],
             skipped: 0,
             line: 0,
-        })
+        };
+        lines.start()?;
+        Ok(lines)
+    }
+
+    /// Reads the first rows: names, if there are any, and the first row of the data.
+    fn start(&mut self) -> Result<()> {
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        // Comments: the last of them may hold the names, as numpy writes them.
+        let mut named: Option<(Vec<String>, u64)> = None;
+        while self.row(&mut first)? {
+            if !is_comment(&first) {
+                break;
+            }
+            named = Some((std::mem::take(&mut first), self.line));
+        }
+        let marked = |named: &(Vec<String>, u64)| named.0.len() == first.len();
+        if first.is_empty() {
+            // Nothing but comments: the last is a header without rows.
+            if let Some((cells, _)) = named {
+                self.cols = cells.len();
+                self.names = Some(column_names(&cells));
+            }
+            return Ok(());
+        }
+        let line = self.line;
+        self.cols = first.len();
+        if let Some((cells, header_line)) = named.filter(marked)
+            && !is_header(&first, None, self.decimal_comma)
+        {
+            self.line = header_line;
+            self.name(&cells)?;
+            self.first = Some((first, line));
+            return Ok(());
+        }
+        let has_second = self.data_row(&mut second)?;
+        let second_line = self.line;
+        let below = has_second.then_some(&second[..]);
+        if is_header(&first, below, self.decimal_comma) {
+            self.line = line;
+            self.name(&first)?;
+            self.first = has_second.then_some((second, second_line));
+        } else {
+            self.first = Some((first, line));
+            self.second = has_second.then_some((second, second_line));
+        }
+        Ok(())
+    }
+
+    fn name(&mut self, cells: &[String]) -> Result<()> {
+        let names = column_names(cells);
+        self.check_distinct(&names)?;
+        self.is_numbered = are_numbered(cells.iter().map(String::as_str), 0);
+        self.names = Some(names);
+        Ok(())
+    }
+
+    /// The cells of the next row of the data, as many as the first row has; false at the end.
+    pub(super) fn next(&mut self, cells: &mut Vec<String>) -> Result<bool> {
+        let held = self.first.take().or_else(|| self.second.take());
+        if let Some((row, line)) = held {
+            (*cells, self.line) = (row, line);
+        } else if !self.data_row(cells)? {
+            return Ok(false);
+        }
+        if cells.len() == self.cols {
+            return Ok(true);
+        }
+        Err(Error::new("the rows have different lengths")
+            .expected(format_args!("{} cells, as in the first line", self.cols))
+            .got(format_args!("{} cells in line {}", cells.len(), self.line))
+            .help(match cells.iter().any(|cell| cell.contains('\n')) {
+                true => OPEN_QUOTE,
+                false => "every line must have the same number of cells",
+            }))
+    }
+
+    /// The error of a file without rows.
+    pub(super) fn no_rows(&self) -> Error {
+        Error::new("the file holds no rows of numbers")
+            .expected("at least one line of numbers")
+            .got(if self.names.is_some() { "a line of names" } else { "blank lines" })
+            .help("check what wrote the file, or pass another")
+    }
+
+    /// The cells of the next row that is no comment; false at the end.
+    fn data_row(&mut self, cells: &mut Vec<String>) -> Result<bool> {
+        loop {
+            if !self.row(cells)? {
+                return Ok(false);
+            }
+            if cells.len() == self.cols && self.cols > 1 || !is_comment(cells) {
+                return Ok(true);
+            }
+        }
     }
 
     /// The cells of the next row that is not blank; false at the end.
     fn row(&mut self, cells: &mut Vec<String>) -> Result<bool> {
         loop {
             if !self.skip_line_ends()? {
+                cells.clear();
                 return Ok(false);
             }
             // The parser starts at line 1 and counts the ends of lines that it sees.
@@ -185,16 +288,6 @@ impl<R: Read> Lines<Source<R>> {
     }
 
     fn numbers(&self, cells: &[String], values: &mut Vec<f32>) -> Result<()> {
-        let cols = self.cols;
-        if cells.len() != cols {
-            return Err(Error::new("the rows have different lengths")
-                .expected(format_args!("{cols} cells, as in the first line"))
-                .got(format_args!("{} cells in line {}", cells.len(), self.line))
-                .help(match cells.iter().any(|cell| cell.contains('\n')) {
-                    true => OPEN_QUOTE,
-                    false => "every line must have the same number of cells",
-                }));
-        }
         values.clear();
         for (column, cell) in cells.iter().enumerate() {
             let value =
@@ -208,11 +301,11 @@ impl<R: Read> Lines<Source<R>> {
     }
 
     /// Where column `column` of the last row is, as editors count.
-    fn place(&self, column: usize) -> String {
+    pub(super) fn place(&self, column: usize) -> String {
         format!("line {}, column {}", self.line, column + 1)
     }
 
-    fn not_a_number(&self, cell: &str, column: usize) -> Error {
+    pub(super) fn not_a_number(&self, cell: &str, column: usize) -> Error {
         let shown: String = cell.chars().take(40).collect();
         let name = self.names.as_ref().and_then(|names| names.get(column));
         let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
@@ -266,7 +359,15 @@ impl<R: Read> Lines<Source<R>> {
 
 /// What separates the cells of the first line that is not blank.
 fn delimiter(head: &[u8]) -> u8 {
-    let head = head.trim_ascii_start();
+    let mut head = head.trim_ascii_start();
+    // Comments say little of the cells.
+    while head.starts_with(b"#")
+        && let Some(end) = head.iter().position(|byte| matches!(byte, b'\n' | b'\r'))
+        && let rest = head[end..].trim_ascii_start()
+        && !rest.is_empty()
+    {
+        head = rest;
+    }
     let mut quoted = false;
     let is_end = |byte: &u8| {
         quoted ^= *byte == b'"';
@@ -287,32 +388,53 @@ fn are_numbers(line: &[u8]) -> bool {
     line.contains(' ') && line.split(' ').all(|cell| number(cell, false).is_some())
 }
 
-/// Whether the cells of a first line are names: one is no number and no mark of a missing one, and
-/// those that are numbers are counts, as where columns are named 0, 1, 2.
-fn is_header(cells: &[String], decimal_comma: bool) -> bool {
+/// The separator that a first line `sep=;` says.
+fn separator(head: &[u8]) -> Option<u8> {
+    let line = head.split(|byte| matches!(byte, b'\n' | b'\r')).next()?;
+    match line.trim_ascii_end() {
+        [b'"', b's', b'e', b'p', b'=', separator, b'"'] | [b's', b'e', b'p', b'=', separator] => {
+            Some(*separator)
+        }
+        b"sep=" => Some(b'\t'), // a tab that was trimmed
+        _ => None,
+    }
+}
+
+fn is_comment(cells: &[String]) -> bool {
+    cells.first().is_some_and(|cell| cell.starts_with('#'))
+}
+
+/// Whether the cells of a first line are names, by what stands `below` them.
+fn is_header(cells: &[String], below: Option<&[String]>, decimal_comma: bool) -> bool {
     let is_count = |cell: &str| cell.bytes().all(|b| b.is_ascii_digit());
     let is_number = |cell: &str| number(cell, decimal_comma).is_some();
+    let is_name = |cell: &str| !is_number(cell) && !is_missing(cell);
     let cells = || cells.iter().map(|cell| cell.trim());
-    cells().any(|cell| !is_number(cell) && !is_missing(cell))
-        && cells().all(|cell| !is_number(cell) || is_count(cell))
+    if are_numbered(cells(), 0) {
+        // A row that the next one goes on with is one of the data.
+        let goes_on =
+            |below: &[String]| are_numbered(below.iter().take(3).map(String::as_str), below.len());
+        return below.is_some_and(|below| !goes_on(below));
+    }
+    let names = cells().any(is_name) && cells().all(|cell| !is_number(cell) || is_count(cell));
+    let Some(below) = below.filter(|_| names) else { return names };
+    let mut columns = cells().zip(below.iter().map(|cell| cell.trim()));
+    let is_above_numbers = columns.any(|(cell, below)| is_name(cell) && is_number(below));
+    let mut counts = cells().filter(|cell| is_number(cell)).zip(0_usize..);
+    is_above_numbers || counts.all(|(cell, k)| [k, k + 1].iter().any(|k| cell == k.to_string()))
+}
+
+/// Whether cells are 0, 1, … or 1, 2, …, each plus `offset`, in three columns or more.
+fn are_numbered<'c>(cells: impl ExactSizeIterator<Item = &'c str> + Clone, offset: usize) -> bool {
+    let from =
+        |first: usize| cells.clone().zip(first..).all(|(cell, k)| cell.trim() == k.to_string());
+    cells.len() >= 3 && (from(offset) || from(offset + 1))
 }
 
 fn column_names(cells: &[String]) -> Vec<String> {
     let mut names: Vec<_> = cells.iter().map(|cell| cell.trim().to_owned()).collect();
-    if let Some(unmarked) = names.first().and_then(|first| first.strip_prefix("# ")) {
-        names[0] = unmarked.to_owned();
+    if let Some(unmarked) = names.first().and_then(|first| first.strip_prefix('#')) {
+        names[0] = unmarked.trim_start().to_owned();
     }
     names
-}
-
-fn is_missing(cell: &str) -> bool {
-    ["", "-", "?", "na", "n/a", "null", "none"].iter().any(|mark| cell.eq_ignore_ascii_case(mark))
-}
-
-fn number(cell: &str, decimal_comma: bool) -> Option<f32> {
-    let cell = cell.trim();
-    if decimal_comma && cell.contains(',') {
-        return cell.replacen(',', ".", 1).parse().ok();
-    }
-    cell.parse().ok()
 }

@@ -103,10 +103,7 @@ pub fn load_beside(
     append_all(data.as_ref(), &mut rows)?;
     let Incoming { matrix, seen, .. } = rows;
     if seen != all {
-        return Err(Error::new("the number of labels is not the number of samples")
-            .at(path)
-            .mismatch(format_args!("{seen} labels"), all)
-            .help("pass the labels that belong to the data, in the same order"));
+        return Err(other_number(seen, all).at(path));
     }
     let Some(chosen) = chosen else { return Ok((matrix, values)) };
     let mut kept = Vec::with_capacity(chosen.len() * cols);
@@ -121,6 +118,13 @@ pub fn load_beside(
     Ok((select::gather(matrix, ranks)?, kept))
 }
 
+/// The error of so many labels for other rows.
+pub(super) fn other_number(rows: usize, labels: usize) -> Error {
+    Error::new("the number of labels is not the number of samples")
+        .mismatch(format_args!("{rows} labels"), labels)
+        .help("pass the labels that belong to the data, in the same order")
+}
+
 /// Appends the rows of all files that `path` names: the column names.
 fn append_all(path: &Path, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>>> {
     let mut names = None;
@@ -131,7 +135,8 @@ fn append_all(path: &Path, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>
     Ok(names)
 }
 
-fn files(path: &Path) -> Result<Vec<PathBuf>> {
+/// The files that a name means: itself, or those between its commas.
+pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>> {
     let text = path.to_str().filter(|text| text.contains(',') && !path.exists());
     let Some(text) = text else { return Ok(vec![path.to_owned()]) };
     let files: Vec<_> = text.split(',').map(|file| PathBuf::from(file.trim())).collect();
@@ -153,9 +158,48 @@ fn member(name: &Path) -> (PathBuf, Option<String>) {
 
 const HEAD: usize = 8;
 
+/// What CSV is read from.
+pub(super) type Text = Box<dyn Read>;
+
+/// The text of a CSV file, decompressed; none for a file of another format.
+///
+/// # Errors
+/// The file cannot be read.
+pub(super) fn text(name: &Path) -> Result<Option<Source<Text>>> {
+    let (path, member) = member(name);
+    let (mut file, len) = open(&path)?;
+    let start = head(&mut file)?;
+    file.rewind().map_err(|e| Error::new("cannot read").source(e))?;
+    if member.is_some() || npz::matches(&start) {
+        return Ok(None);
+    }
+    if !start.starts_with(&GZIP) {
+        let is_csv = matches!(format(&path, &start), Ok(Format::Csv));
+        return Ok(is_csv.then(|| Source::new(Box::new(file) as Text, Size::exact(len))));
+    }
+    let mut reader = Members::new(BufReader::new(file));
+    let start = head(&mut reader)?;
+    let is_csv = matches!(format(&decompressed(&path), &start), Ok(Format::Csv));
+    let whole = Cursor::new(start).chain(reader.limited());
+    Ok(is_csv.then(|| Source::new(Box::new(whole) as Text, Size::limited(len))))
+}
+
+/// Opens a file; `-` is standard input.
+fn open(path: &Path) -> Result<(File, u64)> {
+    if path == Path::new("-") { file::standard_input() } else { file::open(path) }
+}
+
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// The name without the ending of gzip.
+fn decompressed(path: &Path) -> PathBuf {
+    let gz = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
+    if gz { path.with_extension("") } else { path.to_owned() }
+}
+
 fn append(name: &Path, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>>> {
     let (path, member) = member(name);
-    let (mut file, len) = file::open(&path)?;
+    let (mut file, len) = open(&path)?;
     let head = head(&mut file)?;
     file.rewind().map_err(|e| Error::new("cannot read").source(e))?;
     if head.is_empty() {
@@ -169,7 +213,7 @@ fn append(name: &Path, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>>> {
         return Err(Error::new("only an NPZ archive holds several arrays")
             .help("leave out the # and what follows"));
     }
-    if head.starts_with(&[0x1f, 0x8b]) {
+    if head.starts_with(&GZIP) {
         return append_compressed(&path, file, len, rows);
     }
     append_plain(&path, &head, Source::new(file, Size::exact(len)), rows)
@@ -183,8 +227,7 @@ fn append_compressed(
 ) -> Result<Option<Vec<String>>> {
     let mut reader = Members::new(BufReader::new(file));
     let head = head(&mut reader)?;
-    let gz = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
-    let path = if gz { path.with_extension("") } else { path.to_owned() };
+    let path = decompressed(path);
     let binary = npy::matches(&head) || idx::matches(&head);
     let reader = if binary { reader } else { reader.limited() };
     let whole = Cursor::new(head.clone()).chain(reader);
@@ -198,6 +241,21 @@ fn append_plain<R: Read>(
     source: Source<R>,
     rows: &mut Incoming<'_>,
 ) -> Result<Option<Vec<String>>> {
+    match format(path, head)? {
+        Format::Npy => npy::append(source, rows).map(|()| None),
+        Format::Idx => idx::append(source, rows).map(|()| None),
+        Format::Csv => csv::append(source, rows),
+    }
+}
+
+enum Format {
+    Npy,
+    Idx,
+    Csv,
+}
+
+/// The format of what begins with `head`, else by the ending of `path`.
+fn format(path: &Path, head: &[u8]) -> Result<Format> {
     if head.is_empty() {
         return Err(empty());
     }
@@ -206,10 +264,10 @@ fn append_plain<R: Read>(
         .map(|name| name.to_string_lossy().to_ascii_lowercase())
         .unwrap_or_default();
     if npy::matches(head) || name.ends_with(".npy") {
-        return npy::append(source, rows).map(|()| None);
+        return Ok(Format::Npy);
     }
     if idx::matches(head) || name.ends_with("ubyte") || name.ends_with(".idx") {
-        return idx::append(source, rows).map(|()| None);
+        return Ok(Format::Idx);
     }
     if name.ends_with(".npz") {
         return Err(Error::new("not an NPZ archive")
@@ -223,7 +281,7 @@ fn append_plain<R: Read>(
             .got(format_args!("a file that begins with the bytes {}", bytes.join(" ")))
             .help("check that this is the file that is meant, and undamaged; save text as UTF-8"));
     }
-    csv::append(source, rows)
+    Ok(Format::Csv)
 }
 
 fn empty() -> Error {

@@ -244,7 +244,7 @@ fn malformed(expected: impl std::fmt::Display, got: impl std::fmt::Display) -> E
 fn unsupported(descr: &str) -> Error {
     let descr: String = descr.chars().take(40).collect();
     Error::new("the values of the array are not of a supported type")
-        .mismatch("f4, f8, u1 to u8, i1 to i8 or b1", descr.escape_debug())
+        .mismatch("f2, f4, f8, u1 to u8, i1 to i8 or b1", descr.escape_debug())
         .help("convert it in numpy: array.astype('float32')")
 }
 

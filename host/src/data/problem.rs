@@ -1,11 +1,10 @@
 //! What is learnt from: samples and labels, from files, selected and mapped to what the task needs.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::data::{self, Matrix, Table, Values, classes, select};
+use crate::data::{Matrix, Table, Values, classes, select};
 use crate::{Error, Result};
 use tamis::base::rng::{Permutation, stream};
 use tamis::store::wire;
@@ -43,30 +42,6 @@ impl Task {
     }
 }
 
-/// Where the labels are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Labels {
-    /// In a file of their own; several, separated by commas, follow each other.
-    File(PathBuf),
-    /// In a column of the data: its name, or its number counted from 1.
-    Column(String),
-}
-
-/// Which rows of which files to take.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DataFiles {
-    /// A file of any format that [`data::load`] reads; several, separated by commas, follow each
-    /// other.
-    pub data: PathBuf,
-    /// Where the labels are.
-    pub labels: Labels,
-    /// Only rows with these labels.
-    pub keep: Option<Vec<f32>>,
-    /// Only these occurrences of each label, in order of the labels (see
-    /// [`select::rows_per_label`]).
-    pub rows_per_label: Option<Range<usize>>,
-}
-
 /// Samples, their labels and what these mean.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
@@ -79,106 +54,7 @@ pub struct Problem {
     pub task: Task,
 }
 
-impl DataFiles {
-    /// Reads the rows. Without a task, it is binary where two labels are kept or all are 0 or 1,
-    /// else regression.
-    ///
-    /// For a binary or multiclass task, kept labels become 0, 1, … in the order given; without,
-    /// they must be such numbers. A file of several columns of labels is for regression, of all
-    /// rows.
-    ///
-    /// # Errors
-    /// A file cannot be read or is damaged, the numbers of samples and labels differ, a label is
-    /// missing or outside the task.
-    pub fn load(&self, task: Option<Task>) -> Result<Problem> {
-        if let (Some(Task::Binary), Some(keep)) = (task, &self.keep)
-            && keep.len() != 2
-        {
-            return Err(Error::new("a binary task has two classes")
-                .mismatch("two labels to keep, such as 0,1", format_args!("{} labels", keep.len()))
-                .help("name two labels, or use --task regression"));
-        }
-        let (data, labels) = self.read(task)?;
-        let two = self.keep.as_ref().is_some_and(|keep| keep.len() == 2);
-        let is_binary = labels.len() == data.rows && (two || labels.iter().all(is_class));
-        let task = task.unwrap_or(if is_binary { Task::Binary } else { Task::Regression });
-        let keep = self.keep.as_deref();
-        let labels = match (task, keep) {
-            (Task::Regression, _) => Ok(labels),
-            (Task::Binary, None) => check_binary(&labels).map(|()| labels),
-            _ => classes::labels(labels, keep),
-        };
-        let labels = labels.map_err(|error| error.at(self.labels_file()))?;
-        Ok(Problem { data, labels, task })
-    }
-
-    /// Reads rows as [`load`](Self::load), and checks them as [`Problem::check`] does.
-    ///
-    /// # Errors
-    /// Those of both.
-    pub fn load_to_learn(&self, task: Task) -> Result<Problem> {
-        let problem = self.load(Some(task))?;
-        problem.check_inputs().map_err(|error| error.at(&self.data))?;
-        problem.check_labels().map_err(|error| error.at(self.labels_file()))?;
-        Ok(problem)
-    }
-
-    fn read(&self, task: Option<Task>) -> Result<(Matrix, Vec<f32>)> {
-        match &self.labels {
-            Labels::File(path) => {
-                let labels = data::load(path)?;
-                if labels.cols > 1 && matches!(task, None | Some(Task::Regression)) {
-                    self.check_several(labels.cols).map_err(|error| error.at(path))?;
-                    return data::load_beside(&self.data, path, labels, None);
-                }
-                let values = labels.into_column().map_err(|error| error.at(path))?;
-                let chosen = self.choose(&values)?;
-                let labels = Matrix { rows: values.len(), cols: 1, values: Values::F32(values) };
-                data::load_beside(&self.data, path, labels, chosen)
-            }
-            Labels::Column(name) => {
-                let table = Table::read(&self.data)?;
-                let (data, labels) = table.split(name).map_err(|error| error.at(&self.data))?;
-                let Some(rows) = self.choose(&labels)? else { return Ok((data, labels)) };
-                select::gather_labelled(data, &labels, rows)
-            }
-        }
-    }
-
-    fn check_several(&self, columns: usize) -> Result<()> {
-        if self.labels_file() == self.data {
-            return Err(Error::new("the samples are given as their own labels")
-                .mismatch("labels of one column", format_args!("the samples, {columns} columns"))
-                .help("pass the file of labels"));
-        }
-        if self.keep.is_some() || self.rows_per_label.is_some() {
-            let flag = if self.keep.is_some() { "--keep-labels" } else { "--rows-per-label" };
-            return Err(Error::new("rows cannot be chosen by several labels")
-                .mismatch("labels of one column", format_args!("{columns} columns"))
-                .help(format!("leave {flag} out: rows are chosen by one label each")));
-        }
-        Ok(())
-    }
-
-    pub(crate) fn labels_file(&self) -> &Path {
-        match &self.labels {
-            Labels::File(path) => path,
-            Labels::Column(_) => &self.data,
-        }
-    }
-
-    /// The rows to take, in this order; none stands for all.
-    fn choose(&self, labels: &[f32]) -> Result<Option<Vec<usize>>> {
-        let kept = self.keep.as_ref().map(|keep| select::rows_with(labels, keep)).transpose()?;
-        let Some(range) = &self.rows_per_label else { return Ok(kept) };
-        let Some(kept) = kept else { return select::occurrences(labels, range.clone()).map(Some) };
-        let labels: Vec<f32> = kept.iter().map(|&row| labels[row]).collect();
-        let chosen = select::occurrences(&labels, range.clone())?;
-        Ok(Some(chosen.into_iter().map(|at| kept[at]).collect()))
-    }
-}
-
-fn check_binary(labels: &[f32]) -> Result<()> {
+pub(super) fn check_binary(labels: &[f32]) -> Result<()> {
     match labels.iter().position(|label| !is_class(label)) {
         None => Ok(()),
         Some(row) => Err(Error::new("a label is outside the binary task")
@@ -280,7 +156,7 @@ impl Problem {
         self.check_labels()
     }
 
-    fn check_inputs(&self) -> Result<()> {
+    pub(super) fn check_inputs(&self) -> Result<()> {
         let Values::F32(values) = &self.data.values else { return Ok(()) };
         check_columns("the inputs", self.data.cols, |see| {
             values.chunks(self.data.cols.max(1)).for_each(see);
@@ -288,7 +164,7 @@ impl Problem {
         })
     }
 
-    fn check_labels(&self) -> Result<()> {
+    pub(super) fn check_labels(&self) -> Result<()> {
         let (rows, labels, outputs) = (self.data.rows, self.labels.len(), self.outputs());
         if labels != rows * outputs
             || outputs == 0
@@ -362,97 +238,4 @@ fn too_large<'a>(
 
 fn is_class(label: &f32) -> bool {
     [0.0, 1.0].contains(label)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tempfile::TempDir;
-
-    fn source(csv: &str, keep: Option<&[f32]>) -> (TempDir, DataFiles) {
-        let folder = tempfile::tempdir().unwrap();
-        let data = folder.path().join("d.csv");
-        std::fs::write(&data, csv).unwrap();
-        let labels = Labels::Column("y".into());
-        (folder, DataFiles { data, labels, keep: keep.map(<[f32]>::to_vec), rows_per_label: None })
-    }
-
-    const THREE: &str = "a,y\n10,7\n20,3\n30,7\n40,5\n";
-
-    #[test]
-    fn kept_labels_become_classes_in_the_order_given() {
-        for task in [Some(Task::Binary), None] {
-            let (_folder, source) = source(THREE, Some(&[7.0, 5.0]));
-            let problem = source.load(task).unwrap();
-            assert_eq!((problem.task, &problem.labels[..]), (Task::Binary, &[0.0, 0.0, 1.0][..]));
-        }
-        let (_folder, source) = source(THREE, Some(&[7.0, 5.0]));
-        assert_eq!(source.load(Some(Task::Regression)).unwrap().labels, [7.0, 7.0, 5.0]);
-    }
-
-    #[test]
-    fn labels_outside_the_task_are_refused() {
-        let (_folder, three) = source(THREE, None);
-        let error = three.load(Some(Task::Binary)).unwrap_err().to_string();
-        assert!(error.contains("7 in row 0") && error.contains("0 or 1"), "{error}");
-        assert_eq!(three.load(None).unwrap().task, Task::Regression);
-        let (_folder, keep) = source(THREE, Some(&[7.0, 5.0, 3.0]));
-        assert!(keep.load(Some(Task::Binary)).unwrap_err().to_string().contains("two classes"));
-    }
-
-    #[test]
-    fn numbers_whose_squares_overflow_are_named() {
-        let (_folder, source) = source("a,b,y\n1,1,1\n2,-3e38,2\n", None);
-        let error = source.load(None).unwrap().check().unwrap_err().to_string();
-        for part in ["column 2 of the inputs", "-3e38 in row 1", "up to about 5e16", "divide"] {
-            assert!(error.contains(part), "{part}: {error}");
-        }
-        let (_folder, source) = self::source("a,y\n1,1\n2,3e38\n", None);
-        let error = source.load(None).unwrap().check().unwrap_err().to_string();
-        assert!(error.contains("labels") && error.contains("3e38 in row 1"), "{error}");
-    }
-
-    #[test]
-    fn several_label_columns_require_regression_on_all_rows() {
-        let folder = tempfile::tempdir().unwrap();
-        let (x, y) = (folder.path().join("x.csv"), folder.path().join("y.csv"));
-        std::fs::write(&x, "1,2,3\n4,5,6\n").unwrap();
-        std::fs::write(&y, "1,0\n0,1\n").unwrap();
-        let usual = DataFiles {
-            data: x.clone(),
-            labels: Labels::File(y),
-            keep: None,
-            rows_per_label: None,
-        };
-        for task in [None, Some(Task::Regression)] {
-            let problem = usual.load(task).unwrap();
-            assert_eq!((problem.task, problem.outputs()), (Task::Regression, 2));
-            assert_eq!(problem.labels, [1.0, 0.0, 0.0, 1.0]);
-            problem.check().unwrap();
-        }
-        let error = |source: &DataFiles, task| source.load(task).unwrap_err().to_string();
-        for task in [Task::Binary, Task::Multiclass] {
-            assert!(error(&usual, Some(task)).contains("one column"));
-        }
-        let keep = DataFiles { keep: Some(vec![1.0]), ..usual.clone() };
-        assert!(error(&keep, Some(Task::Regression)).contains("--keep-labels"));
-        let some = DataFiles { rows_per_label: Some(0..1), ..usual.clone() };
-        assert!(error(&some, None).contains("--rows-per-label"));
-        let own = DataFiles { labels: Labels::File(x), ..usual.clone() };
-        assert!(error(&own, None).contains("their own labels"));
-        let mut problem = usual.load(None).unwrap();
-        problem.task = Task::Binary;
-        assert!(problem.check().is_err());
-        problem.task = Task::Regression;
-        problem.labels.pop();
-        assert!(problem.check().unwrap_err().to_string().contains("3 labels"));
-    }
-
-    #[test]
-    fn one_class_alone_is_nothing_to_learn() {
-        let (_folder, one) = source("a,y\n1,1\n2,1\n", None);
-        let problem = one.load(None).unwrap();
-        assert_eq!(problem.task, Task::Binary);
-        assert!(problem.check().unwrap_err().to_string().contains("1 in all 2 rows"));
-    }
 }

@@ -35,30 +35,85 @@ impl Table {
     /// The column that `target` means, counted from 0.
     fn column(&self, target: &str) -> Result<usize> {
         let names = self.names.as_deref().unwrap_or_default();
-        let mut named = (0..names.len()).filter(|&i| names[i] == target);
-        match (named.next(), named.next(), target.parse::<usize>()) {
-            (Some(column), None, _) => Ok(column),
-            (Some(_), Some(_), _) => {
-                Err(Error::new(format!("several columns are named {target:?}"))
-                    .help("pass the number of the column, counted from 1"))
-            }
-            (.., Ok(number)) if (1..=self.matrix.cols).contains(&number) => Ok(number - 1),
-            _ => Err(self.no_column(target)),
+        column_index(names, self.matrix.cols, target, "--target")
+    }
+}
+
+/// The column that a name, or else a number counted from 1, means; counted from 0.
+///
+/// # Errors
+/// No such column, or several of that name; `flag` is where it was named.
+pub(super) fn column_index(
+    names: &[String],
+    cols: usize,
+    wanted: &str,
+    flag: &str,
+) -> Result<usize> {
+    let mut named = (0..names.len()).filter(|&i| names[i] == wanted);
+    match (named.next(), named.next(), wanted.parse::<usize>()) {
+        (Some(column), None, _) => Ok(column),
+        (Some(_), Some(_), _) => Err(Error::new(format!("several columns are named {wanted:?}"))
+            .expected("a name that one column has")
+            .got("several")
+            .help("pass the number of the column, counted from 1")),
+        (.., Ok(number)) if (1..=cols).contains(&number) => Ok(number - 1),
+        _ => Err(no_column(names, cols, wanted, flag)),
+    }
+}
+
+fn no_column(names: &[String], cols: usize, wanted: &str, flag: &str) -> Error {
+    let numbers = format!("a number from 1 to {cols}");
+    let listed =
+        names.iter().take(20).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+    let expected = match names.len() {
+        0 => numbers,
+        1..=20 => format!("{listed} or {numbers}"),
+        _ => format!("{listed}, … or {numbers}"),
+    };
+    let help = match nearest(names, wanted) {
+        Some(name) => format!("did you mean {flag} {name}?"),
+        None => format!("pass the name of a column, or its number, to {flag}"),
+    };
+    Error::new("no such column").mismatch(expected, format_args!("{wanted:?}")).help(help)
+}
+
+/// The name that is most like `wanted`, if one is alike.
+pub(super) fn nearest<'n>(names: &'n [String], wanted: &str) -> Option<&'n str> {
+    let folded = wanted.to_lowercase();
+    let far = |name: &String| edits(&name.to_lowercase(), &folded);
+    let (most, name) = names.iter().map(|name| (far(name), name)).min()?;
+    let is_start = folded.len() >= 3 && name.to_lowercase().starts_with(&folded);
+    (most <= 1 + wanted.chars().count() / 4 || is_start).then_some(name)
+}
+
+/// Letters to insert, remove or change, to make one text the other.
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for (i, a) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut last[0], i + 1);
+        for (j, b) in b.iter().enumerate() {
+            let change = diagonal + usize::from(a != *b);
+            diagonal = last[j + 1];
+            last[j + 1] = change.min(last[j] + 1).min(diagonal + 1);
         }
     }
+    last[b.len()]
+}
 
-    fn no_column(&self, target: &str) -> Error {
-        let numbers = format!("a number from 1 to {}", self.matrix.cols);
-        let names = self.names.as_deref().unwrap_or_default();
-        let listed =
-            names.iter().take(20).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
-        let expected = match names.len() {
-            0 => numbers,
-            1..=20 => format!("{listed} or {numbers}"),
-            _ => format!("{listed}, … or {numbers}"),
-        };
-        Error::new("no such column")
-            .mismatch(expected, format_args!("{target:?}"))
-            .help("pass the name of a column, or its number, to --target")
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misspelt_columns_are_recognised() {
+        let names = ["diagnosis", "radius", "4"].map(String::from);
+        assert_eq!(nearest(&names, "diagnose"), Some("diagnosis"));
+        assert_eq!(nearest(&names, "Radius"), Some("radius"));
+        assert_eq!(nearest(&names, "price"), None);
+        assert_eq!((edits("kitten", "sitting"), edits("", "ab")), (3, 2));
+        // A name wins over a number.
+        assert_eq!(column_index(&names, 9, "4", "--target").unwrap(), 2);
+        assert_eq!(column_index(&names, 9, "5", "--target").unwrap(), 4);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::data::{DataFiles, Problem, Task, classes};
 use crate::model::file::ModelFile;
+use crate::model::measures::Measures;
 use crate::model::score::Score;
 use crate::{Error, Result};
 
@@ -11,6 +12,15 @@ impl ModelFile {
     /// # Errors
     /// The data or the labels do not fit the model, or a prediction overflows.
     pub fn score_on(&self, problem: &Problem) -> Result<Score> {
+        self.measure(problem).map(|(score, _)| score)
+    }
+
+    /// The score on labelled rows, and what measures of all predictions say; on the current rayon
+    /// pool.
+    ///
+    /// # Errors
+    /// As [`score_on`](Self::score_on).
+    pub fn measure(&self, problem: &Problem) -> Result<(Score, Measures)> {
         let outputs = self.open()?.outputs();
         let (labels, fits) = match problem.classes() {
             Some(classes) => (classes, outputs > 1 && classes <= outputs),
@@ -23,7 +33,10 @@ impl ModelFile {
                 .got(format_args!("{labels}, of task {}", problem.task.name()))
                 .help("score it on labels of the task that it was trained for"));
         }
-        self.score(problem.task, &problem.labels, &self.predict(&problem.data)?)
+        let (task, labels, predictions) =
+            (problem.task, &problem.labels, self.predict(&problem.data)?);
+        let measures = Measures::new(task, self.threshold()?, outputs, labels, &predictions);
+        Ok((self.score(task, labels, &predictions)?, measures))
     }
 
     /// Checks that a problem from `source` is such as the model can be scored on.
@@ -47,8 +60,12 @@ impl ModelFile {
         }
         let (expected, help) = match (problem.task, outputs) {
             (Task::Multiclass, 2..) => {
-                let keep = source.keep.as_deref();
-                return classes::check_known(&problem.labels, keep, outputs)
+                // Classes by name were found among those of the model.
+                let is_named = self.columns()?.is_some_and(|columns| !columns.classes.is_empty());
+                let keep = source.keep.as_ref().filter(|_| !is_named);
+                let keep = keep.map(|keep| keep.iter().filter_map(|label| label.parse().ok()));
+                let keep = keep.map(Iterator::collect::<Vec<f32>>);
+                return classes::check_known(&problem.labels, keep.as_deref(), outputs)
                     .map_err(|error| error.at(source.labels_file()));
             }
             (Task::Binary, 1) => return Ok(()),

@@ -7,6 +7,8 @@ pub(crate) mod deployed;
 pub(crate) mod file;
 pub(crate) mod labelled;
 pub(crate) mod mask;
+pub(crate) mod measures;
+pub(crate) mod names;
 pub(crate) mod predict;
 pub(crate) mod quantise;
 pub(crate) mod score;
@@ -20,6 +22,7 @@ pub use deployed::{Limit, Limited, Needs, TargetCost, WayNeeds};
 pub use file::{IntegerScales, LayerCost, ModelCost, ModelFile};
 pub(crate) use mask::MaskLayer;
 pub use mask::{LayerName, Mask, MaskedLayer};
+pub use measures::{Calibration, CalibrationBin, ClassScore, Measures};
 pub use predict::score_model;
 pub use quantise::{
     EpochProgress, Granularity, QuantiseOptions, QuantiseOutcome, QuantiseReport, QuantisedLayer,

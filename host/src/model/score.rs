@@ -171,6 +171,25 @@ pub(crate) fn psnr_db(peak: f64, loss: f64) -> Option<f64> {
     db.is_finite().then_some(db.min(MAX_PSNR_DB))
 }
 
+/// The probability of class 1 that a prediction stands for: its sigmoid where the threshold is that
+/// of log-odds, else the prediction itself, shifted so that the threshold is a half, cut to 0 to 1.
+pub(crate) fn probability(prediction: f32, threshold: f32) -> f64 {
+    let (prediction, threshold) = (f64::from(prediction), f64::from(threshold));
+    if threshold == 0.0 {
+        return 1.0 / (1.0 + (-prediction).exp());
+    }
+    (prediction - threshold + 0.5).clamp(0.0, 1.0)
+}
+
+/// The probabilities of classes with these scores.
+pub(crate) fn softmax(outputs: &[f32], out: &mut Vec<f64>) {
+    let top = outputs.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    out.clear();
+    out.extend(outputs.iter().map(|&score| (f64::from(score) - f64::from(top)).exp()));
+    let total: f64 = out.iter().sum();
+    out.iter_mut().for_each(|p| *p /= total);
+}
+
 fn cross_entropy(outputs: &[f32], label: usize) -> f64 {
     let Some(&own) = outputs.get(label) else { return f64::INFINITY };
     let top = outputs.iter().copied().fold(f32::NEG_INFINITY, f32::max);

@@ -12,6 +12,7 @@ use crate::base::limits::Limits;
 use crate::data::augment::Changes;
 use crate::data::{Problem, Task};
 use crate::train::budget::{Budget, Memory};
+use crate::train::check::weighted_outputs;
 use crate::train::dense::job::ImpSettings;
 use crate::train::masked::MaskedSettings;
 use crate::train::pinned::PinnedWeights;
@@ -107,6 +108,21 @@ impl Options {
         check_recipe(recipe.name(), problem.task)?;
         self.check_pinned(&recipe, hidden.len())?;
         Ok((hidden, recipe))
+    }
+
+    /// Weights of a network of one hidden layer, the most nonzeros that its budget may name; none of
+    /// several layers, of a mask, and where the options do not suit the problem.
+    #[must_use]
+    pub fn all_weights(&self, problem: &Problem) -> Option<usize> {
+        let (hidden, recipe) = self.resolve(problem).ok()?;
+        let outputs = match recipe {
+            Recipe::Masked(_) | Recipe::Imp(_) => return None,
+            // The log-odds of two classes are one output with weights.
+            Recipe::Anneal(_) => weighted_outputs(problem).max(1),
+            _ => weighted_outputs(problem),
+        };
+        let &[hidden] = &hidden[..] else { return None };
+        Some(hidden.saturating_mul(problem.data.cols.saturating_add(outputs)))
     }
 
     /// About √s neurons, since a neuron then has as many weights as there are neurons; more where the

@@ -233,6 +233,7 @@ pub struct SearchDetails {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct AnnealDetails {
     /// Classes that are told apart; a binary task has one output, the log-odds of class 1.
+    #[serde(skip)]
     pub classes: usize,
     /// Rows of the validation split.
     pub validation_samples: usize,

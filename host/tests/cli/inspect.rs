@@ -28,7 +28,7 @@ fn judged(folder: &Path, line: &str) -> (Option<i32>, Value, String) {
 #[test]
 fn model_is_shown_by_layer_and_against_dense() {
     let folder = prepared();
-    let text = ok(folder.path(), "inspect m.tamis --target nrf52840");
+    let text = ok(folder.path(), "inspect m.tamis --mcu nrf52840");
     for words in [
         "nRF52840",
         "64 MHz",
@@ -41,7 +41,7 @@ fn model_is_shown_by_layer_and_against_dense() {
     ] {
         assert!(text.contains(words), "{words}\n{text}");
     }
-    let cost = json(folder.path(), "inspect m.tamis --target nRF52840 --deploy file");
+    let cost = json(folder.path(), "inspect m.tamis --mcu nRF52840 --deploy file");
     let on = &cost["target"];
     assert_eq!(
         (&on["core"], &on["fits"], &on["numbers"]),
@@ -90,7 +90,7 @@ fn weights_are_drawn_and_counted() {
     assert_eq!((number(layer, "variance"), number(layer, "least")), (0.0, 0.5), "{report}");
     let svg = std::fs::read_to_string(path.join("w.svg")).unwrap();
     assert!(svg.contains("layer 1") && roxmltree::Document::parse(&svg).is_ok());
-    let text = ok(path, "inspect m.tamis --weights m.svg --target cortex-m0");
+    let text = ok(path, "inspect m.tamis --weights m.svg --mcu cortex-m0");
     assert!(text.contains("variance") && path.join("m.svg").exists(), "{text}");
     assert!(json(path, "inspect full.tamis").get("weights").is_none());
     let (code, _, error) = judged(path, "inspect m.tamis --weights m.tamis");
@@ -116,19 +116,19 @@ fn without_target_every_processor_kind_is_shown() {
     assert!(instructions(0) > instructions(1) && instructions(1) > 2.0 * instructions(2), "{cost}");
     let text = ok(folder.path(), "inspect m.tamis");
     assert!(cores.iter().all(|core| text.contains(core)), "{text}");
-    let known = json(folder.path(), "inspect --targets");
+    let known = json(folder.path(), "inspect --mcus");
     assert!(
         known["devices"].as_array().unwrap().len() >= 10
             && known["cores"].as_array().unwrap().len() == 6
     );
-    assert!(ok(folder.path(), "inspect --targets").contains("RP2040"));
+    assert!(ok(folder.path(), "inspect --mcus").contains("RP2040"));
 }
 
 #[test]
 fn dense_wins_where_it_does() {
     let folder = tempfile::tempdir().unwrap();
     full(&folder.path().join("full.tamis"), 64, 10);
-    let line = "inspect full.tamis --target cortex-m4f --deploy file";
+    let line = "inspect full.tamis --mcu cortex-m4f --deploy file";
     let cost = json(folder.path(), line);
     let wins = cost["target"]["dense_int8_wins"].as_array().unwrap();
     assert!(
@@ -139,14 +139,14 @@ fn dense_wins_where_it_does() {
     let wins = text.lines().find(|line| line.starts_with("Dense int8 wins on "));
     assert!(wins.is_some_and(|line| line.contains("bytes of the model (")), "{text}");
     let folder = prepared();
-    let text = ok(folder.path(), "inspect m.tamis --target cortex-m0");
+    let text = ok(folder.path(), "inspect m.tamis --mcu cortex-m0");
     assert!(text.contains("no float unit") && text.contains("instructions ("), "{text}");
 }
 
 #[test]
 fn exceeded_limits_exit_3_and_are_named() {
     let folder = prepared();
-    let line = "inspect m.tamis --target cortex-m4f --json --fail-above";
+    let line = "inspect m.tamis --mcu cortex-m4f --json --fail-above";
     let (code, cost, err) =
         judged(folder.path(), &format!("{line} ram=64K,flash=1M,stack=64K,instructions=1M"));
     assert_eq!((code, err.as_str()), (Some(0), ""));
@@ -180,7 +180,7 @@ fn exceeded_limits_exit_3_and_are_named() {
 #[test]
 fn deployments_are_listed_and_one_is_checked() {
     let folder = prepared();
-    let line = "inspect m.tamis --target cortex-m4f";
+    let line = "inspect m.tamis --mcu cortex-m4f";
     let text = ok(folder.path(), line);
     for words in [
         "include_model!",
@@ -225,7 +225,7 @@ fn deployments_are_listed_and_one_is_checked() {
 fn upper_bounds_are_marked_so() {
     let folder = prepared();
     ok(folder.path(), "quantize m.tamis --data p/X.npy -o q.tamis -q");
-    let line = "inspect q.tamis --target cortex-m0";
+    let line = "inspect q.tamis --mcu cortex-m0";
     let cost = json(folder.path(), line);
     let ways = cost["target"]["ways"].as_array().unwrap();
     let is_bound =
@@ -269,16 +269,15 @@ fn the_way_with_the_least_flash_leads() {
 fn model_exceeding_its_device_is_over_limit() {
     let folder = tempfile::tempdir().unwrap();
     full(&folder.path().join("large.tamis"), 784, 32);
-    let (code, cost, err) =
-        judged(folder.path(), "inspect large.tamis --target STM32F103C8 --json");
+    let (code, cost, err) = judged(folder.path(), "inspect large.tamis --mcu STM32F103C8 --json");
     assert_eq!((code, &cost["target"]["fits"]), (Some(3), &json!(false)));
     assert!(
         err.contains("flash at most 65536 bytes (STM32F103C8)") && !err.contains("ram"),
         "{err}"
     );
-    let output = run(folder.path(), &["inspect", "large.tamis", "--target", "STM32F103C8"]);
+    let output = run(folder.path(), &["inspect", "large.tamis", "--mcu", "STM32F103C8"]);
     assert!(texts(&output).0.contains("Does not fit"));
-    let (code, ..) = judged(folder.path(), "inspect large.tamis --target STM32F407VG --json");
+    let (code, ..) = judged(folder.path(), "inspect large.tamis --mcu STM32F407VG --json");
     assert_eq!(code, Some(0));
 }
 
@@ -286,24 +285,22 @@ fn model_exceeding_its_device_is_over_limit() {
 fn wrong_flags_say_what_they_may_be() {
     let folder = prepared();
     for (line, words) in [
-        ("inspect m.tamis --target z80", "RP2040"),
-        ("inspect m.tamis --target z80", "cortex-m33"),
+        ("inspect m.tamis --mcu z80", "RP2040"),
+        ("inspect m.tamis --mcu z80", "cortex-m33"),
         (
-            "inspect m.tamis --target cortex-m4f --fail-above speed=5",
+            "inspect m.tamis --mcu cortex-m4f --fail-above speed=5",
             "flash, ram, stack, instructions",
         ),
-        ("inspect m.tamis --target cortex-m4f --fail-above ram", "ram=16K"),
-        ("inspect m.tamis --target cortex-m4f --fail-above ram=16X", "64K"),
-        ("inspect m.tamis --target cortex-m4f --fail-above instructions=-1", "50000"),
-        ("inspect m.tamis --fail-above ram=16K", "--target"),
-        ("inspect m.tamis --targets", "cannot be used with"),
+        ("inspect m.tamis --mcu cortex-m4f --fail-above ram", "ram=16K"),
+        ("inspect m.tamis --mcu cortex-m4f --fail-above ram=16X", "64K"),
+        ("inspect m.tamis --mcu cortex-m4f --fail-above instructions=-1", "50000"),
+        ("inspect m.tamis --fail-above ram=16K", "--mcu"),
+        ("inspect m.tamis --mcus", "cannot be used with"),
         ("inspect", "M.tamis"),
     ] {
         let (code, _, err) = judged(folder.path(), line);
         assert_eq!(code, Some(2), "{line}\n{err}");
         assert!(err.contains(words), "{line}: {words}\n{err}");
     }
-    assert!(
-        fails(folder.path(), "inspect nothing.tamis --target RP2040").contains("nothing.tamis")
-    );
+    assert!(fails(folder.path(), "inspect nothing.tamis --mcu RP2040").contains("nothing.tamis"));
 }

@@ -31,6 +31,7 @@ mod run;
 mod run_refused;
 mod settings;
 mod state_dict;
+mod tables;
 mod theory;
 mod two_layers;
 mod write_errors;

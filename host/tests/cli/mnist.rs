@@ -74,7 +74,10 @@ fn ten_classes_with_exactly_a_thousand_weights() {
     };
     let sizes = "--task multiclass --hidden 35 --nnz 1000 --epochs 10 --start-factor 5";
     let report = json(folder.path(), &format!("train {} {sizes} -o m.tamis", source("train")));
-    assert_eq!((report["nnz"].as_u64(), report["classes"].as_u64()), (Some(1000), Some(10)));
+    assert_eq!(
+        (report["nnz"].as_u64(), report["classes"].as_array().map(Vec::len)),
+        (Some(1000), Some(10))
+    );
     let eval = json(folder.path(), &format!("eval m.tamis {}", source("t10k")));
     // The defaults, ten times the epochs, reach 96 %.
     let accuracy = eval["accuracy"].as_f64().unwrap();

@@ -85,7 +85,7 @@ fn settings_of_another_recipe_are_refused() {
     );
     let binary = classes.replace("multiclass", "binary --keep-labels 0,1");
     let report = json(folder.path(), &format!("{binary} --recipe anneal --epochs 2 -o n.tamis"));
-    assert_eq!((&report["classes"], &report["outputs"]), (&json!(2), &json!(1)));
+    assert_eq!((&report["classes"][1]["rows"], &report["outputs"]), (&json!(2), &json!(1)));
     assert!(
         fails(folder.path(), &format!("{TRAIN} --recipe anneal -o n.tamis"))
             .contains("--task binary")

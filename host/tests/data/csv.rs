@@ -83,3 +83,26 @@ fn csv_errors_name_the_place() {
     let open_quote = format!("1,2\n3,\"{}", "4,5\n".repeat(2000));
     assert_error(read(&open_quote), &["too long", "line 2, column 2", "quote"]);
 }
+
+#[test]
+fn csv_headers_of_numbers_comments_and_separators() {
+    let read = |text: &str| csv::read(Source::bytes(text.as_bytes())).unwrap();
+    for (text, names, rows) in [
+        ("0,1,2\n5,6,7\n", Some(vec!["0", "1", "2"]), 1),
+        ("1,2,3\n5,6,9\n", Some(vec!["1", "2", "3"]), 1),
+        ("0,1,2\n3,4,5\n", None, 2),
+        ("1,2,3\n4,5,6\n", None, 2),
+        ("0,1\n5,6\n", None, 2),
+        ("sep=;\na;b\n1;2\n", Some(vec!["a", "b"]), 1),
+        ("\"sep=|\"\r\n1|2\r\n3|4\r\n", None, 2),
+        ("# made by hand\na,b\n# the first\n1,2\n", Some(vec!["a", "b"]), 1),
+        ("#a,b\n1,2\n", Some(vec!["a", "b"]), 1),
+        ("# 2 rows\n1,2\n3,4\n", None, 2),
+    ] {
+        let table = read(text);
+        let names = names.map(|names| names.into_iter().map(String::from).collect::<Vec<_>>());
+        assert_eq!((table.names, table.matrix.rows), (names, rows), "{text:?}");
+    }
+    let error = csv::read(Source::bytes(b"sep=;\na;b\n1;x\n"));
+    assert_error(error, &["\"x\" in line 3, column 2 (b)"]);
+}

@@ -443,3 +443,18 @@ fn archives_are_the_same_bytes_every_time() {
     std::thread::sleep(std::time::Duration::from_millis(2100)); // ZIP counts time in steps of two seconds
     assert_eq!(first, make());
 }
+
+#[test]
+fn npy_half_floats_are_read_exactly() {
+    // 1, -2, 65504 and the least subnormal, in both byte orders.
+    let bits: [u16; 4] = [0x3c00, 0xc000, 0x7bff, 0x0001];
+    let values = vec![1.0, -2.0, 65504.0, 2.0_f32.powi(-24)];
+    let little: Vec<u8> = bits.iter().flat_map(|bits| bits.to_le_bytes()).collect();
+    let big: Vec<u8> = bits.iter().flat_map(|bits| bits.to_be_bytes()).collect();
+    for (descr, payload) in [("<f2", little), (">f2", big)] {
+        let file = npy_typed(descr, "(2, 2)", &payload);
+        assert_eq!(npy::read(Source::bytes(&file)).unwrap(), floats(2, 2, values.clone()));
+    }
+    let infinite = npy_typed("<f2", "(1,)", &0x7c00_u16.to_le_bytes());
+    assert_error(npy::read(Source::bytes(&infinite)), &["finite"]);
+}

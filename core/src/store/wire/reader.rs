@@ -7,7 +7,7 @@ use crate::{Error, Result};
 
 /// Reads forward; `at` is the offset from the start of the model, and `bytes` end where what
 /// is read ends.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reader<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,

@@ -1,9 +1,10 @@
 //! Reading whole files: plain ones alone, since a pipe or device could wait for ever.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, IsTerminal as _, Read, Seek as _};
 use std::ops::Deref;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use crate::{Error, Result};
 
@@ -97,6 +98,37 @@ pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
         return refused("a plain file", "a pipe or device", "save its output to a file first");
     }
     Ok((File::open(path).map_err(|e| cannot_open(path, e))?, kind.len()))
+}
+
+/// The most bytes that are taken from standard input.
+const INPUT_LIMIT: u64 = 16 << 30;
+
+/// Standard input as a file without a name, from its beginning: it is read to its end once, and can
+/// then be read several times, one after the other.
+///
+/// # Errors
+/// Nothing comes from it but a terminal, it cannot be read, or it has more than 16 GiB.
+pub(crate) fn standard_input() -> Result<(File, u64)> {
+    static SPOOLED: Mutex<Option<File>> = Mutex::new(None);
+    let failed = |e| Error::io("cannot read standard input", Path::new("-"), e);
+    let mut spooled = SPOOLED.lock().unwrap_or_else(PoisonError::into_inner);
+    if spooled.is_none() {
+        if io::stdin().is_terminal() {
+            return Err(Error::new("there are no data on standard input")
+                .mismatch("the output of another program", "a terminal")
+                .help("pass the name of a file in place of -, or a pipe: cat t.csv | tamis …"));
+        }
+        let mut file = tempfile::tempfile().map_err(failed)?;
+        let len = io::copy(&mut io::stdin().lock().take(INPUT_LIMIT + 1), &mut file);
+        let len = len.map_err(failed)?;
+        check_len("standard input", len, INPUT_LIMIT, "pass fewer rows at a time")?;
+        *spooled = Some(file);
+    }
+    let file = spooled.as_ref().map(File::try_clone);
+    let mut file = file.unwrap_or_else(tempfile::tempfile).map_err(failed)?;
+    file.rewind().map_err(failed)?;
+    let len = file.metadata().map_err(failed)?.len();
+    Ok((file, len))
 }
 
 /// Opens the plain file `name` of a folder; links are followed within the folder only.

@@ -22,14 +22,14 @@ The settings of a recipe: tamis train --help --recipe lm (or anneal, paper, imp,
 Ctrl-C ends the run within a step and saves the model that was reached.
 
 Examples:
-  tamis train --data table.csv --target price --task regression --hidden 9 --nnz 50 -o m.tamis
+  tamis train --data table.csv --target diagnosis --nnz 20 -o m.tamis
   tamis train --data X.npy --labels y.npy --task multiclass --hidden 32 --nnz 999 -o m.tamis")]
 pub(crate) struct Train {
     #[command(flatten)]
     pub(super) source: SourceArgs,
-    /// regression; binary (two classes, 0 and 1); multiclass (0, 1, …)
+    /// regression, binary or multiclass [default: as the labels are]
     #[arg(long, value_name = "TASK", value_enum, hide_possible_values = true)]
-    pub(super) task: Task,
+    pub(super) task: Option<Task>,
     /// Hidden neurons; M1,M2,… for several layers [default: about √S]
     #[arg(long, value_name = "M", value_delimiter = ',', conflicts_with = "mask",
           value_parser = parse::whole::<usize>)]

@@ -1,31 +1,60 @@
 //! `tamis train`: flags to options, a run, and what is said of it.
 
 pub(super) mod args;
+mod data;
 pub(super) mod history;
 mod options;
 mod path;
 mod summary;
 
+use serde::Serialize;
+
 use super::common::Common;
-use super::console::refuse;
+use super::console::{count, refuse};
 use super::interrupt;
 use super::progress::Watched;
 use super::saved::Object;
 use crate::base::file::{self, Kind};
-use crate::data::Problem;
-use crate::train::{Details, Options, Recipe, Start, train_with, trains_layers};
+use crate::data::{Problem, Task};
+use crate::train::{Budget, Details, Options, Recipe, Start, train_with, trains_layers};
 use crate::{Error, Result};
 use args::Train;
+use data::{DataFacts, Fit};
 use history::{History, check_outputs};
 use summary::summary;
 
+/// Takes all weights that there are where more nonzeros are asked for; says so.
+fn take_all(options: &mut Options, problem: &Problem) -> Option<String> {
+    let all = options.all_weights(problem)?;
+    let Budget::Nonzeros(nnz) = options.budget else { return None };
+    (nnz > all).then(|| {
+        options.budget = Budget::Nonzeros(all);
+        let (nnz, all) = (count(nnz), count(all));
+        format!("--nnz {nnz} is more than the network can hold: all {all} weights are taken")
+    })
+}
+
+/// The object of `--json`.
+#[derive(Serialize)]
+struct WithData<'a, O> {
+    #[serde(flatten)]
+    object: &'a O,
+    #[serde(flatten)]
+    data: &'a DataFacts,
+    #[serde(flatten)]
+    fit: Option<Fit>,
+}
+
 impl Train {
     pub(super) fn run(&self, common: &Common) -> Result<()> {
-        let task = self.task;
         self.check_counts()?;
+        // Settings depend on the task, which the labels say where --task does not.
+        let early = if self.task.is_none() { Some(self.load()?) } else { None };
+        let found = early.as_ref().map(|(problem, _)| problem.task);
+        let task = self.task.or(found).unwrap_or(Task::Regression);
         let recipe = self.recipe_name(task)?;
         if let Some(sizes) = self.path_options() {
-            return path::run(self, &sizes, task, recipe, common);
+            return path::run(self, &sizes, early, recipe, common);
         }
         let mut options = self.options(recipe, common)?;
         if let Recipe::Imp(_) | Recipe::Masked(_) | Recipe::Dynamic(_) = &options.recipe {
@@ -38,18 +67,20 @@ impl Train {
             check_outputs(self)?;
             self.check_checkpoint(common)?;
         }
-        let source = self.source.source();
-        let problem = source.load_to_learn(task)?;
+        let (problem, mut data) = early.map_or_else(|| self.load(), Ok)?;
         match &mut options.recipe {
-            Recipe::Imp(settings) => settings.test = self.test(&source, task)?,
+            Recipe::Imp(settings) => settings.test = self.test(data.names(), task)?,
+            Recipe::Masked(settings) => settings.test = self.test(data.names(), task)?,
             Recipe::Dynamic(settings) => {
-                settings.test = self.test(&source, task)?;
+                settings.test = self.test(data.names(), task)?;
                 settings.augment = self.changes(problem.data.cols)?;
             }
-            Recipe::Masked(settings) => settings.test = self.test(&source, task)?,
             _ => {}
         }
         self.check_problem(&problem, &options)?;
+        if let Some(note) = take_all(&mut options, &problem) {
+            data.note(note);
+        }
         let bar = Watched::new(common);
         let mut history = History::new(self)?;
         let trained = interrupt::training(|| {
@@ -63,16 +94,25 @@ impl Train {
         if let Details::Paper(_) | Details::Outputs(_) = trained.report.details {
             history.losses.push(trained.report.loss as f32);
         }
-        history.save(self, trained.model.bytes(), &trained.report)?;
+        let model = data.name(&trained.model)?;
+        history.save(self, model.bytes(), &trained.report)?;
         if let Some(error) = trained.unsaved {
             return Err(error);
         }
-        let object = Object::new(&self.output, trained.model.bytes(), &trained.report);
-        common.result(&object, || summary(&object, &history.line()))
+        let object = Object::new(&self.output, model.bytes(), &trained.report);
+        let fit = data.fit(trained.report.loss);
+        let whole = WithData { object: &object, data: &data, fit };
+        common.result(&whole, || data.text() + &summary(&object, &history.line(), fit))
     }
 
     /// Refuses settings of several hidden layers for one, and of several sizes for one.
     fn check_counts(&self) -> Result<()> {
+        if self.nnz.is_empty() && self.density.is_none() && self.mask.is_none() {
+            return Err(Error::usage("the number of nonzero weights is missing")
+                .expected("--nnz S, --density FRACTION, or --mask MASK")
+                .got("none of them")
+                .help("pass --nnz 50 for a model of at most 50 nonzero weights"));
+        }
         if self.hidden.len() <= 1 {
             let what = "a setting is for networks of several hidden layers";
             let expected = "several numbers for --hidden, such as 64,32";

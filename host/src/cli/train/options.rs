@@ -16,7 +16,7 @@ use super::super::parse::{self, AugmentName, PictureSize, RecipeName, ToPin, lim
 use super::args::{LimitArgs, Train};
 use crate::base::{Limits, check_setting};
 use crate::data::augment::{Changes, PictureChanges};
-use crate::data::{DataFiles, Labels, Problem, Task};
+use crate::data::{Columns, DataFiles, Labels, Problem, Reading, Task};
 use crate::mask::{self, SourceNetwork};
 use crate::train::dense::{Head, Rates, default_rate};
 use crate::train::masked::MaskedSettings;
@@ -49,12 +49,6 @@ impl Train {
                 .expected("--mask MASK, with --recipe masked or no --recipe")
                 .got(if is_masked { "no --mask" } else { "--mask with another recipe" })
                 .help("make a mask with tamis mask"));
-        }
-        if self.nnz.is_empty() && self.density.is_none() && self.mask.is_none() {
-            return Err(Error::usage("the number of nonzero weights is missing")
-                .expected("--nnz S, --density FRACTION, or --mask MASK")
-                .got("none of them")
-                .help("pass --nnz 50 for a model of at most 50 nonzero weights"));
         }
         let recipe = match (self.recipe, task) {
             _ if self.mask.is_some() => RecipeName::Masked,
@@ -351,8 +345,9 @@ impl Train {
     }
 
     /// The test rows of recipes `imp` and `masked`, chosen as those to train on but for the occurrences.
-    pub(super) fn test(&self, train: &DataFiles, task: Task) -> Result<Option<Problem>> {
+    pub(super) fn test(&self, columns: &Columns, task: Task) -> Result<Option<Problem>> {
         let Some(data) = &self.imp.test_data else { return Ok(None) };
+        let train = self.source.source();
         let labels = match (&self.imp.test_labels, &train.labels) {
             (Some(path), _) => Labels::File(path.clone()),
             (None, Labels::Column(name)) => Labels::Column(name.clone()),
@@ -364,8 +359,12 @@ impl Train {
                     .help("name the file of their labels"));
             }
         };
-        let (data, keep) = (data.clone(), train.keep.clone());
-        DataFiles { data, labels, keep, rows_per_label: None }.load(Some(task)).map(Some)
+        let files = DataFiles {
+            keep: train.keep.clone(),
+            table: train.table.clone(),
+            ..DataFiles::new(data.clone(), labels)
+        };
+        Ok(Some(files.load_as(Some(task), Reading::Known(columns))?.problem))
     }
 
     pub(super) fn layers_flags(&self) -> [(bool, &'static str); 3] {

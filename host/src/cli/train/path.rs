@@ -11,8 +11,9 @@ use super::super::interrupt;
 use super::super::parse::RecipeName;
 use super::super::progress::Watched;
 use super::args::Train;
+use super::data::DataFacts;
 use crate::base::file::{self, Kind};
-use crate::data::Task;
+use crate::data::Problem;
 use crate::lab::plot::{self, Line, Measure};
 use crate::train::{PathOptions, PathPoint, PathReport, train_path};
 use crate::{Error, Result};
@@ -25,6 +26,8 @@ struct Object<'a> {
     chosen: Option<&'static str>,
     #[serde(flatten)]
     report: &'a PathReport,
+    #[serde(flatten)]
+    data: &'a DataFacts,
 }
 
 const CHOSEN: &str = "chosen.tamis";
@@ -32,14 +35,14 @@ const CHOSEN: &str = "chosen.tamis";
 pub(super) fn run(
     train: &Train,
     sizes: &PathOptions,
-    task: Task,
+    early: Option<(Problem, DataFacts)>,
     recipe: RecipeName,
     common: &Common,
 ) -> Result<()> {
     check(train)?;
     check_folder(&train.output)?;
     let options = train.options(recipe, common)?;
-    let problem = train.source.source().load_to_learn(task)?;
+    let (problem, data) = early.map_or_else(|| train.load(), Ok)?;
     if matches!(recipe, RecipeName::Paper | RecipeName::PaperSafe) {
         train.check_paper(&problem)?;
     }
@@ -50,18 +53,22 @@ pub(super) fn run(
     bar.clear();
     let outcome = outcome?;
     let report = &outcome.report;
+    let models = outcome.models.iter().map(|model| data.name(model));
+    let models = models.collect::<Result<Vec<_>>>()?;
+    let chosen = outcome.chosen().map(|model| data.name(model)).transpose()?;
     let object = Object {
         folder: train.output.display().to_string(),
         models: report.points.iter().map(|point| name(point.requested_nnz)).collect(),
         chosen: report.chosen_nnz.map(|_| CHOSEN),
         report,
+        data: &data,
     };
     interrupt::saving(|| {
         file::write_folder(&train.output, |folder| {
-            for (name, model) in object.models.iter().zip(&outcome.models) {
+            for (name, model) in object.models.iter().zip(&models) {
                 folder.write(name, |w| w.write_all(model.bytes()))?;
             }
-            if let Some(model) = outcome.chosen() {
+            if let Some(model) = &chosen {
                 folder.write(CHOSEN, |w| w.write_all(model.bytes()))?;
             }
             folder.write("path.svg", |w| w.write_all(picture(report).as_bytes()))?;
@@ -71,7 +78,7 @@ pub(super) fn run(
             })
         })
     })?;
-    common.result(&object, || summary(&object))
+    common.result(&object, || data.text() + &summary(&object))
 }
 
 /// A new or empty folder: a model of another path could be taken for one of these.

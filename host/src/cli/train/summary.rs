@@ -2,6 +2,7 @@
 
 use super::super::console::{bytes, count, decibel, facts, percent, psnr_fact};
 use super::super::saved::{Object, accuracy_fact, limit_fact, peak_fact};
+use super::data::Fit;
 use crate::data::Task;
 use crate::lab::plot::sparkline;
 use crate::train::{
@@ -12,7 +13,7 @@ use crate::train::{
 type Fact = (&'static str, String);
 
 /// A block of facts; `losses` are those of the steps, as bars.
-pub(super) fn summary(object: &Object<'_, Report>, losses: &str) -> String {
+pub(super) fn summary(object: &Object<'_, Report>, losses: &str, fit: Option<Fit>) -> String {
     let r = object.report;
     let mut rows = vec![nonzeros(r), neurons(r), loss(r, losses)];
     if let Details::Layers(layers) = &r.details {
@@ -20,7 +21,10 @@ pub(super) fn summary(object: &Object<'_, Report>, losses: &str) -> String {
     }
     // Log-odds have none.
     let has_psnr = r.task == Task::Regression || r.task == Task::Binary && r.psnr_db.is_some();
-    if has_psnr && r.anneal().is_none() {
+    if let Some(Fit { r2, rmse }) = fit {
+        let r2 = r2.map_or("none (all labels are the same)".into(), |r2| format!("{r2:.4}"));
+        rows.push(("R2", format!("{r2} of the training rows, root mean square error {rmse:.4e}")));
+    } else if has_psnr && r.anneal().is_none() {
         rows.push(psnr_fact(r.psnr_db, r.zero_psnr_db));
     }
     rows.extend(pinned(&r.pinned));

@@ -52,13 +52,10 @@ pub(super) fn load(data: &DenseData, n: usize, file: &Path) -> Result<[Problem; 
 
 fn read(file: &Path) -> Result<Problem> {
     let column = Tables::COLUMNS + 1;
-    let files = DataFiles {
-        data: file.to_owned(),
-        labels: Labels::Column(column.to_string()),
-        keep: Some((1..=Tables::CLASSES).map(|class| class as f32).collect()),
-        rows_per_label: None,
-    };
-    let problem = files.load_to_learn(Task::Multiclass)?;
+    let keep = Some((1..=Tables::CLASSES).map(|class| class.to_string()).collect());
+    let files = DataFiles::new(file.to_owned(), Labels::Column(column.to_string()));
+    let files = DataFiles { keep, ..files };
+    let problem = files.load_to_learn(Some(Task::Multiclass))?.problem;
     if problem.data.cols == Tables::COLUMNS {
         return Ok(problem);
     }

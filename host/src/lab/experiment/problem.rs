@@ -130,7 +130,7 @@ pub(crate) fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Se
         }
         Data::Mnist { classes, train, test, official } => {
             let folder = folder.join("mnist");
-            let images = |files, rows| idx(&folder, files, classes, rows).load_to_learn(task);
+            let images = |files, rows| learnt(&idx(&folder, files, classes, rows), task);
             let (own, other, tested): (&[usize], &[usize], _) = match official {
                 true => (&[0], &[1], 0..*test),
                 false => (&[0, 1], &[0, 1], *train..train + test),
@@ -145,7 +145,7 @@ pub(crate) fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Se
                 return drawn(28, &classes, *train, 0, task);
             };
             let files = idx(&folder.join(name), &[0], &classes, 0..*train);
-            Ok(Set::new(files.load_to_learn(task)?, None))
+            Ok(Set::new(learnt(&files, task)?, None))
         }
         &Data::Masked(MaskedData { from, train, test, .. }) => {
             let classes: Vec<u8> = (0..10).collect();
@@ -153,8 +153,7 @@ pub(crate) fn load(part: &Part, cell: &Cell, folder: Option<&Path>) -> Result<Se
                 return drawn(28, &classes, train, test, task);
             };
             let folder = folder.join(name);
-            let images =
-                |file, count| idx(&folder, &[file], &classes, 0..count).load_to_learn(task);
+            let images = |file, count| learnt(&idx(&folder, &[file], &classes, 0..count), task);
             Ok(Set::new(images(0, train)?, Some(images(1, test)?)))
         }
         Data::Dense(data) => {
@@ -235,8 +234,13 @@ fn idx(folder: &Path, files: &[usize], classes: &[u8], rows: Range<usize>) -> Da
     let paths = |at: usize| {
         PathBuf::from(files.iter().map(|i| path(IDX[at + i])).collect::<Vec<_>>().join(","))
     };
-    let keep = Some(classes.iter().map(|&class| f32::from(class)).collect());
-    DataFiles { data: paths(0), labels: Labels::File(paths(2)), keep, rows_per_label: Some(rows) }
+    let keep = Some(classes.iter().map(u8::to_string).collect());
+    let files = DataFiles::new(paths(0), Labels::File(paths(2)));
+    DataFiles { keep, rows_per_label: Some(rows), ..files }
+}
+
+fn learnt(files: &DataFiles, task: Task) -> Result<Problem> {
+    files.load_to_learn(Some(task)).map(|loaded| loaded.problem)
 }
 
 /// Drawn digits: enough that every class has its images, then as with MNIST.

@@ -1,0 +1,142 @@
+//! What `tamis train` learns from: rows, columns and classes, and what it says of them.
+
+use serde::Serialize;
+
+use super::super::console::{count, noted};
+use super::args::Train;
+use crate::Result;
+use crate::data::{Columns, Loaded, Problem, Task};
+use crate::model::ModelFile;
+
+/// What is said of the data, and what of it goes into the model.
+#[derive(Debug, Serialize)]
+pub(super) struct DataFacts {
+    rows: usize,
+    /// Of a table those that are read, whatever inputs they become.
+    columns: usize,
+    /// The classes and their rows; none for regression.
+    classes: Option<Vec<ClassRows>>,
+    notes: Vec<String>,
+    #[serde(skip)]
+    names: Columns,
+    /// The mean squared distance of labels from their mean; none but for regression.
+    #[serde(skip)]
+    variance: Option<f64>,
+    #[serde(skip)]
+    line: String,
+}
+
+#[derive(Debug, Serialize)]
+struct ClassRows {
+    name: String,
+    rows: usize,
+}
+
+/// The most classes whose rows are printed.
+const SHOWN: usize = 20;
+
+impl DataFacts {
+    fn new(loaded: &Loaded) -> Self {
+        let (problem, names) = (&loaded.problem, loaded.columns.clone());
+        let columns = match names.inputs.len() {
+            0 => problem.data.cols,
+            columns => columns,
+        };
+        let (rows, notes) = (problem.data.rows, loaded.notes.clone());
+        Self {
+            rows,
+            columns,
+            classes: classes(problem, &names),
+            notes,
+            names,
+            variance: variance(problem),
+            line: String::new(),
+        }
+    }
+
+    /// The model with the names of its columns and classes.
+    pub(super) fn name(&self, model: &ModelFile) -> Result<ModelFile> {
+        model.with_columns(&self.names)
+    }
+
+    /// What is said before the report: the data, and what is not as it should be.
+    pub(super) fn text(&self) -> String {
+        format!("{}\n{}", self.line, noted(&self.notes))
+    }
+
+    /// Adds what there is to say.
+    pub(super) fn note(&mut self, note: String) {
+        self.notes.push(note);
+    }
+
+    /// How well numbers of a table with names are fitted, from the mean squared error; none else.
+    pub(super) fn fit(&self, loss: f64) -> Option<Fit> {
+        let variance = self.variance.filter(|_| self.names.are_named())?;
+        let r2 = (variance > 0.0).then(|| 1.0 - loss / variance);
+        Some(Fit { r2, rmse: loss.sqrt() })
+    }
+
+    pub(super) fn names(&self) -> &Columns {
+        &self.names
+    }
+}
+
+/// How well numbers are fitted on the training rows.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Fit {
+    /// None where all labels are the same.
+    pub(super) r2: Option<f64>,
+    pub(super) rmse: f64,
+}
+
+fn variance(problem: &Problem) -> Option<f64> {
+    let outputs = problem.outputs().max(1);
+    let rows = problem.data.rows.max(1) as f64;
+    let mut sums = vec![(0.0, 0.0); outputs];
+    for (k, &label) in problem.labels.iter().enumerate() {
+        let (sum, squares) = &mut sums[k % outputs];
+        (*sum, *squares) = (*sum + f64::from(label), *squares + f64::from(label).powi(2));
+    }
+    let own = sums.iter().map(|(sum, squares)| (squares / rows - (sum / rows).powi(2)).max(0.0));
+    (problem.task == Task::Regression).then(|| own.sum::<f64>() / outputs as f64)
+}
+
+fn classes(problem: &Problem, names: &Columns) -> Option<Vec<ClassRows>> {
+    let classes = match problem.task {
+        Task::Regression => return None,
+        Task::Binary => 2,
+        Task::Multiclass => problem.classes().unwrap_or(0),
+    };
+    let mut rows = vec![0; classes];
+    for label in &problem.labels {
+        if let Some(count) = rows.get_mut(*label as usize) {
+            *count += 1;
+        }
+    }
+    let name = |class: usize| names.classes.get(class).cloned().unwrap_or(class.to_string());
+    Some(rows.into_iter().enumerate().map(|(k, rows)| ClassRows { name: name(k), rows }).collect())
+}
+
+impl Train {
+    /// Reads the rows; without a task it is found in the labels.
+    pub(super) fn load(&self) -> Result<(Problem, DataFacts)> {
+        let loaded = self.source.source().load_to_learn(self.task)?;
+        let mut facts = DataFacts::new(&loaded);
+        let (rows, columns) = (count(facts.rows), count(facts.columns));
+        let task = loaded.problem.task;
+        let found = match self.task {
+            None => ", found in the labels (--task says otherwise)",
+            Some(_) => "",
+        };
+        let mut line =
+            format!("Data: {rows} rows × {columns} columns, task {}{found}", task.name());
+        if let Some(classes) = &facts.classes {
+            let shown = classes.iter().take(SHOWN);
+            let shown = shown.map(|class| format!("{} {}", class.name, count(class.rows)));
+            let more = if classes.len() > SHOWN { ", …" } else { "" };
+            line += &format!(": {}{more}", shown.collect::<Vec<_>>().join(", "));
+        }
+        facts.line = line;
+        Ok((loaded.problem, facts))
+    }
+}
