@@ -137,6 +137,7 @@ mod tests {
         "recipe",
         "must_keep",
         "mask",
+        "scale",
         "output",
         "json",
         "quiet",

@@ -20,6 +20,7 @@ pub(crate) mod lm;
 pub(crate) mod mask;
 pub mod masked;
 pub(crate) mod network;
+pub(crate) mod offsets;
 pub(crate) mod ones;
 pub(crate) mod options;
 pub(crate) mod paper;
@@ -30,6 +31,8 @@ pub(crate) mod progress;
 pub(crate) mod refit;
 pub(crate) mod report;
 pub(crate) mod resume;
+pub(crate) mod scaled;
+pub mod scaling;
 pub(crate) mod search;
 pub(crate) mod trained;
 
@@ -56,4 +59,5 @@ pub use report::{
     AnnealDetails, DeepLayer, Details, ImpDetails, LayersDetails, LevelReport, MaskedDetails,
     Neurons, OutputsDetails, PaperDetails, Report, SearchDetails,
 };
+pub use scaling::{Scale, Scaling};
 pub use trained::{Start, Trained};

@@ -29,6 +29,7 @@ mod quantise_tune;
 mod random;
 mod run;
 mod run_refused;
+mod scale;
 mod settings;
 mod theory;
 mod two_layers;
