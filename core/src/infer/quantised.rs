@@ -15,6 +15,7 @@ mod chain;
 mod dense;
 mod kernels;
 mod mask;
+mod readings;
 mod rescale;
 pub mod straight;
 
@@ -29,6 +30,7 @@ pub use chain::{Chain, Model};
 pub use dense::Dense;
 pub use kernels::ALL_KERNELS;
 pub use mask::Mask;
+pub use readings::{Columns, Reading, Readings};
 pub use rescale::Rescale;
 
 use crate::base::error::{length, range, tri};
@@ -299,6 +301,11 @@ impl Scales {
         Ok(Self { input, output, zero, threshold })
     }
 
+    /// Scale and zero of the inputs.
+    pub const fn reading(&self) -> Reading {
+        Reading { scale: self.input(), zero: self.zero as i32 }
+    }
+
     /// What one step of an input byte stands for.
     pub const fn input(&self) -> f32 {
         f32::from_bits(self.input)
@@ -312,8 +319,6 @@ impl Scales {
     /// The byte next to a number: rounded, halves away from zero, and cut to 0 to 255; `zero` for
     /// NaN.
     pub fn byte(&self, number: f32) -> u8 {
-        let steps = libm::roundf(number / self.input());
-        let steps = if steps.is_nan() { 0.0 } else { steps };
-        (steps + f32::from(self.zero)).clamp(0.0, 255.0) as u8
+        self.reading().byte(number)
     }
 }

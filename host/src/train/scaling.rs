@@ -12,7 +12,7 @@
 use clap::ValueEnum;
 use serde::Serialize;
 
-use crate::data::{Matrix, Problem, Task, Values};
+use crate::data::{Matrix, Problem, Values};
 use crate::train::encode::SparseLayer;
 use crate::{Error, Result};
 
@@ -306,6 +306,7 @@ fn add_constant(last: Option<&mut SparseLayer>, signs: &mut Vec<bool>, bias: f64
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Task;
     use proptest::prelude::*;
     use tamis::base::rng::{Rng, stream};
 

@@ -27,6 +27,7 @@ mod published;
 mod quantise;
 mod quantise_tune;
 mod random;
+mod readings;
 mod run;
 mod run_refused;
 mod scale;

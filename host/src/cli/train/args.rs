@@ -49,9 +49,9 @@ pub(crate) struct Train {
     /// Train the weights that a mask keeps (made by tamis mask)
     #[arg(long, value_name = "MASK")]
     pub(super) mask: Option<PathBuf>,
-    /// lm, anneal, paper, paper-safe, imp, masked; auto: anneal for classes, else lm
+    /// lm, anneal, paper, paper-safe, imp, masked; auto: by the task
     #[arg(long, value_name = "RECIPE", value_enum, hide_possible_values = true,
-          default_value_t = RecipeName::Auto)]
+          hide_default_value = true, default_value_t = RecipeName::Auto)]
     pub(super) recipe: RecipeName,
     /// Pinned weights, which are never pruned: 0:3 is the one from the fourth column to the
     /// first neuron; @FILE names them in a file, one in a line or several, with commas or blanks

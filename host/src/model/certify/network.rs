@@ -15,7 +15,7 @@
 //! changes no prediction.
 
 use tamis::infer::model::{Activation, Layer as FloatLayer, Model, Sum};
-use tamis::infer::quantised::{self, Rescale, Scales};
+use tamis::infer::quantised::{self, Reading, Rescale};
 use tamis::store::wire;
 
 use super::rows::Entry;
@@ -39,9 +39,9 @@ pub(super) struct Layer {
     pub(super) tiny: Vec<f64>,
 }
 
-/// How inputs become the bytes of a model of integers.
+/// How an input becomes a byte of a model of integers.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Bytes(Scales);
+pub(super) struct Bytes(Reading);
 
 impl Bytes {
     /// The number that the byte of `x` stands for.
@@ -51,7 +51,7 @@ impl Bytes {
 
     /// A step of a byte.
     pub(super) fn step(self) -> f64 {
-        f64::from(self.0.input())
+        f64::from(self.0.scale)
     }
 
     /// The least and the largest number that a byte stands for.
@@ -63,8 +63,8 @@ impl Bytes {
 /// A network in real units.
 #[derive(Debug, Clone)]
 pub(super) struct Network {
-    /// How inputs become bytes; none for a model of floats.
-    pub(super) bytes: Option<Bytes>,
+    /// How each input becomes a byte; none for a model of floats.
+    pub(super) bytes: Option<Vec<Bytes>>,
     pub(super) layers: Vec<Layer>,
     /// Rounding of outputs to 32-bit floats, as a multiple of the output.
     pub(super) output: f64,
@@ -94,7 +94,9 @@ impl Network {
                 let scales = model.scales();
                 let own = f64::from(scales.threshold) * f64::from(scales.output());
                 Ok(Self {
-                    bytes: Some(Bytes(scales)),
+                    bytes: Some(
+                        (0..model.inputs()).map(|j| Bytes(model.readings().of(j))).collect(),
+                    ),
                     layers: integers(model)?,
                     output: 1.001 * f64::from(f32::EPSILON) / 2.0,
                     threshold: threshold.map(|least| [least.min(own), least.max(own)]),
@@ -218,15 +220,15 @@ fn signs(sum: &Sum<'_>, one: f64) -> Vec<Entry> {
 
 fn integers(model: &quantised::Model<'_>) -> Result<Vec<Layer>> {
     let scales = model.scales();
-    let (input, output) = (f64::from(scales.input()), f64::from(scales.output()));
+    let (readings, output) = (model.readings(), f64::from(scales.output()));
     let mut layers = Vec::new();
     for (at, layer) in model.layers().iter().enumerate() {
         let is_last = model.sum().is_none() && at + 1 == model.layers().len();
         let mut rows = vec![Vec::new(); layer.outputs()];
         let mut bias: Vec<i64> = layer.bias().iter().map(|&bias| bias.into()).collect();
         bias.resize(layer.outputs(), 0);
-        let zero = if at == 0 { i64::from(scales.zero) } else { 0 };
         layer.weights().entries(&mut |row, column, weight| {
+            let zero = if at == 0 { i64::from(readings.of(column.into()).zero) } else { 0 };
             bias[row] += zero * i64::from(weight);
             rows[row].push(Entry { column: column.into(), value: weight.into() });
         });
@@ -243,8 +245,13 @@ fn integers(model: &quantised::Model<'_>) -> Result<Vec<Layer>> {
                 None => 1.0,
             };
             let one = if is_last { output } else { 1.0 };
-            let per_input = if at == 0 { factor * one / input } else { factor * one };
-            row.iter_mut().for_each(|entry| entry.value *= per_input);
+            for entry in &mut row {
+                let input = match at {
+                    0 => f64::from(readings.of(entry.column as usize).scale),
+                    _ => 1.0,
+                };
+                entry.value *= factor * one / input;
+            }
             made.push(row);
             made.bias[j] = bias[j] as f64 * factor * one;
             made.half[j] = if word.is_some() { 0.5 * one } else { 0.0 };
