@@ -250,6 +250,8 @@ struct Chooser<'a> {
     wanted: Vec<f32>,
     /// Scales of the inputs that are tried.
     columns: Option<ColumnScales>,
+    /// The error from which these are no result.
+    limit: f64,
 }
 
 impl<'a> Chooser<'a> {
@@ -262,7 +264,8 @@ impl<'a> Chooser<'a> {
         let (model, few): (&FloatModel<'_>, _) = (view.model(), spread(data));
         let given = given(model, &few, model.layers().len() - 1)?;
         let wanted = predict_rows(model, &few)?;
-        Ok(Self { view, options, data, signs, few, given, wanted, columns: None })
+        let (columns, limit) = (None, f64::INFINITY);
+        Ok(Self { view, options, data, signs, few, given, wanted, columns, limit })
     }
 
     /// The best with one scale for all inputs, or where a scale for each makes the error of the
@@ -272,8 +275,13 @@ impl<'a> Chooser<'a> {
         if best.as_ref().is_ok_and(|best| best.input.exact) {
             return best;
         }
-        if let Ok(one) = &mut best {
-            one.error *= WORTH;
+        match &mut best {
+            Ok(one) => one.error *= WORTH,
+            // What cannot be done with one scale must be good with several.
+            Err(_) => {
+                let power: f64 = self.wanted.iter().map(|&y| f64::from(y).powi(2)).sum();
+                self.limit = 0.01 * power;
+            }
         }
         for tail in TAILS {
             self.columns = ColumnScales::of(self.data, tail);
@@ -282,7 +290,10 @@ impl<'a> Chooser<'a> {
             for row in layers.iter_mut().take(1).flat_map(|first| &mut first.rows) {
                 row.iter_mut().for_each(|(column, w)| *w *= columns.scales[*column]);
             }
-            best = better(best, self.best(&layers));
+            match self.best(&layers) {
+                Ok(of) if of.error > self.limit => {}
+                next => best = better(best, next),
+            }
         }
         best
     }

@@ -125,7 +125,7 @@ fn write_layer(writer: &mut Writer<'_>, layer: &Layer<'_>, choice: Choice) -> Re
 }
 
 /// Bytes of the scales of so many inputs, their section header included.
-const fn columns_len(inputs: usize) -> usize {
+pub(super) const fn columns_len(inputs: usize) -> usize {
     (SECTION + 4).saturating_add(inputs.saturating_mul(4)).saturating_add(padded(2 * inputs))
 }
 

@@ -1,7 +1,7 @@
 //! The structure of a file from pieces of it, for one that is never in memory as a whole.
 
 use super::head::Head;
-use super::integers::scales;
+use super::integers::{columns_len, scales};
 use super::layer::read_task;
 use super::reader::{Reader, encoded_len, later, removed};
 use super::{
@@ -36,6 +36,8 @@ pub(crate) enum Section {
     /// A layer, and where its arrays start in the file.
     Layer(Head, usize),
     Scales(Scales),
+    /// Scales of so many inputs, and where their arrays start in the file.
+    Columns(usize, usize),
     /// The task, or one that may be skipped.
     Other,
 }
@@ -109,8 +111,10 @@ impl Sections {
             return scales(&mut Reader { bytes: piece, at: 0 }).map(Section::Scales);
         }
         if self.is_integers && tag == TAG_COLUMNS && !self.has_layers {
-            // What bytes are made by: predictions need none of it.
-            return Ok(Section::Other);
+            let inputs = fields.u32()? as usize;
+            let end = columns_len(inputs).min(u32::MAX as usize);
+            expect("end of the scales of the inputs", fields.at, end as u32, whole as u32)?;
+            return Ok(Section::Columns(inputs, self.at - whole + fields.at));
         }
         self.has_layers = true;
         let head = match (self.is_integers, tag) {

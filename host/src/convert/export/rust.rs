@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tamis::infer::model::{self, Activation};
-use tamis::infer::quantised::{self, Scales};
+use tamis::infer::quantised;
 
 use super::head::{Classes, Files, Head, Network, unknown_layer};
 use super::table::{self, Table, float};
