@@ -15,6 +15,7 @@ mod chain;
 mod dense;
 mod kernels;
 mod mask;
+mod readings;
 mod rescale;
 pub mod straight;
 
@@ -29,11 +30,14 @@ pub use chain::{Chain, Model};
 pub use dense::Dense;
 pub use kernels::ALL_KERNELS;
 pub use mask::Mask;
+pub use readings::{Columns, Reading, Readings, Scales};
 pub use rescale::Rescale;
 
+#[cfg(doc)]
+use crate::Error;
+use crate::Result;
 use crate::base::error::{length, range, tri};
 use crate::infer::model::{Activation, MAX_INPUTS, rolled};
-use crate::{Error, Result};
 use kernels::{BIASES, DENSE, MASK, NARROW_BLOCKS, WIDE_BLOCKS};
 
 /// The weights of a layer, in one of the encodings.
@@ -264,56 +268,5 @@ impl<'a> Layer<'a> {
             }
         }
         self.weights.accumulate::<KERNELS>(x, sums)
-    }
-}
-
-/// What the integers of a model stand for. Predictions need none of it but for the threshold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Scales {
-    input: u32,
-    output: u32,
-    /// The byte of an input that stands for 0.
-    pub zero: u8,
-    /// The least output of a model of one output that is class 1.
-    pub threshold: i32,
-}
-
-impl Scales {
-    /// An input byte `q` stands for `input * (q - zero)`, an output `y` for `output * y`; class 1
-    /// starts at `threshold`.
-    ///
-    /// # Errors
-    /// [`Error::NotFinite`] for a scale that is NaN, infinite, zero or negative.
-    pub const fn new(input: f32, output: f32, zero: u8, threshold: i32) -> Result<Self> {
-        Self::of(input.to_bits(), output.to_bits(), zero, threshold)
-    }
-
-    /// The same of the bits of the scales; no float is computed with.
-    pub(crate) const fn of(input: u32, output: u32, zero: u8, threshold: i32) -> Result<Self> {
-        // Positive floats are in the order of their bits, from the least to below infinity.
-        let infinity = f32::INFINITY.to_bits();
-        let is_input_fine = input != 0 && input < infinity;
-        if !is_input_fine || output == 0 || output >= infinity {
-            return Err(Error::NotFinite { what: "scales above 0", at: is_input_fine as usize });
-        }
-        Ok(Self { input, output, zero, threshold })
-    }
-
-    /// What one step of an input byte stands for.
-    pub const fn input(&self) -> f32 {
-        f32::from_bits(self.input)
-    }
-
-    /// What one step of an output stands for.
-    pub const fn output(&self) -> f32 {
-        f32::from_bits(self.output)
-    }
-
-    /// The byte next to a number: rounded, halves away from zero, and cut to 0 to 255; `zero` for
-    /// NaN.
-    pub fn byte(&self, number: f32) -> u8 {
-        let steps = libm::roundf(number / self.input());
-        let steps = if steps.is_nan() { 0.0 } else { steps };
-        (steps + f32::from(self.zero)).clamp(0.0, 255.0) as u8
     }
 }

@@ -99,6 +99,8 @@ const TAG_SCALES: u16 = 10;
 const TAG_WINDOWS: u16 = 11;
 /// Tag of a mask: widths, and a bit for each weight.
 const TAG_PATTERN: u16 = 12;
+/// Tag of the scales of the inputs of a model of integers, one for each.
+pub(crate) const TAG_COLUMNS: u16 = 13;
 /// Flag of a section that a reader may skip.
 const OPTIONAL: u16 = 1;
 

@@ -194,7 +194,11 @@ fn title(cost: &ModelCost) -> String {
         0 => String::new(),
         n => format!(", {} biases", count(n)),
     };
-    format!("{model}: {file}, {task}, {shape}{biases}, checksum {crc32}")
+    let columns = match &cost.integers {
+        Some(scales) if scales.columns => ", a scale for each input",
+        _ => "",
+    };
+    format!("{model}: {file}, {task}, {shape}{biases}{columns}, checksum {crc32}")
 }
 
 fn summary(cost: &ModelCost, targets: &[TargetCost]) -> String {

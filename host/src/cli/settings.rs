@@ -154,6 +154,7 @@ mod tests {
         "recipe",
         "must_keep",
         "mask",
+        "scale",
         "output",
         "json",
         "quiet",

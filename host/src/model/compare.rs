@@ -194,11 +194,12 @@ impl ModelFile {
                 }
             }
             Opened::Integers(view) => {
-                let (chain, mut row) = (view.model().chain(), vec![0; d]);
+                let (chain, readings) = (view.model().chain(), view.model().readings());
+                let mut row = vec![0; d];
                 let (mut scratch, mut out) =
                     (vec![0; chain.scratch_len()], vec![0; chain.outputs()]);
                 for k in rows {
-                    integer_row(chain.scales(), data, k, &mut row);
+                    integer_row(readings, data, k, &mut row);
                     trace.integers(&chain, &row, &mut scratch, &mut out)?;
                 }
             }

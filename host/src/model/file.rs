@@ -60,6 +60,8 @@ fn cost_names<S: Serializer>(cost: &Cost, serializer: S) -> std::result::Result<
 /// What the integers of a model stand for, as [`tamis::infer::quantised::Scales`] has it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct IntegerScales {
+    /// Whether each input has a scale and a zero of its own, in place of the two below.
+    pub columns: bool,
     /// A step of an input byte.
     pub input: f32,
     /// The byte that stands for 0.
@@ -328,6 +330,7 @@ impl ModelFile {
                 let flash_bytes = view.encoded_len(Choice::Keep);
                 let ram_bytes = 4 * view.model().scratch_len();
                 let scales = IntegerScales {
+                    columns: view.model().readings().columns().is_some(),
                     input: scales.input(),
                     zero: scales.zero,
                     output: scales.output(),

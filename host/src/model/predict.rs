@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use tamis::infer::model::{Input, Model};
-use tamis::infer::quantised::{self, Scales};
+use tamis::infer::quantised::{self, Reading, Readings};
 use tamis::store::wire::View;
 
 use crate::base::file::Aligned;
@@ -57,7 +57,7 @@ pub(crate) fn predict_integers(model: &quantised::Model<'_>, data: &Matrix) -> R
         let (mut scratch, mut sums, mut row) =
             (vec![0; model.scratch_len()], vec![0; c], vec![0; d]);
         for (k, out) in out.chunks_mut(c).enumerate() {
-            integer_row(scales, data, chunk * CHUNK + k, &mut row);
+            integer_row(model.readings(), data, chunk * CHUNK + k, &mut row);
             model.predict(&row, &mut scratch, &mut sums)?;
             out.iter_mut().zip(&sums).for_each(|(out, &sum)| *out = number(sum, scales.output()));
         }
@@ -67,25 +67,32 @@ pub(crate) fn predict_integers(model: &quantised::Model<'_>, data: &Matrix) -> R
 }
 
 /// A row of the data as the bytes that a model of integers takes.
-pub(crate) fn integer_row(scales: Scales, data: &Matrix, at: usize, row: &mut [u8]) {
+pub(crate) fn integer_row(of: Readings<'_>, data: &Matrix, at: usize, row: &mut [u8]) {
     let range = at * data.cols..(at + 1) * data.cols;
     match &data.values {
         // Bytes that stand for themselves are not touched.
-        Values::U8(bytes) if scales.input() == 1.0 && scales.zero == 0 => {
+        Values::U8(bytes) if of.columns().is_none() && is_plain(of.of(0)) => {
             row.copy_from_slice(&bytes[range]);
         }
         Values::U8(bytes) => {
-            row.iter_mut().zip(&bytes[range]).for_each(|(q, &x)| *q = scales.byte(x.into()));
+            let numbers = row.iter_mut().zip(&bytes[range]).enumerate();
+            numbers.for_each(|(j, (q, &x))| *q = of.byte(j, x.into()));
         }
         Values::F32(floats) => {
-            row.iter_mut().zip(&floats[range]).for_each(|(q, &x)| *q = scales.byte(x));
+            let numbers = row.iter_mut().zip(&floats[range]).enumerate();
+            numbers.for_each(|(j, (q, &x))| *q = of.byte(j, x));
         }
     }
 }
 
+/// Whether bytes stand for themselves.
+fn is_plain(of: Reading) -> bool {
+    of.scale == 1.0 && of.zero == 0
+}
+
 /// Numbers in the columns that the model reads beyond what its input bytes can stand for.
 pub(crate) fn inputs_cut(model: &quantised::Model<'_>, data: &Matrix) -> usize {
-    let scales = model.scales();
+    let readings = model.readings();
     let mut used = vec![false; data.cols];
     if let Some(first) = model.layers().first() {
         first.weights().entries(&mut |_, column, weight| {
@@ -94,21 +101,25 @@ pub(crate) fn inputs_cut(model: &quantised::Model<'_>, data: &Matrix) -> usize {
             }
         });
     }
-    let is_cut = |x: f32| {
-        let byte = f64::from(x) / f64::from(scales.input()) + f64::from(scales.zero);
+    let is_cut = |j: usize, x: f32| {
+        let Reading { scale, zero } = readings.of(j);
+        let byte = f64::from(x) / f64::from(scale) + f64::from(zero);
         !(-0.5..255.5).contains(&byte)
     };
     fn count<T: Copy + Sync>(
         values: &[T],
         used: &[bool],
-        is_cut: impl Fn(T) -> bool + Sync,
+        is_cut: impl Fn(usize, T) -> bool + Sync,
     ) -> usize {
-        let row = |row: &[T]| row.iter().zip(used).filter(|&(&x, &used)| used && is_cut(x)).count();
+        let row = |row: &[T]| {
+            let numbers = row.iter().zip(used).enumerate();
+            numbers.filter(|&(j, (&x, &used))| used && is_cut(j, x)).count()
+        };
         values.par_chunks(used.len().max(1)).map(row).sum()
     }
     match &data.values {
         Values::F32(values) => count(values, &used, is_cut),
-        Values::U8(values) => count(values, &used, |x| is_cut(x.into())),
+        Values::U8(values) => count(values, &used, |j, x| is_cut(j, x.into())),
     }
 }
 

@@ -22,8 +22,8 @@ use self::build::{Built, Frame, predict_bytes};
 use self::round::{Sparse, layers_of, prune};
 pub use self::scales::Granularity;
 use self::scales::{
-    InputScale, activations, by_largest, cuts, fraction_cut, given, input_scale, mean_squares,
-    searched, spread,
+    ColumnScales, InputScale, activations, by_largest, cuts, fraction_cut, given, input_scale,
+    mean_squares, searched, spread,
 };
 pub use self::tune::{EpochProgress, TuneOptions, TuneReport};
 use crate::base::file::Aligned;
@@ -35,6 +35,11 @@ use crate::{Error, Result};
 
 /// Fractions of the activations that are not cut, from which the best is chosen.
 const FRACTIONS: [f64; 6] = [1.0, 0.9999, 0.9995, 0.999, 0.995, 0.99];
+
+/// What is cut of either tail of each column, from which the best is chosen.
+const TAILS: [f64; 4] = [0.0, 0.001, 0.005, 0.02];
+/// Scales for each input are for errors below this share of that with one scale.
+const WORTH: f64 = 0.5;
 
 /// How to make integers of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -83,6 +88,8 @@ pub struct QuantiseReport {
     /// on.
     #[serde(rename = "part_cut")]
     pub fraction_cut: f64,
+    /// Whether each input has a scale and a zero of its own; the two below are 1 and 0 then.
+    pub input_columns: bool,
     /// What a step of an input byte stands for.
     pub input_scale: f32,
     /// The byte that stands for 0.
@@ -127,6 +134,7 @@ struct Choosing {
     layers: Vec<Sparse<f32>>,
     which: Vec<usize>,
     input: InputScale,
+    columns: Option<ColumnScales>,
     fraction: f64,
     fraction_cut: f64,
     cuts: Vec<f32>,
@@ -173,7 +181,7 @@ pub fn quantise_until(
         return Err(Error::new(what).help("pass rows like those in use"));
     }
     let (plain, signs) = layers_of(view.model(), Fixed::of(data))?;
-    let chosen = Chooser::new(&view, data, &signs, options)?.best(&plain)?;
+    let chosen = Chooser::new(&view, data, &signs, options)?.best_columns(&plain)?;
     let score = |predictions: &[f32]| -> Result<Option<Score>> {
         labels.map(|(task, labels)| model.score(task, labels, predictions)).transpose()
     };
@@ -184,7 +192,8 @@ pub fn quantise_until(
             return Err(Error::new("tuning needs labels").help("pass the labels of the rows"));
         };
         untuned = score(&predict_bytes(&bytes, data)?)?;
-        let frame = Frame { input: chosen.input, cuts: &chosen.cuts, task: view.task() };
+        let columns = chosen.columns.as_ref();
+        let frame = Frame { input: chosen.input, columns, cuts: &chosen.cuts, task: view.task() };
         let (layers, choice) = (chosen.layers, options.choice);
         let start = tune::Start { layers, signs, frame, bytes, choice };
         let rows = tune::Rows { data, task, labels };
@@ -212,6 +221,7 @@ pub fn quantise_until(
         fraction_cut: chosen.fraction_cut,
         input_scale: chosen.input.scale,
         input_zero: chosen.input.zero,
+        input_columns: chosen.columns.is_some(),
         bytes_as_they_are: chosen.input.exact,
         biases: chosen.biased,
         nnz_before: view.model().cost().nonzeros,
@@ -238,6 +248,10 @@ struct Chooser<'a> {
     /// What the hidden layers give on these.
     given: Vec<Matrix>,
     wanted: Vec<f32>,
+    /// Scales of the inputs that are tried.
+    columns: Option<ColumnScales>,
+    /// The error from which these are no result.
+    limit: f64,
 }
 
 impl<'a> Chooser<'a> {
@@ -250,13 +264,49 @@ impl<'a> Chooser<'a> {
         let (model, few): (&FloatModel<'_>, _) = (view.model(), spread(data));
         let given = given(model, &few, model.layers().len() - 1)?;
         let wanted = predict_rows(model, &few)?;
-        Ok(Self { view, options, data, signs, few, given, wanted })
+        let (columns, limit) = (None, f64::INFINITY);
+        Ok(Self { view, options, data, signs, few, given, wanted, columns, limit })
+    }
+
+    /// The best with one scale for all inputs, or where a scale for each makes the error of the
+    /// outputs a good deal less, with these: with some of the tails of each column cut or none.
+    fn best_columns(mut self, plain: &[Sparse<f32>]) -> Result<Choosing> {
+        let mut best = self.best(plain);
+        if best.as_ref().is_ok_and(|best| best.input.exact) {
+            return best;
+        }
+        match &mut best {
+            Ok(one) => one.error *= WORTH,
+            // What cannot be done with one scale must be good with several.
+            Err(_) => {
+                let power: f64 = self.wanted.iter().map(|&y| f64::from(y).powi(2)).sum();
+                self.limit = 0.01 * power;
+            }
+        }
+        for tail in TAILS {
+            self.columns = ColumnScales::of(self.data, tail);
+            let Some(columns) = &self.columns else { continue };
+            let mut layers = plain.to_vec();
+            for row in layers.iter_mut().take(1).flat_map(|first| &mut first.rows) {
+                row.iter_mut().for_each(|(column, w)| *w *= columns.scales[*column]);
+            }
+            match self.best(&layers) {
+                Ok(of) if of.error > self.limit => {}
+                next => best = better(best, next),
+            }
+        }
+        best
     }
 
     /// The best of scales by the largest weights, of least error, and of both layer by layer.
     fn best(&self, plain: &[Sparse<f32>]) -> Result<Choosing> {
         let granularity = self.options.granularity;
-        let squares = std::iter::once(&self.few).chain(&self.given).map(mean_squares);
+        let mut inputs = mean_squares(&self.few);
+        if let Some(columns) = &self.columns {
+            let each = inputs.iter_mut().zip(&columns.scales);
+            each.for_each(|(square, &scale)| *square /= f64::from(scale).powi(2));
+        }
+        let squares = std::iter::once(inputs).chain(self.given.iter().map(mean_squares));
         let both = |(layer, squares): (&Sparse<f32>, Vec<f64>)| {
             [by_largest(layer, granularity), searched(layer, granularity, &squares)]
         };
@@ -290,11 +340,15 @@ impl<'a> Chooser<'a> {
         let kept = prune(&mut rounded, &mut signs);
         let offsets = rounded.iter().flat_map(|layer| &layer.offsets);
         let biased = offsets.filter(|offset| **offset != 0.0).count();
-        let input = input_scale(self.data, &rounded)?;
+        let input = match &self.columns {
+            Some(_) => InputScale { scale: 1.0, zero: 0, exact: false },
+            None => input_scale(self.data, &rounded)?,
+        };
         let activations = activations(&self.given, &kept)?;
         let tried = |fraction: f64| -> Result<Choosing> {
             let cuts = cuts(&activations, fraction)?;
-            let frame = Frame { input, cuts: &cuts, task: self.view.task() };
+            let columns = self.columns.as_ref();
+            let frame = Frame { input, columns, cuts: &cuts, task: self.view.task() };
             let bytes =
                 Built::new(&rounded, signs.as_deref(), frame)?.encode(self.options.choice)?;
             let error = squared_error(&self.wanted, &predict_bytes(&bytes, &self.few)?);
@@ -304,6 +358,7 @@ impl<'a> Chooser<'a> {
                 layers,
                 which,
                 input,
+                columns: self.columns.clone(),
                 fraction,
                 fraction_cut,
                 cuts,

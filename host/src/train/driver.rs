@@ -11,6 +11,7 @@ use crate::train::layer::LayerSetup;
 use crate::train::options::{Options, Recipe};
 use crate::train::plan::{self, Plan};
 use crate::train::progress::{Observer, Progress};
+use crate::train::scaled::Scaled;
 use crate::train::search::is_sum;
 use crate::train::trained::{Job, Start, Trained};
 use crate::train::{deep, dynamic, imp, mask};
@@ -80,8 +81,24 @@ pub fn train_with(
     stop: &Stop,
     mut observe: impl FnMut(&Progress) -> ControlFlow<()> + Send,
 ) -> Result<Trained> {
+    match Scaled::new(&problem, options, &start)? {
+        None => train_on(problem, options, start, stop, &mut observe),
+        Some(scaled) => scaled.train(&problem, options, |problem, options| {
+            train_on(problem, options, start, stop, &mut observe)
+        }),
+    }
+}
+
+/// The same on rows as they are.
+fn train_on(
+    problem: Problem,
+    options: &Options,
+    start: Start<'_>,
+    stop: &Stop,
+    observe: &mut (dyn FnMut(&Progress) -> ControlFlow<()> + Send),
+) -> Result<Trained> {
     let (hidden, recipe) = options.resolve(&problem)?;
-    let mut observer = Observer::new(stop, &mut observe);
+    let mut observer = Observer::new(stop, observe);
     if let Recipe::Imp(settings) = &recipe {
         return plan::pool(options.threads)?
             .install(|| imp::train(&problem, options, settings, &hidden, &mut observer));
@@ -133,7 +150,7 @@ pub fn train_with(
 /// # Errors
 /// As [`train_with`] before its first step; or several layers are trained one by one.
 pub fn plan(problem: &Problem, options: &Options) -> Result<Plan> {
-    with_setup(problem, options, |setup| setup.plan())
+    with_setup(problem, options, |setup, _| setup.plan())
 }
 
 /// The file of the checkpoints of a run on `problem`: to read one, and to see what it would hold.
@@ -146,24 +163,25 @@ pub fn checkpoint_file(
     problem: &Problem,
     options: &Options,
 ) -> Result<CheckpointFile> {
-    with_setup(problem, options, |setup| setup.checkpoint_file(path.as_ref(), problem))
+    let path = path.as_ref();
+    with_setup(problem, options, |setup, problem| setup.checkpoint_file(path, problem))
 }
 
 fn with_setup<T>(
     problem: &Problem,
     options: &Options,
-    then: impl FnOnce(&LayerSetup<'_>) -> T,
+    then: impl FnOnce(&LayerSetup<'_>, &Problem) -> T,
 ) -> Result<T> {
+    let scaled = Scaled::new(problem, options, &Start::Zero)?;
+    let own = scaled.as_ref().map(|scaled| (&scaled.problem, scaled.first(options)));
+    let (problem, options) = own.as_ref().map_or((problem, options), |(data, own)| (*data, own));
     let (hidden, recipe) = options.resolve(problem)?;
     if is_layer_by_layer(options, problem, &hidden, &recipe) {
         check_layers(&Options { checkpoint: None, ..options.clone() }, &Start::Zero)?;
     }
     let pinned = options.pinned.flat(hidden[0], problem.data.cols)?;
-    Ok(then(&LayerSetup::new(
-        &recipe,
-        problem,
-        &Job::new(options, &hidden, options.budget, &pinned),
-    )?))
+    let job = Job::new(options, &hidden, options.budget, &pinned);
+    Ok(then(&LayerSetup::new(&recipe, problem, &job)?, problem))
 }
 
 /// Whether hidden layers are trained one after the other. The joint search of two needs one output

@@ -117,7 +117,7 @@ pub(crate) fn encode_layers(
         let activation = if is_last { Activation::Identity } else { Activation::Relu };
         let csr = Csr::new(array.inputs, &array.counts, &array.columns, &array.values, activation)?;
         let csr = csr.with_biases(&array.biases)?;
-        chain.push(model::Layer::Csr(csr.with_requested(array.requested)?));
+        chain.push(model::Layer::Csr(csr.with_requested(array.requested.max(array.counts.len()))?));
     }
     if end != End::Layer {
         chain.push(model::Layer::Sum(Sum::new(neurons, &signs)?));

@@ -113,7 +113,6 @@ pub(crate) fn train(
     let details = MaskedDetails {
         dense_nnz: dense,
         kept: start.mask.index().len(),
-        biases,
         dead_weights: masked.iter().map(|layer| layer.dead_weights).sum(),
         batch: params.batch.min(rows),
         optimiser: settings.optimiser,
@@ -131,6 +130,7 @@ pub(crate) fn train(
         seed: options.seed,
         // What hands biases on is none of the model's.
         nnz: nnz - layers.fixed.len(),
+        biases,
         live: Neurons::Each(live),
         epochs: done.epochs,
         steps: counted.steps,

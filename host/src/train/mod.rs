@@ -21,6 +21,7 @@ pub(crate) mod lm;
 pub(crate) mod mask;
 pub mod masked;
 pub(crate) mod network;
+pub(crate) mod offsets;
 pub(crate) mod ones;
 pub(crate) mod options;
 pub(crate) mod paper;
@@ -31,6 +32,8 @@ pub(crate) mod progress;
 pub(crate) mod refit;
 pub(crate) mod report;
 pub(crate) mod resume;
+pub(crate) mod scaled;
+pub mod scaling;
 pub(crate) mod search;
 pub(crate) mod trained;
 
@@ -57,4 +60,5 @@ pub use report::{
     AnnealDetails, DeepLayer, Details, DynamicDetails, ImpDetails, LayersDetails, LevelReport,
     MaskedDetails, Neurons, OutputsDetails, PaperDetails, Report, SearchDetails,
 };
+pub use scaling::{Scale, Scaling};
 pub use trained::{Start, Trained};

@@ -16,6 +16,7 @@ use crate::train::check::weighted_outputs;
 use crate::train::dense::job::ImpSettings;
 use crate::train::masked::MaskedSettings;
 use crate::train::pinned::PinnedWeights;
+use crate::train::scaling::Scale;
 use crate::{Error, Result};
 
 /// How to train. A [`Budget`] alone converts into the default options.
@@ -38,6 +39,8 @@ pub struct Options {
     pub layers: Option<LayersOptions>,
     /// Weights that stay whatever their size: one hidden layer, recipes `paper` and `anneal`.
     pub pinned: PinnedWeights,
+    /// How columns are mapped before training.
+    pub scale: Scale,
     /// Seed of everything that is drawn.
     pub seed: u64,
     /// How much memory to take.
@@ -82,6 +85,7 @@ impl Options {
             recipe: Recipe::Auto,
             layers: None,
             pinned: PinnedWeights::NONE,
+            scale: Scale::Auto,
             seed: 0,
             memory: Memory::Auto,
             threads: 0,

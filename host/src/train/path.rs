@@ -23,6 +23,8 @@ use crate::train::layer::LayerSetup;
 use crate::train::options::{LmOptions, Options, Recipe};
 use crate::train::plan;
 use crate::train::progress::{Observer, Progress, Stage};
+use crate::train::scaled::Scaled;
+use crate::train::scaling::Scale;
 use crate::train::search::default_signs;
 use crate::train::trained::{Job, Start, Trained};
 use crate::{Error, Result};
@@ -158,11 +160,20 @@ pub fn train_path(
     check_recipe(&recipe, &hidden)?;
     check(problem, path_options)?;
     // Two layers have no output signs.
-    let recipe = if hidden.len() == 1 { with_signs(problem, recipe) } else { recipe };
+    let least = sizes_of(path_options);
+    let own = Options { budget: least, ..options.clone() };
+    let whole = Scaled::new(problem, &own, &Start::Zero)?;
+    // What the columns of all rows need, those of a fold need, too.
+    let own = Options { scale: whole.as_ref().map_or(Scale::None, |whole| whole.scale), ..own };
+    let mapped = whole.as_ref().map_or(problem, |whole| &whole.problem);
+    let recipe = if hidden.len() == 1 { with_signs(mapped, recipe) } else { recipe };
+    drop(whole);
     let pinned = options.pinned.flat(hidden[0], problem.data.cols)?;
     let mut observer = Observer::new(stop, &mut observe);
     let PathOptions { sizes, warm, folds } = path_options;
+    // Networks on mapped columns are trained to their sizes more than once.
     let is_warm = *warm
+        && own.scale == Scale::None
         && match &recipe {
             Recipe::Lm(_) => true,
             Recipe::Paper(_) => !problem.has_several_outputs(),
@@ -172,14 +183,24 @@ pub fn train_path(
     // Trains every size, until the path is ended, which is the result; `see` is given each network.
     let mut along = |problem: &Problem, fold: Option<usize>, see: &mut See<'_>| -> Result<bool> {
         let mut last: Option<Trained> = None;
+        let mut scaled = Scaled::new(problem, &own, &Start::Zero)?;
         for &nnz in sizes {
             let start = last.as_ref().map_or(Start::Zero, Start::Network);
-            let job = Job::new(options, &hidden, Budget::Nonzeros(nnz), &pinned);
-            let job = Job { checkpoints: false, ..job };
             let mut observer =
                 observer.at(Stage { training, trainings, nnz, fold, ..Stage::default() });
-            let done = LayerSetup::new(&recipe, problem, &job)
-                .and_then(|setup| setup.train(problem.clone(), job.threads, start, &mut observer));
+            let mut train = |rows: Problem, budget| {
+                let job = Job::new(options, &hidden, budget, &pinned);
+                let job = Job { checkpoints: false, ..job };
+                let setup = LayerSetup::new(&recipe, &rows, &job)?;
+                setup.train(rows, job.threads, start, &mut observer)
+            };
+            let done = match &mut scaled {
+                None => train(problem.clone(), Budget::Nonzeros(nnz)),
+                Some(scaled) => {
+                    scaled.nnz = nnz;
+                    scaled.train(problem, options, |rows, own| train(rows, own.budget))
+                }
+            };
             let done = match done {
                 Err(error) if error.is_interrupted() && training > 0 => return Ok(true),
                 Err(error) if !error.is_interrupted() => {
@@ -260,6 +281,11 @@ pub fn train_path(
 
 /// Sees a network, and whether it started from the one before.
 type See<'a> = dyn FnMut(&Trained, bool) -> Result<()> + 'a;
+
+/// The budget of the smallest network.
+fn sizes_of(path: &PathOptions) -> Budget {
+    Budget::Nonzeros(path.sizes.first().copied().unwrap_or(0))
+}
 
 /// The recipe with signs that suit all labels: some folds may lack a sign.
 fn with_signs(problem: &Problem, recipe: Recipe) -> Recipe {

@@ -8,6 +8,7 @@ use crate::model::Score;
 use crate::train::dense::{Head, Rates, Serialised};
 use crate::train::pinned::PinnedWeight;
 use crate::train::plan::Plan;
+use crate::train::scaling::Scale;
 
 /// What a run did.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -26,8 +27,12 @@ pub struct Report {
     pub hidden: Neurons,
     /// Requested nonzeros, s, over all layers.
     pub requested_nnz: usize,
-    /// Nonzeros of the model. Pinned weights count, and are in the model, where they are 0 too.
+    /// How columns were mapped before training.
+    pub scale: Scale,
+    /// Nonzeros of the model: weights and biases. Pinned weights count, and are in the model, where they are 0 too.
     pub nnz: usize,
+    /// Biases among them.
+    pub biases: usize,
     /// The pinned weights and their values in the model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pinned: Vec<PinnedWeight>,
@@ -350,8 +355,6 @@ pub struct MaskedDetails {
     pub dense_nnz: usize,
     /// Weights of the mask.
     pub kept: usize,
-    /// Biases, which are trained too.
-    pub biases: usize,
     /// Weights of the mask on no path from an input to an output.
     pub dead_weights: usize,
     /// Rows of a batch.

@@ -19,6 +19,7 @@ use crate::train::network::SparseNetwork;
 use crate::train::options::Options;
 use crate::train::plan::Plan;
 use crate::train::report::{Details, Neurons, Report};
+use crate::train::scaling::Scale;
 use crate::{Error, Result};
 
 /// A trained model, and what its training did.
@@ -194,7 +195,9 @@ impl Stopwatch {
             outputs: 0,
             hidden: Neurons::One(0),
             requested_nnz: 0,
+            scale: Scale::None,
             nnz: 0,
+            biases: 0,
             pinned: Vec::new(),
             live: Neurons::One(0),
             loss: 0.0,

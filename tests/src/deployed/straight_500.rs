@@ -15,6 +15,31 @@ pub const INPUT_ZERO: u8 = 0;
 /// An output `y` stands for `OUTPUT_SCALE * y`.
 pub const OUTPUT_SCALE: f32 = 0.01;
 
+/// The byte of a reading of one input: rounded, halves away from 0, and cut to 0 to 255.
+/// Readings of up to 24 bits are floats without rounding.
+#[must_use]
+pub fn quantize(column: usize, reading: f32) -> u8 {
+    let (_, scale, zero) = (column, INPUT_SCALE, f32::from(INPUT_ZERO));
+    let steps = reading / scale;
+    // Beyond these there are whole numbers only.
+    let steps = if steps > -8_388_608.0 && steps < 8_388_608.0 {
+        let whole = steps as i32 as f32;
+        let rest = steps - whole;
+        whole + if rest >= 0.5 { 1.0 } else if rest <= -0.5 { -1.0 } else { 0.0 }
+    } else if steps.is_nan() {
+        0.0
+    } else {
+        steps
+    };
+    (steps + zero).clamp(0.0, 255.0) as u8
+}
+
+/// The bytes of one row of readings.
+#[must_use]
+pub fn quantize_input(x: &[f32; INPUTS]) -> [u8; INPUTS] {
+    core::array::from_fn(|column| quantize(column, x[column]))
+}
+
 /// The outputs on one row.
 #[must_use]
 pub fn predict(x: &[u8; INPUTS]) -> [i32; OUTPUTS] {

@@ -109,6 +109,9 @@ fn integers(seed: u64, widths: &[usize], has_sum: bool) -> Vec<u32> {
     let sum = has_sum.then(|| Sum::new(last, &signs).unwrap());
     let model =
         quantised::Model::new(&layers, sum, Scales::new(0.5, 0.25, 3, -7).unwrap()).unwrap();
+    let (scales, zeros) = (vec![0.5; widths[0]], vec![-3; widths[0]]);
+    let columns = quantised::Columns::new(&scales, &zeros).unwrap();
+    let model = model.with_columns(seed.is_multiple_of(3).then_some(columns)).unwrap();
     let choice = Choice::Prefer(Encoding::Blocks);
     let view = QuantisedView::new(model);
     let mut words = vec![0; view.encoded_len(choice) / 4];

@@ -1,7 +1,7 @@
 //! Layers one behind the other, and their prediction.
 
 use super::kernels::{ALL_KERNELS, BIASES, LAST_FACTORS, LAST_RELU, ONE_FACTOR, OWN_FACTORS};
-use super::{Layer, Rescale, Scales};
+use super::{Columns, Layer, Readings, Rescale, Scales};
 use crate::base::error::{length, range, tri};
 use crate::infer::model::{Activation, Blind, MAX_LAYERS, Observer, Seeing, Sum, push, rolled};
 use crate::{Error, Result};
@@ -234,6 +234,7 @@ pub struct Model<'a> {
     layers: heapless::Vec<Layer<'a>, MAX_LAYERS>,
     sum: Option<Sum<'a>>,
     scales: Scales,
+    columns: Option<Columns<'a>>,
     /// Outputs of the widest hidden layer.
     widest: usize,
 }
@@ -246,13 +247,26 @@ impl<'a> Model<'a> {
     pub fn new(layers: &[Layer<'a>], sum: Option<Sum<'a>>, scales: Scales) -> Result<Self> {
         let widest = check(layers, sum)?;
         let layers = heapless::Vec::from_slice(layers).unwrap_or_default();
-        Ok(Self { layers, sum, scales, widest })
+        Ok(Self { layers, sum, scales, columns: None, widest })
+    }
+
+    /// The same with a scale and a zero for each input in place of those of all.
+    ///
+    /// # Errors
+    /// [`crate::Error::Length`] for another number of them than inputs.
+    pub fn with_columns(mut self, columns: Option<Columns<'a>>) -> Result<Self> {
+        if let Some(columns) = columns {
+            length("scales of the inputs", columns.zeros().len(), self.inputs())?;
+        }
+        self.columns = columns;
+        Ok(self)
     }
 
     /// No model yet: layers are pushed to where they stay, since a move of all of them would take
     /// as much stack again.
     pub(crate) fn empty() -> Self {
-        Self { layers: heapless::Vec::new(), sum: None, scales: Scales::default(), widest: 0 }
+        let scales = Scales::default();
+        Self { layers: heapless::Vec::new(), sum: None, scales, columns: None, widest: 0 }
     }
 
     /// One more layer.
@@ -261,10 +275,13 @@ impl<'a> Model<'a> {
     }
 
     /// Ends the layers: from here on it is what [`new`](Self::new) makes.
-    pub(crate) fn finish(&mut self, sum: Option<Sum<'a>>, scales: Scales) -> Result<()> {
+    pub(crate) fn finish(&mut self, sum: Option<Sum<'a>>, of: Readings<'a>) -> Result<()> {
         self.widest = check(&self.layers, sum)?;
-        (self.sum, self.scales) = (sum, scales);
-        Ok(())
+        (self.sum, self.scales, self.columns) = (sum, of.all(), of.columns());
+        match self.columns {
+            Some(own) => length("scales of the inputs", own.zeros().len(), self.inputs()),
+            None => Ok(()),
+        }
     }
 
     /// The chain of its layers.
@@ -282,9 +299,14 @@ impl<'a> Model<'a> {
         self.sum.as_ref()
     }
 
-    /// What the integers stand for.
+    /// What the integers stand for; of inputs only where they have no scales of their own.
     pub fn scales(&self) -> Scales {
         self.scales
+    }
+
+    /// How numbers become input bytes.
+    pub fn readings(&self) -> Readings<'a> {
+        Readings::new(self.scales, self.columns)
     }
 
     /// Bytes in one input row.

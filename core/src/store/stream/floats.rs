@@ -19,7 +19,7 @@ impl<R: ReadNorFlash> Model<R> {
     pub fn open(source: R, start: u32, buffer: &mut [u32]) -> Result<Self, R::Error> {
         let Streamed { mut file, layers, task, .. } = Streamed::read(source, start, buffer, false)?;
         layers.iter().try_for_each(|layer| check(&mut file, layer, buffer))?;
-        Ok(Self { file, layers, task, scales: () })
+        Ok(Self { file, layers, task, columns: None, scales: () })
     }
 
     /// Numbers of `f32` that [`predict`](Self::predict) needs for activations and for the

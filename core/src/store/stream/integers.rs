@@ -3,10 +3,10 @@
 use super::array::{Array, blocks};
 use super::file::File;
 use super::floats::signs;
-use super::model::{Layer, Lengths, QuantisedModel, missing};
+use super::model::{Layer, Lengths, Place, QuantisedModel, missing};
 use crate::base::error::{Error, Result, length, range};
 use crate::infer::model::{Activation, MAX_LAYERS};
-use crate::infer::quantised::{self, Rescale, Scales, class, product, signed_sum};
+use crate::infer::quantised::{self, Columns, Rescale, Scales, class, product, signed_sum};
 use embedded_storage::nor_flash::ReadNorFlash;
 
 impl<R: ReadNorFlash> QuantisedModel<R> {
@@ -20,6 +20,9 @@ impl<R: ReadNorFlash> QuantisedModel<R> {
     /// for a buffer that is too short, [`Error::Source`] if the flash cannot be read.
     pub fn open(source: R, start: u32, buffer: &mut [u32]) -> Result<Self, R::Error> {
         let mut model = Self::read(source, start, buffer, true)?;
+        if let Some(place) = model.columns {
+            check_columns(&mut model.file, place, buffer)?;
+        }
         let hidden = model.layers.len() - 1;
         for (k, layer) in model.layers.iter().enumerate() {
             check(&mut model.file, layer, buffer)?;
@@ -98,6 +101,24 @@ impl<R: ReadNorFlash> QuantisedModel<R> {
         self.predict(x, buffer, scratch, out)?;
         Ok(class(out, self.scales.threshold))
     }
+}
+
+/// Checks the scales of the inputs, and the zeros behind them.
+fn check_columns<R: ReadNorFlash>(
+    file: &mut File<R>,
+    scales: Place,
+    buffer: &mut [u32],
+) -> Result<(), R::Error> {
+    let Place { at, len } = scales;
+    let mut array = Array::new(scales, buffer);
+    for _ in 0..len / 4 {
+        Columns::new(&[array.next(file)?], &[0]).map_err(Error::widen)?;
+    }
+    let mut array = Array::new(Place { at: at + len, len: len / 2 }, buffer);
+    for _ in 0..len / 4 {
+        array.next::<i16, R>(file)?;
+    }
+    Ok(())
 }
 
 /// `sums = b + W x`, or the sum with signs.

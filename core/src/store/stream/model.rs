@@ -14,6 +14,8 @@ pub struct Streamed<R, S> {
     pub(super) file: File<R>,
     pub(super) layers: Layers,
     pub(super) task: Option<Task>,
+    /// The scales of the inputs, of integers.
+    pub(super) columns: Option<Place>,
     pub(super) scales: S,
 }
 
@@ -102,7 +104,8 @@ impl<R: ReadNorFlash> Streamed<R, Scales> {
         (file.len, file.checksum) = (len as usize, checksum);
         file.check_end()?;
         file.check(buffer)?;
-        let mut model = Self { file, layers: Layers::new(), task: None, scales: Scales::default() };
+        let (layers, scales) = (Layers::new(), Scales::default());
+        let mut model = Self { file, layers, task: None, columns: None, scales };
         while let Some((at, len)) = sections.place() {
             let mut piece = [0; PIECE];
             let piece = piece.get_mut(..len).unwrap_or_default();
@@ -112,6 +115,10 @@ impl<R: ReadNorFlash> Streamed<R, Scales> {
                     push(&mut model.layers, Layer { head, at }).map_err(Error::widen)?;
                 }
                 Section::Scales(scales) => model.scales = scales,
+                Section::Columns(own, at) => {
+                    length("scales of the inputs", own, inputs as usize)?;
+                    model.columns = Some(Place { at, len: 4 * own });
+                }
                 Section::Other => {}
             }
         }
@@ -167,7 +174,7 @@ impl Layer {
 }
 
 /// Where an array lies in the file, and its bytes.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) at: usize,
     pub(super) len: usize,

@@ -8,14 +8,16 @@ use super::read::{QuantisedView, Readable};
 use super::reader::{Reader, cast};
 use super::recode::{self, Choice};
 use super::write::Writer;
-use super::{HEADER, INT_HEADER, SCALES, SECTION, TAG_SCALES, TAG_SUM, Task, sum_len};
+use super::{
+    HEADER, INT_HEADER, SCALES, SECTION, TAG_COLUMNS, TAG_SCALES, TAG_SUM, Task, padded, sum_len,
+};
 #[cfg(doc)]
 use crate::Error;
 use crate::Result;
-use crate::base::error::{expect, tri};
-use crate::infer::model::{Activation, Sum};
+use crate::base::error::{expect, range, tri};
+use crate::infer::model::{Activation, MAX_INPUTS, Sum};
 use crate::infer::price::Shape;
-use crate::infer::quantised::{Layer, Model, Scales};
+use crate::infer::quantised::{Columns, Layer, Model, Readings, Scales};
 
 impl<'a> Readable<'a> for Model<'a> {
     fn ends(&self) -> [usize; 2] {
@@ -24,6 +26,7 @@ impl<'a> Readable<'a> for Model<'a> {
 
     fn read(&mut self, mut reader: Reader<'a>) -> Result<(Option<Task>, &'a [u8])> {
         let scales = scales(&mut reader)?;
+        let columns = columns(&mut reader)?.map(columns_of).transpose()?;
         let (mut walk, mut sum) = (Walk::new(reader), None);
         while let Some(raw) = walk.integers(sum.is_some())? {
             let words = cast(raw.body)?;
@@ -32,7 +35,7 @@ impl<'a> Readable<'a> for Model<'a> {
                 _ => self.push(integer_layer(&raw.head, words)?)?,
             }
         }
-        self.finish(sum, scales)?;
+        self.finish(sum, Readings::new(scales, columns))?;
         Ok((walk.task, walk.extra()))
     }
 }
@@ -59,7 +62,9 @@ impl<'a> QuantisedView<'a> {
     /// Exactly the bytes that [`encode`](Self::encode) writes.
     pub fn encoded_len(&self, choice: Choice) -> usize {
         let layers = self.model.layers().iter().map(|layer| layer_len(layer, choice));
-        let body = layers.fold(HEADER + SCALES, usize::saturating_add);
+        let columns =
+            self.model.readings().columns().map_or(0, |own| columns_len(own.zeros().len()));
+        let body = layers.fold(HEADER + SCALES + columns, usize::saturating_add);
         let sum = self.model.sum().map_or(0, |sum| sum_len(sum.inputs()));
         body.saturating_add(sum)
             .saturating_add(Task::len(self.task))
@@ -78,6 +83,12 @@ impl<'a> QuantisedView<'a> {
         writer.words([usize::from(TAG_SCALES), SCALES - SECTION])?;
         writer.array(&[scales.input(), scales.output()])?;
         writer.array(&[scales.threshold, scales.zero.into()])?;
+        if let Some(own) = self.model.readings().columns() {
+            let inputs = own.zeros().len();
+            writer.words([usize::from(TAG_COLUMNS), columns_len(inputs) - SECTION, inputs])?;
+            writer.array(own.scales())?;
+            writer.array(own.zeros())?;
+        }
         let mut layers = self.model.layers().iter();
         layers.try_for_each(|layer| write_layer(&mut writer, layer, choice))?;
         if let Some(sum) = self.model.sum() {
@@ -111,6 +122,42 @@ fn write_layer(writer: &mut Writer<'_>, layer: &Layer<'_>, choice: Choice) -> Re
     writer.array(layer.rescale())?;
     writer.array(layer.bias())?;
     recode::write(writer, weights, &shape, encoding)
+}
+
+/// Bytes of the scales of so many inputs, their section header included.
+pub(super) const fn columns_len(inputs: usize) -> usize {
+    (SECTION + 4).saturating_add(inputs.saturating_mul(4)).saturating_add(padded(2 * inputs))
+}
+
+/// The section of the scales of each input, behind that of all, where there is one: its payload,
+/// whose length is checked.
+pub(super) const fn columns<'a>(reader: &mut Reader<'a>) -> Result<Option<Reader<'a>>> {
+    let start = *reader;
+    if reader.is_empty() {
+        return Ok(None);
+    }
+    let (_, tag, optional, payload) = tri!(reader.section());
+    if tag != TAG_COLUMNS || optional {
+        *reader = start;
+        return Ok(None);
+    }
+    let mut fields = payload;
+    let inputs = tri!(fields.u32()) as usize;
+    tri!(range("inputs of a layer", inputs, 0, MAX_INPUTS));
+    tri!(fields.array(4 * inputs));
+    tri!(fields.array(2 * inputs));
+    tri!(fields.end("end of the scales of the inputs"));
+    Ok(Some(payload))
+}
+
+/// The scales of the inputs in the payload of their section.
+fn columns_of(mut payload: Reader<'_>) -> Result<Columns<'_>> {
+    let inputs = payload.u32()? as usize;
+    let scales = bytemuck::must_cast_slice(cast(payload.array(4 * inputs)?)?);
+    // Both arrays start at a word.
+    let words: &[u32] = cast(payload.rest())?;
+    let zeros: &[i16] = bytemuck::must_cast_slice(words);
+    Columns::new(scales, zeros.get(..inputs).unwrap_or_default())
 }
 
 /// The section of the scales, which is the first.

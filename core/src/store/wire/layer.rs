@@ -3,8 +3,8 @@
 use super::head::Head;
 use super::reader::{Reader, later, removed};
 use super::{
-    OPTIONAL, TAG_BLOCKS, TAG_CSR, TAG_DENSE, TAG_LAST_INTEGERS, TAG_MASK, TAG_PATTERN, TAG_SCALES,
-    TAG_SUM, TAG_TASK, TAG_WINDOWS, Task,
+    OPTIONAL, TAG_BLOCKS, TAG_COLUMNS, TAG_CSR, TAG_DENSE, TAG_LAST_INTEGERS, TAG_MASK,
+    TAG_PATTERN, TAG_SCALES, TAG_SUM, TAG_TASK, TAG_WINDOWS, Task,
 };
 use crate::base::error::{expect, length, tri};
 use crate::infer::model::{self, Csr, Sum};
@@ -39,7 +39,7 @@ impl<'a> Walk<'a> {
                 self.task = Some(tri!(read_task(payload)));
                 self.known = self.reader.at;
             } else if optional {
-                let known = TAG_CSR <= tag && tag <= TAG_PATTERN;
+                let known = TAG_CSR <= tag && tag <= TAG_COLUMNS;
                 tri!(expect("flags of a layer", at + 2, 0, known as u32));
             } else {
                 let what = "layer behind a section that may be skipped";

@@ -1,12 +1,12 @@
 //! The structure of a file from pieces of it, for one that is never in memory as a whole.
 
 use super::head::Head;
-use super::integers::scales;
+use super::integers::{columns_len, scales};
 use super::layer::read_task;
 use super::reader::{Reader, encoded_len, later, removed};
 use super::{
-    HEADER, OPTIONAL, SCALES, SECTION, TAG_BLOCKS, TAG_CSR, TAG_DENSE, TAG_LAST_INTEGERS, TAG_MASK,
-    TAG_SCALES, TAG_SUM, TAG_TASK, TAG_WINDOWS, Task,
+    HEADER, OPTIONAL, SCALES, SECTION, TAG_BLOCKS, TAG_COLUMNS, TAG_CSR, TAG_DENSE,
+    TAG_LAST_INTEGERS, TAG_MASK, TAG_SCALES, TAG_SUM, TAG_TASK, TAG_WINDOWS, Task,
 };
 use crate::base::error::expect;
 use crate::infer::quantised::Scales;
@@ -27,6 +27,7 @@ pub(crate) struct Sections {
     len: usize,
     is_integers: bool,
     has_scales: bool,
+    has_layers: bool,
     pub(crate) task: Option<Task>,
 }
 
@@ -35,6 +36,8 @@ pub(crate) enum Section {
     /// A layer, and where its arrays start in the file.
     Layer(Head, usize),
     Scales(Scales),
+    /// Scales of so many inputs, and where their arrays start in the file.
+    Columns(usize, usize),
     /// The task, or one that may be skipped.
     Other,
 }
@@ -45,8 +48,15 @@ impl Sections {
         let len = encoded_len(head)?;
         let mut reader = Reader { bytes: head, at: 12 };
         let [checksum, inputs, outputs] = reader.words()?;
-        let sections =
-            Self { at: HEADER, layers: HEADER, len, is_integers, has_scales: false, task: None };
+        let sections = Self {
+            at: HEADER,
+            layers: HEADER,
+            len,
+            is_integers,
+            has_scales: false,
+            has_layers: false,
+            task: None,
+        };
         Ok((sections, [len as u32, checksum as u32, inputs as u32, outputs as u32]))
     }
 
@@ -89,7 +99,7 @@ impl Sections {
             return Ok(Section::Other);
         }
         if is_optional {
-            let is_known = (TAG_CSR..=TAG_WINDOWS).contains(&tag);
+            let is_known = (TAG_CSR..=TAG_COLUMNS).contains(&tag);
             expect("flags of a layer", 2, 0, is_known.into())?;
             return Ok(Section::Other);
         }
@@ -100,6 +110,13 @@ impl Sections {
             let piece = piece.get(..SCALES).unwrap_or(piece);
             return scales(&mut Reader { bytes: piece, at: 0 }).map(Section::Scales);
         }
+        if self.is_integers && tag == TAG_COLUMNS && !self.has_layers {
+            let inputs = fields.u32()? as usize;
+            let end = columns_len(inputs).min(u32::MAX as usize);
+            expect("end of the scales of the inputs", fields.at, end as u32, whole as u32)?;
+            return Ok(Section::Columns(inputs, self.at - whole + fields.at));
+        }
+        self.has_layers = true;
         let head = match (self.is_integers, tag) {
             (_, TAG_SUM) => Head::sum(&mut fields)?,
             (true, TAG_BLOCKS) => Head::integers(&mut fields, tag, 0)?,

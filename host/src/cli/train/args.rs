@@ -14,6 +14,7 @@ use super::super::source::SourceArgs;
 use crate::convert::named::Layout;
 use crate::data::Task;
 use crate::mask::WeightLaw;
+use crate::train::Scale;
 
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
 #[derive(Debug, Args)]
@@ -41,12 +42,16 @@ pub(crate) struct Train {
     /// The same as a fraction of all weights, above 0 and at most 1
     #[arg(long, value_name = "FRACTION", conflicts_with = "mask", value_parser = parse::number)]
     pub(super) density: Option<f64>,
+    /// Map columns first: none, standard, minmax; auto: standard if far from 0
+    #[arg(long, value_name = "SCALE", value_enum, hide_possible_values = true,
+          hide_default_value = true, default_value_t = Scale::Auto)]
+    pub(super) scale: Scale,
     /// Train the weights that a mask keeps (made by tamis mask)
     #[arg(long, value_name = "MASK")]
     pub(super) mask: Option<PathBuf>,
-    /// lm, anneal, paper, paper-safe, imp, masked; auto: anneal for classes, else lm
+    /// lm, anneal, paper, paper-safe, imp, masked; auto: by the task
     #[arg(long, value_name = "RECIPE", value_enum, hide_possible_values = true,
-          default_value_t = RecipeName::Auto)]
+          hide_default_value = true, default_value_t = RecipeName::Auto)]
     pub(super) recipe: RecipeName,
     /// Pinned weights, which are never pruned: 0:3 is the one from the fourth column to the
     /// first neuron; @FILE names them in a file, one in a line or several, with commas or blanks
@@ -142,7 +147,7 @@ pub(super) struct CheckpointArgs {
     /// Save checkpoints to this file (imp: folder), for --resume
     #[arg(long, value_name = "PATH")]
     pub(super) checkpoint: Option<PathBuf>,
-    /// Resume from the checkpoint, where there is one; the result is bit-identical
+    /// Resume from the checkpoint, if there is one; bit-identical result
     #[arg(long, requires = "checkpoint")]
     pub(super) resume: bool,
 }
@@ -150,8 +155,7 @@ pub(super) struct CheckpointArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits, log and picture (recipes lm, anneal and paper)")]
 pub(super) struct LimitArgs {
-    /// End a training after so many seconds, with the model that was reached; of several sizes or
-    /// folds each
+    /// End each training after so many seconds, with the model that was reached
     #[arg(long, value_name = "SECONDS", value_parser = parse::number)]
     pub(super) time_limit: Option<f64>,
     /// End after so many passes over all rows, those before --resume included; a search can take

@@ -93,6 +93,7 @@ impl Train {
             recipe,
             layers,
             pinned: self.pinned()?,
+            scale: self.scale,
             seed: common.seed,
             memory: match (self.ram, self.panel) {
                 (Some(ram), _) => Memory::Ram(ram),

@@ -6,7 +6,7 @@ use super::data::Fit;
 use crate::data::Task;
 use crate::lab::plot::sparkline;
 use crate::train::{
-    AnnealDetails, Details, ImpDetails, LayersDetails, MaskedDetails, PinnedWeight, Report,
+    AnnealDetails, Details, ImpDetails, LayersDetails, MaskedDetails, PinnedWeight, Report, Scale,
     SearchDetails,
 };
 
@@ -28,6 +28,11 @@ pub(super) fn summary(object: &Object<'_, Report>, losses: &str, fit: Option<Fit
         rows.push(psnr_fact(r.psnr_db, r.zero_psnr_db));
     }
     rows.extend(pinned(&r.pinned));
+    if r.scale != Scale::None {
+        let text =
+            format!("{}, folded into weights and {} biases", r.scale.name(), count(r.biases));
+        rows.push(("scale", text));
+    }
     rows.extend(r.accuracy.map(accuracy_fact));
     match &r.details {
         Details::Lm(search) => {
@@ -62,7 +67,7 @@ fn nonzeros(r: &Report) -> Fact {
         Details::Imp(imp) => {
             format!("{nnz} ({} of {} weights)", share(imp.dense_nnz), count(imp.dense_nnz))
         }
-        Details::Masked(masked) => masked_nonzeros(masked),
+        Details::Masked(masked) => masked_nonzeros(masked, r.biases),
         Details::Dynamic(dynamic) => format!(
             "{nnz} of {requested} requested ({} of {} weights), from {} at the start",
             share(dynamic.dense_nnz),
@@ -89,12 +94,12 @@ fn nonzeros(r: &Report) -> Fact {
     ("nonzeros", text)
 }
 
-fn masked_nonzeros(masked: &MaskedDetails) -> String {
+fn masked_nonzeros(masked: &MaskedDetails, biases: usize) -> String {
     let share = percent(masked.kept as f64 / masked.dense_nnz.max(1) as f64);
     let mut text =
         format!("{} ({share} of {} weights)", count(masked.kept), count(masked.dense_nnz));
-    if masked.biases > 0 {
-        text += &format!(", {} biases", count(masked.biases));
+    if biases > 0 {
+        text += &format!(", {} biases", count(biases));
     }
     text
 }

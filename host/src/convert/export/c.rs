@@ -113,15 +113,19 @@ fn header_text(network: Network<'_>, head: &Head, names: &Names<'_>, title: &str
         head.cost.inputs, head.cost.outputs
     );
     if let Network::Integers(model) = network {
-        let scales = model.scales();
-        out += &format!(
-            "/* A byte q of an input stands for INPUT_SCALE * (q - INPUT_ZERO), an output y for \
-             OUTPUT_SCALE * y. */\n#define {upper}_INPUT_SCALE {}\n\
-             #define {upper}_INPUT_ZERO {}\n#define {upper}_OUTPUT_SCALE {}\n",
-            c_float(scales.input()),
-            scales.zero,
-            c_float(scales.output())
-        );
+        let (scales, output) = (model.scales(), c_float(model.scales().output()));
+        if model.readings().columns().is_none() {
+            out += &format!(
+                "/* A byte q of an input stands for INPUT_SCALE * (q - INPUT_ZERO), an output y for \
+                 OUTPUT_SCALE * y. */\n#define {upper}_INPUT_SCALE {}\n\
+                 #define {upper}_INPUT_ZERO {}\n",
+                c_float(scales.input()),
+                scales.zero,
+            );
+        } else {
+            out += "/* An output y stands for OUTPUT_SCALE * y. */\n";
+        }
+        out += &format!("#define {upper}_OUTPUT_SCALE {output}\n");
     }
     if let Classes::From(threshold) = head.classes {
         let threshold = match network {
@@ -140,7 +144,43 @@ fn header_text(network: Network<'_>, head: &Head, names: &Names<'_>, title: &str
         out += "\n/* The class of one row. */\n";
         out += &format!("uint32_t {name}_classify(const {of} x[{upper}_INPUTS]);\n");
     }
+    if let Network::Integers(model) = network {
+        out += &quantize(model, names);
+    }
     out + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
+}
+
+/// The functions that make bytes of readings, with the rounding of the crate.
+fn quantize(model: &quantised::Model<'_>, Names { name, upper, .. }: &Names<'_>) -> String {
+    let (tables, scale, zero) = match model.readings().columns() {
+        None => {
+            let own = |what| format!("{upper}_INPUT_{what}");
+            ("    (void)column;\n".to_owned(), own("SCALE"), own("ZERO"))
+        }
+        Some(columns) => {
+            let tables =
+                Table::F32(columns.scales()).c("scales") + &Table::I16(columns.zeros()).c("zeros");
+            let tables = tables.replace("static const", "    static const");
+            (tables, "scales[column]".into(), "zeros[column]".into())
+        }
+    };
+    format!(
+        "\n/* The byte of a reading of one input: rounded, halves away from 0, and cut to 0 to 255.\n\
+         \x20* A byte q stands for scale * (q - zero). Readings of up to 24 bits are floats without rounding. */\n\
+         static inline uint8_t {name}_quantize(uint32_t column, float reading)\n{{\n{tables}\
+         \x20   float steps = reading / {scale};\n\
+         \x20   if (steps > -8388608.0f && steps < 8388608.0f) {{\n\
+         \x20       const float whole = (float)(int32_t)steps;\n\
+         \x20       const float rest = steps - whole;\n\
+         \x20       steps = whole + (rest >= 0.5f ? 1.0f : rest <= -0.5f ? -1.0f : 0.0f);\n\
+         \x20   }} else if (steps != steps) {{\n        steps = 0.0f;\n    }}\n\
+         \x20   steps += (float){zero};\n\
+         \x20   return (uint8_t)(steps < 0.0f ? 0.0f : steps > 255.0f ? 255.0f : steps);\n}}\n\
+         \n/* The bytes of one row of readings. */\n\
+         static inline void {name}_quantize_input(const float x[{upper}_INPUTS], uint8_t q[{upper}_INPUTS])\n{{\n\
+         \x20   for (uint32_t k = 0; k < {upper}_INPUTS; k++) {{\n\
+         \x20       q[k] = {name}_quantize(k, x[k]);\n    }}\n}}\n"
+    )
 }
 
 fn classify(head: &Head, Names { name, upper, number, of }: &Names<'_>) -> String {

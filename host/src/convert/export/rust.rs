@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tamis::infer::model::{self, Activation};
-use tamis::infer::quantised::{self, Scales};
+use tamis::infer::quantised;
 
 use super::head::{Classes, Files, Head, Network, unknown_layer};
 use super::table::{self, Table, float};
@@ -96,15 +96,20 @@ impl Module {
             None => "None".into(),
         };
         let threshold = if let Classes::From(_) = head.classes { "THRESHOLD" } else { "0" };
+        let input = match model.readings().columns() {
+            None => ["INPUT_SCALE", "INPUT_ZERO"],
+            Some(_) => ["1.0", "0"],
+        };
+        let [scale, zero] = input;
         let chain = format!(
-            "&LAYERS, {sum}, \
-             checked(Scales::new(INPUT_SCALE, OUTPUT_SCALE, INPUT_ZERO, {threshold}))"
+            "&LAYERS, {sum}, checked(Scales::new({scale}, OUTPUT_SCALE, {zero}, {threshold}))"
         );
         let mut end = predict("u8", "i32", ["zeros()", "zeros::<_, SCRATCH>()"]);
         if head.classes != Classes::None {
             end += &classify("MODEL.class(&predict(x))", "u8");
         }
-        self.text(title, &scaled(head, model.scales()), model.scratch_len(), &chain, &end)
+        end += &quantize(model);
+        self.text(title, &scaled(head, model), model.scratch_len(), &chain, &end)
     }
 
     fn integer_layer(&mut self, number: usize, layer: &quantised::Layer<'_>) {
@@ -214,17 +219,30 @@ fn constants(head: &Head) -> String {
 }
 
 /// The same, and what the integers stand for.
-pub(super) fn scaled(head: &Head, scales: Scales) -> String {
+pub(super) fn scaled(head: &Head, model: &quantised::Model<'_>) -> String {
     let mut out = constants(head);
+    let scales = model.scales();
+    match model.readings().columns() {
+        None => {
+            out += &format!(
+                "/// A byte `q` of an input stands for `INPUT_SCALE * (q - INPUT_ZERO)`.\n\
+                 pub const INPUT_SCALE: f32 = {};\n\
+                 /// The byte that stands for 0.\n\
+                 pub const INPUT_ZERO: u8 = {};\n",
+                float(scales.input()),
+                scales.zero
+            );
+        }
+        Some(columns) => {
+            out += "/// A byte `q` of input `j` stands for `INPUT_SCALES[j] * (q - INPUT_ZEROS[j])`.\n";
+            out += &format!("pub {}", Table::F32(columns.scales()).rust("INPUT_SCALES"));
+            out += "/// What stands for 0 in each input.\n";
+            out += &format!("pub {}", Table::I16(columns.zeros()).rust("INPUT_ZEROS"));
+        }
+    }
     out += &format!(
-        "/// A byte `q` of an input stands for `INPUT_SCALE * (q - INPUT_ZERO)`.\n\
-         pub const INPUT_SCALE: f32 = {};\n\
-         /// The byte that stands for 0.\n\
-         pub const INPUT_ZERO: u8 = {};\n\
-         /// An output `y` stands for `OUTPUT_SCALE * y`.\n\
+        "/// An output `y` stands for `OUTPUT_SCALE * y`.\n\
          pub const OUTPUT_SCALE: f32 = {};\n",
-        float(scales.input()),
-        scales.zero,
         float(scales.output())
     );
     if let Classes::From(_) = head.classes {
@@ -232,4 +250,28 @@ pub(super) fn scaled(head: &Head, scales: Scales) -> String {
         out += &format!("pub const THRESHOLD: i32 = {};\n", scales.threshold);
     }
     out
+}
+
+/// The functions that make bytes of readings, with the rounding of the crate.
+pub(super) fn quantize(model: &quantised::Model<'_>) -> String {
+    let reading = match model.readings().columns() {
+        None => "let (_, scale, zero) = (column, INPUT_SCALE, f32::from(INPUT_ZERO));",
+        Some(_) => "let (scale, zero) = (INPUT_SCALES[column], f32::from(INPUT_ZEROS[column]));",
+    };
+    format!(
+        "\n/// The byte of a reading of one input: rounded, halves away from 0, and cut to 0 to 255.\n\
+         /// Readings of up to 24 bits are floats without rounding.\n#[must_use]\n\
+         pub fn quantize(column: usize, reading: f32) -> u8 {{\n    {reading}\n\
+         \x20   let steps = reading / scale;\n\
+         \x20   // Beyond these there are whole numbers only.\n\
+         \x20   let steps = if steps > -8_388_608.0 && steps < 8_388_608.0 {{\n\
+         \x20       let whole = steps as i32 as f32;\n\
+         \x20       let rest = steps - whole;\n\
+         \x20       whole + if rest >= 0.5 {{ 1.0 }} else if rest <= -0.5 {{ -1.0 }} else {{ 0.0 }}\n\
+         \x20   }} else if steps.is_nan() {{\n        0.0\n    }} else {{\n        steps\n    }};\n\
+         \x20   (steps + zero).clamp(0.0, 255.0) as u8\n}}\n\
+         \n/// The bytes of one row of readings.\n#[must_use]\n\
+         pub fn quantize_input(x: &[f32; INPUTS]) -> [u8; INPUTS] {{\n\
+         \x20   core::array::from_fn(|column| quantize(column, x[column]))\n}}\n"
+    )
 }

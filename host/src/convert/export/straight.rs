@@ -7,7 +7,7 @@ use tamis::infer::model::Activation;
 use tamis::infer::quantised::{Layer, Model};
 
 use super::head::{Classes, Files, Head, Network};
-use super::rust::scaled;
+use super::rust::{quantize, scaled};
 
 /// Weights of a row between two barriers to reordering, which are no instructions: the compiler
 /// would load all inputs of a row, onto the stack, before it adds.
@@ -49,7 +49,8 @@ pub(super) fn module(network: Network<'_>, head: &Head) -> Files {
     out += "//!\n//! Exported by tamis as code: export it again rather than edit it. It needs no \
         crate.\n\n";
     out += "#![allow(dead_code, missing_docs, unreachable_pub, unused_variables, clippy::all)]\n\n";
-    out += &scaled(head, model.scales());
+    out += &scaled(head, model);
+    out += &quantize(model);
     out += &predict(model);
     out += match head.classes {
         Classes::None => "",

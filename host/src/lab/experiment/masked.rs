@@ -20,7 +20,7 @@ use crate::mask::{
 use crate::model::score_model;
 use crate::operator::Stop;
 use crate::train::masked::MaskedSettings;
-use crate::train::{Budget, Options, Recipe, Start, pool, train_with};
+use crate::train::{Budget, Options, Recipe, Scale, Start, pool, train_with};
 use crate::{Error, Result};
 
 /// Training rows, or random ones, that weights are scored on.
@@ -102,7 +102,8 @@ impl Job<'_> {
         start: Start<'_>,
         mut course: Course,
     ) -> Result<Solved> {
-        let options = Options { seed: self.cell.seed, threads: self.threads, ..options };
+        let options =
+            Options { seed: self.cell.seed, threads: self.threads, scale: Scale::None, ..options };
         let mut steps = 0.0;
         let trained = train_with(train, &options, start, self.stop, |step| {
             steps += 1.0;

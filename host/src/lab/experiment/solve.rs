@@ -26,7 +26,7 @@ use crate::operator::Stop;
 use crate::train::dense::{Head, Rates};
 use crate::train::{
     AnnealOptions, Budget, Details, ImpSettings, LayersOptions, LmOptions, Memory, Options,
-    OutputsOptions, PaperOptions, Recipe, Report, Start, Trained, train_with,
+    OutputsOptions, PaperOptions, Recipe, Report, Scale, Start, Trained, train_with,
 };
 
 /// Mean squared error on test rows over the labels' mean square of a network that is recovered.
@@ -146,6 +146,7 @@ impl Work<'_> {
             },
             threads: self.threads,
             limits: if is_own { limits } else { Limits::NONE },
+            scale: Scale::None,
             ..Options::new(budget)
         }
     }

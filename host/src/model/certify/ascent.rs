@@ -68,7 +68,7 @@ impl<'a> Predictor<'a> {
             Kind::Floats { model, scratch } => model.predict(x, scratch, &mut self.out)?,
             Kind::Integers { model, scratch, row, sums } => {
                 let scales = model.scales();
-                row.iter_mut().zip(x).for_each(|(byte, &x)| *byte = scales.byte(x));
+                model.readings().quantise_input(x, row)?;
                 model.predict(row, scratch, sums)?;
                 let outputs = self.out.iter_mut().zip(sums);
                 outputs.for_each(|(out, sum)| *out = number(*sum, scales.output()));
@@ -167,7 +167,7 @@ impl Search<'_> {
     /// The row within a trust region where the networks, taken as linear, are best.
     fn moved(&self, x: &[f32], slopes: &[Vec<f64>; 2], step: f64) -> Vec<f32> {
         let [slopes_a, slopes_b] = slopes;
-        let (of, bytes) = (self.of, [self.pair.a.bytes, self.pair.b.bytes]);
+        let (of, ends) = (self.of, [&self.pair.a, &self.pair.b]);
         let mut out = x.to_vec();
         for (i, out) in out.iter_mut().enumerate() {
             let (a, b) = (slopes_a[i], slopes_b[i]);
@@ -178,8 +178,7 @@ impl Search<'_> {
             let low = of.low[i].max((f64::from(*out) - width) as f32);
             let high = of.high[i].min((f64::from(*out) + width) as f32);
             let value = |x: f32| {
-                let [read_a, read_b] =
-                    bytes.map(|bytes| bytes.map_or_else(|| f64::from(x), |bytes| bytes.number(x)));
+                let [read_a, read_b] = ends.map(|ends| ends.number(i, x));
                 a * read_a + b * read_b
             };
             let mut best = value(*out);
@@ -193,10 +192,10 @@ impl Search<'_> {
             };
             consider(low);
             consider(high);
-            for bytes in bytes.iter().flatten() {
+            for bytes in ends.iter().filter_map(|ends| ends.bytes(i)) {
                 for k in 0..STAIRS {
-                    for end in stairs(*bytes, low, k as f64).into_iter().chain(stairs(
-                        *bytes,
+                    for end in stairs(bytes, low, k as f64).into_iter().chain(stairs(
+                        bytes,
                         high,
                         -(k as f64),
                     )) {
@@ -248,7 +247,7 @@ impl Search<'_> {
     fn drawn(&mut self, i: usize, slopes: &[Vec<f64>; 2]) -> f32 {
         let (low, high) = (self.of.low[i], self.of.high[i]);
         let any = (low + (high - low) * self.rng.uniform()).clamp(low, high);
-        let ends = [self.pair.a.bytes, self.pair.b.bytes];
+        let ends = [self.pair.a.bytes(i), self.pair.b.bytes(i)];
         let (bytes, slope) = match ends {
             [None, Some(bytes)] => (bytes, slopes[0][i]),
             [Some(bytes), None] => (bytes, slopes[1][i]),
@@ -289,7 +288,7 @@ struct Level {
 impl<'a> Near<'a> {
     fn new(pair: &'a Pair, x: &[f32], is_b: bool, slopes: &'a [Vec<f64>; 2], goal: Goal) -> Self {
         let read = reader(pair, is_b);
-        let mut given: Vec<f64> = x.iter().map(|&x| read(x)).collect();
+        let mut given: Vec<f64> = x.iter().enumerate().map(&read).collect();
         let level = |layer: &PairLayer| {
             let side = side(layer, is_b);
             let sum = |j: usize| side.neurons[j].bias + side.rows.dot(j, &given);
@@ -298,7 +297,7 @@ impl<'a> Near<'a> {
             Level { sums, out: given.clone() }
         };
         let levels: Vec<Level> = pair.layers.iter().map(level).collect();
-        let [own, other] = if is_b { [pair.b, pair.a] } else { [pair.a, pair.b] };
+        let [own, other] = if is_b { [&pair.b, &pair.a] } else { [&pair.a, &pair.b] };
         let is_linear = own.bytes.is_none() && other.bytes.is_some();
         let mut near = Self {
             pair,
@@ -324,7 +323,7 @@ impl<'a> Near<'a> {
     /// Moves input i.
     fn shift(&mut self, i: usize, from: f32, to: f32) {
         let read = reader(self.pair, self.is_b);
-        let change = read(to) - read(from);
+        let change = read((i, &to)) - read((i, &from));
         self.value_before = self.value;
         if let Some(slopes) = self.slopes {
             self.value += slopes[i] * change;
@@ -372,9 +371,9 @@ fn side(layer: &PairLayer, is_b: bool) -> &Side {
 }
 
 /// What a network makes of an input.
-fn reader(pair: &Pair, is_b: bool) -> impl Fn(f32) -> f64 {
-    let bytes = if is_b { pair.b.bytes } else { pair.a.bytes };
-    move |x| bytes.map_or_else(|| f64::from(x), |bytes| bytes.number(x))
+fn reader(pair: &Pair, is_b: bool) -> impl Fn((usize, &f32)) -> f64 {
+    let ends = if is_b { &pair.b } else { &pair.a };
+    move |(i, &x)| ends.number(i, x)
 }
 
 /// The first and the last number whose byte is `more` above that of `x`, nearly.
@@ -387,9 +386,7 @@ fn stairs(bytes: Bytes, x: f32, more: f64) -> [f32; 2] {
 /// The derivative of an output by what a network makes of each input, without rounding.
 fn gradient(pair: &Pair, x: &[f32], output: usize, is_b: bool) -> Vec<f64> {
     let sides = || pair.layers.iter().map(|layer| if is_b { &layer.b } else { &layer.a });
-    let bytes = if is_b { pair.b.bytes } else { pair.a.bytes };
-    let mut numbers: Vec<f64> =
-        x.iter().map(|&x| bytes.map_or_else(|| f64::from(x), |bytes| bytes.number(x))).collect();
+    let mut numbers: Vec<f64> = x.iter().enumerate().map(reader(pair, is_b)).collect();
     let mut open = Vec::new();
     for side in sides() {
         let sums =

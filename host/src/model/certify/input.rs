@@ -1,7 +1,7 @@
 //! A box of input rows, and what either network makes of each input.
 
 use super::network::Bytes;
-use super::pair::{Ends, Pair};
+use super::pair::Pair;
 use super::relax::{Interval, Line, Weight};
 
 /// A box of rows of 32-bit floats: every row `x` with `low_i <= x_i <= high_i`.
@@ -41,11 +41,11 @@ impl Input {
     /// Every input of a box.
     pub(super) fn all(pair: &Pair, of: &InputBox) -> Vec<Self> {
         let is_shared = pair.a.bytes == pair.b.bytes;
-        let ends = of.low.iter().zip(&of.high);
-        ends.map(|(&low, &high)| {
-            let reading = |ends: Ends| reading(ends.bytes, low, high);
+        let ends = of.low.iter().zip(&of.high).enumerate();
+        ends.map(|(j, (&low, &high))| {
             let x = Interval::new(low.into(), high.into());
-            Self { x, a: reading(pair.a), b: reading(pair.b), is_shared }
+            let [a, b] = [&pair.a, &pair.b].map(|ends| reading(ends.bytes(j), low, high));
+            Self { x, a, b, is_shared }
         })
         .collect()
     }

@@ -15,7 +15,7 @@
 //! changes no prediction.
 
 use tamis::infer::model::{Activation, Layer as FloatLayer, Model, Sum};
-use tamis::infer::quantised::{self, Rescale, Scales};
+use tamis::infer::quantised::{self, Reading, Rescale};
 use tamis::store::wire;
 
 use super::rows::Entry;
@@ -67,15 +67,9 @@ impl Default for Params {
     }
 }
 
-/// How inputs become the bytes of a model of integers.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Bytes(Scales);
-
-impl PartialEq for Bytes {
-    fn eq(&self, other: &Self) -> bool {
-        (self.0.input(), self.0.zero) == (other.0.input(), other.0.zero)
-    }
-}
+/// How an input becomes a byte of a model of integers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Bytes(Reading);
 
 impl Bytes {
     /// The number that the byte of `x` stands for.
@@ -85,7 +79,7 @@ impl Bytes {
 
     /// A step of a byte.
     pub(super) fn step(self) -> f64 {
-        f64::from(self.0.input())
+        f64::from(self.0.scale)
     }
 
     /// The least and the largest number that a byte stands for.
@@ -97,8 +91,8 @@ impl Bytes {
 /// A network in real units.
 #[derive(Debug, Clone)]
 pub(super) struct Network {
-    /// How inputs become bytes; none for a model of floats.
-    pub(super) bytes: Option<Bytes>,
+    /// How each input becomes a byte; none for a model of floats.
+    pub(super) bytes: Option<Vec<Bytes>>,
     pub(super) layers: Vec<Layer>,
     /// Rounding of outputs to 32-bit floats, as a multiple of the output.
     pub(super) output: f64,
@@ -128,7 +122,9 @@ impl Network {
                 let scales = model.scales();
                 let own = f64::from(scales.threshold) * f64::from(scales.output());
                 Ok(Self {
-                    bytes: Some(Bytes(scales)),
+                    bytes: Some(
+                        (0..model.inputs()).map(|j| Bytes(model.readings().of(j))).collect(),
+                    ),
                     layers: integers(model)?,
                     output: 1.001 * f64::from(f32::EPSILON) / 2.0,
                     threshold: threshold.map(|least| [least.min(own), least.max(own)]),
@@ -251,15 +247,15 @@ fn signs(sum: &Sum<'_>, one: f64) -> Vec<Entry> {
 
 fn integers(model: &quantised::Model<'_>) -> Result<Vec<Layer>> {
     let scales = model.scales();
-    let (input, output) = (f64::from(scales.input()), f64::from(scales.output()));
+    let (readings, output) = (model.readings(), f64::from(scales.output()));
     let mut layers = Vec::new();
     for (at, layer) in model.layers().iter().enumerate() {
         let is_last = model.sum().is_none() && at + 1 == model.layers().len();
         let mut rows = vec![Vec::new(); layer.outputs()];
         let mut bias: Vec<i64> = layer.bias().iter().map(|&bias| bias.into()).collect();
         bias.resize(layer.outputs(), 0);
-        let zero = if at == 0 { i64::from(scales.zero) } else { 0 };
         layer.weights().entries(&mut |row, column, weight| {
+            let zero = if at == 0 { i64::from(readings.of(column.into()).zero) } else { 0 };
             bias[row] += zero * i64::from(weight);
             if weight != 0 {
                 rows[row].push(Entry { column: column.into(), value: weight.into() });
@@ -278,8 +274,13 @@ fn integers(model: &quantised::Model<'_>) -> Result<Vec<Layer>> {
                 None => 1.0,
             };
             let one = if is_last { output } else { 1.0 };
-            let per_input = if at == 0 { factor * one / input } else { factor * one };
-            row.iter_mut().for_each(|entry| entry.value *= per_input);
+            for entry in &mut row {
+                let input = match at {
+                    0 => f64::from(readings.of(entry.column as usize).scale),
+                    _ => 1.0,
+                };
+                entry.value *= factor * one / input;
+            }
             let params = Params {
                 bias: bias[j] as f64 * factor * one,
                 cap: if is_last { f64::INFINITY } else { 255.0 },

@@ -37,11 +37,23 @@ pub(super) struct Pair {
 }
 
 /// What a network does to its inputs and outputs; see [`Network`].
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Ends {
-    pub(super) bytes: Option<Bytes>,
+    pub(super) bytes: Option<Vec<Bytes>>,
     pub(super) output: f64,
     pub(super) threshold: Option<[f64; 2]>,
+}
+
+impl Ends {
+    /// How an input becomes a byte, where it does.
+    pub(super) fn bytes(&self, input: usize) -> Option<Bytes> {
+        self.bytes.as_ref().and_then(|bytes| bytes.get(input)).copied()
+    }
+
+    /// What the network makes of a number of an input.
+    pub(super) fn number(&self, input: usize, x: f32) -> f64 {
+        self.bytes(input).map_or_else(|| f64::from(x), |bytes| bytes.number(x))
+    }
 }
 
 impl Pair {
@@ -74,7 +86,7 @@ impl Pair {
             widen(&mut b.layers[at..at + 2], width, Some(&places));
         }
         let ends = |network: &Network| Ends {
-            bytes: network.bytes,
+            bytes: network.bytes.clone(),
             output: network.output,
             threshold: network.threshold,
         };

@@ -404,7 +404,7 @@ impl Job<'_> {
     /// Whether both models give every row of the box this class.
     fn is_certain(&self, analysis: &Analysis<'_>, class: usize) -> bool {
         let sides =
-            [(Weight { a: 1.0, b: 0.0 }, self.pair.a), (Weight { a: 0.0, b: 1.0 }, self.pair.b)];
+            [(Weight { a: 1.0, b: 0.0 }, &self.pair.a), (Weight { a: 0.0, b: 1.0 }, &self.pair.b)];
         sides.into_iter().all(|(one, ends)| {
             let minus = Weight { a: -one.a, b: -one.b };
             let most = |weights: &[OutputWeight]| analysis.above(weights, Ways::Least).most;

@@ -1,11 +1,11 @@
 //! Layers of integers from rounded weights and scales: factors, biases, and the bytes of a file.
 
 use tamis::infer::model::{Activation, Sum};
-use tamis::infer::quantised::{Layer, Mask, Model, Rescale, Scales, Weights};
+use tamis::infer::quantised::{Columns, Layer, Mask, Model, Rescale, Scales, Weights};
 use tamis::store::wire::{self, Choice, QuantisedView};
 
 use super::round::Sparse;
-use super::scales::InputScale;
+use super::scales::{ColumnScales, InputScale};
 use crate::base::file::Aligned;
 use crate::data::Matrix;
 use crate::model::predict::{self, predict_integers};
@@ -18,6 +18,8 @@ const FINER: f32 = 4.2;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame<'a> {
     pub(super) input: InputScale,
+    /// Scales of the inputs where they differ; weights are in steps of these.
+    pub(super) columns: Option<&'a ColumnScales>,
     /// The activation of each hidden layer that becomes 255.
     pub(super) cuts: &'a [f32],
     pub(super) task: Option<wire::Task>,
@@ -41,6 +43,7 @@ pub(super) struct Built {
     /// Neurons of the sum at the end, and their signs.
     sum: Option<(usize, Vec<u32>)>,
     scales: Scales,
+    columns: Option<ColumnScales>,
     task: Option<wire::Task>,
 }
 
@@ -50,10 +53,14 @@ impl Built {
         signs: Option<&[bool]>,
         frame: Frame<'_>,
     ) -> Result<Self> {
-        let Frame { input, cuts, task } = frame;
+        let Frame { input, columns, cuts, task } = frame;
         let (mut built, mut scale) = (Vec::new(), input.scale);
         for (at, layer) in layers.iter().enumerate() {
-            let zero = if at == 0 { i32::from(input.zero) } else { 0 };
+            let zero = |column: usize| match columns {
+                _ if at > 0 => 0,
+                Some(columns) => i32::from(columns.zeros[column]),
+                None => i32::from(input.zero),
+            };
             let sums: Vec<f32> = layer.scales.iter().map(|own| own * scale).collect();
             let most = sums.iter().copied().fold(0.0, f32::max);
             let one = layer.scales.windows(2).all(|pair| pair[0] == pair[1]);
@@ -67,11 +74,13 @@ impl Built {
             let factors = next.map(|next| taken.iter().map(|sum| factor(sum / next)).collect());
             let factors: Vec<u32> = factors.unwrap_or_else(|| Ok(vec![]))?;
             let bias = |(j, row): (usize, &Vec<(usize, i8)>)| {
-                let shifted: i32 = row.iter().map(|&(_, w)| -zero * i32::from(w)).sum();
+                let shifted: i32 =
+                    row.iter().map(|&(column, w)| -zero(column) * i32::from(w)).sum();
                 // Beyond what an `i32` holds it stays at the end of them, and the layer refuses it.
                 shifted.saturating_add((layer.offsets[j] / f64::from(sums[j])).round() as i32)
             };
-            let biased = zero != 0 || layer.offsets.iter().any(|offset| *offset != 0.0);
+            let is_shifted = layer.rows.iter().flatten().any(|&(column, _)| zero(column) != 0);
+            let biased = is_shifted || layer.offsets.iter().any(|offset| *offset != 0.0);
             let rows = layer.rows.iter().enumerate();
             built.push(IntegerLayer {
                 inputs: layer.inputs,
@@ -97,7 +106,7 @@ impl Built {
             _ => 0,
         };
         let scales = Scales::new(input.scale, scale, input.zero, threshold)?;
-        Ok(Self { built, sum, scales, task })
+        Ok(Self { built, sum, scales, columns: columns.cloned(), task })
     }
 
     /// The layers, for a model that borrows them.
@@ -122,7 +131,9 @@ impl Built {
     /// The model of [`Self::layers`].
     pub(super) fn model<'a>(&'a self, layers: &[Layer<'a>]) -> Result<Model<'a>> {
         let sum = self.sum.as_ref().map(|(inputs, words)| Sum::new(*inputs, words)).transpose()?;
-        Ok(Model::new(layers, sum, self.scales)?)
+        let own = self.columns.as_ref();
+        let own = own.map(|own| Columns::new(&own.scales, &own.zeros)).transpose()?;
+        Ok(Model::new(layers, sum, self.scales)?.with_columns(own)?)
     }
 
     pub(super) fn encode(&self, choice: Choice) -> Result<Vec<u8>> {

@@ -151,6 +151,40 @@ pub(super) fn input_scale(data: &Matrix, layers: &[Sparse<i8>]) -> Result<InputS
     Ok(InputScale { scale, zero: (-low / scale).round().clamp(0.0, 255.0) as u8, exact: false })
 }
 
+/// A scale and a zero for each input.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ColumnScales {
+    pub(super) scales: Vec<f32>,
+    pub(super) zeros: Vec<i16>,
+}
+
+impl ColumnScales {
+    /// From the range of each column without so much of either tail; a column that is the same in
+    /// every row has a step of its own size. None where a column is no such range.
+    pub(super) fn of(data: &Matrix, tail: f64) -> Option<Self> {
+        let Values::F32(values) = &data.values else { return None };
+        let column = |j: usize| {
+            let mut column: Vec<f32> = values.iter().skip(j).step_by(data.cols).copied().collect();
+            column.sort_by(f32::total_cmp);
+            let last = column.len().checked_sub(1)?;
+            let cut = (tail * last as f64) as usize;
+            // Where the tails are all there is, as with a column that is mostly 0, nothing is cut.
+            let [low, high] = match [column[cut], column[last - cut]] {
+                [low, high] if low < high => [low, high],
+                _ => [column[0], column[last]],
+            };
+            let scale = high / 255.0 - low / 255.0;
+            let scale = if scale.is_normal() { scale } else { high.abs().max(1.0) };
+            let zero = (-low / scale).round();
+            // Far from 0 a coarser step reaches as far as 16 bits do.
+            (zero.abs() < f32::from(i16::MAX)).then_some((scale, zero as i16))
+        };
+        let (scales, zeros) =
+            (0..data.cols).map(column).collect::<Option<Vec<_>>>()?.into_iter().unzip();
+        Some(Self { scales, zeros })
+    }
+}
+
 /// At most [`ROWS`] rows, evenly spread.
 pub(super) fn spread(data: &Matrix) -> Matrix {
     let rows = data.rows.min(ROWS);

@@ -155,7 +155,10 @@ pub(super) fn tune(
                 break;
             };
             let model = built.model(&integers)?;
-            let gradient = gradient(&model, data, rows, &goal, state.value.len())?;
+            let mut gradient = gradient(&model, data, rows, &goal, state.value.len())?;
+            if let (Some(columns), Some(first)) = (frame.columns, layers.first()) {
+                less_zeros(&mut gradient, first, &columns.zeros);
+            }
             let (_, cosine) = math::sin_cos(part(step) * core::f32::consts::PI);
             state.step(&gradient, params.rate * 0.5 * (1.0 + cosine), rows.len());
             state.write(&mut layers);
@@ -243,7 +246,7 @@ fn gradient(
             (vec![0; chain.scratch_len()], vec![0; c], vec![0; data.cols]);
         let (mut given, mut out) = (Vec::with_capacity(hidden + c), vec![0.0; c]);
         for &k in rows {
-            integer_row(scales, data, k, &mut row);
+            integer_row(model.readings(), data, k, &mut row);
             given.clear();
             chain.predict_observed(&row, &mut scratch, &mut sums, |_, _, value| {
                 given.push(value as u8);
@@ -265,6 +268,20 @@ fn gradient(
     let mut sum = groups.next().unwrap_or_default();
     groups.for_each(|group| sum.iter_mut().zip(group).for_each(|(sum, g)| *sum += g));
     Ok(sum)
+}
+
+/// The derivative by a weight of the first layer is that by its bias times the byte less its zero:
+/// [`straight::add_gradient`] knows no zero of one input.
+fn less_zeros(gradient: &mut [f32], first: &Sparse<f32>, zeros: &[i16]) {
+    // The first layer is the last, and its biases are behind its weights.
+    let (weights, biases) = gradient.split_at_mut(gradient.len() - first.rows.len());
+    let mut from = weights.len() - first.rows.iter().map(Vec::len).sum::<usize>();
+    for (row, bias) in first.rows.iter().zip(&*biases) {
+        for &(column, _) in row {
+            weights[from] -= bias * f32::from(zeros[column]);
+            from += 1;
+        }
+    }
 }
 
 /// Weights and biases as `straight` orders them: the last layer first, in each the weights row by

@@ -1,0 +1,278 @@
+//! Training on mapped columns, to a model of at most s nonzeros for rows as they are.
+//!
+//! Weights and biases of the model count in s. How many biases there are is known when the network
+//! is: a neuron has one whether it has a weight from the ones or not, and neurons with nothing else
+//! become one bias behind them. So a training is done again with as many weights as make s, until
+//! the model has exactly s, a few times at the most, and the best model is the result. Where that
+//! would take long, or checkpoints or limits are set, one training leaves room for all biases.
+
+use tamis::infer::model::Layer;
+
+use super::scaling::{Layers, Maps, Scale, Scaling};
+use crate::base::Limits;
+use crate::data::{Matrix, Problem, Task, Values};
+use crate::model::{ModelFile, score_model};
+use crate::train::check::{sizes, weighted_outputs};
+use crate::train::encode::{End, encode_layers};
+use crate::train::offsets;
+use crate::train::ones::layers_of;
+use crate::train::options::{Options, Recipe};
+use crate::train::report::{Neurons, Report};
+use crate::train::search::is_sum;
+use crate::train::trained::{Start, Trained};
+use crate::{Budget, Error, Result};
+use tamis::network::gates::Signs;
+use tamis::store::wire;
+
+/// Trainings at the most.
+const TRAININGS: usize = 4;
+/// Rows beyond which there is one.
+const MOST_ROWS: usize = 20_000;
+
+/// A problem on mapped columns.
+pub(crate) struct Scaled {
+    /// The rows mapped, with a last column of ones.
+    pub(crate) problem: Problem,
+    pub(crate) scale: Scale,
+    maps: Maps,
+    hidden: Vec<usize>,
+    recipe: Recipe,
+    /// Nonzeros of the model.
+    pub(crate) nnz: usize,
+    /// Biases that the outputs have in any case.
+    shifted: usize,
+}
+
+/// A model for rows as they are, and its report.
+struct Folded {
+    model: ModelFile,
+    report: Report,
+    /// Nonzeros before any were taken away to be at most s.
+    nnz: usize,
+}
+
+impl Scaled {
+    /// The problem on mapped columns; none where they stay as they are.
+    ///
+    /// # Errors
+    /// A map is asked for where there is none: with recipes `imp` and `masked`, pinned weights, or
+    /// fewer nonzeros than a neuron with a bias takes.
+    pub(crate) fn new(
+        problem: &Problem,
+        options: &Options,
+        start: &Start<'_>,
+    ) -> Result<Option<Self>> {
+        problem.check()?;
+        let is_asked = !matches!(options.scale, Scale::Auto | Scale::None);
+        if options.scale == Scale::None || (!is_asked && !Scaling::is_needed(problem)) {
+            return Ok(None);
+        }
+        let (hidden, recipe) = options.resolve(problem)?;
+        let outputs = weighted_outputs(problem);
+        let maps_labels = problem.task == Task::Regression;
+        let shifted = problem.classes().map_or(problem.outputs(), |classes| classes - 1);
+        let budget = if let [hidden] = hidden[..] {
+            let Matrix { rows, cols, .. } = problem.data;
+            sizes(rows, cols + 1, hidden, options.budget, outputs)?.dims.nnz
+        } else {
+            let ends = [problem.data.cols + 1, outputs];
+            let widths = [&ends[..1], &hidden[..], &ends[1..]].concat();
+            let all = widths.windows(2).map(|pair| pair[0].saturating_mul(pair[1]));
+            options.budget.count(all.fold(0, usize::saturating_add), 1)?
+        };
+        let least = shifted + if outputs > 0 { 3 } else { 2 };
+        let refused = match (&recipe, start) {
+            (Recipe::Imp(_) | Recipe::Masked(_), _) => Some(format!("recipe {}", recipe.name())),
+            _ if !options.pinned.is_empty() => Some("pinned weights (--must-keep)".to_owned()),
+            (_, Start::Network(_) | Start::Mask(_)) => Some("a network to start from".to_owned()),
+            _ if budget < least => {
+                Some(format!("{budget} nonzeros, of which a network takes {least}"))
+            }
+            _ => None,
+        };
+        match refused {
+            None => {}
+            Some(_) if !is_asked => return Ok(None),
+            Some(got) => {
+                return Err(Error::usage("columns cannot be mapped here")
+                    .expected("recipe lm, anneal or paper from nothing, without pinned weights")
+                    .got(got)
+                    .help("leave --scale out, or pass --scale none"));
+            }
+        }
+        let map = |data| match options.scale {
+            Scale::Minmax => Scaling::minmax(data),
+            _ => Scaling::standard(data),
+        };
+        let inputs = map(&problem.data);
+        let data = inputs.apply(&problem.data)?;
+        let (mut labels, mut label_map) = (problem.labels.clone(), None);
+        if maps_labels {
+            let (rows, cols) = (problem.data.rows, problem.outputs());
+            let table = Matrix::new(rows, cols, Values::F32(labels.clone()))?;
+            let mut own = Scaling::standard(&table);
+            own.factor.iter_mut().filter(|factor| **factor == 0.0).for_each(|factor| *factor = 1.0);
+            if has_positive_signs(&recipe, problem) {
+                own.shift = Scaling::minmax(&table).shift;
+            }
+            let maps = || own.shift.iter().zip(&own.factor).cycle();
+            let mapped = labels.iter_mut().zip(maps());
+            mapped.for_each(|(y, (shift, f))| *y = ((f64::from(*y) - shift) * f) as f32);
+            label_map = Some(own);
+        }
+        let scale = if is_asked { options.scale } else { Scale::Standard };
+        Ok(Some(Self {
+            problem: Problem { data, labels, task: problem.task },
+            maps: Maps { inputs, outputs: label_map },
+            scale,
+            hidden,
+            recipe,
+            nnz: budget,
+            shifted,
+        }))
+    }
+
+    /// The options of the first training, often the only one.
+    pub(crate) fn first(&self, options: &Options) -> Options {
+        let biases = self.hidden.first().filter(|_| self.is_once(options)).copied().unwrap_or(0);
+        self.with(options, self.nnz.saturating_sub(self.shifted + biases))
+    }
+
+    fn with(&self, options: &Options, nnz: usize) -> Options {
+        let least = if weighted_outputs(&self.problem) > 0 { 2 } else { 1 };
+        Options {
+            scale: Scale::None,
+            budget: Budget::nnz(nnz.max(least)),
+            hidden: self.hidden.clone(),
+            recipe: self.recipe.clone(),
+            ..options.clone()
+        }
+    }
+
+    fn is_once(&self, options: &Options) -> bool {
+        options.checkpoint.is_some()
+            || options.limits != Limits::NONE
+            || self.hidden.len() > 1
+            || self.problem.data.rows > MOST_ROWS
+    }
+
+    /// Trains by `run` until the model has s nonzeros.
+    pub(crate) fn train(
+        &self,
+        rows: &Problem,
+        options: &Options,
+        mut run: impl FnMut(Problem, &Options) -> Result<Trained>,
+    ) -> Result<Trained> {
+        let mut own = self.first(options);
+        let mut best: Option<Trained> = None;
+        let mut tried = Vec::new();
+        for _ in 0..TRAININGS {
+            let Budget::Nonzeros(asked) = own.budget else { break };
+            tried.push(asked);
+            let trained = match run(self.problem.clone(), &own) {
+                Err(error) if error.is_interrupted() && best.is_some() => break,
+                trained => trained?,
+            };
+            let (used, stopped) = (trained.report.nnz, trained.report.stopped);
+            let Folded { model, report, nnz } = self.fold(&trained, rows)?;
+            let trained = Trained { model, report, ..trained };
+            if best
+                .as_ref()
+                .is_none_or(|best| trained.report.loss < best.report.loss || nnz == self.nnz)
+            {
+                best = Some(trained);
+            }
+            // What a training does not use it will not use the next time.
+            let next = (asked + self.nnz).saturating_sub(nnz).min(self.nnz);
+            let is_done = nnz == self.nnz || (used < asked && next > asked);
+            if is_done || stopped || self.is_once(options) || next == 0 || tried.contains(&next) {
+                break;
+            }
+            own = self.with(options, next);
+        }
+        best.ok_or_else(Error::interrupted)
+    }
+
+    /// The layers for rows as they are, with the biases that the outputs lack on them.
+    fn with_offsets(
+        &self,
+        layers: &Layers,
+        rows: &Problem,
+        task: Option<wire::Task>,
+    ) -> Result<Layers> {
+        let folded = layers.clone().fold(&self.maps, &[])?;
+        let y = ModelFile::from_bytes(&encoded(&folded, task)?)?.predict(&rows.data)?;
+        let offsets = match rows.task {
+            Task::Multiclass => offsets::of_classes(&y, &rows.labels, folded.outputs()),
+            Task::Binary if task == Some(Task::LOG_ODDS) => {
+                vec![offsets::of_log_odds(&y, &rows.labels)]
+            }
+            _ => offsets::of_numbers(&y, &rows.labels, folded.outputs()),
+        };
+        layers.clone().fold(&self.maps, &offsets)
+    }
+
+    /// The model of a network that was trained on the mapped rows, of at most s nonzeros.
+    fn fold(&self, trained: &Trained, rows: &Problem) -> Result<Folded> {
+        let most = self.nnz;
+        let view = trained.model.view()?;
+        let signs = match view.model().layers().last() {
+            Some(Layer::Sum(sum)) => {
+                let is_minus = |j: usize| sum.signs()[j / 32] >> (j % 32) & 1 == 1;
+                Some((0..sum.inputs()).map(is_minus).collect())
+            }
+            _ => None,
+        };
+        let mut layers = Layers { layers: layers_of(view.model())?, signs };
+        let mut folded = self.with_offsets(&layers, rows, view.task())?;
+        let nnz = folded.nnz();
+        while folded.nnz() > most {
+            let before = layers.nnz();
+            layers.trim(folded.nnz() - most);
+            if layers.nnz() == before {
+                break;
+            }
+            folded = self.with_offsets(&layers, rows, view.task())?;
+        }
+        let bytes = encoded(&folded, view.task())?;
+        let score = score_model(&bytes, rows)?;
+        let live = folded.layers[0].neurons.iter().filter(|neuron| !neuron.is_empty()).count();
+        let report = Report {
+            inputs: rows.data.cols,
+            requested_nnz: most,
+            nnz: folded.nnz(),
+            biases: folded.biases(),
+            scale: self.scale,
+            live: match &trained.report.live {
+                Neurons::One(_) => Neurons::One(live),
+                each => each.clone(),
+            },
+            ..trained.report.clone()
+        };
+        let model = ModelFile::from_bytes(&bytes)?;
+        Ok(Folded { model, report: report.scored(&score), nnz })
+    }
+}
+
+/// The bytes of a model.
+fn encoded(of: &Layers, task: Option<wire::Task>) -> Result<Vec<u8>> {
+    let bits = of.signs.as_ref().map(|signs| {
+        let word = |signs: &[bool]| {
+            signs.iter().enumerate().fold(0, |word, (k, &minus)| word | u32::from(minus) << k)
+        };
+        signs.chunks(32).map(word).collect::<Vec<_>>()
+    });
+    encode_layers(&of.layers, bits.as_deref().map_or(End::Layer, End::Sum), task)
+}
+
+/// Whether neurons with positive signs alone are searched for, as for labels without negatives:
+/// these stay so, with 0 for the least. They fit rows that were not seen better so than centred
+/// labels do with free signs (diabetes, s = 12 and 40: R2 of .41 and .30 against .32 and below 0).
+fn has_positive_signs(recipe: &Recipe, problem: &Problem) -> bool {
+    let signs = match recipe {
+        Recipe::Lm(lm) => lm.signs,
+        Recipe::Paper(paper) => Some(paper.schedule.head.signs),
+        _ => None,
+    };
+    problem.outputs() == 1 && signs.map_or(is_sum(problem), |signs| signs == Signs::Positive)
+}

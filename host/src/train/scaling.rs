@@ -1,0 +1,419 @@
+//! Columns in different units: an affine map of each column before training, and what it makes of
+//! the trained network.
+//!
+//! Rows are mapped and get a last column of ones, so that neurons have biases. The network that is
+//! trained on them becomes one for the rows as they are: for `x' = (x - shift) factor` a weight
+//! `w'` becomes `w' factor`, and a bias `b'` becomes `b' - sum_j w'_j factor_j shift_j`, added up in
+//! double precision and rounded once. A neuron with a bias alone gives the same on every row, and
+//! becomes part of the biases behind it. So the model takes raw rows at 4 bytes a neuron and no
+//! instruction a column, where a map in the model would take 8 bytes and a multiplication for each
+//! column that is read.
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::data::{Matrix, Problem, Values};
+use crate::train::encode::SparseLayer;
+use crate::{Error, Result};
+
+/// How columns are mapped before training.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scale {
+    /// Standard where columns of floats are far from 0, else none
+    #[default]
+    Auto,
+    /// As they are, without biases
+    None,
+    /// To mean 0 and standard deviation 1
+    Standard,
+    /// To 0 for the least and 1 for the largest number
+    Minmax,
+}
+
+impl Scale {
+    /// As `--scale` calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::None => "none",
+            Self::Standard => "standard",
+            Self::Minmax => "minmax",
+        }
+    }
+}
+
+/// An affine map of each column: `x' = (x - shift) factor`.
+///
+/// ```
+/// use tamis_host::{data::{Matrix, Values}, train::Scaling};
+/// let data = Matrix::new(2, 2, Values::F32(vec![1.0, 500.0, 3.0, 500.0]))?;
+/// let scaling = Scaling::standard(&data);
+/// assert_eq!((scaling.shift, scaling.factor), (vec![2.0, 500.0], vec![1.0, 0.0]));
+/// # Ok::<(), tamis_host::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scaling {
+    /// What is taken off each column first.
+    pub shift: Vec<f64>,
+    /// What is left is multiplied by this: 0 for a column that is the same in every row.
+    pub factor: Vec<f64>,
+}
+
+/// Mean and standard deviation of a column.
+#[derive(Debug, Clone, Copy)]
+struct Spread {
+    mean: f64,
+    deviation: f64,
+}
+
+/// Adds to a number of each column what each row has in it.
+fn each_column<T>(data: &Matrix, mut columns: Vec<T>, add: impl Fn(&mut T, f64)) -> Vec<T> {
+    let cols = data.cols.max(1);
+    match &data.values {
+        Values::F32(values) => values.chunks_exact(cols).for_each(|row| {
+            columns.iter_mut().zip(row).for_each(|(column, &x)| add(column, x.into()));
+        }),
+        Values::U8(values) => values.chunks_exact(cols).for_each(|row| {
+            columns.iter_mut().zip(row).for_each(|(column, &x)| add(column, x.into()));
+        }),
+    }
+    columns
+}
+
+fn spreads(data: &Matrix) -> Vec<Spread> {
+    let n = data.rows.max(1) as f64;
+    let sums = each_column(data, vec![0.0; data.cols], |sum, x| *sum += x);
+    let means: Vec<_> = sums.iter().map(|sum| [sum / n, 0.0]).collect();
+    let squares = each_column(data, means, |[mean, sum], x| *sum += (x - *mean).powi(2));
+    let spread = |&[mean, sum]: &[f64; 2]| Spread { mean, deviation: (sum / n).sqrt() };
+    squares.iter().map(spread).collect()
+}
+
+/// `1 / size`, and 0 where it is 0 or too small for that.
+fn inverse(size: f64) -> f64 {
+    let inverse = 1.0 / size;
+    if inverse.is_finite() { inverse } else { 0.0 }
+}
+
+impl Scaling {
+    /// To mean 0 and standard deviation 1.
+    #[must_use]
+    pub fn standard(data: &Matrix) -> Self {
+        let of = |spread: Spread| {
+            // What is left of the same number in every row is rounding.
+            let is_constant = spread.deviation <= 1e-7 * spread.mean.abs();
+            (spread.mean, if is_constant { 0.0 } else { inverse(spread.deviation) })
+        };
+        let (shift, factor) = spreads(data).into_iter().map(of).unzip();
+        Self { shift, factor }
+    }
+
+    /// To 0 for the least and 1 for the largest number.
+    #[must_use]
+    pub fn minmax(data: &Matrix) -> Self {
+        let ends = vec![[f64::INFINITY, f64::NEG_INFINITY]; data.cols];
+        let ends =
+            each_column(data, ends, |[low, high], x| (*low, *high) = (low.min(x), high.max(x)));
+        let of = |&[low, high]: &[f64; 2]| (low, inverse(high - low));
+        let (shift, factor) = ends.iter().map(of).unzip();
+        Self { shift, factor }
+    }
+
+    /// Whether columns are so far from 0 that a network without biases cannot tell their rows
+    /// apart: more than a tenth of them by more than three deviations. Sizes alone need no map, since
+    /// recipes weigh columns of any size alike.
+    pub(crate) fn is_needed(problem: &Problem) -> bool {
+        if problem.data.is_bytes() {
+            return false;
+        }
+        let spreads = spreads(&problem.data);
+        let moving = spreads.iter().filter(|of| of.deviation > 1e-7 * of.mean.abs());
+        let far = moving.clone().filter(|of| of.mean.abs() > 3.0 * of.deviation);
+        10 * far.count() > moving.count()
+    }
+
+    /// The rows mapped, with a last column of ones.
+    pub(crate) fn apply(&self, data: &Matrix) -> Result<Matrix> {
+        let cols = data.cols.max(1);
+        let mut values = Vec::with_capacity(data.rows * (data.cols + 1));
+        let mut row = |row: &mut dyn Iterator<Item = f32>| {
+            let maps = self.shift.iter().zip(&self.factor);
+            values.extend(row.zip(maps).map(|(x, (s, f))| ((f64::from(x) - s) * f) as f32));
+            values.push(1.0);
+        };
+        match &data.values {
+            Values::F32(all) => all.chunks_exact(cols).for_each(|x| row(&mut x.iter().copied())),
+            Values::U8(all) => {
+                all.chunks_exact(cols).for_each(|x| row(&mut x.iter().map(|&x| f32::from(x))));
+            }
+        }
+        Matrix::new(data.rows, data.cols + 1, Values::F32(values))
+    }
+}
+
+/// The map of the inputs and of the outputs of a network.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Maps {
+    pub(crate) inputs: Scaling,
+    /// Of labels that are numbers; of classes none.
+    pub(crate) outputs: Option<Scaling>,
+}
+
+/// Sparse layers of a network, and the signs of the sum behind them where there is one: true for
+/// what is taken away.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Layers {
+    pub(crate) layers: Vec<SparseLayer>,
+    pub(crate) signs: Option<Vec<bool>>,
+}
+
+impl Layers {
+    /// Nonzeros: weights and biases.
+    pub(crate) fn nnz(&self) -> usize {
+        let weights = self.layers.iter().flat_map(|layer| &layer.neurons).map(Vec::len);
+        weights.sum::<usize>() + self.biases()
+    }
+
+    /// Numbers in one prediction.
+    pub(crate) fn outputs(&self) -> usize {
+        match (&self.signs, self.layers.last()) {
+            (None, Some(last)) => last.neurons.len(),
+            _ => 1,
+        }
+    }
+
+    /// Biases that are not 0.
+    pub(crate) fn biases(&self) -> usize {
+        let biases = self.layers.iter().flat_map(|layer| &layer.biases);
+        biases.filter(|&&bias| bias != 0.0).count()
+    }
+
+    /// The network for mapped rows with a last column of ones as one for the rows as they are;
+    /// `offsets` are added to its outputs, one to each, or none to any.
+    ///
+    /// # Errors
+    /// A weight or bias leaves the range of 32-bit floats.
+    pub(crate) fn fold(mut self, maps: &Maps, offsets: &[f64]) -> Result<Self> {
+        let Maps { inputs: map, outputs } = maps;
+        let depth = self.layers.len();
+        // What inputs of a layer are the same on every row.
+        let mut constants = vec![None; map.shift.len()];
+        constants.push(Some(1.0));
+        for (l, layer) in self.layers.iter_mut().enumerate() {
+            let is_hidden = l + 1 < depth || self.signs.is_some();
+            layer.inputs -= usize::from(l == 0);
+            let mut biases = Vec::with_capacity(layer.neurons.len());
+            for (k, neuron) in layer.neurons.iter_mut().enumerate() {
+                let mut bias = 0.0;
+                let mut kept = Vec::with_capacity(neuron.len());
+                for &(input, weight) in &*neuron {
+                    let mut w = f64::from(weight);
+                    if let Some(constant) = constants[input] {
+                        bias += w * constant;
+                        continue;
+                    }
+                    if l == 0 {
+                        w *= map.factor[input];
+                        bias -= w * map.shift[input];
+                    }
+                    kept.push((input, w));
+                }
+                // The last weights take the units of the outputs, those under a sum as well.
+                let unit = outputs.as_ref().filter(|_| l + 1 == depth);
+                let at = if self.signs.is_some() { 0 } else { k };
+                let unit = unit.and_then(|map| map.factor.get(at)).map_or(1.0, |f| 1.0 / f);
+                bias *= unit;
+                if let (Some(map), None) =
+                    (outputs.as_ref().filter(|_| l + 1 == depth), &self.signs)
+                {
+                    bias += map.shift[k];
+                }
+                if !is_hidden {
+                    bias += offsets.get(k).unwrap_or(&0.0);
+                }
+                *neuron = kept.iter().map(|&(input, w)| (input, (w * unit) as f32)).collect();
+                neuron.retain(|&(_, w)| w != 0.0);
+                biases.push(bias);
+            }
+            constants = vec![None; layer.neurons.len()];
+            if is_hidden {
+                for ((constant, neuron), bias) in
+                    constants.iter_mut().zip(&layer.neurons).zip(&mut biases)
+                {
+                    if neuron.is_empty() {
+                        *constant = Some(std::mem::take(bias).max(0.0));
+                    }
+                }
+            }
+            layer.biases = biases.iter().map(|&bias| bias as f32).collect();
+        }
+        if let Some(signs) = &mut self.signs {
+            let signed = constants.iter().zip(&*signs);
+            let sum: f64 = signed
+                .filter_map(|(constant, minus)| constant.map(|c| if *minus { -c } else { c }))
+                .sum();
+            let bias = sum
+                + outputs.as_ref().map_or(0.0, |map| map.shift[0])
+                + offsets.first().unwrap_or(&0.0);
+            add_constant(self.layers.last_mut(), signs, bias);
+        }
+        let numbers = self.layers.iter().flat_map(|layer| {
+            layer.neurons.iter().flatten().map(|&(_, w)| w).chain(layer.biases.iter().copied())
+        });
+        match numbers.into_iter().find(|number| !number.is_finite()) {
+            None => Ok(self),
+            Some(number) => Err(Error::new("the units of a column are too far from 1")
+                .expected("weights within the range of 32-bit floats")
+                .got(number)
+                .help("bring the columns to sizes from about 1e-15 to 1e15")),
+        }
+    }
+
+    /// Takes away the weights of the first layer that are the smallest on mapped rows.
+    pub(crate) fn trim(&mut self, count: usize) {
+        let Some(first) = self.layers.first_mut() else { return };
+        let ones = first.inputs - 1;
+        let weights = first.neurons.iter().flatten().filter(|(input, _)| *input != ones);
+        let mut sizes: Vec<f32> = weights.map(|(_, w)| w.abs()).collect();
+        sizes.sort_by(f32::total_cmp);
+        let Some(&edge) = sizes.get(count.saturating_sub(1)).or(sizes.last()) else { return };
+        let mut left = count;
+        for neuron in &mut first.neurons {
+            neuron.retain(|&(input, w)| {
+                let goes = input != ones && w.abs() <= edge && left > 0;
+                left -= usize::from(goes);
+                !goes
+            });
+        }
+    }
+}
+
+/// Adds what is the same on every row to a sum with signs: as a neuron with a bias alone.
+fn add_constant(last: Option<&mut SparseLayer>, signs: &mut Vec<bool>, bias: f64) {
+    let Some(layer) = last.filter(|_| bias as f32 != 0.0) else { return };
+    let own = |k: &usize| layer.neurons[*k].is_empty() && signs[*k] == (bias < 0.0);
+    let at = (0..layer.neurons.len()).find(own).unwrap_or(layer.neurons.len());
+    if at == layer.neurons.len() {
+        layer.neurons.push(Vec::new());
+        layer.biases.push(0.0);
+        signs.push(bias < 0.0);
+    }
+    layer.biases[at] = bias.abs() as f32;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Task;
+    use proptest::prelude::*;
+    use tamis::base::rng::{Rng, stream};
+
+    /// What layers give on a row, in double precision.
+    fn predict(of: &Layers, row: &[f64]) -> Vec<f64> {
+        let mut x = row.to_vec();
+        for (l, layer) in of.layers.iter().enumerate() {
+            let biases = layer.biases.iter().copied().chain(std::iter::repeat(0.0));
+            let sum = |(neuron, bias): (&Vec<(usize, f32)>, f32)| {
+                neuron.iter().fold(f64::from(bias), |sum, &(j, w)| sum + f64::from(w) * x[j])
+            };
+            let sums: Vec<f64> = layer.neurons.iter().zip(biases).map(sum).collect();
+            let relu = l + 1 < of.layers.len() || of.signs.is_some();
+            x = sums.into_iter().map(|z| if relu { z.max(0.0) } else { z }).collect();
+        }
+        match &of.signs {
+            Some(signs) => {
+                let terms = x.iter().zip(signs).map(|(h, &minus)| if minus { -h } else { *h });
+                vec![terms.sum()]
+            }
+            None => x,
+        }
+    }
+
+    /// Random sparse layers behind so many inputs and a one.
+    fn network(rng: &mut Rng, widths: &[usize], has_sum: bool) -> Layers {
+        let mut layers = Vec::new();
+        for (l, pair) in widths.windows(2).enumerate() {
+            let inputs = pair[0] + usize::from(l == 0);
+            let mut neuron = |k: usize| {
+                // Every fourth has a weight from the last input alone: a constant, or nothing.
+                let all = 0..inputs;
+                let is_there =
+                    |j: &usize| if k % 4 == 3 { *j + 1 == inputs } else { rng.uniform() < 0.6 };
+                let kept: Vec<usize> = all.filter(is_there).collect();
+                kept.into_iter().map(|j| (j, rng.normal())).collect::<Vec<_>>()
+            };
+            let neurons: Vec<_> = (0..pair[1]).map(&mut neuron).collect();
+            layers.push(SparseLayer { inputs, requested: pair[1], neurons, biases: Vec::new() });
+        }
+        let last = widths[widths.len() - 1];
+        Layers { layers, signs: has_sum.then(|| (0..last).map(|k| k % 3 == 1).collect()) }
+    }
+
+    proptest! {
+        #[test]
+        fn folded_networks_give_the_same_on_raw_rows(
+            seed: u64,
+            widths in prop::collection::vec(1_usize..7, 2..5),
+            has_sum: bool,
+            is_minmax: bool,
+            with_labels: bool,
+        ) {
+            let mut rng = Rng::new(seed, stream::USER);
+            let cols = widths[0];
+            let unit = |j: usize| 10.0_f32.powi(j as i32 % 5 - 2);
+            let values: Vec<f32> =
+                (0..40 * cols).map(|k| unit(k % cols) * (3.0 * rng.normal() + 5.0)).collect();
+            let data = Matrix::new(40, cols, Values::F32(values)).unwrap();
+            let inputs = if is_minmax { Scaling::minmax(&data) } else { Scaling::standard(&data) };
+            let net = network(&mut rng, &widths, has_sum);
+            let outputs = net.outputs();
+            let labels = Scaling { shift: vec![7.0; outputs], factor: vec![0.25; outputs] };
+            let maps = Maps { inputs, outputs: with_labels.then(|| labels.clone()) };
+            let folded = net.clone().fold(&maps, &[]).unwrap();
+            prop_assert_eq!(folded.outputs(), outputs);
+            let mapped = maps.inputs.apply(&data).unwrap();
+            let (raw, mapped) = (data.values.into_f32(), mapped.values.into_f32());
+            let wide = |row: &[f32]| row.iter().map(|&x| f64::from(x)).collect::<Vec<_>>();
+            for (row, mapped) in raw.chunks(cols).zip(mapped.chunks(cols + 1)) {
+                let expected = predict(&net, &wide(mapped)).into_iter();
+                let expected = expected.map(|y| if with_labels { 4.0 * y + 7.0 } else { y });
+                for (got, expected) in predict(&folded, &wide(row)).into_iter().zip(expected) {
+                    prop_assert!((got - expected).abs() < 1e-3 * (1.0 + expected.abs()), "{got} {expected}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn units_that_overflow_are_refused() {
+        let neurons = vec![vec![(0, 1e30_f32)]];
+        let layer = SparseLayer { inputs: 2, requested: 1, neurons, biases: Vec::new() };
+        let net = Layers { layers: vec![layer], signs: Some(vec![false]) };
+        let inputs = Scaling { shift: vec![0.0], factor: vec![1e20] };
+        let error = net.fold(&Maps { inputs, outputs: None }, &[]).unwrap_err().to_string();
+        assert!(error.contains("units of a column"), "{error}");
+    }
+
+    #[test]
+    fn only_columns_far_from_zero_need_a_map() {
+        let mut rng = Rng::new(1, stream::USER);
+        let mut table = |cols: usize, number: &dyn Fn(usize, f32) -> f32| {
+            let values = (0..100 * cols).map(|k| number(k % cols, rng.normal())).collect();
+            let data = Matrix::new(100, cols, Values::F32(values)).unwrap();
+            let labels = (0..100).map(|k| (k % 2) as f32).collect();
+            Scaling::is_needed(&Problem { data, labels, task: Task::Binary })
+        };
+        assert!(!table(8, &|_, x| x));
+        assert!(!table(8, &|_, x| 0.01 * x));
+        assert!(!table(8, &|j, x| 10.0_f32.powi(j as i32) * x));
+        assert!(table(8, &|_, x| x + 10.0));
+        // One column of many may be.
+        assert!(!table(30, &|j, x| if j == 0 { x + 10.0 } else { x }));
+        assert!(!table(3, &|_, _| 5.0));
+        let bytes = Matrix::new(2, 1, Values::U8(vec![0, 255])).unwrap();
+        let labels = vec![0.0, 1.0];
+        assert!(!Scaling::is_needed(&Problem { data: bytes, labels, task: Task::Binary }));
+    }
+}
