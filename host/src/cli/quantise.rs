@@ -214,6 +214,7 @@ fn summary(object: &Object<'_, QuantiseReport>) -> String {
         (
             "inputs",
             match r.bytes_as_they_are {
+                _ if r.input_columns => "rounded, a scale and a zero for each".to_owned(),
                 true => format!("bytes as they are, a step stands for {scale}"),
                 false => format!("rounded to steps of {scale:e}, 0 is byte {zero}"),
             },
@@ -222,7 +223,7 @@ fn summary(object: &Object<'_, QuantiseReport>) -> String {
             "biases",
             match r.biases {
                 0 => "none".into(),
-                n => format!("{}, of a last input that is 1 in every row", count(n)),
+                n => format!("{} of 32 bits", count(n)),
             },
         ),
         ("outputs", format!("{} against those before", decibel(r.outputs_psnr_db))),

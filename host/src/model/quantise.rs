@@ -96,8 +96,7 @@ pub struct QuantiseReport {
     pub input_zero: u8,
     /// Whether the data are bytes as they are, without rounding.
     pub bytes_as_they_are: bool,
-    /// Biases of 32 bits, made of the weights from a last input that is 1 in every row, and of what
-    /// hands it on.
+    /// Biases of 32 bits, made of biases, and of weights from a last input that is 1 in every row.
     pub biases: usize,
     /// Nonzeros before.
     pub nnz_before: usize,
