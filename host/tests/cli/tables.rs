@@ -230,7 +230,9 @@ fn unseen_text_is_an_error_or_other() {
     let text = ok(path, "eval m.tamis --data u.csv --unseen other");
     assert!(text.contains("did not see count as none: occupation 1"), "{text}");
     // A rare category is one with others that are rare, so a new one is too.
-    let text = |k: usize| if k % 2 == 0 { "often".to_owned() } else { format!("rare{}", k % 120) };
+    let text = |k: usize| {
+        if k.is_multiple_of(2) { "often".to_owned() } else { format!("rare{}", k % 120) }
+    };
     let rows: String = (0..600).map(|k| format!("{},{},{}\n", k % 9, text(k), k % 2)).collect();
     put(path, "o.csv", &format!("a,b,y\n{rows}"));
     let train = ok(path, "train --data o.csv --target y --nnz 9 -o o.tamis");
