@@ -210,6 +210,23 @@ mod tests {
     }
 
     #[test]
+    fn damaged_sections_are_refused_or_whole() {
+        let payload = columns().payload().unwrap();
+        let mut refused = 0;
+        for at in 0..payload.len() {
+            for byte in [0, 0x7f, 0xff] {
+                let mut damaged = payload.clone();
+                damaged[at] = byte;
+                match wire::Names::parse(&damaged) {
+                    Ok(names) => assert_eq!(names.columns().count(), 3),
+                    Err(_) => refused += 1,
+                }
+            }
+        }
+        assert!(refused > payload.len() / 2, "{refused} of {}", 3 * payload.len());
+    }
+
+    #[test]
     fn inputs_are_named_by_column_and_category() {
         let columns = columns();
         let names: Vec<_> = (0..7).map(|input| columns.input_name(input)).collect();

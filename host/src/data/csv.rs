@@ -175,7 +175,7 @@ impl<R: Read> Lines<Source<R>> {
     fn name(&mut self, cells: &[String]) -> Result<()> {
         let names = column_names(cells);
         self.check_distinct(&names)?;
-        self.is_numbered = are_numbered(cells.iter().map(String::as_str), 0);
+        self.is_numbered = are_numbered(&cells.iter().map(String::as_str), 0);
         self.names = Some(names);
         Ok(())
     }
@@ -410,10 +410,10 @@ fn is_header(cells: &[String], below: Option<&[String]>, decimal_comma: bool) ->
     let is_number = |cell: &str| number(cell, decimal_comma).is_some();
     let is_name = |cell: &str| !is_number(cell) && !is_missing(cell);
     let cells = || cells.iter().map(|cell| cell.trim());
-    if are_numbered(cells(), 0) {
+    if are_numbered(&cells(), 0) {
         // A row that the next one goes on with is one of the data.
         let goes_on =
-            |below: &[String]| are_numbered(below.iter().take(3).map(String::as_str), below.len());
+            |below: &[String]| are_numbered(&below.iter().take(3).map(String::as_str), below.len());
         return below.is_some_and(|below| !goes_on(below));
     }
     let names = cells().any(is_name) && cells().all(|cell| !is_number(cell) || is_count(cell));
@@ -425,7 +425,10 @@ fn is_header(cells: &[String], below: Option<&[String]>, decimal_comma: bool) ->
 }
 
 /// Whether cells are 0, 1, … or 1, 2, …, each plus `offset`, in three columns or more.
-fn are_numbered<'c>(cells: impl ExactSizeIterator<Item = &'c str> + Clone, offset: usize) -> bool {
+fn are_numbered<'c>(
+    cells: &(impl ExactSizeIterator<Item = &'c str> + Clone),
+    offset: usize,
+) -> bool {
     let from =
         |first: usize| cells.clone().zip(first..).all(|(cell, k)| cell.trim() == k.to_string());
     cells.len() >= 3 && (from(offset) || from(offset + 1))

@@ -49,13 +49,13 @@ pub(super) struct Wanted<'a> {
 /// keep that there is not.
 pub(super) fn settle(raw: RawLabels, wanted: Wanted<'_>) -> Result<Settled> {
     if !raw.texts.is_empty() {
-        return if wanted.known.is_empty() { texts(raw, wanted) } else { known(raw, wanted) };
+        return if wanted.known.is_empty() { texts(&raw, wanted) } else { known(&raw, wanted) };
     }
     let numbers = |keep: &[String]| keep.iter().map(|label| to_keep(label)).collect();
     let are_names = wanted.known.iter().all(|name| name.parse::<f32>().is_ok());
     let is_regression = wanted.task == Some(Task::Regression);
     if !is_regression && !wanted.known.is_empty() && (wanted.is_text || are_names) {
-        return known(raw, wanted);
+        return known(&raw, wanted);
     }
     let keep = wanted.keep.map(numbers).transpose()?;
     let plain = |task| {
@@ -107,7 +107,7 @@ fn one_class(label: impl std::fmt::Display, rows: usize) -> Error {
 }
 
 /// Labels of text, to learn from: their classes are in the order of the alphabet.
-fn texts(raw: RawLabels, wanted: Wanted<'_>) -> Result<Settled> {
+fn texts(raw: &RawLabels, wanted: Wanted<'_>) -> Result<Settled> {
     let mut sorted = raw.texts.clone();
     sorted.sort();
     let keep = wanted.keep.map(|keep| places(keep, &sorted)).transpose()?;
@@ -135,7 +135,7 @@ fn texts(raw: RawLabels, wanted: Wanted<'_>) -> Result<Settled> {
 }
 
 /// Labels by the classes that a model knows.
-fn known(raw: RawLabels, wanted: Wanted<'_>) -> Result<Settled> {
+fn known(raw: &RawLabels, wanted: Wanted<'_>) -> Result<Settled> {
     let known = wanted.known;
     let task =
         wanted.task.unwrap_or(if known.len() == 2 { Task::Binary } else { Task::Multiclass });

@@ -62,7 +62,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// The layout of a table whose first file has this head.
-    pub(super) fn new(head: Head, request: &Request<'_>) -> Result<Self> {
+    pub(super) fn new(head: &Head, request: &Request<'_>) -> Result<Self> {
         let known = match request.reading {
             Reading::Known(columns) => Some(columns),
             Reading::Learn | Reading::Numbers => None,
@@ -78,7 +78,7 @@ impl Layout {
             is_model: known.is_some(),
             ignore: request.options.ignore.clone(),
         };
-        let (target, ignored) = layout.special(&head)?;
+        let (target, ignored) = layout.special(head)?;
         layout.has_target = target.is_some();
         layout.target = match (target, model_target) {
             (Some(target), _) => Some(head.name(target).to_owned()),

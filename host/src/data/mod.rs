@@ -8,7 +8,7 @@
 //! | idx, rank 1 to 4 | [`idx`] | bytes stay bytes, other types become `f32` |
 //! | NPY | [`npy`] | `u8` and `bool` stay bytes, other types become `f32` |
 //! | NPZ | [`npz`] | as NPY, one array of the archive |
-//! | CSV | [`csv`] | `f32`, with the column names of the header |
+//! | CSV | [`csv`] | `f32`, with the column names of the header; text and missing cells by [`DataFiles`] |
 //!
 //! [`image`] reads PNG files and makes samples of the pixels of one picture.
 //!

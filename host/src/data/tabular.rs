@@ -38,7 +38,7 @@ pub(super) fn read(files: &[PathBuf], request: &Request<'_>) -> Result<Option<Re
         return Ok(None);
     };
     let head = Lines::new(source).and_then(|lines| Head::new(&lines));
-    let mut layout = Layout::new(head.map_err(|error| error.at(first))?, request)
+    let mut layout = Layout::new(&head.map_err(|error| error.at(first))?, request)
         .map_err(|error| error.at(first))?;
     let mut pass = Pass::new(&layout, request, false);
     if let Ended::AtText = pass.run(files, &layout)? {

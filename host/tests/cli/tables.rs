@@ -230,7 +230,9 @@ fn unseen_text_is_an_error_or_other() {
     let text = ok(path, "eval m.tamis --data u.csv --unseen other");
     assert!(text.contains("did not see count as none: occupation 1"), "{text}");
     // A rare category is one with others that are rare, so a new one is too.
-    let text = |k: usize| if k % 2 == 0 { "often".to_owned() } else { format!("rare{}", k % 120) };
+    let text = |k: usize| {
+        if k.is_multiple_of(2) { "often".to_owned() } else { format!("rare{}", k % 120) }
+    };
     let rows: String = (0..600).map(|k| format!("{},{},{}\n", k % 9, text(k), k % 2)).collect();
     put(path, "o.csv", &format!("a,b,y\n{rows}"));
     let train = ok(path, "train --data o.csv --target y --nnz 9 -o o.tamis");
@@ -302,6 +304,36 @@ fn odd_files_are_read_as_meant() {
     assert!(
         text.contains("40 rows × 2 columns") && text.contains("warning: the first line is 0, 1")
     );
+}
+
+#[test]
+fn too_large_nnz_takes_all_and_says_so() {
+    let folder = crate::common::prepared();
+    for nnz in ["37", "18446744073709551615"] {
+        let line = crate::common::TRAIN.replace("--nnz 6", &format!("--nnz {nnz}"));
+        let report = json(folder.path(), &format!("{line} -o n.tamis"));
+        assert_eq!(report["requested_nnz"], json!(36));
+        assert!(report["notes"][0].as_str().unwrap().contains("all 36 weights are taken"));
+    }
+}
+
+#[test]
+fn names_are_stripped_or_written_into_code() {
+    let folder = people();
+    let path = folder.path();
+    ok(path, "export m.tamis --format tamis -o e.tamis -q");
+    ok(path, "eval e.tamis --data t.csv -q");
+    ok(path, "export m.tamis --format tamis --strip -o s.tamis -q");
+    let len = |name: &str| fs::metadata(path.join(name)).unwrap().len();
+    assert!(len("s.tamis") < len("e.tamis"));
+    assert!(fails(path, "eval s.tamis --data t.csv --target income").contains("not a number"));
+    ok(path, "export m.tamis --format rust --class-names -o m.rs -q");
+    let code = fs::read_to_string(path.join("m.rs")).unwrap();
+    assert!(code.contains("pub static CLASSES: [&str; 2] = [\"<=50K\", \">50K\"];"), "{code}");
+    ok(path, "export m.tamis --format c --class-names -o m.c -q");
+    let code = fs::read_to_string(path.join("m.h")).unwrap();
+    assert!(code.contains("m_classes[2] = {\"<=50K\", \">50K\"};"), "{code}");
+    fails(path, "export s.tamis --format c --class-names -o m.c");
 }
 
 #[test]
