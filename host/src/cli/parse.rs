@@ -71,7 +71,7 @@ pub(super) enum RecipeName {
     Imp,
     /// The weights that --mask keeps, by stochastic gradient descent in memory for these alone
     Masked,
-    /// Any number of layers from nothing, on a support that shrinks to S and moves, by AdamW
+    /// Any number of layers from nothing, on a support that shrinks to S and moves, by Adam with weight decay
     Dynamic,
 }
 

@@ -152,7 +152,7 @@ impl Scaled {
     fn is_once(&self, options: &Options) -> bool {
         options.checkpoint.is_some()
             || options.limits != Limits::NONE
-            || self.hidden.len() > 1
+            || self.hidden.len() > 1 && !matches!(self.recipe, Recipe::Dynamic(_))
             || self.problem.data.rows > MOST_ROWS
     }
 

@@ -21,168 +21,22 @@
 //! layer hands it on by a weight of 1 that is neither trained nor dropped nor counted: weights to it
 //! are biases, grown where they are of use.
 
+mod params;
 mod schedule;
 mod start;
 mod support;
 
 use super::Stack;
 use super::backprop::{Batch, Panels};
-use crate::base::error::{self, Error, Result};
+use crate::base::error::{Error, Result};
 use crate::base::math::Sum;
 use crate::base::rng::{Permutation, stream};
 use crate::learn::optimiser::Decay;
-use crate::network::mask::select::BINS;
 use core::ops::ControlFlow;
+pub use params::{Growth, Params, Salience, words};
 use schedule::Schedule;
 pub use start::start;
 use support::Support;
-
-/// By what weights are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Salience {
-    /// `|w| sqrt(v)`, v the second moment of the gradient.
-    #[default]
-    Sensitivity,
-    /// `|w|`.
-    Magnitude,
-}
-
-/// By what weights are grown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Growth {
-    /// The gradient of the loss over the size of the input.
-    #[default]
-    Gradient,
-    /// Chance.
-    Random,
-    /// None is.
-    None,
-}
-
-/// How to train.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Params {
-    /// s, nonzeros of the result.
-    pub nnz: usize,
-    /// F, times as many that training starts from; 1 or more.
-    pub factor: f32,
-    /// Passes over all rows.
-    pub epochs: u32,
-    /// Rows of a batch; more than there are count as all.
-    pub batch: usize,
-    /// The rate after the warm-up.
-    pub rate: f32,
-    /// First steps, over which the rate rises linearly.
-    pub warmup: u32,
-    /// Decoupled weight decay (I. Loshchilov, F. Hutter, 2019).
-    pub decay: f32,
-    /// E, steps from one change of the support to the next.
-    pub every: u32,
-    /// Share of the steps up to which the support keeps its first size.
-    pub hold: f32,
-    /// Share of the steps from which on it has its last size.
-    pub settled: f32,
-    /// How fast it shrinks at first.
-    pub power: i32,
-    /// Share of the weights that are dropped and grown at first.
-    pub exchange: f32,
-    /// Share of the steps from which on the support is fixed.
-    pub still: f32,
-    /// Rows that gradients are taken on for growth.
-    pub rows: usize,
-    /// Added to the size of an input, for rows that are mostly within 1.
-    pub offset: f32,
-    /// By what weights are kept.
-    pub salience: Salience,
-    /// By what they are grown.
-    pub growth: Growth,
-    /// Whether the last input is 1 in every row, for biases.
-    pub constant: bool,
-    /// Seed of the start, the order of the rows and those of growth.
-    pub seed: u64,
-}
-
-impl Params {
-    /// Twenty epochs from ten times as many weights.
-    #[must_use]
-    pub const fn new(nnz: usize) -> Self {
-        Self {
-            nnz,
-            factor: 10.0,
-            epochs: 20,
-            batch: 128,
-            rate: 0.02,
-            warmup: 200,
-            decay: 0.1,
-            every: 100,
-            hold: 0.3,
-            settled: 0.8,
-            power: 2,
-            exchange: 0.5,
-            still: 0.9,
-            rows: 512,
-            offset: 0.05,
-            salience: Salience::Sensitivity,
-            growth: Growth::Gradient,
-            constant: false,
-            seed: 0,
-        }
-    }
-
-    /// Gradual magnitude pruning (M. Zhu, S. Gupta, 2017): set `factor` to that of the dense network.
-    #[must_use]
-    pub const fn gradual(self) -> Self {
-        let (hold, settled, power) = (0.0, 0.8, 3);
-        let (salience, growth) = (Salience::Magnitude, Growth::None);
-        Self { hold, settled, power, salience, growth, exchange: 0.0, decay: 0.0, ..self }
-    }
-
-    /// `RigL`: as many weights all the time, the least dropped, those of largest gradient grown.
-    #[must_use]
-    pub const fn rigl(self) -> Self {
-        let salience = Salience::Magnitude;
-        Self { factor: 1.0, salience, exchange: 0.3, still: 0.75, decay: 0.0, ..self }
-    }
-
-    /// `SET`: the same with random growth.
-    #[must_use]
-    pub const fn set(self) -> Self {
-        Self { growth: Growth::Random, still: 1.0, ..self.rigl() }
-    }
-
-    /// The most weights that there are at a time, of a network that has room for `all`.
-    #[must_use]
-    pub fn most(&self, all: usize) -> usize {
-        let start = (f64::from(self.factor) * self.nnz as f64 + 0.5) as usize;
-        start.max(self.nnz).min(all)
-    }
-
-    fn check(&self, rows: usize) -> Result<()> {
-        let &Self { rate, decay, offset, factor, .. } = self;
-        error::range("rows", rows, 1, u32::MAX as usize)?;
-        error::range("nonzeros", self.nnz, 1, u32::MAX as usize)?;
-        error::range("epochs", self.epochs as usize, 1, u32::MAX as usize)?;
-        error::range("rows of a batch", self.batch, 1, usize::MAX)?;
-        error::range("steps between changes", self.every as usize, 1, u32::MAX as usize)?;
-        error::range("rows for growth", self.rows, 1, usize::MAX)?;
-        error::finite("rate, decay, offset or factor", &[rate, decay, offset, factor])?;
-        let holds = |what, is_so: bool| error::range(what, usize::from(is_so), 1, 1);
-        holds("rate above 0", rate > 0.0)?;
-        holds("weight decay of 0 or more, and below 1 over the rate", {
-            decay >= 0.0 && decay * rate < 1.0
-        })?;
-        holds("offset of 0 or more", offset >= 0.0)?;
-        holds("factor of 1 or more", factor >= 1.0)?;
-        let Self { hold, settled, exchange, still, .. } = *self;
-        let share = |x: f32| (0.0..=1.0).contains(&x);
-        holds("shares of the steps from 0 to 1", [hold, settled, still].into_iter().all(share))?;
-        holds("hold before settled", hold < settled)?;
-        holds("exchange from 0 to 1", share(exchange))
-    }
-}
 
 /// Where a run stands, after an epoch.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -215,18 +69,6 @@ pub struct Info {
     pub grown: u64,
     /// Whether the observer ended the run.
     pub stopped: bool,
-}
-
-/// Words of the memory of [`run`], beside the network: for the most weights at a time
-/// ([`Params::most`]), so many activations ([`Stack::activations`]) and outputs, and panels of
-/// `panel` numbers.
-#[must_use]
-pub const fn words(most: usize, activations: usize, outputs: usize, panel: usize) -> usize {
-    let grown = most / 2 + 1;
-    let weights = most.saturating_mul(3).saturating_add(grown.saturating_mul(2));
-    let neurons = activations.saturating_add(outputs);
-    let bits = neurons.div_ceil(32).saturating_mul(4);
-    weights.saturating_add(activations).saturating_add(bits).saturating_add(panel + BINS)
 }
 
 /// Trains a network on a support that shrinks and moves, from [`start`]; `observe` is called after

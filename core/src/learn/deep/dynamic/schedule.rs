@@ -1,6 +1,6 @@
 //! What changes with the steps: the rate, how many weights there may be, how many are exchanged.
 
-use super::{Growth, Params};
+use super::params::{Growth, Params};
 use crate::base::math;
 
 /// What a change of the support leads to.

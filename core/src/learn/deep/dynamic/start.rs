@@ -1,11 +1,11 @@
 //! The random support that training starts from.
 
-use super::Params;
+use super::params::Params;
 use crate::base::budget::{self, Workspace};
 use crate::base::error::{self, Error, Result};
 use crate::base::math;
 use crate::base::rng::{CounterRng, stream};
-use crate::learn::deep::{Head, MAX_LAYERS, Stack};
+use crate::learn::deep::{Head, Layer, MAX_LAYERS, Stack};
 use crate::network::mask::allocate::{Allocation, Bounds};
 use crate::network::mask::select::BINS;
 use crate::network::mask::{Mlp, simple};
@@ -75,7 +75,7 @@ pub fn start(
             at += 1;
         }
         let neurons = blocks + one;
-        let layer = super::super::Layer { width, neurons, end: at };
+        let layer = Layer { width, neurons, end: at };
         let _ = stack.layers.push(layer);
         if is_end {
             stack.head = Head::Weights(width);

@@ -1,7 +1,7 @@
 //! The weights that there are: their moments, which of them are dropped, and which are grown.
 
+use super::params::{Growth, Params, Salience, words};
 use super::schedule::Target;
-use super::{Growth, Params, Salience, words};
 use crate::base::budget::{self, Workspace};
 use crate::base::error::{Error, Result};
 use crate::base::math;

@@ -4,6 +4,7 @@ use crate::base::rng::Rng;
 use crate::data::samples::Rows;
 use crate::learn::deep::backprop::{self, Backprop, Panel, Panels, RowByRow};
 use crate::learn::loss::Labels;
+use crate::network::mask::select::BINS;
 use core::ops::ControlFlow::{Break, Continue};
 use std::vec;
 use std::vec::Vec;

@@ -28,7 +28,7 @@ pub(super) fn settings(part: &Part, data: &DenseData) -> String {
 }
 
 /// The networks whose weights are shown: of the first seed.
-fn solved<'v>(view: &'v View, at: Point) -> Option<&'v Solved> {
+fn solved(view: &View, at: Point) -> Option<&Solved> {
     view.first_seed(Method::TrainedWeights, at).filter(|solved| !solved.layers.is_empty())
 }
 

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::kinds::Inputs;
-
 /// Networks of the part's hidden layers, without biases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -14,6 +12,18 @@ pub(crate) struct DenseData {
     pub(crate) test: usize,
     #[serde(default)]
     pub(crate) inputs: Inputs,
+}
+
+/// What a network is given of the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Inputs {
+    /// Numbers as they are, bytes as fractions of 256.
+    #[default]
+    Raw,
+    /// Their difference from the mean over the training rows, over the standard deviation of these: of
+    /// each column, or of all pixels.
+    Standardised,
 }
 
 /// Where rows of a table come from.

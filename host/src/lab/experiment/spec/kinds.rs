@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::dense::{DenseData, Tables};
+use super::dense::{DenseData, Inputs, Tables};
 use super::random::NetworkData;
 use super::sensing::SensingData;
 use crate::data::Task;
@@ -110,17 +110,6 @@ impl MaskedData {
         let sizes = self.widths();
         sizes.windows(2).map(|pair| pair[0].saturating_mul(pair[1])).fold(0, usize::saturating_add)
     }
-}
-
-/// What a network makes of the brightness of a pixel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Inputs {
-    /// Bytes as fractions of 256.
-    #[default]
-    Raw,
-    /// Their difference from the mean of all training pixels, over the standard deviation of these.
-    Standardised,
 }
 
 /// The law of the weights of [`Data::Sketch`].

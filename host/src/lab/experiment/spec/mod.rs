@@ -28,8 +28,8 @@ use crate::{Error, Result};
 
 pub(crate) use claim::{Claim, Expected};
 pub(crate) use column::{Column, Quantity, Recorded, Statistic};
-pub(crate) use dense::{DenseData, Tables};
-pub(crate) use kinds::{Data, Directions, Inputs, Law, MaskedData, Pictures, Rows};
+pub(crate) use dense::{DenseData, Inputs, Tables};
+pub(crate) use kinds::{Data, Directions, Law, MaskedData, Pictures, Rows};
 pub(crate) use method::Method;
 pub(crate) use metric::Metric;
 pub(crate) use part::{Part, Point};
