@@ -25,7 +25,7 @@ pub enum Labels {
 /// Which rows of which files to take.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DataFiles {
-    /// A file of any format that [`data::load`] reads; several, separated by commas, follow each
+    /// A file of any format that [`load`](fn@super::load) reads; several, separated by commas, follow each
     /// other.
     pub data: PathBuf,
     /// Where the labels are.
