@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use super::super::spec::{Data, Method, Metric, Point, Published};
 use super::axes::{Axis, by_size, place};
-use super::checks;
 use super::interval::Interval;
 use super::table::{Item, Table, listed};
 use super::view::{View, number};
+use super::{checks, dense};
 use crate::base::statistics::LeastSquares;
 use crate::lab::plot::{self, Histogram, Line, Measure};
 
 /// The tables that say the most: measured beside printed, and exponents.
 pub(super) fn summary(view: &View) -> Vec<Table> {
-    let tables = [beside_print(view), exponents(view)].into_iter();
+    let tables = [beside_print(view), exponents(view)].into_iter().chain(dense::layers(view));
     tables.filter(|table| !table.rows.is_empty()).collect()
 }
 
