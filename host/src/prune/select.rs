@@ -53,9 +53,8 @@ pub(super) fn keep_weights(
         if first(middle).nnz() < count { low = middle + 1 } else { high = middle }
     }
     // What is left of more of them may be exactly as many where this one is not.
-    let tries = if missing == Missing::Regrown { 1 } else { TRIES };
     let mut got = 0;
-    for k in (high..=order.len()).take(tries) {
+    for k in (high..=order.len()).take(TRIES) {
         let cut = filled(mlp, first(k), score, &order, count, missing);
         got = cut.nnz();
         if got == count {

@@ -97,6 +97,18 @@ proptest! {
 }
 
 #[test]
+fn few_weights_all_lie_on_paths() {
+    let mut net = mlp(&[2, 4, 5, 2], 0.0, false, 11_820_897_442_634_290_960);
+    let count = 4 + (0.111_098_769_505_013_04 * (net.nnz() - 4) as f64) as usize;
+    select::keep_weights(&mut net, scores::magnitudes, count, Missing::Regrown).unwrap();
+    assert_eq!((net.nnz(), net.dead_weights()), (count, 0));
+    let kept = predictions(&net);
+    net.compact();
+    assert_eq!((net.nnz(), net.dead_weights()), (count, 0));
+    assert!(distance(&predictions(&net), &kept) < 1e-4);
+}
+
+#[test]
 fn budget_of_dead_weights_is_regrown() {
     // The two largest weights lead nowhere: neuron 1 has no way out.
     let mut net = mlp(&[2, 2, 1], 0.0, false, 1);
