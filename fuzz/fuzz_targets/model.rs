@@ -88,7 +88,9 @@ fn check(bytes: &[u8]) {
         let classes = names.classes().len();
         assert_eq!(names.classes().count(), classes);
         assert_eq!(names.class(classes), None);
-        names.columns().for_each(|column| assert_eq!(column.categories.count(), column.categories.len()));
+        names
+            .columns()
+            .for_each(|column| assert_eq!(column.categories.count(), column.categories.len()));
     }
     let (row, expected) = predict(view.model());
     check_streamed(bytes, Some((&row, &expected)));
