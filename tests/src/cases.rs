@@ -50,7 +50,7 @@ impl<P: Probe + 'static> Case<P> {
             ram: 8192,
             run: operator::conformance::<P>,
         },
-        Self { name: "predict", pinned: 0x07d2_1fe3, ram: 2816, run: predict::predict::<P> },
+        Self { name: "predict", pinned: 0x07d2_1fe3, ram: 2880, run: predict::predict::<P> },
         Self { name: "train", pinned: 0x3333_bed0, ram: 10_240, run: train::train::<P> },
         Self { name: "recover", pinned: 0xf5b0_b803, ram: 13_440, run: recover::recover::<P> },
         Self { name: "anneal", pinned: 0x3ac8_34c1, ram: 10_240, run: anneal::classify::<P> },
@@ -71,7 +71,7 @@ impl<P: Probe + 'static> Case<P> {
         Self {
             name: "float-file",
             pinned: 0x1225_82a8,
-            ram: 2368,
+            ram: 2400,
             run: deployed::file_of_floats::<P>,
         },
         Self { name: "learn", pinned: 0xb8e6_4e51, ram: 12_288, run: learn::learn::<P> },
@@ -80,7 +80,7 @@ impl<P: Probe + 'static> Case<P> {
 
     /// Those of its third image.
     pub const THIRD: &'static [Self] = &[
-        Self { name: "monitor", pinned: 0xa7dd_c2b1, ram: 8448, run: monitor::watch::<P> },
+        Self { name: "monitor", pinned: 0xa7dd_c2b1, ram: 8800, run: monitor::watch::<P> },
         Self { name: "shrink", pinned: 0xa2dc_59a7, ram: 10_240, run: deep::shrink::<P> },
         Self { name: "masked", pinned: 0x16dd_ec16, ram: 13_824, run: masked::train::<P> },
     ];
