@@ -116,7 +116,7 @@ pub fn run<B: Panels>(
     let n = backprop.samples();
     params.check(n).map_err(Error::widen)?;
     backprop.check(stack)?;
-    let mut support = Support::new(stack, params, memory).map_err(Error::widen)?;
+    let mut support = Support::new(stack, memory).map_err(Error::widen)?;
     let batch = params.batch.min(n);
     let steps = n.div_ceil(batch) as u64 * u64::from(params.epochs);
     let schedule = Schedule::new(params, stack.nnz() - support.fixed(stack, params), steps);

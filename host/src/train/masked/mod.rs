@@ -243,26 +243,18 @@ impl Backprop for Engine<'_> {
         gradient.fill(0.0);
         let (labels, mut sum) = (self.labels, 0.0);
         self.waves(stack, batch, Reads::Changed, |wave, strips| {
-            let run = |t, strip: &mut Strip, gradient: &mut [f32]| {
+            each_with_gradient(strips, gradient, |t, strip, gradient| {
+                if t > 0 {
+                    gradient.fill(0.0);
+                }
                 strip.forward(wave.work, wave.draw(t), wave.rows(t));
                 strip.residual(wave.work, labels);
                 strip.backward(wave.work, gradient);
-            };
-            match &mut *strips {
-                [] => {}
-                [one] => run(0, one, gradient),
-                [first, rest @ ..] => {
-                    let add = || {
-                        rest.par_iter_mut().enumerate().for_each(|(t, strip)| {
-                            let mut own = std::mem::take(&mut strip.gradient);
-                            own.fill(0.0);
-                            run(t + 1, strip, &mut own);
-                            strip.gradient = own;
-                        });
-                    };
-                    rayon::join(|| run(0, first, gradient), add);
-                    add_up(gradient, rest);
-                }
+            });
+            if let [_, rest @ ..] = &*strips
+                && !rest.is_empty()
+            {
+                add_up(gradient, rest);
             }
             sum += strips.iter().map(|strip| strip.loss.sum).sum::<f64>();
         })?;
@@ -291,25 +283,11 @@ impl Panels for Engine<'_> {
         let (labels, is_end) = (self.labels, self.layers[layer].is_end);
         self.with_all_inputs(|engine| {
             engine.waves(stack, batch, Reads::Changed, |wave, strips| {
-                let run = |t, strip: &mut Strip, gradient: &mut [f32]| {
+                each_with_gradient(strips, scratch, |t, strip, gradient| {
                     strip.forward(wave.work, wave.draw(t), wave.rows(t));
                     strip.residual(wave.work, labels);
                     strip.backward_to(wave.work, layer, gradient);
-                };
-                match &mut *strips {
-                    [] => {}
-                    [one] => run(0, one, scratch),
-                    [first, rest @ ..] => {
-                        let others = || {
-                            rest.par_iter_mut().enumerate().for_each(|(t, strip)| {
-                                let mut own = std::mem::take(&mut strip.gradient);
-                                run(t + 1, strip, &mut own);
-                                strip.gradient = own;
-                            });
-                        };
-                        rayon::join(|| run(0, first, scratch), others);
-                    }
-                }
+                });
                 let width = w.inputs();
                 out.par_chunks_mut(PANEL_BLOCKS * width).enumerate().for_each(|(at, out)| {
                     let (low, count) = (blocks.start + at * PANEL_BLOCKS, out.len() / width);
@@ -395,6 +373,29 @@ fn each(strips: &mut [Strip], work: impl Fn(usize, &mut Strip) + Sync) {
     match strips {
         [one] => work(0, one),
         all => all.par_iter_mut().enumerate().for_each(|(t, strip)| work(t, strip)),
+    }
+}
+
+/// Runs `work` on every strip, its number and a gradient: the first has `gradient`, the others have
+/// their own.
+fn each_with_gradient(
+    strips: &mut [Strip],
+    gradient: &mut [f32],
+    work: impl Fn(usize, &mut Strip, &mut [f32]) + Sync,
+) {
+    match strips {
+        [] => {}
+        [one] => work(0, one, gradient),
+        [first, rest @ ..] => {
+            let others = || {
+                rest.par_iter_mut().enumerate().for_each(|(t, strip)| {
+                    let mut own = std::mem::take(&mut strip.gradient);
+                    work(t + 1, strip, &mut own);
+                    strip.gradient = own;
+                });
+            };
+            rayon::join(|| work(0, first, gradient), others);
+        }
     }
 }
 

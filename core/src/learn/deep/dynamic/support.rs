@@ -161,7 +161,7 @@ impl Scores for Worth<'_, '_> {
 }
 
 impl<'m> Support<'m> {
-    pub(super) fn new(stack: &Stack<'_>, params: &Params, memory: &'m mut [u32]) -> Result<Self> {
+    pub(super) fn new(stack: &Stack<'_>, memory: &'m mut [u32]) -> Result<Self> {
         let (most, c) = (stack.nnz(), stack.outputs());
         let acts = stack.activations();
         let longest = stack.layers.iter().map(|layer| layer.width).max().unwrap_or(0);
@@ -174,7 +174,6 @@ impl<'m> Support<'m> {
             [space.floats(most)?, space.floats(most)?, space.floats(most)?];
         first.fill(0.0);
         second.fill(0.0);
-        let _ = params;
         Ok(Self {
             gradient,
             first,
