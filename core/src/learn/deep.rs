@@ -177,6 +177,11 @@ impl<'a> Stack<'a> {
         self.layers.last().map_or(0, |layer| layer.end)
     }
 
+    /// Weights that there is room for.
+    pub(crate) fn room(&self) -> usize {
+        self.index.len().min(self.value.len())
+    }
+
     /// Numbers that a row and all neurons make: what [`Self::predict`] works in.
     #[must_use]
     pub fn activations(&self) -> usize {

@@ -75,10 +75,9 @@ impl Eval {
         let (score, measures) = common.on_pool(|| model.measure(&problem))??;
         let inputs_cut = common.on_pool(|| model.inputs_cut(&problem.data))??;
         let (model, task) = (self.model.display().to_string(), problem.task);
-        let name = |class: usize| columns.classes.get(class).cloned().unwrap_or(class.to_string());
         let named = |confusion: &Vec<Vec<usize>>| {
             let scores = ClassScore::of(confusion).into_iter().enumerate();
-            scores.map(|(class, score)| NamedClass { name: name(class), score }).collect()
+            scores.map(|(class, score)| NamedClass { name: columns.class(class), score }).collect()
         };
         let object = Object {
             model,

@@ -135,8 +135,7 @@ struct PredictionTable<'a> {
 
 impl PredictionTable<'_> {
     fn class(&self, class: usize) -> String {
-        let name = self.names.and_then(|names| names.classes.get(class));
-        name.cloned().unwrap_or_else(|| class.to_string())
+        self.names.map_or_else(|| class.to_string(), |names| names.class(class))
     }
 
     fn heading(&self) -> Vec<String> {

@@ -87,6 +87,11 @@ impl Given {
         Self(settings().filter(is_given).collect())
     }
 
+    /// Whether there are none.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether there is one that these recipes alone take.
     pub(super) fn only_for(&self, recipes: &[RecipeName]) -> bool {
         self.0.iter().any(|setting| setting.recipes.iter().all(|recipe| recipes.contains(recipe)))

@@ -60,6 +60,12 @@ impl Column {
 }
 
 impl Columns {
+    /// The name of a class, or its number.
+    #[must_use]
+    pub fn class(&self, class: usize) -> String {
+        self.classes.get(class).cloned().unwrap_or_else(|| class.to_string())
+    }
+
     /// Whether the columns have names, by which those of another table are found.
     #[must_use]
     pub fn are_named(&self) -> bool {

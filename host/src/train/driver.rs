@@ -10,15 +10,15 @@ use crate::train::checkpoint::CheckpointFile;
 use crate::train::layer::LayerSetup;
 use crate::train::options::{Options, Recipe};
 use crate::train::plan::{self, Plan};
-use crate::train::progress::{Observer, Progress};
-use crate::train::scaled::Scaled;
+use crate::train::progress::{Observer, Progress, Stage};
+use crate::train::scaled::{Scaled, TRAININGS};
 use crate::train::search::is_sum;
 use crate::train::trained::{Job, Start, Trained};
-use crate::train::{deep, dynamic, imp, mask};
+use crate::train::{choice, deep, dynamic, imp, mask};
 use crate::{Error, Result};
 
 /// Trains a network on labelled rows: by default, given a [`Budget`](crate::Budget) alone, by the
-/// recipe that suits the task.
+/// recipe that suits the task, on small data as cross-validation chooses.
 ///
 /// # Errors
 /// As [`train_with`].
@@ -81,10 +81,40 @@ pub fn train_with(
     stop: &Stop,
     mut observe: impl FnMut(&Progress) -> ControlFlow<()> + Send,
 ) -> Result<Trained> {
+    let mut observe = |progress: &Progress| observe(progress);
+    if !choice::is_wanted(&problem, options, &start) {
+        return train_scaled(
+            problem,
+            options,
+            start,
+            TRAININGS,
+            &mut Observer::new(stop, &mut observe),
+        );
+    }
+    problem.check()?;
+    let silent = |problem, options: &Options| {
+        let observe = &mut |_: &Progress| ControlFlow::Continue(());
+        // Once more where the first network has other nonzeros is near enough to compare.
+        train_scaled(problem, options, Start::Zero, 2, &mut Observer::new(stop, observe))
+    };
+    choice::train(&problem, options, stop, silent, |problem, options| {
+        let observer = &mut Observer::new(stop, &mut observe);
+        train_scaled(problem, options, Start::Zero, TRAININGS, observer)
+    })
+}
+
+/// By one recipe, on columns that are mapped where that is needed: at most so many times.
+fn train_scaled(
+    problem: Problem,
+    options: &Options,
+    start: Start<'_>,
+    most: usize,
+    observer: &mut Observer<'_>,
+) -> Result<Trained> {
     match Scaled::new(&problem, options, &start)? {
-        None => train_on(problem, options, start, stop, &mut observe),
-        Some(scaled) => scaled.train(&problem, options, |problem, options| {
-            train_on(problem, options, start, stop, &mut observe)
+        None => train_on(problem, options, start, observer),
+        Some(scaled) => scaled.train(&problem, options, most, |problem, options| {
+            train_on(problem, options, start, observer)
         }),
     }
 }
@@ -94,36 +124,35 @@ fn train_on(
     problem: Problem,
     options: &Options,
     start: Start<'_>,
-    stop: &Stop,
-    observe: &mut (dyn FnMut(&Progress) -> ControlFlow<()> + Send),
+    observer: &mut Observer<'_>,
 ) -> Result<Trained> {
     let (hidden, recipe) = options.resolve(&problem)?;
-    let mut observer = Observer::new(stop, observe);
     if let Recipe::Imp(settings) = &recipe {
         return plan::pool(options.threads)?
-            .install(|| imp::train(&problem, options, settings, &hidden, &mut observer));
+            .install(|| imp::train(&problem, options, settings, &hidden, observer));
     }
     if let Recipe::Dynamic(settings) = &recipe {
         check_layers(options, &start)?;
         return plan::pool(options.threads)?
-            .install(|| dynamic::train(&problem, options, settings, &hidden, &mut observer));
+            .install(|| dynamic::train(&problem, options, settings, &hidden, observer));
     }
     if let Recipe::Masked(settings) = &recipe {
         check_layers(options, &start)?;
         return plan::pool(options.threads)?
-            .install(|| mask::train(&problem, options, settings, &mut observer));
+            .install(|| mask::train(&problem, options, settings, observer));
     }
     if is_layer_by_layer(options, &problem, &hidden, &recipe) {
         check_layers(options, &start)?;
-        return deep::train(problem, options, recipe, &hidden, &mut observer);
+        return deep::train(problem, options, recipe, &hidden, observer);
     }
     let pinned = options.pinned.flat(hidden[0], problem.data.cols)?;
     let job = Job::new(options, &hidden, options.budget, &pinned);
     let setup = LayerSetup::new(&recipe, &problem, &job)?;
     let (mut file, mut loaded) = (None, None);
+    let mut observer = observer.at(Stage::default());
     if let Some(kept) = &options.checkpoint {
         let file = file.insert(setup.checkpoint_file(&kept.path, &problem));
-        file.watch(kept.every, stop, kept.on_error);
+        file.watch(kept.every, observer.stop, kept.on_error);
         if kept.resume && matches!(start, Start::Zero) {
             loaded = file.load()?;
         }
@@ -179,7 +208,8 @@ fn with_setup<T>(
     if is_layer_by_layer(options, problem, &hidden, &recipe) {
         check_layers(&Options { checkpoint: None, ..options.clone() }, &Start::Zero)?;
     }
-    let pinned = options.pinned.flat(hidden[0], problem.data.cols)?;
+    let first = hidden.first().copied().unwrap_or(0);
+    let pinned = options.pinned.flat(first, problem.data.cols)?;
     let job = Job::new(options, &hidden, options.budget, &pinned);
     Ok(then(&LayerSetup::new(&recipe, problem, &job)?, problem))
 }

@@ -19,7 +19,7 @@ use crate::train::mask::diverged;
 use crate::train::masked::{Engine, LANES};
 use crate::train::network::SparseNetwork;
 use crate::train::ones::layers_of_stack;
-use crate::train::options::{DynamicOptions, Options};
+use crate::train::options::{DynamicOptions, Options, dense_weights};
 use crate::train::progress::Observer;
 use crate::train::report::{Details, DynamicDetails, Neurons, Report};
 use crate::train::trained::{Stopwatch, Trained};
@@ -32,6 +32,11 @@ const PANEL: usize = 1 << 16;
 const WEIGHT_BYTES: f64 = 32.0;
 
 impl DynamicOptions {
+    /// Passes over so many rows.
+    pub(crate) fn passes(&self, nnz: usize, rows: usize) -> u32 {
+        self.params(nnz, rows, 0).epochs
+    }
+
     /// The settings for so many nonzeros, rows and weights of the dense network.
     fn params(&self, nnz: usize, rows: usize, seed: u64) -> Params {
         let own = Params::new(nnz);
@@ -87,8 +92,7 @@ pub(crate) fn train(
     check_widths(problem.data.cols, hidden)?;
     let stopwatch = Stopwatch::start(problem);
     let unit = if problem.data.is_bytes() && !settings.raw { 1.0 / 256.0 } else { 1.0 };
-    let dense = [&[problem.data.cols], &widths[..]].concat();
-    let dense: usize = dense.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let dense = dense_weights(problem, hidden);
     let nnz = options.budget.count(dense, widths.len())?;
     check_budget(nnz, widths.len(), outputs)?;
     let rows = problem.data.rows;
@@ -115,6 +119,7 @@ pub(crate) fn train(
         params.factor = params.factor.min(factor as f32);
     }
     let most = params.most(dense);
+    // One more in each layer but the last hands on the constant.
     let room = most + layers;
     let words = dynamic::words(room, activations, outputs, panel);
     let state_bytes = (8 * room + 4 * words) as u64;
@@ -196,12 +201,12 @@ pub(crate) fn train(
 
 fn check_widths(inputs: usize, hidden: &[usize]) -> Result<()> {
     let widest = hidden.iter().copied().max().unwrap_or(0).max(inputs);
-    if (1..MAX_LAYERS).contains(&hidden.len()) && widest <= MAX_INPUTS {
+    if hidden.len() < MAX_LAYERS && widest <= MAX_INPUTS {
         return Ok(());
     }
     Err(Error::new("no model is of this size")
         .expected(format_args!(
-            "1 to {} hidden layers, of at most {MAX_INPUTS} inputs and neurons",
+            "at most {} hidden layers, of at most {MAX_INPUTS} inputs and neurons",
             MAX_LAYERS - 1
         ))
         .got(format_args!("{inputs} inputs and --hidden {hidden:?}"))

@@ -5,15 +5,18 @@
 //! `deep`, `path` and `driver` train whole networks.
 
 pub(crate) mod anneal;
+mod baseline;
 pub(crate) mod budget;
 pub(crate) mod check;
 pub(crate) mod checkpoint;
+mod choice;
 pub(crate) mod deep;
 pub mod dense;
 pub(crate) mod driver;
 mod dynamic;
 pub(crate) mod encode;
 pub(crate) mod finetune;
+mod folds;
 pub(crate) mod imp;
 pub(crate) mod joint;
 pub(crate) mod layer;
@@ -37,6 +40,7 @@ pub mod scaling;
 pub(crate) mod search;
 pub(crate) mod trained;
 
+pub use baseline::{Baseline, Baselines, Beaten};
 pub use budget::{Budget, Memory};
 pub(crate) use check::check_dims;
 pub(crate) use checkpoint::is_writing;
@@ -57,8 +61,9 @@ pub use plan::Plan;
 pub(crate) use plan::pool;
 pub use progress::{Progress, Stage, StepDetails};
 pub use report::{
-    AnnealDetails, DeepLayer, Details, DynamicDetails, ImpDetails, LayersDetails, LevelReport,
-    MaskedDetails, Neurons, OutputsDetails, PaperDetails, Report, SearchDetails,
+    AnnealDetails, Choice, DeepLayer, Details, DynamicDetails, ImpDetails, LayersDetails,
+    LevelReport, MaskedDetails, Neurons, OutputsDetails, PaperDetails, Report, SearchDetails,
+    Tried,
 };
 pub use scaling::{Scale, Scaling};
 pub use trained::{Start, Trained};

@@ -30,7 +30,8 @@ use crate::{Error, Result};
 pub struct Options {
     /// How many weights stay, over all layers.
     pub budget: Budget,
-    /// Neurons of each hidden layer; empty for one layer of about √s neurons.
+    /// Neurons of each hidden layer; empty for one layer of about √s neurons, 0 alone for none: a
+    /// linear or logistic model.
     pub hidden: Vec<usize>,
     /// What trains.
     pub recipe: Recipe,
@@ -100,6 +101,8 @@ impl Options {
             settings.start.hidden().to_vec()
         } else if self.hidden.is_empty() {
             vec![self.default_hidden(problem)]
+        } else if self.is_linear() {
+            Vec::new()
         } else {
             self.hidden.clone()
         };
@@ -111,27 +114,38 @@ impl Options {
         };
         check_recipe(recipe.name(), problem.task)?;
         self.check_pinned(&recipe, hidden.len())?;
+        check_linear(&hidden, &recipe)?;
         Ok((hidden, recipe))
     }
 
-    /// Weights of a network of one hidden layer, the most nonzeros that its budget may name; none of
-    /// several layers, of a mask, and where the options do not suit the problem.
+    /// Whether the model has no hidden layer: a linear or logistic one.
+    #[must_use]
+    pub fn is_linear(&self) -> bool {
+        self.hidden == [0]
+    }
+
+    /// The most nonzeros that the budget of a network may name; none of several layers trained one by
+    /// one, of a mask, and where the options do not suit the problem.
     #[must_use]
     pub fn all_weights(&self, problem: &Problem) -> Option<usize> {
         let (hidden, recipe) = self.resolve(problem).ok()?;
-        let outputs = match recipe {
-            Recipe::Masked(_) | Recipe::Imp(_) => return None,
-            // The log-odds of two classes are one output with weights.
-            Recipe::Anneal(_) => weighted_outputs(problem).max(1),
-            _ => weighted_outputs(problem),
+        let inputs = problem.data.cols;
+        let of_one = |outputs: usize| match hidden[..] {
+            [hidden] => Some(hidden.saturating_mul(inputs.saturating_add(outputs))),
+            _ => None,
         };
-        let &[hidden] = &hidden[..] else { return None };
-        Some(hidden.saturating_mul(problem.data.cols.saturating_add(outputs)))
+        match recipe {
+            Recipe::Masked(_) | Recipe::Imp(_) => None,
+            Recipe::Dynamic(_) => Some(dense_weights(problem, &hidden)),
+            // The log-odds of two classes are one output with weights.
+            Recipe::Anneal(_) => of_one(weighted_outputs(problem).max(1)),
+            _ => of_one(weighted_outputs(problem)),
+        }
     }
 
     /// About √s neurons, since a neuron then has as many weights as there are neurons; more where the
     /// inputs are so few that these have no room for s.
-    fn default_hidden(&self, problem: &Problem) -> usize {
+    pub(crate) fn default_hidden(&self, problem: &Problem) -> usize {
         let (inputs, outputs) =
             (problem.data.cols, problem.classes().unwrap_or_else(|| problem.outputs()));
         let width = inputs + outputs;
@@ -214,28 +228,42 @@ impl Recipe {
     /// one.
     const CLASSED: usize = 10;
 
-    /// The recipe that [`Recipe::Auto`] stands for: for classes `anneal`, and `dynamic` with several
-    /// hidden layers; but `lm` for two classes with fewer than ten nonzeros, or one neuron, which
-    /// cannot be for one class and for the other; `lm` for regression; and with pinned weights
-    /// `paper` in place of `lm`.
+    /// The recipe that [`Recipe::Auto`] stands for where nothing is compared: `dynamic` for classes and
+    /// without a hidden layer, `lm` for regression; with pinned weights that of [`Recipe::layered`].
     ///
     /// ```
     /// use tamis_host::{Budget, Recipe, data::Task};
-    /// let auto =
-    ///     |task, m, nnz| Recipe::auto(task, &[m], Budget::nnz(nnz), false).name();
-    /// assert_eq!(auto(Task::Binary, 10, 100), "anneal");
-    /// assert_eq!(auto(Task::Binary, 10, 1), "lm");
-    /// assert_eq!(auto(Task::Binary, 1, 100), "lm");
-    /// let deep = Recipe::auto(Task::Multiclass, &[30, 10], Budget::nnz(100), false);
-    /// assert_eq!(deep.name(), "dynamic");
+    /// let auto = |task, pinned| Recipe::auto(task, &[10], Budget::nnz(100), pinned).name();
+    /// assert_eq!(auto(Task::Binary, false), "dynamic");
+    /// assert_eq!(auto(Task::Regression, false), "lm");
+    /// assert_eq!(auto(Task::Multiclass, true), "anneal");
     /// ```
     #[must_use]
     pub fn auto(task: Task, hidden: &[usize], budget: Budget, pinned: bool) -> Self {
+        let is_linear = hidden.is_empty();
+        match task {
+            _ if is_linear => Self::Dynamic(DynamicOptions::default()),
+            Task::Binary | Task::Multiclass if !pinned => Self::Dynamic(DynamicOptions::default()),
+            _ => Self::layered(task, hidden, budget, pinned),
+        }
+    }
+
+    /// The same among recipes of one hidden layer, which train several layer by layer: for classes
+    /// `anneal`, but `lm` for two classes with fewer than ten nonzeros, or one neuron, which cannot be
+    /// for one class and for the other; `lm` for regression; and with pinned weights `paper` in place
+    /// of `lm`.
+    ///
+    /// ```
+    /// use tamis_host::{Budget, Recipe, data::Task};
+    /// let layered =
+    ///     |task, m, nnz| Recipe::layered(task, &[m], Budget::nnz(nnz), false).name();
+    /// assert_eq!(layered(Task::Binary, 10, 100), "anneal");
+    /// assert_eq!(layered(Task::Binary, 10, 1), "lm");
+    /// assert_eq!(layered(Task::Binary, 1, 100), "lm");
+    /// ```
+    #[must_use]
+    pub fn layered(task: Task, hidden: &[usize], budget: Budget, pinned: bool) -> Self {
         match (task, hidden, budget) {
-            (Task::Multiclass, [_, _, ..], _)
-            | (Task::Binary, [_, _, ..], Budget::Nonzeros(Self::CLASSED..) | Budget::Density(_)) => {
-                Self::Dynamic(DynamicOptions::default())
-            }
             (Task::Multiclass, ..) => Self::Anneal(AnnealOptions::default()),
             (Task::Binary, &[m], Budget::Nonzeros(Self::CLASSED..) | Budget::Density(_))
                 if m != 1 =>
@@ -436,11 +464,31 @@ impl Default for LayersOptions {
     }
 }
 
+/// Weights and biases of the dense network of these hidden layers.
+pub(crate) fn dense_weights(problem: &Problem, hidden: &[usize]) -> usize {
+    let outputs = problem.classes().unwrap_or_else(|| problem.outputs());
+    let widths = [&[problem.data.cols], hidden, &[outputs]].concat();
+    let layers = widths.windows(2).map(|pair| (pair[0] + 1).saturating_mul(pair[1]));
+    layers.fold(0, usize::saturating_add)
+}
+
+/// Only recipe `dynamic` trains without a hidden layer.
+fn check_linear(hidden: &[usize], recipe: &Recipe) -> Result<()> {
+    if !hidden.is_empty() || matches!(recipe, Recipe::Dynamic(_)) {
+        return Ok(());
+    }
+    Err(Error::usage(format!("recipe {} trains hidden layers", recipe.name()))
+        .expected("--recipe dynamic with --hidden 0, or another --hidden")
+        .got(format_args!("--hidden 0 with recipe {}", recipe.name()))
+        .help("leave --recipe out for a linear model"))
+}
+
 /// Checks that a recipe is one for the task: `anneal` for classes, `lm` for regression and two
 /// classes, `paper` and `imp` for all.
 pub(crate) fn check_recipe(recipe: &str, task: Task) -> Result<()> {
     let (tasks, other, help) = match (recipe, task) {
-        ("imp" | "masked" | "dynamic", _) | ("anneal", Task::Binary | Task::Multiclass) => {
+        ("auto" | "imp" | "masked" | "dynamic", _)
+        | ("anneal", Task::Binary | Task::Multiclass) => {
             return Ok(());
         }
         ("anneal", _) => (

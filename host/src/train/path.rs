@@ -13,24 +13,22 @@
 use std::ops::ControlFlow;
 
 use serde::Serialize;
-use tamis::base::rng::{Permutation, stream};
 
-use crate::data::{Problem, Task};
+use crate::data::Problem;
 use crate::model::{ModelFile, score_model};
 use crate::operator::Stop;
 use crate::train::budget::Budget;
+use crate::train::folds::{class_rows, cut};
 use crate::train::layer::LayerSetup;
 use crate::train::options::{LmOptions, Options, Recipe};
 use crate::train::plan;
 use crate::train::progress::{Observer, Progress, Stage};
-use crate::train::scaled::Scaled;
+use crate::train::scaled::{Scaled, TRAININGS};
 use crate::train::scaling::Scale;
 use crate::train::search::default_signs;
 use crate::train::trained::{Job, Start, Trained};
 use crate::{Error, Result};
 
-/// The stream that cuts rows into folds.
-const FOLDS: u64 = stream::USER + (0xd5 << 32);
 /// Most sizes of a path, and most folds.
 const MOST: usize = 100;
 
@@ -168,7 +166,7 @@ pub fn train_path(
     let mapped = whole.as_ref().map_or(problem, |whole| &whole.problem);
     let recipe = if hidden.len() == 1 { with_signs(mapped, recipe) } else { recipe };
     drop(whole);
-    let pinned = options.pinned.flat(hidden[0], problem.data.cols)?;
+    let pinned = options.pinned.flat(hidden.first().copied().unwrap_or(0), problem.data.cols)?;
     let mut observer = Observer::new(stop, &mut observe);
     let PathOptions { sizes, warm, folds } = path_options;
     // Networks on mapped columns are trained to their sizes more than once.
@@ -198,7 +196,7 @@ pub fn train_path(
                 None => train(problem.clone(), Budget::Nonzeros(nnz)),
                 Some(scaled) => {
                     scaled.nnz = nnz;
-                    scaled.train(problem, options, |rows, own| train(rows, own.budget))
+                    scaled.train(problem, options, TRAININGS, |rows, own| train(rows, own.budget))
                 }
             };
             let done = match done {
@@ -336,10 +334,8 @@ fn check(problem: &Problem, options: &PathOptions) -> Result<()> {
             .got(folds)
             .help("choose 5 or 10"));
     }
-    if *folds > 0 && problem.task != Task::Regression {
-        let largest = problem.labels.iter().copied().fold(0.0, f32::max);
-        let mut counts = vec![0; largest as usize + 1];
-        problem.labels.iter().for_each(|&label| counts[label as usize] += 1);
+    if *folds > 0 {
+        let counts = class_rows(problem);
         // The folds have even numbers of each class, so that one has at least two where there are
         // two.
         if let Some(class) = counts.iter().position(|&count| count < 2) {
@@ -353,22 +349,6 @@ fn check(problem: &Problem, options: &PathOptions) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The rows without those of a fold, and these.
-fn cut(problem: &Problem, folds: usize, seed: u64, fold: usize) -> Result<(Problem, Problem)> {
-    let rows = problem.data.rows;
-    let random = Permutation::new(seed, FOLDS, rows);
-    let mut order: Vec<usize> = (0..rows).map(|at| random.get(at)).collect();
-    if problem.task != Task::Regression {
-        // As many rows of a class in each fold, or one more.
-        order.sort_by(|&a, &b| problem.labels[a].total_cmp(&problem.labels[b]));
-    }
-    let is_held = |at: usize| at % folds == fold;
-    let side = |held: bool| {
-        problem.rows((0..rows).filter(|&at| is_held(at) == held).map(|at| order[at]).collect())
-    };
-    Ok((side(false)?, side(true)?))
 }
 
 /// The mean, and the standard error of it.

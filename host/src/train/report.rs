@@ -57,6 +57,9 @@ pub struct Report {
     /// Passes over all rows, products on fewer rows counted as fractions; 0 of the dense
     /// baseline, which counts steps.
     pub passes: f64,
+    /// How the network was chosen by cross-validation, where it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub choice: Option<Choice>,
     /// What the recipe adds.
     #[serde(flatten)]
     pub details: Details,
@@ -122,6 +125,36 @@ impl Report {
     pub const fn imp(&self) -> Option<&ImpDetails> {
         if let Details::Imp(details) = &self.details { Some(details) } else { None }
     }
+}
+
+/// A network that was compared.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Tried {
+    /// The recipe.
+    pub recipe: &'static str,
+    /// Neurons of the hidden layer; 0 for a linear model.
+    pub hidden: usize,
+    /// Weight decay of recipe `dynamic`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight_decay: Option<f32>,
+    /// Mean share of left-out rows whose class is right; none for regression.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accuracy: Option<f64>,
+    /// Mean loss on left-out rows.
+    pub loss: f64,
+    /// On how many folds.
+    pub folds: usize,
+}
+
+/// How a network was chosen.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Choice {
+    /// Folds of the cross-validation.
+    pub folds: usize,
+    /// All that were compared.
+    pub tried: Vec<Tried>,
+    /// Which of them was taken.
+    pub chosen: usize,
 }
 
 /// Neurons of hidden layers; as JSON a number for a recipe of one layer, else a list.

@@ -16,7 +16,7 @@ use crate::train::check::{sizes, weighted_outputs};
 use crate::train::encode::{End, encode_layers};
 use crate::train::offsets;
 use crate::train::ones::layers_of;
-use crate::train::options::{Options, Recipe};
+use crate::train::options::{Options, Recipe, dense_weights};
 use crate::train::report::{Neurons, Report};
 use crate::train::search::is_sum;
 use crate::train::trained::{Start, Trained};
@@ -25,13 +25,13 @@ use tamis::network::gates::Signs;
 use tamis::store::wire;
 
 /// Trainings at the most.
-const TRAININGS: usize = 4;
+pub(crate) const TRAININGS: usize = 4;
 /// Rows beyond which there is one.
 const MOST_ROWS: usize = 20_000;
 
 /// A problem on mapped columns.
 pub(crate) struct Scaled {
-    /// The rows mapped, with a last column of ones.
+    /// The rows mapped.
     pub(crate) problem: Problem,
     pub(crate) scale: Scale,
     maps: Maps,
@@ -64,14 +64,20 @@ impl Scaled {
     ) -> Result<Option<Self>> {
         problem.check()?;
         let is_asked = !matches!(options.scale, Scale::Auto | Scale::None);
-        if options.scale == Scale::None || (!is_asked && !Scaling::is_needed(problem)) {
+        if options.scale == Scale::None {
             return Ok(None);
         }
         let (hidden, recipe) = options.resolve(problem)?;
+        let has_units = matches!(recipe, Recipe::Dynamic(_));
+        if !is_asked && !Scaling::is_needed(problem, has_units) {
+            return Ok(None);
+        }
         let outputs = weighted_outputs(problem);
         let maps_labels = problem.task == Task::Regression;
         let shifted = problem.classes().map_or(problem.outputs(), |classes| classes - 1);
-        let budget = if let [hidden] = hidden[..] {
+        let budget = if has_units {
+            options.budget.count(dense_weights(problem, &hidden), hidden.len() + 1)?
+        } else if let [hidden] = hidden[..] {
             let Matrix { rows, cols, .. } = problem.data;
             sizes(rows, cols + 1, hidden, options.budget, outputs)?.dims.nnz
         } else {
@@ -105,7 +111,9 @@ impl Scaled {
             _ => Scaling::standard(data),
         };
         let inputs = map(&problem.data);
-        let data = inputs.apply(&problem.data)?;
+        // Recipe `dynamic` has biases of its own.
+        let has_ones = !has_units;
+        let data = inputs.apply(&problem.data, has_ones)?;
         let (mut labels, mut label_map) = (problem.labels.clone(), None);
         if maps_labels {
             let (rows, cols) = (problem.data.rows, problem.outputs());
@@ -123,7 +131,7 @@ impl Scaled {
         let scale = if is_asked { options.scale } else { Scale::Standard };
         Ok(Some(Self {
             problem: Problem { data, labels, task: problem.task },
-            maps: Maps { inputs, outputs: label_map },
+            maps: Maps { inputs, has_ones, outputs: label_map },
             scale,
             hidden,
             recipe,
@@ -143,7 +151,7 @@ impl Scaled {
         Options {
             scale: Scale::None,
             budget: Budget::nnz(nnz.max(least)),
-            hidden: self.hidden.clone(),
+            hidden: if self.hidden.is_empty() { vec![0] } else { self.hidden.clone() },
             recipe: self.recipe.clone(),
             ..options.clone()
         }
@@ -156,17 +164,18 @@ impl Scaled {
             || self.problem.data.rows > MOST_ROWS
     }
 
-    /// Trains by `run` until the model has s nonzeros.
+    /// Trains by `run` until the model has s nonzeros, so many times at the most.
     pub(crate) fn train(
         &self,
         rows: &Problem,
         options: &Options,
+        most: usize,
         mut run: impl FnMut(Problem, &Options) -> Result<Trained>,
     ) -> Result<Trained> {
         let mut own = self.first(options);
         let mut best: Option<Trained> = None;
         let mut tried = Vec::new();
-        for _ in 0..TRAININGS {
+        for _ in 0..most {
             let Budget::Nonzeros(asked) = own.budget else { break };
             tried.push(asked);
             let trained = match run(self.problem.clone(), &own) {
@@ -228,7 +237,7 @@ impl Scaled {
         let nnz = folded.nnz();
         while folded.nnz() > most {
             let before = layers.nnz();
-            layers.trim(folded.nnz() - most);
+            layers.trim(folded.nnz() - most, rows.data.cols);
             if layers.nnz() == before {
                 break;
             }

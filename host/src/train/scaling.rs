@@ -122,26 +122,32 @@ impl Scaling {
     }
 
     /// Whether columns are so far from 0 that a network without biases cannot tell their rows
-    /// apart: more than a tenth of them by more than three deviations. Sizes alone need no map, since
-    /// recipes weigh columns of any size alike.
-    pub(crate) fn is_needed(problem: &Problem) -> bool {
+    /// apart: more than a tenth of them by more than three deviations. Sizes alone need no map where a
+    /// recipe weighs columns of any size alike; where `has_units` it takes inputs to be about 1, and one
+    /// column of another size is enough.
+    pub(crate) fn is_needed(problem: &Problem, has_units: bool) -> bool {
         if problem.data.is_bytes() {
             return false;
         }
         let spreads = spreads(&problem.data);
         let moving = spreads.iter().filter(|of| of.deviation > 1e-7 * of.mean.abs());
         let far = moving.clone().filter(|of| of.mean.abs() > 3.0 * of.deviation);
-        10 * far.count() > moving.count()
+        let size = |of: &Spread| of.mean.hypot(of.deviation);
+        let other = |of: &Spread| has_units && !(0.01..=4.0).contains(&size(of));
+        10 * far.count() > moving.clone().count() || moving.into_iter().any(other)
     }
 
-    /// The rows mapped, with a last column of ones.
-    pub(crate) fn apply(&self, data: &Matrix) -> Result<Matrix> {
+    /// The rows mapped, with a last column of ones where there shall be one.
+    pub(crate) fn apply(&self, data: &Matrix, has_ones: bool) -> Result<Matrix> {
         let cols = data.cols.max(1);
-        let mut values = Vec::with_capacity(data.rows * (data.cols + 1));
+        let width = data.cols + usize::from(has_ones);
+        let mut values = Vec::with_capacity(data.rows * width);
         let mut row = |row: &mut dyn Iterator<Item = f32>| {
             let maps = self.shift.iter().zip(&self.factor);
             values.extend(row.zip(maps).map(|(x, (s, f))| ((f64::from(x) - s) * f) as f32));
-            values.push(1.0);
+            if has_ones {
+                values.push(1.0);
+            }
         };
         match &data.values {
             Values::F32(all) => all.chunks_exact(cols).for_each(|x| row(&mut x.iter().copied())),
@@ -149,7 +155,7 @@ impl Scaling {
                 all.chunks_exact(cols).for_each(|x| row(&mut x.iter().map(|&x| f32::from(x))));
             }
         }
-        Matrix::new(data.rows, data.cols + 1, Values::F32(values))
+        Matrix::new(data.rows, width, Values::F32(values))
     }
 }
 
@@ -157,6 +163,8 @@ impl Scaling {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Maps {
     pub(crate) inputs: Scaling,
+    /// Whether the mapped rows have a last column of ones.
+    pub(crate) has_ones: bool,
     /// Of labels that are numbers; of classes none.
     pub(crate) outputs: Option<Scaling>,
 }
@@ -190,23 +198,23 @@ impl Layers {
         biases.filter(|&&bias| bias != 0.0).count()
     }
 
-    /// The network for mapped rows with a last column of ones as one for the rows as they are;
+    /// The network for mapped rows as one for the rows as they are;
     /// `offsets` are added to its outputs, one to each, or none to any.
     ///
     /// # Errors
     /// A weight or bias leaves the range of 32-bit floats.
     pub(crate) fn fold(mut self, maps: &Maps, offsets: &[f64]) -> Result<Self> {
-        let Maps { inputs: map, outputs } = maps;
+        let Maps { inputs: map, has_ones, outputs } = maps;
         let depth = self.layers.len();
         // What inputs of a layer are the same on every row.
         let mut constants = vec![None; map.shift.len()];
-        constants.push(Some(1.0));
+        constants.extend(has_ones.then_some(Some(1.0)));
         for (l, layer) in self.layers.iter_mut().enumerate() {
             let is_hidden = l + 1 < depth || self.signs.is_some();
-            layer.inputs -= usize::from(l == 0);
+            layer.inputs -= usize::from(l == 0 && *has_ones);
             let mut biases = Vec::with_capacity(layer.neurons.len());
             for (k, neuron) in layer.neurons.iter_mut().enumerate() {
-                let mut bias = 0.0;
+                let mut bias = layer.biases.get(k).copied().map_or(0.0, f64::from);
                 let mut kept = Vec::with_capacity(neuron.len());
                 for &(input, weight) in &*neuron {
                     let mut w = f64::from(weight);
@@ -271,18 +279,18 @@ impl Layers {
         }
     }
 
-    /// Takes away the weights of the first layer that are the smallest on mapped rows.
-    pub(crate) fn trim(&mut self, count: usize) {
+    /// Takes away the weights of the first layer that are the smallest on mapped rows, of `inputs`
+    /// columns before any ones.
+    pub(crate) fn trim(&mut self, count: usize, inputs: usize) {
         let Some(first) = self.layers.first_mut() else { return };
-        let ones = first.inputs - 1;
-        let weights = first.neurons.iter().flatten().filter(|(input, _)| *input != ones);
+        let weights = first.neurons.iter().flatten().filter(|(input, _)| *input < inputs);
         let mut sizes: Vec<f32> = weights.map(|(_, w)| w.abs()).collect();
         sizes.sort_by(f32::total_cmp);
         let Some(&edge) = sizes.get(count.saturating_sub(1)).or(sizes.last()) else { return };
         let mut left = count;
         for neuron in &mut first.neurons {
             neuron.retain(|&(input, w)| {
-                let goes = input != ones && w.abs() <= edge && left > 0;
+                let goes = input < inputs && w.abs() <= edge && left > 0;
                 left -= usize::from(goes);
                 !goes
             });
@@ -359,6 +367,7 @@ mod tests {
             has_sum: bool,
             is_minmax: bool,
             with_labels: bool,
+            has_ones: bool,
         ) {
             let mut rng = Rng::new(seed, stream::USER);
             let cols = widths[0];
@@ -367,16 +376,24 @@ mod tests {
                 (0..40 * cols).map(|k| unit(k % cols) * (3.0 * rng.normal() + 5.0)).collect();
             let data = Matrix::new(40, cols, Values::F32(values)).unwrap();
             let inputs = if is_minmax { Scaling::minmax(&data) } else { Scaling::standard(&data) };
-            let net = network(&mut rng, &widths, has_sum);
+            let mut net = network(&mut rng, &widths, has_sum);
+            if !has_ones {
+                // Biases of its own in place of those from a column of ones.
+                net.layers[0].inputs -= 1;
+                net.layers.iter_mut().for_each(|layer| {
+                    layer.neurons.iter_mut().for_each(|of| of.retain(|&(j, _)| j < layer.inputs));
+                    layer.biases = layer.neurons.iter().map(|_| rng.normal()).collect();
+                });
+            }
             let outputs = net.outputs();
             let labels = Scaling { shift: vec![7.0; outputs], factor: vec![0.25; outputs] };
-            let maps = Maps { inputs, outputs: with_labels.then(|| labels.clone()) };
+            let maps = Maps { inputs, has_ones, outputs: with_labels.then(|| labels.clone()) };
             let folded = net.clone().fold(&maps, &[]).unwrap();
             prop_assert_eq!(folded.outputs(), outputs);
-            let mapped = maps.inputs.apply(&data).unwrap();
+            let mapped = maps.inputs.apply(&data, has_ones).unwrap();
             let (raw, mapped) = (data.values.into_f32(), mapped.values.into_f32());
             let wide = |row: &[f32]| row.iter().map(|&x| f64::from(x)).collect::<Vec<_>>();
-            for (row, mapped) in raw.chunks(cols).zip(mapped.chunks(cols + 1)) {
+            for (row, mapped) in raw.chunks(cols).zip(mapped.chunks(cols + usize::from(has_ones))) {
                 let expected = predict(&net, &wide(mapped)).into_iter();
                 let expected = expected.map(|y| if with_labels { 4.0 * y + 7.0 } else { y });
                 for (got, expected) in predict(&folded, &wide(row)).into_iter().zip(expected) {
@@ -392,7 +409,8 @@ mod tests {
         let layer = SparseLayer { inputs: 2, requested: 1, neurons, biases: Vec::new() };
         let net = Layers { layers: vec![layer], signs: Some(vec![false]) };
         let inputs = Scaling { shift: vec![0.0], factor: vec![1e20] };
-        let error = net.fold(&Maps { inputs, outputs: None }, &[]).unwrap_err().to_string();
+        let error =
+            net.fold(&Maps { inputs, has_ones: true, outputs: None }, &[]).unwrap_err().to_string();
         assert!(error.contains("units of a column"), "{error}");
     }
 
@@ -403,17 +421,18 @@ mod tests {
             let values = (0..100 * cols).map(|k| number(k % cols, rng.normal())).collect();
             let data = Matrix::new(100, cols, Values::F32(values)).unwrap();
             let labels = (0..100).map(|k| (k % 2) as f32).collect();
-            Scaling::is_needed(&Problem { data, labels, task: Task::Binary })
+            let problem = Problem { data, labels, task: Task::Binary };
+            [false, true].map(|has_units| Scaling::is_needed(&problem, has_units))
         };
-        assert!(!table(8, &|_, x| x));
-        assert!(!table(8, &|_, x| 0.01 * x));
-        assert!(!table(8, &|j, x| 10.0_f32.powi(j as i32) * x));
-        assert!(table(8, &|_, x| x + 10.0));
+        assert_eq!(table(8, &|_, x| x), [false, false]);
+        assert_eq!(table(8, &|_, x| 0.001 * x), [false, true]);
+        assert_eq!(table(8, &|j, x| 10.0_f32.powi(j as i32) * x), [false, true]);
+        assert_eq!(table(8, &|_, x| x + 10.0), [true, true]);
         // One column of many may be.
-        assert!(!table(30, &|j, x| if j == 0 { x + 10.0 } else { x }));
-        assert!(!table(3, &|_, _| 5.0));
+        assert_eq!(table(30, &|j, x| if j == 0 { x + 3.5 } else { x }), [false, false]);
+        assert_eq!(table(3, &|_, _| 5.0), [false, false]);
         let bytes = Matrix::new(2, 1, Values::U8(vec![0, 255])).unwrap();
         let labels = vec![0.0, 1.0];
-        assert!(!Scaling::is_needed(&Problem { data: bytes, labels, task: Task::Binary }));
+        assert!(!Scaling::is_needed(&Problem { data: bytes, labels, task: Task::Binary }, true));
     }
 }

@@ -208,6 +208,7 @@ impl Stopwatch {
             steps: 0,
             trials: 0,
             passes: 0.0,
+            choice: None,
             details,
             resumed_steps: 0,
             limit: None,

@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
-use super::super::console::{count, noted};
+use super::super::console::{count, noted, percent};
 use super::args::Train;
 use crate::Result;
 use crate::data::{Columns, Loaded, Problem, Task};
 use crate::model::ModelFile;
+use crate::train::{Baseline, Baselines, Beaten, Report};
 
 /// What is said of the data, and what of it goes into the model.
 #[derive(Debug, Serialize)]
@@ -76,6 +77,53 @@ impl DataFacts {
         Some(Fit { r2, rmse: loss.sqrt() })
     }
 
+    /// What of the obvious models the trained one is not better than.
+    pub(super) fn warning(&self, own: &Baselines, report: &Report) -> Option<String> {
+        let fit = |accuracy: Option<f64>, loss: Option<f64>| match (accuracy, loss) {
+            (Some(share), _) => format!("{} right", percent(share)),
+            (_, loss) => format!("mean squared error {:.4e}", loss.unwrap_or(f64::NAN)),
+        };
+        let model = fit(report.accuracy, Some(report.loss));
+        Some(match own.beats(report)? {
+            Beaten::Constant => {
+                let constant = fit(own.constant.accuracy, own.constant.loss);
+                format!(
+                    "warning: the model is no better than {} for every row: {model} against \
+                     {constant}; try another --seed, a larger --nnz, or other columns",
+                    self.constant(own)
+                )
+            }
+            Beaten::Linear => {
+                let linear = own.linear?;
+                let linear = fit(linear.accuracy, linear.loss);
+                format!(
+                    "warning: a linear model of as many nonzeros is better on these rows: \
+                     {linear} against {model}; pass --hidden 0 for it"
+                )
+            }
+        })
+    }
+
+    fn constant(&self, own: &Baselines) -> String {
+        match own.majority {
+            Some(class) => format!("class {}", self.names.class(class)),
+            None => "the mean".into(),
+        }
+    }
+
+    /// The obvious models, in a line.
+    pub(super) fn baselines(&self, own: &Baselines) -> String {
+        let fit = |of: &Baseline| match (of.accuracy, of.loss) {
+            (Some(share), _) => percent(share),
+            (_, loss) => format!("error {:.4e}", loss.unwrap_or(f64::NAN).sqrt()),
+        };
+        let constant = format!("{} for every row {}", self.constant(own), fit(&own.constant));
+        let linear = own.linear.map(|linear| {
+            format!("; a linear model of {} nonzeros {}", count(linear.nnz), fit(&linear))
+        });
+        constant + &linear.unwrap_or_default()
+    }
+
     pub(super) fn names(&self) -> &Columns {
         &self.names
     }
@@ -113,8 +161,8 @@ fn classes(problem: &Problem, names: &Columns) -> Option<Vec<ClassRows>> {
             *count += 1;
         }
     }
-    let name = |class: usize| names.classes.get(class).cloned().unwrap_or(class.to_string());
-    Some(rows.into_iter().enumerate().map(|(k, rows)| ClassRows { name: name(k), rows }).collect())
+    let of = |(class, rows)| ClassRows { name: names.class(class), rows };
+    Some(rows.into_iter().enumerate().map(of).collect())
 }
 
 impl Train {

@@ -10,13 +10,13 @@ mod summary;
 use serde::Serialize;
 
 use super::common::Common;
-use super::console::{count, refuse};
+use super::console::{count, refuse, say_error};
 use super::interrupt;
 use super::progress::Watched;
 use super::saved::Object;
 use crate::base::file::{self, Kind};
 use crate::data::{Problem, Task};
-use crate::train::{Budget, Details, Options, Recipe, Start, train_with, trains_layers};
+use crate::train::{Baselines, Budget, Details, Options, Recipe, Start, train_with, trains_layers};
 use crate::{Error, Result};
 use args::Train;
 use data::{DataFacts, Fit};
@@ -43,6 +43,18 @@ struct WithData<'a, O> {
     data: &'a DataFacts,
     #[serde(flatten)]
     fit: Option<Fit>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    baselines: Option<Baselines>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
+}
+
+/// Obvious models for the rows; none for the dense baseline and under a mask.
+fn baselines(problem: &Problem, options: &Options) -> Result<Option<Baselines>> {
+    match options.recipe {
+        Recipe::Imp(_) | Recipe::Masked(_) => Ok(None),
+        _ => Baselines::measure(problem, options, interrupt::stop()).map(Some),
+    }
 }
 
 impl Train {
@@ -57,7 +69,9 @@ impl Train {
             return path::run(self, &sizes, early, recipe, common);
         }
         let mut options = self.options(recipe, common)?;
-        if let Recipe::Imp(_) | Recipe::Masked(_) | Recipe::Dynamic(_) = &options.recipe {
+        if let Recipe::Imp(_) | Recipe::Masked(_) | Recipe::Dynamic(_) | Recipe::Auto =
+            &options.recipe
+        {
             let read =
                 [&self.imp.test_data, &self.imp.test_labels, &self.mask, &self.masked.weights];
             let inputs =
@@ -81,6 +95,7 @@ impl Train {
         if let Some(note) = take_all(&mut options, &problem) {
             data.note(note);
         }
+        let baselines = baselines(&problem, &options)?;
         let bar = Watched::new(common);
         let mut history = History::new(self)?;
         let trained = interrupt::training(|| {
@@ -99,10 +114,17 @@ impl Train {
         if let Some(error) = trained.unsaved {
             return Err(error);
         }
+        let warning = baselines.as_ref().and_then(|own| data.warning(own, &trained.report));
+        if let Some(warning) = &warning {
+            say_error(format_args!("{warning}"));
+        }
         let object = Object::new(&self.output, model.bytes(), &trained.report);
         let fit = data.fit(trained.report.loss);
-        let whole = WithData { object: &object, data: &data, fit };
-        common.result(&whole, || data.text() + &summary(&object, &history.line(), fit))
+        let whole = WithData { object: &object, data: &data, fit, baselines, warning };
+        common.result(&whole, || {
+            let line = whole.baselines.map(|own| data.baselines(&own));
+            data.text() + &summary(&object, &history.line(), fit, line)
+        })
     }
 
     /// Refuses settings of several hidden layers for one, and of several sizes for one.

@@ -40,7 +40,11 @@ impl Train {
         // A search gives no weight a place that lasts.
         let pinned = !self.must_keep.is_empty() && self.hidden.len() <= 1 && !has_search;
         // By default there are two neurons or more.
-        let hidden: &[usize] = if self.hidden.is_empty() { &[2] } else { &self.hidden };
+        let hidden: &[usize] = match self.hidden[..] {
+            [] => &[2],
+            [0] => &[],
+            _ => &self.hidden,
+        };
         let published = self.given.only_for(&[RecipeName::Paper, RecipeName::PaperSafe])
             || (pinned && self.signs.is_some());
         let is_masked = self.recipe == RecipeName::Masked;
@@ -50,18 +54,31 @@ impl Train {
                 .got(if is_masked { "no --mask" } else { "--mask with another recipe" })
                 .help("make a mask with tamis mask"));
         }
+        let is_plain = self.given.is_empty()
+            && self.must_keep.is_empty()
+            && self.nnz.len() <= 1
+            && hidden.len() <= 1;
+        // What recipe `dynamic` does not take is for those of one hidden layer.
+        let is_layered = !self.given.fits(RecipeName::Dynamic) || self.nnz.len() > 1;
         let recipe = match (self.recipe, task) {
             _ if self.mask.is_some() => RecipeName::Masked,
+            (RecipeName::Auto, _) if is_plain => RecipeName::Auto,
             (RecipeName::Auto, Task::Regression | Task::Binary) if published => RecipeName::Paper,
             (RecipeName::Auto, Task::Binary) if searched && !deep => RecipeName::Lm,
             (RecipeName::Auto, Task::Multiclass) if one_by_one => RecipeName::Anneal,
             (RecipeName::Auto, Task::Binary) if one_by_one => RecipeName::Lm,
-            (RecipeName::Auto, _) => match Recipe::auto(task, hidden, self.budget(), pinned) {
-                Recipe::Anneal(_) => RecipeName::Anneal,
-                Recipe::Paper(_) => RecipeName::Paper,
-                Recipe::Dynamic(_) => RecipeName::Dynamic,
-                _ => RecipeName::Lm,
-            },
+            (RecipeName::Auto, _) => {
+                let recipe = match is_layered {
+                    true => Recipe::layered(task, hidden, self.budget(), pinned),
+                    false => Recipe::auto(task, hidden, self.budget(), pinned),
+                };
+                match recipe {
+                    Recipe::Anneal(_) => RecipeName::Anneal,
+                    Recipe::Paper(_) => RecipeName::Paper,
+                    Recipe::Dynamic(_) => RecipeName::Dynamic,
+                    _ => RecipeName::Lm,
+                }
+            }
             (recipe, _) => recipe,
         };
         check_recipe(recipe.name(), task)?;
@@ -73,7 +90,8 @@ impl Train {
     pub(super) fn options(&self, recipe: RecipeName, common: &Common) -> Result<Options> {
         let layers = self.layers_options()?;
         let recipe = match recipe {
-            RecipeName::Lm | RecipeName::Auto => Recipe::Lm(self.lm_options()?),
+            RecipeName::Auto => Recipe::Auto,
+            RecipeName::Lm => Recipe::Lm(self.lm_options()?),
             RecipeName::Anneal => Recipe::Anneal(self.anneal_options()),
             RecipeName::Paper | RecipeName::PaperSafe => Recipe::Paper(self.paper_options(recipe)?),
             RecipeName::Imp => Recipe::Imp(self.imp_settings()?),

@@ -6,14 +6,19 @@ use super::data::Fit;
 use crate::data::Task;
 use crate::lab::plot::sparkline;
 use crate::train::{
-    AnnealDetails, Details, ImpDetails, LayersDetails, MaskedDetails, PinnedWeight, Report, Scale,
-    SearchDetails,
+    AnnealDetails, Choice, Details, ImpDetails, LayersDetails, MaskedDetails, PinnedWeight, Report,
+    Scale, SearchDetails, Tried,
 };
 
 type Fact = (&'static str, String);
 
-/// A block of facts; `losses` are those of the steps, as bars.
-pub(super) fn summary(object: &Object<'_, Report>, losses: &str, fit: Option<Fit>) -> String {
+/// A block of facts; `losses` are those of the steps, as bars, `baselines` what obvious models do.
+pub(super) fn summary(
+    object: &Object<'_, Report>,
+    losses: &str,
+    fit: Option<Fit>,
+    baselines: Option<String>,
+) -> String {
     let r = object.report;
     let mut rows = vec![nonzeros(r), neurons(r), loss(r, losses)];
     if let Details::Layers(layers) = &r.details {
@@ -47,8 +52,45 @@ pub(super) fn summary(object: &Object<'_, Report>, losses: &str, fit: Option<Fit
         }
         Details::Paper(_) | Details::Outputs(_) | Details::Layers(_) => {}
     }
+    rows.extend(baselines.map(|text| ("beside it", text)));
+    rows.extend(r.choice.as_ref().map(choice));
     rows.extend([time(r), memory(r)]);
     facts(&object.title(r.stopped), &rows)
+}
+
+/// What the network was chosen among.
+fn choice(of: &Choice) -> Fact {
+    let name = |tried: &Tried| match (tried.hidden, tried.recipe) {
+        (0, _) => "linear".to_owned(),
+        (hidden, "lm") => format!("lm with {} neurons", count(hidden)),
+        (hidden, _) => format!("{} neurons", count(hidden)),
+    };
+    let score = |tried: &Tried| match tried.accuracy {
+        Some(share) => percent(share),
+        None => format!("error {:.4e}", tried.loss.sqrt()),
+    };
+    let mut text = format!("by {}-fold cross-validation", of.folds);
+    if let Some(chosen) = of.tried.get(of.chosen) {
+        text += &format!(": {}", name(chosen));
+        if let Some(decay) = chosen.weight_decay {
+            text += &format!(", weight decay {decay}");
+        }
+        text += &format!(", {}", score(chosen));
+        // The best of each other kind.
+        let mut kinds = vec![name(chosen)];
+        for tried in &of.tried {
+            if !kinds.contains(&name(tried)) {
+                kinds.push(name(tried));
+                let same = of.tried.iter().filter(|of| name(of) == name(tried));
+                let best = same.max_by(|a, b| {
+                    let worth = |of: &Tried| of.accuracy.unwrap_or(-of.loss);
+                    worth(a).total_cmp(&worth(b))
+                });
+                text += &format!("; {} {}", name(tried), best.map(score).unwrap_or_default());
+            }
+        }
+    }
+    ("chosen", text)
 }
 
 fn joined(values: impl Iterator<Item = String>) -> String {

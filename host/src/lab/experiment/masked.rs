@@ -64,7 +64,7 @@ pub(super) fn measure(data: &MaskedData, job: &Job<'_>, set: Set) -> Result<Solv
 fn sparse(data: &MaskedData, variant: &Variant, job: &Job<'_>, train: Problem) -> Result<Solved> {
     let neurons = variant.neurons.unwrap_or(1);
     let (hidden, budget) = (vec![neurons], Budget::nnz(job.cell.s));
-    let recipe = own_recipe(variant, Recipe::auto(train.task, &hidden, budget, false));
+    let recipe = own_recipe(variant, Recipe::layered(train.task, &hidden, budget, false));
     let course = Course::start();
     let start = variant.mask.map(|mask| {
         let widths = [784, neurons, 10];

@@ -126,9 +126,10 @@ impl Work<'_> {
         let hidden = vec![cell.m; part.hidden];
         let (recipe, is_own) = match cell.method {
             Method::Imp | Method::ImpPublished => (Recipe::Imp(self.imp(train)), false),
-            Method::Recipe => {
-                (own_recipe(&self.variant, Recipe::auto(train.task, &hidden, budget, false)), true)
-            }
+            Method::Recipe => (
+                own_recipe(&self.variant, Recipe::layered(train.task, &hidden, budget, false)),
+                true,
+            ),
             _ => (Recipe::Paper(self.paper(train)), false),
         };
         let time = part.seconds.map(Duration::from_secs_f64);

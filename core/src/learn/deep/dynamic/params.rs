@@ -150,8 +150,8 @@ impl Params {
     }
 }
 
-/// Words of the memory of [`super::run`], beside the network: for the most weights at a time
-/// ([`Params::most`]), so many activations ([`super::Stack::activations`]) and outputs, and panels of
+/// Words of the memory of [`super::run`], beside the network: for as many weights as the stack has room
+/// for, [`Params::most`] or more, so many activations ([`super::Stack::activations`]) and outputs, and panels of
 /// `panel` numbers.
 #[must_use]
 pub const fn words(most: usize, activations: usize, outputs: usize, panel: usize) -> usize {

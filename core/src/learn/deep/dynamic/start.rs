@@ -10,11 +10,11 @@ use crate::network::mask::allocate::{Allocation, Bounds};
 use crate::network::mask::select::BINS;
 use crate::network::mask::{Mlp, simple};
 
-/// Fills an empty stack with random weights: `widths` are the neurons of the hidden layers, then the
-/// outputs, without those that hand on a constant. `memory` holds [`BINS`] words.
+/// Fills an empty stack with random weights: `widths` are the neurons of the hidden layers, if any, then
+/// the outputs, without those that hand on a constant. `memory` holds [`BINS`] words.
 ///
 /// # Errors
-/// [`Error::Range`] for no hidden layer, too many of them, a width of 0 or more weights than 32 bits
+/// [`Error::Range`] for no layer, too many of them, a width of 0 or more weights than 32 bits
 /// can count, or fewer nonzeros than layers; [`Error::Length`] for a stack that is not empty or has
 /// too little room; [`Error::Budget`] for too little memory.
 pub fn start(
@@ -24,7 +24,7 @@ pub fn start(
     memory: &mut [u32],
 ) -> Result<()> {
     let one = usize::from(params.constant);
-    error::range("layers", widths.len(), 2, MAX_LAYERS)?;
+    error::range("layers", widths.len(), 1, MAX_LAYERS)?;
     error::length("layers of the stack", stack.layers.len(), 0)?;
     error::range("inputs", stack.inputs, 1 + one, u32::MAX as usize)?;
     let mut all: heapless::Vec<usize, { MAX_LAYERS + 1 }> = heapless::Vec::new();
@@ -34,8 +34,10 @@ pub fn start(
     }
     let net = Mlp::new(&all)?;
     let layers = net.layers().len();
+    // Biases are grown.
+    let biases = one * widths.iter().fold(0_usize, |sum, &width| sum.saturating_add(width));
     let most = params.most(net.weights());
-    error::range("nonzeros", params.nnz, layers, net.weights())?;
+    error::range("nonzeros", params.nnz, layers, net.weights().saturating_add(biases))?;
     budget::enough(BINS, memory.len())?;
     let mut counts = [0; MAX_LAYERS];
     let counts = counts.get_mut(..layers).unwrap_or_default();

@@ -162,7 +162,7 @@ impl Scores for Worth<'_, '_> {
 
 impl<'m> Support<'m> {
     pub(super) fn new(stack: &Stack<'_>, memory: &'m mut [u32]) -> Result<Self> {
-        let (most, c) = (stack.nnz(), stack.outputs());
+        let (most, c) = (stack.room(), stack.outputs());
         let acts = stack.activations();
         let longest = stack.layers.iter().map(|layer| layer.width).max().unwrap_or(0);
         budget::enough(words(most, acts, c, longest), memory.len())?;

@@ -1,0 +1,40 @@
+//! Cross-validation: rows without those of a fold, and these.
+
+use tamis::base::rng::{Permutation, stream};
+
+use crate::Result;
+use crate::data::{Problem, Task};
+
+/// The stream that cuts rows into folds.
+const FOLDS: u64 = stream::USER + (0xd5 << 32);
+
+/// The rows without those of a fold, and these; of each class as many in each fold, or one more.
+pub(crate) fn cut(
+    problem: &Problem,
+    folds: usize,
+    seed: u64,
+    fold: usize,
+) -> Result<(Problem, Problem)> {
+    let rows = problem.data.rows;
+    let random = Permutation::new(seed, FOLDS, rows);
+    let mut order: Vec<usize> = (0..rows).map(|at| random.get(at)).collect();
+    if problem.task != Task::Regression {
+        order.sort_by(|&a, &b| problem.labels[a].total_cmp(&problem.labels[b]));
+    }
+    let is_held = |at: usize| at % folds == fold;
+    let side = |held: bool| {
+        problem.rows((0..rows).filter(|&at| is_held(at) == held).map(|at| order[at]).collect())
+    };
+    Ok((side(false)?, side(true)?))
+}
+
+/// The rows of each class; none of numbers.
+pub(crate) fn class_rows(problem: &Problem) -> Vec<usize> {
+    if problem.task == Task::Regression {
+        return Vec::new();
+    }
+    let largest = problem.labels.iter().copied().fold(0.0, f32::max);
+    let mut counts = vec![0; largest as usize + 1];
+    problem.labels.iter().for_each(|&label| counts[label as usize] += 1);
+    counts
+}
