@@ -110,12 +110,13 @@ impl<'a> Stack<'a> {
         Ok(())
     }
 
-    /// Ends the network with weights to outputs: output k of neuron i is flat index `i c + k`.
+    /// Ends the network with weights to outputs: output k of neuron i is flat index `i c + k`. Without a
+    /// layer before, neurons are inputs, and the network is linear.
     ///
     /// # Errors
     /// As [`Self::push`].
     pub fn end_weights(&mut self, wt: Weights<'_>) -> Result<()> {
-        error::range("layers before the end", self.layers.len(), 1, self.free())?;
+        error::range("layers before the end", self.layers.len(), 0, self.free())?;
         error::length("neurons of the last layer", wt.hidden(), self.width())?;
         self.add(wt)?;
         self.head = Head::Weights(wt.inputs());

@@ -189,7 +189,8 @@ fn title(cost: &ModelCost) -> String {
     let ModelCost { model, outputs, crc32, .. } = cost;
     let (file, task, inputs) = (bytes(cost.file_bytes), task(cost), count(cost.inputs));
     let (hidden, s) = (hidden.join(" and "), if *outputs == 1 { "" } else { "s" });
-    let shape = format!("{inputs} inputs, {hidden} hidden, {outputs} output{s}");
+    let hidden = if hidden.is_empty() { String::new() } else { format!("{hidden} hidden, ") };
+    let shape = format!("{inputs} inputs, {hidden}{outputs} output{s}");
     let biases = match cost.layers.iter().map(|layer| layer.biases).sum() {
         0 => String::new(),
         n => format!(", {} biases", count(n)),

@@ -37,14 +37,15 @@ const SETTINGS: &[(&[RecipeName], &str)] = &[
     (&[Masked, Dynamic], "warmup"),
     (&[Dynamic], "augment"),
     (&[Lm, Anneal, Paper, PaperSafe, Dynamic], "ram"),
-    (&[Lm, Anneal, Paper, PaperSafe, Imp], "checkpoint resume"),
+    (&[Lm, Anneal, Paper, PaperSafe, Imp, Dynamic], "checkpoint resume"),
     (SPARSE, "tune_epochs tune_rate"),
     (&[Lm, Anneal], "grow"),
     (STEPPED, "epochs batch"),
     (&[Anneal, Imp, Masked, Dynamic], "rate"),
     (&[Lm, Paper], "signs"),
     (&[Lm, Anneal], "validation patience"),
-    (SPARSE, "time_limit passes_limit log picture panel folds cold"),
+    (&[Lm, Anneal, Paper, PaperSafe, Dynamic], "time_limit passes_limit log picture"),
+    (SPARSE, "panel folds cold"),
 ];
 
 fn settings() -> impl Iterator<Item = Setting> {

@@ -10,8 +10,9 @@ use crate::data::{Problem, Task};
 use crate::operator::Stop;
 use crate::train::budget::Budget;
 use crate::train::driver::train_with;
+use crate::train::dynamic_options::DynamicOptions;
 use crate::train::folds::class_rows;
-use crate::train::options::{DynamicOptions, Options, Recipe, dense_weights};
+use crate::train::options::{Options, Recipe, dense_weights};
 use crate::train::report::Report;
 use crate::train::trained::Start;
 
@@ -79,29 +80,37 @@ impl Baselines {
         Self { constant, linear: None, majority }
     }
 
-    /// The same with a linear model of as many nonzeros as the options say, where that is cheap: on
-    /// data up to 200,000 numbers, and a run without limits.
+    /// Whether a linear model is trained in about a second: for data up to 200,000 numbers, and a run
+    /// without limits. Of a linear model there is none beside it.
+    #[must_use]
+    pub fn is_cheap(problem: &Problem, options: &Options) -> bool {
+        let numbers = problem.data.rows * problem.data.cols;
+        let outputs = problem.classes().unwrap_or_else(|| problem.outputs());
+        let is_few = |nnz| (outputs..=MOST_NNZ).contains(&nnz) && numbers <= MOST_NUMBERS;
+        let is_few = matches!(options.budget, Budget::Nonzeros(nnz) if is_few(nnz));
+        is_few && options.limits == Limits::NONE && !options.is_linear()
+    }
+
+    /// The same with a linear model of as many nonzeros as the options say.
     ///
     /// # Errors
     /// Those of training.
-    pub fn measure(problem: &Problem, options: &Options, stop: &Stop) -> Result<Self> {
-        let own = Self::constant(problem);
-        let Budget::Nonzeros(nnz) = options.budget else { return Ok(own) };
-        let numbers = problem.data.rows * problem.data.cols;
-        let is_cheap = numbers <= MOST_NUMBERS && nnz <= MOST_NNZ && options.limits == Limits::NONE;
-        if !is_cheap || options.is_linear() || nnz < problem.classes().unwrap_or(1) {
-            return Ok(own);
-        }
+    pub fn with_linear(self, problem: &Problem, options: &Options, stop: &Stop) -> Result<Self> {
+        let all = dense_weights(problem, &[]);
+        let budget = match options.budget {
+            Budget::Nonzeros(nnz) => Budget::Nonzeros(nnz.min(all)),
+            budget => budget,
+        };
         let linear = Options {
             hidden: vec![0],
             recipe: Recipe::Dynamic(DynamicOptions::default()),
             seed: options.seed,
             threads: options.threads,
-            ..Options::new(Budget::Nonzeros(nnz.min(dense_weights(problem, &[]))))
+            ..Options::new(budget)
         };
         let trained =
             train_with(problem.clone(), &linear, Start::Zero, stop, |_| ControlFlow::Continue(()))?;
-        Ok(Self { linear: Some(Baseline::of(&trained.report)), ..own })
+        Ok(Self { linear: Some(Baseline::of(&trained.report)), ..self })
     }
 
     /// What of them a model is not better than.
@@ -170,7 +179,9 @@ mod tests {
     fn baselines_tell_models_that_are_no_better() {
         let rows = problem(&(0..40).map(|k| k as f32).collect::<Vec<_>>(), Task::Regression);
         let options = Options { hidden: vec![2], ..Options::new(Budget::nnz(4)) };
-        let baselines = Baselines::measure(&rows, &options, &Stop::new()).unwrap();
+        assert!(Baselines::is_cheap(&rows, &options));
+        let constant = Baselines::constant(&rows);
+        let baselines = constant.with_linear(&rows, &options, &Stop::new()).unwrap();
         let linear = baselines.linear.unwrap();
         // A line is fitted.
         assert!(linear.loss.unwrap() < 0.01 * baselines.constant.loss.unwrap(), "{linear:?}");

@@ -18,8 +18,9 @@ use crate::data::{Problem, Task};
 use crate::model::score_model;
 use crate::operator::Stop;
 use crate::train::budget::{Budget, Memory};
+use crate::train::dynamic_options::DynamicOptions;
 use crate::train::folds::{class_rows, cut};
-use crate::train::options::{DynamicOptions, LmOptions, Options, Recipe, dense_weights};
+use crate::train::options::{LmOptions, Options, Recipe, dense_weights};
 use crate::train::plan;
 use crate::train::report::{Choice, Tried};
 use crate::train::trained::{Start, Trained};
@@ -128,7 +129,7 @@ fn best(of: &[Candidate], is_one: impl Fn(&Candidate) -> bool) -> Option<usize> 
 }
 
 /// Whether the network is chosen by cross-validation: recipe `auto` with at most one hidden layer, on data
-/// so small that a training takes a second at the most, without settings of a single run.
+/// so small that a training takes a second at the most.
 pub(crate) fn is_wanted(problem: &Problem, options: &Options, start: &Start<'_>) -> bool {
     let Options { budget, hidden, recipe, pinned, memory, limits, checkpoint, layers, .. } =
         options;
@@ -138,8 +139,8 @@ pub(crate) fn is_wanted(problem: &Problem, options: &Options, start: &Start<'_>)
         && pinned.is_empty()
         && layers.is_none()
         && *memory == Memory::Auto
-        && *limits == Limits::NONE
-        && checkpoint.is_none();
+        // Which a search would have before it is known whether it is taken.
+        && (checkpoint.is_none() && *limits == Limits::NONE || problem.task != Task::Regression);
     let rows = problem.data.rows;
     if !is_plain || !ROWS.contains(&rows) || class_rows(problem).iter().any(|&rows| rows < 2) {
         return false;
@@ -181,7 +182,9 @@ pub(crate) fn train(
         let jobs = candidates.iter().flat_map(|one| cuts.iter().map(move |cut| (one, cut)));
         let jobs: Vec<_> = jobs.collect();
         let score = |&(one, (train, held)): &(&Candidate, &(Problem, Problem))| {
-            let mut own = Options { threads: 1, ..one.options(options) };
+            // Limits and checkpoints are of the last training.
+            let (limits, checkpoint) = (Limits::NONE, None);
+            let mut own = Options { threads: 1, limits, checkpoint, ..one.options(options) };
             own.budget = within(&own, train);
             let trained = run(train.clone(), &own)?;
             let score = score_model(trained.model.bytes(), held)?;

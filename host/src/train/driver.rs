@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::data::Problem;
 use crate::operator::Stop;
 use crate::train::checkpoint::CheckpointFile;
+use crate::train::dynamic::DynamicSetup;
 use crate::train::layer::LayerSetup;
 use crate::train::options::{Options, Recipe};
 use crate::train::plan::{self, Plan};
@@ -14,7 +15,7 @@ use crate::train::progress::{Observer, Progress, Stage};
 use crate::train::scaled::{Scaled, TRAININGS};
 use crate::train::search::is_sum;
 use crate::train::trained::{Job, Start, Trained};
-use crate::train::{choice, deep, dynamic, imp, mask};
+use crate::train::{choice, deep, imp, mask};
 use crate::{Error, Result};
 
 /// Trains a network on labelled rows: by default, given a [`Budget`](crate::Budget) alone, by the
@@ -132,9 +133,15 @@ fn train_on(
             .install(|| imp::train(&problem, options, settings, &hidden, observer));
     }
     if let Recipe::Dynamic(settings) = &recipe {
-        check_layers(options, &start)?;
-        return plan::pool(options.threads)?
-            .install(|| dynamic::train(&problem, options, settings, &hidden, observer));
+        check_start(&start)?;
+        return plan::pool(options.threads)?.install(|| {
+            let setup = DynamicSetup::new(&problem, options, settings, &hidden)?;
+            let kept = options.checkpoint.as_ref();
+            let file = kept.map(|kept| setup.checkpoint_file(&kept.path, &problem));
+            with_checkpoints(options, file, start, observer, |start, observer| {
+                setup.train(&problem, start, observer)
+            })
+        });
     }
     if let Recipe::Masked(settings) = &recipe {
         check_layers(options, &start)?;
@@ -148,19 +155,31 @@ fn train_on(
     let pinned = options.pinned.flat(hidden[0], problem.data.cols)?;
     let job = Job::new(options, &hidden, options.budget, &pinned);
     let setup = LayerSetup::new(&recipe, &problem, &job)?;
-    let (mut file, mut loaded) = (None, None);
-    let mut observer = observer.at(Stage::default());
-    if let Some(kept) = &options.checkpoint {
-        let file = file.insert(setup.checkpoint_file(&kept.path, &problem));
-        file.watch(kept.every, observer.stop, kept.on_error);
-        if kept.resume && matches!(start, Start::Zero) {
-            loaded = file.load()?;
-        }
-    }
-    observer.checkpoint = file.as_mut();
-    let start = loaded.as_ref().map_or(start, Start::Checkpoint);
-    let trained = setup.train(problem, options.threads, start, &mut observer);
-    let Some(mut file) = file else { return trained };
+    let kept = options.checkpoint.as_ref();
+    let file = kept.map(|kept| setup.checkpoint_file(&kept.path, &problem));
+    with_checkpoints(options, file, start, observer, |start, observer| {
+        setup.train(problem, options.threads, start, observer)
+    })
+}
+
+/// Trains with checkpoints where the options say so: from the one that is there, and to the last one even
+/// where the run failed.
+fn with_checkpoints(
+    options: &Options,
+    file: Option<CheckpointFile>,
+    start: Start<'_>,
+    observer: &mut Observer<'_>,
+    train: impl FnOnce(Start<'_>, &mut Observer<'_>) -> Result<Trained>,
+) -> Result<Trained> {
+    let Some((kept, mut file)) = options.checkpoint.as_ref().zip(file) else {
+        return train(start, observer);
+    };
+    file.watch(kept.every, observer.stop, kept.on_error);
+    let resumes = kept.resume && matches!(start, Start::Zero);
+    let loaded = if resumes { file.load()? } else { None };
+    let mut own = observer.at(Stage::default());
+    own.checkpoint = Some(&mut file);
+    let trained = train(loaded.as_ref().map_or(start, Start::Checkpoint), &mut own);
     // The last state is saved even where the run failed.
     let unsaved = file.flush().err();
     match (trained, unsaved) {
@@ -234,6 +253,19 @@ fn is_layer_by_layer(
         (Recipe::Imp(_) | Recipe::Masked(_) | Recipe::Dynamic(_), _) | (_, [_]) => false,
         (Recipe::Lm(_), [_, _]) => options.layers.is_some() || !is_sum(problem),
         _ => true,
+    }
+}
+
+/// Refuses a network or a mask to start from.
+fn check_start(start: &Start<'_>) -> Result<()> {
+    match start {
+        Start::Zero | Start::Checkpoint(_) => Ok(()),
+        Start::Network(_) | Start::Mask(_) => {
+            Err(Error::new("recipe dynamic cannot start from a network")
+                .expected("a run from nothing, or from a checkpoint")
+                .got("a network or a mask to start from")
+                .help("start it anew, or choose --recipe lm or paper"))
+        }
     }
 }
 

@@ -2,27 +2,32 @@
 //! model and a report.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use tamis::infer::model::{MAX_INPUTS, MAX_LAYERS};
 use tamis::learn::deep::Stack;
-use tamis::learn::deep::dynamic::{self, Info, Params};
+use tamis::learn::deep::dynamic::{self, Params};
 use tamis::learn::loss::Labels;
 
+use crate::base::limits::{Limits, Watch};
 use crate::base::memory::room_for;
 use crate::data::augment::Augment;
-use crate::data::{Problem, Task};
+use crate::data::{Problem, Task, Values};
 use crate::model::score_model;
 use crate::train::budget::Memory;
+use crate::train::checkpoint::CheckpointFile;
+use crate::train::dynamic_options::DynamicOptions;
 use crate::train::encode::{End, encode_layers};
 use crate::train::imp::check_test;
 use crate::train::mask::diverged;
 use crate::train::masked::{Engine, LANES};
 use crate::train::network::SparseNetwork;
 use crate::train::ones::layers_of_stack;
-use crate::train::options::{DynamicOptions, Options, dense_weights};
+use crate::train::options::{Options, dense_weights};
 use crate::train::progress::Observer;
 use crate::train::report::{Details, DynamicDetails, Neurons, Report};
-use crate::train::trained::{Stopwatch, Trained};
+use crate::train::resume;
+use crate::train::trained::{Start, Stopwatch, Trained};
 use crate::{Error, Result};
 
 /// Numbers of a panel of gradients: within the second-level cache.
@@ -31,172 +36,217 @@ const PANEL: usize = 1 << 16;
 /// ends.
 const WEIGHT_BYTES: f64 = 32.0;
 
-impl DynamicOptions {
-    /// Passes over so many rows.
-    pub(crate) fn passes(&self, nnz: usize, rows: usize) -> u32 {
-        self.params(nnz, rows, 0).epochs
-    }
+/// A training whose sizes are settled.
+pub(crate) struct DynamicSetup<'a> {
+    settings: &'a DynamicOptions,
+    hidden: &'a [usize],
+    limits: Limits,
+    params: Params,
+    /// By which inputs are multiplied.
+    unit: f32,
+    /// Weights and biases of the dense network.
+    dense: usize,
+    /// Weights that the stack has room for.
+    room: usize,
+    /// Words beside the stack.
+    words: usize,
+}
 
-    /// The settings for so many nonzeros, rows and weights of the dense network.
-    fn params(&self, nnz: usize, rows: usize, seed: u64) -> Params {
-        let own = Params::new(nnz);
-        // About a hundred batches an epoch, or more.
-        let batch = self.batch.unwrap_or_else(|| (rows / 100).clamp(32, own.batch));
-        let batch = if batch == 0 { rows } else { batch.min(rows) };
-        let steps = rows.div_ceil(batch.max(1)).min(Self::LEAST_STEPS) as u32;
-        let more = (Self::LEAST_STEPS as u32 / steps.max(1)).min(Self::MOST_EPOCHS);
-        let epochs = self.epochs.unwrap_or_else(|| own.epochs.max(more));
-        let steps = epochs.saturating_mul(steps);
-        Params {
-            factor: self.factor.unwrap_or_else(|| Self::default_factor(nnz)),
-            epochs,
-            batch,
-            rate: self.rate.unwrap_or_else(|| Self::default_rate(nnz)),
-            decay: self.decay.unwrap_or(own.decay),
-            warmup: self.warmup.unwrap_or_else(|| own.warmup.min(steps / 20)),
-            every: own.every.min(steps / 60).max(1),
-            constant: true,
-            seed,
-            ..own
+impl<'a> DynamicSetup<'a> {
+    /// For the threads of the current pool.
+    pub(crate) fn new(
+        problem: &Problem,
+        options: &Options,
+        settings: &'a DynamicOptions,
+        hidden: &'a [usize],
+    ) -> Result<Self> {
+        problem.check()?;
+        settings.check()?;
+        check_rows(problem)?;
+        settings.test.as_ref().map_or(Ok(()), |test| check_test(problem, test))?;
+        let outputs = problem.classes().unwrap_or_else(|| problem.outputs());
+        let inputs = problem.data.cols;
+        check_widths(inputs, hidden)?;
+        let unit = if problem.data.is_bytes() && !settings.raw { 1.0 / 256.0 } else { 1.0 };
+        let dense = dense_weights(problem, hidden);
+        let layers = hidden.len();
+        let nnz = options.budget.count(dense, layers + 1)?;
+        check_budget(nnz, layers + 1, outputs)?;
+        let mut params = settings.params(nnz, problem.data.rows, options.seed);
+        // Each layer but the last has one more, for biases.
+        let activations = inputs + 1 + hidden.iter().sum::<usize>() + layers;
+        let longest = hidden.iter().copied().max().unwrap_or(0).max(outputs).max(inputs) + 1;
+        let mut panel = longest.max(PANEL);
+        if let Memory::Ram(ram) = options.memory {
+            // A small panel, and as many weights at the start as there is memory for.
+            panel = longest;
+            let strips = 4 * LANES * (activations + outputs) * rayon::current_num_threads();
+            let fixed = 4 * dynamic::words(0, activations, outputs, panel) + strips;
+            let own = 4.0 * rayon::current_num_threads().saturating_sub(1) as f64;
+            let least = fixed as f64 + (WEIGHT_BYTES + own) * (nnz + layers) as f64;
+            let factor = 1.0 + (ram as f64 - least) / ((WEIGHT_BYTES + own) * nnz as f64);
+            if factor < 1.0 {
+                return Err(Error::new("the memory budget is too small for these sizes")
+                    .expected(format_args!("at least {} bytes needed", least.ceil()))
+                    .got(format_args!("{ram} bytes"))
+                    .help("raise --ram, choose fewer nonzeros, neurons or --threads"));
+            }
+            params.factor = params.factor.min(factor as f32);
         }
+        // One more in each layer but the last hands on the constant.
+        let room = params.most(dense) + layers;
+        let words = dynamic::words(room, activations, outputs, panel);
+        let limits = options.limits;
+        Ok(Self { settings, hidden, limits, params, unit, dense, room, words })
     }
 
-    /// Steps that a training has, as far as [`Self::MOST_EPOCHS`] go: few rows take more epochs.
-    const LEAST_STEPS: usize = 6000;
-    const MOST_EPOCHS: u32 = 200;
-
-    /// More weights at the start help most where few are left.
-    fn default_factor(nnz: usize) -> f32 {
-        (20_000.0 / nnz as f32).clamp(3.0, 10.0)
+    /// The file of its checkpoints.
+    pub(crate) fn checkpoint_file(&self, path: &Path, problem: &Problem) -> CheckpointFile {
+        let Self { settings, hidden, room, unit, params, .. } = self;
+        let changes = settings.augment.as_ref();
+        let form = resume::dynamic_form(problem, hidden, *room, *unit, changes, params);
+        CheckpointFile::new(path, form)
     }
 
-    /// Smaller steps for larger networks.
-    const fn default_rate(nnz: usize) -> f32 {
-        if nnz < 3500 { 0.02 } else { 0.01 }
+    /// Trains a network of exactly s nonzeros, on the current pool, in memory for the most weights at a
+    /// time.
+    pub(crate) fn train(
+        &self,
+        problem: &Problem,
+        start: Start<'_>,
+        observer: &mut Observer<'_>,
+    ) -> Result<Trained> {
+        let Self { settings, hidden, params, unit, dense, room, words, .. } = self;
+        let (stopwatch, layers) = (Stopwatch::start(problem), hidden.len());
+        let outputs = problem.classes().unwrap_or_else(|| problem.outputs());
+        let widths = [hidden, &[outputs][..]].concat();
+        let rows = problem.data.rows;
+        let state_bytes = (8 * room + 4 * words) as u64;
+        let help = "choose fewer nonzeros, or a smaller --start-factor";
+        room_for("training", state_bytes, help)?;
+        let (mut index, mut value, mut memory) =
+            (vec![0; *room], vec![0.0; *room], vec![0; *words]);
+        let mut stack = Stack::new(problem.data.cols + 1, &mut index, &mut value);
+        let resumed = match start {
+            Start::Checkpoint(checkpoint) => Some(checkpoint.dynamic()?),
+            _ => None,
+        };
+        let start_nnz = match &resumed {
+            Some(checkpoint) => {
+                checkpoint.restore(&mut stack, &widths, params)?;
+                checkpoint.start_nnz()
+            }
+            None => {
+                dynamic::start(&mut stack, &widths, params, &mut memory)?;
+                stack.nnz() - layers
+            }
+        };
+        let classes: Vec<u16> = match problem.task {
+            Task::Regression => Vec::new(),
+            _ => problem.labels.iter().map(|&label| label as u16).collect(),
+        };
+        let labels = match problem.task {
+            Task::Regression => Labels::values(&problem.labels),
+            _ => Labels::classes(&classes, outputs),
+        };
+        let mut watch = Watch::new(self.limits, observer.stop).resumed(resumed.is_some());
+        let mut engine = Engine::new(&problem.data, *unit, labels, &stack, &watch.stop())?;
+        if let Some(changes) = settings.augment {
+            engine = engine.augmented(Augment::new(changes, problem.data.cols, params.seed)?);
+        }
+        if let Some(checkpoint) = &resumed {
+            engine.skip(u64::from(checkpoint.epochs()) * rows as u64);
+        }
+        let workspace_bytes = engine.bytes() as u64;
+        let mut observe = |now: &dynamic::Progress<'_>| {
+            let passes = f64::from(now.epoch);
+            match watch.show(passes, || observer.dynamic(now)) {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        };
+        let run = dynamic::run(
+            &mut engine,
+            &mut stack,
+            params,
+            &mut memory,
+            resumed.as_ref(),
+            &mut observe,
+        );
+        let done = match run {
+            Ok(info) => info,
+            Err(tamis::Error::Diverged { step }) => return Err(diverged(step, params.rate)),
+            Err(tamis::Error::Stopped) => {
+                return Err(Error::interrupted().help("give it more time, or pass fewer --epochs"));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let (limit, stopped) = watch.ended(done.stopped);
+        let task = match problem.task {
+            Task::Binary => Task::LOG_ODDS,
+            task => task.stored(),
+        };
+        let layers_of = layers_of_stack(&stack, *unit, Some(layers));
+        let model = encode_layers(&layers_of, End::Layer, Some(task))?;
+        let (test, score) = (
+            settings.test.as_ref().map(|test| score_model(&model, test)).transpose()?,
+            score_model(&model, problem)?,
+        );
+        // Without the one that hands on the constant.
+        let live = stack.layers().take(layers).map(|w| w.blocks().count() - 1).collect();
+        let batch = params.batch.min(rows).max(1);
+        let details = DynamicDetails {
+            dense_nnz: *dense,
+            start_nnz,
+            batch,
+            rate: params.rate,
+            decay: params.decay,
+            warmup: params.warmup,
+            changes: done.changes,
+            grown: done.grown,
+            input_scale: *unit,
+            test_loss: test.as_ref().map(|test| test.loss),
+            test_accuracy: test.as_ref().and_then(|test| test.accuracy),
+        };
+        let report = Report {
+            outputs,
+            hidden: Neurons::Each(hidden.to_vec()),
+            requested_nnz: params.nnz,
+            seed: params.seed,
+            nnz: stack.nnz() - layers,
+            live: Neurons::Each(live),
+            epochs: done.epochs,
+            steps: done.steps.into(),
+            passes: f64::from(done.steps) / rows.div_ceil(batch) as f64,
+            resumed_steps: resumed.map_or(0, |checkpoint| checkpoint.steps()),
+            limit,
+            stopped,
+            state_bytes,
+            workspace_bytes,
+            ..stopwatch.report("dynamic", Details::Dynamic(details)).scored(&score)
+        };
+        Ok(Trained::new(&model, SparseNetwork::default(), report))
     }
 }
 
-/// Trains a network of exactly s nonzeros on `problem`, on the current pool, in memory for the most
-/// weights at a time.
-pub(crate) fn train(
-    problem: &Problem,
-    options: &Options,
-    settings: &DynamicOptions,
-    hidden: &[usize],
-    observer: &mut Observer<'_>,
-) -> Result<Trained> {
-    problem.check()?;
-    settings.test.as_ref().map_or(Ok(()), |test| check_test(problem, test))?;
-    let outputs = problem.classes().unwrap_or_else(|| problem.outputs());
-    let widths = [hidden, &[outputs]].concat();
-    check_widths(problem.data.cols, hidden)?;
-    let stopwatch = Stopwatch::start(problem);
-    let unit = if problem.data.is_bytes() && !settings.raw { 1.0 / 256.0 } else { 1.0 };
-    let dense = dense_weights(problem, hidden);
-    let nnz = options.budget.count(dense, widths.len())?;
-    check_budget(nnz, widths.len(), outputs)?;
-    let rows = problem.data.rows;
-    let mut params = settings.params(nnz, rows, options.seed);
-    // Each layer but the last has one more, for biases.
-    let layers = hidden.len();
-    let activations = problem.data.cols + 1 + hidden.iter().sum::<usize>() + layers;
-    let longest = widths.iter().copied().max().unwrap_or(0).max(problem.data.cols) + 1;
-    let mut panel = longest.max(PANEL);
-    if let Memory::Ram(ram) = options.memory {
-        // A small panel, and as many weights at the start as there is memory for.
-        panel = longest;
-        let strips = 4 * LANES * (activations + outputs) * rayon::current_num_threads();
-        let fixed = 4 * dynamic::words(0, activations, outputs, panel) + strips;
-        let own = 4.0 * rayon::current_num_threads().saturating_sub(1) as f64;
-        let least = fixed as f64 + (WEIGHT_BYTES + own) * (nnz + layers) as f64;
-        let factor = 1.0 + (ram as f64 - least) / ((WEIGHT_BYTES + own) * nnz as f64);
-        if factor < 1.0 {
-            return Err(Error::new("the memory budget is too small for these sizes")
-                .expected(format_args!("at least {} bytes needed", least.ceil()))
-                .got(format_args!("{ram} bytes"))
-                .help("raise --ram, choose fewer nonzeros, neurons or --threads"));
-        }
-        params.factor = params.factor.min(factor as f32);
+/// Refuses rows that are all the same: no weight tells them apart.
+fn check_rows(problem: &Problem) -> Result<()> {
+    fn are_same<T: PartialEq>(values: &[T], cols: usize) -> bool {
+        let mut rows = values.chunks_exact(cols.max(1));
+        rows.next().is_none_or(|first| rows.all(|row| row == first))
     }
-    let most = params.most(dense);
-    // One more in each layer but the last hands on the constant.
-    let room = most + layers;
-    let words = dynamic::words(room, activations, outputs, panel);
-    let state_bytes = (8 * room + 4 * words) as u64;
-    let help = "choose fewer nonzeros, or a smaller --start-factor";
-    room_for("training", state_bytes, help)?;
-    let (mut index, mut value, mut memory) = (vec![0; room], vec![0.0; room], vec![0; words]);
-    let mut stack = Stack::new(problem.data.cols + 1, &mut index, &mut value);
-    dynamic::start(&mut stack, &widths, &params, &mut memory)?;
-    let start_nnz = stack.nnz() - layers;
-    let classes: Vec<u16> = match problem.task {
-        Task::Regression => Vec::new(),
-        _ => problem.labels.iter().map(|&label| label as u16).collect(),
+    let cols = problem.data.cols;
+    let are_same = match &problem.data.values {
+        Values::F32(values) => are_same(values, cols),
+        Values::U8(values) => are_same(values, cols),
     };
-    let labels = match problem.task {
-        Task::Regression => Labels::values(&problem.labels),
-        _ => Labels::classes(&classes, outputs),
-    };
-    let mut engine = Engine::new(&problem.data, unit, labels, &stack, observer.stop)?;
-    if let Some(changes) = settings.augment {
-        engine = engine.augmented(Augment::new(changes, problem.data.cols, options.seed)?);
+    if !are_same {
+        return Ok(());
     }
-    let workspace_bytes = engine.bytes() as u64;
-    let mut done = Info::default();
-    let mut observe = |now: &dynamic::Progress| {
-        (done.epochs, done.loss) = (now.epoch, now.loss);
-        let goes_on = observer.epoch(now.epoch, now.epochs, now.loss);
-        if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    };
-    match dynamic::run(&mut engine, &mut stack, &params, &mut memory, &mut observe) {
-        Ok(info) => done = info,
-        Err(tamis::Error::Diverged { step }) => return Err(diverged(step, params.rate)),
-        Err(tamis::Error::Stopped) => {
-            return Err(Error::interrupted().help("give it more time, or pass fewer --epochs"));
-        }
-        Err(error) => return Err(error.into()),
-    }
-    let task = match problem.task {
-        Task::Binary => Task::LOG_ODDS,
-        task => task.stored(),
-    };
-    let model =
-        encode_layers(&layers_of_stack(&stack, unit, Some(hidden.len())), End::Layer, Some(task))?;
-    let (test, score) = (
-        settings.test.as_ref().map(|test| score_model(&model, test)).transpose()?,
-        score_model(&model, problem)?,
-    );
-    // Without the one that hands on the constant.
-    let live = stack.layers().take(layers).map(|w| w.blocks().count() - 1).collect();
-    let details = DynamicDetails {
-        dense_nnz: dense,
-        start_nnz,
-        batch: params.batch.min(rows),
-        rate: params.rate,
-        decay: params.decay,
-        warmup: params.warmup,
-        changes: done.changes,
-        grown: done.grown,
-        input_scale: unit,
-        test_loss: test.as_ref().map(|test| test.loss),
-        test_accuracy: test.as_ref().and_then(|test| test.accuracy),
-    };
-    let report = Report {
-        outputs,
-        hidden: Neurons::Each(hidden.to_vec()),
-        requested_nnz: nnz,
-        seed: options.seed,
-        nnz: stack.nnz() - layers,
-        live: Neurons::Each(live),
-        epochs: done.epochs,
-        steps: done.steps.into(),
-        passes: f64::from(done.steps) / rows.div_ceil(params.batch.min(rows).max(1)) as f64,
-        stopped: done.stopped,
-        state_bytes,
-        workspace_bytes,
-        ..stopwatch.report("dynamic", Details::Dynamic(details)).scored(&score)
-    };
-    Ok(Trained::new(&model, SparseNetwork::default(), report))
+    Err(Error::new("all rows are the same, and no weight tells them apart")
+        .expected("a column with different numbers")
+        .got(format_args!("{} equal rows", problem.data.rows))
+        .help("check that some column is not all zero"))
 }
 
 fn check_widths(inputs: usize, hidden: &[usize]) -> Result<()> {

@@ -218,7 +218,7 @@ fn adam(
         _ => None,
     };
     let Some((end, hidden)) = view.model().layers().split_last() else { return Err(other_kind()) };
-    if hidden_layer(end).is_some() || hidden.is_empty() {
+    if hidden_layer(end).is_some() {
         return Err(other_kind());
     }
     let mut requested = Vec::new();

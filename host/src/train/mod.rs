@@ -14,6 +14,7 @@ pub(crate) mod deep;
 pub mod dense;
 pub(crate) mod driver;
 mod dynamic;
+pub(crate) mod dynamic_options;
 pub(crate) mod encode;
 pub(crate) mod finetune;
 mod folds;
@@ -47,12 +48,13 @@ pub(crate) use checkpoint::is_writing;
 pub use checkpoint::{Checkpoint, CheckpointFile};
 pub use dense::job::ImpSettings;
 pub use driver::{checkpoint_file, plan, train, train_with, trains_layers};
+pub use dynamic_options::DynamicOptions;
 pub use finetune::{FinetuneMethod, FinetuneOptions, FinetuneOutcome, FinetuneReport, finetune};
 pub use network::SparseNetwork;
 pub(crate) use options::check_recipe;
 pub use options::{
-    AnnealOptions, CheckpointOptions, DynamicOptions, LayersOptions, LmOptions, Options,
-    OutputsOptions, PaperOptions, Recipe,
+    AnnealOptions, CheckpointOptions, LayersOptions, LmOptions, Options, OutputsOptions,
+    PaperOptions, Recipe,
 };
 pub use path::{PathOptions, PathOutcome, PathPoint, PathReport, train_path};
 pub(crate) use pinned::parse_weight;

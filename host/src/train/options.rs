@@ -3,17 +3,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tamis::infer::model::MAX_INPUTS;
 use tamis::learn::deep::{shrink, tune};
 use tamis::learn::train::{OneOutput, Rank, Schedule, Standin, Trials};
 use tamis::learn::{anneal, lm};
 use tamis::network::gates::Signs;
 
 use crate::base::limits::Limits;
-use crate::data::augment::Changes;
 use crate::data::{Problem, Task};
 use crate::train::budget::{Budget, Memory};
 use crate::train::check::weighted_outputs;
 use crate::train::dense::job::ImpSettings;
+use crate::train::dynamic_options::DynamicOptions;
 use crate::train::masked::MaskedSettings;
 use crate::train::pinned::PinnedWeights;
 use crate::train::scaling::Scale;
@@ -97,7 +98,7 @@ impl Options {
 
     /// Neurons of each hidden layer, and the recipe, with defaults resolved for a problem.
     pub(crate) fn resolve(&self, problem: &Problem) -> Result<(Vec<usize>, Recipe)> {
-        let hidden = if let Recipe::Masked(settings) = &self.recipe {
+        let mut hidden = if let Recipe::Masked(settings) = &self.recipe {
             settings.start.hidden().to_vec()
         } else if self.hidden.is_empty() {
             vec![self.default_hidden(problem)]
@@ -112,6 +113,11 @@ impl Options {
             }
             recipe => recipe.clone(),
         };
+        if let (Recipe::Dynamic(_), true) = (&recipe, self.hidden.is_empty()) {
+            // A support that moves makes use of more neurons (MNIST, s = 1000: 96.4 %, 96.8 % with three
+            // times as many; Fashion-MNIST 86.1 % and 86.7 %).
+            hidden[0] = (3 * hidden[0]).min(1000).max(hidden[0]);
+        }
         check_recipe(recipe.name(), problem.task)?;
         self.check_pinned(&recipe, hidden.len())?;
         check_linear(&hidden, &recipe)?;
@@ -241,9 +247,12 @@ impl Recipe {
     #[must_use]
     pub fn auto(task: Task, hidden: &[usize], budget: Budget, pinned: bool) -> Self {
         let is_linear = hidden.is_empty();
+        let fits = hidden.iter().all(|&width| width <= MAX_INPUTS);
         match task {
             _ if is_linear => Self::Dynamic(DynamicOptions::default()),
-            Task::Binary | Task::Multiclass if !pinned => Self::Dynamic(DynamicOptions::default()),
+            Task::Binary | Task::Multiclass if !pinned && fits => {
+                Self::Dynamic(DynamicOptions::default())
+            }
             _ => Self::layered(task, hidden, budget, pinned),
         }
     }
@@ -342,29 +351,6 @@ impl Default for AnnealOptions {
     fn default() -> Self {
         Self { params: anneal::Params::DEFAULT, validation: 0.1, batch: None, least_steps: 2000 }
     }
-}
-
-/// Settings of recipe `dynamic`; those that are none suit the nonzeros.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct DynamicOptions {
-    /// Passes over all rows; none for 20.
-    pub epochs: Option<u32>,
-    /// Rows of a batch, 0 for all; none for 128.
-    pub batch: Option<usize>,
-    /// The rate after the warm-up.
-    pub rate: Option<f32>,
-    /// Weight decay, decoupled from the gradient.
-    pub decay: Option<f32>,
-    /// First steps, over which the rate rises; none for 200.
-    pub warmup: Option<u32>,
-    /// Weights at the start, in units of s.
-    pub factor: Option<f32>,
-    /// Whether bytes are taken as 0 to 255, and not as fractions of 256.
-    pub raw: bool,
-    /// How rows are changed whenever they are read; none for not at all.
-    pub augment: Option<Changes>,
-    /// Rows that are scored in the end.
-    pub test: Option<Problem>,
 }
 
 /// Settings of the published method, for one output and for several.
@@ -477,7 +463,7 @@ fn check_linear(hidden: &[usize], recipe: &Recipe) -> Result<()> {
     if !hidden.is_empty() || matches!(recipe, Recipe::Dynamic(_)) {
         return Ok(());
     }
-    Err(Error::usage(format!("recipe {} trains hidden layers", recipe.name()))
+    Err(Error::new(format!("recipe {} trains hidden layers", recipe.name()))
         .expected("--recipe dynamic with --hidden 0, or another --hidden")
         .got(format_args!("--hidden 0 with recipe {}", recipe.name()))
         .help("leave --recipe out for a linear model"))

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 use tamis::base::record::Record;
+use tamis::learn::deep::dynamic;
 use tamis::learn::{anneal, lm, train};
 
 use crate::operator::Stop;
@@ -132,6 +133,16 @@ impl<'o> Observer<'o> {
     pub(crate) fn epoch(&mut self, step: u32, steps: u32, loss: f32) -> bool {
         let (stage, details) = (self.stage, StepDetails::Epoch);
         self.tell(Progress { stage, step, steps, loss, nnz: 0, live: 0, passes: 0.0, details })
+    }
+
+    /// Tells of an epoch of recipe `dynamic`.
+    pub(crate) fn dynamic(&mut self, now: &dynamic::Progress<'_>) -> bool {
+        let &dynamic::Progress { epoch: step, epochs: steps, loss, nnz, .. } = now;
+        let (stage, passes, details) = (self.stage, f64::from(step), StepDetails::Epoch);
+        let goes_on =
+            self.tell(Progress { stage, step, steps, loss, nnz, live: 0, passes, details });
+        self.offer(Some(&now.checkpoint));
+        goes_on
     }
 
     /// Tells of an outer step of a search on so many rows, or takes its checkpoint.

@@ -1,12 +1,16 @@
 //! What the checkpoints of each recipe are bound to: sizes, settings, memory and data.
 
+use tamis::base::dims::Dims;
 use tamis::learn::checkpoint::Form as BodyForm;
+use tamis::learn::deep::dynamic;
 use tamis::learn::iht::{Refine, Step};
 use tamis::learn::train::{OneOutput, Rank, Refresh, Schedule, SeveralOutputs};
 use tamis::learn::{anneal, lm, train};
 use tamis::network::gates::Signs;
 
-use crate::data::{Problem, Task, Values};
+use crate::data::augment::Changes;
+use crate::data::{Matrix, Problem, Task, Values};
+use crate::operator::Layout;
 use crate::train::anneal::AnnealSetup;
 use crate::train::check::Sizes;
 use crate::train::checkpoint::terms::{CRC_64, Term};
@@ -27,7 +31,7 @@ fn form(
     sizes: Sizes,
     seed: u64,
     own: &[Term],
-    plan: &Plan,
+    plan: Option<&Plan>,
     body: BodyForm,
 ) -> Form {
     let Sizes { dims, outputs } = sizes;
@@ -46,8 +50,19 @@ fn form(
         Term::count("--nnz", dims.nnz),
         Term::count("--seed", seed),
     ];
-    let layout = plan.layout;
+    let plan: Vec<Term> = plan.into_iter().flat_map(|plan| memory(plan.layout)).collect();
     let last = [
+        Term::checksum("checksum of the samples", samples),
+        Term::checksum("checksum of the labels", labels),
+    ];
+    let terms = [&sizes[..], own, &plan, &last].concat();
+    debug_assert_eq!(terms.len(), kind.terms());
+    Form { kind, terms, body, hidden: dims.hidden, linear: false }
+}
+
+/// How the machine lays out its memory, which bits depend on.
+fn memory(layout: Layout) -> [Term; 2] {
+    [
         Term::count("neurons of a panel (--panel or --ram)", layout.panel),
         Term::count(
             "rows of a tile, groups, strips, held gates and Gram matrix (--ram)",
@@ -56,12 +71,40 @@ fn form(
                 + usize::from(layout.hold) * 2
                 + usize::from(layout.gram > 0),
         ),
-        Term::checksum("checksum of the samples", samples),
-        Term::checksum("checksum of the labels", labels),
+    ]
+}
+
+/// What the checkpoints of recipe `dynamic` look like: of these hidden layers, a stack with room for so
+/// many weights, and rows that are changed as `changes` says.
+pub(crate) fn dynamic_form(
+    problem: &Problem,
+    hidden: &[usize],
+    room: usize,
+    unit: f32,
+    changes: Option<&Changes>,
+    params: &dynamic::Params,
+) -> Form {
+    let outputs = problem.classes().unwrap_or_else(|| problem.outputs());
+    let Matrix { rows, cols, .. } = problem.data;
+    let first = hidden.first().copied().unwrap_or(0);
+    let sizes = Sizes { dims: Dims::new(rows, cols, first, params.nnz), outputs };
+    let widths: Vec<u32> = hidden.iter().map(|&width| width as u32).collect();
+    let changes = changes.map_or_else(String::new, |changes| format!("{changes:?}"));
+    let own = [
+        Term::checksum("widths of the hidden layers (--hidden)", {
+            CRC_64.checksum(bytemuck::cast_slice(&widths))
+        }),
+        Term::checksum("changes of the rows (--augment)", CRC_64.checksum(changes.as_bytes())),
+        Term::count("--epochs", params.epochs),
+        Term::count("rows of a batch (--batch)", params.batch),
+        Term::float("--rate", params.rate),
+        Term::float("--weight-decay", params.decay),
+        Term::count("--warmup", params.warmup),
+        Term::float("first weights (--start-factor or --ram)", params.factor),
+        Term::float("scale of the inputs (--raw-inputs)", unit),
     ];
-    let terms = [&sizes[..], own, &last].concat();
-    debug_assert_eq!(terms.len(), kind.terms());
-    Form { kind, terms, body, hidden: dims.hidden, linear: false }
+    let body = dynamic::Checkpoint::form(room);
+    form(Kind::Dynamic, problem, sizes, params.seed, &own, None, body)
 }
 
 /// What the checkpoints of a search look like.
@@ -102,7 +145,7 @@ pub(crate) fn lm_form(problem: &Problem, setup: &SearchSetup<'_>) -> Form {
         Term::count("neurons of the second layer (--hidden)", setup.second.unwrap_or(0)),
     ];
     let body = lm::Checkpoint::form(&setup.budget, setup.slots, signs);
-    let form = form(Kind::Lm, problem, setup.sizes, seed, &own, &setup.plan, body);
+    let form = form(Kind::Lm, problem, setup.sizes, seed, &own, Some(&setup.plan), body);
     Form { linear: signs.linear(0), ..form }
 }
 
@@ -147,7 +190,7 @@ pub(crate) fn anneal_form(problem: &Problem, setup: &AnnealSetup<'_>) -> Form {
     ];
     let Sizes { dims, outputs } = setup.sizes;
     let body = anneal::Checkpoint::form(&setup.params.budget(dims, outputs, 1, 0));
-    form(Kind::Anneal, problem, setup.sizes, seed, &own, &setup.plan, body)
+    form(Kind::Anneal, problem, setup.sizes, seed, &own, Some(&setup.plan), body)
 }
 
 /// What the checkpoints of a run of the published method look like.
@@ -192,7 +235,7 @@ pub(crate) fn paper_form(problem: &Problem, setup: &PaperSetup<'_>) -> Form {
                 which,
             ];
             let sizes = Sizes { outputs: 1, ..setup.sizes };
-            form(Kind::Paper, problem, sizes, seed, &own, &setup.plan, body(signs))
+            form(Kind::Paper, problem, sizes, seed, &own, Some(&setup.plan), body(signs))
         }
         Head::Several(SeveralOutputs { step_size, rank, standin, safe }) => {
             let (rank, decay) = match rank {
@@ -213,7 +256,7 @@ pub(crate) fn paper_form(problem: &Problem, setup: &PaperSetup<'_>) -> Form {
                 which,
             ];
             let body = body(Signs::Positive);
-            form(Kind::Outputs, problem, setup.sizes, seed, &own, &setup.plan, body)
+            form(Kind::Outputs, problem, setup.sizes, seed, &own, Some(&setup.plan), body)
         }
     }
 }

@@ -142,7 +142,9 @@ impl Scaled {
 
     /// The options of the first training, often the only one.
     pub(crate) fn first(&self, options: &Options) -> Options {
-        let biases = self.hidden.first().filter(|_| self.is_once(options)).copied().unwrap_or(0);
+        // Recipe `dynamic` has counted its biases.
+        let counts = self.maps.has_ones && self.is_once(options);
+        let biases = self.hidden.first().filter(|_| counts).copied().unwrap_or(0);
         self.with(options, self.nnz.saturating_sub(self.shifted + biases))
     }
 

@@ -7,7 +7,12 @@ use serde_json::{Value, json};
 
 const DIGITS: &str = "generate digits --samples 1200 --side 8 --seed 2 -o d -q";
 const CLASSES: &str =
-    "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 10 --nnz 120";
+    "train --data d/X.npy --labels d/y.npy --task multiclass --recipe anneal --hidden 10 --nnz 120";
+/// Without a recipe.
+fn plain() -> String {
+    CLASSES.replace(" --recipe anneal", "")
+}
+
 const PLANTED: &str =
     "generate planted --samples 2000 --inputs 20 --hidden 5 --nnz 20 --seed 1 -o p -q";
 const ONE: &str = "train --data p/X.npy --labels p/y.npy --task regression --hidden 5 --nnz 20";
@@ -97,6 +102,7 @@ fn a_resumed_log_is_that_of_one_run() {
     };
     for (k, (line, limit)) in [
         (format!("{CLASSES} --epochs 8 --batch 108"), 3.1),
+        (format!("{} --epochs 9", CLASSES.replace("anneal", "dynamic")), 4.0),
         (format!("{ONE} --recipe lm"), 150.0),
         (format!("{ONE} --recipe paper --epochs 6"), 20.0),
     ]
@@ -163,8 +169,8 @@ fn the_published_method_is_limited_logged_and_drawn() {
     for line in [
         format!("{one} --trials 1"),
         one,
-        format!("{CLASSES} --recipe paper --step fixed:0.002"),
-        format!("{CLASSES} --recipe paper-safe --batch 100"),
+        format!("{} --recipe paper --step fixed:0.002", plain()),
+        format!("{} --recipe paper-safe --batch 100", plain()),
     ] {
         let (report, lines, _) = told(folder.path(), &format!("{line} --passes-limit 12"));
         assert_eq!(
@@ -231,7 +237,7 @@ fn duplicate_output_and_input_paths_are_always_refused() {
         let error = fails(folder.path(), &format!("{line} --log missing/l.jsonl -o n.tamis"));
         assert!(error.contains("missing"), "{error}");
     }
-    let imp = format!("{CLASSES} --recipe imp --log l.jsonl -o n.tamis");
+    let imp = format!("{} --recipe imp --log l.jsonl -o n.tamis", plain());
     let error = misuses(folder.path(), &imp);
     assert!(error.contains("--log") && error.contains("--recipe anneal"), "{error}");
 }

@@ -30,7 +30,7 @@ fn settings_of_another_recipe_are_refused() {
         ("--recipe paper --validation 0.2", "paper", "choose --recipe lm"),
         ("--trials 2 --validation 0.2", "paper", "choose --recipe lm"),
         ("--recipe paper --patience 3", "paper", "choose --recipe lm"),
-        ("--recipe imp --time-limit 3", "imp", "choose --recipe lm, paper or paper-safe"),
+        ("--recipe imp --time-limit 3", "imp", "choose --recipe lm, paper, paper-safe or dynamic"),
         ("--recipe imp --passes-limit 3", "imp", "choose --recipe lm"),
         ("--recipe imp --log l.jsonl", "imp", "choose --recipe lm"),
         ("--recipe imp --picture p.svg", "imp", "choose --recipe lm"),
@@ -92,7 +92,7 @@ fn settings_of_another_recipe_are_refused() {
     );
     let report =
         json(folder.path(), &format!("{binary} --nnz 2 -o n.tamis").replacen("--nnz 8 ", "", 1));
-    assert_eq!(report["recipe"], json!("lm"));
+    assert_eq!(report["recipe"], json!("dynamic"));
     assert_eq!(
         json(folder.path(), &format!("{TRAIN} --trials 2 -o n.tamis"))["recipe"],
         json!("paper")

@@ -21,6 +21,7 @@
 //! layer hands it on by a weight of 1 that is neither trained nor dropped nor counted: weights to it
 //! are biases, grown where they are of use.
 
+mod checkpoint;
 mod params;
 mod schedule;
 mod start;
@@ -32,6 +33,7 @@ use crate::base::error::{Error, Result};
 use crate::base::math::Sum;
 use crate::base::rng::{Permutation, stream};
 use crate::learn::optimiser::Decay;
+pub use checkpoint::{Checkpoint, State};
 use core::ops::ControlFlow;
 pub use params::{Growth, Params, Salience, words};
 use schedule::Schedule;
@@ -41,7 +43,7 @@ use support::Support;
 /// Where a run stands, after an epoch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
-pub struct Progress {
+pub struct Progress<'a> {
     /// Epochs done.
     pub epoch: u32,
     /// Epochs planned.
@@ -50,6 +52,10 @@ pub struct Progress {
     pub loss: f32,
     /// Weights that there are.
     pub nnz: usize,
+    /// Steps done.
+    pub steps: u32,
+    /// Where the run stands.
+    pub checkpoint: Checkpoint<'a>,
 }
 
 /// What a run did.
@@ -71,8 +77,9 @@ pub struct Info {
     pub stopped: bool,
 }
 
-/// Trains a network on a support that shrinks and moves, from [`start`]; `observe` is called after
-/// each epoch and may end the run, which then drops at once what is too much.
+/// Trains a network on a support that shrinks and moves, from [`start`] or from a checkpoint, whose network
+/// the stack has ([`Checkpoint::restore`]); `observe` is called after each epoch, and where a run resumes, and may end it,
+/// which then drops at once what is too much, as it does where the machine ends it.
 ///
 /// `memory` holds at least [`words`] with a panel of at least the longest block of a layer; more are
 /// taken as a larger panel. What it held before does not matter.
@@ -102,7 +109,7 @@ pub struct Info {
 /// dynamic::start(&mut stack, &[6, 1], &params, &mut memory)?;
 /// let mut own = [0; backprop::words(26, 1)];
 /// let mut backprop = RowByRow::new(rows, Labels::values(&labels), &stack, &mut own)?;
-/// let info = dynamic::run(&mut backprop, &mut stack, &params, &mut memory, |_| Continue(()))?;
+/// let info = dynamic::run(&mut backprop, &mut stack, &params, &mut memory, None, |_| Continue(()))?;
 /// assert!(stack.nnz() <= 12 && info.loss < 0.01, "{info:?}");
 /// # Ok::<(), tamis::Error>(())
 /// ```
@@ -111,7 +118,8 @@ pub fn run<B: Panels>(
     stack: &mut Stack<'_>,
     params: &Params,
     memory: &mut [u32],
-    mut observe: impl FnMut(&Progress) -> ControlFlow<()>,
+    from: Option<&Checkpoint<'_>>,
+    mut observe: impl FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Info, B::Source> {
     let n = backprop.samples();
     params.check(n).map_err(Error::widen)?;
@@ -119,45 +127,70 @@ pub fn run<B: Panels>(
     let mut support = Support::new(stack, memory).map_err(Error::widen)?;
     let batch = params.batch.min(n);
     let steps = n.div_ceil(batch) as u64 * u64::from(params.epochs);
-    let schedule = Schedule::new(params, stack.nnz() - support.fixed(stack, params), steps);
+    let mut at = match from {
+        Some(checkpoint) => support.resume(stack, params, checkpoint).map_err(Error::widen)?,
+        None => {
+            State { start: (stack.nnz() - support.fixed(stack, params)) as u32, ..State::default() }
+        }
+    };
+    let schedule = Schedule::new(params, at.start as usize, steps);
     let (terms, slope) = (backprop.labels().terms(n), backprop.labels().slope());
-    let mut info = Info::default();
+    let mut see = |support: &Support<'_>, stack: &Stack<'_>, at: State| {
+        let nnz = stack.nnz() - support.fixed(stack, params);
+        let State { epochs: epoch, steps, loss, .. } = at;
+        let checkpoint = support.checkpoint(stack, at);
+        let progress = Progress { epoch, epochs: params.epochs, loss, nnz, steps, checkpoint };
+        observe(&progress).is_break()
+    };
+    let mut stopped = from.is_some() && see(&support, stack, at);
     let mut adam = Decay::PYTORCH;
-    while info.epochs < params.epochs && !info.stopped {
-        let epoch = info.epochs;
-        let order = Permutation::new(params.seed, stream::ROWS + u64::from(epoch), n);
+    (0..at.steps).for_each(|_| adam.step());
+    'epochs: while at.epochs < params.epochs && !stopped {
+        let order = Permutation::new(params.seed, stream::ROWS + u64::from(at.epochs), n);
         let mut sum = Sum::default();
         for start in (0..n).step_by(batch) {
-            let at = u64::from(info.steps);
-            if at > 0 && at % u64::from(params.every) == 0 {
-                let target = schedule.target(at);
-                info.grown += support.change(backprop, stack, params, target, info.changes)? as u64;
-                info.changes += 1;
+            let step = u64::from(at.steps);
+            if step > 0 && step % u64::from(params.every) == 0 {
+                let target = schedule.target(step);
+                match support.change(backprop, stack, params, target, at.changes) {
+                    // The machine ended it: what there is stays.
+                    Err(Error::Stopped) if at.steps > 0 => {
+                        stopped = true;
+                        break 'epochs;
+                    }
+                    grown => at.grown += grown? as u64,
+                }
+                at.changes += 1;
             }
             let positions = start..start.saturating_add(batch).min(n);
             let scale = slope / (positions.len() as f32 * terms);
             let rows = Batch { positions, order: Some(order) };
-            let loss = backprop.gradient(stack, &rows, support.gradient(stack.nnz()))?;
+            let loss = match backprop.gradient(stack, &rows, support.gradient(stack.nnz())) {
+                Err(Error::Stopped) if at.steps > 0 => {
+                    stopped = true;
+                    break 'epochs;
+                }
+                loss => loss?,
+            };
             if !loss.is_finite() {
-                return Err(Error::Diverged { step: info.steps as usize });
+                return Err(Error::Diverged { step: at.steps as usize });
             }
             sum.add(loss);
             adam.step();
-            support.step(stack, params, &adam, scale, schedule.rate(at));
-            info.steps = info.steps.saturating_add(1);
+            support.step(stack, params, &adam, scale, schedule.rate(step));
+            at.steps = at.steps.saturating_add(1);
         }
-        info.epochs += 1;
-        info.loss = sum.value() / (n as f32 * terms);
+        at.epochs += 1;
+        at.loss = sum.value() / (n as f32 * terms);
         if !stack.values().iter().all(|weight| weight.is_finite()) {
-            return Err(Error::Diverged { step: info.steps.saturating_sub(1) as usize });
+            return Err(Error::Diverged { step: at.steps.saturating_sub(1) as usize });
         }
-        let nnz = stack.nnz() - support.fixed(stack, params);
-        let progress = Progress { epoch: info.epochs, epochs: params.epochs, loss: info.loss, nnz };
-        info.stopped = observe(&progress).is_break();
+        stopped = see(&support, stack, at);
     }
     support.shrink(stack, params);
     backprop.adopt(stack)?;
-    Ok(info)
+    let State { epochs, steps, changes, grown, loss, .. } = at;
+    Ok(Info { loss, epochs, steps, changes, grown, stopped })
 }
 
 #[cfg(test)]

@@ -78,13 +78,14 @@ impl DataFacts {
     }
 
     /// What of the obvious models the trained one is not better than.
-    pub(super) fn warning(&self, own: &Baselines, report: &Report) -> Option<String> {
+    pub(super) fn warning(&self, own: &Baselines, report: &Report) -> Option<(Beaten, String)> {
         let fit = |accuracy: Option<f64>, loss: Option<f64>| match (accuracy, loss) {
             (Some(share), _) => format!("{} right", percent(share)),
             (_, loss) => format!("mean squared error {:.4e}", loss.unwrap_or(f64::NAN)),
         };
         let model = fit(report.accuracy, Some(report.loss));
-        Some(match own.beats(report)? {
+        let beaten = own.beats(report)?;
+        let text = match beaten {
             Beaten::Constant => {
                 let constant = fit(own.constant.accuracy, own.constant.loss);
                 format!(
@@ -97,11 +98,12 @@ impl DataFacts {
                 let linear = own.linear?;
                 let linear = fit(linear.accuracy, linear.loss);
                 format!(
-                    "warning: a linear model of as many nonzeros is better on these rows: \
-                     {linear} against {model}; pass --hidden 0 for it"
+                    "a linear model of as many nonzeros is better on these rows: {linear} against \
+                     {model}; pass --hidden 0 for it"
                 )
             }
-        })
+        };
+        Some((beaten, text))
     }
 
     fn constant(&self, own: &Baselines) -> String {

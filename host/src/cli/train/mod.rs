@@ -16,7 +16,9 @@ use super::progress::Watched;
 use super::saved::Object;
 use crate::base::file::{self, Kind};
 use crate::data::{Problem, Task};
-use crate::train::{Baselines, Budget, Details, Options, Recipe, Start, train_with, trains_layers};
+use crate::train::{
+    Baselines, Beaten, Budget, Details, Options, Recipe, Report, Start, train_with, trains_layers,
+};
 use crate::{Error, Result};
 use args::Train;
 use data::{DataFacts, Fit};
@@ -43,17 +45,29 @@ struct WithData<'a, O> {
     data: &'a DataFacts,
     #[serde(flatten)]
     fit: Option<Fit>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    baselines: Option<Baselines>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    warning: Option<String>,
+    baselines: Baselines,
 }
 
-/// Obvious models for the rows; none for the dense baseline and under a mask.
-fn baselines(problem: &Problem, options: &Options) -> Result<Option<Baselines>> {
-    match options.recipe {
-        Recipe::Imp(_) | Recipe::Masked(_) => Ok(None),
-        _ => Baselines::measure(problem, options, interrupt::stop()).map(Some),
+/// Obvious models for the rows; without a linear one where training it would take long, after a run that was
+/// ended, for the dense baseline and under a mask.
+struct Obvious {
+    own: Baselines,
+    /// To train a linear model on.
+    rows: Option<Problem>,
+}
+
+impl Obvious {
+    fn new(problem: &Problem, options: &Options) -> Self {
+        let is_wanted = !matches!(options.recipe, Recipe::Imp(_) | Recipe::Masked(_))
+            && Baselines::is_cheap(problem, options);
+        Self { own: Baselines::constant(problem), rows: is_wanted.then(|| problem.clone()) }
+    }
+
+    fn measure(self, options: &Options, report: &Report) -> Result<Baselines> {
+        match self.rows.filter(|_| !report.stopped) {
+            Some(rows) => self.own.with_linear(&rows, options, interrupt::stop()),
+            None => Ok(self.own),
+        }
     }
 }
 
@@ -69,15 +83,11 @@ impl Train {
             return path::run(self, &sizes, early, recipe, common);
         }
         let mut options = self.options(recipe, common)?;
-        if let Recipe::Imp(_) | Recipe::Masked(_) | Recipe::Dynamic(_) | Recipe::Auto =
-            &options.recipe
-        {
-            let read =
-                [&self.imp.test_data, &self.imp.test_labels, &self.mask, &self.masked.weights];
-            let inputs =
-                self.source.inputs().chain(read.into_iter().filter_map(|path| path.as_deref()));
-            file::check(&self.output, Kind::MODEL, inputs)?;
-        } else {
+        let read = [&self.imp.test_data, &self.imp.test_labels, &self.mask, &self.masked.weights];
+        let inputs =
+            self.source.inputs().chain(read.into_iter().filter_map(|path| path.as_deref()));
+        file::check(&self.output, Kind::MODEL, inputs)?;
+        if !matches!(options.recipe, Recipe::Imp(_) | Recipe::Masked(_)) {
             check_outputs(self)?;
             self.check_checkpoint(common)?;
         }
@@ -95,7 +105,7 @@ impl Train {
         if let Some(note) = take_all(&mut options, &problem) {
             data.note(note);
         }
-        let baselines = baselines(&problem, &options)?;
+        let obvious = Obvious::new(&problem, &options);
         let bar = Watched::new(common);
         let mut history = History::new(self)?;
         let trained = interrupt::training(|| {
@@ -114,15 +124,19 @@ impl Train {
         if let Some(error) = trained.unsaved {
             return Err(error);
         }
-        let warning = baselines.as_ref().and_then(|own| data.warning(own, &trained.report));
-        if let Some(warning) = &warning {
-            say_error(format_args!("{warning}"));
+        let baselines = obvious.measure(&options, &trained.report)?;
+        if let Some((beaten, text)) = data.warning(&baselines, &trained.report) {
+            // Which the report says, where there is one.
+            if beaten == Beaten::Constant && (common.json || common.quiet) {
+                say_error(format_args!("{text}"));
+            }
+            data.note(text);
         }
         let object = Object::new(&self.output, model.bytes(), &trained.report);
         let fit = data.fit(trained.report.loss);
-        let whole = WithData { object: &object, data: &data, fit, baselines, warning };
+        let whole = WithData { object: &object, data: &data, fit, baselines };
         common.result(&whole, || {
-            let line = whole.baselines.map(|own| data.baselines(&own));
+            let line = data.baselines(&whole.baselines);
             data.text() + &summary(&object, &history.line(), fit, line)
         })
     }

@@ -17,10 +17,13 @@ pub(super) fn summary(
     object: &Object<'_, Report>,
     losses: &str,
     fit: Option<Fit>,
-    baselines: Option<String>,
+    baselines: String,
 ) -> String {
     let r = object.report;
-    let mut rows = vec![nonzeros(r), neurons(r), loss(r, losses)];
+    let mut rows = vec![nonzeros(r)];
+    // A linear model has none.
+    rows.extend((!r.hidden.layers().is_empty()).then(|| neurons(r)));
+    rows.push(loss(r, losses));
     if let Details::Layers(layers) = &r.details {
         rows.extend(together(r, layers));
     }
@@ -52,7 +55,7 @@ pub(super) fn summary(
         }
         Details::Paper(_) | Details::Outputs(_) | Details::Layers(_) => {}
     }
-    rows.extend(baselines.map(|text| ("beside it", text)));
+    rows.push(("beside it", baselines));
     rows.extend(r.choice.as_ref().map(choice));
     rows.extend([time(r), memory(r)]);
     facts(&object.title(r.stopped), &rows)

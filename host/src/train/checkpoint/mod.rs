@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use crc::{CRC_32_ISO_HDLC, Crc, Table};
 use tamis::base::record::Record;
 use tamis::learn::checkpoint::Form as BodyForm;
+use tamis::learn::deep::dynamic;
 use tamis::learn::{anneal, lm, train};
 
 use crate::operator::Stop;
@@ -53,22 +54,23 @@ pub(crate) enum Kind {
     Paper,
     /// The same for several.
     Outputs,
+    Dynamic,
 }
 
 impl Kind {
-    const ALL: [Self; 4] = [Self::Lm, Self::Anneal, Self::Paper, Self::Outputs];
+    const ALL: [Self; 5] = [Self::Lm, Self::Anneal, Self::Paper, Self::Outputs, Self::Dynamic];
 
     const fn magic(self) -> &'static [u8; MAGIC] {
-        [b"tamis-lm", b"tamis-an", b"tamis-pa", b"tamis-po"][self as usize]
+        [b"tamis-lm", b"tamis-an", b"tamis-pa", b"tamis-po", b"tamis-dy"][self as usize]
     }
 
     const fn name(self) -> &'static str {
-        ["lm", "anneal", "paper", "paper"][self as usize]
+        ["lm", "anneal", "paper", "paper", "dynamic"][self as usize]
     }
 
     /// Terms of its checkpoints: those of all recipes, and its own.
     pub(crate) const fn terms(self) -> usize {
-        11 + [16, 16, 16, 11][self as usize]
+        [27, 27, 27, 22, 18][self as usize]
     }
 
     /// The longest checkpoint, in bytes.
@@ -300,6 +302,7 @@ impl CheckpointFile {
             }
             Kind::Anneal => read.anneal()?.state.steps(),
             Kind::Paper | Kind::Outputs => read.paper()?.state.steps(),
+            Kind::Dynamic => read.dynamic()?.steps(),
         };
         Ok(read)
     }
@@ -328,6 +331,12 @@ impl Checkpoint {
     pub(crate) fn paper(&self) -> Result<train::Checkpoint<'_>> {
         self.check_recipe("paper")?;
         train::Checkpoint::read(&self.form, &self.words).map_err(unreadable)
+    }
+
+    /// As the core takes it, of recipe `dynamic`.
+    pub(crate) fn dynamic(&self) -> Result<dynamic::Checkpoint<'_>> {
+        self.check_recipe("dynamic")?;
+        dynamic::Checkpoint::read(&self.form, &self.words).map_err(unreadable)
     }
 
     /// Checks that it is one of this recipe.

@@ -124,6 +124,11 @@ impl<'a> Engine<'a> {
         self
     }
 
+    /// Goes on as after so many rows that training has read.
+    pub(crate) const fn skip(&mut self, rows: u64) {
+        self.drawn = rows;
+    }
+
     /// Bytes of memory, without data and labels.
     #[must_use]
     pub fn bytes(&self) -> usize {

@@ -1,9 +1,10 @@
 //! The weights that there are: their moments, which of them are dropped, and which are grown.
 
+use super::checkpoint::{Checkpoint, State};
 use super::params::{Growth, Params, Salience, words};
 use super::schedule::Target;
 use crate::base::budget::{self, Workspace};
-use crate::base::error::{Error, Result};
+use crate::base::error::{self, Error, Result};
 use crate::base::math;
 use crate::base::rng::{CounterRng, Permutation, stream};
 use crate::learn::deep::backprop::{Batch, Panel, Panels};
@@ -186,6 +187,44 @@ impl<'m> Support<'m> {
             bins: space.indices(BINS)?,
             panel: space.floats(panel)?,
         })
+    }
+
+    /// Takes over what a checkpoint has beside the network, which the stack has: its counters.
+    pub(super) fn resume(
+        &mut self,
+        stack: &Stack<'_>,
+        params: &Params,
+        from: &Checkpoint<'_>,
+    ) -> Result<State> {
+        let nnz = stack.nnz();
+        let own = [(&mut *self.first, from.mean), (&mut *self.second, from.square)];
+        for (own, held) in own {
+            error::length("moments of the checkpoint", held.len(), nnz)?;
+            let own = own.get_mut(..nnz).unwrap_or_default();
+            error::length("room for the checkpoint", own.len(), nnz)?;
+            own.copy_from_slice(held);
+        }
+        let State { epochs, steps, start, .. } = from.state;
+        error::range("epochs of the checkpoint", epochs as usize, 1, params.epochs as usize)?;
+        error::range("steps of the checkpoint", steps as usize, 1, usize::MAX)?;
+        error::range("first weights of the checkpoint", start as usize, 1, stack.room())?;
+        Ok(from.state)
+    }
+
+    /// Where a run stands.
+    pub(super) fn checkpoint<'a>(&'a self, stack: &'a Stack<'_>, at: State) -> Checkpoint<'a> {
+        let nnz = stack.nnz();
+        let mut state = at;
+        for (end, layer) in state.ends.iter_mut().zip(&stack.layers) {
+            *end = layer.end as u32;
+        }
+        Checkpoint {
+            state,
+            index: stack.index.get(..nnz).unwrap_or(&[]),
+            value: stack.values(),
+            mean: self.first.get(..nnz).unwrap_or(&[]),
+            square: self.second.get(..nnz).unwrap_or(&[]),
+        }
     }
 
     /// Weights that hand on a constant, and do not count.

@@ -47,7 +47,7 @@ fn fit(hidden: &[usize], params: &Params, stop_at: u32) -> Fit {
     let mut own = vec![0; backprop::words(acts, 3)];
     let rows = Rows::new(&x, INPUTS + one).unwrap();
     let mut backprop = RowByRow::new(rows, Labels::classes(&y, 3), &stack, &mut own).unwrap();
-    let info = run(&mut backprop, &mut stack, params, &mut memory, |progress| {
+    let info = run(&mut backprop, &mut stack, params, &mut memory, None, |progress| {
         if progress.epoch >= stop_at { Break(()) } else { Continue(()) }
     })
     .unwrap();
@@ -189,9 +189,63 @@ fn settings_that_cannot_be_are_refused() {
     let mut stack = Stack::new(INPUTS, &mut index, &mut value);
     let mut memory = vec![0; BINS];
     for (widths, nnz) in
-        [(&[3][..], 30), (&[0, 3], 30), (&[10, 3], 1), (&[10, 3], 300), (&[40, 3], 200)]
+        [(&[][..], 30), (&[0, 3], 30), (&[10, 3], 1), (&[10, 3], 300), (&[40, 3], 200)]
     {
         let own = Params { nnz, ..good };
         assert!(start(&mut stack, widths, &own, &mut memory).is_err(), "{widths:?} {nnz}");
     }
+}
+
+#[test]
+fn resumed_run_has_the_same_bits() {
+    use crate::base::record::Record;
+    let params = Params { constant: true, ..params(60) };
+    let (x, y) = classes(true);
+    let (widths, most, acts) = ([12, 3], 600, INPUTS + 1 + 13);
+    // Runs from a checkpoint or the start: the network, and the checkpoint after so many epochs.
+    let course = |from: Option<&[u32]>, at: u32| {
+        let (mut index, mut value) = (vec![0; most], vec![0.0; most]);
+        let mut stack = Stack::new(INPUTS + 1, &mut index, &mut value);
+        let mut memory = vec![0xdead_beef; words(most, acts, 3, 30)];
+        let form = Checkpoint::form(most);
+        let from = from.map(|words| Checkpoint::read(&form, words).unwrap());
+        match &from {
+            Some(checkpoint) => checkpoint.restore(&mut stack, &widths, &params).unwrap(),
+            None => start(&mut stack, &widths, &params, &mut memory).unwrap(),
+        }
+        let mut own = vec![0; backprop::words(acts, 3)];
+        let rows = Rows::new(&x, INPUTS + 1).unwrap();
+        let mut backprop = RowByRow::new(rows, Labels::classes(&y, 3), &stack, &mut own).unwrap();
+        let mut words = Vec::new();
+        let see = |progress: &Progress<'_>| {
+            if progress.epoch == at {
+                let done = progress.checkpoint.write::<()>(&mut |piece| {
+                    words.extend_from_slice(piece);
+                    Ok(())
+                });
+                assert_eq!(done, Ok(()));
+                assert_eq!(words.len(), progress.checkpoint.words());
+            }
+            Continue(())
+        };
+        let info =
+            run(&mut backprop, &mut stack, &params, &mut memory, from.as_ref(), see).unwrap();
+        let nnz = stack.nnz();
+        (index[..nnz].to_vec(), value[..nnz].to_vec(), info, words)
+    };
+    let whole = course(None, 17);
+    for at in [1, 17] {
+        let (.., words) = course(None, at);
+        let resumed = course(Some(&words), 0);
+        assert_eq!((&resumed.0, &resumed.1, resumed.2), (&whole.0, &whole.1, whole.2), "{at}");
+    }
+    // What is damaged is refused.
+    let form = Checkpoint::form(most);
+    let mut words = whole.3.clone();
+    words[form.least_words() + 3] = 0;
+    let damaged = Checkpoint::read(&form, &words).unwrap();
+    let (mut index, mut value) = (vec![0; most], vec![0.0; most]);
+    let mut stack = Stack::new(INPUTS + 1, &mut index, &mut value);
+    assert!(damaged.restore(&mut stack, &widths, &params).is_err());
+    assert!(Checkpoint::read(&Checkpoint::form(20), &whole.3).is_err());
 }

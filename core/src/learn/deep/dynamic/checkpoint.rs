@@ -1,0 +1,150 @@
+//! What a run is after an epoch, and how it resumes from there.
+
+use super::params::Params;
+use crate::base::error::{self, Result};
+use crate::base::record::{Put, Record};
+use crate::learn::checkpoint::{self as record, Form, Numbers};
+use crate::learn::deep::{Head, MAX_LAYERS, Stack};
+use crate::network::net::Shape;
+use crate::network::weights::Weights;
+
+/// Counters of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct State {
+    pub(super) epochs: u32,
+    pub(super) steps: u32,
+    pub(super) changes: u32,
+    pub(super) grown: u64,
+    pub(super) loss: f32,
+    /// Weights at the start.
+    pub(super) start: u32,
+    /// Where the entries of each layer end.
+    pub(super) ends: [u32; MAX_LAYERS],
+}
+
+impl State {
+    /// Words of a state.
+    const WORDS: usize = 7 + MAX_LAYERS;
+
+    fn to_words(self) -> [u32; Self::WORDS] {
+        let [a, b, c, d, e, f, g, h] = self.ends;
+        let Self { epochs, steps, changes, grown, loss, start, .. } = self;
+        let (low, high) = (grown as u32, (grown >> 32) as u32);
+        [epochs, steps, changes, low, high, loss.to_bits(), start, a, b, c, d, e, f, g, h]
+    }
+
+    fn from_words(words: &[u32; Self::WORDS]) -> Result<Self> {
+        let mut words = Numbers::new(words);
+        let mut state = Self {
+            epochs: words.int(),
+            steps: words.int(),
+            changes: words.int(),
+            grown: u64::from(words.int()) | u64::from(words.int()) << 32,
+            loss: words.float(),
+            start: words.int(),
+            ends: [0; MAX_LAYERS],
+        };
+        state.ends.iter_mut().for_each(|end| *end = words.int());
+        error::finite("loss of the checkpoint", &[state.loss])?;
+        Ok(state)
+    }
+}
+
+/// Where a run stands after an epoch: enough to resume from, bit for bit. It is a view of the run's own
+/// memory and takes none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Checkpoint<'a> {
+    /// All numbers.
+    pub state: State,
+    /// The support, layer by layer.
+    pub index: &'a [u32],
+    /// The weights on it.
+    pub value: &'a [f32],
+    /// Adam's mean of the gradients.
+    pub mean: &'a [f32],
+    /// Adam's mean of their squares.
+    pub square: &'a [f32],
+}
+
+impl<'a> Checkpoint<'a> {
+    /// What the checkpoints of a run look like, of a stack with room for so many weights.
+    #[must_use]
+    pub const fn form(room: usize) -> Form {
+        let shape = Shape::weighted(1, 1, 1);
+        let lengths = [room, room, room, room];
+        Form { state: State::WORDS, shape, nets: 0, entries: [0; 3], vectors: 4, lengths }
+    }
+
+    /// The checkpoint in `words`, those that [`Record::write`] of one gave; it borrows them.
+    ///
+    /// # Errors
+    /// As [`Form::read`]; [`crate::Error::Length`] for vectors of different lengths,
+    /// [`crate::Error::NotFinite`] for numbers that are none.
+    pub fn read(form: &Form, words: &'a [u32]) -> Result<Self> {
+        let contents = form.read(words)?;
+        let state = State::from_words(&contents.state()?)?;
+        let [value, mean, square] = [1, 2, 3].map(|vector| contents.vector(vector));
+        let index = bytemuck::cast_slice(contents.vector(0));
+        for (what, vector) in [("weights", value), ("means", mean), ("squares", square)] {
+            error::length(what, vector.len(), index.len())?;
+            error::finite("numbers of the checkpoint", vector)?;
+        }
+        Ok(Self { state, index, value, mean, square })
+    }
+
+    /// Steps done.
+    #[must_use]
+    pub const fn steps(&self) -> u32 {
+        self.state.steps
+    }
+
+    /// Epochs done.
+    #[must_use]
+    pub const fn epochs(&self) -> u32 {
+        self.state.epochs
+    }
+
+    /// Weights that the run started with.
+    #[must_use]
+    pub const fn start_nnz(&self) -> usize {
+        self.state.start as usize
+    }
+
+    /// Fills an empty stack with the network, in place of [`super::start`] with the same widths.
+    ///
+    /// # Errors
+    /// [`crate::Error::Range`] or [`crate::Error::Unsorted`] for a network of other widths,
+    /// [`crate::Error::Length`] for a stack that is not empty or has too little room.
+    pub fn restore(&self, stack: &mut Stack<'_>, widths: &[usize], params: &Params) -> Result<()> {
+        error::length("layers of the stack", stack.layers.len(), 0)?;
+        error::range("layers", widths.len(), 1, MAX_LAYERS)?;
+        let one = usize::from(params.constant);
+        let (mut from, mut inputs) = (0, stack.inputs);
+        for (l, (&width, &end)) in widths.iter().zip(&self.state.ends).enumerate() {
+            let range = from..end as usize;
+            let (Some(index), Some(value)) =
+                (self.index.get(range.clone()), self.value.get(range.clone()))
+            else {
+                return error::range("end of a layer", range.end, from, self.index.len());
+            };
+            let is_end = l + 1 == widths.len();
+            // The end is laid out input by input.
+            let neurons = if is_end { inputs } else { width.saturating_add(one) };
+            let inner = if is_end { width } else { inputs };
+            stack.add(Weights::new(inner, neurons, index, value)?)?;
+            (from, inputs) = (range.end, neurons);
+            if is_end {
+                stack.head = Head::Weights(width);
+            }
+        }
+        error::length("weights of the layers", from, self.index.len())
+    }
+}
+
+impl Record for Checkpoint<'_> {
+    fn write<E>(&self, put: &mut impl FnMut(&[u32]) -> Put<E>) -> Put<E> {
+        let vectors = [bytemuck::cast_slice(self.index), self.value, self.mean, self.square];
+        record::write(&self.state.to_words(), &[], &vectors, put)
+    }
+}

@@ -1,0 +1,96 @@
+//! Settings of recipe `dynamic`, and what they are by default.
+
+use tamis::learn::deep::dynamic::Params;
+
+use crate::Result;
+use crate::base::check_setting;
+use crate::data::Problem;
+use crate::data::augment::Changes;
+
+/// Settings of recipe `dynamic`; those that are none suit the nonzeros.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DynamicOptions {
+    /// Passes over all rows; none for 20.
+    pub epochs: Option<u32>,
+    /// Rows of a batch, 0 for all; none for 128.
+    pub batch: Option<usize>,
+    /// The rate after the warm-up.
+    pub rate: Option<f32>,
+    /// Weight decay, decoupled from the gradient.
+    pub decay: Option<f32>,
+    /// First steps, over which the rate rises; none for 200.
+    pub warmup: Option<u32>,
+    /// Weights at the start, in units of s.
+    pub factor: Option<f32>,
+    /// Whether bytes are taken as 0 to 255, and not as fractions of 256.
+    pub raw: bool,
+    /// How rows are changed whenever they are read; none for not at all.
+    pub augment: Option<Changes>,
+    /// Rows that are scored in the end.
+    pub test: Option<Problem>,
+}
+
+impl DynamicOptions {
+    /// Refuses what the core would refuse, in the words of the command line.
+    pub(crate) fn check(&self) -> Result<()> {
+        let holds = self.epochs != Some(0);
+        check_setting(holds, "--epochs 1 or more", 0, "leave --epochs out for 20 or more")?;
+        let all = [
+            (self.factor, 1.0, f32::MAX, "--start-factor 1 or more", "from 3 to 10 are best"),
+            (self.rate, f32::MIN_POSITIVE, f32::MAX, "--rate above 0", "leave --rate out for 0.02"),
+            (self.decay, 0.0, 1e3, "--weight-decay 0 to 1000", "leave --weight-decay out for 0.1"),
+        ];
+        for (value, least, most, expected, help) in all {
+            if let Some(value) = value {
+                check_setting((least..=most).contains(&value), expected, value, help)?;
+            }
+        }
+        let (rate, decay) = (self.rate.unwrap_or(0.02), self.decay.unwrap_or(0.1));
+        let help = "choose a smaller --weight-decay or --rate";
+        let expected = "a product of --rate and --weight-decay below 1";
+        check_setting(rate * decay < 1.0, expected, rate * decay, help)
+    }
+
+    /// Passes over so many rows.
+    pub(crate) fn passes(&self, nnz: usize, rows: usize) -> u32 {
+        self.params(nnz, rows, 0).epochs
+    }
+
+    /// The settings for so many nonzeros, rows and weights of the dense network.
+    pub(crate) fn params(&self, nnz: usize, rows: usize, seed: u64) -> Params {
+        let own = Params::new(nnz);
+        // About a hundred batches an epoch, or more.
+        let batch = self.batch.unwrap_or_else(|| (rows / 100).clamp(32, own.batch));
+        let batch = if batch == 0 { rows } else { batch.min(rows) };
+        let steps = rows.div_ceil(batch.max(1)).min(Self::LEAST_STEPS) as u32;
+        let more = (Self::LEAST_STEPS as u32 / steps.max(1)).min(Self::MOST_EPOCHS);
+        let epochs = self.epochs.unwrap_or_else(|| own.epochs.max(more));
+        let steps = epochs.saturating_mul(steps);
+        Params {
+            factor: self.factor.unwrap_or_else(|| Self::default_factor(nnz)),
+            epochs,
+            batch,
+            rate: self.rate.unwrap_or_else(|| Self::default_rate(nnz)),
+            decay: self.decay.unwrap_or(own.decay),
+            warmup: self.warmup.unwrap_or_else(|| own.warmup.min(steps / 20)),
+            every: own.every.min(steps / 60).max(1),
+            constant: true,
+            seed,
+            ..own
+        }
+    }
+
+    /// Steps that a training has, as far as [`Self::MOST_EPOCHS`] go: few rows take more epochs.
+    const LEAST_STEPS: usize = 6000;
+    const MOST_EPOCHS: u32 = 200;
+
+    /// More weights at the start help most where few are left.
+    fn default_factor(nnz: usize) -> f32 {
+        (20_000.0 / nnz as f32).clamp(3.0, 10.0)
+    }
+
+    /// Smaller steps for larger networks.
+    const fn default_rate(nnz: usize) -> f32 {
+        if nnz < 3500 { 0.02 } else { 0.01 }
+    }
+}
