@@ -11,9 +11,9 @@ use super::saved::{Object, save};
 use crate::Result;
 use crate::base::file::{self, Kind};
 use crate::convert::named::Layout;
-use crate::convert::{Cut, ImportOptions, ImportReport, import};
-use crate::data::Task;
-use crate::train::Budget;
+use crate::convert::{Cut, ImportOptions, ImportReport, Spread, import};
+use crate::data::{self, Task};
+use crate::train::{Budget, Scaling};
 
 /// Make a model of one that another program has trained: ONNX, safetensors or NPZ.
 ///
@@ -24,6 +24,7 @@ use crate::train::Budget;
 #[command(after_help = "\
 Examples:
   tamis import mlp.onnx -o model.tamis
+  tamis import pipeline.onnx --nnz 100 --data X.npy -o model.tamis
   tamis import mlp.safetensors --nnz 1000 --task multiclass -o model.tamis
   tamis import weights.npz --layers fc1,fc2 --layout in-out -o model.tamis")]
 pub(super) struct Import {
@@ -50,6 +51,11 @@ pub(super) struct Import {
     /// Keep weights of at least this absolute value
     #[arg(long, value_name = "T", value_parser = parse::number)]
     threshold: Option<f64>,
+    /// Rows that the network takes, unscaled: with --nnz or --density, weights of the first layer are
+    /// ranked by what they do, |w| times the deviation of their column [default: as the file scales
+    /// its inputs]
+    #[arg(long, value_name = "X", conflicts_with = "threshold")]
+    data: Option<PathBuf>,
     /// Layers of safetensors or NPZ in the order in which they run, such as fc1,fc2 [default: all,
     /// by their names]
     #[arg(long, value_name = "A,B…", value_delimiter = ',')]
@@ -61,7 +67,8 @@ pub(super) struct Import {
 
 impl Import {
     pub(super) fn run(&self, common: &Common) -> Result<()> {
-        file::check(&self.output, Kind::MODEL, [self.file.as_path()])?;
+        let read = [Some(self.file.as_path()), self.data.as_deref()];
+        file::check(&self.output, Kind::MODEL, read.into_iter().flatten())?;
         let cut = match (self.nnz, self.density, self.threshold) {
             (Some(nnz), ..) => Cut::Size(Budget::Nonzeros(nnz)),
             (_, Some(density), _) => Cut::Size(Budget::Density(density)),
@@ -74,11 +81,26 @@ impl Import {
             cut,
             layers: self.layers.clone(),
             layout: self.layout,
+            spreads: self.spreads()?,
         };
         let outcome = import(&self.file, &options)?;
         save(&self.output, &outcome.model)?;
         let object = Object::new(&self.output, &outcome.model, &outcome.report);
         common.result(&object, || summary(&object))
+    }
+}
+
+impl Import {
+    /// Mean and standard deviation of each column of `--data`.
+    fn spreads(&self) -> Result<Option<Vec<Spread>>> {
+        let Some(path) = &self.data else { return Ok(None) };
+        let Scaling { shift, factor } = Scaling::standard(&data::load(path)?);
+        let spread = |(&centre, &factor): (&f64, &f64)| {
+            // A column that is always the same.
+            let size = if factor > 0.0 { 1.0 / factor } else { 0.0 };
+            Spread { centre, size }
+        };
+        Ok(Some(shift.iter().zip(&factor).map(spread).collect()))
     }
 }
 
@@ -109,7 +131,10 @@ fn summary(object: &Object<'_, ImportReport>) -> String {
         }
         rows.push(("layer", text));
     }
-    rows.extend(r.notes.iter().map(|note| ("note", note.clone())));
+    rows.extend(r.notes.iter().map(|note| match note.strip_prefix("warning: ") {
+        Some(text) => ("warning", text.to_owned()),
+        None => ("note", note.clone()),
+    }));
     if r.nnz < r.nnz_before {
         let next = "weights were pruned by size: tamis finetune fits the others";
         rows.push(("next", next.to_owned()));

@@ -57,6 +57,9 @@ fn settings() -> impl Iterator<Item = Setting> {
 /// Settings of recipes that train for several classes too, but not these settings.
 const ONE_OUTPUT: &[&str] = &["refine", "empty", "signs"];
 
+/// Settings of a run, whatever trains.
+const RUN: &[&str] = &["checkpoint", "resume", "time_limit", "passes_limit", "log", "picture"];
+
 /// Settings that the help of `tamis train` shows without a recipe.
 const BASIC: &[&str] = &["ram", "time_limit", "checkpoint", "resume"];
 
@@ -88,9 +91,9 @@ impl Given {
         Self(settings().filter(is_given).collect())
     }
 
-    /// Whether there are none.
-    pub(super) const fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Whether no recipe is meant by them: they are of a run, whatever trains.
+    pub(super) fn are_of_the_run(&self) -> bool {
+        self.0.iter().all(|setting| RUN.contains(&setting.id))
     }
 
     /// Whether there is one that these recipes alone take.

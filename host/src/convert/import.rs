@@ -11,25 +11,13 @@ use serde::Serialize;
 use tamis::infer::model::MAX_INPUTS;
 use tamis::store::wire;
 
-use crate::base::{check_setting, file};
+use crate::base::file;
+use crate::convert::cut::{Cut, check_spreads, cut, starved};
 use crate::convert::named::{self, Layout};
-use crate::convert::{Decision, Dense, Meta, Network, npz, onnx, safetensors};
+use crate::convert::{Decision, Dense, Meta, Network, Spread, npz, onnx, safetensors};
 use crate::data::Task;
-use crate::train::Budget;
 use crate::train::encode::{End, SparseLayer, encode_layers};
 use crate::{Error, Result};
-
-/// Which weights the model has.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub enum Cut {
-    /// All that are not 0.
-    #[default]
-    None,
-    /// The largest over all layers, to this budget, which includes biases.
-    Size(Budget),
-    /// Those of at least this absolute value.
-    Threshold(f32),
-}
 
 /// How to import.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -45,6 +33,10 @@ pub struct ImportOptions {
     pub layers: Option<Vec<String>>,
     /// Which way weights of named arrays lie.
     pub layout: Layout,
+    /// How far each input spreads: weights of the first layer are ranked by what they do, and one that
+    /// goes leaves what it does at the centre in the bias. None for what the file says, where it scales
+    /// its inputs.
+    pub spreads: Option<Vec<Spread>>,
 }
 
 /// One layer in a report.
@@ -234,14 +226,19 @@ fn convert(
     network: Network,
     options: &ImportOptions,
 ) -> Result<ImportOutcome> {
-    let Network { mut layers, decision, notes, meta, .. } = network;
+    let Network { mut layers, decision, mut notes, meta, spreads, .. } = network;
+    let spreads = options.spreads.as_deref().or(spreads.as_deref());
+    check_spreads(spreads, &layers)?;
     let outputs = layers.last().map_or(0, |layer| layer.outputs);
     let meta = meta.filter(|meta| fits(meta, &layers));
     let task = task(options, decision, meta.as_ref(), outputs)?;
     let sum = ends_in_sum(&mut layers, meta.as_ref())?;
     let dense_nnz = layers.iter().map(|layer| layer.weights.len() + layer.bias.len()).sum();
     let nnz_before: Vec<usize> = layers.iter().map(nonzeros).collect();
-    let requested_nnz = cut(&mut layers, options.cut, dense_nnz)?;
+    let requested_nnz = cut(&mut layers, options.cut, dense_nnz, spreads)?;
+    if options.cut != Cut::None {
+        notes.extend(layers.iter().filter_map(starved));
+    }
     let of_layer = |(layer, &nnz_before): (&Dense, &usize)| ImportedLayer {
         name: layer.name.clone(),
         inputs: layer.inputs,
@@ -360,51 +357,6 @@ fn ends_in_sum(layers: &mut Vec<Dense>, meta: Option<&Meta>) -> Result<Option<Ve
 
 fn nonzeros(layer: &Dense) -> usize {
     layer.weights.iter().chain(&layer.bias).filter(|&&w| w != 0.0).count()
-}
-
-/// Sets the smaller weights to 0, never biases; the nonzeros asked for, of all layers.
-fn cut(layers: &mut [Dense], cut: Cut, dense: usize) -> Result<Option<usize>> {
-    let fixed = layers.iter().flat_map(|layer| &layer.bias).filter(|&&b| b != 0.0).count();
-    let size = match cut {
-        Cut::None => return Ok(None),
-        Cut::Threshold(least) => {
-            let help = "weights of a smaller absolute value are left out";
-            let is_fine = least.is_finite() && least >= 0.0;
-            check_setting(is_fine, "--threshold of 0 or more", least, help)?;
-            let weights = layers.iter_mut().flat_map(|layer| &mut layer.weights);
-            weights.filter(|w| w.abs() < least).for_each(|w| *w = 0.0);
-            return Ok(None);
-        }
-        Cut::Size(size) => size.count(dense, 1)?,
-    };
-    let weights = layers.iter().flat_map(|layer| &layer.weights).filter(|&&w| w != 0.0);
-    let mut sizes: Vec<u32> = weights.map(|w| w.abs().to_bits()).collect();
-    let most = sizes.len() + fixed;
-    if size > most || size < fixed.max(1) {
-        let what = match fixed {
-            0 => String::new(),
-            _ => format!(", of which {fixed} are biases, which are kept"),
-        };
-        return Err(Error::new("the model cannot have as many nonzeros as asked for")
-            .expected(format_args!("{} to {most} nonzeros{what}", fixed.max(1)))
-            .got(format_args!("{size} asked for"))
-            .help("choose another --nnz or --density, or leave both out for all nonzeros"));
-    }
-    let keep = size - fixed;
-    if keep < sizes.len() {
-        // The absolute value of the first weight to go; of equal ones the first in the file stay.
-        let (larger, &mut edge, _) = sizes.select_nth_unstable_by(keep, |a, b| b.cmp(a));
-        let mut equal = larger.iter().filter(|&&w| w == edge).count();
-        for w in layers.iter_mut().flat_map(|layer| &mut layer.weights) {
-            let own = w.abs().to_bits();
-            if own == edge && equal > 0 {
-                equal -= 1;
-            } else if own <= edge {
-                *w = 0.0;
-            }
-        }
-    }
-    Ok(Some(size))
 }
 
 /// The nonzeros of a layer.

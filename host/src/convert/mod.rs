@@ -13,6 +13,7 @@
 //! times the bytes that it is given, and 32 MiB. Compressed archives count as what they unpack to,
 //! which is [`npz::LIMIT`] at the most.
 
+mod cut;
 pub(crate) mod export;
 pub(crate) mod import;
 pub mod named;
@@ -20,8 +21,9 @@ pub mod npz;
 pub mod onnx;
 pub mod safetensors;
 
+pub use cut::Cut;
 pub use export::{ExportForm, ExportReport, Exported, check_name, export};
-pub use import::{Cut, ImportOptions, ImportOutcome, ImportReport, ImportedLayer, import};
+pub use import::{ImportOptions, ImportOutcome, ImportReport, ImportedLayer, import};
 
 use serde::{Deserialize, Serialize};
 use tamis::infer::model::{MAX_INPUTS, MAX_LAYERS};
@@ -57,6 +59,15 @@ pub struct Dense {
     pub relu: bool,
 }
 
+/// Where the numbers of a column lie.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// Around this number, such as the mean.
+    pub centre: f64,
+    /// How far from it, such as the standard deviation.
+    pub size: f64,
+}
+
 /// How a class follows from the outputs, where the file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
@@ -73,6 +84,8 @@ pub struct Network {
     pub layers: Vec<Dense>,
     /// Their names in a file of named arrays; empty for other files.
     pub names: Vec<LayerName>,
+    /// How far each input spreads, where the file scales them.
+    pub spreads: Option<Vec<Spread>>,
     /// What the end of the file's network decides.
     pub decision: Option<Decision>,
     /// What was skipped or folded, as lines for the user.

@@ -4,11 +4,12 @@
 //! ```text
 //! 1  linear, and √s/2, √s, 2√s neurons      at the default weight decay
 //! 2  linear, and the best of these widths   at other weight decays
-//! 3  the best; a linear model where it is within half a standard error; of regression `lm` where it is better
+//! 3  the best; a linear model where it is within a standard error; of regression `lm` where it is better
 //! ```
 //!
-//! On eight tables with 12 to 500 nonzeros, three splits each, this is as good as any one of these networks
-//! chosen by the test rows but for 1 %, and each of them alone is worse on some table by 2 to 5 %.
+//! On seven public tables, three splits of each and 12 to 500 nonzeros, the mean of test scores is .883; the
+//! best network of each split, as its test rows would choose, has .890, and any one kind at the default
+//! decay .870 to .875.
 
 use rayon::prelude::*;
 
@@ -213,7 +214,7 @@ pub(crate) fn train(
     let mut chosen = best(&all, |_| true).unwrap_or(0);
     let error = all[chosen].error(rows);
     if let Some(linear) = best(&all, |one| one.hidden == 0)
-        && all[linear].rank().worth >= all[chosen].rank().worth - 0.5 * error
+        && all[linear].rank().worth >= all[chosen].rank().worth - error
     {
         chosen = linear;
     }

@@ -2,6 +2,7 @@
 
 mod basic;
 mod certify;
+mod choice;
 mod common;
 mod compare;
 mod course;

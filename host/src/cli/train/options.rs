@@ -54,7 +54,7 @@ impl Train {
                 .got(if is_masked { "no --mask" } else { "--mask with another recipe" })
                 .help("make a mask with tamis mask"));
         }
-        let is_plain = self.given.is_empty()
+        let is_plain = self.given.are_of_the_run()
             && self.must_keep.is_empty()
             && self.nnz.len() <= 1
             && hidden.len() <= 1;

@@ -1,7 +1,7 @@
 //! Numbers under way to a layer (`x`, or `scale x + shift`), and the sums of one (`W x + b`).
 
 use super::tensor::Array;
-use crate::convert::{Dense, shape};
+use crate::convert::{Dense, Spread, shape};
 use crate::{Error, Result};
 
 /// `scale_j x_j + shift_j`; lists of one number are of all j.
@@ -98,6 +98,15 @@ impl Affine {
             self.nodes.push(node.to_owned());
         }
         Ok(())
+    }
+
+    /// The numbers before the map, where those behind it are about 0, give or take 1.
+    pub(super) fn spreads(&self, inputs: usize) -> Option<Vec<Spread>> {
+        let spread = |j| {
+            let (scale, shift) = (at(&self.scale, j), at(&self.shift, j));
+            Spread { centre: -shift / scale, size: 1.0 / scale.abs() }
+        };
+        (self.scale.len() == inputs).then(|| (0..inputs).map(spread).collect())
     }
 
     /// Folds the map into the layer behind it: `W (scale x + shift) + b`.

@@ -53,6 +53,23 @@ impl End {
         Ok(end)
     }
 
+    /// The end that a linear classifier of `outputs` is: it gives the class, then scores.
+    pub(super) fn classifier(node: &Node, outputs: usize, notes: &mut Vec<String>) -> Self {
+        let op = if outputs == 1 { "Sigmoid" } else { "Softmax" };
+        let (values, notes_of) = (HashMap::new(), Vec::new());
+        let mut end = Self { op: op.into(), outputs, values, notes: notes_of };
+        let scores = if outputs == 1 { Value::Pair } else { Value::Scores };
+        for (name, value) in node.output.iter().zip([Value::Class, scores]) {
+            end.values.insert(name.clone(), value);
+        }
+        end.labels(attribute(node, "classlabels_ints").map(|list| list.ints.as_slice()));
+        notes.push(match outputs {
+            1 => "the output is the log-odds of class 1, which is the class from 0 on".into(),
+            _ => "the class is that of the largest output".into(),
+        });
+        end
+    }
+
     /// Whether all these are behind the end.
     pub(super) fn knows(&self, names: &[&str]) -> bool {
         names.iter().all(|name| self.values.contains_key(*name))
@@ -72,6 +89,8 @@ impl End {
             node.input.iter().filter_map(|name| self.values.get(name)).copied().collect();
         let value = match (node.op_type.as_str(), values.as_slice()) {
             ("Identity" | "Reshape" | "Squeeze" | "Flatten" | "Dropout", &[value]) => value,
+            // Of probabilities to their sum.
+            ("Normalizer", &[value @ (Value::Scores | Value::Pair)]) => value,
             ("Cast", &[Value::Class]) => Value::Class,
             ("Cast", &[value]) if is_float(integer(node, "to", 0)) => value,
             ("ArgMax", [Value::Scores | Value::Pair]) => {

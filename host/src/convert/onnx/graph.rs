@@ -7,9 +7,10 @@ use tamis::infer::model::MAX_LAYERS;
 
 use super::affine::{Affine, Op, Sums, vector};
 use super::decide::End;
+use super::linear;
 use super::proto::{Graph, Node, attribute, input, integer, require, unsupported};
 use super::tensor::{Array, Beside, Constant, define, element, is_float, transposed};
-use crate::convert::{Dense, Network, elements, shape, shown};
+use crate::convert::{Dense, Network, Spread, elements, shape, shown};
 use crate::{Error, Result};
 
 enum Stage {
@@ -35,6 +36,8 @@ struct Walk<'g, 'b, 'f> {
     /// Numbers that may still be read or changed: constants that are used over and over must not
     /// take for ever.
     left: usize,
+    /// How far the numbers of a row spread, where a map of them says so.
+    spreads: Option<Vec<Spread>>,
 }
 
 /// Numbers that a file of any size may have read, and those for each of its bytes.
@@ -77,6 +80,7 @@ pub(super) fn network(graph: &Graph, len: usize, beside: &mut Beside<'_>) -> Res
         input,
         used: HashSet::new(),
         left: len.saturating_mul(WORK_PER_BYTE).saturating_add(WORK),
+        spreads: None,
     };
     for node in &graph.node {
         walk.step(node).map_err(|error| error.of(called(node)))?;
@@ -145,6 +149,7 @@ impl<'g> Walk<'g, '_, '_> {
             "Gemm" => self.gemm(node)?,
             "Add" | "Sub" | "Mul" | "Div" => self.arithmetic(node)?,
             "Scaler" => self.scaler(node)?,
+            "LinearRegressor" | "LinearClassifier" => self.linear(node)?,
             "Relu" => self.relu()?,
             "Identity" => {}
             "Dropout" => {
@@ -213,16 +218,7 @@ impl<'g> Walk<'g, '_, '_> {
 
     /// `numbers @ B`, or with `is_rows` `numbers @ B^T`.
     fn layer(&mut self, node: &'g Node, alpha: f64, is_rows: bool) -> Result<()> {
-        let affine = match &mut self.stage {
-            Stage::Numbers(affine) => std::mem::replace(affine, Affine::new()),
-            Stage::Sums(sums) => {
-                let got = "another layer at once: multiply the weights of the two into one";
-                return Err(unsupported(&format!("Relu behind layer {}", sums.name), got));
-            }
-            Stage::Ended(_) => {
-                return Err(unsupported("the end of the network", "a layer behind the decision"));
-            }
-        };
+        let affine = self.numbers_before(&shown(input(node, 1)))?;
         let got = "weights times columns, or the square of the numbers";
         require(input(node, 0) == self.value, "rows times weights", got)?;
         let expected = format!("at most {MAX_LAYERS} layers");
@@ -245,12 +241,55 @@ impl<'g> Walk<'g, '_, '_> {
         self.check_input(inputs)?;
         let (bias, name) = (vec![0.0; outputs], shown(name));
         let mut sums = Sums { weights, inputs, outputs, bias, name };
-        affine.fold(&mut sums)?;
-        if !affine.nodes.is_empty() {
-            let (nodes, name) = (affine.nodes.join(", "), &sums.name);
-            self.notes.push(format!("{nodes} folded into layer {name}, each weight rounded once"));
-        }
+        self.fold(&affine, &mut sums)?;
         self.stage = Stage::Sums(sums);
+        Ok(())
+    }
+
+    /// A linear model of scikit-learn, which is the end of the network.
+    fn linear(&mut self, node: &'g Node) -> Result<()> {
+        let before = self.layers.last().map(|layer| layer.outputs);
+        let linear::Linear { mut sums, is_log_odds } =
+            linear::read(node, before.or(self.input.width))?;
+        let affine = self.numbers_before(&sums.name)?;
+        self.check_input(sums.inputs)?;
+        self.fold(&affine, &mut sums)?;
+        if node.op_type == "LinearRegressor" {
+            self.stage = Stage::Sums(sums);
+            return Ok(());
+        }
+        let outputs = sums.outputs;
+        require(is_log_odds || outputs > 1, "two classes or more", "one")?;
+        self.layers.push(sums.layer(false));
+        self.stage = Stage::Ended(End::classifier(node, outputs, &mut self.notes));
+        Ok(())
+    }
+
+    /// The map of the numbers that a layer takes.
+    fn numbers_before(&mut self, name: &str) -> Result<Affine> {
+        match &mut self.stage {
+            Stage::Numbers(affine) => Ok(std::mem::replace(affine, Affine::new())),
+            Stage::Sums(sums) => {
+                let got = format_args!("layer {name} at once: multiply the weights of the two");
+                Err(unsupported(&format!("Relu behind layer {}", sums.name), got))
+            }
+            Stage::Ended(_) => {
+                Err(unsupported("the end of the network", "a layer behind the decision"))
+            }
+        }
+    }
+
+    /// Folds the map of its inputs into a layer.
+    fn fold(&mut self, affine: &Affine, sums: &mut Sums) -> Result<()> {
+        affine.fold(sums)?;
+        if affine.nodes.is_empty() {
+            return Ok(());
+        }
+        let (nodes, name) = (affine.nodes.join(", "), &sums.name);
+        self.notes.push(format!("{nodes} folded into layer {name}, each weight rounded once"));
+        if self.layers.is_empty() {
+            self.spreads = affine.spreads(sums.inputs);
+        }
         Ok(())
     }
 
@@ -421,7 +460,8 @@ impl<'g> Walk<'g, '_, '_> {
         if let Stage::Ended(end) = &mut self.stage {
             self.notes.append(&mut end.notes);
         }
-        Ok(Network { layers: self.layers, decision, notes: self.notes, ..Network::default() })
+        let Self { layers, notes, spreads, .. } = self;
+        Ok(Network { layers, decision, notes, spreads, ..Network::default() })
     }
 }
 

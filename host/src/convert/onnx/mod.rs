@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `MatMul`, `Gemm` (`transB`, `alpha`, `beta`) with constant weights | a layer's weights, and biases of `Gemm` |
 //! | `Add`, `Sub`, `Mul`, `Div` with a constant; `Scaler` of scikit-learn | biases; before a layer an affine map, folded into it |
+//! | `LinearRegressor`, `LinearClassifier` of scikit-learn | a layer, and the task |
 //! | `Relu` | the end of a hidden layer |
 //! | `Identity`, `Dropout`, `Cast` to floats, `Flatten`, `Reshape` and `Squeeze` that keep rows | nothing |
 //! | `Softmax`, `LogSoftmax`, `ArgMax`, `Sigmoid` of one output, and what makes labels of them | the task |
@@ -13,6 +14,7 @@
 mod affine;
 mod decide;
 mod graph;
+mod linear;
 mod proto;
 mod tensor;
 mod write;

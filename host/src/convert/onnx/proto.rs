@@ -80,12 +80,16 @@ pub(super) struct Attribute {
     pub(super) f: f32,
     #[prost(int64, tag = "3")]
     pub(super) i: i64,
+    #[prost(bytes = "vec", tag = "4")]
+    pub(super) s: Vec<u8>,
     #[prost(message, optional, tag = "5")]
     pub(super) t: Option<Tensor>,
     #[prost(float, repeated, packed = "false", tag = "7")]
     pub(super) floats: Vec<f32>,
     #[prost(int64, repeated, packed = "false", tag = "8")]
     pub(super) ints: Vec<i64>,
+    #[prost(bytes = "vec", repeated, tag = "9")]
+    pub(super) strings: Vec<Vec<u8>>,
     #[prost(int32, tag = "20")]
     pub(super) kind: i32,
 }

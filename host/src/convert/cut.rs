@@ -1,0 +1,175 @@
+//! Which weights of an imported network stay: the largest by what they do.
+
+use crate::base::check_setting;
+use crate::convert::{Dense, Spread};
+use crate::train::Budget;
+use crate::{Error, Result};
+
+/// Which weights the model has.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Cut {
+    /// All that are not 0.
+    #[default]
+    None,
+    /// The largest over all layers, to this budget, which includes biases.
+    Size(Budget),
+    /// Those of at least this absolute value.
+    Threshold(f32),
+}
+
+/// Sets the smaller weights to 0, never biases; the nonzeros asked for, of all layers.
+pub(super) fn cut(
+    layers: &mut [Dense],
+    cut: Cut,
+    dense: usize,
+    columns: Option<&[Spread]>,
+) -> Result<Option<usize>> {
+    let fixed = layers.iter().flat_map(|layer| &layer.bias).filter(|&&b| b != 0.0).count();
+    let size = match cut {
+        Cut::None => return Ok(None),
+        Cut::Threshold(least) => {
+            let help = "weights of a smaller absolute value are left out";
+            let is_fine = least.is_finite() && least >= 0.0;
+            check_setting(is_fine, "--threshold of 0 or more", least, help)?;
+            let weights = layers.iter_mut().flat_map(|layer| &mut layer.weights);
+            weights.filter(|w| w.abs() < least).for_each(|w| *w = 0.0);
+            return Ok(None);
+        }
+        Cut::Size(size) => size.count(dense, 1)?,
+    };
+    let mut sizes: Vec<u32> = Vec::new();
+    each_worth(layers, columns, |worth, _| sizes.push(worth));
+    let most = sizes.len() + fixed;
+    if size > most || size < fixed.max(1) {
+        let what = match fixed {
+            0 => String::new(),
+            _ => format!(", of which {fixed} are biases, which are kept"),
+        };
+        return Err(Error::new("the model cannot have as many nonzeros as asked for")
+            .expected(format_args!("{} to {most} nonzeros{what}", fixed.max(1)))
+            .got(format_args!("{size} asked for"))
+            .help("choose another --nnz or --density, or leave both out for all nonzeros"));
+    }
+    let keep = size - fixed;
+    if keep < sizes.len() {
+        // The absolute value of the first weight to go; of equal ones the first in the file stay.
+        let (larger, &mut edge, _) = sizes.select_nth_unstable_by(keep, |a, b| b.cmp(a));
+        let mut equal = larger.iter().filter(|&&w| w == edge).count();
+        let first = layers.first().map(|layer| layer.weights.clone());
+        each_worth(layers, columns, |own, w| {
+            if own == edge && equal > 0 {
+                equal -= 1;
+            } else if own <= edge {
+                *w = 0.0;
+            }
+        });
+        if let (Some(columns), Some(first)) = (columns, first) {
+            shift(&mut layers[0], &first, columns);
+        }
+    }
+    Ok(Some(size))
+}
+
+/// Gives each weight that is not 0 with the bits of what it does: its absolute value, times the size of its
+/// column in the first layer.
+fn each_worth(
+    layers: &mut [Dense],
+    columns: Option<&[Spread]>,
+    mut see: impl FnMut(u32, &mut f32),
+) {
+    for (l, layer) in layers.iter_mut().enumerate() {
+        let columns = columns.filter(|_| l == 0);
+        let inputs = layer.inputs.max(1);
+        for (at, w) in layer.weights.iter_mut().enumerate().filter(|(_, w)| **w != 0.0) {
+            let size = columns.map_or(1.0, |columns| columns[at % inputs].size);
+            see(((f64::from(w.abs()) * size) as f32).to_bits(), w);
+        }
+    }
+}
+
+/// Adds to biases what the weights that went did at the centres of their columns.
+fn shift(layer: &mut Dense, before: &[f32], columns: &[Spread]) {
+    let inputs = layer.inputs.max(1);
+    if layer.bias.is_empty() {
+        layer.bias = vec![0.0; layer.outputs];
+    }
+    let rows = layer.weights.chunks_exact(inputs).zip(before.chunks_exact(inputs));
+    for ((own, before), bias) in rows.zip(&mut layer.bias) {
+        let gone = own.iter().zip(before).zip(columns).filter(|((own, _), _)| **own == 0.0);
+        let sum: f64 = gone.map(|((_, w), column)| f64::from(*w) * column.centre).sum();
+        *bias = (f64::from(*bias) + sum) as f32;
+    }
+}
+
+pub(super) fn check_spreads(spreads: Option<&[Spread]>, layers: &[Dense]) -> Result<()> {
+    let inputs = layers.first().map_or(0, |layer| layer.inputs);
+    let Some(spreads) = spreads else { return Ok(()) };
+    let is_fine = |of: &Spread| of.size >= 0.0 && of.size.is_finite() && of.centre.is_finite();
+    if spreads.len() == inputs && spreads.iter().all(is_fine) {
+        return Ok(());
+    }
+    Err(Error::new("the data do not fit the network")
+        .expected(format_args!("{inputs} columns of finite numbers"))
+        .got(format_args!("{} columns", spreads.len()))
+        .help("pass the rows that the network takes, before any scaling"))
+}
+
+/// What to say of a layer that has fewer weights than neurons.
+pub(super) fn starved(layer: &Dense) -> Option<String> {
+    let inputs = layer.inputs.max(1);
+    let is_empty = |row: &&[f32]| row.iter().all(|&w| w == 0.0);
+    let empty = layer.weights.chunks_exact(inputs).filter(is_empty).count();
+    let Dense { name, outputs, .. } = layer;
+    (2 * empty >= *outputs && empty > 0).then(|| {
+        format!(
+            "warning: layer {name} is starved: {empty} of its {outputs} neurons have no weight; pass \
+             --data ROWS to rank weights by what they do, or a larger --nnz"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One neuron of two columns, the second of which is a thousand times as large, around 5000: `0.5 (x - 1) +
+    /// 2 (x - 5000) / 1000 + 0.25`.
+    fn layer() -> Dense {
+        Dense {
+            name: "0".into(),
+            inputs: 2,
+            outputs: 1,
+            weights: vec![0.5, 0.002],
+            bias: vec![0.25 - 0.5 - 10.0],
+            relu: false,
+        }
+    }
+
+    #[test]
+    fn weights_are_ranked_by_what_they_do() {
+        let spreads = [(1.0, 1.0), (5000.0, 1000.0)].map(|(centre, size)| Spread { centre, size });
+        let mut layers = [layer()];
+        let size = Cut::Size(Budget::Nonzeros(2));
+        assert_eq!(cut(&mut layers, size, 3, Some(&spreads)).unwrap(), Some(2));
+        assert_eq!(layers[0].weights, [0.0, 0.002]);
+        // What is left is that of scaled rows without the first column.
+        assert!((layers[0].bias[0] - (0.25 - 10.0)).abs() < 1e-5, "{layers:?}");
+        // By size alone the other one stays, and the bias is what it was.
+        let mut layers = [layer()];
+        cut(&mut layers, size, 3, None).unwrap();
+        assert_eq!((&layers[0].weights[..], layers[0].bias[0]), (&[0.5, 0.0][..], layer().bias[0]));
+        assert!(check_spreads(Some(&spreads[..1]), &layers).is_err());
+        assert!(
+            check_spreads(Some(&[Spread { centre: f64::NAN, size: 1.0 }; 2]), &layers).is_err()
+        );
+    }
+
+    #[test]
+    fn layers_with_few_weights_are_starved() {
+        let weights = vec![1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+        let mut layer = Dense { outputs: 3, weights, bias: vec![0.0; 3], ..layer() };
+        assert!(starved(&layer).unwrap().contains("2 of its 3 neurons"));
+        layer.weights[2] = 1.0;
+        assert_eq!(starved(&layer), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! Linear models, networks chosen by cross-validation, and what stands beside every training.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::common::{fails, json, number, ok, run, texts};
+
+/// A table of four columns in different units: its class is that of a line through two of them, or of a ring.
+fn table(folder: &Path, name: &str, is_ring: bool) {
+    let mut text = "a,b,c,d,kind\n".to_owned();
+    let mut state = 7_u32;
+    let mut noise = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / (1 << 24) as f32 - 0.5
+    };
+    for _ in 0..300 {
+        let [a, b, c, d] = [noise(), noise(), noise(), noise()];
+        // Of the line one label in twelve is wrong.
+        let is_in = match is_ring {
+            true => a * a + b * b < 0.08,
+            false => (a + 2.0 * b > 0.1) != (noise() < -0.42),
+        };
+        let kind = if is_in { "in" } else { "out" };
+        text += &format!("{},{},{},{},{kind}\n", 100.0 + a, 3e4 * b, c, 1e-3 * d);
+    }
+    std::fs::write(folder.join(name), text).unwrap();
+}
+
+#[test]
+fn linear_models_take_the_whole_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    table(at, "t.csv", false);
+    let report = json(at, "train --data t.csv --target kind --hidden 0 --nnz 3 -o m.tamis");
+    assert_eq!((&report["hidden"], &report["nnz"]), (&json!([]), &json!(3)));
+    assert!(number(&report, "accuracy") > 0.88, "{report}");
+    assert_eq!(report["baselines"]["linear"], json!(null));
+    // Both lines are found, and what is not of them has no weight.
+    let eval = json(at, "eval m.tamis --data t.csv");
+    assert_eq!(eval["accuracy"], report["accuracy"]);
+    let integers = json(at, "quantize m.tamis --data t.csv -o q.tamis");
+    assert!(number(&integers, "model_bytes") > 0.0);
+    assert!(number(&json(at, "eval q.tamis --data t.csv"), "accuracy") > 0.87);
+    assert!(ok(at, "inspect m.tamis").contains("4 inputs, 1 output"));
+    ok(at, "finetune m.tamis --data t.csv --epochs 2 -o f.tamis -q");
+    ok(at, "export q.tamis --format c -o q.c -q");
+    ok(at, "certify m.tamis q.tamis --box t.csv --target kind --eps 0.01 -q");
+    // More than there is: all is taken, and said.
+    let all = ok(at, "train --data t.csv --target kind --hidden 0 --nnz 9 -o a.tamis");
+    assert!(all.contains("all 5 weights are taken"), "{all}");
+    // Numbers, too.
+    let line = "train --data t.csv --ignore kind --target b --hidden 0 --nnz 4 -o r.tamis";
+    assert_eq!(json(at, line)["task"], json!("regression"));
+    let error =
+        fails(at, "train --data t.csv --target kind --hidden 0 --recipe lm --nnz 3 -o n.tamis");
+    assert!(error.contains("--hidden 0 with recipe lm"), "{error}");
+}
+
+#[test]
+fn better_of_linear_and_hidden_is_chosen() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    table(at, "line.csv", false);
+    table(at, "ring.csv", true);
+    let line = json(at, "train --data line.csv --target kind --nnz 12 -o m.tamis");
+    let chosen = |report: &serde_json::Value| {
+        let choice = &report["choice"];
+        choice["tried"][choice["chosen"].as_u64().unwrap() as usize].clone()
+    };
+    assert_eq!(chosen(&line)["hidden"], json!(0), "{line}");
+    let ring = json(at, "train --data ring.csv --target kind --nnz 40 -o m.tamis");
+    assert!(chosen(&ring)["hidden"].as_u64() > Some(1), "{ring}");
+    assert!(number(&ring, "accuracy") > 0.93, "{ring}");
+    assert!(ring["baselines"]["linear"]["accuracy"].as_f64() < Some(0.85), "{ring}");
+    // The number of threads changes nothing, and neither does a log.
+    let read = |name: &str| std::fs::read(at.join(name)).unwrap();
+    ok(
+        at,
+        "train --data ring.csv --target kind --nnz 40 --threads 1 --log l.jsonl -o one.tamis -q",
+    );
+    assert_eq!(read("one.tamis"), read("m.tamis"));
+    // What a recipe is told is not chosen.
+    let told = json(at, "train --data ring.csv --target kind --nnz 40 --recipe dynamic -o n.tamis");
+    assert!(told.get("choice").is_none(), "{told}");
+}
+
+#[test]
+fn models_worse_than_the_obvious_are_said_aloud() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    // The label has nothing to do with the columns.
+    let rows =
+        (0..60).map(|k| format!("{},{},{}\n", k * 37 % 11, k * 53 % 17, u8::from(k % 10 == 0)));
+    std::fs::write(at.join("t.csv"), format!("a,b,y\n{}", rows.collect::<String>())).unwrap();
+    let line = "train --data t.csv --target y --recipe dynamic --hidden 0 --nnz 2 --epochs 1 --rate 1e-9 -o m.tamis";
+    let said = ok(at, line);
+    assert!(said.contains("warning: the model is no better than class 0 for every row"), "{said}");
+    let output = run(at, &format!("{line} --json").split(' ').collect::<Vec<_>>());
+    let (out, err) = texts(&output);
+    assert!(err.starts_with("warning: the model is no better than class 0"), "{err}");
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(report["baselines"]["constant"]["accuracy"], json!(0.9));
+    assert!(report["notes"].to_string().contains("no better than"), "{report}");
+}
