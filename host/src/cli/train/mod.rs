@@ -65,7 +65,11 @@ impl Obvious {
 
     fn measure(self, options: &Options, report: &Report) -> Result<Baselines> {
         match self.rows.filter(|_| !report.stopped) {
-            Some(rows) => self.own.with_linear(&rows, options, interrupt::stop()),
+            // Rows that are all the same have no linear model.
+            Some(rows) => match self.own.with_linear(&rows, options, interrupt::stop()) {
+                Err(error) if !error.is_interrupted() => Ok(self.own),
+                own => own,
+            },
             None => Ok(self.own),
         }
     }
