@@ -9,6 +9,7 @@ mod anneal;
 mod deep;
 mod deployed;
 mod digest;
+mod dynamic;
 pub mod learn;
 mod masked;
 mod monitor;
@@ -82,6 +83,7 @@ impl<P: Probe + 'static> Case<P> {
     pub const THIRD: &'static [Self] = &[
         Self { name: "monitor", pinned: 0xa7dd_c2b1, ram: 8800, run: monitor::watch::<P> },
         Self { name: "shrink", pinned: 0xa2dc_59a7, ram: 10_240, run: deep::shrink::<P> },
+        Self { name: "dynamic", pinned: 0x0015_021a, ram: 15_360, run: dynamic::train::<P> },
         Self { name: "masked", pinned: 0x16dd_ec16, ram: 13_824, run: masked::train::<P> },
     ];
 

@@ -163,6 +163,7 @@ pub(crate) fn train(
     run: impl Fn(Problem, &Options) -> Result<Trained> + Sync,
     mut last: impl FnMut(Problem, &Options) -> Result<Trained>,
 ) -> Result<Trained> {
+    let began = std::time::Instant::now();
     let is_linear = options.is_linear();
     // A search that fits exactly needs no comparison.
     let mut searched = None;
@@ -243,6 +244,7 @@ pub(crate) fn train(
         }
     };
     trained.report.choice = Some(choice);
+    trained.report.seconds = began.elapsed().as_secs_f64();
     if let Budget::Nonzeros(nnz) = options.budget {
         trained.report.requested_nnz = nnz;
     }

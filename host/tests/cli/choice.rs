@@ -103,3 +103,17 @@ fn models_worse_than_the_obvious_are_said_aloud() {
     assert_eq!(report["baselines"]["constant"]["accuracy"], json!(0.9));
     assert!(report["notes"].to_string().contains("no better than"), "{report}");
 }
+
+#[test]
+fn a_mixed_table_is_learnt_and_loses_nothing_in_integers() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    ok(at, "generate table --samples 1200 --seed 1 -o a -q");
+    ok(at, "generate table --samples 1200 --seed 2 -o b -q");
+    ok(at, "train --data a/table.csv --target income --nnz 30 -o m.tamis -q");
+    ok(at, "quantize m.tamis --data a/table.csv -o q.tamis -q");
+    let accuracy =
+        |model: &str| number(&json(at, &format!("eval {model} --data b/table.csv")), "accuracy");
+    let (floats, integers) = (accuracy("m.tamis"), accuracy("q.tamis"));
+    assert!(floats > 0.92 && integers > floats - 0.005, "{floats} {integers}");
+}
