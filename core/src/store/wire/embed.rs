@@ -8,6 +8,7 @@
 use super::TAG_SUM;
 use super::integers::{columns, scales};
 use super::layer::{RawLayer, Walk, float_layer, integer_layer};
+use super::names::{Names, Texts};
 use super::reader::head;
 use crate::base::error::{length, tri};
 use crate::infer::model::{self, Activation, Sum};
@@ -153,6 +154,37 @@ pub const fn quantised<'a, const N: usize>(
     Ok((layers, sum, scales))
 }
 
+/// Names of the classes in a file.
+const fn classes<'a>(file: &'a [u8]) -> Result<Option<Texts<'a>>> {
+    let (reader, _, _) = tri!(head(file));
+    match tri!(Names::find(reader.rest())) {
+        Some(names) => Ok(Some(names.classes())),
+        None => Ok(None),
+    }
+}
+
+/// How many classes have names in a file.
+///
+/// # Errors
+/// As [`Names::find`].
+pub const fn class_count(file: &[u8]) -> Result<usize> {
+    Ok(match tri!(classes(file)) {
+        Some(classes) => classes.len(),
+        None => 0,
+    })
+}
+
+/// The names of the classes in a file, in the order of the outputs.
+///
+/// # Errors
+/// As [`Names::find`].
+pub const fn class_names<'a, const N: usize>(file: &'a [u8]) -> Result<[&'a str; N]> {
+    match tri!(classes(file)) {
+        Some(classes) => classes.list(),
+        None => Ok([""; N]),
+    }
+}
+
 /// A value that was checked, or the end of the compilation.
 #[doc(hidden)]
 #[macro_export]
@@ -212,6 +244,28 @@ macro_rules! embed_model {
             { $crate::infer::model::Chain::kernels(&LAYERS) },
         > = $crate::embedded!($crate::infer::model::Chain::new(&LAYERS));
         &MODEL
+    }};
+}
+
+/// The names of the classes in the file of a model, of floats or of integers: a
+/// `&'static [&'static str]`, in the order of the outputs; of a binary model those of 0 and 1, and empty
+/// where the file has none. What is linked is the names.
+///
+/// ```
+/// let classes = tamis::embed_class_names!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/wire_names.tamis"));
+/// assert_eq!(classes, ["idle", "shaken"]);
+/// let none = tamis::embed_class_names!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/wire_golden.tamis"));
+/// assert!(none.is_empty());
+/// ```
+#[macro_export]
+macro_rules! embed_class_names {
+    ($path:expr $(,)?) => {{
+        const FILE: &[u8] = include_bytes!($path);
+        const COUNT: usize = $crate::embedded!($crate::store::wire::embed::class_count(FILE));
+        static NAMES: [&str; COUNT] =
+            $crate::embedded!($crate::store::wire::embed::class_names(FILE));
+        let names: &'static [&'static str] = &NAMES;
+        names
     }};
 }
 

@@ -163,6 +163,21 @@ impl<'a> Texts<'a> {
         Ok(texts)
     }
 
+    /// The first `N` of them; empty texts behind the last.
+    pub(super) const fn list<const N: usize>(mut self) -> Result<[&'a str; N]> {
+        let (mut list, mut k) = ([""; N], 0);
+        let mut left = list.as_mut_slice();
+        while let [own, others @ ..] = left {
+            if k >= self.len {
+                break;
+            }
+            *own = tri!(text(&mut self.left));
+            left = others;
+            k += 1;
+        }
+        Ok(list)
+    }
+
     /// How many are left.
     #[must_use]
     pub const fn len(&self) -> usize {

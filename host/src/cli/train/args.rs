@@ -253,8 +253,9 @@ pub(super) struct ImpArgs {
     /// Momentum of sgd [default: 0.9]
     #[arg(long, value_name = "FRACTION", value_parser = parse::number)]
     pub(super) momentum: Option<f64>,
-    /// Weight decay [default: 0]
-    #[arg(long, value_name = "DECAY", value_parser = parse::number)]
+    /// Weight decay, which shrinks weights as ridge regression does [default: 0; dynamic: 0.1, on small
+    /// data by cross-validation]
+    #[arg(long, visible_alias = "ridge", value_name = "DECAY", value_parser = parse::number)]
     pub(super) weight_decay: Option<f64>,
     /// Epochs of a level, counted from 0, at which the rate falls [default: none; masked: half and
     /// three quarters of all]
