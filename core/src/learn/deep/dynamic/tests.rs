@@ -249,3 +249,13 @@ fn resumed_run_has_the_same_bits() {
     assert!(damaged.restore(&mut stack, &widths, &params).is_err());
     assert!(Checkpoint::read(&Checkpoint::form(20), &whole.3).is_err());
 }
+
+#[test]
+fn a_weight_takes_24_bytes() {
+    let (acts, outputs, panel) = (1100_usize, 10, 800);
+    for most in [0, 1, 5322, 53_220] {
+        // Index and value, gradient, two moments, and half an entry to grow.
+        let own = 4 * (acts + 4 * (acts + outputs).div_ceil(32) + panel + BINS + 2);
+        assert!(8 * most + 4 * words(most, acts, outputs, panel) <= 24 * most + own);
+    }
+}
