@@ -1,0 +1,363 @@
+//! Setting a device up: adapters, limits, and pipelines that are made once.
+
+use crate::error::Error;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use wgpu::{Adapter, Backends, Instance, InstanceDescriptor, Limits};
+
+/// What is known of an adapter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdapterReport {
+    /// The name, by which it is chosen.
+    pub name: String,
+    /// Vulkan, Metal or DX12.
+    pub backend: String,
+    /// Discrete, integrated or virtual GPU, or CPU.
+    pub kind: String,
+    /// The driver and its version.
+    pub driver: String,
+    /// The largest binding of a buffer in bytes: X is tiled by rows into buffers of this size.
+    pub max_storage_buffer_binding_size: u64,
+    /// The largest buffer in bytes.
+    pub max_buffer_size: u64,
+    /// Threads of a workgroup.
+    pub max_compute_invocations_per_workgroup: u32,
+    /// Bytes that a workgroup shares.
+    pub max_compute_workgroup_storage_size: u32,
+}
+
+impl AdapterReport {
+    fn new(adapter: &Adapter) -> Self {
+        let (info, limits) = (adapter.get_info(), adapter.limits());
+        Self {
+            name: info.name,
+            backend: format!("{:?}", info.backend),
+            kind: format!("{:?}", info.device_type),
+            driver: format!("{} {}", info.driver, info.driver_info).trim().to_owned(),
+            max_storage_buffer_binding_size: limits.max_storage_buffer_binding_size,
+            max_buffer_size: limits.max_buffer_size,
+            max_compute_invocations_per_workgroup: limits.max_compute_invocations_per_workgroup,
+            max_compute_workgroup_storage_size: limits.max_compute_workgroup_storage_size,
+        }
+    }
+}
+
+/// The adapters of Vulkan, Metal and DX12, GPUs before software.
+fn all() -> Vec<Adapter> {
+    let instance = Instance::new(InstanceDescriptor {
+        backends: Backends::VULKAN | Backends::METAL | Backends::DX12,
+        ..InstanceDescriptor::new_without_display_handle()
+    });
+    let mut found = pollster::block_on(instance.enumerate_adapters(Backends::all()));
+    found.sort_by_key(|adapter| match adapter.get_info().device_type {
+        wgpu::DeviceType::DiscreteGpu => 0,
+        wgpu::DeviceType::IntegratedGpu => 1,
+        wgpu::DeviceType::VirtualGpu => 2,
+        wgpu::DeviceType::Other => 3,
+        wgpu::DeviceType::Cpu => 4,
+    });
+    found
+}
+
+/// What adapters there are, the one that is taken by default first.
+#[must_use]
+pub fn adapters() -> Vec<AdapterReport> {
+    all().iter().map(AdapterReport::new).collect()
+}
+
+/// A device that is ready for work: its queue, its limits, and its pipelines, which are made once.
+#[derive(Debug)]
+pub struct Gpu {
+    /// What is known of the adapter.
+    pub adapter: AdapterReport,
+    pub(crate) device: wgpu::Device,
+    pub(crate) queue: wgpu::Queue,
+    pipelines: [OnceLock<wgpu::ComputePipeline>; 2 * Kernel::ALL.len()],
+    failure: Arc<Mutex<Option<Error>>>,
+}
+
+impl Gpu {
+    /// Opens the adapter of this name, or of one that contains it; the first one where there is no
+    /// name.
+    ///
+    /// # Errors
+    /// [`Error::NoAdapter`] with the names that there are, [`Error::Limit`] for an adapter that
+    /// lacks what every WebGPU device has.
+    pub fn open(name: Option<&str>) -> Result<Arc<Self>, Error> {
+        let all = all();
+        let names = || all.iter().map(|adapter| adapter.get_info().name).collect::<Vec<_>>();
+        let wanted = name.map(str::to_lowercase);
+        let fits = |adapter: &&Adapter| {
+            let own = adapter.get_info().name.to_lowercase();
+            wanted.as_ref().is_none_or(|wanted| own.contains(wanted))
+        };
+        let Some(adapter) = all.iter().find(fits) else {
+            return Err(Error::NoAdapter { wanted: name.map(str::to_owned), found: names() });
+        };
+        let (has, limits) = (adapter.limits(), Limits::default());
+        let limits = Limits {
+            max_storage_buffer_binding_size: has.max_storage_buffer_binding_size,
+            max_buffer_size: has.max_buffer_size,
+            ..limits
+        };
+        Self::with_limits(adapter, limits)
+    }
+
+    /// Opens an adapter with these limits, perhaps lower than its own.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] for a limit that the adapter lacks, [`Error::Refused`] if it cannot be
+    /// opened.
+    pub fn with_limits(adapter: &Adapter, limits: Limits) -> Result<Arc<Self>, Error> {
+        let report = AdapterReport::new(adapter);
+        let name = &report.name;
+        let mut missed = None;
+        limits.check_limits_with_fail_fn(&adapter.limits(), true, |limit, needed, has| {
+            let (adapter, what) = (name.clone(), "the operator".to_owned());
+            missed = Some(Error::Limit { adapter, limit: limit.to_owned(), what, needed, has });
+        });
+        if let Some(missed) = missed {
+            return Err(missed);
+        }
+        let descriptor = wgpu::DeviceDescriptor {
+            label: Some("tamis"),
+            required_limits: limits,
+            memory_hints: wgpu::MemoryHints::Performance,
+            ..Default::default()
+        };
+        let opened = pollster::block_on(adapter.request_device(&descriptor));
+        let (device, queue) = opened.map_err(|error| Error::Refused {
+            adapter: name.clone(),
+            message: error.to_string(),
+        })?;
+        Ok(Arc::new(Self::new(report, device, queue)))
+    }
+
+    /// Takes a device that was opened elsewhere.
+    #[must_use]
+    pub fn new(adapter: AdapterReport, device: wgpu::Device, queue: wgpu::Queue) -> Self {
+        let failure = Arc::<Mutex<Option<Error>>>::default();
+        let note = |failure: &Arc<Mutex<Option<Error>>>, error: Error| {
+            failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        };
+        let (name, kept) = (adapter.name.clone(), Arc::clone(&failure));
+        device.on_uncaptured_error(Arc::new(move |error| {
+            let (adapter, message) = (name.clone(), error.to_string());
+            note(
+                &kept,
+                match error {
+                    wgpu::Error::OutOfMemory { .. } => Error::Memory { adapter, message },
+                    _ => Error::Refused { adapter, message },
+                },
+            );
+        }));
+        let (name, kept) = (adapter.name.clone(), Arc::clone(&failure));
+        device.set_device_lost_callback(move |reason, message| {
+            let message = format!("{reason:?} {message}").trim().to_owned();
+            note(&kept, Error::Lost { adapter: name.clone(), message });
+        });
+        Self {
+            adapter,
+            device,
+            queue,
+            pipelines: std::array::from_fn(|_| OnceLock::new()),
+            failure,
+        }
+    }
+
+    /// Destroys the device, as if it were unplugged: what runs on it fails.
+    pub fn destroy(&self) {
+        self.device.destroy();
+        let (adapter, message) = (self.adapter.name.clone(), "it was destroyed".to_owned());
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.get_or_insert(Error::Lost { adapter, message });
+    }
+
+    /// What has failed since this was last asked; a device that was lost stays lost.
+    pub(crate) fn failure(&self) -> Option<Error> {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*failure {
+            Some(Error::Lost { .. }) => failure.clone(),
+            _ => failure.take(),
+        }
+    }
+
+    /// The largest binding in bytes.
+    #[must_use]
+    pub fn binding_limit(&self) -> u64 {
+        let limits = self.device.limits();
+        limits.max_storage_buffer_binding_size.min(limits.max_buffer_size)
+    }
+
+    /// A new buffer of zeros.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if it is larger than a binding.
+    pub(crate) fn buffer(&self, what: &str, bytes: u64) -> Result<wgpu::Buffer, Error> {
+        self.within_binding(what, bytes)?;
+        let usage = wgpu::BufferUsages::STORAGE
+            | wgpu::BufferUsages::COPY_SRC
+            | wgpu::BufferUsages::COPY_DST;
+        Ok(self.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some(what),
+            size: bytes.next_multiple_of(16).max(16),
+            usage,
+            mapped_at_creation: false,
+        }))
+    }
+
+    /// Checks that a binding can be so large.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if it cannot.
+    pub(crate) fn within_binding(&self, what: &str, bytes: u64) -> Result<(), Error> {
+        let has = self.binding_limit();
+        if bytes <= has {
+            return Ok(());
+        }
+        Err(Error::Limit {
+            adapter: self.adapter.name.clone(),
+            limit: "max_storage_buffer_binding_size".to_owned(),
+            what: what.to_owned(),
+            needed: bytes,
+            has,
+        })
+    }
+
+    /// The pipeline of a kernel, for X of bytes or of floats where it reads X.
+    pub(crate) fn pipeline(&self, kernel: Kernel, bytes: bool) -> &wgpu::ComputePipeline {
+        let slot = 2 * kernel as usize + usize::from(bytes && kernel.reads_data());
+        self.pipelines[slot].get_or_init(|| {
+            let module = self.device.create_shader_module(wgpu::ShaderModuleDescriptor {
+                label: Some(kernel.name()),
+                source: wgpu::ShaderSource::Wgsl(kernel.source(bytes).into()),
+            });
+            // No kernel reads what is shared before it writes it.
+            let options = wgpu::PipelineCompilationOptions {
+                zero_initialize_workgroup_memory: false,
+                ..Default::default()
+            };
+            self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+                label: Some(kernel.name()),
+                layout: None,
+                module: &module,
+                entry_point: Some("main"),
+                compilation_options: options,
+                cache: None,
+            })
+        })
+    }
+}
+
+/// The kernels, one file each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kernel {
+    Gates,
+    Forward,
+    Activations,
+    Outputs,
+    Restricted,
+    Panel,
+    Gram,
+    Sum,
+    Solve,
+    Map,
+    Reduce,
+    Largest,
+    Softmax,
+    Project,
+    Outer,
+    Transpose,
+}
+
+impl Kernel {
+    pub(crate) const ALL: [Self; 16] = [
+        Self::Gates,
+        Self::Forward,
+        Self::Activations,
+        Self::Outputs,
+        Self::Restricted,
+        Self::Panel,
+        Self::Gram,
+        Self::Sum,
+        Self::Solve,
+        Self::Map,
+        Self::Reduce,
+        Self::Largest,
+        Self::Softmax,
+        Self::Project,
+        Self::Outer,
+        Self::Transpose,
+    ];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Gates => "gates",
+            Self::Forward => "forward",
+            Self::Activations => "activations",
+            Self::Outputs => "outputs",
+            Self::Restricted => "restricted",
+            Self::Panel => "panel",
+            Self::Gram => "gram",
+            Self::Sum => "sum",
+            Self::Solve => "solve",
+            Self::Map => "map",
+            Self::Reduce => "reduce",
+            Self::Largest => "largest",
+            Self::Softmax => "softmax",
+            Self::Project => "project",
+            Self::Outer => "outer",
+            Self::Transpose => "transpose",
+        }
+    }
+
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Gates => include_str!("kernels/gates.wgsl"),
+            Self::Forward => include_str!("kernels/forward.wgsl"),
+            Self::Activations => include_str!("kernels/activations.wgsl"),
+            Self::Outputs => include_str!("kernels/outputs.wgsl"),
+            Self::Restricted => include_str!("kernels/restricted.wgsl"),
+            Self::Panel => include_str!("kernels/panel.wgsl"),
+            Self::Gram => include_str!("kernels/gram.wgsl"),
+            Self::Sum => include_str!("kernels/sum.wgsl"),
+            Self::Solve => include_str!("kernels/solve.wgsl"),
+            Self::Map => include_str!("kernels/map.wgsl"),
+            Self::Reduce => include_str!("kernels/reduce.wgsl"),
+            Self::Largest => include_str!("kernels/largest.wgsl"),
+            Self::Softmax => include_str!("kernels/softmax.wgsl"),
+            Self::Project => include_str!("kernels/project.wgsl"),
+            Self::Outer => include_str!("kernels/outer.wgsl"),
+            Self::Transpose => include_str!("kernels/transpose.wgsl"),
+        }
+    }
+
+    const fn reads_data(self) -> bool {
+        matches!(
+            self,
+            Self::Gates
+                | Self::Forward
+                | Self::Activations
+                | Self::Outputs
+                | Self::Restricted
+                | Self::Panel
+                | Self::Gram
+        )
+    }
+
+    /// The program, with what it shares with others.
+    fn source(self, bytes: bool) -> String {
+        let data = match (self.reads_data(), bytes) {
+            (false, _) => "",
+            (true, false) => include_str!("kernels/x_f32.wgsl"),
+            (true, true) => include_str!("kernels/x_u8.wgsl"),
+        };
+        let shared = match self {
+            Self::Forward | Self::Activations | Self::Outputs => {
+                include_str!("kernels/neuron.wgsl")
+            }
+            Self::Panel | Self::Gram => include_str!("kernels/tile.wgsl"),
+            _ => "",
+        };
+        [data, shared, self.text()].concat()
+    }
+}

@@ -1,0 +1,247 @@
+//! Products of networks with several outputs.
+
+use crate::data::Piece;
+use crate::device::Kernel;
+use crate::error::Error;
+use crate::gates::Neurons;
+use crate::operator::{GpuOperator, len};
+use crate::recorder::Place;
+use crate::restricted::Mode;
+use crate::tables::{Entries, output_weights};
+use std::ops::Range;
+use tamis::base::error;
+use tamis::network::gates::Gates;
+use tamis::network::net::{Head, Network};
+use tamis::network::weights::{Block, Weights};
+use tamis::operator::factored::{Factored, GradientMut, Tangent, provided};
+use tamis::operator::machine::Machine as _;
+use tamis::operator::sensing::{Done, Sensing as _};
+use tamis::operator::tables::Tables as _;
+
+type Result<T> = tamis::Result<T, Error>;
+
+/// Numbers of neurons times rows that are made on the way, at most.
+const ROOM: usize = 1 << 26;
+
+impl GpuOperator {
+    /// d and c, if network and residual fit the operator.
+    fn check_net(&self, net: Network<'_>, r: &[u32]) -> Result<[usize; 2]> {
+        net.check(self.data.inputs, self.hidden).map_err(error::Error::widen)?;
+        let weighted = usize::from(matches!(net.head(), Head::Weights(_)));
+        error::range("network with output weights", weighted, 1, 1)?;
+        let c = net.outputs();
+        error::length("residual", len(r), self.batch.len().saturating_mul(c))?;
+        Ok([self.data.inputs, c])
+    }
+
+    /// Adds `sum_i (A_i w_i) wt_i^T` to a table.
+    fn add_outputs(
+        &mut self,
+        gates: Gates<'_>,
+        w: Weights<'_>,
+        wt: Weights<'_>,
+        out: &[u32],
+    ) -> Result<()> {
+        let both = |block: &Block<'_>| !wt.block(block.neuron()).is_empty();
+        let neurons = self.neurons(gates, w.blocks().filter(both))?;
+        let blocks = w.blocks().filter(both).map(|block| wt.block(block.neuron()));
+        let [places, weights] = output_weights(blocks);
+        if neurons.len() == 0 {
+            return Ok(());
+        }
+        let out = self.machine.place(out);
+        let [places, weights] = [&places, &weights].map(|words| self.machine.recorder.send(words));
+        let (count, width) = (neurons.len() as u32, wt.inputs() as u32);
+        let sizes = |piece: &Piece| {
+            let [row, rows, at] = [piece.row, piece.rows, piece.at].map(|x| x as u32);
+            [count, width, row, rows, at, 0]
+        };
+        self.summation().neurons(Kernel::Outputs, &neurons, &[places, weights, out], sizes, 1);
+        Ok(())
+    }
+
+    /// Neurons whose numbers of all rows are made at a time.
+    fn neurons_at_once(&self) -> usize {
+        let room = (self.machine.recorder.gpu.binding_limit() / 4) as usize;
+        (room.min(ROOM) / self.batch.len()).max(1)
+    }
+
+    /// `R wt_i` of these neurons, n numbers each.
+    fn back(&mut self, wt: Weights<'_>, neurons: &[u32], r: &[u32]) -> Place {
+        let (n, c) = (self.batch.len(), wt.inputs());
+        let [places, weights] = output_weights(neurons.iter().map(|&i| wt.block(i as usize)));
+        let back = self.machine.recorder.grow(&mut self.back, "residuals", n * neurons.len());
+        let back = Place::from(&back);
+        self.machine.project_to(r, &places, &weights, [n, c], &back);
+        back
+    }
+
+    /// `A_i w_i` of these neurons, n numbers each.
+    fn activations(&mut self, gates: Gates<'_>, w: Weights<'_>, of: &[u32]) -> Result<Place> {
+        let n = self.batch.len();
+        let mut neurons = Neurons::default();
+        for &i in of {
+            neurons.push(gates.gate(i as usize), w.block(i as usize));
+        }
+        let image = self.machine.recorder.grow(&mut self.image, "activations", n * of.len());
+        let image = Place::from(&image);
+        let sizes = |piece: &Piece| {
+            let sizes = [piece.row, piece.rows, piece.at, n].map(|x| x as u32);
+            [sizes[0], sizes[1], sizes[2], sizes[3], 0, 0]
+        };
+        let more = [image.clone()];
+        self.summation().neurons(Kernel::Activations, &neurons, &more, sizes, of.len());
+        self.go_on()?;
+        Ok(image)
+    }
+}
+
+/// Adds numbers to others.
+fn add(out: &mut [f32], numbers: &[f32]) {
+    out.iter_mut().zip(numbers).for_each(|(out, x)| *out += x);
+}
+
+impl Factored for GpuOperator {
+    /// None: what is made on the way is on the device.
+    fn net_scratch(&self, _: usize) -> usize {
+        0
+    }
+
+    fn net_forward(
+        &mut self,
+        gates: Gates<'_>,
+        net: Network<'_>,
+        out: &mut [u32],
+        _: &mut [f32],
+    ) -> Done<Self> {
+        net.check(self.data.inputs, self.hidden).map_err(error::Error::widen)?;
+        let (n, c) = (self.batch.len(), net.outputs());
+        error::length("outputs", len(out), n.saturating_mul(c))?;
+        if let Head::Signs(_) = net.head() {
+            return self.forward(gates, net.w(), out);
+        }
+        self.machine.fill(out, 0.0);
+        self.add_outputs(gates, net.w(), net.wt(), out)
+    }
+
+    fn net_gradient(
+        &mut self,
+        gates: Gates<'_>,
+        net: Network<'_>,
+        r: &[u32],
+        blocks: Range<usize>,
+        out: GradientMut<'_>,
+        _: &mut [f32],
+    ) -> Done<Self> {
+        let [d, c] = self.check_net(net, r)?;
+        out.check_panel(net, &blocks).map_err(error::Error::widen)?;
+        self.set(gates)?;
+        let of = blocks.start as u32..blocks.end as u32;
+        let live: Vec<u32> = self.gates.live.iter().copied().filter(|i| of.contains(i)).collect();
+        for live in live.chunks(self.neurons_at_once().min(self.panel())) {
+            self.go_on()?;
+            let back = self.back(net.wt(), live, r);
+            let sums = self.summation().panel(live, &back, Mode::Each);
+            for (i, line) in live.iter().zip(sums.chunks(d)) {
+                add(&mut out.w[(i - of.start) as usize * d..][..d], line);
+            }
+            let mut entries = Entries::default();
+            for slot in 0..live.len() as u32 {
+                entries.push([0, slot], 0..c as u32);
+            }
+            let image = self.activations(gates, net.w(), live)?;
+            let sums = self.machine.transpose_of(&entries, &image, r, [self.batch.len(), c]);
+            for (i, line) in live.iter().zip(sums.chunks(c)) {
+                add(&mut out.wt[(i - of.start) as usize * c..][..c], line);
+            }
+        }
+        self.go_on()
+    }
+
+    fn net_gradient_at(
+        &mut self,
+        gates: Gates<'_>,
+        net: Network<'_>,
+        r: &[u32],
+        out: GradientMut<'_>,
+        _: &mut [f32],
+    ) -> Done<Self> {
+        let [d, c] = self.check_net(net, r)?;
+        out.check_support(net).map_err(error::Error::widen)?;
+        self.set(gates)?;
+        let (w, wt) = (net.w(), net.wt());
+        let mut neurons: Vec<u32> = w
+            .index()
+            .iter()
+            .map(|j| j / d as u32)
+            .chain(wt.index().iter().map(|j| j / c as u32))
+            .collect();
+        neurons.sort_unstable();
+        neurons.dedup();
+        let GradientMut { w: mut dw, wt: mut dwt } = out;
+        for neurons in neurons.chunks(self.neurons_at_once()) {
+            self.go_on()?;
+            let (mut by_w, mut by_wt) = (Entries::default(), Entries::default());
+            for (slot, &i) in (0..).zip(neurons) {
+                let open = self.gates.slot(i as usize, self.hidden);
+                let (from, to) = (w.block(i as usize), wt.block(i as usize));
+                by_w.push([open, slot], from.entries().map(|(j, _)| j as u32));
+                by_wt.push([0, slot], to.entries().map(|(k, _)| k as u32));
+            }
+            let back = self.back(wt, neurons, r);
+            let sums = self.summation().restricted(&by_w, &back, Mode::Each);
+            let (own, rest) = dw.split_at_mut(sums.len());
+            own.copy_from_slice(&sums);
+            dw = rest;
+            let image = self.activations(gates, w, neurons)?;
+            let sums = self.machine.transpose_of(&by_wt, &image, r, [self.batch.len(), c]);
+            let (own, rest) = dwt.split_at_mut(sums.len());
+            own.copy_from_slice(&sums);
+            dwt = rest;
+        }
+        self.go_on()
+    }
+
+    fn net_along(
+        &mut self,
+        gates: Gates<'_>,
+        tangent: Tangent<'_>,
+        out: &mut [u32],
+        _: &mut [f32],
+    ) -> Done<Self> {
+        let Tangent { net, p } = tangent;
+        self.check_net(net, out)?;
+        provided::check_tangent(tangent).map_err(error::Error::widen)?;
+        self.machine.fill(out, 0.0);
+        self.add_outputs(gates, p.w(), net.wt(), out)?;
+        self.add_outputs(gates, net.w(), p.wt(), out)
+    }
+
+    fn net_normal_at(
+        &mut self,
+        gates: Gates<'_>,
+        tangent: Tangent<'_>,
+        out: GradientMut<'_>,
+        image: &mut [u32],
+        scratch: &mut [f32],
+    ) -> Done<Self> {
+        self.net_along(gates, tangent, image, scratch)?;
+        self.net_gradient_at(gates, tangent.net, image, out, scratch)
+    }
+
+    fn net_sum_normal_at(
+        &mut self,
+        gates: Gates<'_>,
+        tangent: Tangent<'_>,
+        open: &[u32],
+        out: GradientMut<'_>,
+        image: &mut [u32],
+        scratch: &mut [f32],
+    ) -> Done<Self> {
+        let c = tangent.net.outputs();
+        provided::check_open(self.batch.len(), c, len(open)).map_err(error::Error::widen)?;
+        self.net_along(gates, tangent, image, scratch)?;
+        self.machine.sum_active(open, c, image);
+        self.net_gradient_at(gates, tangent.net, image, out, scratch)
+    }
+}

@@ -1,0 +1,192 @@
+//! Gates as bits on the device, which stay as long as the same gates are asked for.
+
+use crate::data::{Data, Piece};
+use crate::device::Kernel;
+use crate::recorder::Recorder;
+use std::num::NonZeroU32;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
+use tamis::network::gates::{Gate, Gates};
+use tamis::network::weights::Block;
+
+/// Neurons of one call, at most: a grid has no more lines.
+const LINES: usize = 1 << 15;
+/// Words of weights sent for one call, about: random generators are dense.
+const WORDS: usize = 1 << 20;
+
+/// Kinds of gates, as kernels have them. A neuron's own weights are told from others, since its
+/// activation says its gate.
+pub(crate) mod kind {
+    pub(crate) const BITS: u32 = 0;
+    pub(crate) const OPEN: u32 = 1;
+    pub(crate) const POSITIVE: u32 = 2;
+    pub(crate) const NEGATIVE: u32 = 3;
+}
+
+/// What gates are of: blocks of weights, and random generators by their seed and stream.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Generators {
+    /// (neuron, first entry, entries, kind) of neurons that are not closed.
+    blocks: Vec<u32>,
+    /// (input, value).
+    entries: Vec<u32>,
+    random: Vec<Random>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Random {
+    neuron: u32,
+    seed: u64,
+    stream: u64,
+}
+
+impl Generators {
+    fn new(gates: Gates<'_>, hidden: usize) -> Self {
+        let mut this = Self::default();
+        let mut cursor = gates.cursor();
+        for i in 0..hidden {
+            match cursor.at(i) {
+                Gate::Closed => {}
+                Gate::Open => this.blocks.extend([i as u32, 0, 0, kind::OPEN]),
+                Gate::Random { seed, stream } => {
+                    this.random.push(Random { neuron: i as u32, seed, stream });
+                }
+                Gate::Weights { block, sign } => {
+                    push_block(&mut this.blocks, &mut this.entries, block, signed(sign));
+                }
+            }
+        }
+        this
+    }
+}
+
+fn signed(sign: f32) -> u32 {
+    if sign < 0.0 { kind::NEGATIVE } else { kind::POSITIVE }
+}
+
+fn push_block(blocks: &mut Vec<u32>, entries: &mut Vec<u32>, block: Block<'_>, kind: u32) {
+    let first = entries.len() as u32 / 2;
+    blocks.extend([block.neuron() as u32, first, block.values().len() as u32, kind]);
+    entries.extend(block.entries().flat_map(|(j, value)| [j as u32, value.to_bits()]));
+}
+
+/// The gates whose bits are on the device.
+#[derive(Debug, Default)]
+pub(crate) struct GateBits {
+    generators: Generators,
+    /// Neurons that are not closed, rising.
+    pub(crate) live: Vec<u32>,
+    /// The rows that they are of.
+    rows: Range<usize>,
+    /// What held gates are marked with.
+    ticket: Option<NonZeroU32>,
+}
+
+impl GateBits {
+    /// Makes the bits those of `gates` on the batch; whether they are others than before.
+    pub(crate) fn set(
+        &mut self,
+        recorder: &mut Recorder,
+        data: &Data,
+        hidden: usize,
+        batch: &Range<usize>,
+        gates: Gates<'_>,
+    ) -> bool {
+        let is_held = self.ticket.is_some() && self.ticket == gates.ticket();
+        let covers = self.rows.start <= batch.start && batch.end <= self.rows.end;
+        if is_held && covers {
+            return false;
+        }
+        let generators = Generators::new(gates, hidden);
+        if covers && generators == self.generators && recorder.failure.is_none() {
+            return false;
+        }
+        self.ticket = None;
+        let Generators { blocks, entries, random } = &generators;
+        for blocks in blocks.chunks(4 * LINES) {
+            run(recorder, data, batch, blocks, entries);
+        }
+        let inputs = data.inputs.max(1);
+        for random in random.chunks((WORDS / (2 * inputs)).clamp(1, LINES)) {
+            let (mut blocks, mut entries) = (Vec::new(), Vec::new());
+            let mut generator = vec![0.0; inputs];
+            for &Random { neuron, seed, stream } in random {
+                Gate::Random { seed, stream }.generator(&mut generator);
+                blocks.extend([neuron, entries.len() as u32 / 2, inputs as u32, kind::POSITIVE]);
+                entries.extend((0..).zip(&generator).flat_map(|(j, x)| [j, x.to_bits()]));
+            }
+            run(recorder, data, batch, &blocks, &entries);
+        }
+        self.live = blocks.chunks(4).map(|block| block[0]).collect();
+        self.live.extend(random.iter().map(|random| random.neuron));
+        self.live.sort_unstable();
+        self.generators = generators;
+        self.rows = batch.clone();
+        true
+    }
+
+    /// Marks gates that were just set.
+    pub(crate) fn hold<'g>(&mut self, gates: Gates<'g>) -> Gates<'g> {
+        static LAST: AtomicU32 = AtomicU32::new(0);
+        self.ticket = NonZeroU32::new(LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1));
+        self.ticket.map_or(gates, |ticket| gates.held(ticket))
+    }
+
+    /// The rows of bits of a neuron: of one that is active nowhere where it is closed.
+    pub(crate) fn slot(&self, neuron: usize, hidden: usize) -> u32 {
+        let neuron = neuron as u32;
+        if self.live.binary_search(&neuron).is_ok() { neuron } else { hidden as u32 }
+    }
+}
+
+fn run(
+    recorder: &mut Recorder,
+    data: &Data,
+    batch: &Range<usize>,
+    blocks: &[u32],
+    entries: &[u32],
+) {
+    let [blocks_of, entries] = [blocks, entries].map(|words| recorder.send(words));
+    for Piece { chunk, row, rows, .. } in data.pieces(batch) {
+        let chunk = &data.chunks[chunk];
+        let [quads, words] = chunk.strides();
+        let first = row / 256 * 256;
+        let dims = [quads, words, first as u32, 0];
+        let places = [(&chunk.x).into(), blocks_of.clone(), entries.clone(), (&chunk.bits).into()];
+        let grid = [(row + rows - first).div_ceil(256), blocks.len() / 4, 1];
+        recorder.run(Kernel::Gates, &dims, &places, grid);
+    }
+}
+
+/// Weights as kernels go through them, under gates.
+#[derive(Debug, Default)]
+pub(crate) struct Neurons {
+    /// (neuron, first entry, entries, kind).
+    pub(crate) blocks: Vec<u32>,
+    /// (input, value).
+    pub(crate) entries: Vec<u32>,
+    /// Whether some gate is not said by the weights themselves.
+    pub(crate) needs_bits: bool,
+}
+
+impl Neurons {
+    /// Adds a block; one that is closed has no entries.
+    pub(crate) fn push(&mut self, gate: Gate<'_>, block: Block<'_>) {
+        let Self { blocks, entries, needs_bits } = self;
+        match gate {
+            Gate::Closed => blocks.extend([block.neuron() as u32, 0, 0, kind::OPEN]),
+            Gate::Open => push_block(blocks, entries, block, kind::OPEN),
+            Gate::Weights { block: own, sign } if own == block => {
+                push_block(blocks, entries, block, signed(sign));
+            }
+            _ => {
+                *needs_bits = true;
+                push_block(blocks, entries, block, kind::BITS);
+            }
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.blocks.len() / 4
+    }
+}

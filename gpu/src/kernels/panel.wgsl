@@ -1,0 +1,106 @@
+// A panel of the gradient, `out[i][j] = sum_k gate_i(x_k) r_k x_kj`, or of squared column norms.
+//
+// grid          (neurons / 64, inputs / 64, groups of rows)
+// dims.quads    rows of the chunk / 4
+// dims.words    rows of the chunk / 32
+// dims.base     number of the chunk's first row
+// dims.row      first row of the chunk
+// dims.rows     rows
+// dims.at       where its residual stands
+// dims.batch    n, rows of the batch
+// dims.origin   number of the first group's first row, a multiple of 32
+// dims.group    rows of a group, a multiple of 32
+// dims.neurons  p
+// dims.inputs   d
+// dims.mode     one residual 0, one for each neuron 1, squares 2
+// neurons       the neuron of each row of the panel
+// r             n, or p × n
+// sums          groups × p × d, to which is added
+struct Dims {
+    quads: u32, words: u32, base: u32, row: u32, rows: u32, at: u32, batch: u32, origin: u32, group: u32,
+    neurons: u32, inputs: u32, mode: u32,
+}
+@group(0) @binding(0) var<uniform> dims: Dims;
+@group(0) @binding(2) var<storage, read> neurons: array<u32>;
+@group(0) @binding(3) var<storage, read> bits: array<u32>;
+@group(0) @binding(4) var<storage, read> r: array<f32>;
+@group(0) @binding(5) var<storage, read_write> sums: array<f32>;
+
+fn residual(slot: u32, row: u32) -> f32 {
+    if dims.mode == 2u {
+        return 1.0;
+    }
+    return r[select(0u, slot * dims.batch, dims.mode == 1u) + dims.at + row - dims.row];
+}
+
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+    let first = dims.origin + group.z * dims.group;
+    let low = max(first, dims.base + dims.row);
+    let high = min(first + dims.group, dims.base + dims.row + dims.rows);
+    if low >= high {
+        return;
+    }
+    let begin = low - dims.base;
+    let end = high - dims.base;
+    var acc: array<vec4<f32>, 4>;
+    // Half of the threads bring gated residuals, the other half rows of X: 4 × 4 numbers each.
+    let is_left = thread < 128u;
+    let place = thread % 128u / 8u;
+    let step = thread % 8u;
+    let column = group.y * 64u + place * 4u;
+    let slot = group.x * 64u + place * 4u;
+    var owner: array<u32, 4>;
+    if is_left {
+        for (var t = 0u; t < 4u; t++) {
+            if slot + t < dims.neurons {
+                owner[t] = neurons[slot + t] * dims.words;
+            }
+        }
+    }
+    for (var word = begin / 32u; word * 32u < end; word++) {
+        let quad = word * 8u + step;
+        var four: array<vec4<f32>, 4>;
+        if is_left {
+            for (var t = 0u; t < 4u; t++) {
+                if slot + t < dims.neurons {
+                    let open = open_rows(bits[owner[t] + word], quad, begin, end);
+                    for (var k = 0u; k < 4u; k++) {
+                        if open[k] {
+                            four[t][k] = residual(slot + t, quad * 4u + k);
+                        }
+                    }
+                }
+            }
+        } else {
+            let here = open_rows(0xffffffffu, quad, begin, end);
+            for (var t = 0u; t < 4u; t++) {
+                if column + t < dims.inputs {
+                    let values = select(vec4<f32>(), rows_of(column + t, quad), here);
+                    four[t] = select(values, values * values, dims.mode == 2u);
+                }
+            }
+        }
+        workgroupBarrier();
+        for (var k = 0u; k < 4u; k++) {
+            let at = (step * 4u + k) * 16u + place;
+            let values = vec4<f32>(four[0][k], four[1][k], four[2][k], four[3][k]);
+            if is_left {
+                left[at] = values;
+            } else {
+                right[at] = values;
+            }
+        }
+        workgroupBarrier();
+        add_products(thread, &acc);
+    }
+    for (var t = 0u; t < 4u; t++) {
+        let i = group.x * 64u + thread / 16u * 4u + t;
+        for (var k = 0u; k < 4u; k++) {
+            let j = group.y * 64u + thread % 16u * 4u + k;
+            if i < dims.neurons && j < dims.inputs {
+                sums[(group.z * dims.neurons + i) * dims.inputs + j] += acc[t][k];
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+// Sums over rows for entries of a support: `sum_k gate_i(x_k) r_k x_kj`, or squares of columns.
+//
+// grid          (tasks, groups of rows); a task is up to eight entries of one neuron
+// dims.quads    rows of the chunk / 4
+// dims.words    rows of the chunk / 32
+// dims.row      first row of the chunk
+// dims.rows     rows
+// dims.at       where its residual stands
+// dims.batch    n, rows of the batch
+// dims.group    quads of a group; groups begin at multiples of it
+// dims.sum      where the sums of the first group stand
+// dims.entries  sums of a group
+// dims.mode     one residual 0, one for each neuron 1, squares 2
+// tasks         (neuron, first entry, entries, which residual)
+// inputs        the input of each entry
+// r             n, or residuals × n
+// sums          groups × entries
+struct Dims {
+    quads: u32, words: u32, row: u32, rows: u32, at: u32, batch: u32, group: u32, sum: u32, entries: u32,
+    mode: u32, pad0: u32, pad1: u32,
+}
+@group(0) @binding(0) var<uniform> dims: Dims;
+@group(0) @binding(2) var<storage, read> tasks: array<vec4<u32>>;
+@group(0) @binding(3) var<storage, read> inputs: array<u32>;
+@group(0) @binding(4) var<storage, read> bits: array<u32>;
+@group(0) @binding(5) var<storage, read> r: array<f32>;
+@group(0) @binding(6) var<storage, read_write> sums: array<f32>;
+
+var<workgroup> shared_sums: array<f32, 512>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+    let task = tasks[group.x];
+    let begin = (dims.row / 4u / dims.group + group.y) * dims.group;
+    let low = max(begin, dims.row / 4u);
+    let high = min(begin + dims.group, (dims.row + dims.rows + 3u) / 4u);
+    let base = dims.at + task.w * dims.batch;
+    var acc: array<f32, 8>;
+    // Threads stand on the same rows whatever the batch begins with.
+    for (var quad = begin + thread; quad < high; quad += 64u) {
+        if quad < low {
+            continue;
+        }
+        let four = bits[task.x * dims.words + quad / 8u] >> (quad % 8u * 4u);
+        let row = quad * 4u + vec4<u32>(0u, 1u, 2u, 3u);
+        let here = (row >= vec4<u32>(dims.row)) & (row < vec4<u32>(dims.row + dims.rows));
+        let open = here & ((vec4<u32>(four) & vec4<u32>(1u, 2u, 4u, 8u)) != vec4<u32>());
+        if !any(open) {
+            continue;
+        }
+        var v = vec4<f32>(1.0);
+        if dims.mode < 2u {
+            let at = select(vec4<u32>(), base + row - dims.row, open);
+            v = vec4<f32>(r[at.x], r[at.y], r[at.z], r[at.w]);
+        }
+        v = select(vec4<f32>(), v, open);
+        for (var e = 0u; e < task.z; e++) {
+            let values = rows_of(inputs[task.y + e], quad);
+            let other = select(v, v * values, dims.mode == 2u);
+            acc[e] += dot(other, select(vec4<f32>(), values, open));
+        }
+    }
+    for (var e = 0u; e < 8u; e++) {
+        shared_sums[e * 64u + thread] = acc[e];
+    }
+    workgroupBarrier();
+    // Eight threads add the sums of an entry each, in order of the threads.
+    if thread < task.z {
+        var sum = 0.0;
+        for (var t = 0u; t < 64u; t++) {
+            sum += shared_sums[thread * 64u + t];
+        }
+        sums[dims.sum + group.y * dims.entries + task.y + thread] = sum;
+    }
+}

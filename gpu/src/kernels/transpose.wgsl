@@ -1,0 +1,48 @@
+// Products of a table with activations of neurons, `sum_k a_ik R_kj`.
+//
+// grid          (tasks, groups of rows); a task is up to eight outputs of one neuron
+// dims.rows     n
+// dims.width    c
+// dims.group    rows of a group
+// dims.entries  sums of a group
+// tasks         (which activations, first entry, entries)
+// outputs       the output of each entry
+// a             neurons × n
+// r             n × c
+// sums          groups × entries
+struct Dims { rows: u32, width: u32, group: u32, entries: u32 }
+@group(0) @binding(0) var<uniform> dims: Dims;
+@group(0) @binding(1) var<storage, read> tasks: array<vec4<u32>>;
+@group(0) @binding(2) var<storage, read> outputs: array<u32>;
+@group(0) @binding(3) var<storage, read> a: array<f32>;
+@group(0) @binding(4) var<storage, read> r: array<f32>;
+@group(0) @binding(5) var<storage, read_write> sums: array<f32>;
+
+var<workgroup> shared_sums: array<f32, 512>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+    let task = tasks[group.x];
+    let first = group.y * dims.group;
+    let end = min(first + dims.group, dims.rows);
+    var acc: array<f32, 8>;
+    for (var row = first + thread; row < end; row += 64u) {
+        let v = a[task.x * dims.rows + row];
+        if v != 0.0 {
+            for (var e = 0u; e < task.z; e++) {
+                acc[e] += v * r[row * dims.width + outputs[task.y + e]];
+            }
+        }
+    }
+    for (var e = 0u; e < 8u; e++) {
+        shared_sums[e * 64u + thread] = acc[e];
+    }
+    workgroupBarrier();
+    if thread < task.z {
+        var sum = 0.0;
+        for (var t = 0u; t < 64u; t++) {
+            sum += shared_sums[thread * 64u + t];
+        }
+        sums[group.y * dims.entries + task.y + thread] = sum;
+    }
+}

@@ -1,0 +1,306 @@
+//! Calls of kernels, recorded and submitted together, and what moves between host and device.
+
+use crate::device::{Gpu, Kernel};
+use crate::error::Error;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+use wgpu::{Buffer, BufferUsages};
+
+/// Bytes that have moved between host and device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Transfers {
+    /// Data, once, and labels.
+    pub data: u64,
+    /// Weights, supports, sizes.
+    pub sent: u64,
+    /// Panels, products on a support, sums.
+    pub received: u64,
+}
+
+/// What the calls of one kernel took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KernelTime {
+    /// The kernel's file.
+    pub name: &'static str,
+    /// Calls.
+    pub calls: u64,
+    /// Time, submission included.
+    pub time: Duration,
+}
+
+/// Bytes of the first arena.
+const ARENA: u64 = 1 << 18;
+/// What bindings within a buffer begin at a multiple of.
+const ALIGN: usize = 256;
+
+/// A piece of a buffer that a kernel is given.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    buffer: Buffer,
+    offset: u64,
+    bytes: u64,
+}
+
+impl From<&Buffer> for Place {
+    fn from(buffer: &Buffer) -> Self {
+        Self { buffer: buffer.clone(), offset: 0, bytes: buffer.size() }
+    }
+}
+
+/// Records calls until a result is read.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    pub(crate) gpu: Arc<Gpu>,
+    encoder: Option<wgpu::CommandEncoder>,
+    /// What small uploads of one submission lie in, one after the other.
+    arena: Buffer,
+    staged: Vec<u8>,
+    /// Arenas that were full, with what goes there.
+    full: Vec<(Buffer, Vec<u8>)>,
+    /// What results are read from.
+    staging: Option<Buffer>,
+    pub(crate) bytes: bool,
+    pub(crate) transfers: Transfers,
+    pub(crate) failure: Option<Error>,
+    profile: Option<Vec<KernelTime>>,
+}
+
+impl Recorder {
+    pub(crate) fn new(gpu: Arc<Gpu>, bytes: bool) -> Self {
+        let arena = arena(&gpu, ARENA);
+        Self {
+            gpu,
+            encoder: None,
+            arena,
+            staged: Vec::new(),
+            full: Vec::new(),
+            staging: None,
+            bytes,
+            transfers: Transfers::default(),
+            failure: None,
+            profile: None,
+        }
+    }
+
+    /// Times every kernel from now on, which runs alone.
+    pub(crate) fn start_profile(&mut self) {
+        let time = |kernel: Kernel| KernelTime { name: kernel.name(), ..KernelTime::default() };
+        self.profile = Some(Kernel::ALL.map(time).to_vec());
+    }
+
+    pub(crate) fn profile(&self) -> Vec<KernelTime> {
+        self.profile.clone().unwrap_or_default()
+    }
+
+    /// Notes the first failure.
+    pub(crate) fn fail(&mut self, error: Error) {
+        self.failure.get_or_insert(error);
+    }
+
+    /// A buffer of zeros; an empty one after a failure.
+    pub(crate) fn buffer(&mut self, what: &str, numbers: usize) -> Buffer {
+        let made = self.gpu.buffer(what, 4 * numbers as u64);
+        made.unwrap_or_else(|error| {
+            self.fail(error);
+            self.gpu.device.create_buffer(&wgpu::BufferDescriptor {
+                label: Some(what),
+                size: 16,
+                usage: BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST,
+                mapped_at_creation: false,
+            })
+        })
+    }
+
+    /// Makes a buffer at least so large; what is in it is lost where it grows.
+    pub(crate) fn grow(
+        &mut self,
+        buffer: &mut Option<Buffer>,
+        what: &str,
+        numbers: usize,
+    ) -> Buffer {
+        match buffer {
+            Some(there) if there.size() >= 4 * numbers as u64 => there.clone(),
+            _ => buffer.insert(self.buffer(what, numbers)).clone(),
+        }
+    }
+
+    /// Sends numbers with the next submission; the place is for calls recorded before it.
+    pub(crate) fn send(&mut self, words: &[u32]) -> Place {
+        self.transfers.sent += 4 * words.len() as u64;
+        self.stage(words)
+    }
+
+    fn stage(&mut self, words: &[u32]) -> Place {
+        let bytes: &[u8] = bytemuck::cast_slice(words);
+        let len = bytes.len().max(16).next_multiple_of(16);
+        if (self.staged.len() + len) as u64 > self.arena.size() {
+            let size = self.arena.size().max(len.next_multiple_of(ALIGN) as u64);
+            if let Err(error) = self.gpu.within_binding("weights of one call", size) {
+                self.fail(error);
+            }
+            let next = arena(&self.gpu, size);
+            let full = std::mem::replace(&mut self.arena, next);
+            self.full.push((full, std::mem::take(&mut self.staged)));
+        }
+        let offset = self.staged.len();
+        self.staged.extend_from_slice(bytes);
+        self.staged.resize((offset + len).next_multiple_of(ALIGN), 0);
+        Place { buffer: self.arena.clone(), offset: offset as u64, bytes: len as u64 }
+    }
+
+    /// Writes data or labels to a buffer.
+    pub(crate) fn write(&mut self, buffer: &Buffer, bytes: &[u8]) {
+        self.transfers.data += bytes.len() as u64;
+        self.write_uncounted(buffer, bytes);
+    }
+
+    /// Writes numbers of the size of a support to a buffer.
+    pub(crate) fn write_numbers(&mut self, buffer: &Buffer, words: &[u32]) {
+        self.transfers.sent += 4 * words.len() as u64;
+        self.write_uncounted(buffer, bytemuck::cast_slice(words));
+    }
+
+    fn write_uncounted(&mut self, buffer: &Buffer, bytes: &[u8]) {
+        if self.failure.is_none() && bytes.len() as u64 <= buffer.size() {
+            self.submit();
+            self.gpu.queue.write_buffer(buffer, 0, bytes);
+        }
+    }
+
+    /// Sets a buffer's first numbers to 0.
+    pub(crate) fn clear(&mut self, buffer: &Buffer, numbers: usize) {
+        if self.failure.is_none() {
+            let encoder = encoder(&mut self.encoder, &self.gpu);
+            encoder.clear_buffer(buffer, 0, Some(4 * numbers as u64));
+        }
+    }
+
+    /// Records a call: sizes, then buffers from binding 1 on. An empty grid is no call.
+    pub(crate) fn run(&mut self, kernel: Kernel, dims: &[u32], places: &[Place], grid: [usize; 3]) {
+        if self.failure.is_some() || grid.contains(&0) {
+            return;
+        }
+        let began = Instant::now();
+        let dims = self.stage(dims);
+        let pipeline = self.gpu.pipeline(kernel, self.bytes);
+        let entry = |(binding, place)| wgpu::BindGroupEntry { binding, resource: resource(place) };
+        let entries: Vec<_> = (0..).zip([&dims].into_iter().chain(places)).map(entry).collect();
+        let group = self.gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: None,
+            layout: &pipeline.get_bind_group_layout(0),
+            entries: &entries,
+        });
+        let encoder = encoder(&mut self.encoder, &self.gpu);
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+        pass.set_pipeline(pipeline);
+        pass.set_bind_group(0, &group, &[]);
+        let [x, y, z] = grid.map(|size| size as u32);
+        pass.dispatch_workgroups(x, y, z);
+        drop(pass);
+        if self.profile.is_some() {
+            self.wait();
+            let spent = began.elapsed();
+            for time in self.profile.iter_mut().flatten().filter(|t| t.name == kernel.name()) {
+                time.calls += 1;
+                time.time += spent;
+            }
+        }
+    }
+
+    /// Submits what is recorded.
+    pub(crate) fn submit(&mut self) {
+        for (arena, staged) in self.full.drain(..) {
+            self.gpu.queue.write_buffer(&arena, 0, &staged);
+        }
+        if !self.staged.is_empty() {
+            self.gpu.queue.write_buffer(&self.arena, 0, &self.staged);
+            self.staged.clear();
+        }
+        self.gpu.queue.submit(self.encoder.take().map(wgpu::CommandEncoder::finish));
+    }
+
+    /// Submits, and waits until it is done.
+    pub(crate) fn wait(&mut self) {
+        self.submit();
+        if let Err(error) = self.gpu.device.poll(wgpu::PollType::wait_indefinitely()) {
+            let adapter = self.gpu.adapter.name.clone();
+            self.fail(Error::Lost { adapter, message: error.to_string() });
+        }
+        if let Some(error) = self.gpu.failure() {
+            self.fail(error);
+        }
+    }
+
+    /// Submits, and reads the first numbers of a buffer: none after a failure.
+    pub(crate) fn read(&mut self, buffer: &Buffer, numbers: usize) -> Vec<u32> {
+        let bytes = 4 * numbers as u64;
+        if self.failure.is_some() || numbers == 0 {
+            return Vec::new();
+        }
+        let staging = match &self.staging {
+            Some(staging) if staging.size() >= bytes => staging.clone(),
+            _ => self.staging.insert(staging(&self.gpu, bytes.next_multiple_of(1 << 12))).clone(),
+        };
+        encoder(&mut self.encoder, &self.gpu).copy_buffer_to_buffer(buffer, 0, &staging, 0, bytes);
+        self.submit();
+        let (tell, told) = mpsc::channel();
+        staging.map_async(wgpu::MapMode::Read, 0..bytes, move |done| {
+            let _ = tell.send(done);
+        });
+        self.wait();
+        if self.failure.is_some() {
+            return Vec::new();
+        }
+        let adapter = self.gpu.adapter.name.clone();
+        let message = match told.try_recv() {
+            Ok(Ok(())) => match staging.get_mapped_range(0..bytes) {
+                Ok(view) => {
+                    let words = bytemuck::pod_collect_to_vec(&view[..]);
+                    drop(view);
+                    staging.unmap();
+                    self.transfers.received += bytes;
+                    return words;
+                }
+                Err(error) => error.to_string(),
+            },
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        self.fail(Error::Lost { adapter, message });
+        Vec::new()
+    }
+}
+
+fn resource(place: &Place) -> wgpu::BindingResource<'_> {
+    wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+        buffer: &place.buffer,
+        offset: place.offset,
+        size: std::num::NonZeroU64::new(place.bytes),
+    })
+}
+
+fn encoder<'e>(
+    kept: &'e mut Option<wgpu::CommandEncoder>,
+    gpu: &Gpu,
+) -> &'e mut wgpu::CommandEncoder {
+    kept.get_or_insert_with(|| gpu.device.create_command_encoder(&Default::default()))
+}
+
+fn arena(gpu: &Gpu, size: u64) -> Buffer {
+    gpu.device.create_buffer(&wgpu::BufferDescriptor {
+        label: Some("arena"),
+        size,
+        usage: BufferUsages::UNIFORM | BufferUsages::STORAGE | BufferUsages::COPY_DST,
+        mapped_at_creation: false,
+    })
+}
+
+fn staging(gpu: &Gpu, size: u64) -> Buffer {
+    gpu.device.create_buffer(&wgpu::BufferDescriptor {
+        label: Some("results"),
+        size,
+        usage: BufferUsages::MAP_READ | BufferUsages::COPY_DST,
+        mapped_at_creation: false,
+    })
+}

@@ -1,0 +1,271 @@
+//! Tables of several numbers a row.
+//!
+//! What one output, several outputs and classes need has kernels of its own. The operations of a
+//! second layer, which `lm` uses for two hidden layers, run on the host on copies of the tables.
+
+use crate::device::Kernel;
+use crate::recorder::Place;
+use crate::reduce::{Kind, Reduction};
+use crate::vectors::{GpuVectors, lines};
+use std::ops::Range;
+use tamis::Result;
+use tamis::base::error;
+use tamis::network::weights::Block;
+use tamis::operator::machine::{Along, Host};
+use tamis::operator::tables::Tables;
+
+/// Rows of a group of a product with a table.
+const GROUP: usize = 4096;
+
+/// Entries of such products: up to eight outputs of one neuron's activations a task.
+#[derive(Debug, Default)]
+pub(crate) struct Entries {
+    /// (which activations, first entry, entries, 0).
+    pub(crate) tasks: Vec<u32>,
+    /// The output, or the input, of each entry.
+    pub(crate) at: Vec<u32>,
+}
+
+impl Entries {
+    /// Adds the entries of one neuron.
+    pub(crate) fn push(&mut self, first: [u32; 2], at: impl Iterator<Item = u32>) {
+        let [kind, which] = first;
+        let begin = self.at.len();
+        self.at.extend(at);
+        for from in (begin..self.at.len()).step_by(8) {
+            let count = (self.at.len() - from).min(8) as u32;
+            self.tasks.extend([kind, from as u32, count, which]);
+        }
+    }
+
+    pub(crate) fn tasks(&self) -> usize {
+        self.tasks.len() / 4
+    }
+}
+
+/// Places of the output weights of blocks, and the weights themselves.
+pub(crate) fn output_weights<'w>(blocks: impl Iterator<Item = Block<'w>>) -> [Vec<u32>; 2] {
+    let (mut places, mut weights) = (Vec::new(), Vec::new());
+    for block in blocks {
+        places.extend([weights.len() as u32 / 2, block.values().len() as u32]);
+        for (k, value) in block.entries() {
+            weights.extend([k as u32, value.to_bits()]);
+        }
+    }
+    [places, weights]
+}
+
+impl GpuVectors {
+    /// `out[i] = R wt_i` for these blocks, n numbers each.
+    pub(crate) fn project_to(
+        &mut self,
+        r: &[u32],
+        places: &[u32],
+        weights: &[u32],
+        [rows, width]: [usize; 2],
+        out: &Place,
+    ) {
+        let dims = [rows as u32, width as u32, 0, 0];
+        let r = self.place(r);
+        let [places_of, weights] = [places, weights].map(|words| self.recorder.send(words));
+        let grid = [rows.div_ceil(64), places.len() / 2, 1];
+        self.recorder.run(Kernel::Project, &dims, &[places_of, weights, r, out.clone()], grid);
+    }
+
+    /// `sum_k a_ik R_kj` for these entries, in their order.
+    pub(crate) fn transpose_of(
+        &mut self,
+        entries: &Entries,
+        a: &Place,
+        r: &[u32],
+        [rows, width]: [usize; 2],
+    ) -> Vec<f32> {
+        let (groups, numbers) = (rows.div_ceil(GROUP), entries.at.len());
+        let sums = self.recorder.grow(&mut self.partial, "partial sums", groups * numbers);
+        let dims = [rows as u32, width as u32, GROUP as u32, numbers as u32];
+        let r = self.place(r);
+        let swapped: Vec<u32> =
+            entries.tasks.chunks(4).flat_map(|task| [task[3], task[1], task[2], 0]).collect();
+        let [tasks, at] = [&swapped, &entries.at].map(|words| self.recorder.send(words));
+        let places = [tasks, at, a.clone(), r, (&sums).into()];
+        self.recorder.run(Kernel::Transpose, &dims, &places, [entries.tasks(), groups, 1]);
+        self.add_groups(&sums, numbers, groups)
+    }
+
+    fn classes_of(
+        &mut self,
+        labels: &[u32],
+        first: usize,
+        width: usize,
+        out: &[u32],
+        count: bool,
+    ) -> f64 {
+        let rows = out.len() / width.max(1);
+        let losses = self.recorder.grow(&mut self.losses, "losses", rows);
+        let dims = [rows as u32, width as u32, first as u32, u32::from(count)];
+        let places = [self.place(labels), self.place(out), (&losses).into()];
+        self.recorder.run(Kernel::Softmax, &dims, &places, lines(rows, 64));
+        self.reduce(&Reduction::new(Kind::Sum, rows), [&losses; 3])[0]
+    }
+
+    fn outer(
+        &mut self,
+        weights: &[u32],
+        vectors: [&[u32]; 2],
+        second: bool,
+        c: usize,
+        out: &[u32],
+    ) {
+        let rows = out.len() / c.max(1);
+        let dims = [rows as u32, c as u32, weights.len() as u32 / 4, u32::from(second)];
+        let [a, b] = vectors.map(|handle| self.place(handle));
+        let weights = self.recorder.send(weights);
+        let out = self.place(out);
+        self.recorder.run(Kernel::Outer, &dims, &[weights, a, b, out], lines(rows, 64));
+    }
+
+    /// Runs an operation of the host on a copy of a table, which is written back.
+    fn on_host<T>(&mut self, table: &[u32], body: impl FnOnce(&mut [f32]) -> T) -> T {
+        let mut copy = self.download(table);
+        let result = body(&mut copy);
+        self.write(table, bytemuck::cast_slice(&copy));
+        result
+    }
+}
+
+impl Tables for GpuVectors {
+    fn classes(labels: &[u32]) -> usize {
+        labels.len()
+    }
+
+    fn check_classes(&mut self, labels: &[u32], c: usize) -> Result<()> {
+        let buffer = self.buffer(labels);
+        let last = if c == 1 { 1 } else { c.saturating_sub(1) };
+        let labels = self.recorder.read(&buffer, labels.len());
+        labels.into_iter().try_for_each(|label| error::range("label", label as usize, 0, last))
+    }
+
+    fn cross_entropy(
+        &mut self,
+        labels: &[u32],
+        rows: Range<usize>,
+        c: usize,
+        out: &mut [u32],
+    ) -> Result<f32> {
+        error::range("outputs", c, 1, 1 << 16)?;
+        error::range("rows of the labels", rows.end, rows.start, labels.len())?;
+        error::length("outputs", out.len(), rows.len().saturating_mul(c))?;
+        Ok(self.classes_of(labels, rows.start, c, out, false) as f32)
+    }
+
+    fn count_right(&mut self, labels: &[u32], rows: Range<usize>, c: usize, out: &[u32]) -> usize {
+        self.classes_of(labels, rows.start, c, out, true) as usize
+    }
+
+    fn scale(&mut self, out: &mut [u32], factor: f32) {
+        self.scale_by(out, factor);
+    }
+
+    fn divide(&mut self, out: &mut [u32], divisor: f32) {
+        self.divide_by(out, divisor);
+    }
+
+    fn project(&mut self, r: &[u32], wt: Block<'_>, c: usize, out: &mut [u32]) {
+        let [places, weights] = output_weights([wt].into_iter());
+        let place = self.place(out);
+        self.project_to(r, &places, &weights, [out.len(), c], &place);
+    }
+
+    fn transpose(&mut self, r: &[u32], a: &[u32], out: &mut [f32]) {
+        let mut entries = Entries::default();
+        entries.push([0, 0], 0..out.len() as u32);
+        let place = self.place(a);
+        let sums = self.transpose_of(&entries, &place, r, [a.len(), out.len()]);
+        out.iter_mut().zip(sums).for_each(|(out, sum)| *out += sum);
+    }
+
+    fn transpose_at(&mut self, r: &[u32], a: &[u32], wt: Block<'_>, c: usize, out: &mut [f32]) {
+        let mut entries = Entries::default();
+        entries.push([0, 0], wt.entries().map(|(k, _)| k as u32));
+        let place = self.place(a);
+        let sums = self.transpose_of(&entries, &place, r, [a.len(), c]);
+        out.iter_mut().zip(sums).for_each(|(out, sum)| *out += sum);
+    }
+
+    fn add_outer(&mut self, a: &[u32], wt: Block<'_>, c: usize, out: &mut [u32]) {
+        let weights: Vec<u32> =
+            wt.entries().flat_map(|(k, value)| [k as u32, value.to_bits(), 0, 0]).collect();
+        self.outer(&weights, [a, &[]], false, c, out);
+    }
+
+    fn exchange_outer(
+        &mut self,
+        a: &[u32],
+        wt: Block<'_>,
+        b: &[u32],
+        new: Block<'_>,
+        c: usize,
+        out: &mut [u32],
+    ) {
+        let pairs = wt.entries().zip(new.values());
+        let weights: Vec<u32> =
+            pairs.flat_map(|((k, v), u)| [k as u32, v.to_bits(), u.to_bits(), 0]).collect();
+        self.outer(&weights, [a, b], true, c, out);
+    }
+
+    fn sum_active(&mut self, active: &[u32], c: usize, out: &mut [u32]) {
+        let active = self.download(active);
+        self.on_host(out, |out| Host.sum_active(&active, c, out));
+    }
+
+    fn second_residual(
+        &mut self,
+        labels: &[u32],
+        first: usize,
+        scale: f32,
+        c: usize,
+        out: &mut [u32],
+    ) -> f32 {
+        let labels = self.download(labels);
+        self.on_host(out, |out| Host.second_residual(&labels, first, scale, c, out))
+    }
+
+    fn mark_active(&mut self, r: &[u32], c: usize, active: &mut [u32]) {
+        let r = self.download(r);
+        self.on_host(active, |active| Host.mark_active(&r, c, active));
+    }
+
+    fn active_shares(&mut self, r: &[u32], out: &mut [f32]) {
+        Host.active_shares(&self.download(r), out);
+    }
+
+    fn transpose_active(&mut self, r: &[u32], a: &[u32], out: &mut [f32], norms: &mut [f32]) {
+        let [r, a] = [r, a].map(|rows| self.download(rows));
+        Host.transpose_active(&r, &a, out, norms);
+    }
+
+    fn active_norms(
+        &mut self,
+        r: &[u32],
+        a: &[u32],
+        wt: Block<'_>,
+        c: usize,
+        whole: f32,
+        out: &mut [f32],
+    ) {
+        let [r, a] = [r, a].map(|rows| self.download(rows));
+        Host.active_norms(&r, &a, wt, c, whole, out);
+    }
+
+    fn active_square(&mut self, r: &[u32], a: &[u32], wt: Block<'_>, c: usize) -> f32 {
+        let [r, a] = [r, a].map(|rows| self.download(rows));
+        Host.active_square(&r, &a, wt, c)
+    }
+
+    fn pair(&mut self, r: &[u32], a: &[u32], b: &[u32], ratio: f32, c: usize) -> Along {
+        let of = Reduction { step: c.max(1), a: ratio, ..Reduction::new(Kind::Pair, a.len()) };
+        let [x, y, z] = [a, r, b].map(|handle| self.buffer(handle));
+        let [product, norm2] = self.reduce(&of, [&x, &y, &z]);
+        Along { product: product as f32, norm2: norm2 as f32 }
+    }
+}

@@ -1,0 +1,278 @@
+//! The conformance suite, with the reference operator as the oracle.
+
+use crate::on_host::OnHost;
+use crate::{gpu, limited, normal};
+use tamis::base::budget::gated_words;
+use tamis::base::dims::Dims;
+use tamis::data::samples::Rows;
+use tamis::network::gates::{Empty, Gates, Signs};
+use tamis::network::net::Network;
+use tamis::network::weights::Weights;
+use tamis::operator::factored::{Factored, GradientMut, Tangent};
+use tamis::operator::gated::Gated;
+use tamis::operator::machine::{Hinge, Host, Machine};
+use tamis::operator::sensing::Sensing;
+use tamis::operator::tables::Tables;
+use tamis_gpu::{GpuOperator, Values};
+use tamis_tests::conformance::{
+    Agreement, Situation, Spy, recover, recovery_words, run, table, words,
+};
+
+/// (n, d, m): single rows, inputs and neurons, and sizes that no tile divides.
+const SHAPES: [(usize, usize, usize); 7] =
+    [(1, 1, 1), (1, 5, 3), (7, 1, 4), (2, 3, 8), (67, 33, 5), (300, 70, 67), (530, 7, 19)];
+
+fn hold(
+    name: &str,
+    stride: usize,
+    values: &[f32],
+    (n, d, m): (usize, usize, usize),
+    on: Values<'_>,
+) {
+    let mut memory = vec![0.0; gated_words(d, m)];
+    let mut reference = Gated::new(Rows::new(values, d).unwrap(), m, 1, &mut memory).unwrap();
+    let mut sensing = OnHost::new(GpuOperator::new(gpu(), d, m, on).unwrap());
+    let mut memory = vec![0; words(n, d, m, n + d)];
+    match run(&mut reference, &mut sensing, Agreement::Close, stride, &mut memory) {
+        Ok(passed) => {
+            let checks = table::<Gated<'_, Rows<'_>>, OnHost>().len();
+            assert_eq!(passed as usize, Situation::COUNT.div_ceil(stride) * checks);
+        }
+        Err(failure) => panic!("{name}, {n} × {d}, {m} neurons: {failure:?}"),
+    }
+    // Its own provided bodies on its required products are what its bulk operations are.
+    let mut inner = OnHost::new(GpuOperator::new(gpu(), d, m, on).unwrap());
+    let mut memory = vec![0; words(n, d, m, n + d)];
+    let spy = &mut Spy::provided(&mut inner);
+    if let Err(failure) = run(spy, &mut sensing, Agreement::Close, 23, &mut memory) {
+        panic!("{name}, provided bodies, {n} × {d}, {m} neurons: {failure:?}");
+    }
+}
+
+#[test]
+fn operator_conforms_on_floats() {
+    for shape @ (n, d, _) in SHAPES {
+        let values = normal(n * d, n as u64);
+        let stride = if n * d > 10000 { 13 } else { 3 };
+        hold("floats", stride, &values, shape, Values::F32(&values));
+    }
+}
+
+#[test]
+fn operator_conforms_on_bytes() {
+    for shape @ (n, d, _) in [(1, 5, 3), (67, 33, 5), (530, 7, 19)] {
+        let bytes: Vec<u8> = (0..n * d).map(|e| (e * 7919 % 251 + e / 13 % 5) as u8).collect();
+        let values: Vec<f32> = bytes.iter().map(|&b| b.into()).collect();
+        hold("bytes", 7, &values, shape, Values::U8(&bytes));
+    }
+}
+
+#[test]
+fn planted_weights_are_recovered() {
+    let (n, d, m) = (2000, 20, 10);
+    let values = normal(n * d, 5);
+    let mut sensing = OnHost::new(GpuOperator::new(gpu(), d, m, Values::F32(&values)).unwrap());
+    let index: Vec<u32> = (0..m as u32 * 2).map(|e| e * 10 + e % 7).collect();
+    let planted = Weights::new(d, m, &index, &normal(index.len(), 6)).map(|w| w.nnz());
+    let value = normal(planted.unwrap(), 6);
+    let planted = Weights::new(d, m, &index, &value).unwrap();
+    let gates = Gates::seeded(1);
+    let dims = Dims::new(n, d, m, planted.nnz());
+    let mut memory = vec![0; recovery_words(dims, m, n + d)];
+    let error = recover(&mut sensing, gates, planted, 40, &mut memory).unwrap();
+    assert!(error < 1e-5, "{error}");
+}
+
+/// Products on one operator: all bits of what they give.
+fn products(operator: GpuOperator, [n, d, m]: [usize; 3]) -> Vec<u32> {
+    let index: Vec<u32> = (0..(d * m) as u32).filter(|j| j % 3 != 1).collect();
+    let value = normal(index.len(), 3);
+    let w = Weights::new(d, m, &index, &value).unwrap();
+    let mut operator = OnHost::new(operator);
+    let r = normal(n, 4);
+    let mut all = Vec::new();
+    for rows in [0..n, n / 3..n - n / 5] {
+        operator.select(rows.clone()).unwrap();
+        for gates in [Gates::of(w, Signs::Balanced, Empty::Open, 0, 0), Gates::seeded(2)] {
+            let gates = operator.hold(gates, &index).unwrap();
+            let (s, r) = (index.len(), &r[..rows.len()]);
+            let (mut out, mut panel) = (vec![0.0; rows.len()], vec![0.0; 2 * m * d]);
+            let mut own = vec![0.0; 3 * s];
+            operator.forward(gates, w, &mut out).unwrap();
+            operator.gradient(gates, r, 0..m, &mut panel[..m * d]).unwrap();
+            operator.column_norms(gates, 0..m, &mut panel[m * d..], &mut []).unwrap();
+            operator.gradient_at(gates, &index, r, &mut own[..s], &mut []).unwrap();
+            operator.diagonal_at(gates, &index, &mut own[s..2 * s], &mut []).unwrap();
+            operator.normal_at(gates, w, &mut own[2 * s..], &mut []).unwrap();
+            all.extend([out, panel, own].concat().iter().map(|x| x.to_bits()));
+        }
+    }
+    all
+}
+
+#[test]
+fn same_bits_on_repeat_and_whatever_a_binding_holds() {
+    let sizes @ [n, d, m] = [21000, 6, 5];
+    let values = normal(n * d, 9);
+    let of = |gpu: &_| products(GpuOperator::new(gpu, d, m, Values::F32(&values)).unwrap(), sizes);
+    let expected = of(gpu());
+    assert_eq!(of(gpu()), expected, "again");
+    // Three tiles in place of one.
+    assert_eq!(of(&limited(200 << 10)), expected, "in tiles");
+}
+
+#[test]
+fn bytes_and_their_floats_give_the_same_bits() {
+    let sizes @ [n, d, m] = [5000, 9, 4];
+    let bytes: Vec<u8> = (0..n * d).map(|e| (e * 7919 % 256) as u8).collect();
+    let floats: Vec<f32> = bytes.iter().map(|&b| b.into()).collect();
+    let of = |values| products(GpuOperator::new(gpu(), d, m, values).unwrap(), sizes);
+    assert_eq!(of(Values::U8(&bytes)), of(Values::F32(&floats)));
+}
+
+fn close(what: &str, expected: &[f32], got: &[f32]) {
+    let scale = expected.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
+    for (at, (a, b)) in expected.iter().zip(got).enumerate() {
+        assert!((a - b).abs() <= 1e-5 * scale, "{what}, {at}: {a} on the host, {b}");
+    }
+    assert_eq!(expected.len(), got.len());
+}
+
+#[test]
+fn products_of_several_outputs_agree_with_the_reference() {
+    let (n, d, m, c) = (700, 11, 9, 13);
+    let values = normal(n * d, 11);
+    let mut memory = vec![0.0; gated_words(d, m)];
+    let mut reference = Gated::new(Rows::new(&values, d).unwrap(), m, 1, &mut memory).unwrap();
+    let mut sensing = OnHost::new(GpuOperator::new(gpu(), d, m, Values::F32(&values)).unwrap());
+    // Some neurons without weights on either side.
+    let index: Vec<u32> = (0..(d * m) as u32).filter(|j| j / d as u32 != 3 && j % 3 == 0).collect();
+    let out: Vec<u32> = (0..(c * m) as u32).filter(|j| j / c as u32 != 5 && j % 4 != 1).collect();
+    let [v, pv, u, pu] = [(index.len(), 1), (index.len(), 2), (out.len(), 3), (out.len(), 4)]
+        .map(|(len, seed)| normal(len, seed));
+    let net = |v, u| {
+        let (w, wt) = (Weights::new(d, m, &index, v), Weights::new(c, m, &out, u));
+        Network::new(w.unwrap(), wt.unwrap()).unwrap()
+    };
+    let (net, p) = (net(&v, &u), net(&pv, &pu));
+    let mut scratch = vec![0.0; 2 * n + d];
+    for rows in [0..n, 100..650] {
+        let r = normal(rows.len() * c, 5);
+        for gates in [net.gates(0), Gates::seeded(7)] {
+            macro_rules! on {
+                ($s:expr) => {{
+                    $s.select(rows.clone()).unwrap();
+                    let mut outputs = vec![0.0; 2 * rows.len() * c];
+                    let (first, second) = outputs.split_at_mut(rows.len() * c);
+                    $s.net_forward(gates, net, first, &mut scratch).unwrap();
+                    let tangent = Tangent { net, p };
+                    $s.net_along(gates, tangent, second, &mut scratch).unwrap();
+                    let mut panel = vec![0.5; m * (d + c)];
+                    let part = GradientMut::split(&mut panel, m * d);
+                    $s.net_gradient(gates, net, &r, 0..m, part, &mut scratch).unwrap();
+                    let mut own = vec![0.0; index.len() + out.len()];
+                    let part = GradientMut::split(&mut own, index.len());
+                    $s.net_gradient_at(gates, net, &r, part, &mut scratch).unwrap();
+                    [outputs, panel, own]
+                }};
+            }
+            let (expected, got) = (on!(reference), on!(sensing));
+            for (what, (a, b)) in
+                ["outputs", "panel", "support"].into_iter().zip(expected.iter().zip(&got))
+            {
+                close(what, a, b);
+            }
+        }
+    }
+}
+
+#[test]
+fn operations_on_vectors_agree_with_the_host() {
+    let (n, c) = (3001, 3);
+    let mut operator = GpuOperator::new(gpu(), 1, 1, Values::F32(&[1.0])).unwrap();
+    let device = operator.machine();
+    let [x, y, z] = [1, 2, 3].map(|seed| normal(n, seed));
+    let table = normal(n * c, 4);
+    let mut handles = vec![vec![0.0; n]; 3];
+    let [hx, hy, hz] = &mut handles[..] else { unreachable!() };
+    let [hx, hy, hz] = [(hx, &x), (hy, &y), (hz, &z)].map(|(h, v)| device.upload(v, h));
+    let mut memory = vec![0.0; n * c];
+    let ht = device.upload(&table, &mut memory);
+    let near = |what: &str, a: f32, b: f32, scale: f32| {
+        assert!((a - b).abs() <= 1e-5 * scale, "{what}: {a} on the host, {b}");
+    };
+    let size = n as f32;
+    near("dot", Host.dot(&x, &y), device.dot(hx, hy), size);
+    near("squares", Host.squares(&x), device.squares(hx), size);
+    assert_eq!(Host.largest(&x), device.largest(hx));
+    assert_eq!(Host.count_active(&x, -1.0), device.count_active(hx, -1.0));
+    let power = |m: &mut Host| m.power(&x, 5, 0.5, n - 9);
+    near("power", power(&mut Host), device.power(hx, 5, 0.5, n - 9), size);
+    let (a, b) = (Host.fit(&x, 0, 0.5, &table, c), device.fit(hx, 0, 0.5, ht, c));
+    near("fit", a.product, b.product, size);
+    near("fit", a.norm2, b.norm2, size);
+    let (a, b) = (Host.halves(&x, &y, &z, -1.0, 0.4), device.halves(hx, hy, hz, -1.0, 0.4));
+    near("halves", a.product, b.product, size);
+    near("halves", a.norm2, b.norm2, size);
+    let (a, b) = (Host.pair(&table, &x, &y, 0.3, c), device.pair(ht, hx, hy, 0.3, c));
+    near("pair", a.product, b.product, size);
+    near("pair", a.norm2, b.norm2, size);
+    // Those that change a vector.
+    let (mut own, hinge) = (x.clone(), Hinge { sign: -1.0, band: 0.7, length: 3.0 });
+    let r = Host.residual(&y[..n - 4], 0, 2.0, &mut own[..n - 4]).unwrap();
+    let (head, labels) = (&mut hx[..n - 4], &hy[..n - 4]);
+    near("residual", r, device.residual(labels, 0, 2.0, head).unwrap(), 9.0 * size);
+    near("exchange", Host.exchange(&mut own, &y, &z), device.exchange(hx, hy, hz), 9.0 * size);
+    Host.near_hinge(&mut own, &y, &z, hinge);
+    device.near_hinge(hx, hy, hz, hinge);
+    close("vector", &own, &device.download(hx));
+    let (mut own, weights) = (table, [1.5, -0.5]);
+    let wt = Weights::new(c, 1, &[0, 2], &weights).unwrap().block(0);
+    Host.scale(&mut own, 3.0);
+    device.scale(ht, 3.0);
+    Host.add_outer(&y, wt, c, &mut own);
+    device.add_outer(hy, wt, c, ht);
+    Host.exchange_outer(&y, wt, &z, wt, c, &mut own);
+    device.exchange_outer(hy, wt, hz, wt, c, ht);
+    Host.divide(&mut own, 1.7);
+    device.divide(ht, 1.7);
+    close("table", &own, &device.download(ht));
+    let (mut a, mut b) = ([0.5; 3], [0.5; 3]);
+    Host.transpose(&own, &y, &mut a);
+    device.transpose(ht, hy, &mut b);
+    close("transpose", &a, &b);
+    let (mut a, mut b) = ([0.5; 2], [0.5; 2]);
+    Host.transpose_at(&own, &y, wt, c, &mut a);
+    device.transpose_at(ht, hy, wt, c, &mut b);
+    close("transpose_at", &a, &b);
+    let mut projected = vec![0.0; n];
+    Host.project(&own, wt, c, &mut projected);
+    device.project(ht, wt, c, hz);
+    close("project", &projected, &device.download(hz));
+    // Classes, of one output and of several.
+    for c in [1, 3] {
+        let classes: Vec<u16> = (0..n).map(|k| (k % if c == 1 { 2 } else { c }) as u16).collect();
+        let (mut handle, mut memory) = (vec![0.0; n], vec![0.0; n * c]);
+        let labels = device.upload_classes(&classes, &mut handle);
+        let mut own = normal(n * c, 8);
+        let outputs = device.upload(&own, &mut memory);
+        device.check_classes(labels, c).unwrap();
+        assert!(c == 1 || device.check_classes(labels, c - 1).is_err());
+        let right = Host.count_right(&classes, 0..n, c, &own);
+        assert_eq!(device.count_right(labels, 0..n, c, outputs), right);
+        let loss = Host.cross_entropy(&classes, 0..n, c, &mut own).unwrap();
+        near("loss", loss, device.cross_entropy(labels, 0..n, c, outputs).unwrap(), loss);
+        close("residual of classes", &own, &device.download(outputs));
+    }
+    assert_eq!(device.failure(), None);
+}
+
+#[test]
+fn vectors_with_infinities_have_no_largest_magnitude() {
+    let mut operator = GpuOperator::new(gpu(), 1, 1, Values::F32(&[1.0])).unwrap();
+    let (device, mut memory) = (operator.machine(), vec![0.0; 5]);
+    for bad in [f32::NAN, f32::INFINITY] {
+        let handle = device.upload(&[1.0, 2.0, bad, 0.0, 9.0], &mut memory);
+        assert!(device.largest(handle).is_nan());
+    }
+}

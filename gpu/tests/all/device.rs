@@ -1,0 +1,107 @@
+//! Devices that are not there, lack something, or are lost.
+
+use crate::{gpu, limited, normal};
+use tamis::network::gates::{Empty, Gates, Signs};
+use tamis::network::weights::Weights;
+use tamis::operator::machine::Machine;
+use tamis::operator::sensing::Sensing;
+use tamis_gpu::{Error, Gpu, GpuOperator, Values, adapters};
+
+#[test]
+fn unknown_adapter_is_refused_with_the_names() {
+    let error = Gpu::open(Some("no such adapter")).unwrap_err();
+    let names: Vec<String> = adapters().into_iter().map(|adapter| adapter.name).collect();
+    let wanted = Some("no such adapter".to_owned());
+    assert_eq!(error, Error::NoAdapter { wanted, found: names.clone() });
+    assert!(names.iter().all(|name| error.to_string().contains(name)) && !names.is_empty());
+}
+
+#[test]
+fn part_of_a_name_chooses_an_adapter() {
+    let name = &gpu().adapter.name;
+    let opened = Gpu::open(Some(&name[..name.len() / 2].to_uppercase())).unwrap();
+    assert_eq!(opened.adapter.name, *name);
+}
+
+#[test]
+fn no_adapter_is_an_error_that_says_what_to_install() {
+    let error = Error::NoAdapter { wanted: None, found: Vec::new() };
+    assert_eq!(error.to_string(), "there is no GPU adapter");
+    assert!(error.help().contains("mesa-vulkan-drivers"));
+}
+
+#[test]
+fn what_is_larger_than_a_binding_names_the_limit() {
+    let gpu = limited(1 << 16);
+    // 256 rows of 100 inputs are the smallest tile.
+    let error = GpuOperator::new(&gpu, 100, 2, Values::F32(&normal(100, 1))).unwrap_err();
+    let tamis::Error::Source(error @ Error::Limit { .. }) = error else { panic!("{error:?}") };
+    let text = error.to_string();
+    assert!(text.contains("max_storage_buffer_binding_size is 65536"), "{text}");
+    assert!(text.contains(&gpu.adapter.name), "{text}");
+    // A vector of rows: its operations cannot fail, the next product does.
+    let mut operator = GpuOperator::new(&gpu, 2, 1, Values::F32(&normal(40000, 1))).unwrap();
+    let mut memory = vec![0.0; 20000];
+    let out = operator.machine().rows_in(&mut memory);
+    let w = Weights::empty(2, 1);
+    let gates = Gates::of(w, Signs::Positive, Empty::Freeze, 0, 0);
+    let error = operator.forward(gates, w, out).unwrap_err();
+    assert!(matches!(error, tamis::Error::Source(Error::Limit { .. })), "{error:?}");
+}
+
+#[test]
+fn adapter_without_needed_limits_is_refused() {
+    let instance = tamis_gpu::wgpu::Instance::default();
+    let all = pollster::block_on(instance.enumerate_adapters(tamis_gpu::wgpu::Backends::all()));
+    let limits = tamis_gpu::wgpu::Limits {
+        max_compute_invocations_per_workgroup: u32::MAX,
+        ..tamis_gpu::wgpu::Limits::default()
+    };
+    let error = Gpu::with_limits(&all[0], limits).unwrap_err();
+    let Error::Limit { limit, needed, .. } = &error else { panic!("{error:?}") };
+    assert_eq!((&limit[..], *needed), ("max_compute_invocations_per_workgroup", u32::MAX.into()));
+}
+
+#[test]
+fn lost_device_is_an_error_and_no_hang() {
+    let gpu = limited(1 << 24);
+    let (n, d, m) = (1000, 5, 3);
+    let mut operator = GpuOperator::new(&gpu, d, m, Values::F32(&normal(n * d, 1))).unwrap();
+    let w = Weights::new(d, m, &[1, 7], &[1.0, -1.0]).unwrap();
+    let gates = Gates::of(w, Signs::Positive, Empty::Freeze, 0, 0);
+    let (mut memory, mut panel) = (vec![0.0; n], vec![0.0; m * d]);
+    let out = operator.machine().rows_in(&mut memory);
+    operator.forward(gates, w, out).unwrap();
+    operator.gradient(gates, out, 0..m, &mut panel).unwrap();
+    gpu.destroy();
+    assert!(operator.machine().dot(out, out).is_nan());
+    for _ in 0..2 {
+        let error = operator.gradient(gates, out, 0..m, &mut panel).unwrap_err();
+        let tamis::Error::Source(error) = error else { panic!("{error:?}") };
+        assert!(matches!(error, Error::Lost { .. }), "{error}");
+        assert!(error.to_string().contains(&gpu.adapter.name) && error.help().contains("resume"));
+    }
+    assert!(GpuOperator::new(&gpu, d, m, Values::F32(&normal(n * d, 1))).is_err());
+}
+
+#[test]
+fn wrong_sizes_are_refused() {
+    for (d, m, len) in [(0, 1, 1), (1, 0, 1), (2, 1, 3), (3, 1, 2), (1 << 20, 1 << 20, 1 << 20)] {
+        assert!(GpuOperator::new(gpu(), d, m, Values::F32(&vec![0.0; len])).is_err(), "{d} {m}");
+    }
+}
+
+#[test]
+fn work_ends_on_request_once() {
+    let mut operator = GpuOperator::new(gpu(), 1, 1, Values::F32(&[1.0, -2.0])).unwrap();
+    let w = Weights::new(1, 1, &[0], &[1.0]).unwrap();
+    let gates = Gates::of(w, Signs::Positive, Empty::Freeze, 0, 0);
+    let mut panel = [0.0];
+    let mut memory = vec![0.0; 2];
+    let r = operator.machine().upload(&[3.0, 1.0], &mut memory);
+    operator.heed(Some(Box::new(|| true)));
+    let ended = operator.gradient(gates, r, 0..1, &mut panel);
+    assert!(matches!(ended, Err(tamis::Error::Stopped)));
+    operator.gradient(gates, r, 0..1, &mut panel).unwrap();
+    assert_eq!(panel, [3.0]);
+}

@@ -1,0 +1,39 @@
+//! The operator on a GPU: conformance, the same bits again, limits, and devices that fail. The
+//! adapter is the first one, or the one that `TAMIS_ADAPTER` names.
+
+mod conformance;
+mod device;
+mod on_host;
+mod recipes;
+
+use std::sync::{Arc, OnceLock};
+use tamis::base::rng::{Rng, stream};
+use tamis_gpu::Gpu;
+
+/// The device that all tests share.
+fn gpu() -> &'static Arc<Gpu> {
+    static GPU: OnceLock<Arc<Gpu>> = OnceLock::new();
+    GPU.get_or_init(|| {
+        let name = std::env::var("TAMIS_ADAPTER").ok();
+        Gpu::open(name.as_deref()).unwrap_or_else(|error| panic!("{error}; {}", error.help()))
+    })
+}
+
+/// A device of its own whose bindings are limited to so many bytes.
+fn limited(bytes: u64) -> Arc<Gpu> {
+    let instance = tamis_gpu::wgpu::Instance::default();
+    let all = pollster::block_on(instance.enumerate_adapters(tamis_gpu::wgpu::Backends::all()));
+    let name = &gpu().adapter.name;
+    let adapter = all.iter().find(|adapter| adapter.get_info().name == *name).unwrap();
+    let limits = tamis_gpu::wgpu::Limits {
+        max_storage_buffer_binding_size: bytes,
+        ..tamis_gpu::wgpu::Limits::default()
+    };
+    Gpu::with_limits(adapter, limits).unwrap()
+}
+
+fn normal(len: usize, seed: u64) -> Vec<f32> {
+    let mut values = vec![0.0; len];
+    Rng::new(seed, stream::USER).fill_normal(&mut values);
+    values
+}
