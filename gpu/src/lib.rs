@@ -6,7 +6,7 @@
 //! empty and pulls nothing in.
 //!
 //! ```text
-//! error → device → recorder → vectors → reduce → tables → data → gates → restricted → operator → factored
+//! error → device → recorder → reduce → vectors → tables → data → gates → restricted → operator → factored
 //! ```
 //!
 //! # The same result every time

@@ -106,6 +106,12 @@ impl GpuOperator {
         self.machine.recorder.transfers
     }
 
+    /// What has failed, if anything has.
+    #[must_use]
+    pub fn failure(&self) -> Option<&Error> {
+        self.machine.failure()
+    }
+
     /// Times kernels from now on, each alone.
     pub fn start_profile(&mut self) {
         self.machine.recorder.start_profile();

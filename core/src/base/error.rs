@@ -98,6 +98,29 @@ pub enum Error<S = Infallible> {
     Source(S),
 }
 
+impl<S> Error<S> {
+    /// The same error for callers whose data source cannot fail; that of the source where it is one.
+    ///
+    /// # Errors
+    /// The error of the data source.
+    pub fn narrow(self) -> core::result::Result<Error, S> {
+        Ok(match self {
+            Self::Length { what, expected, got } => Error::Length { what, expected, got },
+            Self::Budget { needed, got } => Error::Budget { needed, got },
+            Self::Range { what, min, max, got } => Error::Range { what, min, max, got },
+            Self::Unsorted { at } => Error::Unsorted { at },
+            Self::NotFinite { what, at } => Error::NotFinite { what, at },
+            Self::Diverged { step } => Error::Diverged { step },
+            Self::Version { reads, got } => Error::Version { reads, got },
+            Self::Newer { what, at, got } => Error::Newer { what, at, got },
+            Self::Removed { what, at, got } => Error::Removed { what, at, got },
+            Self::Format { what, at, expected, got } => Error::Format { what, at, expected, got },
+            Self::Stopped => Error::Stopped,
+            Self::Source(source) => return Err(source),
+        })
+    }
+}
+
 impl Error {
     /// The same error for callers whose data source can fail.
     pub fn widen<S>(self) -> Error<S> {

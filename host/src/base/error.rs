@@ -185,6 +185,13 @@ impl std::error::Error for Error {
     }
 }
 
+#[cfg(feature = "gpu")]
+impl From<tamis_gpu::Error> for Error {
+    fn from(error: tamis_gpu::Error) -> Self {
+        Self::new(error.to_string()).help(error.help())
+    }
+}
+
 impl From<tamis::Error> for Error {
     fn from(error: tamis::Error) -> Self {
         match error {

@@ -11,6 +11,7 @@ mod common;
 mod compare;
 mod console;
 mod demo;
+mod devices;
 mod eval;
 mod experiment;
 mod export;
@@ -78,6 +79,7 @@ enum Verb {
     Run(experiment::Run),
     Report(report::Report),
     Bench(bench::Bench),
+    Devices(devices::Devices),
 }
 
 /// Runs the command line of this process.
@@ -165,6 +167,7 @@ fn run(verb: &Verb, common: &Common) -> Result<()> {
         Verb::Run(run) => run.run(common),
         Verb::Report(report) => report.run(common),
         Verb::Bench(bench) => bench.run(common),
+        Verb::Devices(devices) => devices.run(common),
     }
 }
 

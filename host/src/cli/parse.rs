@@ -75,6 +75,17 @@ pub(super) enum RecipeName {
     Dynamic,
 }
 
+/// `--device`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum DeviceName {
+    /// The threads of the CPU
+    Cpu,
+    /// A GPU: the first one, or that of --adapter
+    Gpu,
+    /// A GPU where there is one and the problem is large, else the CPU
+    Auto,
+}
+
 /// `--augment`
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum AugmentName {

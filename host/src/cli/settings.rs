@@ -45,7 +45,7 @@ const SETTINGS: &[(&[RecipeName], &str)] = &[
     (&[Lm, Paper], "signs"),
     (&[Lm, Anneal], "validation patience"),
     (&[Lm, Anneal, Paper, PaperSafe, Dynamic], "time_limit passes_limit log picture"),
-    (SPARSE, "panel folds cold"),
+    (SPARSE, "panel folds cold device adapter"),
 ];
 
 fn settings() -> impl Iterator<Item = Setting> {

@@ -9,6 +9,7 @@
 mod activations;
 mod buffer;
 mod bytes;
+mod device;
 mod factored;
 mod gram;
 mod group;
@@ -17,12 +18,16 @@ mod hidden_layers;
 mod kernel;
 mod layout;
 mod piece;
+mod placed;
 mod sensing;
 mod tiles;
 
 pub use crate::base::Stop;
+pub use device::{Device, DeviceReport, LimitsReport, devices};
 pub use hidden_layers::HiddenLayers;
 pub use layout::Layout;
+pub(crate) use device::{CPU, WITH_GPU};
+pub(crate) use placed::{Backend, OperatorSizes, Placed, on_device};
 
 use crate::data::{Matrix, Values};
 use activations::Activations;

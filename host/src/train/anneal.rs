@@ -12,7 +12,7 @@ use tamis::operator::factored;
 use crate::base::check_setting;
 use crate::base::limits::Watch;
 use crate::data::{Matrix, Problem, Task, Values};
-use crate::operator::{Blocked, Layout};
+use crate::operator::{Backend, Layout, OperatorSizes, Placed, on_device};
 use crate::train::budget::Memory;
 use crate::train::check::{Sizes, sizes, validation_rows};
 use crate::train::checkpoint::{self, Kind};
@@ -75,8 +75,8 @@ impl<'a> AnnealSetup<'a> {
         // Checked to be classes. The floats are given back.
         let labels: Vec<u16> = labels.into_iter().map(|label| label as u16).collect();
         let support = params.start(dims, outputs);
-        let mut operator =
-            Blocked::new(data, dims.hidden, support, plan.layout)?.with_outputs(outputs);
+        let operator_sizes = OperatorSizes { hidden: dims.hidden, nnz: support, outputs };
+        let mut operator = Placed::new(job.device, data, None, operator_sizes, plan.layout)?;
         let budget = budget(*sizes, params, plan.layout.panel);
         let mut memory = vec![0; budget.words()];
         let mut watch =
@@ -88,7 +88,7 @@ impl<'a> AnnealSetup<'a> {
                 watch.show(passes(progress.rows_read), || observer.anneal(progress, dims.samples)),
             )
         };
-        let (s, memory, operator) = (dims.nnz, &mut memory[..], &mut operator);
+        let (s, memory) = (dims.nnz, &mut memory[..]);
         let (mut resumed, mut masked) = (None, None);
         match start {
             Start::Zero => (),
@@ -106,8 +106,12 @@ impl<'a> AnnealSetup<'a> {
             (_, Some(network)) => start::Start::Network(network.net(dims.hidden)?),
             _ => start::Start::Zero,
         };
-        let labels = Classes::new(&labels, outputs);
-        let trained = core_anneal::run(operator, labels, s, from, params, memory, observe)?;
+        let trained = on_device!(&mut operator, on => {
+            let mut handle = Vec::new();
+            let labels = Classes { labels: on.classes(&labels, &mut handle), outputs };
+            let trained = core_anneal::run(on, labels, s, from, params, memory, observe);
+            trained.map_err(|error| on.failed(error))
+        })?;
         let (info, net) = (trained.info, trained.network);
         let (limit, stopped) = watch.ended(info.stopped);
         if info.nnz == 0 && !stopped {
@@ -145,7 +149,9 @@ impl<'a> AnnealSetup<'a> {
             passes: passes(rows_read),
             limit,
             stopped,
-            ..job.report("anneal", *sizes, plan, start, &stopwatch, details)
+            ..job
+                .report("anneal", *sizes, plan, start, &stopwatch, details)
+                .on(job.device, &operator)
         };
         Ok(Trained::new(&model, network, report))
     }

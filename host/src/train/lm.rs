@@ -205,6 +205,10 @@ impl LmRun<'_> {
     fn add(&self, best: &mut Trained, other: Trained) {
         let (own, found) = (&mut best.report, &other.report);
         own.passes += found.passes;
+        own.transferred_bytes = match (own.transferred_bytes, found.transferred_bytes) {
+            (Some(own), Some(found)) => Some(own + found),
+            (own, _) => own,
+        };
         own.limit = own.limit.or(found.limit);
         own.stopped |= found.stopped;
         own.seconds = self.stopwatch.seconds();

@@ -5,14 +5,12 @@ use std::ops::Range;
 use tamis::network::gates::{Gates, Signs};
 use tamis::network::net::{Head, Network};
 use tamis::network::weights::Weights;
-use tamis::operator::factored::Factored as _;
-use tamis::operator::sensing::Sensing as _;
 
 use crate::Result;
 use crate::data::Task;
 use crate::model::Score;
 use crate::model::score::Tally;
-use crate::operator::Blocked;
+use crate::operator::{Backend, Placed, on_device};
 
 /// The nonzeros of a network of one hidden layer, as flat indices and values.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -83,7 +81,11 @@ pub(crate) struct Scored<'a> {
 
 impl Scored<'_> {
     /// The score, in the memory of the run.
-    pub(crate) fn score(self, operator: &mut Blocked, memory: &mut [u32]) -> Result<Score> {
+    pub(crate) fn score(self, operator: &mut Placed, memory: &mut [u32]) -> Result<Score> {
+        on_device!(operator, on => self.score_on(on, memory))
+    }
+
+    fn score_on(self, operator: &mut impl Backend, memory: &mut [u32]) -> Result<Score> {
         let Self { net, gates, task, is_summed, labels, rows, batch } = self;
         let (outputs, width) = match (net.outputs(), task) {
             (outputs, _) if is_summed => (outputs, 1),
@@ -97,11 +99,9 @@ impl Scored<'_> {
             let part = first..(first + batch).min(rows.end);
             let labels = &labels[part.start * width..part.end * width];
             let out: &mut [f32] = &mut out[..part.len() * outputs];
-            operator.select(part)?;
-            match net.head() {
-                Head::Signs(_) => operator.forward(gates, net.w(), out)?,
-                Head::Weights(_) => operator.net_forward(gates, net, out, scratch)?,
-            }
+            let done = operator.select(part);
+            let done = done.and_then(|()| operator.outputs(gates, net, out, scratch));
+            done.map_err(|error| operator.failed(error))?;
             let own = if is_summed { labels.len() } else { out.len() };
             if is_summed {
                 for k in 0..own {

@@ -11,6 +11,7 @@ use tamis::network::gates::Signs;
 
 use crate::base::limits::Limits;
 use crate::data::{Problem, Task};
+use crate::operator::Device;
 use crate::train::budget::{Budget, Memory};
 use crate::train::check::weighted_outputs;
 use crate::train::dense::job::ImpSettings;
@@ -49,6 +50,9 @@ pub struct Options {
     pub memory: Memory,
     /// Threads; 0 for one per core. They never change the result.
     pub threads: usize,
+    /// Where recipes `lm`, `anneal` and `paper` train one hidden layer, or two that are searched for
+    /// together; everything else is trained on the CPU.
+    pub device: Device,
     /// Limits of time and passes; what was reached until then is the result.
     pub limits: Limits,
     /// Where checkpoints are written, if they are.
@@ -91,6 +95,7 @@ impl Options {
             seed: 0,
             memory: Memory::Auto,
             threads: 0,
+            device: Device::Cpu,
             limits: Limits::NONE,
             checkpoint: None,
         }

@@ -4,18 +4,19 @@
 use tamis::base::budget::{Training, Workspace};
 use tamis::base::dims::Dims;
 use tamis::learn::iht::Step;
-use tamis::learn::loss::Labels;
+use tamis::learn::loss::{Classes, Labels};
 use tamis::learn::spectrum::{self, PowerIteration};
 use tamis::learn::start::{self, continue_if};
 use tamis::learn::train::{self as core_train, Checkpoint, Info, OneOutput, Progress, Schedule};
 use tamis::learn::train::{SeveralOutputs, Trials};
 use tamis::network::gates::{Gates, Signs};
 use tamis::network::net::EntriesMut;
+use tamis::operator::machine::Machine as _;
 use tamis::operator::sensing::Work;
 
 use crate::base::limits::Watch;
 use crate::data::{Problem, Task};
-use crate::operator::{Blocked, HiddenLayers, Layout};
+use crate::operator::{Backend, HiddenLayers, Layout, OperatorSizes, Placed, on_device};
 use crate::train::budget::Memory;
 use crate::train::check::{Sizes, at_least_one, classes_of, signs_name, sizes, weighted_outputs};
 use crate::train::checkpoint::{self, Kind};
@@ -107,18 +108,10 @@ impl<'a> PaperSetup<'a> {
         }
         let Problem { data, labels, task } = problem;
         let classes = classes_of(task, &labels);
-        let goal = match task {
-            Task::Multiclass => Labels::classes(&classes, outputs),
-            _ => Labels::values(&labels),
-        };
         let most = largest_support(sizes, plan.layout.panel);
-        let mut operator = match frozen.layers {
-            None => Blocked::new(data, dims.hidden, most, plan.layout)?,
-            Some(layers) => Blocked::through(data, layers, dims.hidden, most, plan.layout)?,
-        };
-        if outputs > 0 {
-            operator = operator.with_outputs(outputs);
-        }
+        let operator_sizes = OperatorSizes { hidden: dims.hidden, nnz: most, outputs };
+        let mut operator =
+            Placed::new(job.device, data, frozen.layers, operator_sizes, plan.layout)?;
         let mut memory = vec![0; budget.words()];
         let mut watch =
             Watch::new(job.limits, observer.stop).resumed(matches!(start, Start::Checkpoint(_)));
@@ -137,17 +130,28 @@ impl<'a> PaperSetup<'a> {
         };
         let from = from.as_ref().map_or(start::Start::Zero, start::Start::Checkpoint);
         let (seed, head) = (schedule.seed, &mut schedule.head);
-        let beta = set_beta(&mut operator, &budget, head, &mut memory, seed)?;
-        let (on, s, words) = (&mut operator, dims.nnz, &mut memory);
-        let trained = match schedule.head {
-            Head::One(head) => {
-                core_train::run(on, goal, s, from, &with_head(&schedule, head), words, observe)?
+        let beta =
+            on_device!(&mut operator, on => set_beta(on, &budget, head, &mut memory, seed))?;
+        let (s, words) = (dims.nnz, &mut memory);
+        let trained = on_device!(&mut operator, on => {
+            let mut handle = Vec::new();
+            let goal = match task {
+                Task::Multiclass => {
+                    Labels::Classes(Classes { labels: on.classes(&classes, &mut handle), outputs })
+                }
+                _ => Labels::Values(on.labels(&labels, &mut handle)),
+            };
+            match schedule.head {
+                Head::One(head) => {
+                    core_train::run(on, goal, s, from, &with_head(&schedule, head), words, observe)
+                        .map_err(|error| on.failed(error))
+                }
+                Head::Several(head) => {
+                    core_train::run(on, goal, s, from, &with_head(&schedule, head), words, observe)
+                        .map_err(|error| diverged(error, on))
+                }
             }
-            Head::Several(head) => {
-                core_train::run(on, goal, s, from, &with_head(&schedule, head), words, observe)
-                    .map_err(diverged)?
-            }
-        };
+        })?;
         // What is left is little, and the result needs it.
         operator.heed(None);
         let (info, network) = (trained.info, trained.network);
@@ -192,7 +196,10 @@ impl<'a> PaperSetup<'a> {
             passes: passes.into(),
             limit,
             stopped,
-            ..job.report(recipe, sizes, &plan, start, &stopwatch, details).scored(&score)
+            ..job
+                .report(recipe, sizes, &plan, start, &stopwatch, details)
+                .scored(&score)
+                .on(job.device, &operator)
         };
         Ok((Trained::new(&model, network, report), ReturnedData { operator, labels, task, order }))
     }
@@ -341,8 +348,8 @@ fn check_start(dims: &Dims, head: &Head, from: &Trained) -> Result<()> {
 }
 
 /// Estimates beta where the settings ask for it; `memory` serves as the workspace.
-fn set_beta(
-    operator: &mut Blocked,
+fn set_beta<S: Backend>(
+    operator: &mut S,
     budget: &Training,
     head: &mut Head,
     memory: &mut [u32],
@@ -353,15 +360,17 @@ fn set_beta(
         let (s, d) = (budget.dims.nnz, budget.dims.inputs);
         let mut space = Workspace::new(memory);
         let support = EntriesMut { index: space.indices(s)?, value: space.floats(s)? };
-        let mut work: Work<'_> = Work {
-            residual: &mut [],
+        let mut nothing = [];
+        let mut work = Work {
+            residual: operator.machine().rows_in(&mut nothing),
             panel: space.floats((3 * s).max(d))?,
             scratch: space.floats(budget.scratch)?,
             strips: None,
         };
         let power = PowerIteration { seed, draw: 0, iterations: ITERATIONS };
         let gates = Gates::seeded(seed);
-        *beta = spectrum::extremes(operator, gates, SUPPORTS, power, support, &mut work)?.beta;
+        let found = spectrum::extremes(operator, gates, SUPPORTS, power, support, &mut work);
+        *beta = found.map_err(|error| operator.failed(error))?.beta;
         if !(beta.is_finite() && *beta > 0.0) {
             return Err(Error::new("the theory step has nothing to measure")
                 .expected("data with columns that are not all zero")
@@ -373,8 +382,11 @@ fn set_beta(
 }
 
 /// The error of steps for several outputs that diverge.
-fn diverged(error: tamis::Error) -> Error {
-    let tamis::Error::Diverged { step } = error else { return error.into() };
+fn diverged<S: Backend>(error: tamis::Error<S::Source>, on: &S) -> Error {
+    let step = match error {
+        tamis::Error::Diverged { step } if !on.has_failed() => step,
+        error => return on.failed(error),
+    };
     Error::new("the steps of the published method diverge")
         .expected("a loss that stays finite")
         .got(format_args!("an overflow in step {}", step + 1))
@@ -399,6 +411,7 @@ fn nothing_found(dims: &Dims, several: bool) -> Error {
 mod tests {
     use super::*;
     use crate::data::{Matrix, Values};
+    use crate::operator::Blocked;
     use tamis::operator::sensing::Sensing;
 
     fn plan(ram: u64) -> Result<Plan> {

@@ -5,6 +5,7 @@ use tamis::learn::optimiser::Optimiser;
 
 use crate::data::Task;
 use crate::model::Score;
+use crate::operator::{Device, Placed};
 use crate::train::dense::{Head, Rates, Serialised};
 use crate::train::pinned::PinnedWeight;
 use crate::train::plan::Plan;
@@ -74,6 +75,12 @@ pub struct Report {
     pub seconds: f64,
     /// Threads used.
     pub threads: usize,
+    /// Where it was trained: `cpu`, or the name of a GPU's adapter.
+    pub device: String,
+    /// Bytes that moved between this machine's memory and the GPU's, data and labels included; none
+    /// on the CPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transferred_bytes: Option<u64>,
     /// Seed of everything that was drawn.
     pub seed: u64,
     /// Bytes of samples and labels.
@@ -94,6 +101,12 @@ impl Report {
     pub(crate) fn scored(self, score: &Score) -> Self {
         let &Score { loss, psnr_db, zero_psnr_db, accuracy, .. } = score;
         Self { loss, psnr_db, zero_psnr_db, accuracy, ..self }
+    }
+
+    /// The same of a run on this operator.
+    pub(crate) fn on(self, device: &Device, operator: &Placed) -> Self {
+        let device = device.name().to_owned();
+        Self { device, transferred_bytes: operator.transferred_bytes(), ..self }
     }
 
     /// State and workspace together.

@@ -12,7 +12,7 @@ use tamis::operator::factored;
 use crate::base::limits::{Limits, Watch};
 use crate::data::{Matrix, Problem, Task};
 use crate::model::Score;
-use crate::operator::{Blocked, Layout, Stop};
+use crate::operator::{Backend, Layout, OperatorSizes, Placed, Stop, on_device};
 use crate::train::check::{Sizes, signs_name, sizes, validation_rows, weighted_outputs};
 use crate::train::checkpoint::{self, Kind};
 use crate::train::encode::{End, SparseLayer, encode, encode_layers};
@@ -125,18 +125,32 @@ impl<'a> SearchSetup<'a> {
     }
 
     /// The operator over these rows.
-    pub(crate) fn operator(&self, data: Matrix) -> Result<Blocked> {
-        let operator = Blocked::new(data, self.slots, self.budget.room(), self.plan.layout)?;
-        Ok(match inner_outputs(self.sizes.outputs, self.second) {
-            0 => operator,
-            outputs => operator.with_outputs(outputs),
-        })
+    pub(crate) fn operator(&self, data: Matrix) -> Result<Placed> {
+        let outputs = inner_outputs(self.sizes.outputs, self.second);
+        let sizes = OperatorSizes { hidden: self.slots, nnz: self.budget.room(), outputs };
+        Placed::new(self.job.device, data, None, sizes, self.plan.layout)
     }
 
     /// The search alone, from a checkpoint or from nothing.
     pub(crate) fn run<'m>(
         &self,
-        operator: &mut Blocked,
+        operator: &mut Placed,
+        labels: &[f32],
+        from: Option<&Checkpoint<'_>>,
+        memory: &'m mut [u32],
+        watch: &mut Watch<'_>,
+        observe: &mut dyn FnMut(&Progress<'_>) -> bool,
+    ) -> Result<lm::Trained<'m>> {
+        operator.heed(Some(watch.stop()));
+        let trained =
+            on_device!(operator, on => self.run_on(on, labels, from, memory, watch, observe))?;
+        operator.heed(None);
+        Ok(trained)
+    }
+
+    fn run_on<'m>(
+        &self,
+        on: &mut impl Backend,
         labels: &[f32],
         from: Option<&Checkpoint<'_>>,
         memory: &'m mut [u32],
@@ -144,8 +158,8 @@ impl<'a> SearchSetup<'a> {
         observe: &mut dyn FnMut(&Progress<'_>) -> bool,
     ) -> Result<lm::Trained<'m>> {
         let Self { sizes: Sizes { dims, outputs }, params, .. } = self;
-        let (on, y) = (operator, labels);
-        on.heed(Some(watch.stop()));
+        let mut handle = Vec::new();
+        let y = on.labels(labels, &mut handle);
         let from = from.map_or(start::Start::Zero, start::Start::Checkpoint);
         let observe = |progress: &Progress<'_>| {
             let passes = progress.rows_read as f64 / dims.samples as f64;
@@ -159,9 +173,8 @@ impl<'a> SearchSetup<'a> {
             }
             (None, 0) => lm::run(on, y, one, from, params, memory, observe),
             (None, _) => lm::run(on, y, several, from, params, memory, observe),
-        }?;
-        on.heed(None);
-        Ok(trained)
+        };
+        trained.map_err(|error| on.failed(error))
     }
 
     /// The model of a search within these limits, from `start`.
@@ -260,7 +273,9 @@ impl<'a> SearchSetup<'a> {
             passes: info.rows_read as f64 / dims.samples as f64,
             limit,
             stopped,
-            ..job.report("lm", sizes, &self.plan, start, &stopwatch, details).scored(&score)
+            ..job.report("lm", sizes, &self.plan, start, &stopwatch, details)
+            .scored(&score)
+            .on(job.device, &operator)
         };
         let returned = ReturnedData { operator, labels, task, order: Some(params.seed) };
         Ok((Trained::new(&model, network, report), returned))

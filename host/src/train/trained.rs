@@ -4,13 +4,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use tamis::base::rng::{Permutation, stream};
-use tamis::operator::sensing::Sensing as _;
 
 use crate::base::limits::Limits;
 use crate::base::peak_rss_bytes;
 use crate::data::{Matrix, Problem, Task, select};
 use crate::model::{ModelFile, Score};
-use crate::operator::Blocked;
+use crate::operator::{CPU, Device, Placed};
 use crate::train::budget::{Budget, Memory};
 use crate::train::check::Sizes;
 use crate::train::checkpoint::Checkpoint;
@@ -101,11 +100,13 @@ pub(crate) struct Job<'a> {
     /// Whether checkpoints are taken, so that the plan counts the memory of two: the one to resume
     /// from, and the last one.
     pub(crate) checkpoints: bool,
+    /// Where it is trained.
+    pub(crate) device: &'a Device,
 }
 
 impl<'a> Job<'a> {
     /// Of one layer, from nothing and with all memory and time.
-    pub(crate) const fn plain(hidden: usize, nnz: usize) -> Self {
+    pub(crate) fn plain(hidden: usize, nnz: usize) -> Self {
         Self {
             hidden,
             second: None,
@@ -116,12 +117,13 @@ impl<'a> Job<'a> {
             threads: 0,
             limits: Limits::NONE,
             checkpoints: false,
+            device: &CPU,
         }
     }
 
     /// Of options that are resolved.
     pub(crate) fn new(
-        options: &Options,
+        options: &'a Options,
         hidden: &[usize],
         budget: Budget,
         pinned: &'a [u32],
@@ -135,6 +137,7 @@ impl<'a> Job<'a> {
             threads: options.threads,
             limits: options.limits,
             checkpoints: options.checkpoint.is_some(),
+            device: &options.device,
             ..Self::plain(hidden.first().copied().unwrap_or(0), 0)
         }
     }
@@ -215,6 +218,8 @@ impl Stopwatch {
             stopped: false,
             seconds: self.seconds(),
             threads: rayon::current_num_threads(),
+            device: CPU.name().to_owned(),
+            transferred_bytes: None,
             seed: 0,
             data_bytes: self.data_bytes,
             plan: None,
@@ -233,7 +238,7 @@ pub(crate) fn shuffle(problem: &mut Problem, seed: u64) {
 
 /// The data set after a run.
 pub(crate) struct ReturnedData {
-    pub(crate) operator: Blocked,
+    pub(crate) operator: Placed,
     pub(crate) labels: Vec<f32>,
     pub(crate) task: Task,
     /// The seed of the order that the run put the rows in, if it did.

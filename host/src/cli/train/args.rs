@@ -8,7 +8,7 @@ use tamis::learn::optimiser::Optimiser;
 use tamis::learn::train::Rank;
 use tamis::network::gates::{Empty, Signs};
 
-use super::super::parse::{self, AugmentName, EMPTY, OPTIMISERS, RecipeName, SIGNS, ToPin};
+use super::super::parse::{self, AugmentName, DeviceName, EMPTY, OPTIMISERS, RecipeName, SIGNS, ToPin};
 use super::super::settings::Given;
 use super::super::source::SourceArgs;
 use crate::convert::named::Layout;
@@ -74,6 +74,13 @@ pub(crate) struct Train {
     /// Most bytes of state and workspace, beside the data; with K, M or G
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, value_parser = parse::bytes)]
     pub(super) ram: Option<u64>,
+    /// Where to train: cpu, gpu, or auto, which takes a GPU for large problems (recipes lm, anneal,
+    /// paper and paper-safe, one hidden layer or two that are searched for) [default: cpu]
+    #[arg(long, value_name = "DEVICE", value_enum, hide_possible_values = true)]
+    pub(super) device: Option<DeviceName>,
+    /// The GPU, by its name or a part of it (tamis devices lists them) [default: the first one]
+    #[arg(long, value_name = "NAME", requires = "device")]
+    pub(super) adapter: Option<String>,
     /// The model to write; for several sizes a folder
     #[arg(short, long, value_name = "M.tamis")]
     pub(super) output: PathBuf,

@@ -2,6 +2,7 @@
 
 pub(super) mod args;
 mod data;
+mod device;
 pub(super) mod history;
 mod options;
 mod path;
@@ -12,6 +13,7 @@ use serde::Serialize;
 use super::common::Common;
 use super::console::{count, refuse, say_error};
 use super::interrupt;
+use super::parse::DeviceName;
 use super::progress::Watched;
 use super::saved::Object;
 use crate::base::file::{self, Kind};
@@ -106,6 +108,7 @@ impl Train {
             _ => {}
         }
         self.check_problem(&problem, &options)?;
+        self.choose_device(&problem, &mut options)?;
         if let Some(note) = take_all(&mut options, &problem) {
             data.note(note);
         }
@@ -167,8 +170,9 @@ impl Train {
     }
 
     /// Flags for one network of one hidden layer.
-    fn single_flags(&self) -> [(bool, &'static str); 3] {
+    fn single_flags(&self) -> [(bool, &'static str); 4] {
         [
+            (self.device == Some(DeviceName::Gpu), "--device gpu"),
             (self.checkpoints.checkpoint.is_some(), "--checkpoint"),
             (self.limits.log.is_some(), "--log"),
             (self.limits.picture.is_some(), "--picture"),

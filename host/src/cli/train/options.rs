@@ -121,6 +121,7 @@ impl Train {
                 (None, None) => Memory::Auto,
             },
             threads: common.threads(),
+            device: self.device()?,
             limits: self.limits.limits()?,
             checkpoint,
         })

@@ -41,8 +41,9 @@ pub(super) fn run(
 ) -> Result<()> {
     check(train)?;
     check_folder(&train.output)?;
-    let options = train.options(recipe, common)?;
+    let mut options = train.options(recipe, common)?;
     let (problem, data) = early.map_or_else(|| train.load(), Ok)?;
+    train.choose_device(&problem, &mut options)?;
     if matches!(recipe, RecipeName::Paper | RecipeName::PaperSafe) {
         train.check_paper(&problem)?;
     }

@@ -1,0 +1,52 @@
+//! `--device` and `--adapter`: where a run trains.
+
+use super::super::console::say_note;
+use super::super::parse::DeviceName;
+use super::args::Train;
+use crate::Result;
+use crate::data::Problem;
+use crate::operator::{Device, devices};
+use crate::train::{Options, trains_layers};
+
+/// Multiply-adds of a gradient by all weights from which on `auto` takes a GPU: the host operator
+/// takes some 10 ms for these on two cores, a hundred times what a call to a device costs.
+const LARGE: usize = 1 << 29;
+
+impl Train {
+    /// What `--device` says by itself: a GPU is opened, so that nothing is read where there is none.
+    pub(super) fn device(&self) -> Result<Device> {
+        match self.device {
+            Some(DeviceName::Gpu) => Device::gpu(self.adapter.as_deref()),
+            _ => Ok(Device::Cpu),
+        }
+    }
+
+    /// Chooses for `--device auto`, and says what and why.
+    pub(super) fn choose_device(&self, problem: &Problem, options: &mut Options) -> Result<()> {
+        if self.device != Some(DeviceName::Auto) {
+            return Ok(());
+        }
+        let hidden = options.all_weights(problem).unwrap_or(0);
+        let size = problem.data.rows.saturating_mul(hidden);
+        let is_real = |kind: &str| kind != "Cpu";
+        let all = devices();
+        let wanted = self.adapter.as_ref().map(|name| name.to_lowercase());
+        let fits = |name: &str| wanted.as_ref().is_none_or(|own| name.to_lowercase().contains(own));
+        let gpu = all.iter().find(|gpu| is_real(&gpu.kind) && fits(&gpu.name));
+        let why = match gpu {
+            None => "there is no GPU that this build can use".to_owned(),
+            Some(_) if trains_layers(problem, options)? => {
+                "layers are trained one by one there".to_owned()
+            }
+            Some(_) if size < LARGE => {
+                format!("{size} multiply-adds a gradient are too few for a GPU")
+            }
+            Some(gpu) => {
+                options.device = Device::gpu(Some(&gpu.name))?;
+                format!("{size} multiply-adds a gradient are worth it")
+            }
+        };
+        say_note(Some(format!("--device auto takes {}: {why}", options.device.name())));
+        Ok(())
+    }
+}

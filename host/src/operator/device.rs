@@ -1,0 +1,123 @@
+//! Where an operator computes: the CPU, or a GPU that was opened before.
+
+#[cfg(feature = "gpu")]
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::{Error, Result};
+
+/// Where training computes.
+#[derive(Debug, Clone, Default)]
+pub enum Device {
+    /// The threads of the CPU.
+    #[default]
+    Cpu,
+    /// A GPU, ready for work.
+    #[cfg(feature = "gpu")]
+    Gpu(Arc<tamis_gpu::Gpu>),
+}
+
+/// The CPU, where nothing else is said.
+pub(crate) static CPU: Device = Device::Cpu;
+
+impl Device {
+    /// The GPU of this name, or of one that contains it; the first one where there is no name.
+    ///
+    /// # Errors
+    /// There is none, it lacks a limit, or this build knows no GPUs.
+    #[cfg(feature = "gpu")]
+    pub fn gpu(name: Option<&str>) -> Result<Self> {
+        tamis_gpu::Gpu::open(name).map(Self::Gpu).map_err(Error::from)
+    }
+
+    /// As with the feature `gpu`, without which there are none.
+    ///
+    /// # Errors
+    /// Always: this build knows no GPUs.
+    #[cfg(not(feature = "gpu"))]
+    pub fn gpu(_: Option<&str>) -> Result<Self> {
+        Err(Error::new("this build of tamis computes on no GPU")
+            .expected("a build with the feature gpu")
+            .got("a build without it")
+            .help(WITH_GPU))
+    }
+
+    /// `cpu`, or the name of the GPU's adapter.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Cpu => "cpu",
+            #[cfg(feature = "gpu")]
+            Self::Gpu(gpu) => &gpu.adapter.name,
+        }
+    }
+
+    /// Whether it is the CPU.
+    #[must_use]
+    pub const fn is_cpu(&self) -> bool {
+        matches!(self, Self::Cpu)
+    }
+}
+
+/// How to build with GPUs.
+pub(crate) const WITH_GPU: &str =
+    "build with cargo build --release --features gpu, or use --device cpu";
+
+/// What is known of a GPU adapter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DeviceReport {
+    /// The name, by which it is chosen.
+    pub name: String,
+    /// Vulkan, Metal or DX12.
+    pub backend: String,
+    /// Discrete, integrated or virtual GPU, or CPU.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The driver and its version.
+    pub driver: String,
+    /// What it admits.
+    pub limits: LimitsReport,
+}
+
+/// Limits of an adapter, by the names of the WebGPU standard.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LimitsReport {
+    /// Bytes of the largest binding: data are tiled by rows into buffers of this size.
+    pub max_storage_buffer_binding_size: u64,
+    /// Bytes of the largest buffer.
+    pub max_buffer_size: u64,
+    /// Threads of a workgroup.
+    pub max_compute_invocations_per_workgroup: u32,
+    /// Bytes that a workgroup shares.
+    pub max_compute_workgroup_storage_size: u32,
+}
+
+/// The GPU adapters of this machine, the one taken by default first; none in a build without the
+/// feature `gpu`.
+#[must_use]
+pub fn devices() -> Vec<DeviceReport> {
+    #[cfg(feature = "gpu")]
+    return tamis_gpu::adapters().into_iter().map(DeviceReport::from).collect();
+    #[cfg(not(feature = "gpu"))]
+    Vec::new()
+}
+
+#[cfg(feature = "gpu")]
+impl From<tamis_gpu::AdapterReport> for DeviceReport {
+    fn from(adapter: tamis_gpu::AdapterReport) -> Self {
+        Self {
+            name: adapter.name,
+            backend: adapter.backend,
+            kind: adapter.kind,
+            driver: adapter.driver,
+            limits: LimitsReport {
+                max_storage_buffer_binding_size: adapter.max_storage_buffer_binding_size,
+                max_buffer_size: adapter.max_buffer_size,
+                max_compute_invocations_per_workgroup: adapter
+                    .max_compute_invocations_per_workgroup,
+                max_compute_workgroup_storage_size: adapter.max_compute_workgroup_storage_size,
+            },
+        }
+    }
+}
