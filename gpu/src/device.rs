@@ -83,6 +83,21 @@ impl Gpu {
     /// [`Error::NoAdapter`] with the names that there are, [`Error::Limit`] for an adapter that
     /// lacks what every WebGPU device has.
     pub fn open(name: Option<&str>) -> Result<Arc<Self>, Error> {
+        Self::open_with(name, |has| Limits {
+            max_storage_buffer_binding_size: has.max_storage_buffer_binding_size,
+            max_buffer_size: has.max_buffer_size,
+            ..Limits::default()
+        })
+    }
+
+    /// The same with limits that are chosen from those of the adapter.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; [`Error::Limit`] for a limit that the adapter lacks.
+    pub fn open_with(
+        name: Option<&str>,
+        limits: impl FnOnce(&Limits) -> Limits,
+    ) -> Result<Arc<Self>, Error> {
         let all = all();
         let names = || all.iter().map(|adapter| adapter.get_info().name).collect::<Vec<_>>();
         let wanted = name.map(str::to_lowercase);
@@ -93,21 +108,10 @@ impl Gpu {
         let Some(adapter) = all.iter().find(fits) else {
             return Err(Error::NoAdapter { wanted: name.map(str::to_owned), found: names() });
         };
-        let (has, limits) = (adapter.limits(), Limits::default());
-        let limits = Limits {
-            max_storage_buffer_binding_size: has.max_storage_buffer_binding_size,
-            max_buffer_size: has.max_buffer_size,
-            ..limits
-        };
-        Self::with_limits(adapter, limits)
+        Self::on(adapter, limits(&adapter.limits()))
     }
 
-    /// Opens an adapter with these limits, perhaps lower than its own.
-    ///
-    /// # Errors
-    /// [`Error::Limit`] for a limit that the adapter lacks, [`Error::Refused`] if it cannot be
-    /// opened.
-    pub fn with_limits(adapter: &Adapter, limits: Limits) -> Result<Arc<Self>, Error> {
+    fn on(adapter: &Adapter, limits: Limits) -> Result<Arc<Self>, Error> {
         let report = AdapterReport::new(adapter);
         let name = &report.name;
         let mut missed = None;
@@ -267,10 +271,12 @@ pub(crate) enum Kernel {
     Project,
     Outer,
     Transpose,
+    Peak,
+    Stream,
 }
 
 impl Kernel {
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::Gates,
         Self::Forward,
         Self::Activations,
@@ -287,6 +293,8 @@ impl Kernel {
         Self::Project,
         Self::Outer,
         Self::Transpose,
+        Self::Peak,
+        Self::Stream,
     ];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -307,6 +315,8 @@ impl Kernel {
             Self::Project => "project",
             Self::Outer => "outer",
             Self::Transpose => "transpose",
+            Self::Peak => "peak",
+            Self::Stream => "stream",
         }
     }
 
@@ -328,6 +338,8 @@ impl Kernel {
             Self::Project => include_str!("kernels/project.wgsl"),
             Self::Outer => include_str!("kernels/outer.wgsl"),
             Self::Transpose => include_str!("kernels/transpose.wgsl"),
+            Self::Peak => include_str!("kernels/peak.wgsl"),
+            Self::Stream => include_str!("kernels/stream.wgsl"),
         }
     }
 

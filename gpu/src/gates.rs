@@ -2,7 +2,7 @@
 
 use crate::data::{Data, Piece};
 use crate::device::Kernel;
-use crate::recorder::Recorder;
+use crate::recorder::{Place, Recorder};
 use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -28,9 +28,29 @@ pub(crate) mod kind {
 struct Generators {
     /// (neuron, first entry, entries, kind) of neurons that are not closed.
     blocks: Vec<u32>,
-    /// (input, value).
-    entries: Vec<u32>,
+    entries: Sparse,
     random: Vec<Random>,
+}
+
+/// Inputs and values of entries, the values as bits.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Sparse {
+    pub(crate) inputs: Vec<u32>,
+    pub(crate) values: Vec<u32>,
+}
+
+impl Sparse {
+    fn push(&mut self, entries: impl Iterator<Item = (usize, f32)>) {
+        for (j, value) in entries {
+            self.inputs.push(j as u32);
+            self.values.push(value.to_bits());
+        }
+    }
+
+    /// Sends both.
+    pub(crate) fn send(&self, recorder: &mut Recorder) -> [Place; 2] {
+        [&self.inputs, &self.values].map(|words| recorder.send(words))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -64,10 +84,10 @@ fn signed(sign: f32) -> u32 {
     if sign < 0.0 { kind::NEGATIVE } else { kind::POSITIVE }
 }
 
-fn push_block(blocks: &mut Vec<u32>, entries: &mut Vec<u32>, block: Block<'_>, kind: u32) {
-    let first = entries.len() as u32 / 2;
+fn push_block(blocks: &mut Vec<u32>, entries: &mut Sparse, block: Block<'_>, kind: u32) {
+    let first = entries.inputs.len() as u32;
     blocks.extend([block.neuron() as u32, first, block.values().len() as u32, kind]);
-    entries.extend(block.entries().flat_map(|(j, value)| [j as u32, value.to_bits()]));
+    entries.push(block.entries());
 }
 
 /// The gates whose bits are on the device.
@@ -108,12 +128,13 @@ impl GateBits {
         }
         let inputs = data.inputs.max(1);
         for random in random.chunks((WORDS / (2 * inputs)).clamp(1, LINES)) {
-            let (mut blocks, mut entries) = (Vec::new(), Vec::new());
+            let (mut blocks, mut entries) = (Vec::new(), Sparse::default());
             let mut generator = vec![0.0; inputs];
             for &Random { neuron, seed, stream } in random {
                 Gate::Random { seed, stream }.generator(&mut generator);
-                blocks.extend([neuron, entries.len() as u32 / 2, inputs as u32, kind::POSITIVE]);
-                entries.extend((0..).zip(&generator).flat_map(|(j, x)| [j, x.to_bits()]));
+                let first = entries.inputs.len() as u32;
+                blocks.extend([neuron, first, inputs as u32, kind::POSITIVE]);
+                entries.push(generator.iter().copied().enumerate());
             }
             run(recorder, data, batch, &blocks, &entries);
         }
@@ -144,15 +165,22 @@ fn run(
     data: &Data,
     batch: &Range<usize>,
     blocks: &[u32],
-    entries: &[u32],
+    entries: &Sparse,
 ) {
-    let [blocks_of, entries] = [blocks, entries].map(|words| recorder.send(words));
+    let blocks_of = recorder.send(blocks);
+    let [inputs, values] = entries.send(recorder);
     for Piece { chunk, row, rows, .. } in data.pieces(batch) {
         let chunk = &data.chunks[chunk];
         let [quads, words] = chunk.strides();
         let first = row / 256 * 256;
         let dims = [quads, words, first as u32, 0];
-        let places = [(&chunk.x).into(), blocks_of.clone(), entries.clone(), (&chunk.bits).into()];
+        let places = [
+            (&chunk.x).into(),
+            blocks_of.clone(),
+            inputs.clone(),
+            values.clone(),
+            (&chunk.bits).into(),
+        ];
         let grid = [(row + rows - first).div_ceil(256), blocks.len() / 4, 1];
         recorder.run(Kernel::Gates, &dims, &places, grid);
     }
@@ -163,8 +191,7 @@ fn run(
 pub(crate) struct Neurons {
     /// (neuron, first entry, entries, kind).
     pub(crate) blocks: Vec<u32>,
-    /// (input, value).
-    pub(crate) entries: Vec<u32>,
+    pub(crate) entries: Sparse,
     /// Whether some gate is not said by the weights themselves.
     pub(crate) needs_bits: bool,
 }

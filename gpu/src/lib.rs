@@ -6,7 +6,7 @@
 //! empty and pulls nothing in.
 //!
 //! ```text
-//! error → device → recorder → reduce → vectors → tables → data → gates → restricted → operator → factored
+//! error → device → recorder → roofline → reduce → vectors → tables → data → gates → restricted → solve → operator → factored
 //! ```
 //!
 //! # The same result every time
@@ -42,6 +42,10 @@ mod reduce;
 #[cfg(feature = "wgpu")]
 mod restricted;
 #[cfg(feature = "wgpu")]
+mod roofline;
+#[cfg(feature = "wgpu")]
+mod solve;
+#[cfg(feature = "wgpu")]
 mod tables;
 #[cfg(feature = "wgpu")]
 mod vectors;
@@ -53,6 +57,7 @@ pub use {
     error::Error,
     operator::GpuOperator,
     recorder::{KernelTime, Transfers},
+    roofline::Roofline,
     vectors::GpuVectors,
 };
 

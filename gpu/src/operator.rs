@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::gates::{GateBits, Neurons};
 use crate::recorder::{KernelTime, Place, Transfers};
 use crate::restricted::{Mode, Summation};
+use crate::solve::{Solver, Support};
 use crate::tables::Entries;
 use crate::vectors::GpuVectors;
 use std::fmt;
@@ -21,10 +22,6 @@ use wgpu::Buffer;
 
 type Result<T> = tamis::Result<T, Error>;
 
-/// Entries of a support whose Gram matrix is kept, at most: 64 MiB.
-const GRAM: usize = 4096;
-/// So many more entries make a Gram matrix worth one more product, as on the host.
-const ENTRIES_A_PRODUCT: usize = 96;
 /// Numbers of a panel, at most.
 const PANEL: usize = 1 << 24;
 
@@ -39,17 +36,9 @@ pub struct GpuOperator {
     /// One number a row, or several: what is made on the way.
     pub(crate) image: Option<Buffer>,
     pub(crate) back: Option<Buffer>,
-    gram: Gram,
+    solver: Solver,
+    panel: usize,
     stop: Stop,
-}
-
-/// The Gram matrix of a support, under the gates whose bits are on the device.
-#[derive(Debug, Default)]
-struct Gram {
-    support: Vec<u32>,
-    made: bool,
-    matrix: Option<Buffer>,
-    vectors: Option<Buffer>,
 }
 
 /// Says whether the work should end.
@@ -89,9 +78,16 @@ impl GpuOperator {
             batch: 0..rows,
             image: None,
             back: None,
-            gram: Gram::default(),
+            solver: Solver::default(),
+            panel: hidden,
             stop: Stop::default(),
         })
+    }
+
+    /// The same with panels of at most so many blocks.
+    #[must_use]
+    pub fn with_panel(self, blocks: usize) -> Self {
+        Self { panel: blocks.clamp(1, self.hidden), ..self }
     }
 
     /// Ends calls with [`error::Error::Stopped`] once `stop` says so, or no more. It is heeded
@@ -141,7 +137,7 @@ impl GpuOperator {
         self.go_on()?;
         let Self { machine, data, gates: bits, hidden, batch, .. } = self;
         if bits.set(&mut machine.recorder, data, *hidden, batch, gates) {
-            self.gram.made = false;
+            self.solver.forget();
         }
         Ok(())
     }
@@ -191,7 +187,7 @@ impl GpuOperator {
             let [row, rows, at] = [piece.row, piece.rows, piece.at].map(|x| x as u32);
             [count, u32::from(add), row, rows, at, 0]
         };
-        self.summation().neurons(Kernel::Forward, neurons, &[out.clone()], sizes, 1);
+        self.summation().neurons(Kernel::Forward, neurons, std::slice::from_ref(out), sizes, 1);
     }
 
     /// `A_S^T A_S p`, and the sums of it.
@@ -203,64 +199,6 @@ impl GpuOperator {
         self.outputs(&neurons, &(&image).into(), false);
         let entries = self.entries(p.index());
         Ok(self.summation().restricted(&entries, &(&image).into(), Mode::One))
-    }
-
-    /// Whether the Gram matrix of a support is there, or is made since so many products follow.
-    fn has_gram(&mut self, gates: Gates<'_>, support: &[u32], products: u32) -> Result<bool> {
-        let s = support.len();
-        let fits =
-            s > 0 && s <= GRAM && (4 * s * s) as u64 <= self.machine.recorder.gpu.binding_limit();
-        if !fits || gates.ticket().is_none() {
-            return Ok(false);
-        }
-        self.set(gates)?;
-        if self.gram.made && self.gram.support == support {
-            return Ok(true);
-        }
-        if products as usize * ENTRIES_A_PRODUCT <= s {
-            return Ok(false);
-        }
-        let (d, hidden) = (self.data.inputs, self.hidden);
-        let mut entries = Vec::with_capacity(2 * s);
-        for (i, run) in runs(d, support) {
-            let slot = self.gates.slot(i, hidden);
-            let first = (i * d) as u32;
-            entries.extend(support[run].iter().flat_map(|j| [slot, j - first]));
-        }
-        let matrix = self.machine.recorder.grow(&mut self.gram.matrix, "a Gram matrix", s * s);
-        self.summation().gram(&entries, &matrix);
-        self.gram.made = true;
-        self.gram.support = support.to_vec();
-        Ok(true)
-    }
-
-    /// Conjugate gradients on the Gram matrix that is there, on the device.
-    fn solve(&mut self, equations: Equations<'_>, unknowns: Unknowns<'_>) -> Result<Solved> {
-        let Equations { diagonal, lambda, tolerance, products } = equations;
-        let Unknowns { delta, g, .. } = unknowns;
-        let s = delta.len();
-        let mut words = vec![0_u32; 4];
-        let bits = |numbers: &[f32]| numbers.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-        words.extend(bits(delta));
-        words.extend(bits(g));
-        words.extend(diagonal.map_or_else(|| vec![0; s], bits));
-        let recorder = &mut self.machine.recorder;
-        let vectors = recorder.grow(&mut self.gram.vectors, "unknowns", 4 + 5 * s);
-        recorder.write_numbers(&vectors, &words);
-        let plain = u32::from(diagonal.is_none());
-        let goal = (tolerance * tolerance).to_bits();
-        let dims = [s as u32, products, plain, lambda.to_bits(), goal, 0, 0, 0];
-        if let Some(matrix) = &self.gram.matrix {
-            recorder.run(Kernel::Solve, &dims, &[matrix.into(), (&vectors).into()], [1, 1, 1]);
-        }
-        let found = recorder.read(&vectors, 4 + 2 * s);
-        self.go_on()?;
-        let numbers: Vec<f32> = found.into_iter().map(f32::from_bits).collect();
-        let (counts, rest) = numbers.split_at(4);
-        let (new, rest) = rest.split_at(s);
-        delta.copy_from_slice(new);
-        g.copy_from_slice(rest);
-        Ok(Solved { steps: counts[1] as u32, products: counts[0] as u32 })
     }
 
     /// Sums for a range of blocks, at most a panel at a time.
@@ -316,10 +254,10 @@ impl Sensing for GpuOperator {
         self.hidden
     }
 
-    /// As many as fit a binding.
+    /// As many as fit a binding, and at most what [`GpuOperator::with_panel`] says.
     fn panel(&self) -> usize {
         let room = (self.machine.recorder.gpu.binding_limit() / 4) as usize;
-        (room.min(PANEL) / self.data.inputs).clamp(1, self.hidden)
+        (room.min(PANEL) / self.data.inputs).clamp(1, self.panel)
     }
 
     /// None: what is made on the way is on the device.
@@ -331,7 +269,7 @@ impl Sensing for GpuOperator {
         let least = rows.start.saturating_add(1);
         error::range("rows of the batch", rows.end, least, self.data.rows)?;
         if self.batch != rows {
-            self.gram.made = false;
+            self.solver.forget();
         }
         self.batch = rows;
         Ok(())
@@ -427,10 +365,29 @@ impl Sensing for GpuOperator {
         self.check_support(support)?;
         error::length("unknowns", unknowns.delta.len(), support.len())?;
         error::length("residual of the equations", unknowns.g.len(), support.len())?;
-        if self.has_gram(gates, support, equations.products)? {
-            self.solve(equations, unknowns)
-        } else {
-            provided::solve_at(self, gates, support, equations, unknowns, scratch)
+        if support.is_empty() || equations.products == 0 {
+            return Ok(Solved::default());
+        }
+        self.set(gates)?;
+        let mut pairs = Vec::with_capacity(2 * support.len());
+        for (i, run) in runs(self.data.inputs, support) {
+            let slot = self.gates.slot(i, self.hidden);
+            let first = (i * self.data.inputs) as u32;
+            pairs.extend(support[run].iter().flat_map(|j| [slot, j - first]));
+        }
+        let Unknowns { delta, g, p, h } = unknowns;
+        let mut unknowns = Unknowns { delta: &mut *delta, g: &mut *g, p: &mut *p, h: &mut *h };
+        let Self { machine, data, batch, solver, .. } = self;
+        let mut on = Summation { machine, data, batch };
+        let of = Support { index: support, pairs: &pairs };
+        let solved = solver.solve(&mut on, of, equations, &mut unknowns);
+        self.go_on()?;
+        match solved {
+            Some(solved) => Ok(solved),
+            None => {
+                let unknowns = Unknowns { delta, g, p, h };
+                provided::solve_at(self, gates, support, equations, unknowns, scratch)
+            }
         }
     }
 
@@ -460,15 +417,6 @@ impl Sensing for GpuOperator {
         error::length("column norms", out.len(), blocks.len() * self.data.inputs)?;
         let r = self.machine.nothing();
         self.panels(gates, blocks, &r, Mode::Squares, out)
-    }
-}
-
-impl Drop for GpuOperator {
-    /// Nothing that was recorded is lost, and nothing of it outlives the data.
-    fn drop(&mut self) {
-        if self.machine.recorder.failure.is_none() {
-            self.machine.recorder.submit();
-        }
     }
 }
 

@@ -11,6 +11,8 @@ use wgpu::Buffer;
 
 /// Tiles of a matrix product times groups of rows that keep a device busy.
 const TILES: usize = 512;
+/// Neurons of a panel that are too few for a tile: their sums are those of entries.
+const FEW: usize = 4;
 /// Groups of rows of a matrix product, at most.
 const MOST_GROUPS: usize = 64;
 /// Tasks of one call, at most: a grid has no more lines.
@@ -53,12 +55,7 @@ impl Summation<'_> {
 
     /// Sums for entries of a support, in their order.
     pub(crate) fn restricted(&mut self, entries: &Entries, r: &Place, mode: Mode) -> Vec<f32> {
-        let group = self.data.group;
-        let first = self.batch.start / group;
-        let groups = self.batch.end.div_ceil(group) - first;
-        // As many entries at a time as the sums of all groups fit a binding.
-        let room = (self.machine.recorder.gpu.binding_limit() / 4) as usize / groups.max(1);
-        let tasks = (room / 8).clamp(1, TASKS);
+        let tasks = self.tasks_at_once();
         let mut out = Vec::with_capacity(entries.at.len());
         for tasks in entries.tasks.chunks(4 * tasks) {
             let from = tasks[1];
@@ -68,49 +65,81 @@ impl Summation<'_> {
                 .flat_map(|task| [task[0], task[1] - from, task[2], task[3]])
                 .collect();
             let at = &entries.at[from as usize..][..count];
-            out.extend(self.restricted_part(&own, at, r, mode, [first, groups]));
+            out.extend(self.restricted_part(&own, at, r, mode));
         }
         out
     }
 
-    fn restricted_part(
+    fn restricted_part(&mut self, tasks: &[u32], at: &[u32], r: &Place, mode: Mode) -> Vec<f32> {
+        let GpuVectors { recorder, sums, .. } = &mut *self.machine;
+        let out = recorder.grow(sums, "sums", at.len());
+        let places = [tasks, at].map(|words| recorder.send(words));
+        self.restricted_at(places, [tasks.len() / 4, at.len()], r, mode, &out);
+        self.machine.numbers(&out, at.len())
+    }
+
+    /// Records the sums for so many tasks and entries, which are on the device, as they will be in
+    /// `out`.
+    pub(crate) fn restricted_at(
         &mut self,
-        tasks: &[u32],
-        at: &[u32],
+        [tasks, inputs]: [Place; 2],
+        [count, numbers]: [usize; 2],
         r: &Place,
         mode: Mode,
-        [first, groups]: [usize; 2],
-    ) -> Vec<f32> {
+        out: &Buffer,
+    ) {
+        let (first, groups) = self.row_groups();
         let Self { machine, data, batch } = self;
         let GpuVectors { recorder, partial, .. } = &mut **machine;
-        let sums = recorder.grow(partial, "partial sums", groups * at.len());
-        let [tasks_of, inputs] = [tasks, at].map(|words| recorder.send(words));
-        for Piece { chunk, row, rows, at: from } in data.pieces(batch) {
+        let sums = recorder.grow(partial, "partial sums", groups * numbers);
+        for Piece { chunk, row, rows, at } in data.pieces(batch) {
             let chunk = &data.chunks[chunk];
             let [quads, words] = chunk.strides();
             let before = (chunk.base + row) / data.group - first;
             let own = (row + rows).div_ceil(data.group) - row / data.group;
-            let [row, rows, from, batch] = [row, rows, from, batch.len()].map(|x| x as u32);
-            let group = (data.group / 4) as u32;
-            let [sum, numbers] = [before * at.len(), at.len()].map(|x| x as u32);
-            let dims =
-                [quads, words, row, rows, from, batch, group, sum, numbers, mode as u32, 0, 0];
+            let sizes = [row, rows, at, batch.len(), data.group / 4, before * numbers, numbers];
+            let [row, rows, at, batch, group, sum, entries] = sizes.map(|x| x as u32);
+            let dims = [quads, words, row, rows, at, batch, group, sum, entries, mode as u32, 0, 0];
             let places = [
                 (&chunk.x).into(),
-                tasks_of.clone(),
+                tasks.clone(),
                 inputs.clone(),
                 (&chunk.bits).into(),
                 r.clone(),
                 (&sums).into(),
             ];
-            recorder.run(Kernel::Restricted, &dims, &places, [tasks.len() / 4, own, 1]);
+            recorder.run(Kernel::Restricted, &dims, &places, [count, own, 1]);
         }
-        machine.add_groups(&sums, at.len(), groups)
+        add_groups(recorder, &sums, out, numbers, groups);
+    }
+
+    /// The first group of rows that are added up as one, and how many the batch has.
+    fn row_groups(&self) -> (usize, usize) {
+        let first = self.batch.start / self.data.group;
+        (first, self.batch.end.div_ceil(self.data.group) - first)
+    }
+
+    /// Entries of one call whose sums of all groups fit a binding, in tasks of eight.
+    fn tasks_at_once(&self) -> usize {
+        let room = (self.machine.recorder.gpu.binding_limit() / 4) as usize / self.row_groups().1;
+        (room / 8).clamp(1, TASKS)
+    }
+
+    /// Whether sums for so many entries are one call, however many neurons they are of.
+    pub(crate) fn fits(&self, entries: usize) -> bool {
+        entries <= self.tasks_at_once()
     }
 
     /// A panel of sums, a line of all inputs for each neuron.
     pub(crate) fn panel(&mut self, neurons: &[u32], r: &Place, mode: Mode) -> Vec<f32> {
         let inputs = self.data.inputs;
+        if neurons.len() <= FEW {
+            let mut entries = Entries::default();
+            for (slot, &neuron) in (0..).zip(neurons) {
+                entries.push([neuron, if mode == Mode::Each { slot } else { 0 }], 0..inputs as u32);
+            }
+            return self.restricted(&entries, r, mode);
+        }
         let tiles = [neurons.len().div_ceil(64), inputs.div_ceil(64)];
         let numbers = neurons.len() * inputs;
         let Groups { origin, rows: group, count } = self.groups(tiles[0] * tiles[1]);
@@ -174,17 +203,35 @@ impl Summation<'_> {
         sizes: impl Fn(&Piece) -> [u32; 6],
         lines: usize,
     ) {
+        let recorder = &mut self.machine.recorder;
+        let blocks = recorder.send(&neurons.blocks);
+        let [inputs, values] = neurons.entries.send(recorder);
+        self.neurons_at(kernel, [blocks, inputs, values], more, sizes, lines);
+    }
+
+    /// The same for blocks and entries that are on the device.
+    pub(crate) fn neurons_at(
+        &mut self,
+        kernel: Kernel,
+        [blocks, inputs, values]: [Place; 3],
+        more: &[Place],
+        sizes: impl Fn(&Piece) -> [u32; 6],
+        lines: usize,
+    ) {
         let Self { machine, data, batch } = self;
         let recorder: &mut Recorder = &mut machine.recorder;
-        let [blocks, entries] =
-            [&neurons.blocks, &neurons.entries].map(|words| recorder.send(words));
         for piece in data.pieces(batch) {
             let chunk = &data.chunks[piece.chunk];
             let [quads, words] = chunk.strides();
             let [a, b, c, d, e, f] = sizes(&piece);
             let dims = [quads, words, a, b, c, d, e, f];
-            let mut places =
-                vec![(&chunk.x).into(), blocks.clone(), entries.clone(), (&chunk.bits).into()];
+            let mut places = vec![
+                (&chunk.x).into(),
+                blocks.clone(),
+                inputs.clone(),
+                values.clone(),
+                (&chunk.bits).into(),
+            ];
             places.extend_from_slice(more);
             recorder.run(kernel, &dims, &places, [piece.quad_groups(), lines, 1]);
         }

@@ -30,7 +30,7 @@ pub struct GpuVectors {
     last: u32,
     /// What is bound where a kernel needs no vector.
     nothing: Buffer,
-    sums: Option<Buffer>,
+    pub(crate) sums: Option<Buffer>,
     /// Sums of groups of rows.
     pub(crate) partial: Option<Buffer>,
     /// A number for each row.
@@ -86,13 +86,10 @@ impl GpuVectors {
         handle
     }
 
-    /// The numbers of a vector; those left out are NaN where the device has failed.
+    /// The numbers of a vector; NaN where the device has failed.
     pub fn download(&mut self, rows: &[u32]) -> Vec<f32> {
         let buffer = self.buffer(rows);
-        let words = self.recorder.read(&buffer, rows.len());
-        let mut numbers: Vec<f32> = words.into_iter().map(f32::from_bits).collect();
-        numbers.resize(rows.len(), f32::NAN);
-        numbers
+        self.numbers(&buffer, rows.len())
     }
 
     /// What has failed, if anything has.
@@ -124,10 +121,15 @@ impl GpuVectors {
     pub(crate) fn add_groups(&mut self, sums: &Buffer, numbers: usize, groups: usize) -> Vec<f32> {
         let out = self.recorder.grow(&mut self.sums, "sums", numbers);
         add_groups(&mut self.recorder, sums, &out, numbers, groups);
-        let words = self.recorder.read(&out, numbers);
-        let mut sums: Vec<f32> = words.into_iter().map(f32::from_bits).collect();
-        sums.resize(numbers, f32::NAN);
-        sums
+        self.numbers(&out, numbers)
+    }
+
+    /// The first numbers of a buffer; NaN after a failure.
+    pub(crate) fn numbers(&mut self, buffer: &Buffer, numbers: usize) -> Vec<f32> {
+        let words = self.recorder.read(buffer, numbers);
+        let mut read: Vec<f32> = words.into_iter().map(f32::from_bits).collect();
+        read.resize(numbers, f32::NAN);
+        read
     }
 
     /// The sums of a reduction, two.
@@ -135,7 +137,7 @@ impl GpuVectors {
         reduce::run(&mut self.recorder, &mut self.sums, reduction, vectors)
     }
 
-    fn map(&mut self, kind: Map, numbers: [f32; 3], of: Inputs<'_>, out: &[u32]) {
+    fn map(&mut self, kind: Map, numbers: [f32; 3], of: &Inputs<'_>, out: &[u32]) {
         let [a, b, c] = numbers.map(f32::to_bits);
         let [x, y] = [of.x, of.y].map(|handle| self.place(handle));
         let dims = [out.len() as u32, kind as u32, of.first as u32, 0, a, b, c, 0];
@@ -231,7 +233,7 @@ impl Machine for GpuVectors {
     }
 
     fn fill(&mut self, out: &mut [u32], x: f32) {
-        self.map(Map::Fill, [x, 0.0, 0.0], Inputs::default(), out);
+        self.map(Map::Fill, [x, 0.0, 0.0], &Inputs::default(), out);
     }
 
     fn fill_normal(&mut self, out: &mut [u32], rng: &mut Rng) {
@@ -242,7 +244,7 @@ impl Machine for GpuVectors {
 
     fn copy(&mut self, from: &[u32], out: &mut [u32]) {
         let len = out.len().min(from.len());
-        self.map(Map::Copy, [0.0; 3], Inputs { x: from, ..Inputs::default() }, &out[..len]);
+        self.map(Map::Copy, [0.0; 3], &Inputs { x: from, ..Inputs::default() }, &out[..len]);
     }
 
     fn dot(&mut self, a: &[u32], b: &[u32]) -> f32 {
@@ -273,7 +275,7 @@ impl Machine for GpuVectors {
     ) -> Result<f32> {
         let held = labels.len().saturating_sub(first);
         error::length("labels", held.min(out.len()), out.len())?;
-        self.map(Map::Residual, [scale, 0.0, 0.0], Inputs { x: labels, y: &[], first }, out);
+        self.map(Map::Residual, [scale, 0.0, 0.0], &Inputs { x: labels, y: &[], first }, out);
         Ok(self.squares(out))
     }
 
@@ -291,13 +293,13 @@ impl Machine for GpuVectors {
     }
 
     fn exchange(&mut self, z: &mut [u32], t: &[u32], r: &[u32]) -> f32 {
-        self.map(Map::Exchange, [0.0; 3], Inputs { x: t, y: r, first: 0 }, z);
+        self.map(Map::Exchange, [0.0; 3], &Inputs { x: t, y: r, first: 0 }, z);
         self.squares(z)
     }
 
     fn near_hinge(&mut self, t: &mut [u32], z: &[u32], r: &[u32], hinge: Hinge) {
         let Hinge { sign, band, length } = hinge;
-        self.map(Map::NearHinge, [sign, band, length], Inputs { x: z, y: r, first: 0 }, t);
+        self.map(Map::NearHinge, [sign, band, length], &Inputs { x: z, y: r, first: 0 }, t);
     }
 
     fn halves(&mut self, r: &[u32], z: &[u32], t: &[u32], v: f32, a: f32) -> Along {
@@ -308,10 +310,10 @@ impl Machine for GpuVectors {
 
 impl GpuVectors {
     pub(crate) fn scale_by(&mut self, out: &[u32], factor: f32) {
-        self.map(Map::Scale, [factor, 0.0, 0.0], Inputs::default(), out);
+        self.map(Map::Scale, [factor, 0.0, 0.0], &Inputs::default(), out);
     }
 
     pub(crate) fn divide_by(&mut self, out: &[u32], divisor: f32) {
-        self.map(Map::Divide, [divisor, 0.0, 0.0], Inputs::default(), out);
+        self.map(Map::Divide, [divisor, 0.0, 0.0], &Inputs::default(), out);
     }
 }

@@ -10,7 +10,7 @@
 // out           neurons × n
 struct Dims { quads: u32, words: u32, row: u32, rows: u32, out: u32, batch: u32, pad0: u32, pad1: u32 }
 @group(0) @binding(0) var<uniform> dims: Dims;
-@group(0) @binding(5) var<storage, read_write> out: array<f32>;
+@group(0) @binding(6) var<storage, read_write> out: array<f32>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {

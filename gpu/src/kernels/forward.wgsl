@@ -11,7 +11,7 @@
 // out           outputs of the batch, n
 struct Dims { quads: u32, words: u32, blocks: u32, add: u32, row: u32, rows: u32, out: u32, pad: u32 }
 @group(0) @binding(0) var<uniform> dims: Dims;
-@group(0) @binding(5) var<storage, read_write> out: array<f32>;
+@group(0) @binding(6) var<storage, read_write> out: array<f32>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {

@@ -2,11 +2,12 @@
 //
 // dims.words    rows of the chunk / 32
 // blocks        (neuron, first entry, entries, kind): gate as bits 0, open 1, its own, positive 2 or negative 3
-// entries       (input, value)
+// inputs, values  of the entries
 // bits          neurons × words
 @group(0) @binding(2) var<storage, read> blocks: array<vec4<u32>>;
-@group(0) @binding(3) var<storage, read> entries: array<vec2<u32>>;
-@group(0) @binding(4) var<storage, read> bits: array<u32>;
+@group(0) @binding(3) var<storage, read> inputs: array<u32>;
+@group(0) @binding(4) var<storage, read> values: array<f32>;
+@group(0) @binding(5) var<storage, read> bits: array<u32>;
 
 fn gate_bits(neuron: u32, quad: u32) -> vec4<bool> {
     let four = bits[neuron * dims.words + quad / 8u] >> (quad % 8u * 4u);
@@ -16,8 +17,7 @@ fn gate_bits(neuron: u32, quad: u32) -> vec4<bool> {
 fn activation(block: vec4<u32>, quad: u32) -> vec4<f32> {
     var sum = vec4<f32>();
     for (var e = block.y; e < block.y + block.z; e++) {
-        let entry = entries[e];
-        sum += bitcast<f32>(entry.y) * rows_of(entry.x, quad);
+        sum += values[e] * rows_of(inputs[e], quad);
     }
     var open = vec4<bool>(true);
     switch block.w {

@@ -13,9 +13,9 @@
 // out           n × c, to which is added
 struct Dims { quads: u32, words: u32, blocks: u32, width: u32, row: u32, rows: u32, out: u32, pad: u32 }
 @group(0) @binding(0) var<uniform> dims: Dims;
-@group(0) @binding(5) var<storage, read> places: array<vec2<u32>>;
-@group(0) @binding(6) var<storage, read> weights: array<vec2<u32>>;
-@group(0) @binding(7) var<storage, read_write> out: array<f32>;
+@group(0) @binding(6) var<storage, read> places: array<vec2<u32>>;
+@group(0) @binding(7) var<storage, read> weights: array<vec2<u32>>;
+@group(0) @binding(8) var<storage, read_write> out: array<f32>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {

@@ -1,25 +1,32 @@
-// Conjugate gradients for damped normal equations on a support whose Gram matrix G is there:
-// `(G + lambda D) delta = b`, preconditioned with D; as `tamis::operator::solve` has them.
+// Conjugate gradients for damped normal equations on a support, `(A_S^T A_S + lambda D) delta = b`,
+// preconditioned with D, as `tamis::operator::solve` has them: a step for each product, or all steps with
+// the Gram matrix.
 //
 // grid          one workgroup
 // dims.size     s
 // dims.products products at the most
 // dims.plain    without preconditioner and damping
+// dims.mode     begin 0, a step with the product in `product` 1, all steps with the Gram matrix 2
 // dims.lambda   the damping
-// dims.goal     the relative residual to end at, squared
+// dims.tolerance  the relative residual to end at, squared
 // gram          s × s
-// vectors       four numbers, of which the first two are the products and steps that were made; then delta and
-//               g (the residual of the equations), D, p and h: s each
-struct Dims { size: u32, products: u32, plain: u32, lambda: f32, goal: f32, pad0: u32, pad1: u32, pad2: u32 }
+// product       A_S^T A_S p, s
+// vectors       eight numbers: products, steps, slope, goal, whether it is done; then delta and g (the residual
+//               of the equations), D and h: s each
+// direction     p, s
+struct Dims {
+    size: u32, products: u32, plain: u32, mode: u32, lambda: f32, tolerance: f32, pad0: u32, pad1: u32,
+}
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> gram: array<f32>;
-@group(0) @binding(2) var<storage, read_write> vectors: array<f32>;
+@group(0) @binding(2) var<storage, read> product: array<f32>;
+@group(0) @binding(3) var<storage, read_write> vectors: array<f32>;
+@group(0) @binding(4) var<storage, read_write> direction: array<f32>;
 
-fn delta(i: u32) -> u32 { return 4u + i; }
-fn g(i: u32) -> u32 { return 4u + dims.size + i; }
-fn d(i: u32) -> u32 { return 4u + 2u * dims.size + i; }
-fn p(i: u32) -> u32 { return 4u + 3u * dims.size + i; }
-fn h(i: u32) -> u32 { return 4u + 4u * dims.size + i; }
+fn delta(i: u32) -> u32 { return 8u + i; }
+fn g(i: u32) -> u32 { return 8u + dims.size + i; }
+fn d(i: u32) -> u32 { return 8u + 2u * dims.size + i; }
+fn h(i: u32) -> u32 { return 8u + 3u * dims.size + i; }
 
 var<workgroup> parts: array<f32, 256>;
 var<workgroup> total: f32;
@@ -41,6 +48,15 @@ fn sum_of(thread: u32, part: f32) -> f32 {
     return workgroupUniformLoad(&total);
 }
 
+// One of the first eight numbers, the same for all threads.
+fn number(thread: u32, i: u32) -> f32 {
+    workgroupBarrier();
+    if thread == 0u {
+        total = vectors[i];
+    }
+    return workgroupUniformLoad(&total);
+}
+
 // An entry of the preconditioned residual; a column without norm has no equation.
 fn preconditioned(i: u32) -> f32 {
     if dims.plain == 1u {
@@ -58,52 +74,79 @@ fn slope_of(thread: u32) -> f32 {
     return sum_of(thread, part);
 }
 
+fn turn(thread: u32, beta: f32) {
+    for (var i = thread; i < dims.size; i += 256u) {
+        direction[i] = preconditioned(i) + beta * direction[i];
+    }
+    storageBarrier();
+}
+
 @compute @workgroup_size(256)
 fn main(@builtin(local_invocation_index) thread: u32) {
     let s = dims.size;
-    var slope = slope_of(thread);
-    let goal = dims.goal * slope;
-    var beta = 0.0;
-    var products = 0u;
-    var steps = 0u;
-    for (var i = thread; i < s; i += 256u) {
-        vectors[p(i)] = 0.0;
-    }
-    while products < dims.products && slope > goal {
+    if dims.mode == 0u {
         for (var i = thread; i < s; i += 256u) {
-            vectors[p(i)] = preconditioned(i) + beta * vectors[p(i)];
+            direction[i] = 0.0;
         }
-        storageBarrier();
+        let slope = slope_of(thread);
+        turn(thread, 0.0);
+        if thread == 0u {
+            vectors[0] = 0.0;
+            vectors[1] = 0.0;
+            vectors[2] = slope;
+            vectors[3] = dims.tolerance * slope;
+            vectors[4] = select(1.0, 0.0, slope > dims.tolerance * slope && dims.products > 0u);
+        }
+        return;
+    }
+    var products = number(thread, 0u);
+    var steps = number(thread, 1u);
+    var slope = number(thread, 2u);
+    let goal = number(thread, 3u);
+    var done = number(thread, 4u);
+    while done == 0.0 {
         var part = 0.0;
         for (var i = thread; i < s; i += 256u) {
             var sum = 0.0;
-            for (var j = 0u; j < s; j++) {
-                sum += gram[j * s + i] * vectors[p(j)];
+            if dims.mode == 1u {
+                sum = product[i];
+            } else {
+                for (var j = 0u; j < s; j++) {
+                    sum += gram[j * s + i] * direction[j];
+                }
             }
             if dims.plain == 0u {
-                sum += dims.lambda * vectors[d(i)] * vectors[p(i)];
+                sum += dims.lambda * vectors[d(i)] * direction[i];
             }
             vectors[h(i)] = sum;
-            part += vectors[p(i)] * sum;
+            part += direction[i] * sum;
         }
-        products += 1u;
+        products += 1.0;
         let curvature = sum_of(thread, part);
         let length = slope / curvature;
         // What is not a number compares as false; so does a length out of range.
         if !(curvature > 0.0) || !(abs(length) < 3.0e38) {
+            done = 1.0;
             break;
         }
         for (var i = thread; i < s; i += 256u) {
-            vectors[delta(i)] += length * vectors[p(i)];
+            vectors[delta(i)] += length * direction[i];
             vectors[g(i)] -= length * vectors[h(i)];
         }
-        steps += 1u;
+        steps += 1.0;
         let next = slope_of(thread);
-        beta = next / slope;
+        let beta = next / slope;
         slope = next;
+        turn(thread, beta);
+        done = select(1.0, 0.0, slope > goal && products < f32(dims.products));
+        if dims.mode == 1u {
+            break;
+        }
     }
     if thread == 0u {
-        vectors[0] = f32(products);
-        vectors[1] = f32(steps);
+        vectors[0] = products;
+        vectors[1] = steps;
+        vectors[2] = slope;
+        vectors[4] = done;
     }
 }

@@ -5,6 +5,7 @@ use tamis::network::gates::{Empty, Gates, Signs};
 use tamis::network::weights::Weights;
 use tamis::operator::machine::Machine;
 use tamis::operator::sensing::Sensing;
+use tamis_gpu::wgpu::Limits;
 use tamis_gpu::{Error, Gpu, GpuOperator, Values, adapters};
 
 #[test]
@@ -51,13 +52,11 @@ fn what_is_larger_than_a_binding_names_the_limit() {
 
 #[test]
 fn adapter_without_needed_limits_is_refused() {
-    let instance = tamis_gpu::wgpu::Instance::default();
-    let all = pollster::block_on(instance.enumerate_adapters(tamis_gpu::wgpu::Backends::all()));
-    let limits = tamis_gpu::wgpu::Limits {
+    let limits = |_: &Limits| Limits {
         max_compute_invocations_per_workgroup: u32::MAX,
-        ..tamis_gpu::wgpu::Limits::default()
+        ..Limits::default()
     };
-    let error = Gpu::with_limits(&all[0], limits).unwrap_err();
+    let error = Gpu::open_with(None, limits).unwrap_err();
     let Error::Limit { limit, needed, .. } = &error else { panic!("{error:?}") };
     assert_eq!((&limit[..], *needed), ("max_compute_invocations_per_workgroup", u32::MAX.into()));
 }
@@ -104,4 +103,11 @@ fn work_ends_on_request_once() {
     assert!(matches!(ended, Err(tamis::Error::Stopped)));
     operator.gradient(gates, r, 0..1, &mut panel).unwrap();
     assert_eq!(panel, [3.0]);
+}
+
+#[test]
+fn rates_of_a_device_are_positive() {
+    let rates = tamis_gpu::Roofline::measure(gpu()).unwrap();
+    assert!(rates.multiply_adds > 1e6 && rates.bytes > 1e6, "{rates:?}");
+    println!("{rates:?}");
 }

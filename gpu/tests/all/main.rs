@@ -9,6 +9,7 @@ mod recipes;
 use std::sync::{Arc, OnceLock};
 use tamis::base::rng::{Rng, stream};
 use tamis_gpu::Gpu;
+use tamis_gpu::wgpu::Limits;
 
 /// The device that all tests share.
 fn gpu() -> &'static Arc<Gpu> {
@@ -21,15 +22,9 @@ fn gpu() -> &'static Arc<Gpu> {
 
 /// A device of its own whose bindings are limited to so many bytes.
 fn limited(bytes: u64) -> Arc<Gpu> {
-    let instance = tamis_gpu::wgpu::Instance::default();
-    let all = pollster::block_on(instance.enumerate_adapters(tamis_gpu::wgpu::Backends::all()));
-    let name = &gpu().adapter.name;
-    let adapter = all.iter().find(|adapter| adapter.get_info().name == *name).unwrap();
-    let limits = tamis_gpu::wgpu::Limits {
-        max_storage_buffer_binding_size: bytes,
-        ..tamis_gpu::wgpu::Limits::default()
-    };
-    Gpu::with_limits(adapter, limits).unwrap()
+    let limits =
+        |_: &Limits| Limits { max_storage_buffer_binding_size: bytes, ..Limits::default() };
+    Gpu::open_with(Some(&gpu().adapter.name), limits).unwrap()
 }
 
 fn normal(len: usize, seed: u64) -> Vec<f32> {

@@ -23,10 +23,10 @@ mod sensing;
 mod tiles;
 
 pub use crate::base::Stop;
+pub(crate) use device::{CPU, WITH_GPU};
 pub use device::{Device, DeviceReport, LimitsReport, devices};
 pub use hidden_layers::HiddenLayers;
 pub use layout::Layout;
-pub(crate) use device::{CPU, WITH_GPU};
 pub(crate) use placed::{Backend, OperatorSizes, Placed, on_device};
 
 use crate::data::{Matrix, Values};

@@ -29,8 +29,7 @@ pub(crate) trait Backend: Factored {
     fn labels<'m>(&mut self, labels: &'m [f32], memory: &'m mut Vec<f32>) -> &'m Rows<Self>;
 
     /// As [`Self::labels`], of classes.
-    fn classes<'m>(&mut self, classes: &'m [u16], memory: &'m mut Vec<f32>)
-    -> &'m ClassesOf<Self>;
+    fn classes<'m>(&mut self, classes: &'m [u16], memory: &'m mut Vec<f32>) -> &'m ClassesOf<Self>;
 
     /// Outputs of a network on the batch, in memory of this machine.
     fn outputs(
@@ -154,7 +153,7 @@ impl Placed {
                 };
                 let operator = tamis_gpu::GpuOperator::new(gpu, data.cols, hidden, values)
                     .map_err(of_device)?;
-                Ok(Self::Gpu(operator, data))
+                Ok(Self::Gpu(operator.with_panel(layout.panel), data))
             }
         }
     }

@@ -130,8 +130,7 @@ impl<'a> PaperSetup<'a> {
         };
         let from = from.as_ref().map_or(start::Start::Zero, start::Start::Checkpoint);
         let (seed, head) = (schedule.seed, &mut schedule.head);
-        let beta =
-            on_device!(&mut operator, on => set_beta(on, &budget, head, &mut memory, seed))?;
+        let beta = on_device!(&mut operator, on => set_beta(on, &budget, head, &mut memory, seed))?;
         let (s, words) = (dims.nnz, &mut memory);
         let trained = on_device!(&mut operator, on => {
             let mut handle = Vec::new();

@@ -273,9 +273,10 @@ impl<'a> SearchSetup<'a> {
             passes: info.rows_read as f64 / dims.samples as f64,
             limit,
             stopped,
-            ..job.report("lm", sizes, &self.plan, start, &stopwatch, details)
-            .scored(&score)
-            .on(job.device, &operator)
+            ..job
+                .report("lm", sizes, &self.plan, start, &stopwatch, details)
+                .scored(&score)
+                .on(job.device, &operator)
         };
         let returned = ReturnedData { operator, labels, task, order: Some(params.seed) };
         Ok((Trained::new(&model, network, report), returned))

@@ -8,7 +8,9 @@ use tamis::learn::optimiser::Optimiser;
 use tamis::learn::train::Rank;
 use tamis::network::gates::{Empty, Signs};
 
-use super::super::parse::{self, AugmentName, DeviceName, EMPTY, OPTIMISERS, RecipeName, SIGNS, ToPin};
+use super::super::parse::{
+    self, AugmentName, DeviceName, EMPTY, OPTIMISERS, RecipeName, SIGNS, ToPin,
+};
 use super::super::settings::Given;
 use super::super::source::SourceArgs;
 use crate::convert::named::Layout;

@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 
 /// What the test runner said.
 #[derive(Debug, Default)]
-struct Seen {
-    passed: usize,
+pub(crate) struct Seen {
+    pub(crate) passed: usize,
     /// Names of ignored tests by the reason.
     ignored: BTreeMap<String, Vec<String>>,
 }
 
 impl Seen {
     /// Runs tests, and reads what their runner prints.
-    fn of(command: Cmd) -> Result<Self, Stop> {
+    pub(crate) fn of(command: Cmd) -> Result<Self, Stop> {
         let mut seen = Self::default();
         command.lines(|line| seen.read(line))?;
         Ok(seen)

@@ -18,8 +18,6 @@ pub(crate) enum Runs {
     Beside(Run),
     /// Only when it is named.
     WhenNamed(Run),
-    /// Not before it is built; listed, and never counted.
-    NotBuilt,
 }
 
 pub(crate) type Run = fn(&Context) -> Outcome;

@@ -1,7 +1,7 @@
 //! The parts of `cargo ci`, as data.
 
 use crate::part::{Part, Run, Runs};
-use crate::{checks, costs, deploy, firmware, host, qemu, tools};
+use crate::{checks, costs, deploy, firmware, gpu, host, qemu, tools};
 
 const fn part(name: &'static str, about: &'static str, run: Run) -> Part {
     Part { name, about, runs: Runs::Always(run) }
@@ -38,7 +38,7 @@ pub(crate) const PARTS: &[Part] = &[
         costs::estimates,
     ),
     when_named("fuzz", "every fuzz target for the given seconds, 60 by default", tools::fuzz),
-    Part { name: "gpu", about: "the GPU backend's suite", runs: Runs::NotBuilt },
+    when_named("gpu", "the GPU backend's suite, on the first Vulkan driver there is", gpu::run),
 ];
 
 #[cfg(test)]
