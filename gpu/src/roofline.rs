@@ -59,9 +59,8 @@ impl Roofline {
             }
             best
         };
-        let multiply_adds = rate(Kernel::Peak, &|times| {
-            f64::from(64 * times) * 16.0 * (GROUPS * 256) as f64
-        });
+        let multiply_adds =
+            rate(Kernel::Peak, &|times| f64::from(64 * times) * 16.0 * (GROUPS * 256) as f64);
         let bytes = rate(Kernel::Stream, &|times| f64::from(times) * size as f64);
         recorder.failure.map_or(Ok(Self { multiply_adds, bytes }), Err)
     }

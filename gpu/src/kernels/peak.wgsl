@@ -13,14 +13,12 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let c = vec4<f32>(1e-3);
     var p = vec4<f32>(f32(id.x));
     var q = p + 1.0;
-    var r = p + 2.0;
-    var s = p + 3.0;
     for (var round = 0u; round < dims.rounds; round++) {
         p = p * b + c;
         q = q * b + c;
-        r = r * b + c;
-        s = s * b + c;
+        p = p * b + c;
+        q = q * b + c;
     }
-    let sum = p + q + r + s;
+    let sum = p + q;
     out[id.x] = sum.x + sum.y + sum.z + sum.w;
 }

@@ -5,6 +5,8 @@
 //! Machines differ and are noisy; what is compared is timed in turn, round by round, and the
 //! fastest round of each counts.
 
+#[cfg(feature = "gpu")]
+pub(crate) mod gpu;
 mod masked;
 
 use crate::base::error::{Error, Result};

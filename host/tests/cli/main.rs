@@ -12,6 +12,7 @@ mod encodings;
 mod errors;
 mod export;
 mod files;
+mod gpu;
 mod imp;
 mod import;
 mod inspect;

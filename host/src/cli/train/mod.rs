@@ -170,9 +170,8 @@ impl Train {
     }
 
     /// Flags for one network of one hidden layer.
-    fn single_flags(&self) -> [(bool, &'static str); 4] {
+    fn single_flags(&self) -> [(bool, &'static str); 3] {
         [
-            (self.device == Some(DeviceName::Gpu), "--device gpu"),
             (self.checkpoints.checkpoint.is_some(), "--checkpoint"),
             (self.limits.log.is_some(), "--log"),
             (self.limits.picture.is_some(), "--picture"),
@@ -189,7 +188,9 @@ impl Train {
         }
         let what = "a setting is for networks of one hidden layer";
         let other = ", or pass one number to --hidden";
-        refuse(&self.single_flags(), what, "settings for several layers", other)
+        let device = (self.device == Some(DeviceName::Gpu), "--device gpu");
+        let flags = [&self.single_flags()[..], &[device]].concat();
+        refuse(&flags, what, "settings for several layers", other)
     }
 
     /// Checks that no checkpoint would be lost, and says where there is none to resume from.

@@ -1,0 +1,235 @@
+//! CPU and GPU side by side, on one planted problem in one run, as a page of docs/results.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::Serialize;
+use tamis::base::dims::Dims;
+use tamis::network::gates::{Gates, Signs};
+use tamis::network::weights::Weights;
+use tamis::operator::machine::Machine;
+use tamis::operator::sensing::{Rows, Sensing};
+use tamis_gpu::{Gpu, GpuOperator, Roofline};
+
+use crate::data::{Problem, Task, Values, planted};
+use crate::operator::{Blocked, Device, DeviceReport, Layout};
+use crate::train::{Budget, Options, pool, train};
+use crate::{Error, Result};
+
+/// What was measured of a GPU beside the CPU.
+#[derive(Debug, Serialize)]
+pub(crate) struct GpuReport {
+    device: DeviceReport,
+    /// Billions of multiply-adds a second, by a kernel that does nothing else.
+    peak_gmacs: f64,
+    /// Billions of bytes a second read from the device's memory.
+    bandwidth_gbytes: f64,
+    threads: usize,
+    samples: usize,
+    inputs: usize,
+    hidden: usize,
+    nnz: usize,
+    products: Vec<Product>,
+    cpu: Trained,
+    gpu: Trained,
+    kernels: Vec<KernelShare>,
+}
+
+/// One product, in seconds, the fastest round.
+#[derive(Debug, Serialize)]
+struct Product {
+    name: &'static str,
+    cpu_seconds: f64,
+    gpu_seconds: f64,
+    /// Multiply-adds that it takes, dense ones for the gradient.
+    macs: f64,
+}
+
+/// A search by default settings.
+#[derive(Debug, Serialize)]
+struct Trained {
+    seconds: f64,
+    psnr_db: Option<f64>,
+    steps: u64,
+    passes: f64,
+    transferred_bytes: u64,
+}
+
+/// The share of a kernel in the products above, each kernel timed alone.
+#[derive(Debug, Serialize)]
+struct KernelShare {
+    name: &'static str,
+    calls: u64,
+    seconds: f64,
+}
+
+/// Measures a GPU beside all threads of the CPU on so many rows of the planted cell (50, 200).
+pub(crate) fn run(gpu: &Arc<Gpu>, samples: usize, rounds: usize, seed: u64) -> Result<GpuReport> {
+    let dims = Dims::new(samples, 100, 50, 200);
+    let made = planted::network(dims, Signs::Positive, seed)?;
+    let Roofline { multiply_adds, bytes } = Roofline::measure(gpu)?;
+    let w = made.weights()?;
+    let Values::F32(rows) = &made.data.values else {
+        return Err(Error::new("planted data are not floats"));
+    };
+    let layout = Layout { gram: 0, ..Layout::new(dims.hidden, dims.inputs) };
+    let mut host = Blocked::new(made.data.clone(), dims.hidden, dims.nnz, layout)?;
+    let mut device = device_over(gpu, dims, rows)?;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let on_host = pool(0)?.install(|| times(&mut host, w, &made.labels[..], rounds));
+    let on_host = on_host.map_err(Error::from)?;
+    let mut handle = vec![0.0; samples];
+    let labels = device.machine().upload(&made.labels, &mut handle);
+    let on_device = times(&mut device, w, labels, rounds).map_err(of_device)?;
+    // A round of each product with every kernel timed alone.
+    device.start_profile();
+    times(&mut device, w, labels, 1).map_err(of_device)?;
+    let used = device.profile().into_iter().filter(|kernel| kernel.calls > 0);
+    let share = |kernel: tamis_gpu::KernelTime| KernelShare {
+        name: kernel.name,
+        calls: kernel.calls,
+        seconds: kernel.time.as_secs_f64(),
+    };
+    let kernels = used.map(share).collect();
+    drop((host, device));
+    let (n, d, m, s) = (samples as f64, dims.inputs as f64, dims.hidden as f64, w.nnz() as f64);
+    let macs = [n * s, 2.0 * n * s, n * m * d];
+    let products = NAMES
+        .into_iter()
+        .zip(on_host)
+        .zip(on_device.into_iter().zip(macs))
+        .map(|((name, cpu_seconds), (gpu_seconds, macs))| Product {
+            name,
+            cpu_seconds,
+            gpu_seconds,
+            macs,
+        })
+        .collect();
+    let problem = Problem { data: made.data, labels: made.labels, task: Task::Regression };
+    let search = |device: Device| -> Result<Trained> {
+        let options = Options {
+            hidden: vec![dims.hidden],
+            seed,
+            device,
+            ..Options::new(Budget::nnz(dims.nnz))
+        };
+        let report = train(&problem, options)?.report;
+        Ok(Trained {
+            seconds: report.seconds,
+            psnr_db: report.psnr_db,
+            steps: report.steps,
+            passes: report.passes,
+            transferred_bytes: report.transferred_bytes.unwrap_or(0),
+        })
+    };
+    let cpu = search(Device::Cpu)?;
+    let own = search(Device::Gpu(Arc::clone(gpu)))?;
+    Ok(GpuReport {
+        device: gpu.adapter.clone().into(),
+        peak_gmacs: multiply_adds / 1e9,
+        bandwidth_gbytes: bytes / 1e9,
+        threads,
+        samples,
+        inputs: dims.inputs,
+        hidden: dims.hidden,
+        nnz: dims.nnz,
+        products,
+        cpu,
+        gpu: own,
+        kernels,
+    })
+}
+
+fn device_over(gpu: &Arc<Gpu>, dims: Dims, rows: &[f32]) -> Result<GpuOperator> {
+    GpuOperator::new(gpu, dims.inputs, dims.hidden, tamis_gpu::Values::F32(rows)).map_err(of_device)
+}
+
+fn of_device(error: tamis::Error<tamis_gpu::Error>) -> Error {
+    error.narrow().map_or_else(Error::from, Error::from)
+}
+
+const NAMES: [&str; 3] =
+    ["outputs and gates", "restricted product, gates held", "gradient of all panels"];
+
+/// The fastest of some rounds of each product.
+fn times<S: Sensing>(
+    on: &mut S,
+    w: Weights<'_>,
+    labels: &Rows<S>,
+    rounds: usize,
+) -> tamis::Result<[f64; 3], S::Source> {
+    let (n, d, m, s) = (on.rows(), on.inputs(), on.blocks(), w.nnz());
+    let gates = Gates::of(w, Signs::Positive, Default::default(), 0, 1);
+    let (mut out, mut panel, mut own) = (vec![0.0; n], vec![0.0; m * d], vec![0.0; s]);
+    let mut scratch = vec![0.0; n + d];
+    let out = on.machine().rows_in(&mut out);
+    let mut best = [f64::INFINITY; 3];
+    for _ in 0..=rounds {
+        let mut began = Instant::now();
+        let mut lap = |best: &mut f64| {
+            *best = best.min(began.elapsed().as_secs_f64());
+            began = Instant::now();
+        };
+        on.forward(gates, w, out)?;
+        // A sum waits for what a device has not done yet.
+        on.machine().squares(out);
+        lap(&mut best[0]);
+        let held = on.hold(gates, w.index())?;
+        on.normal_at(held, w, &mut own, &mut scratch)?;
+        // Holding gates is not timed.
+        lap(&mut { f64::INFINITY });
+        on.normal_at(held, w, &mut own, &mut scratch)?;
+        lap(&mut best[1]);
+        on.gradient(gates, labels, 0..m, &mut panel)?;
+        lap(&mut best[2]);
+    }
+    Ok(best)
+}
+
+impl fmt::Display for GpuReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DeviceReport { name, backend, kind, driver, limits } = &self.device;
+        writeln!(f, "# The operator on a GPU, beside the CPU\n")?;
+        writeln!(f, "Made by `tamis bench --device gpu` on one machine, in one run.\n")?;
+        writeln!(f, "| | |\n|---|---|")?;
+        writeln!(f, "| adapter | {name} |\n| backend, type | {backend}, {kind} |")?;
+        writeln!(f, "| driver | {driver} |")?;
+        let binding = limits.max_storage_buffer_binding_size >> 20;
+        writeln!(f, "| largest binding | {binding} MiB |")?;
+        writeln!(f, "| peak, measured | {:.1} G multiply-adds/s |", self.peak_gmacs)?;
+        writeln!(f, "| bandwidth, measured | {:.1} GB/s |", self.bandwidth_gbytes)?;
+        writeln!(f, "| CPU | {} threads |", self.threads)?;
+        let Self { samples, inputs, hidden, nnz, .. } = self;
+        writeln!(
+            f,
+            "\nPlanted: {samples} rows, {inputs} inputs, {hidden} neurons, {nnz} nonzeros.\n"
+        )?;
+        writeln!(f, "| product | CPU, ms | GPU, ms | GPU / CPU | of the GPU's peak |")?;
+        writeln!(f, "|---|---|---|---|---|")?;
+        for Product { name, cpu_seconds: cpu, gpu_seconds: gpu, macs } in &self.products {
+            let share = 100.0 * macs / gpu / (1e9 * self.peak_gmacs);
+            let (cpu_ms, gpu_ms, ratio) = (1e3 * cpu, 1e3 * gpu, gpu / cpu);
+            writeln!(f, "| {name} | {cpu_ms:.2} | {gpu_ms:.2} | {ratio:.1} | {share:.0} % |")?;
+        }
+        writeln!(f, "\n| search, default settings | seconds | PSNR | steps | passes | moved |")?;
+        writeln!(f, "|---|---|---|---|---|---|")?;
+        for (name, of) in [("CPU", &self.cpu), ("GPU", &self.gpu)] {
+            let Trained { seconds, psnr_db, steps, passes, transferred_bytes } = of;
+            let (psnr, moved) = (psnr_db.unwrap_or(f64::NAN), *transferred_bytes as f64 / 1e6);
+            writeln!(
+                f,
+                "| {name} | {seconds:.2} | {psnr:.1} dB | {steps} | {passes:.0} | {moved:.1} MB |"
+            )?;
+        }
+        let pass = |of: &Trained| of.seconds / of.passes;
+        let ratio = pass(&self.gpu) / pass(&self.cpu);
+        let whole = self.gpu.seconds / self.cpu.seconds;
+        writeln!(f, "\nGPU / CPU: {whole:.1} of the search, {ratio:.1} of a pass.\n")?;
+        writeln!(f, "| kernel, timed alone | calls | ms |\n|---|---|---|")?;
+        for KernelShare { name, calls, seconds } in &self.kernels {
+            writeln!(f, "| {name} | {calls} | {:.2} |", 1e3 * seconds)?;
+        }
+        Ok(())
+    }
+}
