@@ -3,6 +3,7 @@
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
+use super::parse::DeviceName;
 use super::parse::RecipeName::{self, Anneal, Dynamic, Imp, Lm, Masked, Paper, PaperSafe};
 use crate::data::Task;
 use crate::train::check_recipe;
@@ -45,7 +46,7 @@ const SETTINGS: &[(&[RecipeName], &str)] = &[
     (&[Lm, Paper], "signs"),
     (&[Lm, Anneal], "validation patience"),
     (&[Lm, Anneal, Paper, PaperSafe, Dynamic], "time_limit passes_limit log picture"),
-    (SPARSE, "panel folds cold device adapter"),
+    (SPARSE, "panel folds cold device"),
 ];
 
 fn settings() -> impl Iterator<Item = Setting> {
@@ -72,7 +73,11 @@ pub(super) fn shown(train: Command, recipe: Option<RecipeName>) -> Command {
         (Some(setting), Some(recipe)) => !setting.recipes.contains(&recipe),
         (Some(_), None) => !BASIC.contains(&id),
         (None, None) if TABLES.contains(&id) => true,
-        (None, recipe) => id == "must_keep" && !matches!(recipe, Some(Anneal | Paper | PaperSafe)),
+        (None, recipe) => match id {
+            "must_keep" => !matches!(recipe, Some(Anneal | Paper | PaperSafe)),
+            "adapter" => !recipe.is_some_and(|recipe| SPARSE.contains(&recipe)),
+            _ => false,
+        },
     };
     train.mut_args(|arg| {
         let hide = hides(arg.get_id().as_str());
@@ -86,8 +91,12 @@ pub(super) struct Given(Vec<Setting>);
 
 impl Given {
     pub(super) fn new(train: &ArgMatches) -> Self {
-        let is_given =
-            |setting: &Setting| train.value_source(setting.id) == Some(ValueSource::CommandLine);
+        // What asks for no GPU suits every recipe.
+        let is_gpu = || train.get_one("device") == Some(&DeviceName::Gpu);
+        let is_given = |setting: &Setting| {
+            train.value_source(setting.id) == Some(ValueSource::CommandLine)
+                && (setting.id != "device" || is_gpu())
+        };
         Self(settings().filter(is_given).collect())
     }
 
@@ -164,6 +173,7 @@ mod tests {
         "must_keep",
         "mask",
         "scale",
+        "adapter",
         "output",
         "json",
         "quiet",

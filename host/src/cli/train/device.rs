@@ -6,7 +6,7 @@ use super::args::Train;
 use crate::Result;
 use crate::data::Problem;
 use crate::operator::{Device, devices};
-use crate::train::{Options, trains_layers};
+use crate::train::{Options, Recipe, trains_layers};
 
 /// Multiply-adds of a gradient by all weights from which on `auto` takes a GPU: the host operator
 /// takes some 10 ms for these on two cores, a hundred times what a call to a device costs.
@@ -37,6 +37,14 @@ impl Train {
             None => "there is no GPU that this build can use".to_owned(),
             Some(_) if trains_layers(problem, options)? => {
                 "layers are trained one by one there".to_owned()
+            }
+            Some(_)
+                if !matches!(
+                    options.resolve(problem)?.1,
+                    Recipe::Lm(_) | Recipe::Anneal(_) | Recipe::Paper(_)
+                ) =>
+            {
+                "the recipe trains there".to_owned()
             }
             Some(_) if size < LARGE => {
                 format!("{size} multiply-adds a gradient are too few for a GPU")
