@@ -271,12 +271,14 @@ pub(crate) enum Kernel {
     Project,
     Outer,
     Transpose,
+    Second,
+    Active,
     Peak,
     Stream,
 }
 
 impl Kernel {
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::Gates,
         Self::Forward,
         Self::Activations,
@@ -293,6 +295,8 @@ impl Kernel {
         Self::Project,
         Self::Outer,
         Self::Transpose,
+        Self::Second,
+        Self::Active,
         Self::Peak,
         Self::Stream,
     ];
@@ -315,6 +319,8 @@ impl Kernel {
             Self::Project => "project",
             Self::Outer => "outer",
             Self::Transpose => "transpose",
+            Self::Second => "second",
+            Self::Active => "active",
             Self::Peak => "peak",
             Self::Stream => "stream",
         }
@@ -338,6 +344,8 @@ impl Kernel {
             Self::Project => include_str!("kernels/project.wgsl"),
             Self::Outer => include_str!("kernels/outer.wgsl"),
             Self::Transpose => include_str!("kernels/transpose.wgsl"),
+            Self::Second => include_str!("kernels/second.wgsl"),
+            Self::Active => include_str!("kernels/active.wgsl"),
             Self::Peak => include_str!("kernels/peak.wgsl"),
             Self::Stream => include_str!("kernels/stream.wgsl"),
         }

@@ -6,7 +6,7 @@
 //! empty and pulls nothing in.
 //!
 //! ```text
-//! error → device → recorder → roofline → reduce → vectors → tables → data → gates → restricted → solve → operator → factored
+//! error → device → recorder → roofline → reduce → vectors → second → tables → data → gates → restricted → solve → operator → factored
 //! ```
 //!
 //! # The same result every time
@@ -43,6 +43,8 @@ mod reduce;
 mod restricted;
 #[cfg(feature = "wgpu")]
 mod roofline;
+#[cfg(feature = "wgpu")]
+mod second;
 #[cfg(feature = "wgpu")]
 mod solve;
 #[cfg(feature = "wgpu")]

@@ -1,21 +1,15 @@
-//! Tables of several numbers a row.
-//!
-//! What one output, several outputs and classes need has kernels of its own. The operations of a
-//! second layer, which `lm` uses for two hidden layers, run on the host on copies of the tables.
+//! Tables of several numbers a row: outputs, residuals and classes.
 
 use crate::device::Kernel;
 use crate::recorder::Place;
 use crate::reduce::{Kind, Reduction};
-use crate::vectors::{GpuVectors, lines};
+use crate::vectors::{GROUP, GpuVectors, lines};
 use std::ops::Range;
 use tamis::Result;
 use tamis::base::error;
 use tamis::network::weights::Block;
-use tamis::operator::machine::{Along, Host};
+use tamis::operator::machine::Along;
 use tamis::operator::tables::Tables;
-
-/// Rows of a group of a product with a table.
-const GROUP: usize = 4096;
 
 /// Entries of such products: up to eight outputs of one neuron's activations a task.
 #[derive(Debug, Default)]
@@ -123,14 +117,6 @@ impl GpuVectors {
         let out = self.place(out);
         self.recorder.run(Kernel::Outer, &dims, &[weights, a, b, out], lines(rows, 64));
     }
-
-    /// Runs an operation of the host on a copy of a table, which is written back.
-    fn on_host<T>(&mut self, table: &[u32], body: impl FnOnce(&mut [f32]) -> T) -> T {
-        let mut copy = self.download(table);
-        let result = body(&mut copy);
-        self.write(table, bytemuck::cast_slice(&copy));
-        result
-    }
 }
 
 impl Tables for GpuVectors {
@@ -214,8 +200,7 @@ impl Tables for GpuVectors {
     }
 
     fn sum_active(&mut self, active: &[u32], c: usize, out: &mut [u32]) {
-        let active = self.download(active);
-        self.on_host(out, |out| Host.sum_active(&active, c, out));
+        self.sum_in_places(active, c, out);
     }
 
     fn second_residual(
@@ -226,22 +211,25 @@ impl Tables for GpuVectors {
         c: usize,
         out: &mut [u32],
     ) -> f32 {
-        let labels = self.download(labels);
-        self.on_host(out, |out| Host.second_residual(&labels, first, scale, c, out))
+        self.residual_of_sum(labels, first, scale, c, out)
     }
 
     fn mark_active(&mut self, r: &[u32], c: usize, active: &mut [u32]) {
-        let r = self.download(r);
-        self.on_host(active, |active| Host.mark_active(&r, c, active));
+        self.mark(r, c, active);
     }
 
     fn active_shares(&mut self, r: &[u32], out: &mut [f32]) {
-        Host.active_shares(&self.download(r), out);
+        let c = out.len();
+        let rows = (r.len() / c.max(1)).max(1) as f32;
+        let sums = self.active_sums(r, &[], c);
+        out.iter_mut().zip(sums).for_each(|(out, [_, count])| *out = count / rows);
     }
 
     fn transpose_active(&mut self, r: &[u32], a: &[u32], out: &mut [f32], norms: &mut [f32]) {
-        let [r, a] = [r, a].map(|rows| self.download(rows));
-        Host.transpose_active(&r, &a, out, norms);
+        let sums = self.active_sums(r, a, out.len());
+        for ((out, norm), sum) in out.iter_mut().zip(norms).zip(sums) {
+            [*out, *norm] = sum;
+        }
     }
 
     fn active_norms(
@@ -253,13 +241,14 @@ impl Tables for GpuVectors {
         whole: f32,
         out: &mut [f32],
     ) {
-        let [r, a] = [r, a].map(|rows| self.download(rows));
-        Host.active_norms(&r, &a, wt, c, whole, out);
+        let sums = self.active_sums(r, a, c);
+        for (out, (k, _)) in out.iter_mut().zip(wt.entries()) {
+            *out = if k == 0 { whole } else { sums.get(k).map_or(0.0, |sum| sum[1]) };
+        }
     }
 
     fn active_square(&mut self, r: &[u32], a: &[u32], wt: Block<'_>, c: usize) -> f32 {
-        let [r, a] = [r, a].map(|rows| self.download(rows));
-        Host.active_square(&r, &a, wt, c)
+        self.square_of_active(r, a, wt, c)
     }
 
     fn pair(&mut self, r: &[u32], a: &[u32], b: &[u32], ratio: f32, c: usize) -> Along {

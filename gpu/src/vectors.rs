@@ -43,6 +43,9 @@ struct Handle {
     end: usize,
 }
 
+/// Rows that are added up as one where they are no rows of X.
+pub(crate) const GROUP: usize = 4096;
+
 /// Operations of `kernels/map.wgsl`.
 #[derive(Debug, Clone, Copy)]
 enum Map {

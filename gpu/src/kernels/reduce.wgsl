@@ -31,7 +31,7 @@ fn term(i: u32) -> vec2<f32> {
         // dot
         case 0u: { return vec2<f32>(x[i] * y[i], 0.0); }
         // sum
-        case 1u: { return vec2<f32>(x[i], 0.0); }
+        case 1u: { return vec2<f32>(x[dims.first + i], 0.0); }
         // active: sign x > 0
         case 2u: { return vec2<f32>(select(0.0, 1.0, dims.a * x[i] > 0.0), 0.0); }
         // power of the labels

@@ -298,6 +298,44 @@ fn operations_on_vectors_agree_with_the_host() {
     Host.project(&own, wt, c, &mut projected);
     device.project(ht, wt, c, hz);
     close("project", &projected, &device.download(hz));
+    // A second layer, of three outputs.
+    let start = normal(n * c, 12);
+    let mut own = start.clone();
+    device.upload(&start, &mut memory);
+    let ht: &mut [u32] = bytemuck::cast_slice_mut(&mut memory);
+    let (mut bits, mut marks) = (vec![0.0; n], vec![0.0; n]);
+    let r = Host.second_residual(&x, 0, 0.5, c, &mut own);
+    device.upload(&x, &mut handles[0]);
+    device.upload(&y, &mut handles[1]);
+    let [hx, hy, _] = &mut handles[..] else { unreachable!() };
+    let (hx, hy): (&[u32], &[u32]) = (bytemuck::cast_slice(hx), bytemuck::cast_slice(hy));
+    near("second residual", r, device.second_residual(hx, 0, 0.5, c, ht), 9.0 * size);
+    close("second residuals", &own, &device.download(ht));
+    let (mut a, mut b) = ([[0.0; 3]; 3], [[0.0; 3]; 3]);
+    Host.active_shares(&own, &mut a[0]);
+    device.active_shares(ht, &mut b[0]);
+    let [shares, dots, norms] = &mut a;
+    Host.transpose_active(&own, &y, dots, norms);
+    // The host adds fractions.
+    close_by(1e-4, "shares", shares, &b[0]);
+    let [_, own_dots, own_norms] = &mut b;
+    device.transpose_active(ht, hy, own_dots, own_norms);
+    close("products of active", dots, own_dots);
+    close("norms of active", norms, own_norms);
+    let (mut a, mut b) = ([0.0; 2], [0.0; 2]);
+    Host.active_norms(&own, &y, wt, c, 7.0, &mut a);
+    device.active_norms(ht, hy, wt, c, 7.0, &mut b);
+    close("norms", &a, &b);
+    let square = Host.active_square(&own, &y, wt, c);
+    near("square", square, device.active_square(ht, hy, wt, c), square);
+    Host.mark_active(&own, c, &mut bits);
+    let marked = device.rows_in(&mut marks);
+    device.mark_active(ht, c, marked);
+    let words = |numbers: &[f32]| numbers.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    assert_eq!(words(&device.download(marked)), words(&bits));
+    Host.sum_active(&bits, c, &mut own);
+    device.sum_active(marked, c, ht);
+    close("sums of active", &own, &device.download(ht));
     // Classes, of one output and of several.
     for c in [1, 3] {
         let classes: Vec<u16> = (0..n).map(|k| (k % if c == 1 { 2 } else { c }) as u16).collect();

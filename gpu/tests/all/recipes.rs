@@ -224,7 +224,7 @@ fn several_outputs_classes_and_two_layers_train() {
         (held.loss - on_host.loss).abs() < 0.05 * on_host.loss,
         "{held:?}, {on_host:?} on the host"
     );
-    // Two layers: the operations of the second run on the host.
+    // Two layers.
     let label = |x: &[f32]| {
         let [a, b, c, d] = [[1, 4], [2, 5], [0, 3], [6, 8]].map(|[i, j]| (x[i] - x[j]).max(0.0));
         (a - 0.8 * b).max(0.0) + (1.5 * c - d).max(0.0)

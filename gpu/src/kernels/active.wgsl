@@ -1,0 +1,42 @@
+// Sums over the rows where outputs are active: `sum_k a_k R_kj`, and `sum_k a_k²` where output j is active.
+//
+// grid          (outputs, groups of rows)
+// dims.rows     n
+// dims.width    c
+// dims.group    rows of a group
+// dims.ones     whether a is 1 everywhere
+// a             n
+// r             n × c
+// sums          groups × c × 2
+struct Dims { rows: u32, width: u32, group: u32, ones: u32 }
+@group(0) @binding(0) var<uniform> dims: Dims;
+@group(0) @binding(1) var<storage, read> a: array<f32>;
+@group(0) @binding(2) var<storage, read> r: array<f32>;
+@group(0) @binding(3) var<storage, read_write> sums: array<vec2<f32>>;
+
+var<workgroup> parts: array<vec2<f32>, 64>;
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+    let k = group.x;
+    let first = group.y * dims.group;
+    let end = min(first + dims.group, dims.rows);
+    var sum = vec2<f32>();
+    for (var row = first + thread; row < end; row += 64u) {
+        var v = 1.0;
+        if dims.ones == 0u {
+            v = a[row];
+        }
+        let value = r[row * dims.width + k];
+        sum += vec2<f32>(v * value, select(0.0, v * v, k == 0u || value != 0.0));
+    }
+    parts[thread] = sum;
+    workgroupBarrier();
+    if thread == 0u {
+        var all = vec2<f32>();
+        for (var t = 0u; t < 64u; t++) {
+            all += parts[t];
+        }
+        sums[group.y * dims.width + k] = all;
+    }
+}
