@@ -63,9 +63,9 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// Groups of 64 threads that take four rows each.
+    /// Groups of 64 threads that take 16 rows each.
     pub(crate) const fn quad_groups(&self) -> usize {
-        (self.row + self.rows).div_ceil(4).saturating_sub(self.row / 4).div_ceil(64)
+        (self.row + self.rows).div_ceil(4).saturating_sub(self.row / 4).div_ceil(256)
     }
 }
 

@@ -106,6 +106,7 @@ impl Summation<'_> {
                 inputs.clone(),
                 (&chunk.bits).into(),
                 r.clone(),
+                r.clone(),
                 (&sums).into(),
             ];
             recorder.run(Kernel::Restricted, &dims, &places, [count, own, 1]);
@@ -119,10 +120,10 @@ impl Summation<'_> {
         (first, self.batch.end.div_ceil(self.data.group) - first)
     }
 
-    /// Entries of one call whose sums of all groups fit a binding, in tasks of eight.
+    /// Entries of one call whose sums of all groups fit a binding, in tasks of four.
     fn tasks_at_once(&self) -> usize {
         let room = (self.machine.recorder.gpu.binding_limit() / 4) as usize / self.row_groups().1;
-        (room / 8).clamp(1, TASKS)
+        (room / 4).clamp(1, TASKS)
     }
 
     /// Whether sums for so many entries are one call, however many neurons they are of.

@@ -11,7 +11,7 @@ use tamis::network::weights::Block;
 use tamis::operator::machine::Along;
 use tamis::operator::tables::Tables;
 
-/// Entries of such products: up to eight outputs of one neuron's activations a task.
+/// Entries of such products: up to four outputs, or inputs, of one neuron a task.
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
     /// (which activations, first entry, entries, 0).
@@ -26,8 +26,8 @@ impl Entries {
         let [kind, which] = first;
         let begin = self.at.len();
         self.at.extend(at);
-        for from in (begin..self.at.len()).step_by(8) {
-            let count = (self.at.len() - from).min(8) as u32;
+        for from in (begin..self.at.len()).step_by(4) {
+            let count = (self.at.len() - from).min(4) as u32;
             self.tasks.extend([kind, from as u32, count, which]);
         }
     }

@@ -17,7 +17,33 @@ struct Dims { quads: u32, words: u32, base: u32, row: u32, rows: u32, origin: u3
 @group(0) @binding(3) var<storage, read> bits: array<u32>;
 @group(0) @binding(4) var<storage, read_write> sums: array<f32>;
 
-@compute @workgroup_size(256)
+// Gated columns of four entries on four rows.
+fn columns(entry: u32, quad: u32, begin: u32, end: u32) -> array<vec4<f32>, 4> {
+    var four: array<vec4<f32>, 4>;
+    for (var t = 0u; t < 4u; t++) {
+        if entry + t < dims.size {
+            let e = entries[entry + t];
+            let open = open_rows(bits[e.x * dims.words + quad / 8u], quad, begin, end);
+            four[t] = select(vec4<f32>(), rows_of(e.y, quad), open);
+        }
+    }
+    return four;
+}
+
+// Adds four sums of an entry, and those on the other side of the diagonal.
+fn put(group: vec3<u32>, i: u32, j: u32, four: vec4<f32>) {
+    let base = group.z * dims.size * dims.size;
+    for (var k = 0u; k < 4u; k++) {
+        if i < dims.size && j + k < dims.size {
+            sums[base + i * dims.size + j + k] += four[k];
+            if group.x < group.y {
+                sums[base + (j + k) * dims.size + i] += four[k];
+            }
+        }
+    }
+}
+
+@compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
     let first = dims.origin + group.z * dims.group;
     let low = max(first, dims.base + dims.row);
@@ -27,45 +53,40 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let begin = low - dims.base;
     let end = high - dims.base;
-    var acc: array<vec4<f32>, 4>;
-    let is_left = thread < 128u;
-    let place = thread % 128u / 8u;
-    let step = thread % 8u;
-    let entry = select(group.y, group.x, is_left) * 64u + place * 4u;
+    var acc: array<vec4<f32>, 16>;
     for (var word = begin / 32u; word * 32u < end; word++) {
-        let quad = word * 8u + step;
-        var four: array<vec4<f32>, 4>;
-        for (var t = 0u; t < 4u; t++) {
-            if entry + t < dims.size {
-                let e = entries[entry + t];
-                let open = open_rows(bits[e.x * dims.words + word], quad, begin, end);
-                four[t] = select(vec4<f32>(), rows_of(e.y, quad), open);
-            }
-        }
         workgroupBarrier();
-        for (var k = 0u; k < 4u; k++) {
-            let at = (step * 4u + k) * 16u + place;
-            let values = vec4<f32>(four[0][k], four[1][k], four[2][k], four[3][k]);
-            if is_left {
-                left[at] = values;
-            } else {
-                right[at] = values;
+        // 4 × 4 numbers of either side, twice.
+        for (var turn = 0u; turn < 2u; turn++) {
+            let place = (thread + turn * 64u) / 8u;
+            let step = thread % 8u;
+            let quad = word * 8u + step;
+            let a = columns(group.x * 64u + place * 4u, quad, begin, end);
+            let b = columns(group.y * 64u + place * 4u, quad, begin, end);
+            for (var k = 0u; k < 4u; k++) {
+                left[(step * 4u + k) * 16u + place] = turned(a, k);
+                right[(step * 4u + k) * 16u + place] = turned(b, k);
             }
         }
         workgroupBarrier();
         add_products(thread, &acc);
     }
-    let base = group.z * dims.size * dims.size;
-    for (var t = 0u; t < 4u; t++) {
-        let a = group.x * 64u + thread / 16u * 4u + t;
-        for (var k = 0u; k < 4u; k++) {
-            let b = group.y * 64u + thread % 16u * 4u + k;
-            if a < dims.size && b < dims.size {
-                sums[base + a * dims.size + b] += acc[t][k];
-                if group.x < group.y {
-                    sums[base + b * dims.size + a] += acc[t][k];
-                }
-            }
-        }
-    }
+    let i = group.x * 64u + thread / 8u * 8u;
+    let j = group.y * 64u + thread % 8u * 8u;
+    put(group, i + 0u, j, acc[0]);
+    put(group, i + 0u, j + 4u, acc[1]);
+    put(group, i + 1u, j, acc[2]);
+    put(group, i + 1u, j + 4u, acc[3]);
+    put(group, i + 2u, j, acc[4]);
+    put(group, i + 2u, j + 4u, acc[5]);
+    put(group, i + 3u, j, acc[6]);
+    put(group, i + 3u, j + 4u, acc[7]);
+    put(group, i + 4u, j, acc[8]);
+    put(group, i + 4u, j + 4u, acc[9]);
+    put(group, i + 5u, j, acc[10]);
+    put(group, i + 5u, j + 4u, acc[11]);
+    put(group, i + 6u, j, acc[12]);
+    put(group, i + 6u, j + 4u, acc[13]);
+    put(group, i + 7u, j, acc[14]);
+    put(group, i + 7u, j + 4u, acc[15]);
 }

@@ -1,6 +1,6 @@
 // Outputs `sum_i gate_i (w_i · x) wt_i` of rows, c numbers a row.
 //
-// grid          (rows / 256); a thread takes four rows and all neurons
+// grid          (rows / 1024); a thread takes 16 rows and all neurons
 // dims.quads    rows of the chunk / 4
 // dims.words    rows of the chunk / 32
 // dims.blocks   neurons
@@ -18,23 +18,21 @@ struct Dims { quads: u32, words: u32, blocks: u32, width: u32, row: u32, rows: u
 @group(0) @binding(8) var<storage, read_write> out: array<f32>;
 
 @compute @workgroup_size(64)
-fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-    let quad = dims.row / 4u + id.x;
-    if quad * 4u >= dims.row + dims.rows {
-        return;
-    }
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+    let quad = quads_of(group.x, thread, dims.row);
     for (var b = 0u; b < dims.blocks; b++) {
         let a = activation(blocks[b], quad);
         let place = places[b];
-        for (var t = 0u; t < 4u; t++) {
-            let row = quad * 4u + t;
-            if a[t] == 0.0 || row < dims.row || row >= dims.row + dims.rows {
-                continue;
-            }
-            let at = (dims.out + row - dims.row) * dims.width;
-            for (var e = place.x; e < place.x + place.y; e++) {
-                let weight = weights[e];
-                out[at + weight.x] += bitcast<f32>(weight.y) * a[t];
+        for (var q = 0u; q < 4u; q++) {
+            for (var t = 0u; t < 4u; t++) {
+                if a[q][t] == 0.0 || !is_own(group.x, thread, q, t) {
+                    continue;
+                }
+                let at = (dims.out + quad[q] * 4u + t - dims.row) * dims.width;
+                for (var e = place.x; e < place.x + place.y; e++) {
+                    let weight = weights[e];
+                    out[at + weight.x] += bitcast<f32>(weight.y) * a[q][t];
+                }
             }
         }
     }

@@ -33,7 +33,46 @@ fn residual(slot: u32, row: u32) -> f32 {
     return r[select(0u, slot * dims.batch, dims.mode == 1u) + dims.at + row - dims.row];
 }
 
-@compute @workgroup_size(256)
+// Gated residuals of four neurons on four rows.
+fn residuals(slot: u32, quad: u32, begin: u32, end: u32) -> array<vec4<f32>, 4> {
+    var four: array<vec4<f32>, 4>;
+    for (var t = 0u; t < 4u; t++) {
+        if slot + t < dims.neurons {
+            let word = bits[neurons[slot + t] * dims.words + quad / 8u];
+            let open = open_rows(word, quad, begin, end);
+            for (var k = 0u; k < 4u; k++) {
+                if open[k] {
+                    four[t][k] = residual(slot + t, quad * 4u + k);
+                }
+            }
+        }
+    }
+    return four;
+}
+
+// Four inputs, or their squares, on four rows.
+fn columns(column: u32, quad: u32, begin: u32, end: u32) -> array<vec4<f32>, 4> {
+    let here = open_rows(0xffffffffu, quad, begin, end);
+    var four: array<vec4<f32>, 4>;
+    for (var t = 0u; t < 4u; t++) {
+        if column + t < dims.inputs {
+            let values = select(vec4<f32>(), rows_of(column + t, quad), here);
+            four[t] = select(values, values * values, dims.mode == 2u);
+        }
+    }
+    return four;
+}
+
+// Adds four sums of a neuron.
+fn put(group: vec3<u32>, i: u32, j: u32, four: vec4<f32>) {
+    for (var k = 0u; k < 4u; k++) {
+        if i < dims.neurons && j + k < dims.inputs {
+            sums[(group.z * dims.neurons + i) * dims.inputs + j + k] += four[k];
+        }
+    }
+}
+
+@compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
     let first = dims.origin + group.z * dims.group;
     let low = max(first, dims.base + dims.row);
@@ -43,64 +82,40 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let begin = low - dims.base;
     let end = high - dims.base;
-    var acc: array<vec4<f32>, 4>;
-    // Half of the threads bring gated residuals, the other half rows of X: 4 × 4 numbers each.
-    let is_left = thread < 128u;
-    let place = thread % 128u / 8u;
-    let step = thread % 8u;
-    let column = group.y * 64u + place * 4u;
-    let slot = group.x * 64u + place * 4u;
-    var owner: array<u32, 4>;
-    if is_left {
-        for (var t = 0u; t < 4u; t++) {
-            if slot + t < dims.neurons {
-                owner[t] = neurons[slot + t] * dims.words;
-            }
-        }
-    }
+    var acc: array<vec4<f32>, 16>;
     for (var word = begin / 32u; word * 32u < end; word++) {
-        let quad = word * 8u + step;
-        var four: array<vec4<f32>, 4>;
-        if is_left {
-            for (var t = 0u; t < 4u; t++) {
-                if slot + t < dims.neurons {
-                    let open = open_rows(bits[owner[t] + word], quad, begin, end);
-                    for (var k = 0u; k < 4u; k++) {
-                        if open[k] {
-                            four[t][k] = residual(slot + t, quad * 4u + k);
-                        }
-                    }
-                }
-            }
-        } else {
-            let here = open_rows(0xffffffffu, quad, begin, end);
-            for (var t = 0u; t < 4u; t++) {
-                if column + t < dims.inputs {
-                    let values = select(vec4<f32>(), rows_of(column + t, quad), here);
-                    four[t] = select(values, values * values, dims.mode == 2u);
-                }
-            }
-        }
         workgroupBarrier();
-        for (var k = 0u; k < 4u; k++) {
-            let at = (step * 4u + k) * 16u + place;
-            let values = vec4<f32>(four[0][k], four[1][k], four[2][k], four[3][k]);
-            if is_left {
-                left[at] = values;
-            } else {
-                right[at] = values;
+        // 4 × 4 numbers of either side, twice.
+        for (var turn = 0u; turn < 2u; turn++) {
+            let place = (thread + turn * 64u) / 8u;
+            let step = thread % 8u;
+            let quad = word * 8u + step;
+            let a = residuals(group.x * 64u + place * 4u, quad, begin, end);
+            let b = columns(group.y * 64u + place * 4u, quad, begin, end);
+            for (var k = 0u; k < 4u; k++) {
+                left[(step * 4u + k) * 16u + place] = turned(a, k);
+                right[(step * 4u + k) * 16u + place] = turned(b, k);
             }
         }
         workgroupBarrier();
         add_products(thread, &acc);
     }
-    for (var t = 0u; t < 4u; t++) {
-        let i = group.x * 64u + thread / 16u * 4u + t;
-        for (var k = 0u; k < 4u; k++) {
-            let j = group.y * 64u + thread % 16u * 4u + k;
-            if i < dims.neurons && j < dims.inputs {
-                sums[(group.z * dims.neurons + i) * dims.inputs + j] += acc[t][k];
-            }
-        }
-    }
+    let i = group.x * 64u + thread / 8u * 8u;
+    let j = group.y * 64u + thread % 8u * 8u;
+    put(group, i + 0u, j, acc[0]);
+    put(group, i + 0u, j + 4u, acc[1]);
+    put(group, i + 1u, j, acc[2]);
+    put(group, i + 1u, j + 4u, acc[3]);
+    put(group, i + 2u, j, acc[4]);
+    put(group, i + 2u, j + 4u, acc[5]);
+    put(group, i + 3u, j, acc[6]);
+    put(group, i + 3u, j + 4u, acc[7]);
+    put(group, i + 4u, j, acc[8]);
+    put(group, i + 4u, j + 4u, acc[9]);
+    put(group, i + 5u, j, acc[10]);
+    put(group, i + 5u, j + 4u, acc[11]);
+    put(group, i + 6u, j, acc[12]);
+    put(group, i + 6u, j + 4u, acc[13]);
+    put(group, i + 7u, j, acc[14]);
+    put(group, i + 7u, j + 4u, acc[15]);
 }

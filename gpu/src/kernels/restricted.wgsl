@@ -1,6 +1,6 @@
 // Sums over rows for entries of a support: `sum_k gate_i(x_k) r_k x_kj`, or squares of columns.
 //
-// grid          (tasks, groups of rows); a task is up to eight entries of one neuron
+// grid          (tasks, groups of rows); a task is up to four entries of one neuron
 // dims.quads    rows of the chunk / 4
 // dims.words    rows of the chunk / 32
 // dims.row      first row of the chunk
@@ -24,9 +24,10 @@ struct Dims {
 @group(0) @binding(3) var<storage, read> inputs: array<u32>;
 @group(0) @binding(4) var<storage, read> bits: array<u32>;
 @group(0) @binding(5) var<storage, read> r: array<f32>;
-@group(0) @binding(6) var<storage, read_write> sums: array<f32>;
+@group(0) @binding(6) var<storage, read> r_quads: array<vec4<f32>>;
+@group(0) @binding(7) var<storage, read_write> sums: array<f32>;
 
-var<workgroup> shared_sums: array<f32, 512>;
+var<workgroup> parts: array<vec4<f32>, 64>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
@@ -35,7 +36,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let low = max(begin, dims.row / 4u);
     let high = min(begin + dims.group, (dims.row + dims.rows + 3u) / 4u);
     let base = dims.at + task.w * dims.batch;
-    var acc: array<f32, 8>;
+    // Entries beyond the last are the last again, and nothing is made of them.
+    let last = task.y + task.z - 1u;
+    let place = min(task.y + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(last));
+    let column = vec4<u32>(inputs[place.x], inputs[place.y], inputs[place.z], inputs[place.w]);
+    // Quads of residuals lie as those of rows where the batch begins with one.
+    let is_aligned = (base + 4u - dims.row % 4u) % 4u == 0u;
+    var acc = vec4<f32>();
     // Threads stand on the same rows whatever the batch begins with.
     for (var quad = begin + thread; quad < high; quad += 64u) {
         if quad < low {
@@ -45,31 +52,34 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         let row = quad * 4u + vec4<u32>(0u, 1u, 2u, 3u);
         let here = (row >= vec4<u32>(dims.row)) & (row < vec4<u32>(dims.row + dims.rows));
         let open = here & ((vec4<u32>(four) & vec4<u32>(1u, 2u, 4u, 8u)) != vec4<u32>());
-        if !any(open) {
-            continue;
-        }
         var v = vec4<f32>(1.0);
         if dims.mode < 2u {
-            let at = select(vec4<u32>(), base + row - dims.row, open);
-            v = vec4<f32>(r[at.x], r[at.y], r[at.z], r[at.w]);
+            if is_aligned {
+                v = r_quads[(base + row.x - dims.row) / 4u];
+            } else {
+                let at = select(vec4<u32>(), base + row - dims.row, open);
+                v = vec4<f32>(r[at.x], r[at.y], r[at.z], r[at.w]);
+            }
         }
         v = select(vec4<f32>(), v, open);
-        for (var e = 0u; e < task.z; e++) {
-            let values = rows_of(inputs[task.y + e], quad);
-            let other = select(v, v * values, dims.mode == 2u);
-            acc[e] += dot(other, select(vec4<f32>(), values, open));
+        var x = array<vec4<f32>, 4>(
+            rows_of(column.x, quad), rows_of(column.y, quad), rows_of(column.z, quad), rows_of(column.w, quad),
+        );
+        for (var e = 0u; e < 4u; e++) {
+            let other = select(v, v * x[e], dims.mode == 2u);
+            acc[e] += dot(other, select(vec4<f32>(), x[e], open));
         }
     }
-    for (var e = 0u; e < 8u; e++) {
-        shared_sums[e * 64u + thread] = acc[e];
-    }
+    parts[thread] = acc;
     workgroupBarrier();
-    // Eight threads add the sums of an entry each, in order of the threads.
-    if thread < task.z {
-        var sum = 0.0;
+    // One thread adds them in order of the threads.
+    if thread == 0u {
+        var sum = vec4<f32>();
         for (var t = 0u; t < 64u; t++) {
-            sum += shared_sums[thread * 64u + t];
+            sum += parts[t];
         }
-        sums[dims.sum + group.y * dims.entries + task.y + thread] = sum;
+        for (var e = 0u; e < task.z; e++) {
+            sums[dims.sum + group.y * dims.entries + task.y + e] = sum[e];
+        }
     }
 }

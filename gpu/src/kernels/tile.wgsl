@@ -1,4 +1,4 @@
-// A matrix product in tiles of 64 × 64, over 32 rows of the data at a time: 256 threads, 4 × 4 sums each.
+// A matrix product in tiles of 64 × 64, over 32 rows of the data at a time: 64 threads, 8 × 8 sums each.
 var<workgroup> left: array<vec4<f32>, 512>;
 var<workgroup> right: array<vec4<f32>, 512>;
 
@@ -10,13 +10,34 @@ fn open_rows(word: u32, quad: u32, low: u32, high: u32) -> vec4<bool> {
 }
 
 // Adds the products of what lies in `left` and `right`.
-fn add_products(thread: u32, acc: ptr<function, array<vec4<f32>, 4>>) {
+fn add_products(thread: u32, acc: ptr<function, array<vec4<f32>, 16>>) {
     for (var k = 0u; k < 32u; k++) {
-        let a = left[k * 16u + thread / 16u];
-        let b = right[k * 16u + thread % 16u];
-        (*acc)[0] += a.x * b;
-        (*acc)[1] += a.y * b;
-        (*acc)[2] += a.z * b;
-        (*acc)[3] += a.w * b;
+        let at = k * 16u + thread / 8u * 2u;
+        let a = left[at];
+        let b = left[at + 1u];
+        let to = k * 16u + thread % 8u * 2u;
+        let c = right[to];
+        let d = right[to + 1u];
+        (*acc)[0] += a.x * c;
+        (*acc)[1] += a.x * d;
+        (*acc)[2] += a.y * c;
+        (*acc)[3] += a.y * d;
+        (*acc)[4] += a.z * c;
+        (*acc)[5] += a.z * d;
+        (*acc)[6] += a.w * c;
+        (*acc)[7] += a.w * d;
+        (*acc)[8] += b.x * c;
+        (*acc)[9] += b.x * d;
+        (*acc)[10] += b.y * c;
+        (*acc)[11] += b.y * d;
+        (*acc)[12] += b.z * c;
+        (*acc)[13] += b.z * d;
+        (*acc)[14] += b.w * c;
+        (*acc)[15] += b.w * d;
     }
+}
+
+// Four rows of four columns as four columns of four rows, at their place in `left` or `right`.
+fn turned(four: array<vec4<f32>, 4>, k: u32) -> vec4<f32> {
+    return vec4<f32>(four[0][k], four[1][k], four[2][k], four[3][k]);
 }

@@ -1,6 +1,6 @@
 // Products of a table with activations of neurons, `sum_k a_ik R_kj`.
 //
-// grid          (tasks, groups of rows); a task is up to eight outputs of one neuron
+// grid          (tasks, groups of rows); a task is up to four outputs of one neuron
 // dims.rows     n
 // dims.width    c
 // dims.group    rows of a group
@@ -18,31 +18,34 @@ struct Dims { rows: u32, width: u32, group: u32, entries: u32 }
 @group(0) @binding(4) var<storage, read> r: array<f32>;
 @group(0) @binding(5) var<storage, read_write> sums: array<f32>;
 
-var<workgroup> shared_sums: array<f32, 512>;
+var<workgroup> parts: array<vec4<f32>, 64>;
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
     let task = tasks[group.x];
     let first = group.y * dims.group;
     let end = min(first + dims.group, dims.rows);
-    var acc: array<f32, 8>;
+    // Entries beyond the last are the last again, and nothing is made of them.
+    let last = task.y + task.z - 1u;
+    let place = min(task.y + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(last));
+    let k = vec4<u32>(outputs[place.x], outputs[place.y], outputs[place.z], outputs[place.w]);
+    var acc = vec4<f32>();
     for (var row = first + thread; row < end; row += 64u) {
         let v = a[task.x * dims.rows + row];
         if v != 0.0 {
-            for (var e = 0u; e < task.z; e++) {
-                acc[e] += v * r[row * dims.width + outputs[task.y + e]];
-            }
+            let at = row * dims.width + k;
+            acc += v * vec4<f32>(r[at.x], r[at.y], r[at.z], r[at.w]);
         }
     }
-    for (var e = 0u; e < 8u; e++) {
-        shared_sums[e * 64u + thread] = acc[e];
-    }
+    parts[thread] = acc;
     workgroupBarrier();
-    if thread < task.z {
-        var sum = 0.0;
+    if thread == 0u {
+        var sum = vec4<f32>();
         for (var t = 0u; t < 64u; t++) {
-            sum += shared_sums[thread * 64u + t];
+            sum += parts[t];
         }
-        sums[group.y * dims.entries + task.y + thread] = sum;
+        for (var e = 0u; e < task.z; e++) {
+            sums[group.y * dims.entries + task.y + e] = sum[e];
+        }
     }
 }

@@ -309,3 +309,33 @@ fn shares_of_kernels() {
         println!("{:12} {:6} {:9.3} s", time.name, time.calls, time.time.as_secs_f64());
     }
 }
+
+#[test]
+#[ignore = "a measurement"]
+fn times_of_products() {
+    let (d, m, s, n) = (100, 50, 200, 50_000);
+    let made = planted::network(Dims::new(n, d, m, s), Signs::Positive, 0).unwrap();
+    let values = floats(&made);
+    let mut device = GpuOperator::new(gpu(), d, m, Values::F32(&values)).unwrap();
+    let w = made.weights().unwrap();
+    let (mut handle, mut out, mut panel, mut own) =
+        (vec![0.0; n], vec![0.0; n], vec![0.0; m * d], vec![0.0; s]);
+    let labels: Vec<u32> = {
+        device.machine().upload(&made.labels, &mut handle);
+        bytemuck::cast_slice(&handle).to_vec()
+    };
+    let gates = Gates::of(w, Signs::Positive, Empty::Freeze, 0, 0);
+    for round in 0..3 {
+        if round == 2 {
+            device.start_profile();
+        }
+        let out = device.machine().rows_in(&mut out);
+        device.forward(gates, w, out).unwrap();
+        let gates = device.hold(gates, w.index()).unwrap();
+        device.normal_at(gates, w, &mut own, &mut []).unwrap();
+        device.gradient(gates, &labels, 0..m, &mut panel).unwrap();
+    }
+    for time in device.profile().iter().filter(|time| time.calls > 0) {
+        println!("{:12} {:6} {:9.3} ms", time.name, time.calls, 1e3 * time.time.as_secs_f64());
+    }
+}
