@@ -56,7 +56,8 @@ impl GpuOperator {
     ///
     /// # Errors
     /// [`error::Error::Range`] if a size is 0 or m·d is beyond 32 bits, [`error::Error::Length`]
-    /// for other data, [`error::Error::Source`] for what the device refuses.
+    /// for other data, [`error::Error::NotFinite`] for what is no number, [`error::Error::Source`] for
+    /// what the device refuses.
     pub fn new(gpu: &Arc<Gpu>, inputs: usize, hidden: usize, values: Values<'_>) -> Result<Self> {
         let (len, bytes) = match values {
             Values::F32(values) => (values.len(), false),
@@ -67,6 +68,11 @@ impl GpuOperator {
         let rows = len / inputs;
         error::range("samples", rows, 1, u32::MAX as usize)?;
         error::length("values", len, rows * inputs)?;
+        if let Values::F32(values) = values
+            && let Some(at) = values.iter().position(|x| !x.is_finite())
+        {
+            return Err(error::Error::NotFinite { what: "samples", at });
+        }
         let mut machine = GpuVectors::new(Arc::clone(gpu), bytes);
         let data = Data::new(&mut machine.recorder, [rows, inputs, hidden], values)
             .map_err(error::Error::Source)?;

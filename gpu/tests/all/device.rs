@@ -111,3 +111,14 @@ fn rates_of_a_device_are_positive() {
     assert!(rates.multiply_adds > 1e6 && rates.bytes > 1e6, "{rates:?}");
     println!("{rates:?}");
 }
+
+#[test]
+fn data_that_are_no_numbers_are_refused_as_by_the_reference() {
+    for bad in [f32::NAN, f32::INFINITY] {
+        let mut values = normal(60, 7);
+        values[32] = bad;
+        let refused = tamis::data::samples::Rows::new(&values, 6).unwrap_err();
+        let error = GpuOperator::new(gpu(), 6, 2, Values::F32(&values)).unwrap_err();
+        assert_eq!(error, refused.widen());
+    }
+}
