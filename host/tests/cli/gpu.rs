@@ -87,7 +87,7 @@ fn gpu_finds_the_networks_of_the_cpu() {
         let is_exact = psnr(&cpu) > 100.0 && psnr(&gpu) > 100.0;
         assert!(is_exact || psnr(&gpu) > psnr(&cpu) - 1.0, "{recipe}: {cpu} {gpu}");
     }
-    let classes = "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 8 --nnz 120 \
+    let classes = "train --data d/X.npy --labels d/y.npy --task multiclass --recipe anneal --hidden 8 --nnz 120 \
                    --epochs 20 --json";
     ok(folder, "generate digits --samples 600 --side 8 -o d");
     let of =
@@ -96,11 +96,11 @@ fn gpu_finds_the_networks_of_the_cpu() {
     let accuracy = |of: &Value| of["accuracy"].as_f64().unwrap();
     assert!((accuracy(&cpu) - accuracy(&gpu)).abs() < 0.05, "{cpu} {gpu}");
     // Several sizes, and a checkpoint that is resumed on the CPU.
-    let line = "train --data p/X.npy --labels p/y.npy --task regression --hidden 4 --nnz 8,12";
+    let line = "train --data p/X.npy --labels p/y.npy --task regression --hidden 4 --nnz 12,16";
     let path = values(folder, &format!("{line} --device gpu --json -o path"));
     assert_eq!(path["points"].as_array().unwrap().len(), 2);
-    let kept = format!("{TRAIN} --checkpoint kept --json");
-    let cut = values(folder, &format!("{kept} --device gpu --passes-limit 20 -o cut.tamis"));
+    let kept = format!("{TRAIN} --recipe lm --checkpoint kept --json");
+    let cut = values(folder, &format!("{kept} --device gpu --passes-limit 150 -o cut.tamis"));
     assert_eq!(cut["limit"], "passes", "{cut}");
     let resumed = values(folder, &format!("{kept} --resume -o resumed.tamis"));
     assert!(
