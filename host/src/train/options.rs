@@ -32,8 +32,7 @@ use crate::{Error, Result};
 pub struct Options {
     /// How many weights stay, over all layers.
     pub budget: Budget,
-    /// Neurons of each hidden layer; empty for one layer of about √s neurons, 0 alone for none: a
-    /// linear or logistic model.
+    /// Neurons of each hidden layer; empty for one of about √s, 0 alone for none: a linear model.
     pub hidden: Vec<usize>,
     /// What trains.
     pub recipe: Recipe,
@@ -50,8 +49,7 @@ pub struct Options {
     pub memory: Memory,
     /// Threads; 0 for one per core. They never change the result.
     pub threads: usize,
-    /// Where recipes `lm`, `anneal` and `paper` train one hidden layer, or two that are searched for
-    /// together; everything else is trained on the CPU.
+    /// Where `lm`, `anneal` and `paper` train; all else, and layers one by one, are on the CPU.
     pub device: Device,
     /// Limits of time and passes; what was reached until then is the result.
     pub limits: Limits,
@@ -68,8 +66,7 @@ pub struct CheckpointOptions {
     pub resume: bool,
     /// Least time between two writes.
     pub every: Duration,
-    /// Hears once of a checkpoint that cannot be written while the run continues; the last one is
-    /// an error of the run.
+    /// Hears once of a checkpoint that cannot be written; the last one is an error of the run.
     pub on_error: fn(&Error),
 }
 
