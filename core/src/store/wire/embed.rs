@@ -155,7 +155,7 @@ pub const fn quantised<'a, const N: usize>(
 }
 
 /// Names of the classes in a file.
-const fn classes<'a>(file: &'a [u8]) -> Result<Option<Texts<'a>>> {
+const fn classes(file: &[u8]) -> Result<Option<Texts<'_>>> {
     let (reader, _, _) = tri!(head(file));
     match tri!(Names::find(reader.rest())) {
         Some(names) => Ok(Some(names.classes())),
@@ -178,7 +178,7 @@ pub const fn class_count(file: &[u8]) -> Result<usize> {
 ///
 /// # Errors
 /// As [`Names::find`].
-pub const fn class_names<'a, const N: usize>(file: &'a [u8]) -> Result<[&'a str; N]> {
+pub const fn class_names<const N: usize>(file: &[u8]) -> Result<[&str; N]> {
     match tri!(classes(file)) {
         Some(classes) => classes.list(),
         None => Ok([""; N]),
