@@ -55,6 +55,8 @@ TEXT
         deployed "1000, 100"
         row "2000, 100-50, 60, augmented" --nnz 2000 --hidden 100,50 --epochs 60 --augment images
         deployed "2000, 100-50"
+        row "3800, 300-100, 80, augmented" --nnz 3800 --hidden 300,100 --epochs 80 --augment images --weight-decay 0.05
+        deployed "3800, 300-100"
         row "5322, 300-100, 80, augmented" --nnz 5322 --hidden 300,100 --epochs 80 --augment images --weight-decay 0.05
         deployed "5322, 300-100"
         cat <<'TEXT'

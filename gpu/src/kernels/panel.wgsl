@@ -34,7 +34,7 @@ fn residual(slot: u32, row: u32) -> f32 {
 }
 
 // Gated residuals of four neurons on four rows.
-fn residuals(slot: u32, quad: u32, begin: u32, end: u32) -> array<vec4<f32>, 4> {
+fn first_side(slot: u32, quad: u32, begin: u32, end: u32) -> array<vec4<f32>, 4> {
     var four: array<vec4<f32>, 4>;
     for (var t = 0u; t < 4u; t++) {
         if slot + t < dims.neurons {
@@ -51,7 +51,7 @@ fn residuals(slot: u32, quad: u32, begin: u32, end: u32) -> array<vec4<f32>, 4> 
 }
 
 // Four inputs, or their squares, on four rows.
-fn columns(column: u32, quad: u32, begin: u32, end: u32) -> array<vec4<f32>, 4> {
+fn second_side(column: u32, quad: u32, begin: u32, end: u32) -> array<vec4<f32>, 4> {
     let here = open_rows(0xffffffffu, quad, begin, end);
     var four: array<vec4<f32>, 4>;
     for (var t = 0u; t < 4u; t++) {
@@ -74,48 +74,5 @@ fn put(group: vec3<u32>, i: u32, j: u32, four: vec4<f32>) {
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-    let first = dims.origin + group.z * dims.group;
-    let low = max(first, dims.base + dims.row);
-    let high = min(first + dims.group, dims.base + dims.row + dims.rows);
-    if low >= high {
-        return;
-    }
-    let begin = low - dims.base;
-    let end = high - dims.base;
-    var acc: array<vec4<f32>, 16>;
-    for (var word = begin / 32u; word * 32u < end; word++) {
-        workgroupBarrier();
-        // 4 × 4 numbers of either side, twice.
-        for (var turn = 0u; turn < 2u; turn++) {
-            let place = (thread + turn * 64u) / 8u;
-            let step = thread % 8u;
-            let quad = word * 8u + step;
-            let a = residuals(group.x * 64u + place * 4u, quad, begin, end);
-            let b = columns(group.y * 64u + place * 4u, quad, begin, end);
-            for (var k = 0u; k < 4u; k++) {
-                left[(step * 4u + k) * 16u + place] = turned(a, k);
-                right[(step * 4u + k) * 16u + place] = turned(b, k);
-            }
-        }
-        workgroupBarrier();
-        add_products(thread, &acc);
-    }
-    let i = group.x * 64u + thread / 8u * 8u;
-    let j = group.y * 64u + thread % 8u * 8u;
-    put(group, i + 0u, j, acc[0]);
-    put(group, i + 0u, j + 4u, acc[1]);
-    put(group, i + 1u, j, acc[2]);
-    put(group, i + 1u, j + 4u, acc[3]);
-    put(group, i + 2u, j, acc[4]);
-    put(group, i + 2u, j + 4u, acc[5]);
-    put(group, i + 3u, j, acc[6]);
-    put(group, i + 3u, j + 4u, acc[7]);
-    put(group, i + 4u, j, acc[8]);
-    put(group, i + 4u, j + 4u, acc[9]);
-    put(group, i + 5u, j, acc[10]);
-    put(group, i + 5u, j + 4u, acc[11]);
-    put(group, i + 6u, j, acc[12]);
-    put(group, i + 6u, j + 4u, acc[13]);
-    put(group, i + 7u, j, acc[14]);
-    put(group, i + 7u, j + 4u, acc[15]);
+    add_tile(group, thread);
 }
