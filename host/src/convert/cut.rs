@@ -50,8 +50,12 @@ pub(super) fn cut(
             .got(format_args!("{size} asked for"))
             .help("choose another --nnz or --density, or leave both out for all nonzeros"));
     }
-    let keep = size - fixed;
-    if keep < sizes.len() {
+    if size - fixed < sizes.len() {
+        // Neurons of the first layer have biases then, whether they had one before or not.
+        let zero =
+            |layer: &Dense| layer.outputs - layer.bias.iter().filter(|&&bias| bias != 0.0).count();
+        let more = layers.first().filter(|_| columns.is_some()).map_or(0, zero);
+        let keep = (size - fixed).saturating_sub(more);
         // The absolute value of the first weight to go; of equal ones the first in the file stay.
         let (larger, &mut edge, _) = sizes.select_nth_unstable_by(keep, |a, b| b.cmp(a));
         let mut equal = larger.iter().filter(|&&w| w == edge).count();
@@ -95,7 +99,11 @@ fn shift(layer: &mut Dense, before: &[f32], columns: &[Spread]) {
     }
     let rows = layer.weights.chunks_exact(inputs).zip(before.chunks_exact(inputs));
     for ((own, before), bias) in rows.zip(&mut layer.bias) {
-        let gone = own.iter().zip(before).zip(columns).filter(|((own, _), _)| **own == 0.0);
+        let gone = own
+            .iter()
+            .zip(before)
+            .zip(columns)
+            .filter(|((own, before), _)| **own == 0.0 && **before != 0.0);
         let sum: f64 = gone.map(|((_, w), column)| f64::from(*w) * column.centre).sum();
         *bias = (f64::from(*bias) + sum) as f32;
     }
@@ -115,15 +123,18 @@ pub(super) fn check_spreads(spreads: Option<&[Spread]>, layers: &[Dense]) -> Res
 }
 
 /// What to say of a layer that has fewer weights than neurons.
-pub(super) fn starved(layer: &Dense) -> Option<String> {
+pub(super) fn starved(layer: &Dense, is_ranked: bool) -> Option<String> {
     let inputs = layer.inputs.max(1);
     let is_empty = |row: &&[f32]| row.iter().all(|&w| w == 0.0);
     let empty = layer.weights.chunks_exact(inputs).filter(is_empty).count();
     let Dense { name, outputs, .. } = layer;
+    let help = match is_ranked {
+        true => "pass a larger --nnz",
+        false => "pass --data ROWS to rank weights by what they do, or a larger --nnz",
+    };
     (2 * empty >= *outputs && empty > 0).then(|| {
         format!(
-            "warning: layer {name} is starved: {empty} of its {outputs} neurons have no weight; pass \
-             --data ROWS to rank weights by what they do, or a larger --nnz"
+            "warning: layer {name} is starved: {empty} of its {outputs} neurons have no weight; {help}"
         )
     })
 }
@@ -151,6 +162,11 @@ mod tests {
         let mut layers = [layer()];
         let size = Cut::Size(Budget::Nonzeros(2));
         assert_eq!(cut(&mut layers, size, 3, Some(&spreads)).unwrap(), Some(2));
+        // A neuron without a bias gets one, which counts.
+        let mut plain = [Dense { bias: Vec::new(), ..layer() }];
+        cut(&mut plain, Cut::Size(Budget::Nonzeros(1)), 3, Some(&spreads)).unwrap();
+        let nonzeros = plain[0].weights.iter().chain(&plain[0].bias).filter(|&&w| w != 0.0);
+        assert_eq!(nonzeros.count(), 1);
         assert_eq!(layers[0].weights, [0.0, 0.002]);
         // What is left is that of scaled rows without the first column.
         assert!((layers[0].bias[0] - (0.25 - 10.0)).abs() < 1e-5, "{layers:?}");
@@ -168,8 +184,8 @@ mod tests {
     fn layers_with_few_weights_are_starved() {
         let weights = vec![1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
         let mut layer = Dense { outputs: 3, weights, bias: vec![0.0; 3], ..layer() };
-        assert!(starved(&layer).unwrap().contains("2 of its 3 neurons"));
+        assert!(starved(&layer, false).unwrap().contains("2 of its 3 neurons"));
         layer.weights[2] = 1.0;
-        assert_eq!(starved(&layer), None);
+        assert_eq!(starved(&layer, true), None);
     }
 }

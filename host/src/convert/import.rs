@@ -237,7 +237,8 @@ fn convert(
     let nnz_before: Vec<usize> = layers.iter().map(nonzeros).collect();
     let requested_nnz = cut(&mut layers, options.cut, dense_nnz, spreads)?;
     if options.cut != Cut::None {
-        notes.extend(layers.iter().filter_map(starved));
+        let is_ranked = spreads.is_some();
+        notes.extend(layers.iter().filter_map(|layer| starved(layer, is_ranked)));
     }
     let of_layer = |(layer, &nnz_before): (&Dense, &usize)| ImportedLayer {
         name: layer.name.clone(),

@@ -13,7 +13,6 @@
 
 use rayon::prelude::*;
 
-use crate::Result;
 use crate::base::Limits;
 use crate::data::{Problem, Task};
 use crate::model::score_model;
@@ -25,15 +24,18 @@ use crate::train::options::{LmOptions, Options, Recipe, dense_weights};
 use crate::train::plan;
 use crate::train::report::{Choice, Tried};
 use crate::train::trained::{Start, Trained};
+use crate::{Error, Result};
 
 /// Weight decays; the first is the default.
 const DECAYS: [f32; 4] = [0.1, 0.0, 0.3, 1.0];
 /// Fewest and most rows.
 const ROWS: std::ops::RangeInclusive<usize> = 20..=10_000;
-/// The most products of a training, rows times passes times weights: about a second.
+/// The most products of a training: about a second.
 const MOST_WORK: f64 = 3e8;
-/// The same of a search, rows times weights.
-const MOST_SEARCH: usize = 100_000;
+/// The same of a search, rows times columns times weights.
+const MOST_SEARCH: f64 = 1e7;
+/// Changes of a support, and rows that each looks at.
+const CHANGES: f64 = 60.0 * 512.0;
 /// Rows up to which there are five folds, and not three.
 const FIVE_FOLDS: usize = 1000;
 /// Folds that searches are compared on.
@@ -150,9 +152,12 @@ pub(crate) fn is_wanted(problem: &Problem, options: &Options, start: &Start<'_>)
         Budget::Nonzeros(nnz) => *nnz,
         Budget::Density(_) => return false,
     };
-    let passes = DynamicOptions::default().passes(nnz, rows);
-    let is_small = rows as f64 * f64::from(passes) * nnz as f64 <= MOST_WORK;
-    is_small && (problem.task != Task::Regression || rows * nnz <= MOST_SEARCH)
+    let passes = f64::from(DynamicOptions::default().passes(nnz, rows));
+    let [n, d, s] = [rows, problem.data.cols, nnz].map(|size| size as f64);
+    let outputs = problem.classes().unwrap_or_else(|| problem.outputs());
+    let width = options.default_hidden(problem).max(outputs) as f64;
+    let work = n * passes * (s + d) + CHANGES * d * width;
+    work <= MOST_WORK && (problem.task != Task::Regression || n * d * s <= MOST_SEARCH)
 }
 
 /// Chooses by cross-validation and trains on all rows; `run` trains with options whose recipe is not `auto`.
@@ -180,7 +185,7 @@ pub(crate) fn train(
     let cuts: Vec<(Problem, Problem)> =
         (0..folds).map(|fold| cut(problem, folds, options.seed, fold)).collect::<Result<_>>()?;
     let pool = plan::pool(options.threads)?;
-    let compare = |candidates: &mut [Candidate], cuts: &[(Problem, Problem)]| -> Result<()> {
+    let compare = |candidates: &mut Vec<Candidate>, cuts: &[(Problem, Problem)]| {
         let jobs = candidates.iter().flat_map(|one| cuts.iter().map(move |cut| (one, cut)));
         let jobs: Vec<_> = jobs.collect();
         let score = |&(one, (train, held)): &(&Candidate, &(Problem, Problem))| {
@@ -192,51 +197,79 @@ pub(crate) fn train(
             let score = score_model(trained.model.bytes(), held)?;
             Ok(Held { accuracy: score.accuracy, loss: score.loss })
         };
-        let scores: Vec<Held> =
-            pool.install(|| jobs.par_iter().map(score).collect::<Result<_>>())?;
-        for (one, scores) in candidates.iter_mut().zip(scores.chunks(cuts.len().max(1))) {
-            one.scores = scores.to_vec();
+        let scores: Vec<Result<Held>> = pool.install(|| jobs.par_iter().map(score).collect());
+        if stop.asked() {
+            return Err(Error::interrupted().help(
+                "networks were still being compared: --recipe dynamic or lm trains without that",
+            ));
         }
-        Ok(())
+        let mut scores = scores.into_iter();
+        let (mut kept, mut failed) = (Vec::new(), None);
+        // One that cannot be trained, such as one that has no room for a path to every output, is none.
+        for mut one in std::mem::take(candidates) {
+            let own: Vec<_> = scores.by_ref().take(cuts.len()).collect();
+            match own.into_iter().collect::<Result<Vec<_>>>() {
+                Ok(scores) => {
+                    one.scores = scores;
+                    kept.push(one);
+                }
+                Err(error) => failed = Some(failed.unwrap_or(error)),
+            }
+        }
+        *candidates = kept;
+        Ok(failed)
     };
-    let mut all: Vec<Candidate> = widths(options, problem)
-        .into_iter()
-        .map(|hidden| Candidate::new(hidden, DECAYS[0]))
-        .collect();
-    compare(&mut all, &cuts)?;
-    let linear = best(&all, |one| one.hidden == 0).map(|at| all[at].hidden);
-    let hidden = best(&all, |one| one.hidden > 0).map(|at| all[at].hidden);
-    let others = linear.into_iter().chain(hidden);
-    let mut others: Vec<Candidate> = others
-        .flat_map(|hidden| DECAYS[1..].iter().map(move |&decay| Candidate::new(hidden, decay)))
-        .collect();
-    compare(&mut others, &cuts)?;
-    all.append(&mut others);
-    let mut chosen = best(&all, |_| true).unwrap_or(0);
-    let error = all[chosen].error(rows);
-    if let Some(linear) = best(&all, |one| one.hidden == 0)
-        && all[linear].rank().worth >= all[chosen].rank().worth - error
-    {
-        chosen = linear;
-    }
-    if let Some(trained) = &searched {
-        let recipe = Recipe::Lm(LmOptions::default());
-        let hidden = trained.report.hidden.first();
-        let mut search = [Candidate { hidden, recipe, scores: Vec::new() }];
-        compare(&mut search, &cuts[..SEARCH_FOLDS])?;
-        let [search] = search;
-        let same = all[chosen].scores.iter().take(SEARCH_FOLDS).map(|of| of.worth());
-        if search.rank().worth > mean(same) {
-            chosen = all.len();
+    let compared = || -> Result<(Vec<Candidate>, usize)> {
+        let widths = widths(options, problem).into_iter();
+        let mut all: Vec<_> = widths.map(|hidden| Candidate::new(hidden, DECAYS[0])).collect();
+        if let (Some(error), true) = (compare(&mut all, &cuts)?, all.is_empty()) {
+            return Err(error);
         }
-        all.push(search);
-    }
-    if stop.asked() {
-        return Err(crate::Error::interrupted());
-    }
+        let linear = best(&all, |one| one.hidden == 0).map(|at| all[at].hidden);
+        let hidden = best(&all, |one| one.hidden > 0).map(|at| all[at].hidden);
+        let others = linear.into_iter().chain(hidden);
+        let decays = |hidden| DECAYS[1..].iter().map(move |&decay| Candidate::new(hidden, decay));
+        let mut others: Vec<Candidate> = others.flat_map(decays).collect();
+        compare(&mut others, &cuts)?;
+        all.append(&mut others);
+        let mut chosen = best(&all, |_| true).unwrap_or(0);
+        let error = all[chosen].error(rows);
+        if let Some(linear) = best(&all, |one| one.hidden == 0)
+            && all[linear].rank().worth >= all[chosen].rank().worth - error
+        {
+            chosen = linear;
+        }
+        if let Some(trained) = &searched {
+            let recipe = Recipe::Lm(LmOptions::default());
+            let hidden = trained.report.hidden.first();
+            let mut search = vec![Candidate { hidden, recipe, scores: Vec::new() }];
+            compare(&mut search, &cuts[..SEARCH_FOLDS])?;
+            let same = all[chosen].scores.iter().take(SEARCH_FOLDS).map(|of| of.worth());
+            let same = mean(same);
+            if search.first().is_some_and(|search| search.rank().worth > same) {
+                chosen = all.len();
+            }
+            all.append(&mut search);
+        }
+        Ok((all, chosen))
+    };
+    let (all, chosen) = match (compared(), searched.as_mut()) {
+        (Ok(compared), _) => compared,
+        // The search is a model.
+        (Err(error), Some(trained)) => {
+            trained.report.stopped = error.is_interrupted();
+            return searched.ok_or(error);
+        }
+        (Err(error), None) if error.is_interrupted() => return Err(error),
+        // Rows of a fold may be too few, or all the same, where all of them are not.
+        (Err(_), None) => {
+            let recipe = Recipe::Dynamic(DynamicOptions::default());
+            return last(problem.clone(), &Options { recipe, ..options.clone() });
+        }
+    };
     let choice = Choice { folds, tried: all.iter().map(Candidate::tried).collect(), chosen };
     let mut trained = match searched {
-        Some(trained) if chosen + 1 == all.len() => trained,
+        Some(trained) if matches!(all[chosen].recipe, Recipe::Lm(_)) => trained,
         _ => {
             let mut own = all[chosen].options(options);
             own.budget = within(&own, problem);

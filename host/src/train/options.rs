@@ -460,6 +460,11 @@ pub(crate) fn dense_weights(problem: &Problem, hidden: &[usize]) -> usize {
     layers.fold(0, usize::saturating_add)
 }
 
+/// The fewest nonzeros of a path to every output.
+pub(crate) fn paths(problem: &Problem, hidden: &[usize]) -> usize {
+    problem.classes().unwrap_or_else(|| problem.outputs()) + hidden.len()
+}
+
 /// Only recipe `dynamic` trains without a hidden layer.
 fn check_linear(hidden: &[usize], recipe: &Recipe) -> Result<()> {
     if !hidden.is_empty() || matches!(recipe, Recipe::Dynamic(_)) {

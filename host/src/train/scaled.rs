@@ -16,7 +16,7 @@ use crate::train::check::{sizes, weighted_outputs};
 use crate::train::encode::{End, encode_layers};
 use crate::train::offsets;
 use crate::train::ones::layers_of;
-use crate::train::options::{Options, Recipe, dense_weights};
+use crate::train::options::{Options, Recipe, dense_weights, paths};
 use crate::train::report::{Neurons, Report};
 use crate::train::search::is_sum;
 use crate::train::trained::{Start, Trained};
@@ -86,7 +86,12 @@ impl Scaled {
             let all = widths.windows(2).map(|pair| pair[0].saturating_mul(pair[1]));
             options.budget.count(all.fold(0, usize::saturating_add), 1)?
         };
-        let least = shifted + if outputs > 0 { 3 } else { 2 };
+        let paths = paths(problem, &hidden);
+        if has_units && budget < paths {
+            // Training says so.
+            return Ok(None);
+        }
+        let least = if has_units { paths } else { shifted + if outputs > 0 { 3 } else { 2 } };
         let refused = match (&recipe, start) {
             (Recipe::Imp(_) | Recipe::Masked(_), _) => Some(format!("recipe {}", recipe.name())),
             _ if !options.pinned.is_empty() => Some("pinned weights (--must-keep)".to_owned()),
@@ -101,7 +106,9 @@ impl Scaled {
             Some(_) if !is_asked => return Ok(None),
             Some(got) => {
                 return Err(Error::usage("columns cannot be mapped here")
-                    .expected("recipe lm, anneal or paper from nothing, without pinned weights")
+                    .expected(
+                        "recipe dynamic, lm, anneal or paper from nothing, without pinned weights",
+                    )
                     .got(got)
                     .help("leave --scale out, or pass --scale none"));
             }
@@ -149,7 +156,11 @@ impl Scaled {
     }
 
     fn with(&self, options: &Options, nnz: usize) -> Options {
-        let least = if weighted_outputs(&self.problem) > 0 { 2 } else { 1 };
+        let least = match (&self.recipe, weighted_outputs(&self.problem)) {
+            (Recipe::Dynamic(_), _) => paths(&self.problem, &self.hidden),
+            (_, 0) => 1,
+            _ => 2,
+        };
         Options {
             scale: Scale::None,
             budget: Budget::nnz(nnz.max(least)),
@@ -181,7 +192,8 @@ impl Scaled {
             let Budget::Nonzeros(asked) = own.budget else { break };
             tried.push(asked);
             let trained = match run(self.problem.clone(), &own) {
-                Err(error) if error.is_interrupted() && best.is_some() => break,
+                // There is a model.
+                Err(_) if best.is_some() => break,
                 trained => trained?,
             };
             let (used, stopped) = (trained.report.nnz, trained.report.stopped);
@@ -281,6 +293,8 @@ fn encoded(of: &Layers, task: Option<wire::Task>) -> Result<Vec<u8>> {
 /// labels do with free signs (diabetes, s = 12 and 40: R2 of .41 and .30 against .32 and below 0).
 fn has_positive_signs(recipe: &Recipe, problem: &Problem) -> bool {
     let signs = match recipe {
+        // It has weights of both signs.
+        Recipe::Dynamic(_) => return false,
         Recipe::Lm(lm) => lm.signs,
         Recipe::Paper(paper) => Some(paper.schedule.head.signs),
         _ => None,

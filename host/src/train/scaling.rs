@@ -12,7 +12,7 @@
 use clap::ValueEnum;
 use serde::Serialize;
 
-use crate::data::{Matrix, Problem, Values};
+use crate::data::{Matrix, Problem, Task, Values};
 use crate::train::encode::SparseLayer;
 use crate::{Error, Result};
 
@@ -126,15 +126,21 @@ impl Scaling {
     /// recipe weighs columns of any size alike; where `has_units` it takes inputs to be about 1, and one
     /// column of another size is enough.
     pub(crate) fn is_needed(problem: &Problem, has_units: bool) -> bool {
+        // Labels as well: one at 1e5 is out of reach.
+        let (outputs, labels) = (problem.outputs().max(1), problem.labels.clone());
+        let labels = Matrix::new(labels.len() / outputs, outputs, Values::F32(labels));
+        let numbers = labels.ok().filter(|_| has_units && problem.task == Task::Regression);
+        let is_large = |of: &Spread| !(0.01..=4.0).contains(&of.mean.hypot(of.deviation));
+        if numbers.is_some_and(|labels| spreads(&labels).iter().any(is_large)) {
+            return true;
+        }
         if problem.data.is_bytes() {
             return false;
         }
         let spreads = spreads(&problem.data);
         let moving = spreads.iter().filter(|of| of.deviation > 1e-7 * of.mean.abs());
         let far = moving.clone().filter(|of| of.mean.abs() > 3.0 * of.deviation);
-        let size = |of: &Spread| of.mean.hypot(of.deviation);
-        let other = |of: &Spread| has_units && !(0.01..=4.0).contains(&size(of));
-        10 * far.count() > moving.clone().count() || moving.into_iter().any(other)
+        10 * far.count() > moving.clone().count() || has_units && moving.into_iter().any(is_large)
     }
 
     /// The rows mapped, with a last column of ones where there shall be one.
@@ -314,7 +320,6 @@ fn add_constant(last: Option<&mut SparseLayer>, signs: &mut Vec<bool>, bias: f64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Task;
     use proptest::prelude::*;
     use tamis::base::rng::{Rng, stream};
 

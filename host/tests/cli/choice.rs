@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::common::{fails, json, number, ok, run, texts};
+use crate::common::{fails, json, misuses, number, ok, run, texts};
 
 /// A table of four columns in different units: its class is that of a line through two of them, or of a ring.
 fn table(folder: &Path, name: &str, is_ring: bool) {
@@ -116,4 +116,37 @@ fn a_mixed_table_is_learnt_and_loses_nothing_in_integers() {
         |model: &str| number(&json(at, &format!("eval {model} --data b/table.csv")), "accuracy");
     let (floats, integers) = (accuracy("m.tamis"), accuracy("q.tamis"));
     assert!(floats > 0.92 && integers > floats - 0.005, "{floats} {integers}");
+}
+
+#[test]
+fn few_nonzeros_and_large_labels_train() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    // Three classes by one column in units of its own.
+    let row = |k: usize| format!("{},{},{}\n", 500 + k, k * 7 % 13, ["a", "b", "c"][k / 20]);
+    let rows: String = (0..60).map(row).collect();
+    std::fs::write(at.join("t.csv"), format!("x,z,kind\n{rows}")).unwrap();
+    for nnz in 3..=12 {
+        let report = json(at, &format!("train --data t.csv --target kind --nnz {nnz} -o m.tamis"));
+        assert!(report["nnz"].as_u64() <= Some(nnz), "{nnz}: {report}");
+    }
+    let error = fails(at, "train --data t.csv --target kind --nnz 1 -o n.tamis");
+    assert!(error.contains("got: 1"), "{error}");
+    // Labels far from 1, of columns that need no map.
+    let row = |k: usize| {
+        let x = (k as f32 * 0.7).sin();
+        format!("{x},{},{}\n", (k as f32 * 1.3).cos(), 1e7 + 1e5 * x)
+    };
+    let rows: String = (0..80).map(row).collect();
+    std::fs::write(at.join("r.csv"), format!("x,z,y\n{rows}")).unwrap();
+    for flags in ["--hidden 0 --nnz 3", "--nnz 4"] {
+        let report = json(at, &format!("train --data r.csv --target y {flags} -o m.tamis"));
+        assert!(number(&report, "r2") > 0.99, "{flags}: {report}");
+    }
+    // One row of forty that differs is not in every fold.
+    let rows: String = (0..40).map(|k| format!("{},1,{}\n", u8::from(k == 3), k % 2)).collect();
+    std::fs::write(at.join("one.csv"), format!("x,z,y\n{rows}")).unwrap();
+    ok(at, "train --data one.csv --target y --nnz 4 -o m.tamis -q");
+    let error = misuses(at, "train --data t.csv --target kind --hidden 0 --nnz 3,6 -o n");
+    assert!(error.contains("one number for --nnz"), "{error}");
 }

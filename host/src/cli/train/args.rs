@@ -21,7 +21,7 @@ use crate::train::Scale;
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The settings of a recipe: tamis train --help --recipe lm (or anneal, paper, imp, masked)
+The settings of a recipe: tamis train --help --recipe lm (or dynamic, anneal, paper, imp, masked)
 Ctrl-C ends the run within a step and saves the model that was reached.
 
 Examples:
@@ -44,14 +44,14 @@ pub(crate) struct Train {
     /// The same as a fraction of all weights, above 0 and at most 1
     #[arg(long, value_name = "FRACTION", conflicts_with = "mask", value_parser = parse::number)]
     pub(super) density: Option<f64>,
-    /// Map columns first: none, standard, minmax; auto: standard if far from 0
+    /// Map columns first: none, standard, minmax; auto: standard where needed
     #[arg(long, value_name = "SCALE", value_enum, hide_possible_values = true,
           hide_default_value = true, default_value_t = Scale::Auto)]
     pub(super) scale: Scale,
     /// Train the weights that a mask keeps (made by tamis mask)
     #[arg(long, value_name = "MASK")]
     pub(super) mask: Option<PathBuf>,
-    /// lm, anneal, paper, paper-safe, imp, masked; auto: by the task
+    /// dynamic, lm, anneal, paper, paper-safe, imp, masked; auto: by the data
     #[arg(long, value_name = "RECIPE", value_enum, hide_possible_values = true,
           hide_default_value = true, default_value_t = RecipeName::Auto)]
     pub(super) recipe: RecipeName,
@@ -162,7 +162,7 @@ pub(super) struct CheckpointArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Limits, log and picture (recipes lm, anneal and paper)")]
+#[command(next_help_heading = "Limits, log and picture (recipes dynamic, lm, anneal and paper)")]
 pub(super) struct LimitArgs {
     /// End each training after so many seconds, with the model that was reached
     #[arg(long, value_name = "SECONDS", value_parser = parse::number)]

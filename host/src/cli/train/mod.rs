@@ -161,6 +161,12 @@ impl Train {
             let expected = "several numbers for --hidden, such as 64,32";
             refuse(&self.layers_flags(), what, expected, "")?;
         }
+        if self.nnz.len() > 1 && self.hidden == [0] {
+            return Err(Error::usage("several sizes are for hidden layers")
+                .expected("one number for --nnz with --hidden 0")
+                .got(format_args!("{} numbers", self.nnz.len()))
+                .help("train a linear model for each size"));
+        }
         if self.nnz.len() <= 1 {
             let flags = [(self.path.cold, "--cold"), (self.path.folds.is_some(), "--folds")];
             let expected = "several numbers for --nnz, such as 50,100,200";
