@@ -126,13 +126,14 @@ impl Scaling {
     /// recipe weighs columns of any size alike; where `has_units` it takes inputs to be about 1, and one
     /// column of another size is enough.
     pub(crate) fn is_needed(problem: &Problem, has_units: bool) -> bool {
-        // Labels as well: one at 1e5 is out of reach.
-        let (outputs, labels) = (problem.outputs().max(1), problem.labels.clone());
-        let labels = Matrix::new(labels.len() / outputs, outputs, Values::F32(labels));
-        let numbers = labels.ok().filter(|_| has_units && problem.task == Task::Regression);
         let is_large = |of: &Spread| !(0.01..=4.0).contains(&of.mean.hypot(of.deviation));
-        if numbers.is_some_and(|labels| spreads(&labels).iter().any(is_large)) {
-            return true;
+        if has_units && problem.task == Task::Regression {
+            // Labels as well: one at 1e5 is out of reach.
+            let (outputs, labels) = (problem.outputs().max(1), problem.labels.clone());
+            let labels = Matrix::new(labels.len() / outputs, outputs, Values::F32(labels));
+            if labels.is_ok_and(|labels| spreads(&labels).iter().any(is_large)) {
+                return true;
+            }
         }
         if problem.data.is_bytes() {
             return false;

@@ -44,14 +44,14 @@ pub(crate) struct Train {
     /// The same as a fraction of all weights, above 0 and at most 1
     #[arg(long, value_name = "FRACTION", conflicts_with = "mask", value_parser = parse::number)]
     pub(super) density: Option<f64>,
-    /// Map columns first: none, standard, minmax; auto: standard where needed
+    /// Map columns: none, standard, minmax; auto: standard if needed
     #[arg(long, value_name = "SCALE", value_enum, hide_possible_values = true,
           hide_default_value = true, default_value_t = Scale::Auto)]
     pub(super) scale: Scale,
     /// Train the weights that a mask keeps (made by tamis mask)
     #[arg(long, value_name = "MASK")]
     pub(super) mask: Option<PathBuf>,
-    /// dynamic, lm, anneal, paper, paper-safe, imp, masked; auto: by the data
+    /// dynamic, lm, anneal, paper, paper-safe, imp, masked, auto
     #[arg(long, value_name = "RECIPE", value_enum, hide_possible_values = true,
           hide_default_value = true, default_value_t = RecipeName::Auto)]
     pub(super) recipe: RecipeName,
