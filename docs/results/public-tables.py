@@ -124,7 +124,7 @@ def peers(train, test, y, y_test, size, is_regression):
             found[name] = (score, model)
 
     for strength in np.logspace(-3, 2, 16):
-        l1 = dict(l1_ratio=1.0, solver="saga", C=strength, max_iter=2000)
+        l1 = dict(l1_ratio=1.0, solver="saga", C=strength, max_iter=400, tol=1e-3)
         inner = Lasso(alpha=1 / strength) if is_regression else LogisticRegression(**l1)
         model = make_pipeline(StandardScaler(), inner).fit(train, y)
         coefficients, intercepts = np.atleast_2d(model[-1].coef_), np.atleast_1d(model[-1].intercept_)
@@ -138,7 +138,7 @@ def peers(train, test, y, y_test, size, is_regression):
         stored = hidden * (train.shape[1] + 1) + outputs * (hidden + 1)
         if stored > size:
             break
-        inner = (MLPRegressor if is_regression else MLPClassifier)((hidden,), max_iter=1000, random_state=0)
+        inner = (MLPRegressor if is_regression else MLPClassifier)(hidden_layer_sizes=(hidden,), max_iter=1000, random_state=0)
         keep("dense network", make_pipeline(StandardScaler(), inner).fit(train, y), stored)
     return {name: model.fit(train, y).score(test, y_test) for name, (_, model) in found.items()}
 
