@@ -263,15 +263,6 @@ impl Recipe {
     /// `anneal`, but `lm` for two classes with fewer than ten nonzeros, or one neuron, which cannot be
     /// for one class and for the other; `lm` for regression; and with pinned weights `paper` in place
     /// of `lm`.
-    ///
-    /// ```
-    /// use tamis_host::{Budget, Recipe, data::Task};
-    /// let layered =
-    ///     |task, m, nnz| Recipe::layered(task, &[m], Budget::nnz(nnz), false).name();
-    /// assert_eq!(layered(Task::Binary, 10, 100), "anneal");
-    /// assert_eq!(layered(Task::Binary, 10, 1), "lm");
-    /// assert_eq!(layered(Task::Binary, 1, 100), "lm");
-    /// ```
     #[must_use]
     pub fn layered(task: Task, hidden: &[usize], budget: Budget, pinned: bool) -> Self {
         match (task, hidden, budget) {
