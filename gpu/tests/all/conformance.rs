@@ -19,17 +19,30 @@ use tamis_tests::conformance::{
     Agreement, Situation, Spy, recover, recovery_words, run, table, words,
 };
 
-/// (n, d, m): single rows, inputs and neurons, and sizes that no tile divides.
-const SHAPES: [(usize, usize, usize); 7] =
-    [(1, 1, 1), (1, 5, 3), (7, 1, 4), (2, 3, 8), (67, 33, 5), (300, 70, 67), (530, 7, 19)];
+/// Rows, inputs and neurons of a problem.
+#[derive(Clone, Copy)]
+struct Size {
+    n: usize,
+    d: usize,
+    m: usize,
+}
 
-fn hold(
-    name: &str,
-    stride: usize,
-    values: &[f32],
-    (n, d, m): (usize, usize, usize),
-    on: Values<'_>,
-) {
+const fn size(n: usize, d: usize, m: usize) -> Size {
+    Size { n, d, m }
+}
+
+/// Single rows, inputs and neurons, and sizes that no tile divides.
+const SIZES: [Size; 7] = [
+    size(1, 1, 1),
+    size(1, 5, 3),
+    size(7, 1, 4),
+    size(2, 3, 8),
+    size(67, 33, 5),
+    size(300, 70, 67),
+    size(530, 7, 19),
+];
+
+fn hold(name: &str, stride: usize, values: &[f32], Size { n, d, m }: Size, on: Values<'_>) {
     let mut memory = vec![0.0; gated_words(d, m)];
     let mut reference = Gated::new(Rows::new(values, d).unwrap(), m, 1, &mut memory).unwrap();
     let mut sensing = OnHost::new(GpuOperator::new(gpu(), d, m, on).unwrap());
@@ -52,19 +65,19 @@ fn hold(
 
 #[test]
 fn operator_conforms_on_floats() {
-    for shape @ (n, d, _) in SHAPES {
+    for size @ Size { n, d, .. } in SIZES {
         let values = normal(n * d, n as u64);
         let stride = if n * d > 10000 { 27 } else { 7 };
-        hold("floats", stride, &values, shape, Values::F32(&values));
+        hold("floats", stride, &values, size, Values::F32(&values));
     }
 }
 
 #[test]
 fn operator_conforms_on_bytes() {
-    for shape @ (n, d, _) in [(1, 5, 3), (67, 33, 5), (530, 7, 19)] {
+    for size @ Size { n, d, .. } in [size(1, 5, 3), size(67, 33, 5), size(530, 7, 19)] {
         let bytes: Vec<u8> = (0..n * d).map(|e| (e * 7919 % 251 + e / 13 % 5) as u8).collect();
         let values: Vec<f32> = bytes.iter().map(|&b| b.into()).collect();
-        hold("bytes", 17, &values, shape, Values::U8(&bytes));
+        hold("bytes", 17, &values, size, Values::U8(&bytes));
     }
 }
 

@@ -146,6 +146,12 @@ impl Problem {
         (self.task == Task::Multiclass).then_some(largest as usize + 1)
     }
 
+    /// Outputs of a network with output weights: one for each class, else one for each label of a row.
+    #[must_use]
+    pub fn network_outputs(&self) -> usize {
+        self.classes().unwrap_or_else(|| self.outputs())
+    }
+
     /// Checks that there is something to learn, and that sums of squares are 32-bit floats.
     ///
     /// # Errors

@@ -133,7 +133,7 @@ impl ScoredRows {
                 .mismatch(format_args!("rows of {inputs} numbers"), data.cols)
                 .help("pass the data that the network is for"));
         }
-        let labels = self.problem.classes().unwrap_or_else(|| self.problem.outputs());
+        let labels = self.problem.network_outputs();
         let fits = match task {
             Task::Regression => labels == outputs,
             // One output is the log-odds of class 1.

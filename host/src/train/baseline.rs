@@ -12,7 +12,7 @@ use crate::train::budget::Budget;
 use crate::train::driver::train_with;
 use crate::train::dynamic_options::DynamicOptions;
 use crate::train::folds::class_rows;
-use crate::train::options::{Options, Recipe, dense_weights};
+use crate::train::options::{Options, Recipe};
 use crate::train::report::Report;
 use crate::train::trained::Start;
 
@@ -85,7 +85,7 @@ impl Baselines {
     #[must_use]
     pub fn is_cheap(problem: &Problem, options: &Options) -> bool {
         let numbers = problem.data.rows * problem.data.cols;
-        let outputs = problem.classes().unwrap_or_else(|| problem.outputs());
+        let outputs = problem.network_outputs();
         let is_few = |nnz| (outputs..=MOST_NNZ).contains(&nnz) && numbers <= MOST_NUMBERS;
         let is_few = matches!(options.budget, Budget::Nonzeros(nnz) if is_few(nnz));
         is_few && options.limits == Limits::NONE && !options.is_linear()
@@ -96,18 +96,14 @@ impl Baselines {
     /// # Errors
     /// Those of training.
     pub fn with_linear(self, problem: &Problem, options: &Options, stop: &Stop) -> Result<Self> {
-        let all = dense_weights(problem, &[]);
-        let budget = match options.budget {
-            Budget::Nonzeros(nnz) => Budget::Nonzeros(nnz.min(all)),
-            budget => budget,
-        };
         let linear = Options {
             hidden: vec![0],
             recipe: Recipe::Dynamic(DynamicOptions::default()),
             seed: options.seed,
             threads: options.threads,
-            ..Options::new(budget)
-        };
+            ..Options::new(options.budget)
+        }
+        .within(problem);
         let trained =
             train_with(problem.clone(), &linear, Start::Zero, stop, |_| ControlFlow::Continue(()))?;
         Ok(Self { linear: Some(Baseline::of(&trained.report)), ..self })

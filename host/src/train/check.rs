@@ -60,6 +60,19 @@ pub(crate) fn weighted_outputs(problem: &Problem) -> usize {
     problem.classes().unwrap_or(values)
 }
 
+/// Weights and biases of the dense network of these hidden layers.
+pub(crate) fn dense_weights(problem: &Problem, hidden: &[usize]) -> usize {
+    let outputs = problem.network_outputs();
+    let widths = [&[problem.data.cols], hidden, &[outputs]].concat();
+    let layers = widths.windows(2).map(|pair| (pair[0] + 1).saturating_mul(pair[1]));
+    layers.fold(0, usize::saturating_add)
+}
+
+/// The fewest nonzeros of a path to every output.
+pub(crate) fn paths(problem: &Problem, hidden: &[usize]) -> usize {
+    problem.network_outputs() + hidden.len()
+}
+
 /// Labels that are classes, checked before; none for another task.
 pub(crate) fn classes_of(task: Task, labels: &[f32]) -> Vec<u16> {
     let labels = if task == Task::Multiclass { labels } else { &[] };

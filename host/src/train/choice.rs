@@ -20,7 +20,7 @@ use crate::operator::Stop;
 use crate::train::budget::{Budget, Memory};
 use crate::train::dynamic_options::DynamicOptions;
 use crate::train::folds::{class_rows, cut};
-use crate::train::options::{LmOptions, Options, Recipe, dense_weights};
+use crate::train::options::{LmOptions, Options, Recipe};
 use crate::train::plan;
 use crate::train::report::{Choice, Tried};
 use crate::train::trained::{Start, Trained};
@@ -63,7 +63,7 @@ impl Held {
 }
 
 /// A rank: accuracy first, then the loss.
-#[derive(Clone, Copy, PartialEq, PartialOrd)]
+#[derive(Clone, Copy)]
 struct Rank {
     worth: f64,
     loss: f64,
@@ -80,12 +80,7 @@ impl Candidate {
     }
 
     fn options(&self, options: &Options) -> Options {
-        let mut own =
-            Options { hidden: vec![self.hidden], recipe: self.recipe.clone(), ..options.clone() };
-        if let Recipe::Lm(_) = own.recipe {
-            own.hidden.clone_from(&options.hidden);
-        }
-        own
+        Options { hidden: vec![self.hidden], recipe: self.recipe.clone(), ..options.clone() }
     }
 
     fn rank(&self) -> Rank {
@@ -133,7 +128,10 @@ fn best(of: &[Candidate], is_one: impl Fn(&Candidate) -> bool) -> Option<usize> 
 
 /// Whether the network is chosen by cross-validation: recipe `auto` with at most one hidden layer, on data
 /// so small that a training takes a second at the most.
-pub(crate) fn is_wanted(problem: &Problem, options: &Options, start: &Start<'_>) -> bool {
+///
+/// # Errors
+/// As [`Problem::check`], of data that are small enough.
+pub(crate) fn is_wanted(problem: &Problem, options: &Options, start: &Start<'_>) -> Result<bool> {
     let Options { budget, hidden, recipe, pinned, memory, limits, checkpoint, layers, .. } =
         options;
     let is_plain = matches!(recipe, Recipe::Auto)
@@ -145,19 +143,20 @@ pub(crate) fn is_wanted(problem: &Problem, options: &Options, start: &Start<'_>)
         // Which a search would have before it is known whether it is taken.
         && (checkpoint.is_none() && *limits == Limits::NONE || problem.task != Task::Regression);
     let rows = problem.data.rows;
-    if !is_plain || !ROWS.contains(&rows) || class_rows(problem).iter().any(|&rows| rows < 2) {
-        return false;
+    let &Budget::Nonzeros(nnz) = budget else { return Ok(false) };
+    if !is_plain || !ROWS.contains(&rows) {
+        return Ok(false);
     }
-    let nnz = match budget {
-        Budget::Nonzeros(nnz) => *nnz,
-        Budget::Density(_) => return false,
-    };
     let passes = f64::from(DynamicOptions::default().passes(nnz, rows));
     let [n, d, s] = [rows, problem.data.cols, nnz].map(|size| size as f64);
-    let outputs = problem.classes().unwrap_or_else(|| problem.outputs());
+    let outputs = problem.network_outputs();
     let width = options.default_hidden(problem).max(outputs) as f64;
     let work = n * passes * (s + d) + CHANGES * d * width;
-    work <= MOST_WORK && (problem.task != Task::Regression || n * d * s <= MOST_SEARCH)
+    if work > MOST_WORK || problem.task == Task::Regression && n * d * s > MOST_SEARCH {
+        return Ok(false);
+    }
+    problem.check()?;
+    Ok(class_rows(problem).iter().all(|&rows| rows >= 2))
 }
 
 /// Chooses by cross-validation and trains on all rows; `run` trains with options whose recipe is not `auto`.
@@ -191,8 +190,8 @@ pub(crate) fn train(
         let score = |&(one, (train, held)): &(&Candidate, &(Problem, Problem))| {
             // Limits and checkpoints are of the last training.
             let (limits, checkpoint) = (Limits::NONE, None);
-            let mut own = Options { threads: 1, limits, checkpoint, ..one.options(options) };
-            own.budget = within(&own, train);
+            let own = Options { threads: 1, limits, checkpoint, ..one.options(options) };
+            let own = own.within(train);
             let trained = run(train.clone(), &own)?;
             let score = score_model(trained.model.bytes(), held)?;
             Ok(Held { accuracy: score.accuracy, loss: score.loss })
@@ -270,11 +269,7 @@ pub(crate) fn train(
     let choice = Choice { folds, tried: all.iter().map(Candidate::tried).collect(), chosen };
     let mut trained = match searched {
         Some(trained) if matches!(all[chosen].recipe, Recipe::Lm(_)) => trained,
-        _ => {
-            let mut own = all[chosen].options(options);
-            own.budget = within(&own, problem);
-            last(problem.clone(), &own)?
-        }
+        _ => last(problem.clone(), &all[chosen].options(options).within(problem))?,
     };
     trained.report.choice = Some(choice);
     trained.report.seconds = began.elapsed().as_secs_f64();
@@ -284,30 +279,17 @@ pub(crate) fn train(
     Ok(trained)
 }
 
-/// The budget, or all weights that the network has where these are fewer.
-fn within(own: &Options, problem: &Problem) -> Budget {
-    match (own.budget, &own.recipe) {
-        (Budget::Nonzeros(nnz), Recipe::Dynamic(_)) => {
-            let hidden = if own.is_linear() { &[][..] } else { &own.hidden };
-            Budget::Nonzeros(nnz.min(dense_weights(problem, hidden)))
-        }
-        (budget, _) => budget,
-    }
-}
-
 /// The widths to compare; 0 is a linear model.
 fn widths(options: &Options, problem: &Problem) -> Vec<usize> {
     if let [hidden] = options.hidden[..] {
         return vec![hidden];
     }
     let hidden = options.default_hidden(problem);
-    let mut all = vec![0, hidden, (hidden / 2).max(2), 2 * hidden];
-    let mut seen = Vec::new();
-    all.retain(|width| {
-        !seen.contains(width) && {
-            seen.push(*width);
-            true
+    let mut all = Vec::new();
+    for width in [0, hidden, (hidden / 2).max(2), 2 * hidden] {
+        if !all.contains(&width) {
+            all.push(width);
         }
-    });
+    }
     all
 }

@@ -83,7 +83,7 @@ pub fn train_with(
     mut observe: impl FnMut(&Progress) -> ControlFlow<()> + Send,
 ) -> Result<Trained> {
     let mut observe = |progress: &Progress| observe(progress);
-    if !choice::is_wanted(&problem, options, &start) {
+    if !choice::is_wanted(&problem, options, &start)? {
         return train_scaled(
             problem,
             options,
@@ -92,7 +92,6 @@ pub fn train_with(
             &mut Observer::new(stop, &mut observe),
         );
     }
-    problem.check()?;
     let silent = |problem, options: &Options| {
         let observe = &mut |_: &Progress| ControlFlow::Continue(());
         // Once more where the first network has other nonzeros is near enough to compare.

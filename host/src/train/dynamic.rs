@@ -1,13 +1,13 @@
 //! Sparse training of deep networks from nothing as a recipe: a support that shrinks and moves, to a
 //! model and a report.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use tamis::infer::model::{MAX_INPUTS, MAX_LAYERS};
 use tamis::learn::deep::Stack;
 use tamis::learn::deep::dynamic::{self, Params};
 use tamis::learn::loss::Labels;
+use tamis::learn::start::continue_if;
 
 use crate::base::limits::{Limits, Watch};
 use crate::base::memory::room_for;
@@ -15,6 +15,7 @@ use crate::data::augment::Augment;
 use crate::data::{Problem, Task, Values};
 use crate::model::score_model;
 use crate::train::budget::Memory;
+use crate::train::check::{dense_weights, paths};
 use crate::train::checkpoint::CheckpointFile;
 use crate::train::dynamic_options::DynamicOptions;
 use crate::train::encode::{End, encode_layers};
@@ -23,7 +24,7 @@ use crate::train::mask::diverged;
 use crate::train::masked::{Engine, LANES};
 use crate::train::network::SparseNetwork;
 use crate::train::ones::layers_of_stack;
-use crate::train::options::{Options, dense_weights};
+use crate::train::options::Options;
 use crate::train::progress::Observer;
 use crate::train::report::{Details, DynamicDetails, Neurons, Report};
 use crate::train::resume;
@@ -64,14 +65,14 @@ impl<'a> DynamicSetup<'a> {
         settings.check()?;
         check_rows(problem)?;
         settings.test.as_ref().map_or(Ok(()), |test| check_test(problem, test))?;
-        let outputs = problem.classes().unwrap_or_else(|| problem.outputs());
+        let outputs = problem.network_outputs();
         let inputs = problem.data.cols;
         check_widths(inputs, hidden)?;
         let unit = if problem.data.is_bytes() && !settings.raw { 1.0 / 256.0 } else { 1.0 };
         let dense = dense_weights(problem, hidden);
         let layers = hidden.len();
         let nnz = options.budget.count(dense, layers + 1)?;
-        check_budget(nnz, layers + 1, outputs)?;
+        check_budget(nnz, paths(problem, hidden), outputs)?;
         let mut params = settings.params(nnz, problem.data.rows, options.seed);
         // Each layer but the last has one more, for biases.
         let activations = inputs + 1 + hidden.iter().sum::<usize>() + layers;
@@ -118,7 +119,7 @@ impl<'a> DynamicSetup<'a> {
     ) -> Result<Trained> {
         let Self { settings, hidden, params, unit, dense, room, words, .. } = self;
         let (stopwatch, layers) = (Stopwatch::start(problem), hidden.len());
-        let outputs = problem.classes().unwrap_or_else(|| problem.outputs());
+        let outputs = problem.network_outputs();
         let widths = [hidden, &[outputs][..]].concat();
         let rows = problem.data.rows;
         let state_bytes = (8 * room + 4 * words) as u64;
@@ -160,10 +161,7 @@ impl<'a> DynamicSetup<'a> {
         let workspace_bytes = engine.bytes() as u64;
         let mut observe = |now: &dynamic::Progress<'_>| {
             let passes = f64::from(now.epoch);
-            match watch.show(passes, || observer.dynamic(now)) {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
-            }
+            continue_if(watch.show(passes, || observer.dynamic(now)))
         };
         let run = dynamic::run(
             &mut engine,
@@ -264,8 +262,7 @@ fn check_widths(inputs: usize, hidden: &[usize]) -> Result<()> {
 }
 
 /// Refuses fewer nonzeros than paths to all outputs take.
-fn check_budget(nnz: usize, layers: usize, outputs: usize) -> Result<()> {
-    let least = outputs + layers - 1;
+fn check_budget(nnz: usize, least: usize, outputs: usize) -> Result<()> {
     if nnz >= least {
         return Ok(());
     }

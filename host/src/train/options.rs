@@ -13,7 +13,7 @@ use crate::base::limits::Limits;
 use crate::data::{Problem, Task};
 use crate::operator::Device;
 use crate::train::budget::{Budget, Memory};
-use crate::train::check::weighted_outputs;
+use crate::train::check::{dense_weights, weighted_outputs};
 use crate::train::dense::job::ImpSettings;
 use crate::train::dynamic_options::DynamicOptions;
 use crate::train::masked::MaskedSettings;
@@ -151,11 +151,19 @@ impl Options {
         }
     }
 
+    /// The same with all weights that there are where the budget asks for more.
+    #[must_use]
+    pub(crate) fn within(mut self, problem: &Problem) -> Self {
+        if let (Budget::Nonzeros(nnz), Some(all)) = (self.budget, self.all_weights(problem)) {
+            self.budget = Budget::Nonzeros(nnz.min(all));
+        }
+        self
+    }
+
     /// About √s neurons, since a neuron then has as many weights as there are neurons; more where the
     /// inputs are so few that these have no room for s.
     pub(crate) fn default_hidden(&self, problem: &Problem) -> usize {
-        let (inputs, outputs) =
-            (problem.data.cols, problem.classes().unwrap_or_else(|| problem.outputs()));
+        let (inputs, outputs) = (problem.data.cols, problem.network_outputs());
         let width = inputs + outputs;
         let hidden = match self.budget {
             Budget::Nonzeros(nnz) => (nnz as f64).sqrt(),
@@ -441,19 +449,6 @@ impl Default for LayersOptions {
     fn default() -> Self {
         Self { grow: Vec::new(), shrink: shrink::Params::DEFAULT, tune: tune::Params::DEFAULT }
     }
-}
-
-/// Weights and biases of the dense network of these hidden layers.
-pub(crate) fn dense_weights(problem: &Problem, hidden: &[usize]) -> usize {
-    let outputs = problem.classes().unwrap_or_else(|| problem.outputs());
-    let widths = [&[problem.data.cols], hidden, &[outputs]].concat();
-    let layers = widths.windows(2).map(|pair| (pair[0] + 1).saturating_mul(pair[1]));
-    layers.fold(0, usize::saturating_add)
-}
-
-/// The fewest nonzeros of a path to every output.
-pub(crate) fn paths(problem: &Problem, hidden: &[usize]) -> usize {
-    problem.classes().unwrap_or_else(|| problem.outputs()) + hidden.len()
 }
 
 /// Only recipe `dynamic` trains without a hidden layer.

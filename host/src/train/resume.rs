@@ -84,7 +84,7 @@ pub(crate) fn dynamic_form(
     changes: Option<&Changes>,
     params: &dynamic::Params,
 ) -> Form {
-    let outputs = problem.classes().unwrap_or_else(|| problem.outputs());
+    let outputs = problem.network_outputs();
     let Matrix { rows, cols, .. } = problem.data;
     let first = hidden.first().copied().unwrap_or(0);
     let sizes = Sizes { dims: Dims::new(rows, cols, first, params.nnz), outputs };

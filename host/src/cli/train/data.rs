@@ -20,9 +20,6 @@ pub(super) struct DataFacts {
     notes: Vec<String>,
     #[serde(skip)]
     names: Columns,
-    /// The mean squared distance of labels from their mean; none but for regression.
-    #[serde(skip)]
-    variance: Option<f64>,
     #[serde(skip)]
     line: String,
 }
@@ -44,15 +41,7 @@ impl DataFacts {
             columns => columns,
         };
         let (rows, notes) = (problem.data.rows, loaded.notes.clone());
-        Self {
-            rows,
-            columns,
-            classes: classes(problem, &names),
-            notes,
-            names,
-            variance: variance(problem),
-            line: String::new(),
-        }
+        Self { rows, columns, classes: classes(problem, &names), notes, names, line: String::new() }
     }
 
     /// The model with the names of its columns and classes.
@@ -71,8 +60,8 @@ impl DataFacts {
     }
 
     /// How well numbers of a table with names are fitted, from the mean squared error; none else.
-    pub(super) fn fit(&self, loss: f64) -> Option<Fit> {
-        let variance = self.variance.filter(|_| self.names.are_named())?;
+    pub(super) fn fit(&self, loss: f64, own: &Baselines) -> Option<Fit> {
+        let variance = own.constant.loss.filter(|_| self.names.are_named())?;
         let r2 = (variance > 0.0).then(|| 1.0 - loss / variance);
         Some(Fit { r2, rmse: loss.sqrt() })
     }
@@ -137,18 +126,6 @@ pub(super) struct Fit {
     /// None where all labels are the same.
     pub(super) r2: Option<f64>,
     pub(super) rmse: f64,
-}
-
-fn variance(problem: &Problem) -> Option<f64> {
-    let outputs = problem.outputs().max(1);
-    let rows = problem.data.rows.max(1) as f64;
-    let mut sums = vec![(0.0, 0.0); outputs];
-    for (k, &label) in problem.labels.iter().enumerate() {
-        let (sum, squares) = &mut sums[k % outputs];
-        (*sum, *squares) = (*sum + f64::from(label), *squares + f64::from(label).powi(2));
-    }
-    let own = sums.iter().map(|(sum, squares)| (squares / rows - (sum / rows).powi(2)).max(0.0));
-    (problem.task == Task::Regression).then(|| own.sum::<f64>() / outputs as f64)
 }
 
 fn classes(problem: &Problem, names: &Columns) -> Option<Vec<ClassRows>> {

@@ -140,7 +140,7 @@ impl Train {
             data.note(text);
         }
         let object = Object::new(&self.output, model.bytes(), &trained.report);
-        let fit = data.fit(trained.report.loss);
+        let fit = data.fit(trained.report.loss, &baselines);
         let whole = WithData { object: &object, data: &data, fit, baselines };
         common.result(&whole, || {
             let line = data.baselines(&whole.baselines);

@@ -34,7 +34,7 @@ pub(super) fn measure(
     stop: &Stop,
 ) -> Result<Solved> {
     let hidden = part.data.hidden();
-    let outputs = set.train.classes().unwrap_or_else(|| set.train.outputs());
+    let outputs = set.train.network_outputs();
     let shape = Shape::new(set.train.data.cols, hidden, outputs, Head::Weights)?;
     let weights = shape.initial(cell.seed);
     let net = DenseNet { shape: &shape, weights: &weights };

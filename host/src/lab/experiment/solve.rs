@@ -220,7 +220,7 @@ pub(super) fn quality(score: &Score) -> Quality {
 /// The same prediction for every row: 0, or for each output the mean of the training labels; for
 /// several classes no preference, or the logarithms of how often each occurs.
 pub(super) fn constant(method: Method, train: &Problem, test: Option<&Problem>) -> Solved {
-    let outputs = train.classes().unwrap_or_else(|| train.outputs());
+    let outputs = train.network_outputs();
     let rows = train.data.rows.max(1) as f64;
     let mut prediction = vec![0.0_f32; outputs];
     if method == Method::Mean {

@@ -112,7 +112,7 @@ impl<'a> ImpJob<'a> {
                 .got(format_args!("{} layers", hidden.len()))
                 .help("choose fewer layers"));
         }
-        let outputs = problem.classes().unwrap_or_else(|| problem.outputs());
+        let outputs = problem.network_outputs();
         let shape = Shape::new(d, hidden, outputs, head)?;
         let nnz = budget.count(shape.weights(), 1)?;
         let rates = settings.rates.clone();
