@@ -14,7 +14,10 @@ fn people() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), "generate table --samples 600 -o . -q");
     fs::rename(folder.path().join("table.csv"), folder.path().join("t.csv")).unwrap();
-    ok(folder.path(), "train --data t.csv --target income --nnz 30 -o m.tamis -q");
+    ok(
+        folder.path(),
+        "train --data t.csv --target income --nnz 30 --recipe dynamic --epochs 20 -o m.tamis -q",
+    );
     folder
 }
 
@@ -42,7 +45,8 @@ fn labelled(label: impl Fn(usize) -> String) -> String {
 #[test]
 fn mixed_table_trains_with_its_task_and_names() {
     let folder = people();
-    let line = "train --data t.csv --target income --nnz 30 -o n.tamis";
+    let line =
+        "train --data t.csv --target income --nnz 30 --recipe dynamic --epochs 20 -o n.tamis";
     let text = ok(folder.path(), line);
     let first = text.lines().next().unwrap();
     assert!(first.starts_with("Data: 600 rows × 8 columns, task binary, found"), "{text}");
@@ -196,8 +200,11 @@ fn unnamed_or_misspelt_targets_are_suggested() {
 fn missing_cells_are_filled_dropped_or_refused() {
     let folder = people();
     let path = folder.path();
-    let train =
-        |flags: &str| format!("train --data t.csv --target income --nnz 20 {flags} -o n.tamis");
+    let train = |flags: &str| {
+        format!(
+            "train --data t.csv --target income --nnz 20 --recipe dynamic --epochs 10 {flags} -o n.tamis"
+        )
+    };
     let error = fails(path, &train("--missing error"));
     assert!(error.contains("work ") && error.contains("hours "), "all columns in one: {error}");
     let holes = cells(path).iter().filter(|row| row[1] == "?" || row[7].is_empty()).count();

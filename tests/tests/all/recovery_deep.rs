@@ -59,7 +59,7 @@ fn reference_and_host_operators_recover_planted_networks() {
         let (_, host) = recover(&mut blocked(&made.data, 5, 24, 64), &made, 24, &params);
         assert!(host.exact, "host, seed {seed}: {host:?}");
         // It takes ten times as long.
-        if seed % 2 == 0 {
+        if seed == 0 {
             let Values::F32(values) = &made.data.values else { panic!("floats") };
             let (rows, slots) = (Rows::new(values, 20).unwrap(), lm::slots(5, Signs::Positive));
             let mut memory = vec![0.0; gated_words(20, slots)];
