@@ -51,6 +51,8 @@ pub mod stream {
     pub const FLOW: u64 = 23 << 32;
     /// Draws of a mask: random masks, and sampling by scores.
     pub const MASK: u64 = 24 << 32;
+    /// Moves of pictures, one stream per row that is read.
+    pub const SHIFT: u64 = 25 << 32;
     /// Neurons that a restart empties, one per restart.
     pub const RESTART: u64 = 110 << 32;
     /// First stream free for callers.

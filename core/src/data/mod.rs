@@ -1,5 +1,5 @@
 //! Training rows on demand: slices, flash, a seed, a function, an SPI flash chip, or the last rows
-//! of a sensor.
+//! of a sensor; in random order, or moved as pictures.
 
 pub mod samples;
 #[cfg(feature = "embedded-hal")]

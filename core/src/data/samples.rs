@@ -4,8 +4,10 @@
 //! An algorithm asks for one row at a time and gives the buffer, which is what lets a device train on
 //! more data than its RAM holds. What comes only once, from a sensor, goes to a [`Window`].
 
+mod shifted;
 mod window;
 
+pub use shifted::Shifted;
 pub use window::{Value, Window};
 
 use crate::base::error::{self, Error, Result};

@@ -1,0 +1,31 @@
+"""Draws the accuracy of the models in docs/results/deep.md by their bytes of flash, with matplotlib.
+
+usage: deep-figure.py docs/results/deep.md docs/results/deep.svg"""
+
+import re
+import sys
+
+import matplotlib
+
+matplotlib.use("svg")
+matplotlib.rcParams["svg.hashsalt"] = "tamis"  # the same bytes each time
+import matplotlib.pyplot as plt
+
+ROW = re.compile(r"\| (\d+), [\d-]+ \| ([\d.]+) % \| \d+ \| \d+ \| (\d+) \|")
+rows = [ROW.match(line) for line in open(sys.argv[1])]
+points = [(row[1], float(row[2]), int(row[3])) for row in rows if row]
+if not points:
+    sys.exit(f"{sys.argv[1]} has no table of bytes: run docs/results/deep.sh without EPOCHS")
+figure, axes = plt.subplots(figsize=(7, 4.2))
+axes.plot([b / 1024 for *_, b in points], [100 - a for _, a, _ in points], "o-", label="Tamis, 8-bit integers, model and code")
+for nnz, right, size in points:
+    axes.annotate(f"{nnz} weights\n{right:.2f} %", (size / 1024, 100 - right), xytext=(6, 6), textcoords="offset points", fontsize=8)
+axes.plot([12.3], [100 - 99.02], "s", color="C3", label="BitNetMCU, as published: 99.02 %")
+axes.set(xscale="log", yscale="log", xlabel="KiB of flash, Cortex-M4F", ylabel="test rows wrong, %", title="MNIST by bytes of flash")
+axes.set_xticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
+axes.set_yticks([1, 2, 4, 8], ["1", "2", "4", "8"])
+axes.minorticks_off()
+axes.grid(alpha=0.3)
+axes.legend()
+figure.tight_layout()
+figure.savefig(sys.argv[2], metadata={"Date": None})

@@ -1,0 +1,217 @@
+"""Sparse training with dense arrays on MNIST, for docs/results/deep.md: gradual magnitude pruning, RigL and SET in NumPy.
+
+usage: deep-peers.py MNIST_FOLDER RESULTS.jsonl     runs what is not in RESULTS yet, a line each
+       deep-peers.py --table RESULTS.jsonl          prints the rows of the table
+
+Networks, epochs, batches and the count of what is stored are those of recipe `dynamic`: biases are weights of a constant, and pruned with the
+rest. AdamW with a cosine; each method takes the rate and the weight decay that are best after 10 epochs on the last 10,000 training rows.
+
+  GMP    all weights at first; from 5 % to 75 % of the steps the smallest are pruned, cubically (Zhu and Gupta 2017)
+  RigL   an ERK support of s; every 100 steps the smallest 30 % (cosine, until 75 %) make room for the largest gradients (Evci et al. 2020)
+  SET    the same with room for random weights (Mocanu et al. 2018)
+"""
+
+import gzip
+import itertools
+import json
+import pathlib
+import resource
+import sys
+import time
+
+import numpy as np
+
+BATCH = 128
+EVERY = 100
+SIZES = {1000: [100], 2000: [100, 50], 5322: [300, 100]}
+SETTINGS = list(itertools.product((0.002, 0.01), (0.0, 0.1)))
+
+
+def read(folder, part):
+    images = gzip.decompress((folder / f"{part}-images-idx3-ubyte.gz").read_bytes())
+    labels = gzip.decompress((folder / f"{part}-labels-idx1-ubyte.gz").read_bytes())
+    x = np.frombuffer(images, np.uint8, offset=16).reshape(-1, 784).astype(np.float32) / 255
+    return x, np.frombuffer(labels, np.uint8, offset=8).astype(int)
+
+
+def augmented(x, rng, is_small):
+    """Each picture moved, turned, stretched and slanted by at most what `--augment images` does by default, without its waves."""
+    shift, turn, scale, shear = (0.5, 5, 0.05, 0.05) if is_small else (1, 8, 0.08, 0.1)
+    n = len(x)
+    draw = lambda most: rng.uniform(-most, most, n).astype(np.float32)
+    angle = np.radians(draw(turn))
+    a = np.stack([np.cos(angle) * (1 + draw(scale)), np.sin(angle) + draw(shear)], 1)
+    b = np.stack([-np.sin(angle), np.cos(angle) * (1 + draw(scale))], 1)
+    grid = np.arange(28, dtype=np.float32) - 13.5
+    rows, cols = np.repeat(grid, 28), np.tile(grid, 28)
+    v = a[:, :1] * rows + a[:, 1:] * cols + 14.5 + draw(shift)[:, None]
+    u = b[:, :1] * rows + b[:, 1:] * cols + 14.5 + draw(shift)[:, None]
+    v, u = np.clip(v, 0, 28.999), np.clip(u, 0, 28.999)
+    padded = np.zeros((n, 30, 30), np.float32)
+    padded[:, 1:29, 1:29] = x.reshape(-1, 28, 28)
+    flat = padded.reshape(-1)
+    at = v.astype(np.int32) * 30 + u.astype(np.int32) + (np.arange(n, dtype=np.int32) * 900)[:, None]
+    fv, fu = v % 1, u % 1
+    near = flat[at] * (1 - fu) + flat[at + 1] * fu
+    far = flat[np.minimum(at + 30, len(flat) - 1)] * (1 - fu) + flat[np.minimum(at + 31, len(flat) - 1)] * fu
+    return near * (1 - fv) + far * fv
+
+
+def with_ones(a):
+    return np.concatenate([a, np.ones((len(a), 1), a.dtype)], 1)
+
+
+def erk(shapes, total, rng):
+    """Random masks whose densities go by (rows + columns) / (rows columns)."""
+    shares = np.array([rows + cols for rows, cols in shapes], float)
+    full = np.array([rows * cols for rows, cols in shapes], float)
+    counts, is_full = np.zeros(len(shapes)), np.zeros(len(shapes), bool)
+    while True:
+        left = total - full[is_full].sum()
+        counts = np.where(is_full, full, left * shares / shares[~is_full].sum())
+        over = ~is_full & (counts > full)
+        if not over.any():
+            break
+        is_full |= over
+    counts = np.floor(counts).astype(int)
+    counts[0] += total - counts.sum()
+    masks = []
+    for (rows, cols), count in zip(shapes, counts):
+        mask = np.zeros(rows * cols, bool)
+        mask[rng.choice(rows * cols, count, replace=False)] = True
+        masks.append(mask.reshape(rows, cols))
+    return masks
+
+
+def largest(scores, count):
+    """Masks of the `count` largest scores of all layers."""
+    flat = np.concatenate([score.ravel() for score in scores])
+    kept = np.zeros(len(flat), bool)
+    kept[np.argpartition(-flat, count - 1)[:count]] = True
+    ends = np.cumsum([score.size for score in scores])[:-1]
+    return [part.reshape(score.shape) for part, score in zip(np.split(kept, ends), scores)]
+
+
+def train(method, s, x, y, test, epochs, rate, decay, seed, is_augmented=False):
+    rng = np.random.default_rng(seed)
+    widths = [x.shape[1], *SIZES[s], 10]
+    shapes = [(rows + 1, cols) for rows, cols in zip(widths, widths[1:])]
+    weights = [rng.normal(0, np.sqrt(2 / rows), (rows, cols)).astype(np.float32) for rows, cols in shapes]
+    dense = sum(w.size for w in weights)
+    if method == "GMP":
+        masks = [np.ones(shape, bool) for shape in shapes]
+    else:
+        masks = erk(shapes, s, rng)
+        # He's values for the inputs that a neuron has.
+        weights = [w * mask * np.sqrt(w.shape[0] / np.maximum(mask.sum(0), 1)) for w, mask in zip(weights, masks)]
+    weights = [(w * mask).astype(np.float32) for w, mask in zip(weights, masks)]
+    moments = [(np.zeros_like(w), np.zeros_like(w)) for w in weights]
+    steps = epochs * (len(x) // BATCH)
+    step = 0
+    for _ in range(epochs):
+        order = rng.permutation(len(x))
+        rows = augmented(x, rng, s < 1500) if is_augmented else x
+        for at in range(0, len(x) - BATCH + 1, BATCH):
+            batch = order[at : at + BATCH]
+            inputs = [with_ones(rows[batch])]
+            for w in weights[:-1]:
+                inputs.append(with_ones(np.maximum(inputs[-1] @ w, 0)))
+            logits = inputs[-1] @ weights[-1]
+            p = np.exp(logits - logits.max(1, keepdims=True))
+            p /= p.sum(1, keepdims=True)
+            p[np.arange(BATCH), y[batch]] -= 1
+            back, gradients = p / BATCH, []
+            for k in reversed(range(len(weights))):
+                gradients.insert(0, inputs[k].T @ back)
+                if k:
+                    back = (back @ weights[k].T)[:, :-1] * (inputs[k][:, :-1] > 0)
+            done = step / steps
+            lr = rate * min(1, (step + 1) / 200) * 0.5 * (1 + np.cos(np.pi * done))
+            for w, mask, g, (m, v) in zip(weights, masks, gradients, moments):
+                g = g * mask
+                m += 0.1 * (g - m)
+                v += 0.001 * (g * g - v)
+                scale = np.sqrt(1 - 0.999 ** (step + 1)) / (1 - 0.9 ** (step + 1))
+                w *= 1 - lr * decay
+                w -= lr * scale * m / (np.sqrt(v) + 1e-8)
+                w *= mask
+            step += 1
+            if step % EVERY:
+                continue
+            if method == "GMP" and done >= 0.05:
+                left = max(0.0, 1 - (done - 0.05) / 0.70)
+                masks = largest([np.where(mask, np.abs(w), -1) for w, mask in zip(weights, masks)], int(s + (dense - s) * left**3))
+            elif method != "GMP" and done < 0.75:
+                share = 0.15 * (1 + np.cos(np.pi * done / 0.75))
+                for k, (w, mask) in enumerate(zip(weights, masks)):
+                    count = int(mask.sum())
+                    moved = int(share * min(count, mask.size - count))
+                    kept = largest([np.where(mask, np.abs(w), -1)], count - moved)[0]
+                    score = np.abs(gradients[k]) if method == "RigL" else rng.random(w.shape)
+                    grown = largest([np.where(kept, -1, score)], moved)[0] if moved else np.zeros_like(kept)
+                    w *= kept
+                    masks[k] = kept | grown
+                    for moment in moments[k]:
+                        moment *= kept
+            for w, mask in zip(weights, masks):
+                w *= mask
+    stored = sum(np.count_nonzero(w) for w in weights)
+    if stored > s:
+        sys.exit(f"{method}: {stored} nonzeros, {s} asked for")
+    a = test[0]
+    for k, w in enumerate(weights):
+        a = with_ones(a) @ w
+        a = np.maximum(a, 0) if k + 1 < len(weights) else a
+    return float(np.mean(a.argmax(1) == test[1]))
+
+
+def jobs():
+    for epochs, methods, seeds, is_augmented in (
+        (20, ("GMP", "RigL", "SET"), (0, 1, 2), False),
+        (80, ("GMP",), (0, 1, 2), False),
+        (60, ("GMP",), (0,), True),
+        (80, ("RigL", "SET"), (0, 1, 2), False),
+    ):
+        for seed, method, s in itertools.product(seeds, methods, SIZES):
+            yield {"method": method, "s": s, "epochs": epochs, "augmented": is_augmented, "seed": seed}
+
+
+def run(folder, results):
+    folder, results = pathlib.Path(folder), pathlib.Path(results)
+    (x, y), test = read(folder, "train"), read(folder, "t10k")
+    lines = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+    chosen = {(line["method"], line["s"]): (line["rate"], line["decay"]) for line in lines}
+    done = [{key: line[key] for key in ("method", "s", "epochs", "augmented", "seed")} for line in lines]
+    for job in jobs():
+        if job in done:
+            continue
+        method, s = job["method"], job["s"]
+        if (method, s) not in chosen:
+            held = (x[50_000:], y[50_000:])
+            score = lambda setting: train(method, s, x[:50_000], y[:50_000], held, 10, *setting, seed=7)
+            chosen[method, s] = max(SETTINGS, key=score)
+        rate, decay = chosen[method, s]
+        began = time.process_time()
+        accuracy = train(method, s, x, y, test, job["epochs"], rate, decay, job["seed"], job["augmented"])
+        seconds = time.process_time() - began
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        with results.open("a") as file:
+            file.write(json.dumps({**job, "rate": rate, "decay": decay, "accuracy": accuracy, "seconds": seconds, "peak_mib": peak}) + "\n")
+
+
+def table(results):
+    lines = [json.loads(line) for line in pathlib.Path(results).read_text().splitlines()]
+    key = lambda line: (line["s"], line["augmented"], line["epochs"], line["method"])
+    for (s, is_augmented, epochs, method), group in itertools.groupby(sorted(lines, key=key), key):
+        group = list(group)
+        accuracies = ", ".join(f"{100 * line['accuracy']:.2f}" for line in group)
+        mean = 100 * np.mean([line["accuracy"] for line in group])
+        how = f"{epochs}{', augmented' if is_augmented else ''}"
+        hidden = "-".join(map(str, SIZES[s]))
+        print(f"| {s}, {hidden}, {how} | {method} | {mean:.2f} % | {accuracies} | {np.mean([line['seconds'] for line in group]):.0f} |")
+
+
+if sys.argv[1] == "--table":
+    table(sys.argv[2])
+else:
+    run(*sys.argv[1:])
