@@ -14,7 +14,7 @@ use tamis::network::gates::{Empty, Signs};
 use crate::Result;
 use crate::base::check_setting;
 use crate::model::{Limited, Target};
-use crate::train::parse_weight;
+use crate::train::{SupportRule, parse_weight};
 
 /// What a parser of a flag gives to clap, which prefixes the flag and the value to a complaint.
 type Parsed<T> = std::result::Result<T, String>;
@@ -51,10 +51,17 @@ pub(super) const OPTIMISERS: [Named<Optimiser>; 2] = [
     Named("sgd", Optimiser::Sgd { momentum: 0.9 }, "Stochastic gradient descent with momentum"),
 ];
 
+pub(super) const SUPPORTS: [Named<SupportRule>; 4] = [
+    Named("anneal", SupportRule::Anneal, "It begins larger, shrinks, and moves meanwhile"),
+    Named("gmp", SupportRule::Gmp, "Gradual magnitude pruning, from the dense network"),
+    Named("rigl", SupportRule::Rigl, "RigL: the smallest make room for the largest gradients"),
+    Named("set", SupportRule::Set, "SET: the smallest make room for random weights"),
+];
+
 /// `--recipe`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum RecipeName {
-    /// anneal for classes, else lm; and lm or paper where one of their settings is given
+    /// dynamic for classes, else lm; and lm, anneal or paper where one of their settings is given
     Auto,
     /// Levenberg-Marquardt hard thresholding with tried moves: finds the exact network where there
     /// is one

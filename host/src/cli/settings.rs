@@ -36,7 +36,7 @@ const SETTINGS: &[(&[RecipeName], &str)] = &[
     (&[Imp, Masked, Dynamic], "raw_inputs test_data test_labels"),
     (&[Masked], "weights layout init"),
     (&[Masked, Dynamic], "warmup"),
-    (&[Dynamic], "augment"),
+    (&[Dynamic], "augment support"),
     (&[Lm, Anneal, Paper, PaperSafe, Dynamic], "ram"),
     (&[Lm, Anneal, Paper, PaperSafe, Imp, Dynamic], "checkpoint resume"),
     (SPARSE, "tune_epochs tune_rate"),

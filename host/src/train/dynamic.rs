@@ -104,8 +104,7 @@ impl<'a> DynamicSetup<'a> {
     /// The file of its checkpoints.
     pub(crate) fn checkpoint_file(&self, path: &Path, problem: &Problem) -> CheckpointFile {
         let Self { settings, hidden, room, unit, params, .. } = self;
-        let changes = settings.augment.as_ref();
-        let form = resume::dynamic_form(problem, hidden, *room, *unit, changes, params);
+        let form = resume::dynamic_form(problem, hidden, *room, *unit, settings, params);
         CheckpointFile::new(path, form)
     }
 
@@ -194,6 +193,7 @@ impl<'a> DynamicSetup<'a> {
         let live = stack.layers().take(layers).map(|w| w.blocks().count() - 1).collect();
         let batch = params.batch.min(rows).max(1);
         let details = DynamicDetails {
+            support: settings.support,
             dense_nnz: *dense,
             start_nnz,
             batch,

@@ -1,11 +1,41 @@
 //! Settings of recipe `dynamic`, and what they are by default.
 
+use serde::Serialize;
 use tamis::learn::deep::dynamic::Params;
 
 use crate::Result;
 use crate::base::check_setting;
 use crate::data::Problem;
 use crate::data::augment::Changes;
+
+/// How the support shrinks and moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SupportRule {
+    /// It begins larger, shrinks, and moves meanwhile.
+    #[default]
+    Anneal,
+    /// Gradual magnitude pruning: all weights of the dense network at first, and none is grown.
+    Gmp,
+    /// `RigL`: as many weights all the time; those of the largest gradients are grown.
+    Rigl,
+    /// `SET`: the same with random growth.
+    Set,
+}
+
+impl SupportRule {
+    /// Its settings.
+    const fn params(self, nnz: usize) -> Params {
+        let own = Params::new(nnz);
+        match self {
+            Self::Anneal => Params { factor: DynamicOptions::default_factor(nnz), ..own },
+            // As many as there are.
+            Self::Gmp => Params { factor: f32::MAX, ..own.gradual() },
+            Self::Rigl => own.rigl(),
+            Self::Set => own.set(),
+        }
+    }
+}
 
 /// Settings of recipe `dynamic`; those that are none suit the nonzeros.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -20,6 +50,8 @@ pub struct DynamicOptions {
     pub decay: Option<f32>,
     /// First steps, over which the rate rises; none for 200.
     pub warmup: Option<u32>,
+    /// How the support shrinks and moves.
+    pub support: SupportRule,
     /// Weights at the start, in units of s.
     pub factor: Option<f32>,
     /// Whether bytes are taken as 0 to 255, and not as fractions of 256.
@@ -58,7 +90,7 @@ impl DynamicOptions {
 
     /// The settings for so many nonzeros, rows and weights of the dense network.
     pub(crate) fn params(&self, nnz: usize, rows: usize, seed: u64) -> Params {
-        let own = Params::new(nnz);
+        let own = self.support.params(nnz);
         // About a hundred batches an epoch, or more.
         let batch = self.batch.unwrap_or_else(|| (rows / 100).clamp(32, own.batch));
         let batch = if batch == 0 { rows } else { batch.min(rows) };
@@ -67,7 +99,7 @@ impl DynamicOptions {
         let epochs = self.epochs.unwrap_or_else(|| own.epochs.max(more));
         let steps = epochs.saturating_mul(steps);
         Params {
-            factor: self.factor.unwrap_or_else(|| Self::default_factor(nnz)),
+            factor: self.factor.unwrap_or(own.factor),
             epochs,
             batch,
             rate: self.rate.unwrap_or_else(|| Self::default_rate(nnz)),
@@ -85,7 +117,7 @@ impl DynamicOptions {
     const MOST_EPOCHS: u32 = 200;
 
     /// More weights at the start help most where few are left.
-    fn default_factor(nnz: usize) -> f32 {
+    const fn default_factor(nnz: usize) -> f32 {
         (20_000.0 / nnz as f32).clamp(3.0, 10.0)
     }
 

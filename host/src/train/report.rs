@@ -7,6 +7,7 @@ use crate::data::Task;
 use crate::model::Score;
 use crate::operator::{Device, Placed};
 use crate::train::dense::{Head, Rates, Serialised};
+use crate::train::dynamic_options::SupportRule;
 use crate::train::pinned::PinnedWeight;
 use crate::train::plan::Plan;
 use crate::train::scaling::Scale;
@@ -423,6 +424,8 @@ pub struct MaskedDetails {
 /// What training on a support that moves did.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct DynamicDetails {
+    /// How the support shrank and moved.
+    pub support: SupportRule,
     /// Weights of the dense network.
     pub dense_nnz: usize,
     /// Weights at the start.

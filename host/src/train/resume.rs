@@ -8,13 +8,13 @@ use tamis::learn::train::{OneOutput, Rank, Refresh, Schedule, SeveralOutputs};
 use tamis::learn::{anneal, lm, train};
 use tamis::network::gates::Signs;
 
-use crate::data::augment::Changes;
 use crate::data::{Matrix, Problem, Task, Values};
 use crate::operator::Layout;
 use crate::train::anneal::AnnealSetup;
 use crate::train::check::Sizes;
 use crate::train::checkpoint::terms::{CRC_64, Term};
 use crate::train::checkpoint::{Form, Kind};
+use crate::train::dynamic_options::DynamicOptions;
 use crate::train::paper::{self, Head, PaperSetup};
 use crate::train::plan::Plan;
 use crate::train::search::SearchSetup;
@@ -81,7 +81,7 @@ pub(crate) fn dynamic_form(
     hidden: &[usize],
     room: usize,
     unit: f32,
-    changes: Option<&Changes>,
+    settings: &DynamicOptions,
     params: &dynamic::Params,
 ) -> Form {
     let outputs = problem.network_outputs();
@@ -89,12 +89,14 @@ pub(crate) fn dynamic_form(
     let first = hidden.first().copied().unwrap_or(0);
     let sizes = Sizes { dims: Dims::new(rows, cols, first, params.nnz), outputs };
     let widths: Vec<u32> = hidden.iter().map(|&width| width as u32).collect();
-    let changes = changes.map_or_else(String::new, |changes| format!("{changes:?}"));
+    let changes = settings.augment.map_or_else(String::new, |changes| format!("{changes:?}"));
+    let support = format!("{:?}", settings.support);
     let own = [
         Term::checksum("widths of the hidden layers (--hidden)", {
             CRC_64.checksum(bytemuck::cast_slice(&widths))
         }),
         Term::checksum("changes of the rows (--augment)", CRC_64.checksum(changes.as_bytes())),
+        Term::checksum("how the support moves (--support)", CRC_64.checksum(support.as_bytes())),
         Term::count("--epochs", params.epochs),
         Term::count("rows of a batch (--batch)", params.batch),
         Term::float("--rate", params.rate),

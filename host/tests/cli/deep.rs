@@ -283,3 +283,22 @@ fn changed_rows_train_and_need_a_size() {
     let error = fails(folder, &format!("{CLASSES} --hidden 24,16 --nnz 11 -o n.tamis"));
     assert!(error.contains("a path to every output") && error.contains("12 or more"), "{error}");
 }
+
+#[test]
+fn other_methods_are_settings_of_the_support() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    ok(folder, DIGITS);
+    let train = format!("{CLASSES} --hidden 24,16 --nnz 400 --epochs 20 --rate 0.01 -o m.tamis");
+    for method in ["anneal", "gmp", "rigl", "set"] {
+        let report = json(folder, &format!("{train} --support {method}"));
+        let count = |key| number(&report, key) as usize;
+        // Biases come later.
+        let start = if ["anneal", "gmp"].contains(&method) { 2080 } else { 400 };
+        assert_eq!((&report["support"], count("start_nnz")), (&json!(method), start));
+        assert!(count("nnz") <= 400 && number(&report, "accuracy") > 0.6, "{report}");
+        assert_eq!(count("grown") == 0, method == "gmp", "{report}");
+    }
+    let error = fails(folder, &format!("{train} --support set --recipe anneal"));
+    assert!(error.contains("--support") && error.contains("dynamic"), "{error}");
+}

@@ -342,6 +342,7 @@ impl Train {
             rate: single(self.passes.rate),
             decay: single(self.imp.weight_decay),
             warmup: self.masked.warmup,
+            support: self.passes.support.unwrap_or_default(),
             factor: single(self.anneal.start_factor),
             raw: self.imp.raw_inputs,
             augment: None,
