@@ -299,6 +299,6 @@ fn other_methods_are_settings_of_the_support() {
         assert!(count("nnz") <= 400 && number(&report, "accuracy") > 0.6, "{report}");
         assert_eq!(count("grown") == 0, method == "gmp", "{report}");
     }
-    let error = fails(folder, &format!("{train} --support set --recipe anneal"));
+    let error = misuses(folder, &format!("{train} --support set --recipe anneal"));
     assert!(error.contains("--support") && error.contains("dynamic"), "{error}");
 }
