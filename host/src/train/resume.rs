@@ -14,7 +14,7 @@ use crate::train::anneal::AnnealSetup;
 use crate::train::check::Sizes;
 use crate::train::checkpoint::terms::{CRC_64, Term};
 use crate::train::checkpoint::{Form, Kind};
-use crate::train::dynamic_options::DynamicOptions;
+use crate::train::dynamic_options::{DynamicOptions, SupportRule};
 use crate::train::paper::{self, Head, PaperSetup};
 use crate::train::plan::Plan;
 use crate::train::search::SearchSetup;
@@ -89,14 +89,17 @@ pub(crate) fn dynamic_form(
     let first = hidden.first().copied().unwrap_or(0);
     let sizes = Sizes { dims: Dims::new(rows, cols, first, params.nnz), outputs };
     let widths: Vec<u32> = hidden.iter().map(|&width| width as u32).collect();
-    let changes = settings.augment.map_or_else(String::new, |changes| format!("{changes:?}"));
-    let support = format!("{:?}", settings.support);
+    let mut changes = settings.augment.map_or_else(String::new, |changes| format!("{changes:?}"));
+    if settings.support != SupportRule::Anneal {
+        changes += &format!("{:?}", settings.support);
+    }
     let own = [
         Term::checksum("widths of the hidden layers (--hidden)", {
             CRC_64.checksum(bytemuck::cast_slice(&widths))
         }),
-        Term::checksum("changes of the rows (--augment)", CRC_64.checksum(changes.as_bytes())),
-        Term::checksum("how the support moves (--support)", CRC_64.checksum(support.as_bytes())),
+        Term::checksum("changes of rows and support (--augment, --support)", {
+            CRC_64.checksum(changes.as_bytes())
+        }),
         Term::count("--epochs", params.epochs),
         Term::count("rows of a batch (--batch)", params.batch),
         Term::float("--rate", params.rate),
