@@ -8,7 +8,7 @@ use tamis::learn::deep::tune;
 use tamis::store::wire::Choice;
 
 use super::common::Common;
-use super::console::{bytes, count, decibel, facts, percent};
+use super::console::{bytes, count, decibel, facts, percent, say_error};
 use super::interrupt;
 use super::parse::{self, Named, at_least_zero};
 use super::progress::Bar;
@@ -122,7 +122,7 @@ impl Quantise {
             [self.model.as_path(), self.data.as_path()].into_iter().chain(self.labels.as_deref());
         file::check(&self.output, Kind::MODEL, inputs)?;
         let model = ModelFile::load(&self.model)?;
-        let (data, scored, notes) = self.rows(&model)?;
+        let (data, scored, mut notes) = self.rows(&model)?;
         let (per_layer, per_neuron) = (Granularity::PerLayer, Granularity::PerNeuron);
         let options = QuantiseOptions {
             granularity: if self.per_neuron { per_neuron } else { per_layer },
@@ -148,6 +148,18 @@ impl Quantise {
         let outcome = outcome??;
         let rounded = ModelFile::from_bytes(&outcome.model)?.with_columns_of(&model)?;
         save(&self.output, rounded.bytes())?;
+        let warnings = warnings(&outcome.report);
+        if (common.json || common.quiet) && is_far(&outcome.report) {
+            // The last one: a script that reads no report should hear of it.
+            warnings
+                .iter()
+                .last()
+                .into_iter()
+                .for_each(|text| say_error(format_args!("warning: {text}")));
+        }
+        if common.json {
+            notes.extend(warnings);
+        }
         let object = Object::new(&self.output, rounded.bytes(), &outcome.report);
         common.result_with(&notes, &object, || summary(&object))
     }
@@ -258,24 +270,35 @@ fn summary(object: &Object<'_, QuantiseReport>) -> String {
             rows.push(("accuracy", format!("{} of these rows, {accuracy}", percent(now))));
         }
     }
-    let mut warn = |text: String| rows.push(("warning", text));
+    rows.extend(warnings(r).into_iter().map(|text| ("warning", text)));
+    facts(&title, &rows)
+}
+
+/// What of the integers is far from well.
+fn warnings(r: &QuantiseReport) -> Vec<String> {
+    let mut all = Vec::new();
     if r.samples < FEW {
         let rows = count(r.samples);
-        warn(format!(
+        all.push(format!(
             "scales of so few rows ({rows}) are those of chance: pass {FEW} or more, better hundreds"
         ));
     }
     if r.fraction_cut > MUCH {
         let share = percent(r.fraction_cut);
-        warn(format!("{share} of the activations are cut: pass a larger --fraction"));
+        all.push(format!("{share} of the activations are cut: pass a larger --fraction"));
     }
-    if r.tune.is_none() && r.outputs_psnr_db.is_some_and(|psnr| psnr < FAR) {
-        warn(
+    if is_far(r) {
+        all.push(
             "the outputs are far from those of the floats: the weights of a layer, or the inputs, \
              differ too much in size for 8 bits; try --per-neuron, or --tune 10 with labels, or \
              bring the inputs to one unit and train again"
                 .into(),
         );
     }
-    facts(&title, &rows)
+    all
+}
+
+/// Whether integers that were not tuned give other outputs than the floats.
+fn is_far(r: &QuantiseReport) -> bool {
+    r.tune.is_none() && r.outputs_psnr_db.is_some_and(|psnr| psnr < FAR)
 }

@@ -23,7 +23,7 @@ use self::round::{Sparse, layers_of, prune};
 pub use self::scales::Granularity;
 use self::scales::{
     ColumnScales, InputScale, activations, by_largest, cuts, fraction_cut, given, input_scale,
-    mean_squares, searched, spread,
+    mean_squares, means, searched, spread,
 };
 pub use self::tune::{EpochProgress, TuneOptions, TuneReport};
 use crate::base::file::Aligned;
@@ -339,6 +339,11 @@ impl<'a> Chooser<'a> {
         let kept = prune(&mut rounded, &mut signs);
         let offsets = rounded.iter().flat_map(|layer| &layer.offsets);
         let biased = offsets.filter(|offset| **offset != 0.0).count();
+        if let (Some(columns), [first, ..]) = (&self.columns, &mut rounded[..]) {
+            let each = means(&self.few, |x| x).into_iter().zip(&columns.scales);
+            let centres: Vec<f64> = each.map(|(mean, &scale)| mean / f64::from(scale)).collect();
+            layers[0].keep_means(first, kept.first().map(Vec::as_slice), &centres);
+        }
         let input = match &self.columns {
             Some(_) => InputScale { scale: 1.0, zero: 0, exact: false },
             None => input_scale(self.data, &rounded)?,

@@ -95,7 +95,10 @@ impl Candidate {
     fn error(&self, rows: usize) -> f64 {
         let at = self.rank().worth;
         if self.scores.iter().any(|of| of.accuracy.is_some()) {
-            return (at * (1.0 - at) / rows as f64).sqrt();
+            // As of two more rows of either kind (Agresti and Coull): 0 errors are no certainty.
+            let rows = rows as f64 + 4.0;
+            let share = (at * (rows - 4.0) + 2.0) / rows;
+            return (share * (1.0 - share) / rows).sqrt();
         }
         let n = self.scores.len() as f64;
         let squares = self.scores.iter().map(|of| (of.worth() - at).powi(2)).sum::<f64>();

@@ -139,7 +139,12 @@ impl Scaling {
             return false;
         }
         let spreads = spreads(&problem.data);
-        let moving = spreads.iter().filter(|of| of.deviation > 1e-7 * of.mean.abs());
+        let is_moving = |of: &Spread| of.deviation > 1e-7 * of.mean.abs();
+        // One large number in every row is a bias beside which nothing else is heard.
+        if has_units && spreads.iter().any(|of| !is_moving(of) && of.mean.abs() > 4.0) {
+            return true;
+        }
+        let moving = spreads.iter().filter(|of| is_moving(of));
         let far = moving.clone().filter(|of| of.mean.abs() > 3.0 * of.deviation);
         10 * far.count() > moving.clone().count() || has_units && moving.into_iter().any(is_large)
     }

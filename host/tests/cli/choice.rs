@@ -150,3 +150,26 @@ fn few_nonzeros_and_large_labels_train() {
     let error = misuses(at, "train --data t.csv --target kind --hidden 0 --nnz 3,6 -o n");
     assert!(error.contains("one number for --nnz"), "{error}");
 }
+
+#[test]
+fn far_and_constant_columns_ruin_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    table(at, "t.csv", true);
+    let text = std::fs::read_to_string(at.join("t.csv")).unwrap();
+    let mut rows = text.lines().enumerate();
+    let head = rows.next().map(|(_, head)| format!("year,unix,serial,{head}\n"));
+    let rows = rows.map(|(k, row)| {
+        format!("{},{},5000000,{row}\n", 2007 + k % 3, 1_700_000_000 + 86_400 * (k % 97))
+    });
+    std::fs::write(at.join("f.csv"), head.into_iter().chain(rows).collect::<String>()).unwrap();
+    for hidden in ["", "--hidden 4"] {
+        let line = format!("train --data f.csv --target kind --nnz 40 {hidden} -o m.tamis");
+        let report = json(at, &line);
+        let float = number(&report, "accuracy");
+        assert!(float > 0.9, "{hidden} {report}");
+        json(at, "quantize m.tamis --data f.csv -o q.tamis");
+        let integers = number(&json(at, "eval q.tamis --data f.csv"), "accuracy");
+        assert!(integers >= float - 0.01, "{hidden}: {integers}, of floats {float}");
+    }
+}

@@ -92,6 +92,24 @@ impl Sparse<f32> {
         }
     }
 
+    /// Gives the offsets of a layer that was rounded, and may have fewer neurons, what it lost by that
+    /// where each input is at its mean: the zero of a column may lie far from its numbers, and rounding times so much.
+    pub(super) fn keep_means(
+        &self,
+        rounded: &mut Sparse<i8>,
+        kept: Option<&[usize]>,
+        means: &[f64],
+    ) {
+        let Sparse { rows, scales, offsets, .. } = rounded;
+        for (k, ((row, &scale), offset)) in rows.iter().zip(&*scales).zip(offsets).enumerate() {
+            let before = &self.rows[kept.map_or(k, |kept| kept[k])];
+            let exact = before.iter().map(|&(column, w)| f64::from(w) * means[column]);
+            let own =
+                row.iter().map(|&(column, w)| f64::from(w) * f64::from(scale) * means[column]);
+            *offset += exact.sum::<f64>() - own.sum::<f64>();
+        }
+    }
+
     pub(super) fn cut(&self) -> usize {
         let is_cut = |value: f32, scale: f32| (value / scale).abs().round() > MOST;
         let rows = self.rows.iter().zip(&self.scales);

@@ -85,20 +85,24 @@ fn scales(
 }
 
 pub(super) fn mean_squares(data: &Matrix) -> Vec<f64> {
-    let mut squares = vec![0.0; data.cols];
-    fn add<T: Copy + Into<f64>>(values: &[T], squares: &mut [f64]) {
-        let cols = squares.len().max(1);
-        for row in values.chunks_exact(cols) {
-            row.iter().zip(&mut *squares).for_each(|(&x, sum)| *sum += x.into() * x.into());
+    means(data, |x| x * x)
+}
+
+/// The mean of a function of each column.
+pub(super) fn means(data: &Matrix, of: impl Fn(f64) -> f64) -> Vec<f64> {
+    let mut sums = vec![0.0; data.cols];
+    fn add<T: Copy + Into<f64>>(values: &[T], sums: &mut [f64], of: impl Fn(f64) -> f64) {
+        for row in values.chunks_exact(sums.len().max(1)) {
+            row.iter().zip(&mut *sums).for_each(|(&x, sum)| *sum += of(x.into()));
         }
     }
     match &data.values {
-        Values::F32(values) => add(values, &mut squares),
-        Values::U8(values) => add(values, &mut squares),
+        Values::F32(values) => add(values, &mut sums, of),
+        Values::U8(values) => add(values, &mut sums, of),
     }
     let rows = data.rows.max(1) as f64;
-    squares.iter_mut().for_each(|sum| *sum /= rows);
-    squares
+    sums.iter_mut().for_each(|sum| *sum /= rows);
+    sums
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -151,6 +155,9 @@ pub(super) fn input_scale(data: &Matrix, layers: &[Sparse<i8>]) -> Result<InputS
     Ok(InputScale { scale, zero: (-low / scale).round().clamp(0.0, 255.0) as u8, exact: false })
 }
 
+/// Steps from the least number of a column to 0, at most.
+const FARTHEST: f32 = 32_000.0;
+
 /// A scale and a zero for each input.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ColumnScales {
@@ -175,9 +182,9 @@ impl ColumnScales {
             };
             let scale = high / 255.0 - low / 255.0;
             let scale = if scale.is_normal() { scale } else { high.abs().max(1.0) };
-            let zero = (-low / scale).round();
             // Far from 0 a coarser step reaches as far as 16 bits do.
-            (zero.abs() < f32::from(i16::MAX)).then_some((scale, zero as i16))
+            let scale = scale.max(low.abs() / FARTHEST);
+            Some((scale, (-low / scale).round() as i16))
         };
         let (scales, zeros) =
             (0..data.cols).map(column).collect::<Option<Vec<_>>>()?.into_iter().unzip();
