@@ -141,10 +141,11 @@ impl Scaling {
         let spreads = spreads(&problem.data);
         let is_moving = |of: &Spread| of.deviation > 1e-7 * of.mean.abs();
         // One large number in every row is a bias beside which nothing else is heard.
-        if has_units && spreads.iter().any(|of| !is_moving(of) && of.mean.abs() > 4.0) {
+        let is_loud = |of: &Spread| !is_moving(of) && of.mean.abs() > 4.0;
+        let moving = spreads.iter().filter(|of| is_moving(of));
+        if has_units && moving.clone().next().is_some() && spreads.iter().any(is_loud) {
             return true;
         }
-        let moving = spreads.iter().filter(|of| is_moving(of));
         let far = moving.clone().filter(|of| of.mean.abs() > 3.0 * of.deviation);
         10 * far.count() > moving.clone().count() || has_units && moving.into_iter().any(is_large)
     }
@@ -442,6 +443,7 @@ mod tests {
         // One column of many may be.
         assert_eq!(table(30, &|j, x| if j == 0 { x + 3.5 } else { x }), [false, false]);
         assert_eq!(table(3, &|_, _| 5.0), [false, false]);
+        assert_eq!(table(3, &|j, x| if j == 0 { 5.0 } else { x }), [false, true]);
         let bytes = Matrix::new(2, 1, Values::U8(vec![0, 255])).unwrap();
         let labels = vec![0.0, 1.0];
         assert!(!Scaling::is_needed(&Problem { data: bytes, labels, task: Task::Binary }, true));
