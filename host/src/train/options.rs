@@ -245,12 +245,14 @@ impl Recipe {
     const CLASSED: usize = 10;
 
     /// The recipe that [`Recipe::Auto`] stands for where nothing is compared: `dynamic` for classes and
-    /// without a hidden layer, `lm` for regression; with pinned weights that of [`Recipe::layered`].
+    /// without a hidden layer, `lm` for regression; with pinned weights, and for two classes with one
+    /// hidden layer and fewer than ten nonzeros, that of [`Recipe::layered`].
     ///
     /// ```
     /// use tamis_host::{Budget, Recipe, data::Task};
     /// let auto = |task, pinned| Recipe::auto(task, &[10], Budget::nnz(100), pinned).name();
     /// assert_eq!(auto(Task::Binary, false), "dynamic");
+    /// assert_eq!(Recipe::auto(Task::Binary, &[10], Budget::nnz(1), false).name(), "lm");
     /// assert_eq!(auto(Task::Regression, false), "lm");
     /// assert_eq!(auto(Task::Multiclass, true), "anneal");
     /// ```
@@ -258,8 +260,10 @@ impl Recipe {
     pub fn auto(task: Task, hidden: &[usize], budget: Budget, pinned: bool) -> Self {
         let is_linear = hidden.is_empty();
         let fits = hidden.iter().all(|&width| width <= MAX_INPUTS);
+        let is_small = matches!(budget, Budget::Nonzeros(..Self::CLASSED)) && hidden.len() == 1;
         match task {
             _ if is_linear => Self::Dynamic(DynamicOptions::default()),
+            Task::Binary if is_small => Self::layered(task, hidden, budget, pinned),
             Task::Binary | Task::Multiclass if !pinned && fits => {
                 Self::Dynamic(DynamicOptions::default())
             }
