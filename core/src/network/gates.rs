@@ -24,6 +24,8 @@ pub enum Signs {
     /// odd neurons and -1 for even ones. With a linear term a neuron may point either way, since
     /// `relu(z) = z + relu(-z)`.
     Free,
+    /// Neuron 0 is a linear term as with [`Self::Free`], and all others are +1.
+    Unoriented,
 }
 
 impl Signs {
@@ -37,16 +39,16 @@ impl Signs {
         }
     }
 
-    /// Whether neuron `i` is the linear term of [`Self::Free`].
+    /// Whether neuron `i` is the linear term of [`Self::Free`] or [`Self::Unoriented`].
     #[must_use]
     pub const fn linear(self, i: usize) -> bool {
-        matches!(self, Self::Free) && i == 0
+        matches!(self, Self::Free | Self::Unoriented) && i == 0
     }
 
     /// Whether both signs exist.
     #[must_use]
     pub const fn both(self) -> bool {
-        !matches!(self, Self::Positive)
+        !matches!(self, Self::Positive | Self::Unoriented)
     }
 }
 

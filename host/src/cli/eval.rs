@@ -51,7 +51,6 @@ struct Object {
     #[serde(flatten)]
     measures: Measures,
     /// None for regression.
-    #[serde(skip_serializing_if = "Option::is_none")]
     classes: Option<Vec<NamedClass>>,
 }
 

@@ -30,7 +30,7 @@ Experiments: figure-1-left, figure-1-right, figure-2-left, figure-2-right, figur
   figure-3-right, figure-4, figure-5, runtimes, references, theory-assumption, theory-curvature, theory-convergence, theory-sensing,
   sketch-lemmas, sketch-magnitudes, sketch-masks, prob-table-2, prob-table-3, prob-exponents, prob-lemmas,
   greedy-figure-1, greedy-guarantee, greedy-noise, greedy-start,
-  recovery, lm-recipe, lm-vector, two-layers, paper-recipe, images, binary, multiclass, memory
+  recovery, lm-recipe, frontier, lm-vector, two-layers, paper-recipe, images, binary, multiclass, memory
 Examples:
   tamis run figure-3-right --profile smoke -o smoke
   tamis run figure-3-left --profile reduced --data-dir data -o results/figure-3-left --jobs 2

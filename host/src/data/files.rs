@@ -10,7 +10,7 @@ use crate::data::load::{self, files};
 use crate::data::problem::check_binary;
 use crate::data::request::{RawLabels, Reading, Request, TableOptions};
 use crate::data::tabular::{self, ReadTable};
-use crate::data::{Matrix, Problem, Task, Values, classes, select};
+use crate::data::{Matrix, Problem, Task, Values, classes, oddities, select};
 use crate::{Error, Result};
 
 /// Where the labels are.
@@ -263,12 +263,8 @@ impl DataFiles {
             (_, keep) => classes::labels(values, keep),
         };
         let labels = labels.map_err(|error| error.at(self.labels_file()))?;
-        let mut notes = table.notes;
-        if !is_known {
-            notes.extend(lonely(&labels, task, &classes));
-        }
         let columns = Columns { classes, ..table.columns };
-        Ok(Loaded { problem: Problem { data, labels, task }, columns, notes })
+        Ok(Loaded { problem: Problem { data, labels, task }, columns, notes: table.notes })
     }
 
     /// Reads rows as [`load`](Self::load), and checks them as [`Problem::check`] does.
@@ -276,9 +272,10 @@ impl DataFiles {
     /// # Errors
     /// Those of both.
     pub fn load_to_learn(&self, task: Option<Task>) -> Result<Loaded> {
-        let loaded = self.load_as(task, Reading::Learn)?;
+        let mut loaded = self.load_as(task, Reading::Learn)?;
         loaded.problem.check_inputs().map_err(|error| error.at(&self.data))?;
         loaded.problem.check_labels().map_err(|error| error.at(self.labels_file()))?;
+        loaded.notes.extend(oddities::of(&loaded.problem, &loaded.columns));
         Ok(loaded)
     }
 
@@ -323,25 +320,6 @@ fn matrix_alone(matrix: Matrix) -> ReadTable {
     let seen = matrix.rows;
     let columns = Columns::default();
     ReadTable { matrix, labels: None, columns, seen, dropped: Vec::new(), notes: Vec::new() }
-}
-
-/// What there is to say of classes of a single row.
-fn lonely(labels: &[f32], task: Task, names: &[String]) -> Option<String> {
-    if task == Task::Regression {
-        return None;
-    }
-    let mut counts = Vec::new();
-    for &label in labels {
-        let class = label as usize;
-        counts.resize(counts.len().max(class + 1), 0);
-        counts[class] += 1_usize;
-    }
-    let lonely = counts.iter().enumerate().filter(|(_, count)| **count == 1);
-    let name = |class: usize| names.get(class).cloned().unwrap_or_else(|| class.to_string());
-    let lonely: Vec<String> = lonely.map(|(class, _)| name(class)).collect();
-    let is_said = !lonely.is_empty() && labels.len() > 2 * counts.len();
-    let lonely = super::columns::listed(&lonely);
-    is_said.then(|| format!("classes of a single row, which can hardly be learnt: {lonely}"))
 }
 
 #[cfg(test)]

@@ -86,22 +86,25 @@ impl Layout {
         };
         if layout.inputs.is_empty() {
             let is_input = |column: &usize| Some(*column) != target && !ignored.contains(column);
-            let number = || ColumnKind::Number { fill: 0.0 };
-            layout.inputs = (0..head.cols)
-                .filter(is_input)
-                .map(|at| Column { name: head.name(at).to_owned(), kind: number() })
-                .collect();
+            let inputs: Vec<usize> = (0..head.cols).filter(is_input).collect();
+            let is_named = inputs.iter().any(|&at| !head.name(at).is_empty());
+            let mut unnamed = Vec::new();
+            for at in inputs {
+                let mut name = head.name(at).to_owned();
+                if is_named && name.is_empty() {
+                    name = shown("", at);
+                    unnamed.push(name.clone());
+                }
+                layout.inputs.push(Column { name, kind: ColumnKind::Number { fill: 0.0 } });
+            }
             if layout.inputs.is_empty() {
                 return Err(Error::new("no inputs are left beside the target column")
                     .mismatch("at least 2 columns", format_args!("{} columns", head.cols))
                     .help("pass a table that also holds the inputs"));
             }
-            if layout.inputs.iter().any(|column| !column.name.is_empty()) {
-                for (at, column) in layout.inputs.iter_mut().enumerate() {
-                    if column.name.is_empty() {
-                        column.name = shown("", at);
-                    }
-                }
+            if !unnamed.is_empty() {
+                let unnamed = listed(&unnamed);
+                layout.notes.push(format!("columns without a name are called {unnamed}"));
             }
         }
         if head.is_numbered {
@@ -117,7 +120,14 @@ impl Layout {
     fn special(&self, head: &Head) -> Result<(Option<usize>, Vec<usize>)> {
         let names = head.names.as_deref().unwrap_or_default();
         let target = match &self.asked {
-            Some(name) if self.labelled => Some(head.column(name, "--target")?),
+            Some(name) if self.labelled => {
+                let column = head.column(name, "--target");
+                let is_other = || self.is_model && nearest(names, name).is_none();
+                Some(
+                    column
+                        .map_err(|error| if is_other() { error.help(UNLABELLED) } else { error })?,
+                )
+            }
             None if self.labelled => return Err(no_target(names)),
             Some(name) => {
                 let is_number = head.cols != self.inputs.len() || !self.is_model;
@@ -243,6 +253,10 @@ pub(super) fn each_file(
     notes.dedup();
     Ok(notes)
 }
+
+/// Of data without the labels that a model was trained on.
+const UNLABELLED: &str = "these data have no labels, which tamis predict does without; else name their column with \
+                          --target, or their file with --labels";
 
 /// The error of labels that nothing names, with the columns that could be them.
 pub(super) fn no_target(names: &[String]) -> Error {

@@ -36,6 +36,7 @@ mod matrix;
 pub mod mixed;
 pub mod npy;
 pub mod npz;
+mod oddities;
 pub mod planted;
 pub(crate) mod problem;
 pub(crate) mod random_rows;

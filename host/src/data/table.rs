@@ -83,7 +83,8 @@ pub(super) fn nearest<'n>(names: &'n [String], wanted: &str) -> Option<&'n str> 
     let far = |name: &String| edits(&name.to_lowercase(), &folded);
     let (most, name) = names.iter().map(|name| (far(name), name)).min()?;
     let is_start = folded.len() >= 3 && name.to_lowercase().starts_with(&folded);
-    (most <= 1 + wanted.chars().count() / 4 || is_start).then_some(name)
+    let letters = wanted.chars().count();
+    (most <= (1 + letters / 4).min(letters.saturating_sub(1)) || is_start).then_some(name)
 }
 
 /// Letters to insert, remove or change, to make one text the other.
@@ -110,7 +111,7 @@ mod tests {
         let names = ["diagnosis", "radius", "4"].map(String::from);
         assert_eq!(nearest(&names, "diagnose"), Some("diagnosis"));
         assert_eq!(nearest(&names, "Radius"), Some("radius"));
-        assert_eq!(nearest(&names, "price"), None);
+        assert_eq!((nearest(&names, "price"), nearest(&names, "y")), (None, None));
         assert_eq!((edits("kitten", "sitting"), edits("", "ab")), (3, 2));
         // A name wins over a number.
         assert_eq!(column_index(&names, 9, "4", "--target").unwrap(), 2);

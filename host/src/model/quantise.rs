@@ -22,8 +22,8 @@ use self::build::{Built, Frame, predict_bytes};
 use self::round::{Sparse, layers_of, prune};
 pub use self::scales::Granularity;
 use self::scales::{
-    ColumnScales, InputScale, activations, by_largest, cuts, fraction_cut, given, input_scale,
-    mean_squares, means, searched, spread,
+    ColumnScales, InputScale, activations, by_largest, cuts, fitting, fraction_cut, given,
+    input_scale, mean_squares, means, searched, spread,
 };
 pub use self::tune::{EpochProgress, TuneOptions, TuneReport};
 use crate::base::file::Aligned;
@@ -306,10 +306,11 @@ impl<'a> Chooser<'a> {
             each.for_each(|(square, &scale)| *square /= f64::from(scale).powi(2));
         }
         let squares = std::iter::once(inputs).chain(self.given.iter().map(mean_squares));
-        let both = |(layer, squares): (&Sparse<f32>, Vec<f64>)| {
+        let both = |((layer, squares), unit): ((&Sparse<f32>, Vec<f64>), f32)| {
             [by_largest(layer, granularity), searched(layer, granularity, &squares)]
+                .map(|scales| fitting(scales, layer, unit))
         };
-        let scales: Vec<_> = plain.iter().zip(squares).map(both).collect();
+        let scales: Vec<_> = plain.iter().zip(squares).zip(self.units(plain)?).map(both).collect();
         let made = |which: Vec<usize>| {
             let mut layers = plain.to_vec();
             for ((layer, scales), &which) in layers.iter_mut().zip(&scales).zip(&which) {
@@ -329,6 +330,19 @@ impl<'a> Chooser<'a> {
             best = better(best, made(which));
         }
         best
+    }
+
+    /// What a 1 of the inputs of each layer stands for, at least.
+    fn units(&self, plain: &[Sparse<f32>]) -> Result<Vec<f32>> {
+        let first = match &self.columns {
+            Some(_) => 1.0,
+            None => input_scale(self.data, plain)?.scale,
+        };
+        let all: Vec<Vec<usize>> = self.given.iter().map(|of| (0..of.cols).collect()).collect();
+        let least = FRACTIONS.iter().copied().fold(1.0, f64::min);
+        let least = self.options.fraction.unwrap_or(least);
+        let cuts = cuts(&activations(&self.given, &all)?, least)?;
+        Ok(std::iter::once(first).chain(cuts.iter().map(|cut| cut / 255.0)).collect())
     }
 
     /// The best fraction of the activations for layers with these scales.

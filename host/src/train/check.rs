@@ -122,5 +122,6 @@ pub(crate) const fn signs_name(signs: Signs) -> &'static str {
         Signs::Positive => "positive",
         Signs::Balanced => "balanced",
         Signs::Free => "free",
+        Signs::Unoriented => "unoriented",
     }
 }

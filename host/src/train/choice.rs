@@ -162,7 +162,9 @@ pub(crate) fn is_wanted(problem: &Problem, options: &Options, start: &Start<'_>)
         return Ok(false);
     }
     problem.check()?;
-    Ok(class_rows(problem).iter().all(|&rows| rows >= 2))
+    // Rows of at least two classes are left out in turn.
+    let is_regression = problem.task == Task::Regression;
+    Ok(is_regression || class_rows(problem).iter().filter(|&&rows| rows >= 2).count() >= 2)
 }
 
 /// Chooses by cross-validation and trains on all rows; `run` trains with options whose recipe is not `auto`.

@@ -271,5 +271,8 @@ fn check_budget(nnz: usize, least: usize, outputs: usize) -> Result<()> {
             "{least} or more: one for each of {outputs} outputs and each layer before"
         ))
         .got(nnz)
-        .help("pass a larger --nnz, or fewer layers to --hidden"))
+        .help(
+            "pass a larger --nnz, fewer layers to --hidden, or fewer classes (--keep-labels, another \
+             --target)",
+        ))
 }

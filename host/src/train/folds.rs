@@ -8,7 +8,8 @@ use crate::data::{Problem, Task};
 /// The stream that cuts rows into folds.
 const FOLDS: u64 = stream::USER + (0xd5 << 32);
 
-/// The rows without those of a fold, and these; of each class as many in each fold, or one more.
+/// The rows without those of a fold, and these; of each class as many in each fold, or one more. The
+/// only row of a class is in none.
 pub(crate) fn cut(
     problem: &Problem,
     folds: usize,
@@ -21,7 +22,9 @@ pub(crate) fn cut(
     if problem.task != Task::Regression {
         order.sort_by(|&a, &b| problem.labels[a].total_cmp(&problem.labels[b]));
     }
-    let is_held = |at: usize| at % folds == fold;
+    let counts = class_rows(problem);
+    let is_alone = |row: usize| counts.get(problem.labels[row] as usize) == Some(&1);
+    let is_held = |at: usize| at % folds == fold && !is_alone(order[at]);
     let side = |held: bool| {
         problem.rows((0..rows).filter(|&at| is_held(at) == held).map(|at| order[at]).collect())
     };

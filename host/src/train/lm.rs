@@ -1,6 +1,9 @@
 //! The recovery recipe: a search; and where it ends without an exact fit, steps of the
 //! published method alternate with searches from where they end.
 //!
+//! Large networks are searched for with neurons of any orientation first, after steps of Adam; where
+//! that does not fit exactly, with oriented ones from nothing, and the better network goes on.
+//!
 //! ```text
 //! search ──exact─────────────────────────────────────────────────────────────────────> its network
 //!    └─not exact─> published steps from there ─> search from there ─┬─no better─> the best
@@ -31,6 +34,9 @@ const TIME: f64 = 0.15;
 /// Share of a limit of passes that it leaves, which are more often tight.
 const PASSES: f64 = 0.3;
 
+/// Share of the limits that a search for neurons of any orientation has.
+const FIRST: f64 = 0.6;
+
 /// Fewest passes that it leaves, but no more than half of all; and most.
 const LEFT: (f64, f64) = (300.0, 20000.0);
 
@@ -49,6 +55,14 @@ fn search_limits(limits: Limits) -> Limits {
     Limits {
         time: limits.time.map(|time| time.mul_f64(1.0 - TIME)),
         passes: limits.passes.map(|passes| passes - left(passes)),
+    }
+}
+
+/// The limits of a search for neurons of any orientation.
+fn first_limits(limits: Limits) -> Limits {
+    Limits {
+        time: limits.time.map(|time| time.mul_f64(FIRST)),
+        passes: limits.passes.map(|passes| FIRST * passes),
     }
 }
 
@@ -79,11 +93,40 @@ pub(crate) fn train(
 ) -> Result<Trained> {
     let run = LmRun { setup, turns, stopwatch: Stopwatch::start(&problem) };
     let SearchSetup { job, sizes, .. } = &run.setup;
-    let limits = if run.has_turns() { search_limits(job.limits) } else { job.limits };
+    let limits = match run.setup.params.signs {
+        Signs::Unoriented => first_limits(job.limits),
+        _ if run.has_turns() => search_limits(job.limits),
+        _ => job.limits,
+    };
     let rows = sizes.dims.samples;
     let (stop, setup) = (observer.stop, &run.setup);
-    let (trained, returned) =
+    let oriented = setup.oriented(problem.data.is_bytes()).transpose()?;
+    let (mut trained, mut returned) =
         setup.search(problem, start, limits, stop, &mut |progress| observer.lm(progress, rows))?;
+    let Some(oriented) = oriented else { return Ok(run.improve(trained, returned, observer)) };
+    // Where neurons of any orientation do not fit exactly, those with one may fit better.
+    let mut run = run;
+    run.setup = oriented;
+    let left = remaining(run.setup.job.limits, &run.stopwatch, trained.report.passes);
+    if let Some(limits) = left.filter(|_| is_open(&trained.report)) {
+        let done = trained.report.clone();
+        let mut observe = |progress: &Progress<'_>| {
+            // A run is resumed within the search before.
+            progress.checkpoint.is_some() || observer.lm(&after(&done, *progress), rows)
+        };
+        let limits = search_limits(limits);
+        let (setup, problem) = (&run.setup, returned.shuffled());
+        match setup.search(problem, Start::Zero, limits, stop, &mut observe) {
+            Ok((found, again)) => {
+                run.add(&mut trained, found);
+                returned = again;
+            }
+            Err(error) => {
+                trained.report.stopped |= error.is_interrupted();
+                return Ok(trained);
+            }
+        }
+    }
     Ok(run.improve(trained, returned, observer))
 }
 

@@ -19,7 +19,7 @@ use crate::train::paper::{self, Head, PaperSetup};
 use crate::train::plan::Plan;
 use crate::train::search::SearchSetup;
 
-const SIGNS: [&str; 3] = ["positive", "balanced", "free"];
+const SIGNS: [&str; 4] = ["positive", "balanced", "free", "unoriented"];
 const STANDINS: [&str; 2] = ["first epoch", "every epoch"];
 const TASKS: [&str; 3] = [Task::Regression.name(), Task::Binary.name(), Task::Multiclass.name()];
 
@@ -120,6 +120,7 @@ pub(crate) fn lm_form(problem: &Problem, setup: &SearchSetup<'_>) -> Form {
         rows,
         exact,
         random_neurons,
+        first,
         perturbations,
         steps,
         final_steps,
@@ -144,9 +145,10 @@ pub(crate) fn lm_form(problem: &Problem, setup: &SearchSetup<'_>) -> Form {
         Term::count("polishing steps", polish),
         Term::count("spare weights", spare),
         Term::count("products of a step", products),
-        // Once settings, which every search now has on; files hold them.
+        // Once a setting, which every search now has on; files hold it.
         Term::count("moves that add neurons", 1_u32),
-        Term::count("tidying", 1_u32),
+        // Files from before there were such hold 1.
+        Term::count("steps of Adam", first.saturating_add(1)),
         Term::count("neurons of the second layer (--hidden)", setup.second.unwrap_or(0)),
     ];
     let body = lm::Checkpoint::form(&setup.budget, setup.slots, signs);

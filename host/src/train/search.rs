@@ -60,6 +60,11 @@ impl<'a> SearchSetup<'a> {
         let dims = sizes.dims;
         let second = job.second.map(|second| second.min(dims.nnz));
         let signs = options.signs.unwrap_or_else(|| default_signs(problem));
+        let is_free = options.signs.is_none() && outputs == 0 && second.is_none();
+        let (signs, first) = match is_free && has_first(problem, dims) && signs == Signs::Positive {
+            true => (Signs::Unoriented, FIRST.saturating_mul(dims.nnz as u32)),
+            false => (signs, 0),
+        };
         let width = dims.inputs.saturating_add(inner_outputs(outputs, second));
         let slots = lm::slots(dims.hidden, signs);
         if slots.saturating_mul(width) > u32::MAX as usize {
@@ -78,8 +83,17 @@ impl<'a> SearchSetup<'a> {
                 .got(format_args!("--validation {} of {rows} rows", options.validation))
                 .help("give more rows or a larger fraction, or leave --validation out"));
         }
-        let params = Params { signs, validation, seed: job.seed, ..options.params };
+        let params = Params { signs, first, validation, seed: job.seed, ..options.params };
         Self::planned(sizes, second, params, problem.data.is_bytes(), slots, job)
+    }
+
+    /// The search without steps before it, whose neurons are oriented from the start; none where this one is.
+    pub(crate) fn oriented(&self, bytes: bool) -> Option<Result<Self>> {
+        let Self { sizes, params, second, ref job, .. } = *self;
+        let params = Params { signs: Signs::Positive, first: 0, ..params };
+        let slots = lm::slots(sizes.dims.hidden, params.signs);
+        let is_other = self.params.signs == Signs::Unoriented;
+        is_other.then(|| Self::planned(sizes, second, params, bytes, slots, job))
     }
 
     /// With the layout that fits the memory of the job, for an operator of so many blocks.
@@ -213,11 +227,12 @@ impl<'a> SearchSetup<'a> {
         let (limit, stopped) = watch.ended(info.stopped);
         let mut network = SparseNetwork::new(net);
         let mut neurons = slots;
-        if params.signs == Signs::Positive {
+        if !params.signs.both() {
             // The search has neurons to spare; without signs any number will do.
             network.renumber();
-            neurons = dims.hidden;
+            (neurons, network.signs) = (dims.hidden, Signs::Positive);
         }
+        let signs = network.signs;
         let net = network.net(neurons)?;
         let model = match (second, outputs) {
             (Some(_), _) => {
@@ -236,7 +251,7 @@ impl<'a> SearchSetup<'a> {
         });
         // The operator counts the neurons of the search.
         let net = network.net(slots)?;
-        let gates = Gates::of(net.w(), params.signs, Empty::Freeze, 0, u32::MAX);
+        let gates = Gates::of(net.w(), signs, Empty::Freeze, 0, u32::MAX);
         let trained = dims.samples - params.validation;
         let mut score = |rows| {
             let (is_summed, batch, labels) = (second.is_some(), dims.samples, &labels[..]);
@@ -312,6 +327,10 @@ impl<'a> SearchSetup<'a> {
             signs: self.params.signs,
             ..from.network.clone()
         };
+        if self.params.signs.linear(0) && !self.params.signs.both() {
+            // The linear term comes before all neurons.
+            network.index.iter_mut().for_each(|j| *j += dims.inputs as u32);
+        }
         let scale = unit_scale(labels);
         let values = if c == 0 { &mut network.value } else { &mut network.out_value };
         values.iter_mut().for_each(|v| *v *= scale);
@@ -329,7 +348,12 @@ impl<'a> SearchSetup<'a> {
 
     /// As [`SearchDetails::signs`].
     const fn signs(&self) -> &'static str {
-        if self.sizes.outputs == 0 { signs_name(self.params.signs) } else { "own" }
+        match self.params.signs {
+            _ if self.sizes.outputs > 0 => "own",
+            // Those of the result.
+            Signs::Unoriented => signs_name(Signs::Positive),
+            signs => signs_name(signs),
+        }
     }
 
     /// Refuses a result that says nothing.
@@ -363,6 +387,19 @@ impl<'a> SearchSetup<'a> {
         }
         Ok(())
     }
+}
+
+/// Steps of Adam before a search, for each weight.
+const FIRST: u32 = 10;
+/// Weights from which they pay, and rows for each.
+const FIRST_NNZ: usize = 300;
+const FIRST_ROWS: usize = 10;
+
+/// Whether a search begins with steps of Adam: for large networks, whose neurons it finds nearly all, with rows
+/// that tell them apart.
+fn has_first(problem: &Problem, dims: Dims) -> bool {
+    let is_large = dims.nnz >= FIRST_NNZ && dims.samples >= FIRST_ROWS.saturating_mul(dims.nnz);
+    problem.task == Task::Regression && is_large && dims.hidden > 1
 }
 
 /// Signs of the output weights where nothing else is said: what the labels ask for.

@@ -92,7 +92,7 @@ fn settings_of_another_recipe_are_refused() {
     );
     let report =
         json(folder.path(), &format!("{binary} --nnz 2 -o n.tamis").replacen("--nnz 8 ", "", 1));
-    assert_eq!(report["recipe"], json!("dynamic"));
+    assert_eq!(report["recipe"], json!("lm"));
     assert_eq!(
         json(folder.path(), &format!("{TRAIN} --trials 2 -o n.tamis"))["recipe"],
         json!("paper")

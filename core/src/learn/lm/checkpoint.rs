@@ -120,15 +120,17 @@ pub(super) enum Stage {
     Fall,
     /// Steps on all rows and no change of the support.
     Refit,
+    /// [`super::Params::first`] steps of Adam from nothing.
+    First,
 }
 
 impl Stage {
     /// Whether it searches, on some of the rows, rather than to fit all of them.
     pub(super) const fn searches(self) -> bool {
-        matches!(self, Self::Descend | Self::Fall | Self::Moves | Self::Perturb)
+        matches!(self, Self::First | Self::Descend | Self::Fall | Self::Moves | Self::Perturb)
     }
 
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Descend,
         Self::Moves,
         Self::Perturb,
@@ -139,6 +141,7 @@ impl Stage {
         Self::End,
         Self::Fall,
         Self::Refit,
+        Self::First,
     ];
 }
 

@@ -1,28 +1,45 @@
 //! Doing away with the linear term l at the end of a search, so that only neurons are left.
 //!
 //! Since `relu(w·x) = w·x + relu(-w·x)`, flipping those neurons i with `b_i = 1` cancels l where
-//! `l + Σ b_i w_i = 0`. So b in [0, 1] minimises `|l + Σ b_i w_i|` by coordinate descent and is
-//! rounded. What is left of l is dropped, or becomes a neuron of either sign,
+//! `l + Σ b_i w_i = 0`. Where the fit is exact, single inputs say most of b ([`super::orient`]). The rest of b, in [0, 1],
+//! minimises `|l + Σ b_i w_i|` by coordinate descent and is rounded; but of a neuron with one weight a part may be
+//! turned, `relu(z) + b z = (1 - b) relu(z) + b relu(-z)` for `b < 0`, where there is room for a second one. What is left of l is dropped, or becomes a neuron of either sign,
 //! `l·x = relu(l·x) - relu(-l·x)`: the better network of at most s weights and m neurons is taken.
 
 use super::goal::OneOutput;
 use super::model::Model;
 use super::neuron::{Forming, add_dense};
+use super::orient::OPEN;
 use super::sides::Sides;
 use crate::base::error::Result;
+use crate::base::math::sqrt;
 use crate::operator::sensing::{Sensing, head_mut};
 
 /// Sweeps of the coordinate descent.
 const SWEEPS: u32 = 300;
+/// A fit is exact below this part of the mean square of the labels.
+const EXACT: f32 = 1e-9;
+/// A part of a neuron counts as all of it, or none, within this.
+const PARTIAL: f32 = 0.02;
+/// So many roots of the loss are what weights are told from 0 by.
+const USELESS: f32 = 3.0;
 /// Steps after folding.
 const STEPS: u32 = 5;
 
 impl<S: Sensing> Model<'_, S, OneOutput> {
     /// Folds the linear term of a network of at most s weights besides it, and goes down to m
     /// neurons; returns the loss.
-    pub(super) fn fold(&mut self, buffers: [&mut Sides<'_>; 2]) -> Result<f32, S::Source> {
+    pub(super) fn fold(
+        &mut self,
+        loss: f32,
+        buffers: [&mut Sides<'_>; 2],
+    ) -> Result<f32, S::Source> {
         self.task.info.folds = self.task.info.folds.saturating_add(1);
-        self.cancel()?;
+        let is_exact = loss <= EXACT * self.fit.power;
+        if is_exact {
+            self.drop_useless(loss);
+        }
+        self.cancel(is_exact)?;
         self.better_of(
             buffers,
             |model| model.refit(STEPS).and_then(|loss| model.narrow(loss)),
@@ -39,18 +56,27 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
 
     /// Flips neurons so that they cancel the linear term, what is left of which stays in the dense
     /// row.
-    fn cancel(&mut self) -> Result<(), S::Source> {
+    fn cancel(&mut self, is_exact: bool) -> Result<(), S::Source> {
         let numbers = self.first()..self.blocks();
-        let left = &mut *self.single.dense;
-        left.fill(0.0);
-        add_dense(left, self.net.view().w().block(0), 1.0);
+        self.single.dense.fill(0.0);
+        add_dense(self.single.dense, self.net.view().w().block(0), 1.0);
         self.net.remove(0);
         let live = self.net.view().w().blocks().count();
-        let parts = head_mut(self.solver.p, live)?;
-        parts.fill(0.0);
+        if is_exact {
+            self.orient()?;
+        } else {
+            head_mut(self.solver.p, live)?.fill(OPEN);
+        }
+        let left = &mut *self.single.dense;
+        let (parts, decided) = (head_mut(self.solver.p, live)?, head_mut(self.solver.rhs, live)?);
+        for (part, decided) in parts.iter_mut().zip(&mut *decided) {
+            *decided = if *part == OPEN { 0.0 } else { 1.0 };
+            *part = part.max(0.0);
+        }
         let scale2 = |j: usize| self.columns.scales.get(j).map_or(0.0, |c| c * c);
         for _ in 0..SWEEPS {
-            for (part, block) in parts.iter_mut().zip(self.net.view().w().blocks()) {
+            let blocks = self.net.view().w().blocks().zip(&*decided);
+            for (part, (block, _)) in parts.iter_mut().zip(blocks).filter(|of| *of.1.1 == 0.0) {
                 let (mut along, mut norm) = (0.0, 0.0);
                 for (j, w) in block.entries() {
                     along += scale2(j) * w * left.get(j).copied().unwrap_or(0.0);
@@ -63,19 +89,66 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
                 }
             }
         }
-        let mut places = 0..;
+        let (mut places, mut split) = (0.., 0);
         for i in numbers {
             if self.is_vacant(i) {
                 continue;
             }
             let part = places.next().and_then(|nth| self.solver.p.get(nth)).copied().unwrap_or(0.0);
+            let is_part = is_exact && (PARTIAL..1.0 - PARTIAL).contains(&part);
+            let block = self.net.view().w().block(i);
+            if is_part && block.values().len() == 1 {
+                let list = self.solver.rhs.get_mut(split).zip(self.solver.delta.get_mut(split));
+                if let Some((to, to_part)) = list {
+                    (*to, *to_part, split) = (i as f32, part, split + 1);
+                }
+                continue;
+            }
+            let turned = if part > 0.5 { 1.0 } else { 0.0 };
+            add_dense(self.single.dense, block, turned - part);
+            if turned > 0.0 {
+                self.negate(i);
+            }
+        }
+        for nth in 0..split {
+            let of = |vector: &[f32]| vector.get(nth).copied().unwrap_or(0.0);
+            let (i, part) = (of(self.solver.rhs) as usize, of(self.solver.delta));
+            self.turn_part(i, part)?;
+        }
+        Ok(())
+    }
+
+    /// Turns a part of a neuron with one weight: a second neuron has it then. Without room for one all of it is
+    /// turned or nothing.
+    fn turn_part(&mut self, i: usize, part: f32) -> Result<(), S::Source> {
+        let to = self.vacant(self.fit.signs.sign(i));
+        let (Some(to), true) = (to, self.net.nnz() < self.task.nnz) else {
             let turned = if part > 0.5 { 1.0 } else { 0.0 };
             add_dense(self.single.dense, self.net.view().w().block(i), turned - part);
             if turned > 0.0 {
                 self.negate(i);
             }
-        }
+            return Ok(());
+        };
+        self.single.entries.take(self.net.view().w().block(i), to);
+        self.single.entries.scale(-part);
+        self.add_single(1.0)?;
+        self.net.values_of(i).0.iter_mut().for_each(|w| *w *= 1.0 - part);
         Ok(())
+    }
+
+    /// Drops weights of neurons that are below what an exact fit of this loss tells apart.
+    fn drop_useless(&mut self, loss: f32) {
+        let Self { net, columns, .. } = self;
+        let d = columns.scales.len();
+        let first = (self.fit.signs.linear(0) as usize * d) as u32;
+        let least = USELESS * sqrt(loss);
+        net.edit_w(|w| {
+            w.retain(|j, w| {
+                let c = columns.scales.get(j as usize % d).copied().unwrap_or(0.0);
+                j < first || w.abs() * c >= least
+            });
+        });
     }
 
     /// Adds the largest entries of the dense row as a neuron of either sign, if there is room.
@@ -116,7 +189,7 @@ mod tests {
             let mut scratch = Sides::new(Shape::signed(D, P, Signs::Positive), &mut a.0, &mut a.1);
             let mut other = Sides::new(Shape::signed(D, P, Signs::Positive), &mut b.0, &mut b.1);
             assert!(model.loss().unwrap() < 1e-10);
-            let loss = model.fold([&mut scratch, &mut other]).unwrap();
+            let loss = model.fold(1.0, [&mut scratch, &mut other]).unwrap();
             assert_eq!((model.linear(), model.task.info.folds), (0, 1));
             assert!(model.counted() <= model.task.nnz && model.live() <= model.task.hidden);
             assert_eq!(model.loss().unwrap(), loss);
@@ -153,7 +226,7 @@ mod tests {
             let mut scratch = Sides::new(Shape::signed(D, P, Signs::Positive), &mut a.0, &mut a.1);
             let mut other = Sides::new(Shape::signed(D, P, Signs::Positive), &mut b.0, &mut b.1);
             model.task.hidden = 6;
-            let loss = model.fold([&mut scratch, &mut other]).unwrap();
+            let loss = model.fold(1.0, [&mut scratch, &mut other]).unwrap();
             assert_eq!((model.live(), model.linear(), model.counted()), (6, 0, 6));
             assert_eq!(model.loss().unwrap(), loss);
             reference = loss;
@@ -168,7 +241,7 @@ mod tests {
             let net =
                 [(0, -part), (1, 2.0 * part), (2, -0.5 * part), (4, 1.0), (5, -2.0), (6, 0.5)];
             with(Signs::Free, &[(1.0, W)], &net, |model| {
-                model.cancel().unwrap();
+                model.cancel(false).unwrap();
                 let w = model.net.view();
                 assert_eq!(w.w().index(), [4, 5, 6]);
                 let scale = w.w().value()[0].abs();

@@ -131,6 +131,17 @@ pub(super) trait Moves<S: Sensing>: Support<S> {
     /// The first weights, s of them at most, from the data and a seed.
     fn start(&mut self, seed: u64) -> Result<(), S::Source>;
 
+    /// [`Params::first`](super::Params::first) steps from nothing, where there are such; `tell` is told of losses
+    /// meanwhile, and ends them by returning false.
+    fn adam(
+        &mut self,
+        _steps: u32,
+        _seed: u64,
+        _tell: &mut dyn FnMut(&mut Self, f32) -> bool,
+    ) -> Result<(), S::Source> {
+        Ok(())
+    }
+
     /// Whether the search relaxes the model by more than weights that count.
     fn is_relaxed(&self) -> bool;
 

@@ -17,6 +17,9 @@ pub struct Params {
     pub exact: f32,
     /// New neurons from random gates in each list of candidates, for either sign.
     pub random_neurons: u32,
+    /// Steps of Adam before the search, where signs are [`Signs::Free`] or [`Signs::Unoriented`]: nearly all
+    /// neurons of large networks are found by thousands. 0 for none.
+    pub first: u32,
     /// Restarts before a search ends.
     pub perturbations: u32,
     /// Outer steps before the run ends; those that bring it to s weights come on top.
@@ -50,6 +53,7 @@ impl Params {
         rows: 0,
         exact: 3e-11,
         random_neurons: 6,
+        first: 0,
         perturbations: 40,
         steps: 4000,
         final_steps: 4,
@@ -100,6 +104,7 @@ pub const fn slots(hidden: usize, signs: Signs) -> usize {
         Signs::Positive => slots,
         Signs::Balanced => slots.saturating_add(slots % 2),
         Signs::Free => slots.saturating_mul(2).saturating_add(1),
+        Signs::Unoriented => slots.saturating_add(1),
     }
 }
 

@@ -83,6 +83,10 @@ where
                 self.trial.last_values().iter_mut().for_each(|w| *w *= scale);
                 self.model.load(self.trial.view())?;
             }
+            Start::Zero if self.params.first > 0 && self.model.is_relaxed() => {
+                self.take_up(rows)?;
+                self.state.stage = Stage::First;
+            }
             Start::Zero => {
                 self.take_up(rows)?;
                 self.model.fit.cover.switch(true);
@@ -108,6 +112,7 @@ where
         self.model.fit.cover.switch(self.state.stage.searches());
         let loss = self.model.loss()?;
         match self.state.stage {
+            Stage::First => self.first(),
             Stage::Descend => self.begin(loss),
             Stage::Fall => self.fall(loss),
             Stage::Moves => self.moves(loss),
@@ -158,7 +163,7 @@ where
         let (net, best, result) = (model.view(), best.view(), result.view());
         let checkpoint = Checkpoint { state: *state, net, best, result };
         let phase = match state.stage {
-            Stage::Descend => Phase::Descend,
+            Stage::First | Stage::Descend => Phase::Descend,
             Stage::Fall => state.falling(),
             Stage::Moves => Phase::Move,
             Stage::Perturb => Phase::Perturb,

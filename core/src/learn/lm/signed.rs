@@ -99,6 +99,15 @@ impl<S: Sensing> Moves<S> for Model<'_, S, OneOutput> {
         self.fit_scale()
     }
 
+    fn adam(
+        &mut self,
+        steps: u32,
+        seed: u64,
+        tell: &mut dyn FnMut(&mut Self, f32) -> bool,
+    ) -> Result<(), S::Source> {
+        self.first_phase(steps, seed, tell)
+    }
+
     fn is_relaxed(&self) -> bool {
         self.fit.signs.linear(0)
     }
@@ -157,7 +166,7 @@ impl<S: Sensing> Moves<S> for Model<'_, S, OneOutput> {
     }
 
     fn conclude(&mut self, loss: f32, buffers: [&mut Sides<'_>; 2]) -> Result<f32, S::Source> {
-        if self.linear() > 0 { self.fold(buffers) } else { self.narrow(loss) }
+        if self.linear() > 0 { self.fold(loss, buffers) } else { self.narrow(loss) }
     }
 }
 

@@ -35,6 +35,20 @@ impl<'a, S: Sensing, H: Readout<S>, F: FnMut(&Progress<'_>) -> bool> Search<'a, 
 where
     Model<'a, S, H>: Moves<S>,
 {
+    /// [`Stage::First`]: steps of Adam on all rows, then on those of the search.
+    pub(super) fn first(&mut self) -> Result<Stage, S::Source> {
+        let Self { model, params, state, observe, .. } = self;
+        model.adam(params.first, params.seed, &mut |model, loss| {
+            step(observe, Phase::Descend, model, loss, *state);
+            !model.task.info.stopped
+        })?;
+        let rows = self.state.rows as usize;
+        self.select(rows)?;
+        let (loss, goal) = (self.model.loss()?, self.model.task.goal);
+        self.model.improve(loss, 3, goal)?;
+        Ok(Stage::Descend)
+    }
+
     pub(super) fn begin(&mut self, loss: f32) -> Result<Stage, S::Source> {
         (self.state.best_loss, self.state.result_loss, self.state.perturbations) =
             (f32::INFINITY, f32::INFINITY, 0);

@@ -8,7 +8,7 @@
 use super::fit::{Fit, Readout, cut};
 use super::solver::Solver;
 use crate::base::error::{self, Error, Result};
-use crate::base::math::sqrt;
+use crate::base::math::{axpy, sqrt};
 use crate::base::rng::{Rng, stream};
 use crate::network::gates::Gates;
 use crate::network::score::{Growth, Panel, Score};
@@ -111,7 +111,7 @@ impl Columns<'_> {
         seed: u64,
     ) -> Result<(), S::Source> {
         fit.loss(net.view())?;
-        let (index, value) = self.pick(fit, solver, Gates::seeded(seed), net, count)?;
+        let (index, value) = self.pick(fit, solver, Gates::seeded(seed), net, count, None)?;
         let d = self.scales.len().max(1);
         for (v, &j) in value.iter_mut().zip(&*index) {
             *v /= self.scales.get(j as usize % d).copied().unwrap_or(1.0);
@@ -130,20 +130,21 @@ impl Columns<'_> {
     ) -> Result<(), S::Source> {
         let count = count.min(net.room() - net.nnz());
         let gates = fit.gates(net.view());
-        let (index, value) = self.pick(fit, solver, gates, net, count)?;
+        let (index, value) = self.pick(fit, solver, gates, net, count, None)?;
         value.fill(0.0);
         add(net, index, value)
     }
 
     /// The `count` largest `g / c` off the support, in the order of their indices.
     #[inline(never)]
-    fn pick<'v, S: Sensing, H: Readout<S>>(
+    pub(super) fn pick<'v, S: Sensing, H: Readout<S>>(
         &mut self,
         fit: &mut Fit<'_, S, H>,
         solver: &'v mut Solver<'_>,
         gates: Gates<'_>,
         net: &Editable<'_>,
         count: usize,
+        less: Option<&[f32]>,
     ) -> Result<(&'v mut [u32], &'v mut [f32]), S::Source> {
         let (d, open) = (self.scales.len().max(1), fit.open());
         let score = Growth { scales: self.scales, rows: fit.batch_rows() };
@@ -160,6 +161,9 @@ impl Columns<'_> {
                 }
             }
             sensing.sum(panel)?;
+            if let Some(less) = less {
+                panel.chunks_mut(d).for_each(|g| axpy(-1.0, less, g));
+            }
             let of = Panel { blocks, weights: net.view() };
             score.panel(&of, panel);
             top.offer(of.first(), panel);

@@ -36,6 +36,7 @@ const FIGURES: [(&str, &str); 35] = [
     ("prob-covertype", include_str!("../../../specs/prob-covertype.toml")),
     ("recovery", include_str!("../../../specs/recovery.toml")),
     ("lm-recipe", include_str!("../../../specs/lm-recipe.toml")),
+    ("frontier", include_str!("../../../specs/frontier.toml")),
     ("lm-vector", include_str!("../../../specs/lm-vector.toml")),
     ("two-layers", include_str!("../../../specs/two-layers.toml")),
     ("paper-recipe", include_str!("../../../specs/paper-recipe.toml")),

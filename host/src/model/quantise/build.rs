@@ -125,7 +125,13 @@ impl Built {
             let weights = Weights::Mask(Mask::new(*inputs, *outputs, bits, values)?);
             Layer::new(weights, factors, bias, *activation)?.with_requested(*requested)
         }
-        Ok(self.built.iter().map(layer).collect::<tamis::Result<_>>()?)
+        let far = |error: tamis::Error| {
+            Error::from(error).help(
+                "biases are too far from the weights for integers: use the model of floats, or \
+                 take a constant from the labels",
+            )
+        };
+        self.built.iter().map(|built| layer(built).map_err(far)).collect()
     }
 
     /// The model of [`Self::layers`].

@@ -10,6 +10,7 @@
 use rayon::prelude::*;
 use serde::Serialize;
 use tamis::infer::model::Model as FloatModel;
+use tamis::infer::quantised::Layer;
 
 use super::round::{MOST, Sparse, integer, largest};
 use crate::data::{Matrix, Values};
@@ -84,6 +85,19 @@ fn scales(
     own.iter().map(|&own| if own == 0.0 { whole } else { own.max(whole * LEAST) }).collect()
 }
 
+/// These scales, or coarser ones where biases of 32 bits would not hold the offsets of the layer;
+/// `unit` is what a 1 of its inputs stands for.
+pub(super) fn fitting(scales: Vec<f32>, layer: &Sparse<f32>, unit: f32) -> Vec<f32> {
+    // Half of a bias is for the zeros of the inputs.
+    let most = f64::from(Layer::most_bias(layer.inputs)) / 2.0 * f64::from(unit);
+    let needed = |offset: &f64| (offset.abs() / most) as f32;
+    if scales.windows(2).all(|pair| pair[0] == pair[1]) {
+        let needed = layer.offsets.iter().map(needed).fold(0.0, f32::max);
+        return scales.into_iter().map(|own| own.max(needed)).collect();
+    }
+    scales.into_iter().zip(&layer.offsets).map(|(own, offset)| own.max(needed(offset))).collect()
+}
+
 pub(super) fn mean_squares(data: &Matrix) -> Vec<f64> {
     means(data, |x| x * x)
 }
@@ -113,7 +127,7 @@ pub(super) struct InputScale {
 }
 
 /// Bytes, or floats in steps of 1 or 1/255, stand for themselves; else the range of used columns.
-pub(super) fn input_scale(data: &Matrix, layers: &[Sparse<i8>]) -> Result<InputScale> {
+pub(super) fn input_scale<W: Copy>(data: &Matrix, layers: &[Sparse<W>]) -> Result<InputScale> {
     let Values::F32(all) = &data.values else {
         return Ok(InputScale { scale: 1.0, zero: 0, exact: true });
     };
@@ -304,6 +318,16 @@ mod tests {
         let layer =
             layer(&[&[127.0, 1.0, 0.0], &[1e-9, 0.0, 0.0], &[0.0, 12.7, 0.0], &[0.0, 0.0, 0.0]]);
         assert_eq!(by_largest(&layer, Granularity::PerNeuron), [1.0, LEAST, 0.1, 1.0]);
+    }
+
+    #[test]
+    fn scales_are_coarse_enough_for_offsets() {
+        let mut layer = layer(&[&[127.0, 1.0, 0.0], &[0.5, 0.0, 0.0]]);
+        layer.offsets = vec![0.0, -1e9];
+        let least = 2e9 / Layer::most_bias(3) as f32 / 0.25;
+        assert_eq!(fitting(vec![1.0, 1.0], &layer, 0.25), [least, least]);
+        assert_eq!(fitting(vec![1.0, 0.5], &layer, 0.25), [1.0, least]);
+        assert_eq!(fitting(vec![9.0, 9.0], &layer, 0.25), [9.0, 9.0]);
     }
 
     #[test]

@@ -1,0 +1,125 @@
+//! Which way the neurons of an exact fit with a linear term point, input by input.
+//!
+//! Where `l + Σ b_i w_i = 0` with b in {0, 1}, so says each input alone: of the few neurons with
+//! weights from it, one choice of b gives 0 to the precision of the fit, and all others are far from
+//! it. So choices of the input with the fewest undecided neurons are tried, all of them, and where
+//! one is best by far its neurons are decided, which leaves fewer for the other inputs. What is left
+//! in the end is for the least squares of [`super::fold`].
+
+use super::goal::OneOutput;
+use super::model::Model;
+use crate::base::error::Result;
+use crate::base::math::sqrt;
+use crate::operator::sensing::{Sensing, head_mut};
+
+/// Undecided neurons of an input whose choices are tried: 2^14 sums.
+const MOST: usize = 14;
+/// A sum counts as 0 below this part of the mean size of weights …
+const NEAR: f32 = 2e-3;
+/// … where the next best is so many times as large.
+const FAR: f64 = 8.0;
+/// An undecided neuron, of those that parts are found for.
+pub(super) const OPEN: f32 = -1.0;
+
+/// The best of all choices, as bits, and how far from 0 its sum and that of the next best are.
+struct Choice {
+    bits: u32,
+    best: f64,
+    second: f64,
+}
+
+/// The choice of summands whose sum with `left` is nearest 0.
+fn choose(left: f32, summands: &[f32]) -> Choice {
+    let mut sum = f64::from(left);
+    let mut choice = Choice { bits: 0, best: sum.abs(), second: f64::INFINITY };
+    let mut bits = 0_u32;
+    // One changes from each to the next (F. Gray, 1953).
+    for number in 1..1_u32 << summands.len().min(MOST) {
+        let place = number.trailing_zeros();
+        bits ^= 1 << place;
+        let summand = f64::from(summands.get(place as usize).copied().unwrap_or(0.0));
+        sum += if bits >> place & 1 == 1 { summand } else { -summand };
+        let size = sum.abs();
+        if size < choice.best {
+            choice = Choice { bits, best: size, second: choice.best };
+        } else if size < choice.second {
+            choice.second = size;
+        }
+    }
+    choice
+}
+
+impl<S: Sensing> Model<'_, S, OneOutput> {
+    /// Decides neurons, whose linear parts go into the dense row, which holds the linear term. `p` of
+    /// the solver then has 0, 1 or [`OPEN`] for each neuron with weights, in their order.
+    pub(super) fn orient(&mut self) -> Result<(), S::Source> {
+        let Self { solver, net, columns, single, .. } = self;
+        let (w, d) = (net.view().w(), columns.scales.len());
+        let live = w.blocks().count();
+        let parts = head_mut(&mut *solver.p, live)?;
+        parts.fill(OPEN);
+        let tried = head_mut(&mut *solver.h, d)?;
+        tried.fill(0.0);
+        let squares: f32 = w.value().iter().map(|w| w * w).sum();
+        let near = f64::from(NEAR * sqrt(squares / w.nnz().max(1) as f32));
+        let place = |block: crate::network::weights::Block<'_>, j: usize| {
+            block.entries().find(|(of, _)| *of == j).map(|(_, w)| w)
+        };
+        loop {
+            // The undecided neurons of each input, and the input with the fewest.
+            let counts = head_mut(&mut *solver.rhs, d)?;
+            counts.fill(0.0);
+            for (block, _) in w.blocks().zip(&*parts).filter(|(_, part)| **part == OPEN) {
+                for (j, _) in block.entries() {
+                    counts.get_mut(j).into_iter().for_each(|count| *count += 1.0);
+                }
+            }
+            let open = counts.iter().zip(&*tried).enumerate();
+            let open = open.filter(|(_, (count, tried))| {
+                **count > 0.0 && **count <= MOST as f32 && **tried == 0.0
+            });
+            let fewest = open.min_by(|a, b| a.1.0.total_cmp(b.1.0));
+            let Some((j, _)) = fewest else { return Ok(()) };
+            let mut summands = heapless::Vec::<f32, MOST>::new();
+            for (block, part) in w.blocks().zip(&*parts) {
+                if let (true, Some(w)) = (*part == OPEN, place(block, j)) {
+                    // There are no more than were counted.
+                    let pushed = summands.push(w);
+                    debug_assert!(pushed.is_ok(), "more than {MOST}");
+                }
+            }
+            let left = single.dense.get(j).copied().unwrap_or(0.0);
+            let choice = choose(left, &summands);
+            if !(choice.best <= near && choice.second > FAR * choice.best) {
+                tried.get_mut(j).into_iter().for_each(|tried| *tried = 1.0);
+                continue;
+            }
+            tried.fill(0.0);
+            let mut nth = 0;
+            for (block, part) in w.blocks().zip(&mut *parts) {
+                if *part != OPEN || place(block, j).is_none() {
+                    continue;
+                }
+                *part = (choice.bits >> nth & 1) as f32;
+                nth += 1;
+                if *part == 1.0 {
+                    super::neuron::add_dense(single.dense, block, 1.0);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_choices_are_tried() {
+        let Choice { bits, best, second } = choose(-3.75, &[1.0, 2.5, 4.0, 1.25]);
+        assert_eq!((bits, best), (0b1010, 0.0));
+        assert!((second - 0.25).abs() < 1e-6, "{second}");
+        assert_eq!((choose(0.0, &[]).bits, choose(0.5, &[]).best), (0, 0.5));
+        assert_eq!(choose(-1.0, &[1.0]).second, 1.0);
+    }
+}
