@@ -33,9 +33,10 @@
 //! candidate makes. An LM step solves the least-squares problem of the current gates, damped, by
 //! conjugate gradients, and is accepted only where the loss of the true network falls.
 //!
-//! With [`Signs::Free`] the search has a linear term in block 0, with which a neuron may point
-//! either way at no cost, since `relu(z) = z + relu(-z)`. It does not count in s, and is folded
-//! into the neurons at the end.
+//! With [`Signs::Free`] and [`Signs::Unoriented`] the search has a linear term in block 0, with which
+//! a neuron may point either way at no cost, since `relu(z) = z + relu(-z)`. It does not count in s,
+//! and is folded into the neurons at the end. Then [`Params::first`] steps of Adam on a moving support
+//! may take the place of the start: they find nearly all neurons of large networks.
 //!
 //! **Several outputs** ([`Goal::several_outputs`]): `f = sum_i relu(w_i · x) wt_i`, with W and Wt
 //! sparse under one budget s. Steps change both sides at once, and all measures are free of how a

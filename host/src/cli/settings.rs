@@ -25,7 +25,7 @@ const DESCENT: &[RecipeName] = &[Imp, Masked];
 /// Settings by the recipes that take them. Those that every recipe takes are not among them, nor
 /// are those that need a reason of their own (`--must-keep`).
 const SETTINGS: &[(&[RecipeName], &str)] = &[
-    (&[Lm], "search_rows kicks idle_kicks turns"),
+    (&[Lm], "search_rows kicks idle_kicks turns adam_steps"),
     (&[Anneal], "drop"),
     (&[Anneal, Dynamic], "start_factor"),
     (PUBLISHED, "trials trial_rows step rank"),

@@ -319,6 +319,8 @@ pub struct LmOptions {
     /// exact fit: for one hidden layer and one output with positive signs, and no validation split.
     /// A share of the limits is left for them. 0 for none.
     pub turns: u32,
+    /// Steps of Adam before a search with one output; none for as many as its size asks for.
+    pub adam_steps: Option<u32>,
     /// Perturbations of a search for one of several layers trained one by one: only the last one
     /// can fit exactly.
     pub layer_kicks: u32,
@@ -331,6 +333,7 @@ impl Default for LmOptions {
             signs: None,
             validation: 0.0,
             turns: 10,
+            adam_steps: None,
             layer_kicks: 2,
         }
     }

@@ -60,11 +60,15 @@ impl<'a> SearchSetup<'a> {
         let dims = sizes.dims;
         let second = job.second.map(|second| second.min(dims.nnz));
         let signs = options.signs.unwrap_or_else(|| default_signs(problem));
-        let is_free = options.signs.is_none() && outputs == 0 && second.is_none();
-        let (signs, first) = match is_free && has_first(problem, dims) && signs == Signs::Positive {
-            true => (Signs::Unoriented, FIRST.saturating_mul(dims.nnz as u32)),
-            false => (signs, 0),
+        let has_term = outputs == 0 && second.is_none() && signs != Signs::Balanced;
+        let first = match options.adam_steps {
+            Some(steps) if steps > 0 && !has_term => return Err(no_adam()),
+            Some(steps) => steps,
+            None if has_term && has_first(problem, dims) => FIRST.saturating_mul(dims.nnz as u32),
+            None => 0,
         };
+        let is_turned = first > 0 && signs == Signs::Positive;
+        let signs = if is_turned { Signs::Unoriented } else { signs };
         let width = dims.inputs.saturating_add(inner_outputs(outputs, second));
         let slots = lm::slots(dims.hidden, signs);
         if slots.saturating_mul(width) > u32::MAX as usize {
@@ -389,8 +393,15 @@ impl<'a> SearchSetup<'a> {
     }
 }
 
+fn no_adam() -> Error {
+    Error::new("a search has no steps of Adam here")
+        .expected("labels of one column, one hidden layer, and --signs positive or free")
+        .got("--adam-steps above 0")
+        .help("leave --adam-steps out")
+}
+
 /// Steps of Adam before a search, for each weight.
-const FIRST: u32 = 10;
+const FIRST: u32 = 20;
 /// Weights from which they pay, and rows for each.
 const FIRST_NNZ: usize = 300;
 const FIRST_ROWS: usize = 10;

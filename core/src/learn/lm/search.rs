@@ -134,6 +134,7 @@ where
         self.select(self.state.rows as usize)?;
         // Before there is a best network, that at hand is the first one.
         if self.best.nnz() == 0 {
+            self.model.threshold(self.model.task.work_size())?;
             self.best.store(self.model.view())?;
         }
         Ok(Stage::Perturb)

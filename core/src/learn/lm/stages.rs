@@ -42,8 +42,9 @@ where
             step(observe, Phase::Descend, model, loss, *state);
             !model.task.info.stopped
         })?;
-        let rows = self.state.rows as usize;
-        self.select(rows)?;
+        self.select(self.state.rows as usize)?;
+        // Those that end early have more weights than a search.
+        self.model.threshold(self.model.task.work_size())?;
         let (loss, goal) = (self.model.loss()?, self.model.task.goal);
         self.model.improve(loss, 3, goal)?;
         Ok(Stage::Descend)

@@ -195,6 +195,10 @@ pub(super) struct LmArgs {
     /// some neurons dropped [default: 40]
     #[arg(long, value_name = "K", value_parser = parse::whole::<u32>)]
     pub(super) kicks: Option<u32>,
+    /// Steps of Adam before the search, in which neurons may point either way, for one output [default: 20 S from
+    /// S = 300 and 10 S rows on, else 0]
+    #[arg(long, value_name = "N", value_parser = parse::whole::<u32>)]
+    pub(super) adam_steps: Option<u32>,
     /// Perturbations without progress after which a search that is far from exact is given up
     /// [default: 12]
     #[arg(long, value_name = "K", value_parser = parse::whole::<u32>)]

@@ -177,6 +177,7 @@ impl Train {
             signs: self.signs,
             validation,
             turns: args.turns.unwrap_or(defaults.turns),
+            adam_steps: args.adam_steps,
             layer_kicks: args.kicks.unwrap_or(defaults.layer_kicks),
         })
     }

@@ -257,6 +257,7 @@ pub(super) fn own_recipe(of: &Variant, recipe: Recipe) -> Recipe {
             },
             signs: of.free_signs.map(|free| if free { Signs::Free } else { Signs::Positive }),
             turns: of.turns.unwrap_or(default.turns),
+            adam_steps: of.adam_steps.or(default.adam_steps),
             ..default
         }),
         Recipe::Anneal(default) => Recipe::Anneal(AnnealOptions {

@@ -33,6 +33,8 @@ pub(crate) struct Variant {
     pub(crate) spare: Option<u32>,
     /// `lm`: most rounds of published steps after a search without an exact fit.
     pub(crate) turns: Option<u32>,
+    /// `lm`: steps of Adam before the search.
+    pub(crate) adam_steps: Option<u32>,
     /// `anneal`: fraction of the training rows in the validation set; and other settings.
     pub(crate) validation: Option<f64>,
     pub(crate) start_factor: Option<f32>,
