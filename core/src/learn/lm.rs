@@ -85,6 +85,7 @@ mod checkpoint;
 mod cover;
 mod equations;
 mod factors;
+#[cfg(feature = "first-phase")]
 mod first;
 mod fit;
 mod fold;

@@ -17,28 +17,27 @@ const MOST: usize = 14;
 /// A sum counts as 0 below this part of the mean size of weights …
 const NEAR: f32 = 2e-3;
 /// … where the next best is so many times as large.
-const FAR: f64 = 8.0;
+const FAR: f32 = 8.0;
 /// An undecided neuron, of those that parts are found for.
 pub(super) const OPEN: f32 = -1.0;
 
 /// The best of all choices, as bits, and how far from 0 its sum and that of the next best are.
 struct Choice {
     bits: u32,
-    best: f64,
-    second: f64,
+    best: f32,
+    second: f32,
 }
 
 /// The choice of summands whose sum with `left` is nearest 0.
 fn choose(left: f32, summands: &[f32]) -> Choice {
-    let mut sum = f64::from(left);
-    let mut choice = Choice { bits: 0, best: sum.abs(), second: f64::INFINITY };
-    let mut bits = 0_u32;
-    // One changes from each to the next (F. Gray, 1953).
-    for number in 1..1_u32 << summands.len().min(MOST) {
-        let place = number.trailing_zeros();
-        bits ^= 1 << place;
-        let summand = f64::from(summands.get(place as usize).copied().unwrap_or(0.0));
-        sum += if bits >> place & 1 == 1 { summand } else { -summand };
+    let mut choice = Choice { bits: 0, best: left.abs(), second: f32::INFINITY };
+    for bits in 1..1_u32 << summands.len().min(MOST) {
+        let mut sum = left;
+        for (place, summand) in summands.iter().enumerate() {
+            if bits >> place & 1 == 1 {
+                sum += summand;
+            }
+        }
         let size = sum.abs();
         if size < choice.best {
             choice = Choice { bits, best: size, second: choice.best };
@@ -61,7 +60,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         let tried = head_mut(&mut *solver.h, d)?;
         tried.fill(0.0);
         let squares: f32 = w.value().iter().map(|w| w * w).sum();
-        let near = f64::from(NEAR * sqrt(squares / w.nnz().max(1) as f32));
+        let near = NEAR * sqrt(squares / w.nnz().max(1) as f32);
         let place = |block: crate::network::weights::Block<'_>, j: usize| {
             block.entries().find(|(of, _)| *of == j).map(|(_, w)| w)
         };

@@ -18,7 +18,8 @@ pub struct Params {
     /// New neurons from random gates in each list of candidates, for either sign.
     pub random_neurons: u32,
     /// Steps of Adam before the search, where signs are [`Signs::Free`] or [`Signs::Unoriented`]: nearly all
-    /// neurons of large networks are found by thousands. 0 for none.
+    /// neurons of large networks are found by thousands. 0 for none; needs the feature `first-phase`, without
+    /// which there are none.
     pub first: u32,
     /// Restarts before a search ends.
     pub perturbations: u32,

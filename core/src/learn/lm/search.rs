@@ -83,7 +83,11 @@ where
                 self.trial.last_values().iter_mut().for_each(|w| *w *= scale);
                 self.model.load(self.trial.view())?;
             }
-            Start::Zero if self.params.first > 0 && self.model.is_relaxed() => {
+            Start::Zero
+                if cfg!(feature = "first-phase")
+                    && self.params.first > 0
+                    && self.model.is_relaxed() =>
+            {
                 self.take_up(rows)?;
                 self.state.stage = Stage::First;
             }

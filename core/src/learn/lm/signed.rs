@@ -99,6 +99,7 @@ impl<S: Sensing> Moves<S> for Model<'_, S, OneOutput> {
         self.fit_scale()
     }
 
+    #[cfg(feature = "first-phase")]
     fn adam(
         &mut self,
         steps: u32,

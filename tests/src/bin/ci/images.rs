@@ -16,7 +16,7 @@ pub(crate) const SOFT: [&str; 3] =
 
 /// All cases together outgrow the 256 KiB of the smallest board unless they are compiled for size.
 const SMALL_TARGET: &str = "thumbv6m-none-eabi";
-const SMALL: (&str, &str) = ("CARGO_TARGET_THUMBV6M_NONE_EABI_RUSTFLAGS", "-Copt-level=z");
+const SMALL: (&str, &str) = ("CARGO_TARGET_THUMBV6M_NONE_EABI_RUSTFLAGS", "-Copt-level=s");
 
 /// Builds programs as users do: all targets but the smallest board's come so from
 /// [`build_firmware`], into the same folders.
