@@ -53,7 +53,7 @@ impl<P: Probe + 'static> Case<P> {
         },
         Self { name: "predict", pinned: 0x07d2_1fe3, ram: 2880, run: predict::predict::<P> },
         Self { name: "train", pinned: 0x3333_bed0, ram: 10_240, run: train::train::<P> },
-        Self { name: "recover", pinned: 0xf5b0_b803, ram: 13_440, run: recover::recover::<P> },
+        Self { name: "recover", pinned: 0xf5b0_b803, ram: 13_568, run: recover::recover::<P> },
         Self { name: "anneal", pinned: 0x3ac8_34c1, ram: 10_240, run: anneal::classify::<P> },
     ];
 

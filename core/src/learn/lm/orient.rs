@@ -51,6 +51,7 @@ fn choose(left: f32, summands: &[f32]) -> Choice {
 impl<S: Sensing> Model<'_, S, OneOutput> {
     /// Decides neurons, whose linear parts go into the dense row, which holds the linear term. `p` of
     /// the solver then has 0, 1 or [`OPEN`] for each neuron with weights, in their order.
+    #[inline(never)]
     pub(super) fn orient(&mut self) -> Result<(), S::Source> {
         let Self { solver, net, columns, single, .. } = self;
         let (w, d) = (net.view().w(), columns.scales.len());
