@@ -16,7 +16,7 @@ pub(super) fn of(problem: &Problem, columns: &Columns) -> Vec<String> {
     let classes = match task {
         Task::Regression => vec![constant(labels)],
         Task::Binary | Task::Multiclass => {
-            vec![lonely(labels, &columns.classes), alike(&columns.classes)]
+            vec![lonely(&problem.class_rows(), &columns.classes), alike(&columns.classes)]
         }
     };
     classes.into_iter().chain([far(data, columns)]).flatten().collect()
@@ -30,17 +30,11 @@ fn constant(labels: &[f32]) -> Option<String> {
 }
 
 /// Classes of a single row.
-fn lonely(labels: &[f32], names: &[String]) -> Option<String> {
-    let mut counts = Vec::new();
-    for &label in labels {
-        let class = label as usize;
-        counts.resize(counts.len().max(class + 1), 0);
-        counts[class] += 1_usize;
-    }
+fn lonely(counts: &[usize], names: &[String]) -> Option<String> {
     let lonely = counts.iter().enumerate().filter(|(_, count)| **count == 1);
     let name = |class: usize| names.get(class).cloned().unwrap_or_else(|| class.to_string());
     let lonely: Vec<String> = lonely.map(|(class, _)| name(class)).collect();
-    let is_said = !lonely.is_empty() && labels.len() > 2 * counts.len();
+    let is_said = !lonely.is_empty() && counts.iter().sum::<usize>() > 2 * counts.len();
     let lonely = listed(&lonely);
     is_said.then(|| format!("classes of a single row, which can hardly be learnt: {lonely}"))
 }

@@ -77,6 +77,17 @@ impl Table {
 }
 
 impl Problem {
+    /// The rows of each class; none of numbers.
+    pub(crate) fn class_rows(&self) -> Vec<usize> {
+        if self.task == Task::Regression {
+            return Vec::new();
+        }
+        let largest = self.labels.iter().copied().fold(0.0, f32::max);
+        let mut counts = vec![0; largest as usize + 1];
+        self.labels.iter().for_each(|&label| counts[label as usize] += 1);
+        counts
+    }
+
     /// The same for another task.
     ///
     /// # Errors

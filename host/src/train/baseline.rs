@@ -11,7 +11,6 @@ use crate::operator::Stop;
 use crate::train::budget::Budget;
 use crate::train::driver::train_with;
 use crate::train::dynamic_options::DynamicOptions;
-use crate::train::folds::class_rows;
 use crate::train::options::{Options, Recipe};
 use crate::train::report::Report;
 use crate::train::trained::Start;
@@ -62,7 +61,7 @@ impl Baselines {
     pub fn constant(problem: &Problem) -> Self {
         let (labels, outputs) = (&problem.labels, problem.outputs().max(1));
         let rows = (labels.len() / outputs).max(1) as f64;
-        let classes = class_rows(problem);
+        let classes = problem.class_rows();
         // Of equal ones the first.
         let majority = (0..classes.len()).rev().max_by_key(|&class| classes[class]);
         let variance = |output: usize| {

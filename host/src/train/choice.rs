@@ -20,7 +20,7 @@ use crate::model::score_model;
 use crate::operator::Stop;
 use crate::train::budget::{Budget, Memory};
 use crate::train::dynamic_options::DynamicOptions;
-use crate::train::folds::{class_rows, cut};
+use crate::train::folds::cut;
 use crate::train::options::{LmOptions, Options, Recipe};
 use crate::train::plan;
 use crate::train::report::{Choice, Tried};
@@ -164,7 +164,7 @@ pub(crate) fn is_wanted(problem: &Problem, options: &Options, start: &Start<'_>)
     problem.check()?;
     // Rows of at least two classes are left out in turn.
     let is_regression = problem.task == Task::Regression;
-    Ok(is_regression || class_rows(problem).iter().filter(|&&rows| rows >= 2).count() >= 2)
+    Ok(is_regression || problem.class_rows().iter().filter(|&&rows| rows >= 2).count() >= 2)
 }
 
 /// Chooses by cross-validation and trains on all rows; `run` trains with options whose recipe is not `auto`.

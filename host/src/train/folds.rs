@@ -22,22 +22,11 @@ pub(crate) fn cut(
     if problem.task != Task::Regression {
         order.sort_by(|&a, &b| problem.labels[a].total_cmp(&problem.labels[b]));
     }
-    let counts = class_rows(problem);
+    let counts = problem.class_rows();
     let is_alone = |row: usize| counts.get(problem.labels[row] as usize) == Some(&1);
     let is_held = |at: usize| at % folds == fold && !is_alone(order[at]);
     let side = |held: bool| {
         problem.rows((0..rows).filter(|&at| is_held(at) == held).map(|at| order[at]).collect())
     };
     Ok((side(false)?, side(true)?))
-}
-
-/// The rows of each class; none of numbers.
-pub(crate) fn class_rows(problem: &Problem) -> Vec<usize> {
-    if problem.task == Task::Regression {
-        return Vec::new();
-    }
-    let largest = problem.labels.iter().copied().fold(0.0, f32::max);
-    let mut counts = vec![0; largest as usize + 1];
-    problem.labels.iter().for_each(|&label| counts[label as usize] += 1);
-    counts
 }

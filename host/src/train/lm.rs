@@ -91,7 +91,7 @@ pub(crate) fn train(
     start: Start<'_>,
     observer: &mut Observer<'_>,
 ) -> Result<Trained> {
-    let run = LmRun { setup, turns, stopwatch: Stopwatch::start(&problem) };
+    let mut run = LmRun { setup, turns, stopwatch: Stopwatch::start(&problem) };
     let SearchSetup { job, sizes, .. } = &run.setup;
     let limits = match run.setup.params.signs {
         Signs::Unoriented => first_limits(job.limits),
@@ -105,7 +105,6 @@ pub(crate) fn train(
         setup.search(problem, start, limits, stop, &mut |progress| observer.lm(progress, rows))?;
     let Some(oriented) = oriented else { return Ok(run.improve(trained, returned, observer)) };
     // Where neurons of any orientation do not fit exactly, those with one may fit better.
-    let mut run = run;
     run.setup = oriented;
     let left = remaining(run.setup.job.limits, &run.stopwatch, trained.report.passes);
     if let Some(limits) = left.filter(|_| is_open(&trained.report)) {

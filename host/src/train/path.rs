@@ -18,7 +18,7 @@ use crate::data::Problem;
 use crate::model::{ModelFile, score_model};
 use crate::operator::Stop;
 use crate::train::budget::Budget;
-use crate::train::folds::{class_rows, cut};
+use crate::train::folds::cut;
 use crate::train::layer::LayerSetup;
 use crate::train::options::{LmOptions, Options, Recipe};
 use crate::train::plan;
@@ -335,7 +335,7 @@ fn check(problem: &Problem, options: &PathOptions) -> Result<()> {
             .help("choose 5 or 10"));
     }
     if *folds > 0 {
-        let counts = class_rows(problem);
+        let counts = problem.class_rows();
         // The folds have even numbers of each class, so that one has at least two where there are
         // two.
         if let Some(class) = counts.iter().position(|&count| count < 2) {

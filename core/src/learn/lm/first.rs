@@ -18,6 +18,8 @@
 use super::fit::cut;
 use super::goal::OneOutput;
 use super::model::{Model, Moves, Support};
+use super::neuron::add_dense;
+use super::sides::Sides;
 use super::support::{Edge, add};
 use crate::base::error::{self, Result};
 use crate::base::math::{sin_cos, sqrt};
@@ -125,27 +127,14 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
             net.edit_w(|w| add(w, index, value))?;
         }
         self.relax()?;
-        self.shift_of_neurons(-0.5)?;
+        let shift = head_mut(&mut *self.solver.h, d)?;
+        shift.fill(0.0);
+        let blocks = self.net.view().w().blocks();
+        blocks.filter(|block| block.neuron() > 0).for_each(|block| add_dense(shift, block, -0.5));
         self.shift_linear()?;
         self.solver.diagonal.fill(0.0);
         self.solver.delta.fill(0.0);
         Ok(unit)
-    }
-
-    /// The sum of the neurons' weights, times `factor`, into the shift of the linear term.
-    fn shift_of_neurons(&mut self, factor: f32) -> Result<(), S::Source> {
-        let Self { solver, net, columns, .. } = self;
-        let d = columns.scales.len();
-        let shift = head_mut(solver.h, d)?;
-        shift.fill(0.0);
-        for block in net.view().w().blocks().filter(|block| block.neuron() > 0) {
-            for (j, w) in block.entries() {
-                if let Some(to) = shift.get_mut(j) {
-                    *to += factor * w;
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Adds the shift to the linear term.
@@ -294,11 +283,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         let index: &mut [u32] = bytemuck::cast_slice_mut(&mut *solver.g);
         let (index, value) = (head_mut(index, count)?, head_mut(&mut *solver.p, count)?);
         value.fill(0.0);
-        net.edit_w(|w| add(w, index, value))?;
-        let all = net.view().w().index();
-        widen(&mut *solver.diagonal, all, index);
-        widen(&mut *solver.delta, all, index);
-        Ok(())
+        add_still(net, [&mut *solver.diagonal, &mut *solver.delta], index, value)
     }
 
     /// Gives a neuron without weights a few random ones.
@@ -328,10 +313,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
                 *by -= 0.5 * *to;
             }
         }
-        net.edit_w(|w| add(w, index, value))?;
-        let all = net.view().w().index();
-        widen(&mut *solver.diagonal, all, index);
-        widen(&mut *solver.delta, all, index);
+        add_still(net, [&mut *solver.diagonal, &mut *solver.delta], index, value)?;
         self.shift_linear()
     }
 }
@@ -339,6 +321,19 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
 /// From the first to the second along half a cosine.
 fn falling([from, to]: [f32; 2], part: f32) -> f32 {
     to + (from - to) * 0.5 * (1.0 + sin_cos(PI * part).1)
+}
+
+/// Adds weights that have no moments yet.
+fn add_still<E>(
+    net: &mut Sides<'_>,
+    moments: [&mut [f32]; 2],
+    index: &[u32],
+    value: &[f32],
+) -> Result<(), E> {
+    net.edit_w(|w| add(w, index, value))?;
+    let all = net.view().w().index();
+    moments.into_iter().for_each(|moments| widen(moments, all, index));
+    Ok(())
 }
 
 /// Makes room for 0 where the indices are those `added`, which rise as all do.

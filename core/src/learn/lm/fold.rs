@@ -3,7 +3,7 @@
 //! Since `relu(w·x) = w·x + relu(-w·x)`, flipping those neurons i with `b_i = 1` cancels l where
 //! `l + Σ b_i w_i = 0`. Where the fit is exact, single inputs say most of b ([`super::orient`]). The rest of b, in [0, 1],
 //! minimises `|l + Σ b_i w_i|` by coordinate descent and is rounded; but of a neuron with one weight a part may be
-//! turned, `relu(z) + b z = (1 - b) relu(z) + b relu(-z)` for `b < 0`, where there is room for a second one. What is left of l is dropped, or becomes a neuron of either sign,
+//! turned, `relu(z) - b z = (1 - b) relu(z) + b relu(-z)`, where there is room for a second one. What is left of l is dropped, or becomes a neuron of either sign,
 //! `l·x = relu(l·x) - relu(-l·x)`: the better network of at most s weights and m neurons is taken.
 
 use super::goal::OneOutput;
@@ -104,11 +104,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
                 }
                 continue;
             }
-            let turned = if part > 0.5 { 1.0 } else { 0.0 };
-            add_dense(self.single.dense, block, turned - part);
-            if turned > 0.0 {
-                self.negate(i);
-            }
+            self.turn(i, part);
         }
         for nth in 0..split {
             let of = |vector: &[f32]| vector.get(nth).copied().unwrap_or(0.0);
@@ -118,16 +114,21 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         Ok(())
     }
 
+    /// Turns neuron `i` where more than half of it is to be turned.
+    fn turn(&mut self, i: usize, part: f32) {
+        let turned = if part > 0.5 { 1.0 } else { 0.0 };
+        add_dense(self.single.dense, self.net.view().w().block(i), turned - part);
+        if turned > 0.0 {
+            self.negate(i);
+        }
+    }
+
     /// Turns a part of a neuron with one weight: a second neuron has it then. Without room for one all of it is
     /// turned or nothing.
     fn turn_part(&mut self, i: usize, part: f32) -> Result<(), S::Source> {
         let to = self.vacant(self.fit.signs.sign(i));
         let (Some(to), true) = (to, self.net.nnz() < self.task.nnz) else {
-            let turned = if part > 0.5 { 1.0 } else { 0.0 };
-            add_dense(self.single.dense, self.net.view().w().block(i), turned - part);
-            if turned > 0.0 {
-                self.negate(i);
-            }
+            self.turn(i, part);
             return Ok(());
         };
         self.single.entries.take(self.net.view().w().block(i), to);
@@ -139,14 +140,14 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
 
     /// Drops weights of neurons that are below what an exact fit of this loss tells apart.
     fn drop_useless(&mut self, loss: f32) {
+        let free = self.first() * self.inputs();
         let Self { net, columns, .. } = self;
         let d = columns.scales.len();
-        let first = (self.fit.signs.linear(0) as usize * d) as u32;
         let least = USELESS * sqrt(loss);
         net.edit_w(|w| {
             w.retain(|j, w| {
                 let c = columns.scales.get(j as usize % d).copied().unwrap_or(0.0);
-                j < first || w.abs() * c >= least
+                (j as usize) < free || w.abs() * c >= least
             });
         });
     }

@@ -8,8 +8,10 @@
 
 use super::goal::OneOutput;
 use super::model::Model;
+use super::neuron::add_dense;
 use crate::base::error::Result;
 use crate::base::math::sqrt;
+use crate::network::weights::Block;
 use crate::operator::sensing::{Sensing, head_mut};
 
 /// Undecided neurons of an input whose choices are tried: 2^14 sums.
@@ -62,9 +64,8 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         tried.fill(0.0);
         let squares: f32 = w.value().iter().map(|w| w * w).sum();
         let near = NEAR * sqrt(squares / w.nnz().max(1) as f32);
-        let place = |block: crate::network::weights::Block<'_>, j: usize| {
-            block.entries().find(|(of, _)| *of == j).map(|(_, w)| w)
-        };
+        let place =
+            |block: Block<'_>, j: usize| block.entries().find(|(of, _)| *of == j).map(|(_, w)| w);
         loop {
             // The undecided neurons of each input, and the input with the fewest.
             let counts = head_mut(&mut *solver.rhs, d)?;
@@ -103,7 +104,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
                 *part = (choice.bits >> nth & 1) as f32;
                 nth += 1;
                 if *part == 1.0 {
-                    super::neuron::add_dense(single.dense, block, 1.0);
+                    add_dense(single.dense, block, 1.0);
                 }
             }
         }
