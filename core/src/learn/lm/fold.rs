@@ -37,7 +37,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         self.task.info.folds = self.task.info.folds.saturating_add(1);
         let is_exact = loss <= EXACT * self.fit.power;
         if is_exact {
-            self.drop_useless(loss);
+            self.drop_useless(USELESS * sqrt(loss));
         }
         self.cancel(is_exact)?;
         self.better_of(
@@ -138,12 +138,11 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         Ok(())
     }
 
-    /// Drops weights of neurons that are below what an exact fit of this loss tells apart.
-    fn drop_useless(&mut self, loss: f32) {
+    /// Drops weights of neurons below `least`, in the metric of the inputs.
+    pub(super) fn drop_useless(&mut self, least: f32) {
         let free = self.first() * self.inputs();
         let Self { net, columns, .. } = self;
         let d = columns.scales.len();
-        let least = USELESS * sqrt(loss);
         net.edit_w(|w| {
             w.retain(|j, w| {
                 let c = columns.scales.get(j as usize % d).copied().unwrap_or(0.0);

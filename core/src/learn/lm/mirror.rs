@@ -1,15 +1,20 @@
-//! Undoing mirror images that hide in a neuron that is active on every row.
+//! Undoing mirror images that hide in other neurons: in one that is active on every row, or in those
+//! of single inputs.
 //!
 //! Such a neuron, frequent on inputs that are never negative, is a linear function, with which
 //! others may point the wrong way at no cost, `relu(w·x) = w·x + relu(-w·x)`: searches end with
 //! mirror images, and one neuron that has all their weights. Flipping one back takes its weights
 //! out of it. So the signs are those with which it has the fewest weights, which is found by
 //! flipping one neuron at a time, and two where none alone helps.
+//!
+//! Neurons of one input on either side of it are another place:
+//! `relu(w·x) = relu(-w·x) + Σ w_j relu(x_j) - Σ w_j relu(-x_j)`.
 
 use super::goal::OneOutput;
 use super::model::Model;
 use super::neuron::{Forming, add_dense};
 use crate::base::error::Result;
+use crate::network::weights::Block;
 use crate::operator::machine::Machine;
 use crate::operator::sensing::{Sensing, row_head};
 
@@ -21,6 +26,8 @@ const OPEN: f32 = 0.9;
 const CANCELS: f32 = 0.2;
 /// Pairs are looked for among so many neurons at the most.
 const PAIRED: usize = 64;
+/// A neuron of one input goes where less than this fraction of what is taken from it is left.
+const GONE: f32 = 1e-3;
 /// Sweeps over all neurons at the most.
 const SWEEPS: u32 = 8;
 
@@ -70,6 +77,59 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
             self.add_single(1.0)?;
         }
         Ok(turned)
+    }
+
+    /// Turns neurons whose inputs all have neurons of their own on both sides, where one of these
+    /// goes then; whether there was one.
+    pub(super) fn turn_into_singles(&mut self) -> bool {
+        let mut turned = false;
+        for i in self.first()..self.blocks() {
+            if !self.is_better_turned(i) {
+                continue;
+            }
+            turned = true;
+            let entry = |model: &Self, at| model.net.view().w().block(i).entries().nth(at);
+            let mut at = 0;
+            while let Some((j, w)) = entry(self, at) {
+                at += 1;
+                for side in [1.0, -1.0] {
+                    let single = self.single_neuron(j, side);
+                    single.into_iter().for_each(|(k, steep)| {
+                        if steep + side * w <= GONE * w.abs() {
+                            self.net.remove(k);
+                        } else {
+                            self.net.values_of(k).0.iter_mut().for_each(|of| *of += w);
+                        }
+                    });
+                }
+            }
+            self.negate(i);
+        }
+        turned
+    }
+
+    fn is_better_turned(&self, i: usize) -> bool {
+        let block = self.net.view().w().block(i);
+        let left = |j, w: f32, side| {
+            let (_, steep) = self.single_neuron(j, side)?;
+            Some((steep + side * w) / w.abs())
+        };
+        let all = || block.entries().flat_map(|(j, w)| [1.0, -1.0].map(|side| left(j, w, side)));
+        !self.fit.signs.both()
+            && block.values().len() > 1
+            && all().all(|left| left.is_some_and(|left| left >= -GONE))
+            && all().flatten().any(|left| left <= GONE)
+    }
+
+    /// The neuron that reads input j alone, where that has this sign, and how steep it is.
+    fn single_neuron(&self, j: usize, sign: f32) -> Option<(usize, f32)> {
+        let steep = |block: Block<'_>| match block.entries().next() {
+            Some((of, w)) if block.values().len() == 1 && of == j && w * sign > 0.0 => {
+                Some((block.neuron(), w.abs()))
+            }
+            _ => None,
+        };
+        self.neurons().find_map(steep)
     }
 
     /// Flips two neurons that make the dense row smaller only together; how many.
@@ -134,7 +194,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
 mod tests {
     use crate::base::rng::Rng;
     use crate::data::samples::FnRows;
-    use crate::learn::lm::model::Support;
+    use crate::learn::lm::model::{Moves, Support};
     use crate::learn::lm::signed::tests::{D, N, with, with_rows};
     use crate::network::gates::Signs;
     use core::convert::Infallible;
@@ -204,6 +264,27 @@ mod tests {
             assert_eq!(model.net.view().w().index(), [4, 5, 8, 9]);
             assert!(model.loss().unwrap() < 1e-12);
         });
+    }
+
+    #[test]
+    fn mirror_images_are_extracted_from_neurons_of_single_inputs() {
+        // Neurons of x_0 and x_1 make up for FIRST turned. That of x_0 goes unless it is planted too.
+        for (steep, nnz) in [(0.0, 5), (0.5, 6)] {
+            let single = |at: usize, w: f32| {
+                let mut of = [0.0; D];
+                of[at] = w;
+                (1.0, of)
+            };
+            let planted =
+                [(1.0, FIRST), single(0, steep), single(0, -4.0), single(1, 3.0), single(1, -0.5)];
+            let net = [(0, -1.0), (1, 2.0), (4, steep + 1.0), (8, -3.0), (13, 1.0), (17, -2.5)];
+            with(Signs::Positive, &planted, &net, |model| {
+                assert!(model.loss().unwrap() < 1e-10);
+                assert_eq!(model.turn_back(), nnz < net.len());
+                assert!(model.loss().unwrap() < 1e-10);
+                assert_eq!(model.counted(), nnz);
+            });
+        }
     }
 
     #[test]

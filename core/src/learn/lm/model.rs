@@ -172,6 +172,14 @@ pub(super) trait Moves<S: Sensing>: Support<S> {
         Ok(false)
     }
 
+    /// Drops weights below `least` in the metric of the inputs, where that says what they contribute.
+    fn drop_below(&mut self, _least: f32) {}
+
+    /// Turns neurons where others represent the difference with fewer weights; whether there was one.
+    fn turn_back(&mut self) -> bool {
+        false
+    }
+
     /// Brings a network of at most s counted weights to m neurons and removes what relaxes the
     /// model; returns the loss. The buffers have room for s weights.
     fn conclude(&mut self, loss: f32, buffers: [&mut Sides<'_>; 2]) -> Result<f32, S::Source>;

@@ -166,6 +166,14 @@ impl<S: Sensing> Moves<S> for Model<'_, S, OneOutput> {
         self.flip_mirrored(i)
     }
 
+    fn drop_below(&mut self, least: f32) {
+        self.drop_useless(least);
+    }
+
+    fn turn_back(&mut self) -> bool {
+        self.turn_into_singles()
+    }
+
     fn conclude(&mut self, loss: f32, buffers: [&mut Sides<'_>; 2]) -> Result<f32, S::Source> {
         if self.linear() > 0 { self.fold(loss, buffers) } else { self.narrow(loss) }
     }

@@ -7,6 +7,7 @@ use super::model::{Model, Moves, Support};
 use super::search::{MORE_ROWS, Search, step};
 use super::{Phase, Progress};
 use crate::base::error::Result;
+use crate::base::math::sqrt;
 use crate::base::rng::{Rng, seed_of, stream};
 use crate::operator::sensing::Sensing;
 
@@ -20,6 +21,13 @@ const ALIKE: f32 = 0.99;
 const SPOILT: f32 = 4.0;
 /// All rows refute a fit of some of them where the loss is so many times as large.
 const REFUTED: f32 = 2.0;
+/// So many roots of the loss of an exact fit are what weights are told from 0 by at first, fewer by
+/// this factor then; …
+const USELESS: f32 = 1000.0;
+const USELESS_FALLS: f32 = 3.0;
+/// … a fit without them takes so many steps, and a loss so many times as large is as good.
+const FEWER_STEPS: u32 = 3;
+const AS_GOOD: f32 = 1.1;
 /// With so many weights the plain method is worth its few passes even where the run was ended.
 const FEW: usize = 2;
 /// A loss above this fraction of the mean square of the labels is far from exact …
@@ -272,8 +280,11 @@ where
 
     /// [`Stage::Polish`]: missing weights, and outer steps at s weights while they lower the loss.
     pub(super) fn polish(&mut self, mut loss: f32) -> Result<Stage, S::Source> {
+        if self.is_exact(loss) {
+            loss = self.thin_exact(loss)?;
+        }
         let missing = self.model.task.nnz.saturating_sub(self.model.view().nnz());
-        if missing > 0 {
+        if missing > 0 && !self.is_exact(loss) {
             self.model.grow(missing)?;
             loss = self.model.improve(loss, 3, 0.0)?;
             self.store_result(loss)?;
@@ -294,6 +305,39 @@ where
         } else {
             Stage::Plain
         })
+    }
+
+    /// Makes an exact fit one of fewer weights: without those that rounding has made, or that only
+    /// make up for each other.
+    fn thin_exact(&mut self, mut loss: f32) -> Result<f32, S::Source> {
+        self.base.store(self.model.view())?;
+        if self.model.turn_back() {
+            loss = self.as_good(loss)?;
+        }
+        let (mut roots, mut left) = (USELESS, self.model.view().nnz());
+        while roots >= 1.0 && !self.is_done() {
+            self.model.drop_below(roots * sqrt(loss));
+            roots /= USELESS_FALLS;
+            let before = core::mem::replace(&mut left, self.model.view().nnz());
+            if left != before {
+                loss = self.as_good(loss)?;
+            } else if left != self.base.nnz() {
+                // These were refused before.
+                self.model.load(self.base.view())?;
+            }
+        }
+        self.model.load(self.base.view())?;
+        let loss = self.model.loss()?;
+        (self.state.result_loss, self.state.held) = (f32::INFINITY, f32::INFINITY);
+        self.store_result(loss)?;
+        Ok(loss)
+    }
+
+    /// Fits, and goes back to the base where that was better.
+    fn as_good(&mut self, loss: f32) -> Result<f32, S::Source> {
+        let fewer = self.model.loss()?;
+        let fewer = self.model.improve(fewer, FEWER_STEPS, 0.0)?;
+        self.accept(fewer, AS_GOOD * loss)
     }
 
     /// At most [`Params::polish`] outer steps at s weights while they lower the loss above `goal`.

@@ -169,7 +169,7 @@ where
 
     /// Makes the network the base where its loss is at most `most`, perhaps after some steps, and
     /// goes back to the base else.
-    fn accept(&mut self, mut loss: f32, most: f32) -> Result<f32, S::Source> {
+    pub(super) fn accept(&mut self, mut loss: f32, most: f32) -> Result<f32, S::Source> {
         for _ in 0..REPAIR {
             let before = loss;
             if loss <= most {
