@@ -32,11 +32,12 @@ pub(crate) struct Reduction {
     pub(crate) step: usize,
     pub(crate) a: f32,
     pub(crate) b: f32,
+    pub(crate) c: f32,
 }
 
 impl Reduction {
     pub(crate) const fn new(kind: Kind, numbers: usize) -> Self {
-        Self { kind, numbers, first: 0, step: 1, a: 1.0, b: 1.0 }
+        Self { kind, numbers, first: 0, step: 1, a: 1.0, b: 1.0, c: 1.0 }
     }
 }
 
@@ -56,7 +57,16 @@ pub(crate) fn run(
     let groups = of.numbers.div_ceil(group);
     let sums = recorder.grow(room, "sums", 2 * groups.max(2));
     let [numbers, first, step, size] = [of.numbers, of.first, of.step, group].map(|x| x as u32);
-    let dims = [numbers, of.kind as u32, first, step, size, of.a.to_bits(), of.b.to_bits(), 0];
+    let dims = [
+        numbers,
+        of.kind as u32,
+        first,
+        step,
+        size,
+        of.a.to_bits(),
+        of.b.to_bits(),
+        of.c.to_bits(),
+    ];
     let [x, y, z] = vectors.map(Into::into);
     recorder.run(Kernel::Reduce, &dims, &[x, y, z, (&sums).into()], [groups, 1, 1]);
     if groups == 0 {

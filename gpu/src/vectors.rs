@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tamis::Result;
 use tamis::base::error;
 use tamis::base::rng::Rng;
-use tamis::operator::machine::{Along, Hinge, Machine};
+use tamis::operator::machine::{Along, Halves, Hinge, Machine};
 use wgpu::Buffer;
 
 /// The machine of the operator: vectors in buffers of a device.
@@ -305,8 +305,14 @@ impl Machine for GpuVectors {
         self.map(Map::NearHinge, [sign, band, length], &Inputs { x: z, y: r, first: 0 }, t);
     }
 
-    fn halves(&mut self, r: &[u32], z: &[u32], t: &[u32], v: f32, a: f32) -> Along {
-        let of = Reduction { a: v, b: a, ..Reduction::new(reduce::Kind::Halves, r.len()) };
+    fn halves(&mut self, r: &[u32], z: &[u32], t: &[u32], halves: Halves) -> Along {
+        let Halves { sign, share, length } = halves;
+        let of = Reduction {
+            a: sign,
+            b: length,
+            c: share,
+            ..Reduction::new(reduce::Kind::Halves, r.len())
+        };
         along(self.sums_of(&of, r, z, t))
     }
 }

@@ -95,9 +95,8 @@ pub trait Machine {
     /// `t *= v r (1 - |z| / band)₊ / length`.
     fn near_hinge(&mut self, t: &mut Self::Rows, z: &Self::Rows, r: &Self::Rows, hinge: Hinge);
 
-    /// `(r · φ, |φ|²)`, φ being what two neurons of activations `z/2 ± a t` and sign v have over
-    /// one of activation z.
-    fn halves(&mut self, r: &Self::Rows, z: &Self::Rows, t: &Self::Rows, v: f32, a: f32) -> Along;
+    /// `(r · φ, |φ|²)`, φ being what two neurons of these activations have over one of activation z.
+    fn halves(&mut self, r: &Self::Rows, z: &Self::Rows, t: &Self::Rows, halves: Halves) -> Along;
 }
 
 /// A product with a direction, and the direction's squared norm.
@@ -117,6 +116,18 @@ pub struct Hinge {
     /// Activations below this are near.
     pub band: f32,
     /// What the result is divided by.
+    pub length: f32,
+}
+
+/// Two neurons in place of one of activation z: `p z + a t` and `(1 - p) z - a t`, for
+/// [`Machine::halves`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Halves {
+    /// v, the neuron's output sign.
+    pub sign: f32,
+    /// p, the share of the first.
+    pub share: f32,
+    /// a, of the direction t.
     pub length: f32,
 }
 
@@ -237,11 +248,13 @@ impl Machine for Host {
         }
     }
 
-    fn halves(&mut self, r: &[f32], z: &[f32], t: &[f32], v: f32, a: f32) -> Along {
+    fn halves(&mut self, r: &[f32], z: &[f32], t: &[f32], halves: Halves) -> Along {
+        let Halves { sign: v, share, length: a } = halves;
         let relu = |x: f32| (v * x).max(0.0);
         let mut along = Along::default();
         for ((z, t), r) in z.iter().zip(t).zip(r) {
-            let change = v * (relu(0.5 * z + a * t) + relu(0.5 * z - a * t) - relu(*z));
+            let other = 1.0 - share;
+            let change = v * (relu(share * z + a * t) + relu(other * z - a * t) - relu(*z));
             along.product += r * change;
             along.norm2 += change * change;
         }

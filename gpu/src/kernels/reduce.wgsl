@@ -6,10 +6,10 @@
 // dims.first    where x begins
 // dims.step     distance of two numbers of y
 // dims.group    numbers of a group
-// dims.a, b     its numbers
+// dims.a, b, c  its numbers
 // x, y, z       vectors
 // sums          groups × 2
-struct Dims { numbers: u32, kind: u32, first: u32, step: u32, group: u32, a: f32, b: f32, pad: u32 }
+struct Dims { numbers: u32, kind: u32, first: u32, step: u32, group: u32, a: f32, b: f32, c: f32 }
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read> y: array<f32>;
@@ -21,9 +21,9 @@ var<workgroup> parts: array<vec2<f32>, 256>;
 // Two neurons' activations in place of one: what they have over it.
 fn change(i: u32) -> f32 {
     let v = dims.a;
-    let half = 0.5 * y[i];
     let t = dims.b * z[i];
-    return v * (max(v * (half + t), 0.0) + max(v * (half - t), 0.0) - max(v * y[i], 0.0));
+    let first = max(v * (dims.c * y[i] + t), 0.0);
+    return v * (first + max(v * ((1.0 - dims.c) * y[i] - t), 0.0) - max(v * y[i], 0.0));
 }
 
 fn term(i: u32) -> vec2<f32> {

@@ -10,7 +10,7 @@ use tamis::network::net::Network;
 use tamis::network::weights::Weights;
 use tamis::operator::factored::{Factored, GradientMut, Tangent};
 use tamis::operator::gated::Gated;
-use tamis::operator::machine::{Hinge, Host, Machine};
+use tamis::operator::machine::{Halves, Hinge, Host, Machine};
 use tamis::operator::sensing::Sensing;
 use tamis::operator::solve::{Equations, Unknowns};
 use tamis::operator::tables::Tables;
@@ -273,7 +273,8 @@ fn operations_on_vectors_agree_with_the_host() {
     let (a, b) = (Host.fit(&x, 0, 0.5, &table, c), device.fit(hx, 0, 0.5, ht, c));
     near("fit", a.product, b.product, size);
     near("fit", a.norm2, b.norm2, size);
-    let (a, b) = (Host.halves(&x, &y, &z, -1.0, 0.4), device.halves(hx, hy, hz, -1.0, 0.4));
+    let halves = Halves { sign: -1.0, share: 0.2, length: 0.4 };
+    let (a, b) = (Host.halves(&x, &y, &z, halves), device.halves(hx, hy, hz, halves));
     near("halves", a.product, b.product, size);
     near("halves", a.norm2, b.norm2, size);
     let (a, b) = (Host.pair(&table, &x, &y, 0.3, c), device.pair(ht, hx, hy, 0.3, c));

@@ -103,7 +103,7 @@ fn shape(dims: Dims, threads: usize, rounds: usize, seed: u64) -> Result<ShapeRe
     // Activations on all rows, however many they are.
     let activations = n.div_ceil(Layout::GROUPS).next_multiple_of(layout.tile) * m;
     let activations = Layout { activations, ..layout };
-    let all_held = Layout { gram: layout.with_gram(s).gram, ..activations };
+    let all_held = Layout { gram: layout.with_gram([s, s], 4 * n * d).gram, ..activations };
     let mut cached = Blocked::new(problem.data.clone(), m, s, all_held)?;
     let (mut changed, mut outputs, mut round) = (w.value().to_vec(), vec![0.0; n], 1);
     let mut evaluate = |blocked: &mut Blocked| -> tamis::Result<f64> {
@@ -169,7 +169,7 @@ fn shape(dims: Dims, threads: usize, rounds: usize, seed: u64) -> Result<ShapeRe
         two_threads_over_one: (threads > 1).then_some(gradient / pair),
         blocked_over_reference: reference / gradient,
         normal_gmacs: 2.0 * (n * s) as f64 / normal / 1e9,
-        products_over_gram: (layout.with_gram(s).gram > 0).then_some(many / gram),
+        products_over_gram: (layout.with_gram([s, s], 4 * n * d).gram > 0).then_some(many / gram),
         anew_over_kept: anew / reused,
     })
 }

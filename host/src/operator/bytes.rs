@@ -7,11 +7,11 @@ use super::{activations, buffer, gram};
 use tamis::base::dims::Dims;
 
 impl Layout {
-    /// The same with the Gram matrices of supports of `entries` entries, if they take a few
-    /// megabytes at most.
+    /// The same with Gram matrices of supports of `least` to `most` entries, as large as take no more
+    /// memory than the data, or a few megabytes.
     #[must_use]
-    pub const fn with_gram(self, entries: usize) -> Self {
-        Self { gram: gram::usual(entries), ..self }
+    pub fn with_gram(self, [least, most]: [usize; 2], data_bytes: usize) -> Self {
+        Self { gram: gram::usual(least, most, data_bytes), ..self }
     }
 
     /// The same with activations of `neurons` neurons on `samples` rows, or as many as take a few

@@ -19,7 +19,10 @@ const COLUMNS: usize = 64;
 /// So many more entries of a support make its matrix worth waiting for one more product: matrix
 /// products have four times the rate of sparse ones, as measured.
 const ENTRIES_A_PRODUCT: usize = 96;
-const USUAL_BYTES: usize = 4 << 20;
+/// Bytes that matrices and buffers may take where the data take less, …
+const LEAST_BYTES: usize = 4 << 20;
+/// … and at the most.
+const MOST_BYTES: usize = 64 << 20;
 
 /// The matrix, or how many products were asked for without it.
 #[derive(Debug)]
@@ -52,9 +55,13 @@ pub(super) const fn bytes(most: usize) -> usize {
     part.saturating_add(size_of::<GroupSums>()).saturating_mul(GROUPS).saturating_add(4 * most)
 }
 
-/// Supports of `entries` entries if their matrix takes little memory, 0 otherwise.
-pub(super) const fn usual(entries: usize) -> usize {
-    if bytes(entries) <= USUAL_BYTES { entries } else { 0 }
+/// Entries of the largest support whose matrix takes no more memory than the data do, of those from
+/// the `least` to the `most` that there will be; 0 where there is none.
+pub(super) fn usual(least: usize, most: usize, data_bytes: usize) -> usize {
+    let room = data_bytes.clamp(LEAST_BYTES, MOST_BYTES);
+    let pairs = room / (4 * GROUPS);
+    let largest = most.min(pairs.isqrt()).max(least);
+    (least..=largest).rev().find(|entries| bytes(*entries) <= room).unwrap_or(0)
 }
 
 impl Gram {

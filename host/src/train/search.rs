@@ -135,7 +135,10 @@ impl<'a> SearchSetup<'a> {
         if outputs == 0 {
             // Products of several outputs are not by one Gram matrix.
             let room = budget_of(default.panel).room();
-            default = default.with_gram(room).with_activations(dims.samples, slots);
+            let data =
+                dims.samples.saturating_mul(dims.inputs).saturating_mul(if bytes { 1 } else { 4 });
+            default =
+                default.with_gram([dims.nnz, room], data).with_activations(dims.samples, slots);
         }
         let plan = choose(job.memory, default, slots, LESS, with)?;
         let budget = budget_of(plan.layout.panel);

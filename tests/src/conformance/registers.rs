@@ -4,7 +4,7 @@ use core::ops::Range;
 use tamis::Result;
 use tamis::base::rng::Rng;
 use tamis::network::weights::Block;
-use tamis::operator::machine::{Along, Hinge, Host, Machine};
+use tamis::operator::machine::{Along, Halves, Hinge, Host, Machine};
 use tamis::operator::tables::Tables;
 
 /// What has crossed between the device and the algorithm.
@@ -213,9 +213,9 @@ impl Machine for Registers<'_> {
         self.write(t, |all, t| Host.near_hinge(t, all.row(z), all.row(r), hinge));
     }
 
-    fn halves(&mut self, r: &[u32], z: &[u32], t: &[u32], v: f32, a: f32) -> Along {
+    fn halves(&mut self, r: &[u32], z: &[u32], t: &[u32], halves: Halves) -> Along {
         self.count(4, 0);
-        Host.halves(self.row(r), self.row(z), self.row(t), v, a)
+        Host.halves(self.row(r), self.row(z), self.row(t), halves)
     }
 }
 

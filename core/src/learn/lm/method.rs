@@ -217,7 +217,7 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
             solver: Solver::new(vectors, params.products),
             net,
             columns,
-            single: Single { entries: Entries::new(indices(d)?, entries), dense, z, t },
+            single: Single { entries: Entries::new(indices(d)?, entries), share: 0.5, dense, z, t },
             out: OutputBuffers { entries: Entries::new(indices(c)?, out), along, other, back },
             task: Task { nnz: dims.nnz, hidden: dims.hidden, spare, tight, ..Task::default() },
         };

@@ -128,9 +128,12 @@ where
         if Self::GAINS && self.is_vacant(i) {
             return Ok(true);
         }
-        self.net.values_of(i).0.iter_mut().for_each(|w| *w *= 0.5);
         // There is room, and `to` is empty.
         self.net.copy(i, to);
+        let share = self.single.share;
+        for (half, share) in [(i, share), (to, 1.0 - share)] {
+            self.net.values_of(half).0.iter_mut().for_each(|w| *w *= share);
+        }
         self.add_single(1.0)?;
         self.single.entries.shift(i, to);
         self.add_single(-1.0)?;

@@ -8,7 +8,7 @@ use crate::base::math::sqrt;
 use crate::base::rng::{Rng, stream};
 use crate::network::top::Top;
 use crate::network::weights::{Block, Weights};
-use crate::operator::machine::{Along, Hinge, Machine};
+use crate::operator::machine::{Along, Halves, Hinge, Machine};
 use crate::operator::sensing::{Rows, Sensing, row_head};
 
 /// Candidates that are tried before the best of them is taken.
@@ -95,6 +95,13 @@ const SPLIT_STEPS: u32 = 4;
 const SPLIT_BAND: f32 = 0.35;
 /// Lengths of the two halves' difference that are tried, as a fraction of the neuron's activation.
 const SPLIT_LENGTHS: [f32; 5] = [0.15, 0.3, 0.5, 0.8, 1.2];
+/// Near an exact fit, below this fraction of the mean square of the labels, what is missing is
+/// neurons that are almost alike, or small: then narrower bands are looked at too, …
+const NEAR: f32 = 1e-5;
+const NARROW: [f32; 4] = [SPLIT_BAND, 0.1, 0.03, 0.01];
+/// … shares of the neuron that one of the halves gets, and lengths as a fraction of its share.
+const SHARES: [f32; 4] = [0.5, 0.2, 0.05, 0.015];
+const SHARE_LENGTHS: [f32; 4] = [1.0, 0.3, 0.1, 0.03];
 
 /// What a neuron is formed as.
 #[derive(Clone, Copy)]
@@ -248,6 +255,8 @@ impl<'a> Entries<'a> {
 /// Buffers for one neuron, and for outputs of single neurons.
 pub(super) struct Single<'a, S: Sensing> {
     pub(super) entries: Entries<'a>,
+    /// The share of the neuron split last that its first half gets.
+    pub(super) share: f32,
     /// A dense row of weights or of a gradient, d.
     pub(super) dense: &'a mut [f32],
     pub(super) z: &'a mut Rows<S>,
@@ -306,9 +315,10 @@ impl<S: Sensing> Single<'_, S> {
         Ok(gain(fit.along(z)?))
     }
 
-    /// Forms δ such that `w/2 ± δ` are the halves of `block`; the gain of the split. The direction
-    /// comes of truncated power iterations on `Σ v r (1 - |z|/b)₊ x xᵀ`, the curvature of the loss
-    /// at the hinge, b being a fraction of rms(z). `r` is `along`, or the residual.
+    /// Forms δ such that `p w + δ` and `(1 - p) w - δ` are the halves of `block`, p being the share; the
+    /// gain of the split. The direction comes of truncated power iterations on
+    /// `Σ v r (1 - |z|/b)₊ x xᵀ`, the curvature of the loss at the hinge, b being a fraction of
+    /// rms(z). `r` is `along`, or the residual.
     #[inline(never)]
     pub(super) fn split<H: Readout<S>>(
         &mut self,
@@ -318,18 +328,49 @@ impl<S: Sensing> Single<'_, S> {
         seed: u64,
         along: Option<&Rows<S>>,
     ) -> Result<f32, S::Source> {
-        let Forming { scales, neuron: i, .. } = of;
-        let (m, rows) = (fit.sensing.blocks(), fit.rows());
-        let (v, open, count) = (fit.signs.sign(i), fit.open(), fit.entries());
-        let Self { entries, dense, z, t } = self;
-        let (z, t) = (row_head::<S>(z, rows)?, row_head::<S>(t, rows)?);
-        fit.image(open, block, z)?;
-        let all = fit.batch_rows();
+        let (rows, all) = (fit.rows(), fit.batch_rows());
+        let z = row_head::<S>(&mut *self.z, rows)?;
+        fit.image(fit.open(), block, z)?;
         let size = sqrt(fit.norm2(z)? / all);
-        let band = SPLIT_BAND * size;
-        if !(band > 0.0) {
+        if !(size > 0.0) {
             return Ok(0.0);
         }
+        let r = along.unwrap_or(cut::<S>(&*fit.residual, fit.entries()));
+        let left = fit.sensing.machine().squares(r);
+        let is_near = fit.sum([left])?[0] < NEAR * fit.power * all;
+        let bands = if is_near { &NARROW[..] } else { &[SPLIT_BAND] };
+        let split = Split { of, seed, size, along, is_near };
+        let (mut best, mut last) = (Halved::default(), 0);
+        for (nth, band) in bands.iter().enumerate() {
+            let halved = self.halve(fit, &split, *band)?;
+            last = nth;
+            if halved.gain > best.gain {
+                best = Halved { nth, ..halved };
+            }
+        }
+        if best.nth != last {
+            bands.get(best.nth).map_or(Ok(best), |band| self.halve(fit, &split, *band))?;
+        }
+        self.share = best.share;
+        self.entries.scale(best.length);
+        Ok(best.gain)
+    }
+
+    /// Forms the direction of a split by the rows in one band, of unit activation, and finds the best
+    /// share and length along it.
+    #[inline(never)]
+    fn halve<H: Readout<S>>(
+        &mut self,
+        fit: &mut Fit<'_, S, H>,
+        split: &Split<'_, S>,
+        band: f32,
+    ) -> Result<Halved, S::Source> {
+        let Split { of, seed, size, along, is_near } = *split;
+        let Forming { scales, neuron: i, .. } = of;
+        let (m, rows, all) = (fit.sensing.blocks(), fit.rows(), fit.batch_rows());
+        let (v, open, count) = (fit.signs.sign(i), fit.open(), fit.entries());
+        let Self { entries, dense, z, t, .. } = self;
+        let (z, t) = (row_head::<S>(z, rows)?, row_head::<S>(t, rows)?);
         let mut rng = Rng::new(seed, stream::SPLIT + i as u64);
         for (g, c) in dense.iter_mut().zip(scales) {
             *g = c * rng.normal();
@@ -340,27 +381,52 @@ impl<S: Sensing> Single<'_, S> {
             // Unit activation, so that the numbers stay in range.
             let length = sqrt(fit.norm2(t)? / all);
             if !(length > 0.0) {
-                return Ok(0.0);
+                return Ok(Halved::default());
             }
             entries.scale(1.0 / length);
             let r = along.unwrap_or(cut::<S>(&*fit.residual, count));
-            fit.sensing.machine().near_hinge(t, z, r, Hinge { sign: v, band, length });
+            fit.sensing.machine().near_hinge(t, z, r, Hinge { sign: v, band: band * size, length });
             fit.correlate(open, i, Some(t), dense)?;
         }
         // The direction's own activation again, then the best length.
         fit.image(open, entries.view(m).block(i), t)?;
-        let (mut best, mut length) = (0.0, 0.0);
-        for part in SPLIT_LENGTHS {
-            let r = along.unwrap_or(cut::<S>(&*fit.residual, count));
-            let halves = fit.sensing.machine().halves(r, z, t, v, part * size);
-            let gain = gain(fit.sum_along(halves)?);
-            if gain > best {
-                (best, length) = (gain, part * size);
+        let mut best = Halved::default();
+        let shares = if is_near { &SHARES[..] } else { &SHARES[..1] };
+        for share in shares.iter().copied() {
+            let lengths = if is_near { &SHARE_LENGTHS[..] } else { &SPLIT_LENGTHS };
+            for part in lengths {
+                let length = if is_near { part * share * size } else { part * size };
+                let r = along.unwrap_or(cut::<S>(&*fit.residual, count));
+                let halves = Halves { sign: v, share, length };
+                let halves = fit.sensing.machine().halves(r, z, t, halves);
+                let gain = gain(fit.sum_along(halves)?);
+                if gain > best.gain {
+                    best = Halved { gain, share, length, nth: 0 };
+                }
             }
         }
-        entries.scale(length);
         Ok(best)
     }
+}
+
+/// What a neuron is split by.
+struct Split<'a, S: Sensing> {
+    of: Forming<'a>,
+    seed: u64,
+    /// The root mean square of its activation.
+    size: f32,
+    along: Option<&'a Rows<S>>,
+    is_near: bool,
+}
+
+/// The best of some ways to split a neuron along a direction of unit activation.
+#[derive(Debug, Clone, Copy, Default)]
+struct Halved {
+    gain: f32,
+    share: f32,
+    length: f32,
+    /// The number of the band.
+    nth: usize,
 }
 
 /// `dense += a w`.

@@ -21,12 +21,11 @@ const ALIKE: f32 = 0.99;
 const SPOILT: f32 = 4.0;
 /// All rows refute a fit of some of them where the loss is so many times as large.
 const REFUTED: f32 = 2.0;
-/// So many roots of the loss of an exact fit are what weights are told from 0 by at first, fewer by
-/// this factor then; …
+/// So many roots of the loss of an exact fit are the most that weights are told from 0 by, and one
+/// at first, rising by this factor; …
 const USELESS: f32 = 1000.0;
-const USELESS_FALLS: f32 = 3.0;
-/// … a fit without them takes so many steps, and a loss so many times as large is as good.
-const FEWER_STEPS: u32 = 3;
+const USELESS_RISES: f32 = 3.0;
+/// … a loss so many times as large is as good.
 const AS_GOOD: f32 = 1.1;
 /// With so many weights the plain method is worth its few passes even where the run was ended.
 const FEW: usize = 2;
@@ -314,19 +313,19 @@ where
         if self.model.turn_back() {
             loss = self.as_good(loss)?;
         }
-        let (mut roots, mut left) = (USELESS, self.model.view().nnz());
-        while roots >= 1.0 && !self.is_done() {
+        let mut roots = 1.0;
+        while roots <= USELESS && !self.is_done() {
+            let before = self.base.nnz();
             self.model.drop_below(roots * sqrt(loss));
-            roots /= USELESS_FALLS;
-            let before = core::mem::replace(&mut left, self.model.view().nnz());
-            if left != before {
+            if self.model.view().nnz() < before {
                 loss = self.as_good(loss)?;
-            } else if left != self.base.nnz() {
-                // These were refused before.
-                self.model.load(self.base.view())?;
+                // Those above are worth no more.
+                if self.base.nnz() == before {
+                    break;
+                }
             }
+            roots *= USELESS_RISES;
         }
-        self.model.load(self.base.view())?;
         let loss = self.model.loss()?;
         (self.state.result_loss, self.state.held) = (f32::INFINITY, f32::INFINITY);
         self.store_result(loss)?;
@@ -336,7 +335,6 @@ where
     /// Fits, and goes back to the base where that was better.
     fn as_good(&mut self, loss: f32) -> Result<f32, S::Source> {
         let fewer = self.model.loss()?;
-        let fewer = self.model.improve(fewer, FEWER_STEPS, 0.0)?;
         self.accept(fewer, AS_GOOD * loss)
     }
 

@@ -175,7 +175,7 @@ where
             if loss <= most {
                 break;
             }
-            loss = self.model.improve(loss, 1, self.model.task.goal)?;
+            loss = self.model.improve(loss, 1, most.min(self.model.task.goal))?;
             if !(loss < REPAIRED * before) {
                 break;
             }

@@ -11,7 +11,7 @@ use crate::operator::machine::Host;
 
 /// What two halves could win.
 fn halves(r: &[f32], (z, t): (&[f32], &[f32]), v: f32, a: f32) -> f32 {
-    gain(Host.halves(r, z, t, v, a))
+    gain(Host.halves(r, z, t, Halves { sign: v, share: 0.5, length: a }))
 }
 
 #[test]

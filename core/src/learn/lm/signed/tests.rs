@@ -125,7 +125,7 @@ pub(in crate::learn::lm) fn at<'a, R: Samples>(
         solver,
         net: Sides::new(Shape::signed(D, P, params.signs), vec![0; 64].leak(), take(64)),
         columns,
-        single: Single { entries, dense: take(D), z: take(N), t: take(N) },
+        single: Single { entries, share: 0.5, dense: take(D), z: take(N), t: take(N) },
         out: OutputBuffers {
             entries: Entries::new(&mut [], &mut []),
             along: &mut [],

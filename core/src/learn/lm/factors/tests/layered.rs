@@ -78,6 +78,7 @@ fn with(
         net: Sides::new(Shape::weighted(D, P, C), &mut index, take(ROOM)),
         columns,
         single: Single {
+            share: 0.5,
             entries: Entries::new(&mut entry, take(D)),
             dense: take(D),
             z: take(N),
