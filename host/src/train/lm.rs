@@ -2,7 +2,8 @@
 //! published method alternate with searches from where they end.
 //!
 //! Large networks are searched for with neurons of any orientation first, after steps of Adam; where
-//! that does not fit exactly, with oriented ones from nothing, and the better network goes on.
+//! that does not fit exactly, with oriented ones, from what it found or from nothing, and the better
+//! network goes on.
 //!
 //! ```text
 //! search ──exact─────────────────────────────────────────────────────────────────────> its network
@@ -36,6 +37,9 @@ const PASSES: f64 = 0.3;
 
 /// Share of the limits that a search for neurons of any orientation has.
 const FIRST: f64 = 0.6;
+
+/// Oriented neurons go on from a network with less than this part of the mean square of the labels.
+const NEAR: f64 = 1e-3;
 
 /// Fewest passes that it leaves, but no more than half of all; and most.
 const LEFT: (f64, f64) = (300.0, 20000.0);
@@ -114,8 +118,10 @@ pub(crate) fn train(
             progress.checkpoint.is_some() || observer.lm(&after(&done, *progress), rows)
         };
         let limits = search_limits(limits);
+        let is_near = trained.report.loss <= NEAR * power(&returned.labels);
         let (setup, problem) = (&run.setup, returned.shuffled());
-        match setup.search(problem, Start::Zero, limits, stop, &mut observe) {
+        let from = if is_near { Start::Network(&trained) } else { Start::Zero };
+        match setup.search(problem, from, limits, stop, &mut observe) {
             Ok((found, again)) => {
                 run.add(&mut trained, found);
                 returned = again;
@@ -160,8 +166,7 @@ impl LmRun<'_> {
         if !self.has_turns() || best.report.nnz == 0 || !is_open(&best.report) {
             return best;
         }
-        let labels = &returned.labels;
-        let power = labels.iter().map(|&y| f64::from(y).powi(2)).sum::<f64>() / labels.len() as f64;
+        let power = power(&returned.labels);
         if let Err(error) = self.turns(&mut best, returned, observer) {
             best.report.stopped |= error.is_interrupted();
         }
@@ -274,6 +279,11 @@ impl LmRun<'_> {
         (own.loss, own.psnr_db, own.accuracy) = (found.loss, found.psnr_db, found.accuracy);
         (best.model, best.network) = (other.model, other.network);
     }
+}
+
+/// The mean square of labels.
+fn power(labels: &[f32]) -> f64 {
+    labels.iter().map(|&y| f64::from(y).powi(2)).sum::<f64>() / labels.len() as f64
 }
 
 /// Whether the fit might become better: it is not exact, and nobody has ended the run.

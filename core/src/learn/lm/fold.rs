@@ -7,7 +7,7 @@
 //! `l·x = relu(l·x) - relu(-l·x)`: the better network of at most s weights and m neurons is taken.
 
 use super::goal::OneOutput;
-use super::model::Model;
+use super::model::{Model, square_in};
 use super::neuron::{Forming, add_dense};
 use super::orient::OPEN;
 use super::sides::Sides;
@@ -19,8 +19,6 @@ use crate::operator::sensing::{Sensing, head_mut};
 const SWEEPS: u32 = 300;
 /// A fit is exact below this part of the mean square of the labels.
 const EXACT: f32 = 1e-9;
-/// A part of a neuron counts as all of it, or none, within this.
-const PARTIAL: f32 = 0.02;
 /// So many roots of the loss are what weights are told from 0 by.
 const USELESS: f32 = 3.0;
 /// Steps after folding.
@@ -35,11 +33,11 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         buffers: [&mut Sides<'_>; 2],
     ) -> Result<f32, S::Source> {
         self.task.info.folds = self.task.info.folds.saturating_add(1);
-        let is_exact = loss <= EXACT * self.fit.power;
-        if is_exact {
-            self.drop_useless(USELESS * sqrt(loss));
+        let least = (loss <= EXACT * self.fit.power).then_some(USELESS * sqrt(loss));
+        if let Some(least) = least {
+            self.drop_useless(least);
         }
-        self.cancel(is_exact)?;
+        self.cancel(least)?;
         self.better_of(
             buffers,
             |model| model.refit(STEPS).and_then(|loss| model.narrow(loss)),
@@ -55,14 +53,14 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
     }
 
     /// Flips neurons so that they cancel the linear term, what is left of which stays in the dense
-    /// row.
-    fn cancel(&mut self, is_exact: bool) -> Result<(), S::Source> {
+    /// row. Of an exact fit, `least` is the size of weights below which nothing is told from 0.
+    fn cancel(&mut self, least: Option<f32>) -> Result<(), S::Source> {
         let numbers = self.first()..self.blocks();
         self.single.dense.fill(0.0);
         add_dense(self.single.dense, self.net.view().w().block(0), 1.0);
         self.net.remove(0);
         let live = self.net.view().w().blocks().count();
-        if is_exact {
+        if least.is_some() {
             self.orient()?;
         } else {
             head_mut(self.solver.p, live)?.fill(OPEN);
@@ -95,8 +93,9 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
                 continue;
             }
             let part = places.next().and_then(|nth| self.solver.p.get(nth)).copied().unwrap_or(0.0);
-            let is_part = is_exact && (PARTIAL..1.0 - PARTIAL).contains(&part);
             let block = self.net.view().w().block(i);
+            let size = sqrt(square_in(block, self.columns.scales()));
+            let is_part = least.is_some_and(|least| part.min(1.0 - part) * size > least);
             if is_part && block.values().len() == 1 {
                 let list = self.solver.rhs.get_mut(split).zip(self.solver.delta.get_mut(split));
                 if let Some((to, to_part)) = list {
@@ -241,7 +240,7 @@ mod tests {
             let net =
                 [(0, -part), (1, 2.0 * part), (2, -0.5 * part), (4, 1.0), (5, -2.0), (6, 0.5)];
             with(Signs::Free, &[(1.0, W)], &net, |model| {
-                model.cancel(false).unwrap();
+                model.cancel(None).unwrap();
                 let w = model.net.view();
                 assert_eq!(w.w().index(), [4, 5, 6]);
                 let scale = w.w().value()[0].abs();

@@ -19,6 +19,8 @@ const PATIENT_RESTARTS: usize = 3;
 const ALIKE: f32 = 0.99;
 /// The way down to s weights has spoilt an exact fit where the loss is so many times as large.
 const SPOILT: f32 = 4.0;
+/// A relaxed model should fit better than an exact one by this factor.
+const RELAXED: f32 = 0.01;
 /// All rows refute a fit of some of them where the loss is so many times as large.
 const REFUTED: f32 = 2.0;
 /// So many roots of the loss of an exact fit are the most that weights are told from 0 by, and one
@@ -74,16 +76,25 @@ where
     }
 
     pub(super) fn moves(&mut self, mut loss: f32) -> Result<Stage, S::Source> {
-        if !self.is_exact(loss) {
+        if !self.is_found(loss) {
             let better = if self.is_done() { None } else { self.try_moves(loss)? };
-            match better {
-                Some(better) if self.is_exact(better) => loss = better,
+            loss = match better {
+                Some(better) if self.is_found(better) => better,
                 Some(_) => return Ok(Stage::Moves),
-                None => return Ok(Stage::Perturb),
+                None => self.model.loss()?,
+            };
+            if !self.is_exact(loss) {
+                return Ok(Stage::Perturb);
             }
         }
         let loss = self.finish(loss)?;
         Ok(if self.is_exact(loss) { self.take_result()? } else { Stage::Perturb })
+    }
+
+    /// Whether the network is found: a model that is relaxed may fit exactly without.
+    fn is_found(&self, loss: f32) -> bool {
+        let relaxed = if self.model.is_relaxed() { RELAXED } else { 1.0 };
+        loss <= relaxed * self.model.task.goal
     }
 
     /// Whether all rows say otherwise than those that are fitted; more are fitted then.
@@ -200,6 +211,10 @@ where
         if !ended && self.model.task.info.stopped && loss > SPOILT * before {
             loss = self.thin_again(loss)?;
         }
+        if self.is_found(loss) && self.model.is_relaxed() {
+            // Folding needs room.
+            loss = self.drop_useless(loss)?;
+        }
         let Self { model, base, trial, .. } = self;
         let loss = model.conclude(loss, [base, trial])?;
         self.store_result(loss)?;
@@ -313,6 +328,15 @@ where
         if self.model.turn_back() {
             loss = self.as_good(loss)?;
         }
+        let loss = self.drop_useless(loss)?;
+        (self.state.result_loss, self.state.held) = (f32::INFINITY, f32::INFINITY);
+        self.store_result(loss)?;
+        Ok(loss)
+    }
+
+    /// The same for weights, the smallest first; the network is the base then.
+    fn drop_useless(&mut self, mut loss: f32) -> Result<f32, S::Source> {
+        self.base.store(self.model.view())?;
         let mut roots = 1.0;
         while roots <= USELESS && !self.is_done() {
             let before = self.base.nnz();
@@ -326,10 +350,7 @@ where
             }
             roots *= USELESS_RISES;
         }
-        let loss = self.model.loss()?;
-        (self.state.result_loss, self.state.held) = (f32::INFINITY, f32::INFINITY);
-        self.store_result(loss)?;
-        Ok(loss)
+        self.model.loss()
     }
 
     /// Fits, and goes back to the base where that was better.
