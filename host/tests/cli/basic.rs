@@ -219,7 +219,7 @@ fn inspect_adds_up() {
     let stored = u32::from_le_bytes(file[12..16].try_into().unwrap());
     assert_eq!(cost["crc32"], json!(format!("{stored:08x}")));
     assert!(ok(folder.path(), "inspect m.tamis").contains("Sparse wins: 1.2 times less flash"));
-    let full = TRAIN.replace("--nnz 6", "--nnz 36");
+    let full = TRAIN.replace("--nnz 6", "--nnz 36 --recipe paper");
     ok(folder.path(), &format!("{full} -o full.tamis"));
     assert!(ok(folder.path(), "inspect full.tamis").contains("Dense wins on flash here"));
     // What the search had to spare is none of the model's.

@@ -56,7 +56,7 @@ fn regression_works_by_either_recipe_to_seven_layers() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), PLANTED);
     for (recipe, hidden) in [("paper", "8,6"), ("lm", "8,6"), ("paper", "6,6,6,6,6,6,6")] {
-        let flags = "--nnz 60 --time-limit 20 --kicks 0";
+        let flags = "--nnz 60 --time-limit 4 --kicks 0";
         let flags = if recipe == "lm" { flags } else { "--nnz 60" };
         let report = json(
             folder.path(),

@@ -112,13 +112,15 @@ impl View {
                 100.0 * prune
             );
         }
+        let published = match part.epochs {
+            0 => String::new(),
+            epochs => format!("; {epochs} epochs, {}, as published", batch(part.batch)),
+        };
         format!(
-            "{} inputs, {}, {}; {} epochs, {}, as published{imp}{passes}; {}; {} on the {}",
+            "{} inputs, {}, {}{published}{imp}{passes}; {}; {} on the {}",
             part.data.inputs(),
             several(part.data.outputs(), "output"),
             several(part.hidden, "hidden layer"),
-            part.epochs,
-            batch(part.batch),
             self.seeds(),
             part.metric.title(),
             part.on.title()
