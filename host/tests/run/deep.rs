@@ -129,7 +129,7 @@ fn time_limit_ends_all_attempts_with_a_model() {
 #[test]
 fn pass_limit_covers_all_attempts_plus_final_fit() {
     // A layer's search takes some hundred passes to come down to its share of the weights.
-    for (limit, more) in [(20.0, 800.0), (300.0, 800.0), (3000.0, 800.0)] {
+    for (limit, more) in [(20.0, 800.0), (300.0, 800.0), (3000.0, 1000.0)] {
         let mut options = options(&[3.0, 2.0, 4.0]);
         options.limits.passes = Some(limit);
         let report = train(&options).report;

@@ -18,6 +18,8 @@ const STALL: f32 = 0.85;
 const DESCENT: u32 = 40;
 /// Below this fraction of the mean square of the labels is what rounding leaves.
 const FLOOR: f32 = 1e-14;
+/// With a linear term the loss of the network that is looked for is this fraction of an exact one.
+const RELAXED: f32 = 0.01;
 /// Where all rows refute an exact fit of some of them, the search continues with so many times more.
 pub(super) const MORE_ROWS: usize = 4;
 
@@ -222,6 +224,12 @@ where
 
     pub(super) fn is_exact(&self, loss: f32) -> bool {
         loss <= self.model.task.goal
+    }
+
+    /// Whether the network is found: with a linear term another one may fit exactly, but less so.
+    pub(super) fn is_found(&self, loss: f32) -> bool {
+        let factor = if self.model.first() > 0 { RELAXED } else { 1.0 };
+        loss <= factor * self.model.task.goal
     }
 
     /// An outer step down to `size` weights; the observer sees it.

@@ -19,8 +19,6 @@ const PATIENT_RESTARTS: usize = 3;
 const ALIKE: f32 = 0.99;
 /// The way down to s weights has spoilt an exact fit where the loss is so many times as large.
 const SPOILT: f32 = 4.0;
-/// A relaxed model should fit better than an exact one by this factor.
-const RELAXED: f32 = 0.01;
 /// All rows refute a fit of some of them where the loss is so many times as large.
 const REFUTED: f32 = 2.0;
 /// So many roots of the loss of an exact fit are the most that weights are told from 0 by, and one
@@ -89,12 +87,6 @@ where
         }
         let loss = self.finish(loss)?;
         Ok(if self.is_exact(loss) { self.take_result()? } else { Stage::Perturb })
-    }
-
-    /// Whether the network is found: a model that is relaxed may fit exactly without.
-    fn is_found(&self, loss: f32) -> bool {
-        let relaxed = if self.model.is_relaxed() { RELAXED } else { 1.0 };
-        loss <= relaxed * self.model.task.goal
     }
 
     /// Whether all rows say otherwise than those that are fitted; more are fitted then.
@@ -211,7 +203,7 @@ where
         if !ended && self.model.task.info.stopped && loss > SPOILT * before {
             loss = self.thin_again(loss)?;
         }
-        if self.is_found(loss) && self.model.is_relaxed() {
+        if self.is_found(loss) && self.model.first() > 0 {
             // Folding needs room.
             loss = self.drop_useless(loss)?;
         }

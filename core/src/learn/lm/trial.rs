@@ -47,7 +47,7 @@ where
     /// Simplifies, then tries candidates until one helps; `None` if none does.
     pub(super) fn try_moves(&mut self, loss: f32) -> Result<Option<f32>, S::Source> {
         let loss = self.simplify(loss)?;
-        if self.is_exact(loss) { Ok(Some(loss)) } else { self.try_candidates(loss) }
+        if self.is_found(loss) { Ok(Some(loss)) } else { self.try_candidates(loss) }
     }
 
     /// The same from the base as it is.
@@ -210,7 +210,7 @@ where
         }
         let mut tried = self.model.refit(2)?;
         for _ in 0..TRIAL {
-            if self.is_exact(tried) || self.is_done() {
+            if self.is_found(tried) || self.is_done() {
                 break;
             }
             let before = tried;
