@@ -1,4 +1,4 @@
-//! The median, the mean and the line of least squares; none of no values.
+//! The median, the mean and the line of least squares, none of no values; the mean square, 0 of none.
 
 /// Of two in the middle the mean.
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
@@ -9,6 +9,11 @@ pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
 
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Of single precision, in double.
+pub(crate) fn mean_square(values: &[f32]) -> f64 {
+    values.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>() / values.len().max(1) as f64
 }
 
 /// The line of least squares through points.
@@ -43,6 +48,7 @@ mod tests {
         assert_eq!(median(vec![5.0, 1.0, 2.0, 4.0]), Some(3.0));
         assert_eq!((median(vec![7.0]), median(vec![])), (Some(7.0), None));
         assert_eq!((mean(&[1.0, 3.0]), mean(&[])), (Some(2.0), None));
+        assert_eq!((mean_square(&[1.0, -3.0]), mean_square(&[])), (5.0, 0.0));
     }
 
     #[test]

@@ -19,6 +19,7 @@ use tamis::network::gates::Signs;
 use crate::Result;
 use crate::base::limits::Limits;
 use crate::base::peak_rss_bytes;
+use crate::base::statistics::mean_square;
 use crate::data::Problem;
 use crate::operator::Stop;
 use crate::train::budget::Budget;
@@ -118,7 +119,7 @@ pub(crate) fn train(
             progress.checkpoint.is_some() || observer.lm(&after(&done, *progress), rows)
         };
         let limits = search_limits(limits);
-        let is_near = trained.report.loss <= NEAR * power(&returned.labels);
+        let is_near = trained.report.loss <= NEAR * mean_square(&returned.labels);
         let (setup, problem) = (&run.setup, returned.shuffled());
         let from = if is_near { Start::Network(&trained) } else { Start::Zero };
         match setup.search(problem, from, limits, stop, &mut observe) {
@@ -166,7 +167,7 @@ impl LmRun<'_> {
         if !self.has_turns() || best.report.nnz == 0 || !is_open(&best.report) {
             return best;
         }
-        let power = power(&returned.labels);
+        let power = mean_square(&returned.labels);
         if let Err(error) = self.turns(&mut best, returned, observer) {
             best.report.stopped |= error.is_interrupted();
         }
@@ -279,11 +280,6 @@ impl LmRun<'_> {
         (own.loss, own.psnr_db, own.accuracy) = (found.loss, found.psnr_db, found.accuracy);
         (best.model, best.network) = (other.model, other.network);
     }
-}
-
-/// The mean square of labels.
-fn power(labels: &[f32]) -> f64 {
-    labels.iter().map(|&y| f64::from(y).powi(2)).sum::<f64>() / labels.len() as f64
 }
 
 /// Whether the fit might become better: it is not exact, and nobody has ended the run.

@@ -205,6 +205,7 @@ where
         }
         if self.is_found(loss) && self.model.first() > 0 {
             // Folding needs room.
+            self.base.store(self.model.view())?;
             loss = self.drop_useless(loss)?;
         }
         let Self { model, base, trial, .. } = self;
@@ -326,9 +327,8 @@ where
         Ok(loss)
     }
 
-    /// The same for weights, the smallest first; the network is the base then.
+    /// The same for weights, the smallest first; the network is the base before and then.
     fn drop_useless(&mut self, mut loss: f32) -> Result<f32, S::Source> {
-        self.base.store(self.model.view())?;
         let mut roots = 1.0;
         while roots <= USELESS && !self.is_done() {
             let before = self.base.nnz();

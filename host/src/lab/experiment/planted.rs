@@ -7,6 +7,7 @@ use tamis::base::rng::{Rng, stream};
 
 use super::spec::Distribution;
 use crate::Result;
+use crate::base::statistics::mean_square;
 use crate::data::{self, Matrix, Values};
 
 /// Streams of the rows, away from those of the weights.
@@ -57,10 +58,6 @@ pub(super) fn add_noise(labels: &mut [f32], sigma: f64, seed: u64) -> Vec<f32> {
     noise.iter_mut().for_each(|e| *e = (f64::from(*e) * scale) as f32);
     labels.iter_mut().zip(&noise).for_each(|(y, e)| *y += e);
     noise
-}
-
-pub(super) fn mean_square(values: &[f32]) -> f64 {
-    values.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>() / values.len().max(1) as f64
 }
 
 /// The d most variable pixels of the first n images of a file, 0 to 1.
