@@ -271,8 +271,7 @@ fn several_outputs_keep_them_under_either_ranking() {
             head: SeveralOutputs {
                 step_size: [0.05, 300.0][k / 8],
                 rank: [Rank::Exact, Rank::Sketch { decay: 1.0 }][k / 4 % 2],
-                safe: true,
-                ..Schedule::paper(&goal, M, 9).head
+                ..Schedule::paper(&goal, M, 9).safe().head
             },
             ..Schedule::paper(&goal, M, 9)
         };

@@ -135,16 +135,21 @@ fn several_outputs_in_strips_equal_stored_residual() {
     for goal in [Labels::values(&y), Labels::classes(&classes, C)] {
         for (k, rank) in [Rank::Exact, Rank::Sketch { decay: 0.9 }].into_iter().enumerate() {
             for (batch, safe) in [(0, true), (70, false)] {
+                let head = |safe| {
+                    let own = SeveralOutputs {
+                        step_size: 0.1,
+                        rank,
+                        refresh: Refresh::Every(2),
+                        standin: [Standin::FirstEpoch, Standin::EveryEpoch][k],
+                        ..SeveralOutputs::paper(&goal, M, S)
+                    };
+                    if safe { own.safe() } else { own }
+                };
                 let with = |strip| Schedule {
                     epochs: 5,
                     batch,
                     strip,
-                    head: SeveralOutputs {
-                        step_size: 0.1,
-                        rank,
-                        standin: [Standin::FirstEpoch, Standin::EveryEpoch][k],
-                        safe,
-                    },
+                    head: head(safe),
                     ..Schedule::paper(&goal, M, S)
                 };
                 let results = STRIPS.map(|strip| {

@@ -16,7 +16,10 @@ use tamis::base::rng::{Rng, seed_of, stream};
 use tamis::data::samples::Rows;
 use tamis::learn::loss::Labels;
 use tamis::learn::start::{Start, continue_if};
-use tamis::learn::train::{Info, Progress, Rank, Schedule, SeveralOutputs, Standin, Trials, run};
+use tamis::learn::train::{
+    Info, Progress, Rank, Refresh, Schedule, SeveralOutputs, Standin, Trials, run,
+};
+use tamis::network::gates::Gates;
 use tamis::network::net::Network;
 use tamis::network::weights::Weights;
 
@@ -126,8 +129,14 @@ impl Problem {
     }
 
     /// The gradient, dense, of a network on all rows, downhill, where random values stand for empty
-    /// blocks.
-    fn gradient(&self, at: &Dense, values: bool, standin: Option<u64>) -> Dense {
+    /// blocks, and the network with them. Gates are of the generators, or of the weights.
+    fn gradient(
+        &self,
+        at: &Dense,
+        values: bool,
+        standin: Option<u64>,
+        generators: Option<&[f64]>,
+    ) -> (Dense, Dense) {
         let &Self { n, d, m, c, .. } = self;
         let mut with = at.clone();
         if let Some(seed) = standin {
@@ -145,14 +154,18 @@ impl Problem {
                 }
             }
         }
-        let act = |w: &[f64], row: &[f32]| -> Vec<f64> {
-            let z = |w: &[f64]| w.iter().zip(row).map(|(w, x)| w * f64::from(*x)).sum::<f64>();
-            w.chunks(d).map(|w| z(w).max(0.0)).collect()
+        let z = |w: &[f64], row: &[f32]| -> f64 {
+            w.iter().zip(row).map(|(w, x)| w * f64::from(*x)).sum()
+        };
+        // Activations, and which gates are open.
+        let act = |w: &[f64], row: &[f32]| -> Vec<(f64, bool)> {
+            let gates = generators.unwrap_or(w).chunks(d).map(|h| z(h, row) > 0.0);
+            w.chunks(d).zip(gates).map(|(w, open)| (if open { z(w, row) } else { 0.0 }, open)).collect()
         };
         let mut g = Dense { w: vec![0.0; m * d], wt: vec![0.0; m * c] };
         for (k, row) in self.x.chunks(d).enumerate() {
             let mut out = vec![0.0; c];
-            for (a, wt) in act(&at.w, row).iter().zip(at.wt.chunks(c)) {
+            for ((a, _), wt) in act(&at.w, row).iter().zip(at.wt.chunks(c)) {
                 out.iter_mut().zip(wt).for_each(|(o, v)| *o += a * v);
             }
             let r: Vec<f64> = if values {
@@ -164,14 +177,14 @@ impl Problem {
             };
             let hidden = act(&with.w, row);
             let blocks = hidden.iter().zip(with.wt.chunks(c));
-            for ((a, wt), (gw, gwt)) in blocks.zip(g.w.chunks_mut(d).zip(g.wt.chunks_mut(c))) {
+            for (((a, open), wt), (gw, gwt)) in blocks.zip(g.w.chunks_mut(d).zip(g.wt.chunks_mut(c))) {
                 let back: f64 = wt.iter().zip(&r).map(|(v, r)| v * r).sum();
-                let open = if *a > 0.0 { back / n as f64 } else { 0.0 };
+                let open = if *open { back / n as f64 } else { 0.0 };
                 gw.iter_mut().zip(row).for_each(|(g, x)| *g += open * f64::from(*x));
                 gwt.iter_mut().zip(&r).for_each(|(g, r)| *g += a * r / n as f64);
             }
         }
-        g
+        (g, with)
     }
 }
 
@@ -182,7 +195,9 @@ fn schedule(step_size: f32) -> Schedule<'static, SeveralOutputs> {
         head: SeveralOutputs {
             step_size,
             rank: Rank::Exact,
+            convex_epochs: 0,
             standin: Standin::FirstEpoch,
+            keep_standins: false,
             ..Schedule::paper(&Labels::values(&[]), 5, 10).head
         },
         ..Schedule::paper(&Labels::values(&[]), 5, 10)
@@ -191,35 +206,71 @@ fn schedule(step_size: f32) -> Schedule<'static, SeveralOutputs> {
 
 #[test]
 fn steps_are_those_of_dense_arithmetic() {
-    for (values, seed) in [(true, 1), (true, 2), (false, 3), (false, 4)] {
-        let problem = Problem::new((60, 7, 5, 3, 12), seed);
-        let mut at = Dense { w: vec![0.0; 35], wt: vec![0.0; 15] };
-        for epochs in 1..6 {
-            // A first epoch of one step, with random values, then without.
-            let run = Schedule { epochs, ..schedule(0.4) };
-            let Found { dense: found, info, .. } =
-                problem.train(problem.goal(values), &run, 2, 0, |_| true).unwrap();
-            let g = problem.gradient(&at, values, (epochs == 1).then_some(9));
-            let mut all: Vec<f64> =
-                at.w.iter()
-                    .chain(&at.wt)
-                    .zip(g.w.iter().chain(&g.wt))
-                    .map(|(w, g)| w + 0.4 * g)
-                    .collect();
-            let mut sizes: Vec<f64> = all.iter().map(|v| v.abs()).collect();
-            sizes.sort_by(f64::total_cmp);
-            let least = sizes[all.len() - problem.s];
-            assert!(least > 1.001 * sizes[all.len() - problem.s - 1], "a tie: choose another seed");
-            all.iter_mut().filter(|v| v.abs() < least).for_each(|v| *v = 0.0);
-            let expected = Dense { wt: all.split_off(35), w: all };
-            let pairs = expected.w.iter().chain(&expected.wt).zip(found.w.iter().chain(&found.wt));
-            for (a, b) in pairs {
-                assert!((a - b).abs() < 1e-4 * (1.0 + a.abs()), "epoch {epochs}: {a} {b}");
-                assert_eq!(*a == 0.0, *b == 0.0);
-            }
-            assert_eq!((info.nnz, info.steps), (12, epochs));
-            at = found;
+    let usual = schedule(0.4).head;
+    // Gates of the weights; random ones at first, with steps from random values; older ones; and
+    // random ones to the end.
+    for head in [
+        usual,
+        SeveralOutputs { convex_epochs: 2, keep_standins: true, ..usual },
+        SeveralOutputs { convex_epochs: 1, refresh: Refresh::Every(2), ..usual },
+        SeveralOutputs { refresh: Refresh::Never, keep_standins: true, ..usual },
+    ] {
+        for (values, seed) in [(true, 1), (true, 2), (false, 3), (false, 4)] {
+            check_steps(head, values, seed);
         }
+    }
+}
+
+fn check_steps(head: SeveralOutputs, values: bool, seed: u64) {
+    let problem = Problem::new((60, 7, 5, 3, 12), seed);
+    let mut random = vec![0.0_f32; 35];
+    for (i, h) in random.chunks_mut(7).enumerate() {
+        Gates::seeded(9).gate(i).generator(h);
+    }
+    let random: Vec<f64> = random.into_iter().map(f64::from).collect();
+    let mut at = Dense { w: vec![0.0; 35], wt: vec![0.0; 15] };
+    let mut held = at.w.clone();
+    for epochs in 1..6 {
+        // A first epoch of one step, with random values, then without.
+        let run = Schedule { epochs, head, ..schedule(0.4) };
+        let Found { dense: found, info, .. } =
+            problem.train(problem.goal(values), &run, 2, 0, |_| true).unwrap();
+        let generators = match head.refresh {
+            Refresh::Every(_) if epochs <= head.convex_epochs => Some(&random),
+            Refresh::Every(1) => None,
+            Refresh::Every(every) => {
+                if (epochs - 1 - head.convex_epochs).is_multiple_of(every) {
+                    held.clone_from(&at.w);
+                }
+                Some(&held)
+            }
+            Refresh::Never => Some(&random),
+        };
+        let generators = generators.map(Vec::as_slice);
+        let (g, with) = problem.gradient(&at, values, (epochs == 1).then_some(9), generators);
+        let from = if head.keep_standins { &with } else { &at };
+        let mut all: Vec<f64> = from
+            .w
+            .iter()
+            .chain(&from.wt)
+            .zip(g.w.iter().chain(&g.wt))
+            .map(|(w, g)| w + 0.4 * g)
+            .collect();
+        let mut sizes: Vec<f64> = all.iter().map(|v| v.abs()).collect();
+        sizes.sort_by(f64::total_cmp);
+        let least = sizes[all.len() - problem.s];
+        let next = sizes[all.len() - problem.s - 1];
+        assert!(least > 1.001 * next || least == 0.0, "a tie: choose another seed");
+        all.iter_mut().filter(|v| v.abs() < least).for_each(|v| *v = 0.0);
+        let expected = Dense { wt: all.split_off(35), w: all };
+        let pairs = expected.w.iter().chain(&expected.wt).zip(found.w.iter().chain(&found.wt));
+        for (a, b) in pairs {
+            assert!((a - b).abs() < 1e-4 * (1.0 + a.abs()), "{head:?}, epoch {epochs}: {a} {b}");
+            assert_eq!(*a == 0.0, *b == 0.0, "{head:?}, epoch {epochs}");
+        }
+        assert_eq!(info.steps, epochs);
+        assert_eq!(info.nnz, found.w.iter().chain(&found.wt).filter(|v| **v != 0.0).count());
+        at = found;
     }
 }
 

@@ -56,8 +56,8 @@ pub(super) struct Run {
     /// Say what would be run, and run nothing
     #[arg(long)]
     dry_run: bool,
-    /// Run the cells of one of N machines, I from 1 to N; or the cell of this name, in this process
-    #[arg(long, value_name = "I/N|NAME")]
+    /// Run the cells of one of N machines, I from 1 to N; or those of these names, in this process
+    #[arg(long, value_name = "I/N|NAME,…")]
     cell: Option<String>,
     /// Seconds that a cell may take; one that takes longer is recorded as such
     #[arg(long, value_name = "SECONDS", value_parser = parse::number)]
@@ -65,8 +65,8 @@ pub(super) struct Run {
     /// Run cells again that failed, crashed or took too long
     #[arg(long)]
     retry: bool,
-    /// Where the folder has results of the same experiment with other settings: keep the cells
-    /// whose settings are the same, remove the others, and go on
+    /// Where the folder has results of the same experiment with other settings, or of other code:
+    /// keep the cells of which both are the same, remove the others, and go on
     #[arg(long)]
     update: bool,
     /// The folder with mnist/ and cifar/ [default: that of the variable `TAMIS_DATA`]
@@ -111,9 +111,9 @@ impl Run {
         let options = self.options(shard, common)?;
         match (&self.output, &self.cell) {
             _ if self.dry_run => self.plan(&spec, &options, common),
-            (Some(output), Some(id)) if shard.is_none() => {
-                let cell = spec.cell(id)?;
-                self.here(&Store::open(output, &spec)?, &cell, common)
+            (Some(output), Some(names)) if shard.is_none() => {
+                let cells = named(&spec, names)?;
+                self.here(&Store::open(output, &spec)?, cells, common)
             }
             (Some(output), _) => {
                 if !output.join("folder.json").exists() {
@@ -126,7 +126,7 @@ impl Run {
                     false => (Store::open(output, &spec)?, 0),
                 };
                 if removed > 0 {
-                    common.say(format_args!("Removed {removed} cells of other settings."))?;
+                    common.say(format_args!("Removed {removed} cells of other settings or code."))?;
                 }
                 self.all(&store, &options, common)
             }
@@ -155,15 +155,17 @@ impl Run {
         let data = self.data_dir();
         store.prepare()?;
         let (todo, _) = runner::missing(store, options)?;
+        let todo = todo.concat();
         runner::check_files(&store.spec, &todo, data.as_deref())?;
         let program = std::env::current_exe()
             .map_err(|error| Error::new("cannot find the program that is running").source(error))?;
         let commit = commit().unwrap_or_default();
         let spec = store.path.join("spec.toml");
-        let command = |cell: &Cell| {
+        let command = |cells: &[Cell]| {
+            let names = cells.iter().map(Cell::id).collect::<Vec<_>>().join(",");
             let mut command = Command::new(&program);
             command.arg("run").arg(&spec).arg("-o").arg(&store.path);
-            command.args(["--quiet", "--cell", &cell.id()]);
+            command.args(["--quiet", "--cell", &names]);
             command.args(["--threads", &options.threads.to_string()]).env(COMMIT_VARIABLE, &commit);
             if let Some(data) = &data {
                 command.arg("--data-dir").arg(data);
@@ -189,22 +191,26 @@ impl Run {
         common.result(&object, || self::summary(&object))
     }
 
-    /// Runs one cell in this process.
-    fn here(&self, store: &Store, cell: &Cell, common: &Common) -> Result<()> {
+    /// Runs cells in this process.
+    fn here(&self, store: &Store, cells: Vec<Cell>, common: &Common) -> Result<()> {
         let data = self.data_dir();
-        let record = interrupt::training(|| {
-            runner::run_here(store, cell, data.as_deref(), threads(common), interrupt::stop())
-        })?;
-        common.result(&record, || {
-            let reason = record.reason.iter().map(|reason| format!(": {reason}"));
-            format!("{} {}{}", record.id, record.status.name(), reason.collect::<String>())
+        let run = |cells: Vec<Cell>| {
+            runner::run_here(store, &cells, data.as_deref(), threads(common), interrupt::stop())
+        };
+        let trainings = store.spec.together(cells).into_iter();
+        let records = interrupt::training(|| trainings.map(run).collect::<Result<Vec<_>>>())?;
+        records.iter().flatten().try_for_each(|record| {
+            common.result(record, || {
+                let reason = record.reason.iter().map(|reason| format!(": {reason}"));
+                format!("{} {}{}", record.id, record.status.name(), reason.collect::<String>())
+            })
         })
     }
 
     fn plan(&self, spec: &Spec, options: &RunOptions, common: &Common) -> Result<()> {
         let shard = options.shard;
         let mut cells = match (&self.cell, shard) {
-            (Some(id), None) => vec![spec.cell(id)?],
+            (Some(names), None) => named(spec, names)?,
             _ => own_cells(spec, shard),
         };
         let mut before = 0;
@@ -213,7 +219,7 @@ impl Run {
         if let Some(output) = output.filter(|output| output.join("folder.json").exists()) {
             let store = Store::open(output, spec)?;
             store.prepare()?;
-            let (todo, _) = runner::missing(&store, options)?;
+            let todo = runner::missing(&store, options)?.0.concat();
             cells.retain(|cell| todo.contains(cell));
             before = planned - cells.len();
         }
@@ -238,8 +244,12 @@ fn threads(common: &Common) -> usize {
 }
 
 fn own_cells(spec: &Spec, shard: Option<Shard>) -> Vec<Cell> {
-    let own = |at| shard.is_none_or(|shard| shard.has(at));
-    spec.cells().into_iter().enumerate().filter(|(at, _)| own(*at)).map(|(_, cell)| cell).collect()
+    runner::trainings(spec, shard).flatten().collect()
+}
+
+/// The cells of names with commas between them.
+fn named(spec: &Spec, names: &str) -> Result<Vec<Cell>> {
+    names.split(',').map(|name| spec.cell(name.trim())).collect()
 }
 
 fn missing_files(spec: &Spec, folder: Option<&Path>) -> Vec<String> {

@@ -29,7 +29,7 @@ const SETTINGS: &[(&[RecipeName], &str)] = &[
     (&[Anneal], "drop"),
     (&[Anneal, Dynamic], "start_factor"),
     (PUBLISHED, "trials trial_rows step rank"),
-    (&[Paper], "refine empty"),
+    (&[Paper], "refine empty refresh convex"),
     (&[Imp], "prune_fraction one_shot rewind sum_output keep_levels"),
     (DESCENT, "optimiser momentum rate_falls rate_factor"),
     (&[Imp, Masked, Dynamic], "weight_decay"),

@@ -5,8 +5,10 @@ use crate::base::memory::room_for;
 use crate::data::{Problem, Task};
 use crate::model::score::psnr_db;
 use crate::model::{LayerName, Mask, score_model};
+use crate::operator::Stop;
+use crate::train::budget::Budget;
 use crate::train::dense::Head;
-use crate::train::dense::imp::{Epoch, Imp, imp};
+use crate::train::dense::imp::{Epoch, Imp, Sized, imp, imp_of_sizes};
 use crate::train::dense::job::{ImpJob, ImpSettings, Level};
 use crate::train::dense::shape::{Layer, Shape};
 use crate::train::encode::{End, SparseLayer, encode_layers};
@@ -25,16 +27,10 @@ pub(crate) fn train(
     hidden: &[usize],
     observer: &mut Observer<'_>,
 ) -> Result<Trained> {
-    problem.check()?;
-    let job = ImpJob::new(problem, settings, options.budget, hidden, options.seed)?;
-    let test = settings.test.as_ref();
-    test.map_or(Ok(()), |test| check_test(problem, test))?;
-    let workspace_bytes = job.workspace_bytes(problem);
-    let needed = job.state_bytes().saturating_add(workspace_bytes);
-    room_for("dense training", needed, "choose smaller --hidden or --batch")?;
+    let job = checked(problem, settings, options.budget, hidden, options.seed)?;
     let stopwatch = Stopwatch::start(problem);
     let stop = observer.stop;
-    let mut observe = |Epoch { epoch, epochs, loss }: Epoch| {
+    let mut observe = |Epoch { epoch, epochs, loss, .. }: Epoch| {
         let [epoch, epochs] = [epoch, epochs].map(|count| count.try_into().unwrap_or(u32::MAX));
         observer.epoch(epoch, epochs, loss as f32)
     };
@@ -42,22 +38,85 @@ pub(crate) fn train(
     let (folder, resume) =
         (checkpoint.map(|c| c.path.as_path()), checkpoint.is_some_and(|c| c.resume));
     let done = imp(problem, &job, folder, resume, stop, &mut observe)?;
-    let model = encode(&job, &done)?;
+    outcome(problem, &job, &done, stopwatch)
+}
+
+/// Trains one run of levels for several sizes, which fall; the network of each, in their order, with
+/// the steps and seconds that a run of its own would have taken.
+pub(crate) fn train_sizes(
+    problem: &Problem,
+    settings: &ImpSettings,
+    network: &DenseNetwork<'_>,
+    stop: &Stop,
+    observe: &mut dyn FnMut(Epoch),
+) -> Result<Vec<Trained>> {
+    let &DenseNetwork { hidden, sizes, seed } = network;
+    let least = Budget::nnz(sizes.last().copied().unwrap_or(0));
+    let job = checked(problem, settings, least, hidden, seed)?;
+    let all = imp_of_sizes(problem, &job, sizes, stop, &mut |epoch| {
+        observe(epoch);
+        !stop.asked()
+    })?;
+    let outcome = |Sized { imp, seconds }: Sized| {
+        let mut trained = outcome(problem, &job, &imp, Stopwatch::start(problem))?;
+        trained.report.seconds += seconds;
+        Ok(trained)
+    };
+    all.into_iter().map(outcome).collect()
+}
+
+/// What [`train_sizes`] trains.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DenseNetwork<'a> {
+    pub(crate) hidden: &'a [usize],
+    /// Weights that are left, from the most to the least.
+    pub(crate) sizes: &'a [usize],
+    pub(crate) seed: u64,
+}
+
+/// The job, where its data are in order and there is memory for it.
+fn checked<'a>(
+    problem: &Problem,
+    settings: &'a ImpSettings,
+    budget: Budget,
+    hidden: &[usize],
+    seed: u64,
+) -> Result<ImpJob<'a>> {
+    problem.check()?;
+    let job = ImpJob::new(problem, settings, budget, hidden, seed)?;
+    let test = settings.test.as_ref();
+    test.map_or(Ok(()), |test| check_test(problem, test))?;
+    let needed = job.state_bytes().saturating_add(job.workspace_bytes(problem));
+    room_for("dense training", needed, "choose smaller --hidden or --batch")?;
+    Ok(job)
+}
+
+/// The model of what is left, and the report.
+fn outcome(
+    problem: &Problem,
+    job: &ImpJob<'_>,
+    done: &Imp,
+    stopwatch: Stopwatch,
+) -> Result<Trained> {
+    let model = encode(job, done)?;
     let score = score_model(&model, problem)?;
+    let (settings, hidden) = (job.settings, job.shape.hidden().to_vec());
+    let test_bytes = settings.test.as_ref().map_or(0, |test| test.bytes() as u64);
+    let nnz = done.mask.iter().filter(|&&kept| kept).count();
     let report = Report {
         outputs: job.shape.outputs(),
-        hidden: Neurons::Each(hidden.to_vec()),
-        requested_nnz: job.nnz,
-        seed: options.seed,
-        nnz: done.mask.iter().filter(|&&kept| kept).count(),
+        hidden: Neurons::Each(hidden),
+        requested_nnz: nnz,
+        seed: job.seed,
+        nnz,
         live: Neurons::Each(live(&job.shape, &done.mask)?),
         epochs: settings.epochs,
         steps: done.steps,
         stopped: done.stopped,
-        data_bytes: stopwatch.data_bytes + test.map_or(0, |test| test.bytes() as u64),
+        data_bytes: stopwatch.data_bytes + test_bytes,
         state_bytes: job.state_bytes(),
-        workspace_bytes,
-        ..stopwatch.report("imp", details(problem, job, &done)).scored(&score)
+        workspace_bytes: job.workspace_bytes(problem),
+        ..stopwatch.report("imp", details(problem, job, done)).scored(&score)
     };
     Ok(Trained::new(&model, SparseNetwork::default(), report))
 }
@@ -114,7 +173,7 @@ fn live(shape: &Shape, mask: &[bool]) -> Result<Vec<usize>> {
     Ok(layers.iter().map(|layer| layer.live_neurons).take(shape.hidden().len()).collect())
 }
 
-fn details(problem: &Problem, job: ImpJob<'_>, done: &Imp) -> Details {
+fn details(problem: &Problem, job: &ImpJob<'_>, done: &Imp) -> Details {
     let rows = problem.data.rows;
     Details::Imp(ImpDetails {
         head: job.shape.head,
@@ -127,7 +186,7 @@ fn details(problem: &Problem, job: ImpJob<'_>, done: &Imp) -> Details {
         rounds: done.levels.len().saturating_sub(1),
         levels: levels(problem, job.settings.test.as_ref(), &done.levels),
         dense_bytes: job.dense_bytes(rows),
-        rates: job.rates,
+        rates: job.rates.clone(),
     })
 }
 

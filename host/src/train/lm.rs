@@ -23,7 +23,7 @@ use crate::base::statistics::mean_square;
 use crate::data::Problem;
 use crate::operator::Stop;
 use crate::train::budget::Budget;
-use crate::train::options::PaperOptions;
+use crate::train::paper_options::PaperOptions;
 use crate::train::paper::{FrozenLayers, PaperSetup};
 use crate::train::progress::Observer;
 use crate::train::report::{Details, Report};

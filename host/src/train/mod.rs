@@ -29,6 +29,7 @@ pub(crate) mod offsets;
 pub(crate) mod ones;
 pub(crate) mod options;
 pub(crate) mod paper;
+mod paper_options;
 pub(crate) mod path;
 pub(crate) mod pinned;
 pub(crate) mod plan;
@@ -53,9 +54,9 @@ pub use finetune::{FinetuneMethod, FinetuneOptions, FinetuneOutcome, FinetuneRep
 pub use network::SparseNetwork;
 pub(crate) use options::check_recipe;
 pub use options::{
-    AnnealOptions, CheckpointOptions, LayersOptions, LmOptions, Options, OutputsOptions,
-    PaperOptions, Recipe,
+    AnnealOptions, CheckpointOptions, LayersOptions, LmOptions, Options, Recipe,
 };
+pub use paper_options::{OutputsOptions, PaperOptions};
 pub use path::{PathOptions, PathOutcome, PathPoint, PathReport, train_path};
 pub(crate) use pinned::parse_weight;
 pub use pinned::{PinnedWeight, PinnedWeights};

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use tamis::infer::model::MAX_INPUTS;
 use tamis::learn::deep::{shrink, tune};
-use tamis::learn::train::{OneOutput, Rank, Schedule, Standin, Trials};
 use tamis::learn::{anneal, lm};
 use tamis::network::gates::Signs;
 
@@ -17,6 +16,7 @@ use crate::train::check::{dense_weights, weighted_outputs};
 use crate::train::dense::job::ImpSettings;
 use crate::train::dynamic_options::DynamicOptions;
 use crate::train::masked::MaskedSettings;
+use crate::train::paper_options::PaperOptions;
 use crate::train::pinned::PinnedWeights;
 use crate::train::scaling::Scale;
 use crate::{Error, Result};
@@ -359,75 +359,6 @@ impl Default for AnnealOptions {
     fn default() -> Self {
         Self { params: anneal::Params::DEFAULT, validation: 0.1, batch: None, least_steps: 2000 }
     }
-}
-
-/// Settings of the published method, for one output and for several.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PaperOptions {
-    /// For one output: epochs, batches, steps and gates; seed and pinned weights are set from
-    /// [`Options`]. `Step::Theory` with a beta of 0 asks for an estimate from the data.
-    pub schedule: Schedule<'static, OneOutput>,
-    /// For several outputs.
-    pub outputs: OutputsOptions,
-}
-
-impl PaperOptions {
-    /// The published schedule for one output, without trials, for batches of so many rows (0 for
-    /// all). Generators are random for the first epoch, and for two steps where an epoch is one.
-    #[must_use]
-    pub const fn published(epochs: u32, batch: usize) -> Schedule<'static, OneOutput> {
-        let convex_epochs = if batch == 0 { OneOutput::PAPER.convex_epochs } else { 1 };
-        let head = OneOutput { convex_epochs, ..OneOutput::PAPER };
-        Schedule { epochs, batch, head, ..Schedule::PAPER }
-    }
-}
-
-impl Default for PaperOptions {
-    /// The published settings, with random starts.
-    fn default() -> Self {
-        Self {
-            schedule: Schedule { trials: Trials::DEFAULT, ..Schedule::PAPER },
-            outputs: OutputsOptions { trials: OutputsOptions::TRIALS, ..OutputsOptions::PUBLISHED },
-        }
-    }
-}
-
-/// Settings of the published method for several outputs.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct OutputsOptions {
-    /// Passes over all batches.
-    pub epochs: u32,
-    /// Rows of a batch; 0 for all rows.
-    pub batch: usize,
-    /// Length of a step; none for the published one, which depends on task and sizes.
-    pub step_size: Option<f32>,
-    /// How the weights that stay are chosen.
-    pub rank: Rank,
-    /// When random values stand for blocks without weights.
-    pub standin: Standin,
-    /// Random starts on the first rows, of which the best continues.
-    pub trials: Trials,
-    /// Whether epochs that diverge are undone, with shorter steps, and the best iterate is the
-    /// result.
-    pub safe: bool,
-}
-
-impl OutputsOptions {
-    /// The starts that `tamis train --recipe paper` takes: fewer than for one output, since a step
-    /// with a count sketch takes two gradients.
-    pub const TRIALS: Trials = Trials { count: 8, ..Trials::DEFAULT };
-
-    /// The published settings: 15 full batches, a count sketch that ranks the weights, no trials
-    /// and no safety.
-    pub const PUBLISHED: Self = Self {
-        epochs: 15,
-        batch: 0,
-        step_size: None,
-        rank: Rank::Sketch { decay: 1.0 },
-        standin: Standin::EveryEpoch,
-        trials: Trials::NONE,
-        safe: false,
-    };
 }
 
 /// How several hidden layers are trained: one by one, then all together.

@@ -22,7 +22,7 @@ use crate::train::check::{Sizes, at_least_one, classes_of, signs_name, sizes, we
 use crate::train::checkpoint::{self, Kind};
 use crate::train::encode::encode;
 use crate::train::network::{Scored, SparseNetwork};
-use crate::train::options::{OutputsOptions, PaperOptions};
+use crate::train::paper_options::{OutputsOptions, PaperOptions};
 use crate::train::pinned;
 use crate::train::plan::{LESS, Plan, choose, operator_bytes};
 use crate::train::progress::Observer;
@@ -221,10 +221,14 @@ pub(crate) fn schedule<'a>(
         Task::Multiclass => Labels::classes(&[], sizes.outputs),
         _ => Labels::values(&[]),
     };
-    let OutputsOptions { epochs, batch, step_size, rank, standin, trials, safe } = options.outputs;
-    let published = || SeveralOutputs::paper(&goal, job.hidden, sizes.dims.nnz).step_size;
-    let step_size = step_size.unwrap_or_else(published);
-    let head = Head::Several(SeveralOutputs { step_size, rank, standin, safe });
+    let OutputsOptions { epochs, batch, step_size, rank, standin, trials, safe, .. } =
+        options.outputs;
+    let OutputsOptions { convex_epochs, refresh, .. } = options.outputs;
+    let published = SeveralOutputs::paper(&goal, job.hidden, sizes.dims.nnz);
+    let step_size = step_size.unwrap_or(published.step_size);
+    let head =
+        SeveralOutputs { step_size, rank, standin, convex_epochs, refresh, ..published };
+    let head = Head::Several(if safe { head.safe() } else { head });
     Schedule { epochs, batch, strip: 0, trials, seed, must_keep, head }
 }
 

@@ -222,14 +222,13 @@ pub(crate) fn paper_form(problem: &Problem, setup: &PaperSetup<'_>) -> Form {
                 Refine::Armijo { steps, decrease, halvings } => (1, steps, decrease, halvings),
                 Refine::ConjugateGradient { steps, tolerance } => (2, steps, tolerance, 0),
             };
-            let refresh = if let Refresh::Every(steps) = refresh { steps } else { 0 };
             let own = [
                 epochs,
                 batch,
                 Term::count("epochs with random gates", convex_epochs),
                 trials[0],
                 trials[1],
-                Term::count("steps between changes of the gates", refresh),
+                Term::count("steps between changes of the gates", steps_between(refresh)),
                 Term::name("--signs", &SIGNS, signs as usize),
                 Term::name("--empty", &["freeze", "open", "reseed"], empty as usize),
                 Term::name("--step", &["normalised", "theory", "fixed"], step),
@@ -244,7 +243,15 @@ pub(crate) fn paper_form(problem: &Problem, setup: &PaperSetup<'_>) -> Form {
             let sizes = Sizes { outputs: 1, ..setup.sizes };
             form(Kind::Paper, problem, sizes, seed, &own, Some(&setup.plan), body(signs))
         }
-        Head::Several(SeveralOutputs { step_size, rank, standin, safe }) => {
+        Head::Several(SeveralOutputs {
+            step_size,
+            rank,
+            convex_epochs,
+            refresh,
+            standin,
+            keep_standins,
+            safe,
+        }) => {
             let (rank, decay) = match rank {
                 Rank::Exact => (0, 1.0),
                 Rank::Sketch { decay } => (1, decay),
@@ -256,7 +263,10 @@ pub(crate) fn paper_form(problem: &Problem, setup: &PaperSetup<'_>) -> Form {
                 Term::float("length of a step (--step)", step_size),
                 Term::name("--rank", &["exact", "sketch"], rank),
                 Term::float("decay of --rank", decay),
+                Term::count("epochs with random gates", convex_epochs),
+                Term::count("steps between changes of the gates", steps_between(refresh)),
                 Term::name("random values for empty neurons", &STANDINS, standin as usize),
+                Term::name("steps from random values", &["no", "yes"], keep_standins.into()),
                 trials[0],
                 trials[1],
                 pinned,
@@ -265,5 +275,13 @@ pub(crate) fn paper_form(problem: &Problem, setup: &PaperSetup<'_>) -> Form {
             let body = body(Signs::Positive);
             form(Kind::Outputs, problem, setup.sizes, seed, &own, Some(&setup.plan), body)
         }
+    }
+}
+
+/// 0 for gates that stay random.
+const fn steps_between(refresh: Refresh) -> u32 {
+    match refresh {
+        Refresh::Every(steps) => steps,
+        Refresh::Never => 0,
     }
 }

@@ -322,12 +322,17 @@ fn severals() -> Vec<How> {
                 rank: [Rank::Exact, Rank::Sketch { decay: 1.0 }, Rank::Sketch { decay: 0.5 }]
                     [k % 3],
                 standin: [Standin::FirstEpoch, Standin::EveryEpoch][k / 3 % 2],
-                safe: (k / 2).is_multiple_of(2),
+                convex_epochs: [2, 0][k % 2],
+                refresh: [Refresh::Every(2), Refresh::Never, Refresh::Every(1)][k / 2 % 3],
+                keep_standins: k % 3 > 0,
+                safe: false,
             },
         };
+        let schedule =
+            if (k / 2).is_multiple_of(2) { schedule.safe() } else { schedule };
         How::Several(schedule, 9, k % 4 == 1)
     };
-    let mut all: Vec<How> = (0..6).map(|k| how(k, 0.05)).collect();
+    let mut all: Vec<How> = (0..12).map(|k| how(k, 0.05)).collect();
     // Steps that diverge and are undone.
     all.extend([how(0, 30.0), how(1, 300.0)]);
     all

@@ -6,12 +6,13 @@
 //! more for the values of those that stay, so the result does not depend on the order of blocks.
 //!
 //! A block without weights has no gradient on the other side. While a run starts, random values
-//! stand for such blocks, in the gradient alone.
+//! stand for such blocks: in the gradient, and as published in what the step starts from.
 
 use crate::base::error::{Error, Result};
 use crate::base::math::sqrt;
 use crate::base::rng::{Rng, stream};
 use crate::learn::loss::Labels;
+use crate::network::gates::Gates;
 use crate::network::net::{Count, EntriesMut, Network};
 use crate::network::sketch::CountSketch;
 use crate::network::top::Top;
@@ -20,7 +21,9 @@ use crate::operator::factored::{Factored, GradientMut};
 use crate::operator::panels::panels;
 use crate::operator::sensing::{Done, Rows, Sensing, each_strip, head_mut, row_head};
 use crate::operator::tables::Tables;
+use core::iter::{Peekable, Zip};
 use core::ops::Range;
+use core::slice::Iter;
 
 /// Buffers of a step, all the caller's; lengths as [`crate::base::budget::Training`] says.
 pub(crate) struct NetWork<'a, R: ?Sized> {
@@ -50,6 +53,10 @@ pub(crate) struct NetStep<'a, S: Sensing> {
     pub(crate) step_size: f32,
     /// Seed of the values that stand for blocks without weights; none where these stay so.
     pub(crate) standin: Option<u64>,
+    /// Whether the step starts from these values.
+    pub(crate) keep_standins: bool,
+    /// The gates, where they are not those of the weights.
+    pub(crate) generators: Option<Gates<'a>>,
     /// Tells the gates of a step from all others: grows by the number of blocks with every step.
     pub(crate) round: u32,
     /// As [`super::Params::must_keep`].
@@ -118,10 +125,9 @@ impl<S: Factored> NetStep<'_, S> {
         work: &mut NetWork<'_, Rows<S>>,
         offer: &mut dyn FnMut(u32, f32, f32),
     ) -> Done<S> {
-        let &Self { net, labels, ref rows, strip, standin, round, .. } = self;
+        let &Self { net, labels, ref rows, strip, standin, generators, round, .. } = self;
         let (d, c, m) = (net.w().inputs(), net.outputs(), sensing.blocks());
-        let [mut old, mut old_out] =
-            [net.w(), net.wt()].map(|side| side.index().iter().zip(side.value()).peekable());
+        let mut own = values_of(net);
         let (NetWork { residual: room, panel, standin: entries, scratch, .. }, mut number) =
             (work, 0);
         panels(sensing, panel, d + c, |sensing, blocks, panel| {
@@ -134,6 +140,7 @@ impl<S: Factored> NetStep<'_, S> {
                 }
                 None => (net, net.gates(round)),
             };
+            let gates = generators.unwrap_or(gates);
             number += 1;
             let mut add = |sensing: &mut S, r: &Rows<S>, scratch: &mut [f32]| {
                 let to = gradient.reborrow();
@@ -145,23 +152,43 @@ impl<S: Factored> NetStep<'_, S> {
                 each_strip(sensing, rows, strip, |sensing, part| {
                     let r = row_head::<S>(room, part.len() * c)?;
                     let part = rows.start + part.start..rows.start + part.end;
-                    sensing.net_forward(net.gates(round), net, r, scratch)?;
+                    let gates = generators.unwrap_or(net.gates(round));
+                    sensing.net_forward(gates, net, r, scratch)?;
                     let machine = sensing.machine();
                     labels.residual(machine, part, c, r).map_err(Error::widen)?;
                     machine.scale(r, 1.0 / rows.len() as f32);
                     add(sensing, r, scratch)
                 })?;
             }
-            for (j, g) in ((blocks.start * d) as u32..).zip(&*gradient.w) {
-                offer(j, old.next_if(|&(&i, _)| i == j).map_or(0.0, |(_, &v)| v), *g);
-            }
-            for (j, g) in ((blocks.start * c) as u32..).zip(&*gradient.wt) {
-                let old = old_out.next_if(|&(&i, _)| i == j).map_or(0.0, |(_, &v)| v);
-                offer((m * d) as u32 + j, old, *g);
+            let mut each = |[old, old_out]: &mut [Values<'_>; 2]| {
+                for (j, g) in ((blocks.start * d) as u32..).zip(&*gradient.w) {
+                    offer(j, value_at(old, j), *g);
+                }
+                for (j, g) in ((blocks.start * c) as u32..).zip(&*gradient.wt) {
+                    offer((m * d) as u32 + j, value_at(old_out, j), *g);
+                }
+            };
+            if standin.is_some() && self.keep_standins {
+                each(&mut values_of(panel));
+            } else {
+                each(&mut own);
             }
             Ok(())
         })
     }
+}
+
+/// Entries of a side that are gone through in order.
+type Values<'a> = Peekable<Zip<Iter<'a, u32>, Iter<'a, f32>>>;
+
+/// Those of W and of Wt.
+fn values_of(net: Network<'_>) -> [Values<'_>; 2] {
+    [net.w(), net.wt()].map(|side| side.index().iter().zip(side.value()).peekable())
+}
+
+/// The value at `j`, which rises from call to call.
+fn value_at(values: &mut Values<'_>, j: u32) -> f32 {
+    values.next_if(|&(&i, _)| i == j).map_or(0.0, |(_, &v)| v)
 }
 
 /// A network of the blocks of one panel, with random values for blocks that have no weights, or

@@ -1,6 +1,7 @@
-//! The two heads: one output, whose output weights are signs, with gates that follow the weights,
-//! line searches and refinement on the support; and several outputs, both sides sparse under one
-//! budget, with steps of a fixed length, ranked exactly or by a count sketch.
+//! The two heads: one output, whose output weights are signs, with line searches and refinement on
+//! the support; and several outputs, both sides sparse under one budget, with steps of a fixed
+//! length, ranked exactly or by a count sketch. Gates of either are random at first, and then follow
+//! the weights (sequential convex programming).
 
 use super::run::{Method, Run, StepInfo, check_step_size};
 use super::schedule::{Schedule, Trials};
@@ -14,6 +15,7 @@ use crate::learn::iht::strips::Target;
 use crate::learn::iht::{self, Refine, Step};
 use crate::learn::loss::{Labels, check_finite};
 use crate::network::gates::{Empty, Gates, Signs};
+use crate::network::net::Network;
 use crate::network::sketch;
 use crate::network::weights::check_kept;
 use crate::operator::factored::Factored;
@@ -49,6 +51,18 @@ pub struct OneOutput {
     pub refine: Refine,
 }
 
+impl Refresh {
+    /// Whether the gates lag behind the weights.
+    const fn lags(self) -> bool {
+        matches!(self, Self::Every(every) if every > 1)
+    }
+
+    fn check(self) -> Result<()> {
+        let Self::Every(every) = self else { return Ok(()) };
+        error::range("steps between refreshes", every as usize, 1, u32::MAX as usize)
+    }
+}
+
 impl OneOutput {
     /// The published setting: normalised steps with ten Armijo refinements, and gates that follow
     /// after two epochs.
@@ -61,20 +75,13 @@ impl OneOutput {
         refine: Refine::PAPER,
     };
 
-    /// Whether the gates lag behind the weights.
-    const fn lags(&self) -> bool {
-        matches!(self.refresh, Refresh::Every(every) if every > 1)
-    }
-
     fn check(&self) -> Result<()> {
         let most = u32::MAX as usize;
         if self.empty == Empty::Freeze && matches!(self.refresh, Refresh::Every(_)) {
             // From no weights every gate would be inactive, and stay so.
             error::range("epochs with random gates", self.convex_epochs as usize, 1, most)?;
         }
-        if let Refresh::Every(every) = self.refresh {
-            error::range("steps between refreshes", every as usize, 1, most)?;
-        }
+        self.refresh.check()?;
         let size = match self.step {
             Step::Fixed(eta) => eta,
             Step::Theory { beta } => beta,
@@ -108,7 +115,7 @@ impl<'k> Schedule<'k, OneOutput> {
         let batch = budget::batch(self.batch, dims.samples);
         let mut budget = Training::new(dims, batch, panel, scratch);
         budget.strip = budget::batch(self.strip, batch);
-        budget.third_network = self.head.lags();
+        budget.third_network = self.head.refresh.lags();
         budget.normalised_columns = matches!(self.head.step, Step::Theory { .. });
         budget
     }
@@ -153,7 +160,7 @@ impl<S: Sensing> Method<S> for OneOutput {
         let Networks { shape, current, next, held, .. } = networks;
         let (head, strip) = (&schedule.head, *strip);
         let current = current.network(*shape);
-        let generators = if head.lags() { held.network(*shape) } else { current };
+        let generators = if head.refresh.lags() { held.network(*shape) } else { current };
         let gates = match at.round {
             0 => Gates::seeded(*seed),
             round => Gates::of(generators.w(), head.signs, head.empty, *seed, round),
@@ -198,7 +205,7 @@ impl<S: Sensing> Run<'_, '_, S, OneOutput> {
             return;
         }
         (self.at.round, self.at.since_refresh) = (self.at.round.wrapping_add(1), 0);
-        if head.lags() {
+        if head.refresh.lags() {
             self.networks.hold();
         }
     }
@@ -225,7 +232,7 @@ pub enum Rank {
 pub enum Standin {
     /// In all steps of the first epoch.
     FirstEpoch,
-    /// In the first step of every epoch, as in the published code.
+    /// In the first step of every epoch, as in the published code for batches.
     EveryEpoch,
 }
 
@@ -237,8 +244,15 @@ pub struct SeveralOutputs {
     pub step_size: f32,
     /// How the entries that stay are chosen.
     pub rank: Rank,
+    /// Epochs with random generators; none in a run that starts from weights.
+    pub convex_epochs: u32,
+    /// When the gates follow the weights.
+    pub refresh: Refresh,
     /// When random values stand for blocks without weights.
     pub standin: Standin,
+    /// Whether a step starts from the values that stand for such blocks, as in the published code, or
+    /// these are in the gradient alone.
+    pub keep_standins: bool,
     /// Steps that are lost when a run diverges: an epoch that ends with more than twice the least
     /// loss of an epoch so far, or with no number, is undone, and eta becomes a quarter; the result
     /// is the best iterate. It takes memory for one more network.
@@ -255,7 +269,8 @@ impl SeveralOutputs {
 
     /// The published settings for m neurons and s nonzeros: fixed steps of 0.001 for classes; for
     /// values 0.005, or 2 where `s < 6 m^0.536`; a count sketch that forgets nothing ranks the
-    /// weights; random values stand for empty blocks in the first step of every epoch.
+    /// weights; gates are random for two epochs; and random values stand for empty blocks in the
+    /// first one, whose steps start from them. That is for batches of all rows, an epoch a step.
     #[must_use]
     pub fn paper(labels: &Labels<'_>, hidden: usize, nnz: usize) -> Self {
         let few = 6.0 * math::exp(0.536 * math::ln(hidden as f32));
@@ -267,9 +282,20 @@ impl SeveralOutputs {
         Self {
             step_size,
             rank: Rank::Sketch { decay: 1.0 },
-            standin: Standin::EveryEpoch,
+            convex_epochs: 2,
+            refresh: Refresh::Every(1),
+            standin: Standin::FirstEpoch,
+            keep_standins: true,
             safe: false,
         }
+    }
+
+    /// The same with epochs that diverge undone. Gates follow the weights from the first step on, so
+    /// that losses of all epochs are of one network, and random values are in the gradient alone.
+    #[must_use]
+    pub const fn safe(self) -> Self {
+        let refresh = Refresh::Every(1);
+        Self { safe: true, convex_epochs: 0, refresh, keep_standins: false, ..self }
     }
 
     const fn decay(&self) -> f32 {
@@ -288,10 +314,10 @@ impl Schedule<'_, SeveralOutputs> {
         Self { epochs: 15, batch: 0, strip: 0, trials: Trials::NONE, seed: 0, must_keep: &[], head }
     }
 
-    /// The same with divergence detected and undone.
+    /// The same with divergence detected and undone, see [`SeveralOutputs::safe`].
     #[must_use]
     pub const fn safe(self) -> Self {
-        Self { head: SeveralOutputs { safe: true, ..self.head }, ..self }
+        Self { head: self.head.safe(), ..self }
     }
 
     /// The memory that a run needs for networks of `outputs` outputs, `dims.nnz` counting both
@@ -312,7 +338,8 @@ impl Schedule<'_, SeveralOutputs> {
         };
         let mut budget = Training::new(dims, batch, panel, scratch);
         (budget.outputs, budget.sketch) = (outputs, sketch);
-        (budget.strip, budget.third_network) = (budget::batch(self.strip, batch), self.head.safe);
+        budget.strip = budget::batch(self.strip, batch);
+        budget.third_network = self.head.safe || self.head.refresh.lags();
         budget
     }
 }
@@ -336,6 +363,11 @@ impl<S: Factored> Method<S> for SeveralOutputs {
         error::range("hidden neurons × (inputs + outputs)", all, 1, most)?;
         error::range("nonzero weights (nnz)", dims.nnz, 1, all)?;
         check_kept(dims, schedule.must_keep, dims.nnz - 1)?;
+        schedule.head.refresh.check()?;
+        // The losses of a safe run are of one network.
+        let convex = schedule.head.convex_epochs > 0 || schedule.head.refresh != Refresh::Every(1);
+        let is_wrong = usize::from(schedule.head.safe && convex);
+        error::range("random or older gates of a safe run", is_wrong, 0, 0)?;
         let (step_size, decay) = (schedule.head.step_size, schedule.head.decay());
         error::finite("step size and decay", &[step_size, decay])?;
         check_step_size(if decay >= 0.0 { step_size } else { 0.0 })
@@ -355,7 +387,11 @@ impl<S: Factored> Method<S> for SeveralOutputs {
         // A run that was undone to its start begins like one.
         let is_start = is_start || !run.networks.network().is_live();
         run.at.round = run.at.round.wrapping_add(run.sensing.blocks() as u32 + 1);
-        let loss = run.sum_of_losses(rows.clone())?;
+        run.renew();
+        run.in_step = true;
+        let (loss, generators) = (run.sum_of_losses(rows.clone()), run.generators());
+        run.in_step = false;
+        let loss = loss?;
         // Reads of the batch: the outputs and the gradient, once more for the values behind a
         // sketch; in strips the outputs again with every panel.
         let gradients = if matches!(run.schedule.head.rank, Rank::Exact) { 1.0 } else { 2.0 };
@@ -363,7 +399,8 @@ impl<S: Factored> Method<S> for SeveralOutputs {
         let again = if rows.len() > run.strip { panels as f32 } else { 0.0 };
         let reads = 1.0 + gradients * (1.0 + again);
         let Run { sensing, schedule, networks, work, at, .. } = run;
-        let Networks { shape, current, next, sketch, .. } = networks;
+        let Networks { shape, current, next, held, sketch, .. } = networks;
+        let generators = generators.gates(held.network(*shape));
         let decay = schedule.head.decay();
         if let Some(sketch) = sketch.as_mut().filter(|_| decay != 1.0) {
             sketch.decay(decay);
@@ -375,6 +412,8 @@ impl<S: Factored> Method<S> for SeveralOutputs {
             strip: run.strip,
             step_size: at.step_size,
             standin: is_start.then_some(run.seed),
+            keep_standins: schedule.head.keep_standins,
+            generators,
             round: at.round,
             must_keep: schedule.must_keep,
         };
@@ -384,15 +423,71 @@ impl<S: Factored> Method<S> for SeveralOutputs {
     }
 
     fn residual(run: &mut Run<'_, '_, S, Self>, rows: Range<usize>) -> Result<f32, S::Source> {
-        let net = run.networks.network();
+        let (generators, net) = (run.generators(), run.networks.network());
+        let gates = generators.gates(run.networks.held()).unwrap_or(net.gates(run.at.round));
         let NetWork { residual, scratch, .. } = &mut run.work;
         let out = row_head::<S>(residual, rows.len() * net.outputs())?;
-        run.sensing.net_forward(net.gates(run.at.round), net, out, scratch)?;
+        run.sensing.net_forward(gates, net, out, scratch)?;
         let machine = run.sensing.machine();
         run.labels.residual(machine, rows, net.outputs(), out).map_err(Error::widen)
     }
 
+    fn is_safe(&self) -> bool {
+        self.safe
+    }
+
     fn step_size(&self) -> f32 {
         self.step_size
+    }
+}
+
+/// What the gates of several outputs are of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Generators {
+    /// The weights themselves.
+    Own,
+    /// Random ones, drawn from this seed.
+    Random(u64),
+    /// The weights that are held; the number tells these gates from all others.
+    Held(u32),
+}
+
+impl Generators {
+    /// Their gates, given the weights that are held; none of the weights themselves.
+    const fn gates(self, held: Network<'_>) -> Option<Gates<'_>> {
+        match self {
+            Self::Own => None,
+            Self::Random(seed) => Some(Gates::seeded(seed)),
+            Self::Held(round) => Some(held.gates(round)),
+        }
+    }
+}
+
+impl<S: Sensing> Run<'_, '_, S, SeveralOutputs> {
+    /// Whether the gates of this epoch are random.
+    fn is_convex(&self) -> bool {
+        let head = &self.schedule.head;
+        head.refresh == Refresh::Never || (!self.at.warm && self.at.epoch < head.convex_epochs)
+    }
+
+    /// Holds the weights as generators where that is due.
+    fn renew(&mut self) {
+        let Refresh::Every(every) = self.schedule.head.refresh else { return };
+        if every > 1 && !self.is_convex() {
+            if self.at.since_refresh == 0 {
+                self.networks.hold();
+            }
+            self.at.since_refresh = (self.at.since_refresh + 1) % every;
+        }
+    }
+
+    /// What the gates are of: in a step those of the step, after it those of the network.
+    fn generators(&self) -> Generators {
+        match self.schedule.head.refresh {
+            Refresh::Every(_) if !self.in_step => Generators::Own,
+            _ if self.is_convex() => Generators::Random(self.seed),
+            Refresh::Every(2..) => Generators::Held(self.at.round),
+            _ => Generators::Own,
+        }
     }
 }

@@ -48,6 +48,11 @@ pub trait Method<S: Sensing>: Copy {
         Signs::Positive
     }
 
+    /// Whether epochs that diverge are undone.
+    fn is_safe(&self) -> bool {
+        false
+    }
+
     /// Length of the first step, where a run changes it.
     fn step_size(&self) -> f32 {
         0.0
@@ -90,6 +95,8 @@ pub struct Run<'r, 'm, S: Sensing, H> {
     /// Whether steps continue whatever the observer says: those of the best start after the run was
     /// ended.
     deaf: bool,
+    /// Whether a step is on its way, whose gates may be others than those of the network.
+    pub(super) in_step: bool,
     /// Whether epochs that diverge are undone.
     is_safe: bool,
     /// Whether it resumes from a checkpoint and has not shown that yet.
@@ -128,7 +135,8 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
             strip: budget::batch(schedule.strip, budget::batch(schedule.batch, all)),
             stopped: false,
             deaf: false,
-            is_safe: H::SEVERAL && budget.third_network,
+            in_step: false,
+            is_safe: schedule.head.is_safe(),
             resumed: false,
         };
         match start {
@@ -142,10 +150,10 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
     fn load(&mut self, from: &Checkpoint<'_>) -> Result<()> {
         let (at, schedule) = (from.state, self.schedule);
         at.check(&schedule.trials, schedule.epochs, self.all, schedule.batch)?;
-        if !H::SEVERAL {
-            let gates = at.round.max(at.since_refresh) as usize;
-            error::range("gates of the checkpoint", gates, 0, at.step as usize)?;
-        }
+        // The gates of several outputs are numbered by their blocks.
+        let round = if H::SEVERAL { 0 } else { at.round };
+        let gates = round.max(at.since_refresh) as usize;
+        error::range("gates of the checkpoint", gates, 0, at.step as usize)?;
         self.networks.load(from, schedule.must_keep)?;
         self.resumed = !at.is_first();
         self.at = if self.resumed { at } else { State { step_size: self.at.step_size, ..at } };
@@ -344,8 +352,9 @@ impl<'r, 'm, S: Sensing, H: Method<S>> Run<'r, 'm, S, H> {
     /// Back to no weights.
     fn clear(&mut self) {
         self.networks.clear();
+        self.at.since_refresh = 0;
         if !H::SEVERAL {
-            (self.at.round, self.at.since_refresh) = (0, 0);
+            self.at.round = 0;
         }
     }
 

@@ -243,6 +243,12 @@ pub(super) struct PaperArgs {
     /// What becomes of neurons that lose all weights [default: freeze]
     #[arg(long, value_parser = parse::named(EMPTY))]
     pub(super) empty: Option<Empty>,
+    /// Steps from one change of the gates to the next, once they follow the weights [default: 1]
+    #[arg(long, value_name = "STEPS", value_parser = parse::whole::<u32>)]
+    pub(super) refresh: Option<u32>,
+    /// Keep random gates to the end: a convex problem, of whose answer the network is the weights
+    #[arg(long, conflicts_with = "refresh")]
+    pub(super) convex: bool,
     /// How the weights that stay are chosen where there are several outputs: exact, by their
     /// magnitudes, or sketch, by the sums of all their steps in a count sketch, which sketch:DECAY
     /// multiplies by DECAY before each step [default: sketch]

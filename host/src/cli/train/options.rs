@@ -5,7 +5,7 @@ use std::path::Path;
 use tamis::learn::deep::{shrink, tune};
 use tamis::learn::iht::Step;
 use tamis::learn::optimiser::Optimiser;
-use tamis::learn::train::{OneOutput, Schedule, Trials};
+use tamis::learn::train::{OneOutput, Refresh, Schedule, Trials};
 use tamis::learn::{anneal, lm};
 use tamis::network::gates::Signs;
 use tamis::network::mask::initial::Initial;
@@ -218,23 +218,28 @@ impl Train {
             rows: args.trial_rows.unwrap_or(defaults.rows),
         };
         let published = PaperOptions::published(epochs, batch);
+        let refresh = match args.refresh {
+            _ if args.convex => Refresh::Never,
+            Some(steps) => Refresh::Every(steps),
+            None => published.head.refresh,
+        };
         let head = OneOutput {
             signs: self.signs.unwrap_or(defaults.schedule.head.signs),
             empty: args.empty.unwrap_or(defaults.schedule.head.empty),
             step: args.step.unwrap_or(defaults.schedule.head.step),
             refine: args.refine.unwrap_or(defaults.schedule.head.refine),
+            refresh,
             ..published.head
         };
         Ok(PaperOptions {
             schedule: Schedule { trials: trials(defaults.schedule.trials), head, ..published },
             outputs: OutputsOptions {
-                epochs: self.passes.epochs.unwrap_or(defaults.outputs.epochs),
-                batch: self.passes.batch.unwrap_or(defaults.outputs.batch),
                 step_size: if let Some(Step::Fixed(eta)) = args.step { Some(eta) } else { None },
                 rank: args.rank.unwrap_or(defaults.outputs.rank),
                 trials: trials(defaults.outputs.trials),
+                refresh,
                 safe: recipe == RecipeName::PaperSafe,
-                ..defaults.outputs
+                ..OutputsOptions::published(epochs, batch)
             },
         })
     }
@@ -362,6 +367,7 @@ impl Train {
             rates: Some(rates),
             prune: if args.one_shot { 1.0 } else { args.prune_fraction.unwrap_or(defaults.prune) },
             rewind: args.rewind.unwrap_or(defaults.rewind),
+            retrain: true,
             raw: args.raw_inputs,
             test: None,
             keep_levels: args.keep_levels,

@@ -1,8 +1,11 @@
 //! One training, or one measurement, of an experiment.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::spec::{Method, Part, Point, Spec};
+use crate::operator::Stop;
 use crate::{Error, Result};
 
 /// What a cell is; the cells of a spec are all different.
@@ -24,6 +27,15 @@ pub struct Cell {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) variant: Option<String>,
     pub(crate) seed: u64,
+}
+
+/// A cell, and what it runs with.
+#[derive(Clone, Copy)]
+pub(super) struct Job<'a> {
+    pub(super) part: &'a Part,
+    pub(super) cell: &'a Cell,
+    pub(super) threads: usize,
+    pub(super) stop: &'a Stop,
 }
 
 impl Cell {
@@ -67,6 +79,32 @@ impl Spec {
         })
     }
 
+    /// All cells, those together that one training gives.
+    #[must_use]
+    pub fn trainings(&self) -> Vec<Vec<Cell>> {
+        self.together(self.cells())
+    }
+
+    /// Cells, those together that one training gives: of iterative magnitude pruning all that are
+    /// alike but for s, where no cell changes the data.
+    pub(crate) fn together(&self, cells: Vec<Cell>) -> Vec<Vec<Cell>> {
+        let is_shared = |cell: &Cell| {
+            let of = self.part_of(cell);
+            cell.method.is_dense() && of.is_ok_and(|part| part.data.is_fixed())
+        };
+        let mut places = BTreeMap::new();
+        let mut all: Vec<Vec<Cell>> = Vec::new();
+        for cell in cells {
+            let network = Cell { s: if is_shared(&cell) { 0 } else { cell.s }, ..cell.clone() };
+            let at = *places.entry(network.id()).or_insert(all.len());
+            match all.get_mut(at) {
+                Some(training) => training.push(cell),
+                None => all.push(vec![cell]),
+            }
+        }
+        all
+    }
+
     /// The cell of a name.
     ///
     /// # Errors
@@ -77,7 +115,7 @@ impl Spec {
         all.into_iter().find(|cell| cell.id() == id).ok_or_else(|| {
             Error::new("the spec has no such cell")
                 .expected(format_args!(
-                    "I/N, such as 1/8, or the name of a cell, such as {example}"
+                    "I/N, such as 1/8, or names of cells, such as {example}"
                 ))
                 .got(id)
                 .help("--dry-run --json lists the names")
@@ -109,7 +147,7 @@ fn cells(part: &Part) -> Vec<Cell> {
     cells
 }
 
-/// The cells of machine `index`, from 1, of so many.
+/// The trainings of machine `index`, from 1, of so many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shard {
     pub(crate) index: usize,
@@ -129,7 +167,7 @@ impl Shard {
         }
     }
 
-    /// Whether cell `at`, from 0, is one of its cells; every shard has all sizes and methods.
+    /// Whether training `at`, from 0, is one of its own; every shard has all sizes and methods.
     pub(crate) const fn has(&self, at: usize) -> bool {
         (at % self.of + at / self.of) % self.of == self.index - 1
     }

@@ -2,13 +2,15 @@
 
 use std::time::Instant;
 
-use super::record::Solved;
+use super::record::{Quality, Solved};
 use crate::base::{self, HeapPeak};
+use crate::train::{Report, Trained};
 
 /// Most points of a curve.
 const POINTS: usize = 64;
 
 /// A curve of at most [`POINTS`] points, the peak of the heap, and the time.
+#[derive(Clone)]
 pub(super) struct Course {
     start: Instant,
     heap: HeapPeak,
@@ -45,6 +47,30 @@ impl Course {
     /// The losses of steps, after they were done.
     pub(super) fn see_all(&mut self, losses: &[f64]) {
         (0..).zip(losses).for_each(|(step, loss)| self.see(f64::from(step), *loss));
+    }
+
+    /// What is recorded of every training.
+    pub(super) fn trained(self, trained: &Trained) -> Solved {
+        let report = &trained.report;
+        let mut live = report.live.layers().to_vec();
+        live.extend(report.search().and_then(|search| search.second_live));
+        let mapped = report.layers().map_or(0, |layers| layers.mapped_bytes);
+        let model = trained.model.bytes().to_vec();
+        let &Report { loss, psnr_db, accuracy, .. } = report;
+        Solved {
+            recipe: report.recipe.into(),
+            train: Some(Quality { loss, psnr_db, accuracy }),
+            nnz: report.nnz,
+            live,
+            seconds: report.seconds,
+            passes: report.passes,
+            limit: report.limit.map(Into::into),
+            state_bytes: Some(report.state_bytes),
+            workspace_bytes: Some(report.workspace_bytes + mapped),
+            dense_bytes: report.imp().map(|imp| imp.dense_bytes),
+            model_bytes: Some(model.len() as u64),
+            ..self.ended(Some(model))
+        }
     }
 
     /// What was noted, and nothing else yet.

@@ -2,7 +2,7 @@
 //! *A Probabilistic Approach to Neural Network Pruning*, 2021, section on Covertype).
 
 use super::course::Course;
-use super::masked::Job;
+use super::cell::Job;
 use super::problem::Set;
 use super::record::{Quality, Solved};
 use super::spec::Metric;

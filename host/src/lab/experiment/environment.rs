@@ -35,6 +35,9 @@ impl Environment {
     }
 }
 
+/// A hash of the sources that results depend on.
+pub(crate) const CODE: Option<&str> = option_env!("TAMIS_CODE");
+
 /// The variable that tells the process of a cell what its parent has found.
 pub(crate) const COMMIT_VARIABLE: &str = "TAMIS_COMMIT";
 

@@ -7,33 +7,23 @@ use tamis::base::dims::Dims;
 use tamis::network::mask::initial::Initial;
 use tamis::network::mask::select::Choice;
 
-use super::cell::Cell;
+use super::cell::Job;
 use super::course::Course;
 use super::problem::Set;
-use super::record::Solved;
-use super::solve::{constant, own_recipe, quality, solved};
-use super::spec::{Inputs, MaskSpec, MaskedData, Method, Metric, Part, ScoreData, Variant};
+use super::record::{Quality, Solved};
+use super::solve::{constant, own_recipe};
+use super::spec::{Inputs, MaskSpec, MaskedData, Method, Metric, ScoreData, Variant};
 use crate::data::{Problem, Task, Values};
 use crate::mask::{
     self, MaskOptions, RandomData, RandomSize, ReportedMask, RowsNeeded, ScoredRows, SourceNetwork,
 };
 use crate::model::score_model;
-use crate::operator::Stop;
 use crate::train::masked::MaskedSettings;
 use crate::train::{Budget, Options, Recipe, Scale, Start, pool, train_with};
 use crate::{Error, Result};
 
 /// Training rows, or random ones, that weights are scored on.
 const ROWS: usize = 256;
-
-/// A cell, and what it runs with.
-#[derive(Clone, Copy)]
-pub(super) struct Job<'a> {
-    pub(super) part: &'a Part,
-    pub(super) cell: &'a Cell,
-    pub(super) threads: usize,
-    pub(super) stop: &'a Stop,
-}
 
 /// Trains the s weights of a mask, or s weights by the default recipe, and tests the network.
 pub(super) fn measure(data: &MaskedData, job: &Job<'_>, set: Set) -> Result<Solved> {
@@ -53,7 +43,7 @@ pub(super) fn measure(data: &MaskedData, job: &Job<'_>, set: Set) -> Result<Solv
         _ => sparse(data, &variant, job, train)?,
     };
     if let Some(model) = solved.model.take() {
-        solved.test = Some(quality(&score_model(&model, &test)?));
+        solved.test = Some(Quality::of(&score_model(&model, &test)?));
     }
     solved.data_bytes = data_bytes;
     Ok(solved)
@@ -110,7 +100,7 @@ impl Job<'_> {
             course.see(steps, f64::from(step.loss));
             ControlFlow::Continue(())
         })?;
-        Ok(solved(&trained, course))
+        Ok(course.trained(&trained))
     }
 }
 

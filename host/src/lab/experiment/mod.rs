@@ -14,6 +14,7 @@ mod covertype;
 mod dense;
 pub(crate) mod environment;
 pub mod figures;
+mod imp;
 pub(crate) mod known;
 mod masked;
 mod masks;

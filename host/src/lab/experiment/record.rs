@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
+use super::environment::CODE;
 use super::spec::Metric;
 use crate::lab::plot::Histogram;
-use crate::model::WeightStats;
+use crate::model::{Score, WeightStats};
 
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,6 +19,12 @@ pub(crate) struct Quality {
     pub(crate) psnr_db: Option<f64>,
     /// Fraction of the rows whose class is right; none for regression.
     pub(crate) accuracy: Option<f64>,
+}
+
+impl Quality {
+    pub(super) fn of(score: &Score) -> Self {
+        Self { loss: score.loss, psnr_db: score.psnr_db, accuracy: score.accuracy }
+    }
 }
 
 /// What a training gave and took.
@@ -101,6 +108,9 @@ pub(crate) struct Record {
     pub(crate) version: String,
     /// The commit of its sources, as far as it can be known.
     pub(crate) commit: Option<String>,
+    /// A hash of its sources; none of records that were made before there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) code: Option<String>,
 }
 
 pub(super) fn one_line(text: &str) -> String {
@@ -111,6 +121,7 @@ impl Record {
     pub(crate) fn new(cell: &Cell, status: Status, threads: usize, commit: Option<String>) -> Self {
         let (id, cell) = (cell.id(), cell.clone());
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Self { id, cell, status, reason: None, solved: None, threads, version, commit }
+        let code = CODE.map(str::to_owned);
+        Self { id, cell, status, reason: None, solved: None, threads, version, commit, code }
     }
 }

@@ -10,8 +10,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use super::cell::{Cell, Shard};
-use super::masked::{self, Job};
+use super::cell::{Cell, Job, Shard};
+use super::masked;
 use super::masks;
 use super::problem;
 use super::record::{Record, Status, one_line};
@@ -71,23 +71,31 @@ impl Summary {
     }
 }
 
-/// The cells that a run has to do, and those that it finds done.
-pub(crate) fn missing(store: &Store, options: &RunOptions) -> Result<(Vec<Cell>, Summary)> {
+/// The trainings that a run has to do, each with the cells that it is for, and what it finds done.
+pub(crate) fn missing(store: &Store, options: &RunOptions) -> Result<(Vec<Vec<Cell>>, Summary)> {
     let (mut todo, mut summary) = (Vec::new(), Summary::default());
-    for (at, cell) in store.spec.cells().into_iter().enumerate() {
-        if options.shard.is_some_and(|shard| !shard.has(at)) {
-            continue;
-        }
-        summary.cells += 1;
-        match store.cell(&cell)? {
-            Some(record) if !(options.retry && record.status > Status::Skipped) => {
-                summary.before += 1;
-                summary.count(record.status);
+    for training in trainings(&store.spec, options.shard) {
+        let mut cells = Vec::new();
+        for cell in training {
+            summary.cells += 1;
+            match store.cell(&cell)? {
+                Some(record) if !(options.retry && record.status > Status::Skipped) => {
+                    summary.before += 1;
+                    summary.count(record.status);
+                }
+                _ => cells.push(cell),
             }
-            _ => todo.push(cell),
         }
+        todo.extend(Some(cells).filter(|cells| !cells.is_empty()));
     }
     Ok((todo, summary))
+}
+
+/// The trainings of a spec, or those of a shard of it.
+pub(crate) fn trainings(spec: &Spec, shard: Option<Shard>) -> impl Iterator<Item = Vec<Cell>> {
+    let own = move |at| shard.is_none_or(|shard: Shard| shard.has(at));
+    let all = spec.trainings().into_iter().enumerate();
+    all.filter(move |(at, _)| own(*at)).map(|(_, cells)| cells)
 }
 
 /// Checks that the files of all these cells are there.
@@ -101,7 +109,7 @@ pub(crate) fn check_files(spec: &Spec, cells: &[Cell], folder: Option<&Path>) ->
 pub(crate) fn run(
     store: &Store,
     options: &RunOptions,
-    command: impl Fn(&Cell) -> Command + Sync,
+    command: impl Fn(&[Cell]) -> Command + Sync,
     stop: &Stop,
     observe: impl Fn(&Record) + Sync,
 ) -> Result<Summary> {
@@ -112,14 +120,14 @@ pub(crate) fn run(
     let give_up = || stop.asked() || ended.lock().is_ok_and(|ended| ended.1.is_some());
     let next = || queue.lock().ok().and_then(|mut queue| queue.next());
     let worker = || {
-        while let Some(cell) = next().filter(|_| !give_up()) {
-            let outcome = run_cell(store, &cell, command(&cell), options, give_up);
-            if let Ok(Some(record)) = &outcome {
-                observe(record);
+        while let Some(cells) = next().filter(|_| !give_up()) {
+            let outcome = run_training(store, &cells, command(&cells), options, give_up);
+            if let Ok(Some(records)) = &outcome {
+                records.iter().for_each(&observe);
             }
             let Ok(mut ended) = ended.lock() else { return };
             match outcome {
-                Ok(Some(record)) => ended.0.push(record.status),
+                Ok(Some(records)) => ended.0.extend(records.iter().map(|record| record.status)),
                 Ok(None) => return,
                 Err(error) => drop(ended.1.get_or_insert(error)),
             }
@@ -141,14 +149,14 @@ pub(crate) fn run(
     Ok(summary)
 }
 
-/// Runs one cell in a process; its record, or nothing where it was given up.
-fn run_cell(
+/// Runs the cells of one training in a process; their records, or nothing where it was given up.
+fn run_training(
     store: &Store,
-    cell: &Cell,
+    cells: &[Cell],
     mut command: Command,
     options: &RunOptions,
     give_up: impl Fn() -> bool,
-) -> Result<Option<Record>> {
+) -> Result<Option<Vec<Record>>> {
     let failed = |error| {
         Error::new("cannot start the process of a cell")
             .source(error)
@@ -158,25 +166,30 @@ fn run_cell(
     let mut said = tempfile::tempfile().map_err(failed)?;
     command.env(WATCH_VARIABLE, "1").stdin(Stdio::piped()).stdout(Stdio::null());
     command.stderr(said.try_clone().map_err(failed)?);
-    let retried = store.cell(cell)?;
+    let read = || cells.iter().map(|cell| store.cell(cell)).collect::<Result<Vec<_>>>();
+    let retried = read()?;
     let mut child = command.spawn().map_err(failed)?;
-    let (status, reason) = match attend(&mut child, options.time_limit, &give_up).map_err(failed)? {
+    let limit = options.time_limit.map(|limit| limit * cells.len() as u32);
+    let (status, reason) = match attend(&mut child, limit, &give_up).map_err(failed)? {
         None if give_up() => return Ok(None),
         None => {
-            let seconds = options.time_limit.unwrap_or_default().as_secs_f64();
+            let seconds = limit.unwrap_or_default().as_secs_f64();
             (Status::Timeout, format!("longer than {seconds} s"))
         }
         Some(exit) => {
-            let record = store.cell(cell)?;
-            if record.is_some() && (exit.success() || retried != record) {
-                return Ok(record);
+            let records = read()?;
+            let is_new = exit.success() || records.iter().zip(&retried).all(|(a, b)| a != b);
+            if let Some(records) = records.into_iter().collect::<Option<Vec<_>>>()
+                && is_new
+            {
+                return Ok(Some(records));
             }
             let text = last_words(&mut said);
             let reason = match exit.code() {
                 // Ended by the same Ctrl-C as the run, which has not seen it yet.
                 Some(130) => return Ok(None),
                 // What training meets is recorded by the process itself: this is about all cells.
-                Some(1 | 2) => return Err(cannot_run(cell, &text)),
+                Some(1 | 2) => return Err(cannot_run(&cells[0], &text)),
                 Some(_) => format!("the process crashed ({exit}): {text}"),
                 None => {
                     format!("the process was ended ({exit}), perhaps for want of memory {text}")
@@ -185,10 +198,13 @@ fn run_cell(
             (Status::Crashed, reason.trim_end().to_owned())
         }
     };
-    let mut record = Record::new(cell, status, options.threads, environment::commit());
-    record.reason = Some(reason);
-    store.write(&record)?;
-    Ok(Some(record))
+    let lost = |cell: &Cell| {
+        let mut record = Record::new(cell, status, options.threads, environment::commit());
+        record.reason = Some(reason.clone());
+        store.write(&record)?;
+        Ok(record)
+    };
+    cells.iter().map(lost).collect::<Result<Vec<_>>>().map(Some)
 }
 
 /// The data are damaged, or the record cannot be written.
@@ -232,36 +248,46 @@ fn last_words(said: &mut std::fs::File) -> String {
     String::from_utf8_lossy(&text).trim().to_owned()
 }
 
-/// Runs one cell here and writes its record, also of a failure; nothing if interrupted.
+/// Runs the cells of one training here and writes their records, also of a failure; nothing if
+/// interrupted.
 pub(crate) fn run_here(
     store: &Store,
-    cell: &Cell,
+    cells: &[Cell],
     folder: Option<&Path>,
     threads: usize,
     stop: &Stop,
-) -> Result<Record> {
+) -> Result<Vec<Record>> {
+    let Some(cell) = cells.first() else { return Ok(Vec::new()) };
     let part = store.spec.part_of(cell)?;
     let load = || problem::load(part, cell, folder);
-    let ending = match &part.data {
-        Data::Masks { .. } => masks::measure(part, cell, &load()?, threads, stop).map(Ok),
-        Data::Masked(data) => {
-            masked::measure(data, &Job { part, cell, threads, stop }, load()?).map(Ok)
-        }
-        Data::Dense(_) => dense::measure(&Job { part, cell, threads, stop }, load()?).map(Ok),
-        data if data.is_check() => theory::measure(part, cell, threads, stop).map(Ok),
-        _ => solve::solve(part, cell, load()?, threads, stop),
+    let job = Job { part, cell, threads, stop };
+    let one = |solved| vec![Ok(solved)];
+    let endings = match &part.data {
+        Data::Masks { .. } => masks::measure(part, cell, &load()?, threads, stop).map(one),
+        Data::Masked(data) => masked::measure(data, &job, load()?).map(one),
+        Data::Dense(_) => dense::measure(&job, load()?).map(one),
+        data if data.is_check() => theory::measure(part, cell, threads, stop).map(one),
+        _ => solve::solve(part, cells, load()?, threads, stop),
     };
     if stop.asked() {
         return Err(Error::interrupted());
     }
-    let mut record = Record::new(cell, Status::Done, threads, environment::commit());
-    match ending {
-        Ok(Ok(solved)) => record.solved = Some(solved),
-        Ok(Err(reason)) => (record.status, record.reason) = (Status::Skipped, Some(reason)),
-        Err(error) => (record.status, record.reason) = (Status::Failed, Some(error.to_string())),
-    }
-    store.write(&record)?;
-    Ok(record)
+    let (endings, error) = match endings {
+        Ok(endings) => (endings, None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    };
+    let mut endings = endings.into_iter();
+    let record = |cell: &Cell| {
+        let mut record = Record::new(cell, Status::Done, threads, environment::commit());
+        match endings.next() {
+            Some(Ok(solved)) => record.solved = Some(solved),
+            Some(Err(reason)) => (record.status, record.reason) = (Status::Skipped, Some(reason)),
+            None => (record.status, record.reason) = (Status::Failed, error.clone()),
+        }
+        store.write(&record)?;
+        Ok(record)
+    };
+    cells.iter().map(record).collect()
 }
 
 /// Ends this process when the one that has started it has ended, where that asked for it.

@@ -5,13 +5,14 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use tamis::learn::deep::tune;
-use tamis::learn::train::{Schedule, Trials};
+use tamis::learn::train::{OneOutput, Refresh, Schedule, Trials};
 use tamis::network::gates::Signs;
 use tamis::{learn::anneal, learn::lm};
 
-use super::cell::Cell;
-use super::compare;
+use super::cell::{Cell, Job};
+use super::compare::{self, Neuron};
 use super::course::Course;
+use super::imp;
 use super::picture;
 use super::problem::Set;
 use super::record::{Quality, Solved};
@@ -23,61 +24,89 @@ use crate::base::statistics::mean_square;
 use crate::data::{Problem, Task};
 use crate::model::{Score, score_model};
 use crate::operator::Stop;
-use crate::train::dense::{Head, Rates};
 use crate::train::{
-    AnnealOptions, Budget, Details, ImpSettings, LayersOptions, LmOptions, Memory, Options,
-    OutputsOptions, PaperOptions, Recipe, Report, Scale, Start, Trained, train_with,
+    AnnealOptions, Budget, Details, LayersOptions, LmOptions, Memory, Options,
+    OutputsOptions, PaperOptions, Recipe, Scale, Start, train_with,
 };
 
 /// Mean squared error on test rows over the labels' mean square of a network that is recovered.
 const RECOVERED: f64 = 1e-8;
 
-/// Trains a cell on its data; or why there can be no result.
+/// What came of a cell, or why there can be no result.
+pub(crate) type Ending = std::result::Result<Solved, String>;
+
+/// Trains a cell on its data, or those that one training gives together.
 pub(crate) fn solve(
     part: &Part,
-    cell: &Cell,
+    cells: &[Cell],
     set: Set,
     threads: usize,
     stop: &Stop,
-) -> Result<std::result::Result<Solved, String>> {
+) -> Result<Vec<Ending>> {
+    let Some(cell) = cells.first() else { return Ok(Vec::new()) };
     if set.train.task == Task::Regression && set.train.labels.iter().all(|&y| y == 0.0) {
-        return Ok(Err("the planted network gives 0 for every row".into()));
+        let reason = "the planted network gives 0 for every row";
+        return Ok(vec![Err(reason.into()); cells.len()]);
     }
     let variant = part.variant(cell.point(part));
     let work = Work { part, cell, variant, threads, stop };
-    let Set { train, test, planted, noise, picture: shape } = set;
+    let Set { train, test, planted, noise, picture } = set;
+    let is_first = part.seeds.first() == Some(&cell.seed);
+    let picture = picture.filter(|_| is_first).map(|shape| (shape, train.clone()));
     let data_bytes = train.bytes() as u64;
     let goal = f64::from(lm::Params::DEFAULT.exact) * mean_square(&train.labels);
-    let is_first = part.seeds.first() == Some(&cell.seed);
-    let shown = shape.filter(|_| is_first).map(|shape| (shape, train.clone()));
-    let mut solved = match cell.method {
-        Method::Zero | Method::Mean => constant(cell.method, &train, test.as_ref()),
+    let seen = Seen { part, test, planted, noise, picture, data_bytes, goal };
+    let all = match cell.method {
+        Method::Zero | Method::Mean => vec![constant(cell.method, &train, seen.test.as_ref())],
+        method if method.is_dense() => {
+            imp::train(&Job { part, cell, threads, stop }, cells, &train)?
+        }
         // The spec refuses them on data to train on.
         method if method.is_check() => {
-            return Ok(Err("a check of the theory trains nothing".into()));
+            return Ok(vec![Err("a check of the theory trains nothing".into())]);
         }
-        _ => work.train(train)?,
+        _ => vec![work.train(train)?],
     };
-    solved.data_bytes = data_bytes;
-    if let Some(model) = solved.model.take() {
-        let score = test.as_ref().map(|test| score_model(&model, test)).transpose()?;
-        solved.test = score.as_ref().map(quality);
-        if matches!(part.data, Data::Planted { .. }) {
-            let exact = solved.train.is_some_and(|train| train.loss <= goal);
-            solved.measured = compare::measure(&model, planted.as_deref(), exact)?;
-            if let (Some(score), Some(test)) = (solved.test, &test) {
-                let recovered = score.loss <= RECOVERED * mean_square(&test.labels);
-                solved.measured.insert(Metric::Success, f64::from(u8::from(recovered)));
-                let over_noise = noise.map(|noise| score.loss / noise);
-                solved.measured.extend(over_noise.map(|ratio| (Metric::LossOverNoise, ratio)));
+    all.into_iter().map(|solved| seen.complete(solved).map(Ok)).collect()
+}
+
+/// What a trained network is looked at with.
+struct Seen<'a> {
+    part: &'a Part,
+    test: Option<Problem>,
+    planted: Option<Vec<Neuron>>,
+    noise: Option<f64>,
+    picture: Option<([usize; 3], Problem)>,
+    data_bytes: u64,
+    /// The loss of a fit that is exact.
+    goal: f64,
+}
+
+impl Seen<'_> {
+    /// Adds what is measured of the model.
+    fn complete(&self, mut solved: Solved) -> Result<Solved> {
+        solved.data_bytes = self.data_bytes;
+        if let Some(model) = solved.model.take() {
+            let score = self.test.as_ref().map(|test| score_model(&model, test)).transpose()?;
+            solved.test = score.as_ref().map(Quality::of);
+            if matches!(self.part.data, Data::Planted { .. }) {
+                let exact = solved.train.is_some_and(|train| train.loss <= self.goal);
+                let found = compare::measure(&model, self.planted.as_deref(), exact)?;
+                solved.measured.extend(found);
+                if let (Some(score), Some(test)) = (solved.test, &self.test) {
+                    let recovered = score.loss <= RECOVERED * mean_square(&test.labels);
+                    solved.measured.insert(Metric::Success, f64::from(u8::from(recovered)));
+                    let over_noise = self.noise.map(|noise| score.loss / noise);
+                    solved.measured.extend(over_noise.map(|of| (Metric::LossOverNoise, of)));
+                }
+            }
+            if let Some((shape, train)) = &self.picture {
+                solved.picture = Some(picture::side_by_side(&model, train, *shape)?);
             }
         }
-        if let Some((shape, train)) = shown {
-            solved.picture = Some(picture::side_by_side(&model, &train, shape)?);
-        }
+        solved.rss_peak_bytes = base::peak_rss_bytes();
+        Ok(solved)
     }
-    solved.rss_peak_bytes = base::peak_rss_bytes();
-    Ok(Ok(solved))
 }
 
 struct Work<'a> {
@@ -91,30 +120,18 @@ struct Work<'a> {
 impl Work<'_> {
     fn train(&self, train: Problem) -> Result<Solved> {
         let options = self.options(&train);
-        let rows = train.data.rows as f64;
         let mut course = Course::start();
         let mut epochs = 0.0;
         let trained = train_with(train, &options, Start::Zero, self.stop, |step| {
             epochs += 1.0;
-            // Of epochs, a pass forwards and one back.
-            let at = match (self.cell.method, self.part.hidden) {
-                (Method::Imp | Method::ImpPublished, _) => 2.0 * epochs,
-                (_, 1) => step.passes,
-                _ => epochs,
-            };
+            let at = if self.part.hidden == 1 { step.passes } else { epochs };
             course.see(at, f64::from(step.details.least().unwrap_or(step.loss)));
             ControlFlow::Continue(())
         })?;
-        let mut solved = solved(&trained, course);
-        match &trained.report.details {
-            Details::Imp(imp) => {
-                solved.passes = 2.0 * trained.report.steps as f64 * imp.batch as f64 / rows;
-            }
-            Details::Anneal(anneal) => {
-                let accuracy = anneal.validation_accuracy;
-                solved.measured.extend(accuracy.map(|of| (Metric::ValidationAccuracy, of)));
-            }
-            _ => {}
+        let mut solved = course.trained(&trained);
+        if let Details::Anneal(anneal) = &trained.report.details {
+            let accuracy = anneal.validation_accuracy;
+            solved.measured.extend(accuracy.map(|of| (Metric::ValidationAccuracy, of)));
         }
         Ok(solved)
     }
@@ -125,7 +142,6 @@ impl Work<'_> {
         let budget = Budget::nnz(cell.s);
         let hidden = vec![cell.m; part.hidden];
         let (recipe, is_own) = match cell.method {
-            Method::Imp | Method::ImpPublished => (Recipe::Imp(self.imp(train)), false),
             Method::Recipe => (
                 own_recipe(&self.variant, Recipe::layered(train.task, &hidden, budget, false)),
                 true,
@@ -159,62 +175,23 @@ impl Work<'_> {
             |default: Trials| if method == Method::PaperTrials { default } else { Trials::NONE };
         let &Part { epochs, batch, .. } = self.part;
         let schedule = PaperOptions::published(epochs, batch);
+        let refresh = match (self.variant.convex, self.variant.refresh) {
+            (Some(true), _) => Refresh::Never,
+            (_, Some(steps)) => Refresh::Every(steps),
+            _ => schedule.head.refresh,
+        };
+        let head = OneOutput { refresh, ..schedule.head };
         PaperOptions {
-            schedule: Schedule { trials: trials(Trials::DEFAULT), ..schedule },
+            schedule: Schedule { trials: trials(Trials::DEFAULT), head, ..schedule },
             outputs: OutputsOptions {
-                epochs,
-                batch,
                 safe: train.has_several_outputs()
                     && matches!(method, Method::PaperSafe | Method::PaperLeast),
                 trials: trials(OutputsOptions::TRIALS),
-                ..OutputsOptions::PUBLISHED
+                refresh,
+                ..OutputsOptions::published(epochs, batch)
             },
         }
     }
-
-    fn imp(&self, train: &Problem) -> ImpSettings {
-        let part = self.part;
-        let published = self.cell.method == Method::ImpPublished;
-        let default = ImpSettings::default();
-        ImpSettings {
-            // As the sparse networks: for one output the sum of the neurons.
-            head: if train.has_several_outputs() { Head::Weights } else { Head::Sum },
-            epochs: if published { part.epochs } else { part.imp.epochs },
-            batch: if published { part.batch } else { part.imp.batch },
-            rates: (!published).then(|| Rates::constant(part.imp.rate as f32)),
-            prune: if published { default.prune } else { part.imp.prune },
-            raw: published,
-            ..default
-        }
-    }
-}
-
-/// What is recorded of every training.
-pub(super) fn solved(trained: &Trained, course: Course) -> Solved {
-    let report = &trained.report;
-    let mut live = report.live.layers().to_vec();
-    live.extend(report.search().and_then(|search| search.second_live));
-    let mapped = report.layers().map_or(0, |layers| layers.mapped_bytes);
-    let model = trained.model.bytes().to_vec();
-    let &Report { loss, psnr_db, accuracy, .. } = report;
-    Solved {
-        recipe: report.recipe.into(),
-        train: Some(Quality { loss, psnr_db, accuracy }),
-        nnz: report.nnz,
-        live,
-        seconds: report.seconds,
-        passes: report.passes,
-        limit: report.limit.map(Into::into),
-        state_bytes: Some(report.state_bytes),
-        workspace_bytes: Some(report.workspace_bytes + mapped),
-        dense_bytes: report.imp().map(|imp| imp.dense_bytes),
-        model_bytes: Some(model.len() as u64),
-        ..course.ended(Some(model))
-    }
-}
-
-pub(super) fn quality(score: &Score) -> Quality {
-    Quality { loss: score.loss, psnr_db: score.psnr_db, accuracy: score.accuracy }
 }
 
 /// The same prediction for every row: 0, or for each output the mean of the training labels; for
@@ -235,7 +212,7 @@ pub(super) fn constant(method: Method, train: &Problem, test: Option<&Problem>) 
     }
     let score = |problem: &Problem| {
         let all = prediction.iter().copied().cycle().take(problem.data.rows * outputs);
-        quality(&Score::new(problem.task, &problem.labels, &all.collect::<Vec<f32>>()))
+        Quality::of(&Score::new(problem.task, &problem.labels, &all.collect::<Vec<f32>>()))
     };
     Solved {
         recipe: method.name().into(),

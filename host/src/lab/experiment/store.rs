@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::cell::Cell;
-use super::environment::Environment;
+use super::environment::{CODE, Environment};
 use super::record::Record;
 use super::row::row;
 use super::spec::Spec;
@@ -32,6 +32,9 @@ pub(crate) struct Folder {
     name: String,
     profile: String,
     spec: String,
+    /// A hash of the sources that made its cells; none where they are older than it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    code: Option<String>,
     /// Toolchain and machine of the first run.
     pub(crate) environment: Environment,
 }
@@ -68,12 +71,12 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens the folder of an earlier state of a spec to run its present one: cells whose settings
-    /// are the same are kept, the others are removed. How many were removed. Killed at any point,
-    /// it can be called again.
+    /// Opens the folder of an earlier state of a spec, or of the code, to run the present one: cells
+    /// whose settings and code are the same are kept, the others are removed. How many were removed.
+    /// Killed at any point, it can be called again.
     pub(crate) fn update(path: &Path, spec: &Spec) -> Result<(Self, usize)> {
         let folder = match read_folder(path)? {
-            Some(folder) if folder.spec != spec.hash() && folder.name == spec.name => folder,
+            Some(folder) if folder.name == spec.name && !folder.is_of(spec) => folder,
             _ => return Ok((Self::open(path, spec)?, 0)),
         };
         folder.check_run(path)?;
@@ -83,8 +86,10 @@ impl Store {
         };
         let all = spec.cells();
         let (valid, others): (Vec<Record>, Vec<Record>) =
-            old.records()?.into_iter().partition(|Record { cell, .. }| {
-                all.contains(cell) && settings(&old.spec, cell) == settings(spec, cell)
+            old.records()?.into_iter().partition(|Record { cell, code, .. }| {
+                code.as_deref() == CODE
+                    && all.contains(cell)
+                    && settings(&old.spec, cell) == settings(spec, cell)
             });
         for record in &others {
             let file = old.cell_file(&record.id);
@@ -96,7 +101,7 @@ impl Store {
             }
         }
         old.write_records(&valid)?;
-        let folder = Folder { profile: spec.resolved.clone(), spec: spec.hash(), ..folder };
+        let folder = Folder::new(spec);
         // The spec comes last, and also where the update was killed before it: prepare() writes it.
         write_json(&path.join("folder.json"), &[folder])?;
         let store = Self::open(path, spec)?;
@@ -215,15 +220,7 @@ impl Store {
                     .help("choose another folder with -o"));
             }
         }
-        let folder = Folder {
-            format: FORMAT,
-            version: VERSION.to_owned(),
-            name: spec.name.clone(),
-            profile: spec.resolved.clone(),
-            spec: spec.hash(),
-            environment: Environment::here(),
-        };
-        let store = Self { path: path.to_owned(), spec: spec.clone(), folder };
+        let store = Self { path: path.to_owned(), spec: spec.clone(), folder: Folder::new(spec) };
         store.write_spec()?;
         // Last: what has it is complete.
         write_json(&path.join("folder.json"), &[&store.folder])?;
@@ -264,6 +261,23 @@ impl Store {
 }
 
 impl Folder {
+    fn new(spec: &Spec) -> Self {
+        Self {
+            format: FORMAT,
+            version: VERSION.to_owned(),
+            name: spec.name.clone(),
+            profile: spec.resolved.clone(),
+            spec: spec.hash(),
+            code: CODE.map(str::to_owned),
+            environment: Environment::here(),
+        }
+    }
+
+    /// Whether this program may add to it with this spec.
+    fn is_of(&self, spec: &Spec) -> bool {
+        self.spec == spec.hash() && self.code.as_deref() == CODE
+    }
+
     fn check_format(&self, path: &Path) -> Result<()> {
         if self.format == FORMAT {
             return Ok(());
@@ -293,8 +307,18 @@ impl Folder {
 
     fn check(&self, path: &Path, spec: &Spec) -> Result<()> {
         self.check_run(path)?;
-        if self.spec == spec.hash() {
+        if self.is_of(spec) {
             return Ok(());
+        }
+        if self.spec == spec.hash() {
+            return Err(Error::new("the results are of another state of the code")
+                .at(path)
+                .expected(format_args!("sources of hash {}", CODE.unwrap_or("unknown")))
+                .got(self.code.as_deref().unwrap_or("none: they are older than it"))
+                .help(
+                    "run the program that made them, or choose another folder with -o; --update \
+                    removes the cells of other code and runs them again",
+                ));
         }
         let state = |name: &str, profile: &str, hash: &str| {
             format!("{name}, profile {profile}, hash {hash}")

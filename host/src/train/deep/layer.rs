@@ -12,7 +12,8 @@ use crate::operator::HiddenLayers;
 use crate::train::budget::Memory;
 use crate::train::check::Sizes;
 use crate::train::layer::LayerSetup;
-use crate::train::options::{PaperOptions, Recipe};
+use crate::train::options::Recipe;
+use crate::train::paper_options::PaperOptions;
 use crate::train::paper::{self, FrozenLayers, PaperSetup};
 use crate::train::plan::pool;
 use crate::train::progress::Observer;
@@ -214,7 +215,7 @@ mod tests {
 
     use crate::data::Task;
     use crate::operator::Stop;
-    use crate::train::options::OutputsOptions;
+    use crate::train::paper_options::OutputsOptions;
     use tamis::learn::iht::Step;
     use tamis::learn::train::{OneOutput, Schedule};
     use tamis::network::gates::Signs;

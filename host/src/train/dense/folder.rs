@@ -161,6 +161,7 @@ fn settings(train: &Problem, job: &ImpJob<'_>) -> Value {
         "rates": rates,
         "part": settings.prune,
         "rewind": settings.rewind,
+        "retrain": settings.retrain,
         "input_scale": input_scale,
         "seed": seed,
         "rows": train.data.rows,

@@ -2,14 +2,26 @@
 //! set the others back to where they started, train again, until so many are left.
 //!
 //! A *level* is one training; between two levels lies a round of pruning, in which every weight of
-//! every layer competes by its magnitude. The last level trains exactly s weights.
+//! every layer competes by its magnitude. The last level trains exactly s weights. Levels of few
+//! weights are trained as the sparse networks that they are.
+//!
+//! One run of levels gives networks of several sizes: each is pruned from the last level above it
+//! and trained in a level of its own, which no other goes on from.
+//!
+//! ```text
+//! all ──> 0.9 ──> 0.81 ──> 0.73 ──> …
+//!              └─> s_1          └─> s_2
+//! ```
 
+use std::mem::replace;
 use std::path::Path;
+use std::time::Instant;
 
 use tamis::network::top::Top;
 
 use super::folder::{LevelFolder, Saved};
 use super::job::{ImpJob, Level};
+use super::sparse::Level as SparseLevel;
 use super::training::{self, Training, diverged};
 use crate::data::Problem;
 use crate::operator::Stop;
@@ -23,6 +35,8 @@ pub(crate) struct Epoch {
     pub(crate) epochs: u64,
     /// Mean loss of its steps, each before it was taken.
     pub(crate) loss: f64,
+    /// The size whose own level it is of, in a run of several.
+    pub(crate) size: Option<usize>,
 }
 
 /// A finished run.
@@ -61,9 +75,46 @@ pub(crate) fn imp(
     run.run(folder.as_ref(), observe)
 }
 
+/// One size of a run of several: bit for bit what a run of its own gives.
+#[derive(Debug)]
+pub(crate) struct Sized {
+    pub(crate) imp: Imp,
+    /// Seconds of the levels above it and of its own.
+    pub(crate) seconds: f64,
+}
+
+/// Trains one run of levels for `sizes`, which fall to that of the job; the network of each in
+/// their order.
+pub(crate) fn imp_of_sizes(
+    train: &Problem,
+    job: &ImpJob<'_>,
+    sizes: &[usize],
+    stop: &Stop,
+    observe: &mut dyn FnMut(Epoch) -> bool,
+) -> Result<Vec<Sized>> {
+    debug_assert!(sizes.is_sorted_by(|a, b| a > b) && sizes.last() == Some(&job.nnz));
+    let mut run = Run::new(train, job, stop);
+    let (began, mut others) = (Instant::now(), 0.0);
+    let mut all = Vec::with_capacity(sizes.len());
+    for &nnz in sizes {
+        while let Some(&next) = run.counts.get(run.levels.len())
+            && next > nnz
+        {
+            run.advance(next, None, observe)?;
+        }
+        let before = began.elapsed().as_secs_f64();
+        let imp = run.size(nnz, observe)?;
+        let after = began.elapsed().as_secs_f64();
+        all.push(Sized { imp, seconds: after - others });
+        others += after - before;
+    }
+    Ok(all)
+}
+
 struct Run<'a> {
     train: &'a Problem,
     job: &'a ImpJob<'a>,
+    stop: &'a Stop,
     counts: Vec<usize>,
     training: Training,
     /// What surviving weights are set back to.
@@ -79,6 +130,7 @@ impl<'a> Run<'a> {
         Self {
             train,
             job,
+            stop,
             counts: job.counts(),
             origin: weights.clone(),
             trained: weights.clone(),
@@ -108,12 +160,12 @@ impl<'a> Run<'a> {
         folder: Option<&LevelFolder<'_>>,
         observe: &mut dyn FnMut(Epoch) -> bool,
     ) -> Result<Imp> {
-        while self.levels.len() < self.counts.len() {
-            if !self.levels.is_empty() {
-                self.prune(self.counts[self.levels.len()])?;
-                self.rewind();
+        while let Some(&count) = self.counts.get(self.levels.len()) {
+            if !self.levels.is_empty() && count == self.job.nnz && !self.job.settings.retrain {
+                self.prune(count)?;
+                break;
             }
-            match self.level(observe) {
+            match self.advance(count, None, observe) {
                 Err(error) if error.is_interrupted() && self.training.steps > 0 => {
                     if !self.levels.is_empty() {
                         self.training.weights.copy_from_slice(&self.trained);
@@ -131,14 +183,81 @@ impl<'a> Run<'a> {
         Ok(self.finish(false))
     }
 
+    /// Prunes to `count` weights, but before the first level, and trains them.
+    fn advance(
+        &mut self,
+        count: usize,
+        size: Option<usize>,
+        observe: &mut dyn FnMut(Epoch) -> bool,
+    ) -> Result<()> {
+        if !self.levels.is_empty() {
+            self.prune(count)?;
+            self.rewind();
+        }
+        self.level(count, &mut |epoch| observe(Epoch { size, ..epoch }))
+    }
+
+    /// The network of a size below the last level, which stays as it is.
+    fn size(&mut self, nnz: usize, observe: &mut dyn FnMut(Epoch) -> bool) -> Result<Imp> {
+        let Training { weights, mask, steps, .. } = &self.training;
+        let (weights, mask, steps) = (weights.clone(), mask.clone(), *steps);
+        let levels = self.levels.clone();
+        if levels.is_empty() || self.job.settings.retrain {
+            self.advance(nnz, Some(nnz), observe)?;
+        } else {
+            self.prune(nnz)?;
+        }
+        Ok(Imp {
+            weights: replace(&mut self.training.weights, weights),
+            mask: replace(&mut self.training.mask, mask),
+            levels: replace(&mut self.levels, levels),
+            steps: replace(&mut self.training.steps, steps),
+            stopped: false,
+        })
+    }
+
     fn finish(self, stopped: bool) -> Imp {
         let Self { training: Training { weights, mask, steps, .. }, levels, .. } = self;
         Imp { weights, mask, levels, steps, stopped }
     }
 
-    /// Trains the weights of the mask and measures what became of them.
-    fn level(&mut self, observe: &mut dyn FnMut(Epoch) -> bool) -> Result<()> {
-        let (level, settings, scale) = (self.levels.len(), self.job.settings, self.job.input_scale);
+    /// Trains the weights of the mask, so many, and measures what became of them.
+    fn level(&mut self, nnz: usize, observe: &mut dyn FnMut(Epoch) -> bool) -> Result<()> {
+        let (settings, scale) = (self.job.settings, self.job.input_scale);
+        if self.sparse().is_some() {
+            self.sparse_epochs(observe)?;
+        } else {
+            self.dense_epochs(observe)?;
+        }
+        let train = self.training.measure(self.train, scale)?;
+        let test = settings.test.as_ref();
+        let test = test.map(|test| self.training.measure(test, scale)).transpose()?;
+        self.trained.copy_from_slice(&self.training.weights);
+        let steps = self.training.steps;
+        self.levels.push(Level { nnz, steps, train, test });
+        Ok(())
+    }
+
+    /// The level that begins, where it is trained as a sparse network; the first one is not.
+    fn sparse(&self) -> Option<SparseLevel<'_>> {
+        let (set, job, number) = (self.train, self.job, self.levels.len());
+        let level = SparseLevel { set, job, number, mask: &self.training.mask, stop: self.stop };
+        Some(level).filter(|level| number > 0 && level.is_sparse())
+    }
+
+    fn sparse_epochs(&mut self, observe: &mut dyn FnMut(Epoch) -> bool) -> Result<()> {
+        let Some(level) = self.sparse() else { return Ok(()) };
+        let mut weights = self.training.weights.clone();
+        let steps = level.train(&mut weights, &mut |epoch, loss| {
+            observe(self.progress(level.number, epoch, loss))
+        })?;
+        self.training.weights = weights;
+        self.training.steps += steps;
+        Ok(())
+    }
+
+    fn dense_epochs(&mut self, observe: &mut dyn FnMut(Epoch) -> bool) -> Result<()> {
+        let (level, settings) = (self.levels.len(), self.job.settings);
         let first = if level == 0 { 0 } else { settings.rewind };
         self.training.restart();
         for epoch in first..settings.epochs {
@@ -148,7 +267,7 @@ impl<'a> Run<'a> {
             let loss = self.training.epoch(&training::Epoch {
                 set: self.train,
                 rows: 0..self.train.data.rows,
-                scale,
+                scale: self.job.input_scale,
                 batch: self.job.rows(self.train.data.rows),
                 seed: self.job.seed,
                 number: level as u64 * u64::from(settings.epochs) + u64::from(epoch),
@@ -160,12 +279,6 @@ impl<'a> Run<'a> {
                 return Err(Error::interrupted());
             }
         }
-        let train = self.training.measure(self.train, scale)?;
-        let test = settings.test.as_ref();
-        let test = test.map(|test| self.training.measure(test, scale)).transpose()?;
-        self.trained.copy_from_slice(&self.training.weights);
-        let (nnz, steps) = (self.counts[level], self.training.steps);
-        self.levels.push(Level { nnz, steps, train, test });
         Ok(())
     }
 
@@ -202,7 +315,8 @@ impl<'a> Run<'a> {
         let before =
             |level: usize| if level == 0 { 0 } else { all + (level as u64 - 1) * (all - rewind) };
         let own = u64::from(epoch) + 1 - if level == 0 { 0 } else { rewind };
-        Epoch { epoch: before(level) + own, epochs: before(self.counts.len()), loss }
+        let levels = self.counts.len() - usize::from(!settings.retrain && self.counts.len() > 1);
+        Epoch { epoch: before(level) + own, epochs: before(levels), loss, size: None }
     }
 }
 

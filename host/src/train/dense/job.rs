@@ -34,6 +34,9 @@ pub struct ImpSettings {
     /// Epoch of the first level whose start the weights are set back to; later levels train from
     /// there on.
     pub rewind: u32,
+    /// Whether the s weights that are left are trained once more; if not, the result is the last level
+    /// above s, pruned.
+    pub retrain: bool,
     /// Whether bytes are taken as 0 to 255, as in the published setting, and not brought to the
     /// unit range first.
     pub raw: bool,
@@ -54,6 +57,7 @@ impl Default for ImpSettings {
             rates: None,
             prune: 0.1,
             rewind: 0,
+            retrain: true,
             raw: false,
             test: None,
             keep_levels: false,

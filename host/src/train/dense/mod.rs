@@ -21,6 +21,7 @@ pub(crate) mod product;
 mod reference;
 pub(crate) mod scores;
 pub(crate) mod shape;
+mod sparse;
 pub(crate) mod training;
 
 pub use optimiser::Rates;

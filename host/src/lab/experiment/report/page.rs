@@ -26,7 +26,7 @@ pub(super) fn page(experiments: &[Experiment]) -> String {
         };
         html += &format!("<nav>\n{}</nav>\n", experiments.iter().map(link).collect::<String>());
     }
-    if let Some((sentence, own)) = verdicts::headline(experiments) {
+    for (sentence, own) in verdicts::headlines(experiments) {
         html += &format!("<p class=\"lead\">{}</p>\n{}", escape(&sentence), table(&own));
     }
     html += "<p class=\"note\">Point at a cell of a map or table for its seeds, time, memory and \

@@ -229,7 +229,7 @@ fn kilobytes(bytes: u64) -> String {
 
 pub(super) fn markdown(experiments: &[Experiment]) -> String {
     let mut text = String::new();
-    if let Some((sentence, table)) = verdicts::headline(experiments) {
+    for (sentence, table) in verdicts::headlines(experiments) {
         let rows = table.markdown();
         text += &format!("# {}\n\n{}\n\n{rows}\n", plain(&table.title), plain(&sentence));
     }

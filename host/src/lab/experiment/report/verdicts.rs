@@ -21,8 +21,9 @@ const FROM_NONZEROS: usize = 50;
 const LAST: f64 = 0.05;
 const STILL: f64 = 0.01;
 
-/// The methods that the default recipe is to be better than.
-const RIVALS: [Method; 3] = [Method::Paper, Method::ImpPublished, Method::Imp];
+/// The baselines that the published method is compared with; the default recipe with that too.
+const BASELINES: [Method; 4] =
+    [Method::ImpPublished, Method::ImpPublishedSum, Method::Imp, Method::ImpSum];
 
 pub(super) fn tables(view: &View) -> [Table; 3] {
     [beside_paper(view), beside_known(view), baseline(view)]
@@ -73,14 +74,16 @@ impl Standing {
     }
 }
 
-/// The default recipe beside a method at each size with both; better where the other diverges.
-fn standings(view: &View, other: Method) -> Vec<(Standing, Point)> {
+/// A method beside another one at each size with both; better where the other diverges, and behind
+/// where it does itself.
+fn standings(view: &View, method: Method, other: Method) -> Vec<(Standing, Point)> {
     let standing = |at: Point| {
-        let [own, beside] = [Method::Recipe, other].map(|method| view.stats(method, at));
-        let failed = || beside.lost.iter().any(|(_, status)| *status == Status::Failed);
+        let [own, beside] = [method, other].map(|method| view.stats(method, at));
+        let failed = |of: &Stats| of.lost.iter().any(|(_, status)| *status == Status::Failed);
         match (own.median(), beside.median()) {
             (Some(own), Some(other)) => Some((Standing::of(view.part.metric, own, other), at)),
-            (Some(_), None) if failed() => Some((Standing::Better, at)),
+            (Some(_), None) if failed(&beside) => Some((Standing::Better, at)),
+            (None, Some(_)) if failed(&own) => Some((Standing::Behind, at)),
             _ => None,
         }
     };
@@ -92,44 +95,78 @@ fn count(all: &[(Standing, Point)], own: Standing) -> usize {
     all.iter().filter(|(standing, _)| *standing == own).count()
 }
 
-/// Who wins: one sentence over all, and a row per part; none where nothing is compared.
-pub(super) fn headline(experiments: &[Experiment]) -> Option<(String, Table)> {
+/// A method beside one rival, in all parts that have both.
+struct Match {
+    rival: Method,
+    all: Vec<(Standing, Point)>,
+}
+
+/// Who wins: a sentence and a table for the default recipe, and for the published method; none where
+/// nothing is compared.
+pub(super) fn headlines(experiments: &[Experiment]) -> Vec<(String, Table)> {
+    let recipe = headline(experiments, Method::Recipe, &[&[Method::Paper], &BASELINES[..]].concat());
+    let paper = headline(experiments, Method::Paper, &BASELINES);
+    recipe.into_iter().chain(paper).collect()
+}
+
+/// One method beside its rivals: one sentence over all, and a row per part.
+fn headline(
+    experiments: &[Experiment],
+    method: Method,
+    rivals: &[Method],
+) -> Option<(String, Table)> {
     let views = || experiments.iter().flat_map(|own| own.views.iter().map(move |view| (own, view)));
-    let rivals = RIVALS.into_iter().filter_map(|rival| {
-        let all: Vec<_> = views().flat_map(|(_, view)| standings(view, rival)).collect();
-        (!all.is_empty()).then_some((rival, all))
+    let matches = rivals.iter().filter_map(|&rival| {
+        let all: Vec<_> = views().flat_map(|(_, view)| standings(view, method, rival)).collect();
+        (!all.is_empty()).then_some(Match { rival, all })
     });
-    let rivals: Vec<(Method, Vec<_>)> = rivals.collect();
-    let sentences = rivals.iter().map(|(rival, all)| {
+    let matches: Vec<Match> = matches.collect();
+    let sentences = matches.iter().map(|Match { rival, all }| {
         let (better, behind) = (count(all, Standing::Better), count(all, Standing::Behind));
         let (title, level, all) = (rival.title(), all.len() - better - behind, all.len());
         format!(
             "better than {title} in {better} of {all} cells, level in {level}, behind in {behind}"
         )
     });
-    // Such as `better 19, both exact 10`.
-    let tally = |all: &[(Standing, Point)]| {
-        let counts = Standing::ALL.map(|own| (own, count(all, own)));
-        listed(counts.into_iter().filter(|(_, count)| *count > 0).map(|(own, count)| {
+    // Such as `better 19, both exact 10; 0.3 s and 40 passes to 12 s and 500`.
+    let tally = |view: &View, rival: Method| {
+        let all = standings(view, method, rival);
+        let counts = Standing::ALL.map(|own| (own, count(&all, own)));
+        let counts = listed(counts.into_iter().filter(|(_, count)| *count > 0).map(|(own, count)| {
             let word = if own == Standing::Exact { "both exact" } else { own.title() };
             format!("{word} {count}")
-        }))
+        }));
+        let efforts = [method, rival].map(|method| effort(view, method, &all));
+        match efforts {
+            [Some(own), Some(other)] => format!("{counts}; {own} to {other}"),
+            _ => counts,
+        }
     };
     let row = |(experiment, view): (&Experiment, &View)| {
-        let texts = rivals.iter().map(|(rival, _)| tally(&standings(view, *rival)));
-        let texts: Vec<String> = texts.collect();
+        let texts: Vec<String> = matches.iter().map(|of| tally(view, of.rival)).collect();
         let is_compared = texts.iter().any(|text| !text.is_empty());
         let named = std::iter::once(title(experiment, view)).chain(texts);
         is_compared.then(|| named.map(Item::from).collect())
     };
-    let sentence =
-        format!("Tamis's default recipe is {}.", sentences.collect::<Vec<_>>().join("; "));
+    let own = method.title();
+    let sentence = format!("{own} is {}.", sentences.collect::<Vec<_>>().join("; "));
     let note = "Medians over seeds in the digits that are printed; fits of 100 dB and more are \
-                exact to the rounding of floats.";
-    let beside = rivals.iter().map(|(rival, _)| format!("beside {}", rival.title()));
+                exact to the rounding of floats. Behind the semicolon medians over the cells: \
+                seconds and passes over the data, of the method and of the other. The rate of IMP \
+                trained properly is the best of several; its effort is that of one.";
+    let beside = matches.iter().map(|of| format!("beside {}", of.rival.title()));
     let head = std::iter::once("cells of".to_owned()).chain(beside);
-    let table = Table::new("Who wins", note, head, views().filter_map(row).collect());
-    (!rivals.is_empty()).then_some((sentence, table))
+    let rows = views().filter_map(row).collect();
+    let table = Table::new(format!("Who wins: {own}"), note, head, rows);
+    (!matches.is_empty()).then_some((sentence, table))
+}
+
+/// Seconds and passes of a method in cells, in the median.
+fn effort(view: &View, method: Method, cells: &[(Standing, Point)]) -> Option<String> {
+    let all = cells.iter().map(|(_, at)| view.stats(method, *at));
+    let (seconds, passes): (Vec<_>, Vec<_>) = all.map(|of| (of.seconds, of.passes)).unzip();
+    let [seconds, passes] = [seconds, passes].map(|of| median(of.into_iter().flatten().collect()));
+    Some(format!("{} s, {} passes", number(seconds?, 2), number(passes?, 0)))
 }
 
 /// A part's title, with that of its experiment where it does not say it.
@@ -165,7 +202,7 @@ fn beside_paper(view: &View) -> Table {
         }
         cell
     };
-    let standings = standings(view, Method::Paper);
+    let standings = standings(view, Method::Recipe, Method::Paper);
     let row = |standing: Standing| {
         let cells: Vec<String> =
             standings.iter().filter(|own| own.0 == standing).map(text).collect();
@@ -188,55 +225,68 @@ fn beside_paper(view: &View) -> Table {
     )
 }
 
-/// The published method and its variants beside the known figures.
+/// The published methods beside the known figures, each by itself.
 fn beside_known(view: &View) -> Table {
     let part = &view.part;
+    let is_ours = |known: Method, method: Method| match known {
+        Method::ImpPublished => method.is_published_imp(),
+        _ => method.is_published(),
+    };
+    let ours = part.methods.iter().copied();
     let ours: Vec<Method> =
-        part.methods.iter().copied().filter(|method| method.is_published()).collect();
+        ours.filter(|method| method.is_published() || method.is_published_imp()).collect();
     let (_, digits) = part.metric.digits();
     let points = part.points();
     let row = |source: &str, known: &Value| {
         let (m, s) = (known.m, known.s);
         let at = points.iter().find(|at| (at.m, at.s) == (m, s))?;
-        let stats: Vec<Stats> = ours.iter().map(|&method| view.stats(method, *at)).collect();
-        let best = stats.iter().map(|own| Standing::reached(part.metric, own, known.median()));
-        let best = best.max().flatten().map_or("", |best| match best {
-            Standing::Equal | Standing::Better => "reached",
-            other => other.title(),
-        });
         let figure = Item { text: known.text(digits), hover: known.about() };
-        let mut row = vec![m.to_string().into(), s.to_string().into(), source.into(), figure];
-        row.extend(stats.iter().map(|own| Item::from(own.spread(digits))));
-        row.push(best.into());
+        let known_of = known.method.title();
+        let mut row =
+            vec![m.to_string().into(), s.to_string().into(), source.into(), known_of.into(), figure];
+        row.extend(ours.iter().map(|&method| {
+            let stats = view.stats(method, *at);
+            let standing = Standing::reached(part.metric, &stats, known.median());
+            Item::from(match standing.filter(|_| is_ours(known.method, method)) {
+                None => String::new(),
+                Some(Standing::Equal | Standing::Better) => {
+                    format!("{}, reached", stats.spread(digits))
+                }
+                Some(other) => format!("{}, {}", stats.spread(digits), other.title()),
+            })
+        }));
         Some(row)
     };
     let mut rows = Vec::new();
     // Seeds differ by more than methods: one says little.
     for (source, values) in view.known.sources().into_iter().filter(|_| part.seeds.len() > 1) {
-        let values = values.iter().filter(|known| known.method == Method::Paper);
+        let values = values.iter().filter(|known| ours.iter().any(|&of| is_ours(known.method, of)));
         rows.extend(values.filter_map(|known| row(source, known)));
     }
-    let head = ["m", "s", "source", "figure"].into_iter().chain(ours.iter().map(|of| of.title()));
+    let head = ["m", "s", "source", "of", "figure"].into_iter();
     let note = "Medians over seeds, in brackets the least and the most. Where a known figure is of \
                 several seeds it is their median, and says which it is when it is pointed at.";
-    Table::new("Beside the known figures", note, head.chain(["the best of ours"]), rows)
+    let head = head.chain(ours.iter().map(|of| of.title()));
+    Table::new("Beside the known figures", note, head, rows)
 }
 
 /// Where the baseline that is trained to its end is little better than the zero predictor, and why.
 fn baseline(view: &View) -> Table {
     let part = &view.part;
     let mut rows = Vec::new();
-    let is_shown = part.metric == Metric::Psnr && part.methods.contains(&Method::Imp);
-    for at in part.points().into_iter().filter(|at| is_shown && at.s >= FROM_NONZEROS) {
+    let own = [Method::Imp, Method::ImpSum].into_iter().filter(|of| part.methods.contains(of));
+    let own: Vec<Method> = own.filter(|_| part.metric == Metric::Psnr).collect();
+    for at in part.points().into_iter().filter(|at| at.s >= FROM_NONZEROS) {
         let zero = view.stats(Method::Zero, at).values;
-        for record in view.records_of(Method::Imp, at) {
+        for record in own.iter().flat_map(|&method| view.records_of(method, at)) {
             let Some(solved) = &record.solved else { continue };
             let seed = record.cell.seed;
             // Where the zero predictor is the same for all cells it has one seed.
             let base = zero.iter().find(|(own, _)| *own == seed).or(zero.first());
             let (Some(own), Some(&(_, zero))) = (view.value(solved), base) else { continue };
             if own < zero + ABOVE_ZERO_DB {
-                let sizes = [at.m.to_string(), at.s.to_string(), seed.to_string()];
+                let method = record.cell.method.title().to_owned();
+                let sizes = [method, at.m.to_string(), at.s.to_string(), seed.to_string()];
                 let why = [number(own - zero, 2), listed(&solved.live), why(solved, record)];
                 rows.push(sizes.into_iter().chain(why).map(Item::from).collect());
             }
@@ -249,7 +299,7 @@ fn baseline(view: &View) -> Table {
             "Cells of {FROM_NONZEROS} nonzeros and more. Neurons count that inputs reach and that \
              reach the output."
         ),
-        ["m", "s", "seed", "dB above zero", "neurons", "why"],
+        ["method", "m", "s", "seed", "dB above zero", "neurons", "why"],
         rows,
     )
 }

@@ -1,14 +1,14 @@
 //! The results of a spec and of its parts, and what the seeds of a cell gave together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::known::Known;
 use super::super::record::{Record, Solved, Status};
-use super::super::spec::{Method, Metric, Part, Point, Rows, Spec};
+use super::super::spec::{Imp, Method, Metric, Part, Point, Rows, Spec};
 use super::super::store::{Folder, Store};
 use super::table::listed;
-use crate::Result;
 use crate::base::statistics::{mean, median};
+use crate::{Error, Result};
 
 pub(super) struct Experiment {
     /// What its files are called.
@@ -18,10 +18,27 @@ pub(super) struct Experiment {
     pub(super) views: Vec<View>,
 }
 
+/// Refuses cells of several states of the code, which nobody should compare.
+fn one_code(store: &Store, records: &[Record]) -> Result<()> {
+    let mut count = BTreeMap::<&str, usize>::new();
+    for record in records {
+        *count.entry(record.code.as_deref().unwrap_or("none")).or_default() += 1;
+    }
+    if count.len() < 2 {
+        return Ok(());
+    }
+    Err(Error::new("the cells are of several states of the code")
+        .at(&store.path)
+        .expected("cells of one program")
+        .got(listed(count.iter().map(|(code, cells)| format!("{cells} of hash {code}"))))
+        .help("tamis run with --update removes those of other code than its own, and runs them"))
+}
+
 impl Experiment {
     pub(super) fn read(store: &Store) -> Result<Self> {
         let spec = store.spec.clone();
         let records = store.records()?;
+        one_code(store, &records)?;
         let view = |part: &Part| {
             let records = records.iter().filter(|record| record.cell.part == part.name);
             let known = Known::of(&spec.name, &part.name)?;
@@ -104,12 +121,14 @@ impl View {
             format!("; the default recipe ends after {passes} passes at the latest")
         });
         let mut imp = String::new();
-        if part.methods.contains(&Method::Imp) {
-            let (epochs, batch, prune) = (part.imp.epochs, batch(part.imp.batch), part.imp.prune);
+        if part.methods.iter().any(|method| matches!(method, Method::Imp | Method::ImpSum)) {
+            let Imp { epochs, batch: rows, prune, .. } = part.imp;
             imp = format!(
-                "; IMP trained properly: {epochs} epochs a level, {batch}, {:.0} % of the weights \
-                 pruned a round",
-                100.0 * prune
+                "; IMP trained properly: {epochs} epochs a level, {}, {:.0} % of the weights \
+                 pruned a round, rates {}",
+                batch(rows),
+                100.0 * prune,
+                listed(part.imp.rates())
             );
         }
         let published = match part.epochs {

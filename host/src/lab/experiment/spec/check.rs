@@ -152,14 +152,15 @@ impl Part {
 
     fn check_settings(&self) -> Result<()> {
         self.refuse("hidden", "1 to 5 layers", outside(self.hidden, 1..=5))?;
-        let stepped = |method: &Method| method.is_published() || *method == Method::ImpPublished;
+        let stepped = |method: &Method| method.is_published() || method.is_published_imp();
         let least = usize::from(self.methods.iter().any(stepped));
         self.refuse_beyond("epochs", self.epochs as usize, least..=MOST)?;
         let batch = outside(self.batch.max(self.imp.batch), 0..=MOST);
         self.refuse("batch", &format!("0 for all rows, or up to {MOST}"), batch)?;
-        let Imp { epochs, rate, prune, .. } = self.imp;
+        let Imp { epochs, prune, .. } = self.imp;
         self.refuse_beyond("imp.epochs", epochs as usize, 1..=MOST)?;
-        self.refuse("imp.rate", "above 0", not_positive(rate, f64::MAX))?;
+        let rate = self.imp.rates().into_iter().find_map(|rate| not_positive(rate, f64::MAX));
+        self.refuse("imp.rate and imp.rates", "above 0", rate)?;
         self.refuse("imp.prune", "above 0 and at most 1", not_positive(prune, 1.0))?;
         let passes = self.passes.and_then(|passes| not_positive(passes, f64::MAX));
         self.refuse("passes", "above 0", passes)?;
@@ -167,7 +168,10 @@ impl Part {
         self.refuse("seconds", "above 0, at most 1000000", seconds)?;
         let is_wrong = self.methods.contains(&Method::PaperSafe) && self.data.outputs() == 1;
         let expected = "paper-safe for several outputs only";
-        self.refuse("methods", expected, is_wrong.then_some("one output"))
+        self.refuse("methods", expected, is_wrong.then_some("one output"))?;
+        let is_wrong = self.methods.iter().any(|of| of.is_sum()) && self.data.outputs() > 1;
+        let expected = "imp-sum and imp-published-sum for one output only";
+        self.refuse("methods", expected, is_wrong.then_some("several outputs"))
     }
 
     fn check_data(&self) -> Result<()> {
@@ -241,6 +245,10 @@ impl Part {
             self.refuse("variants.noise", "0 or more", noise)?;
             let fraction = variant.validation.filter(|fraction| !(0.0..1.0).contains(fraction));
             self.refuse("variants.validation", "0 up to but not 1", fraction)?;
+            let is_wrong = variant.refresh == Some(0)
+                || variant.refresh.is_some() && variant.convex == Some(true);
+            let expected = "refresh of 1 or more, or convex = true";
+            self.refuse("variants", expected, is_wrong.then_some(name))?;
             let wrong = (variant.picture.is_some() && !is_picture).then_some(name);
             self.refuse("variants", "no picture but for data of kind image", wrong)?;
             let wrong = (variant.is_of_data() && !is_plain_data).then_some(name);

@@ -193,7 +193,7 @@ pub(crate) enum Impossible {
     Skip,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Imp {
     /// Of each level.
@@ -201,13 +201,23 @@ pub(crate) struct Imp {
     /// Rows of a batch, 0 for all.
     pub(crate) batch: usize,
     pub(crate) rate: f64,
+    /// Rates in its place, of which each network takes the one with the least loss on the training rows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) rates: Vec<f64>,
     /// Fraction of the weights that a round prunes.
     pub(crate) prune: f64,
 }
 
 impl Default for Imp {
     fn default() -> Self {
-        Self { epochs: 20, batch: 256, rate: 0.001, prune: 0.1 }
+        Self { epochs: 20, batch: 256, rate: 0.001, rates: Vec::new(), prune: 0.1 }
+    }
+}
+
+impl Imp {
+    /// The rates that are tried.
+    pub(crate) fn rates(&self) -> Vec<f64> {
+        if self.rates.is_empty() { vec![self.rate] } else { self.rates.clone() }
     }
 }
 

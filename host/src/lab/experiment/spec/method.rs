@@ -16,10 +16,15 @@ pub(crate) enum Method {
     PaperTrials,
     /// What `tamis train --recipe auto` takes for the task.
     Recipe,
-    /// Iterative magnitude pruning with the epochs, batches and inputs of the published figure.
+    /// Iterative magnitude pruning with the epochs, batches and inputs of the published figure, scored
+    /// right after the last pruning. As all other layers, that of the outputs is trained and pruned.
     ImpPublished,
+    /// The same of a network whose one output is the sum of the neurons.
+    ImpPublishedSum,
     /// Iterative magnitude pruning that is trained to its end: the settings of the part's `imp`.
     Imp,
+    /// The same of a network whose one output is the sum of the neurons.
+    ImpSum,
     Zero,
     Mean,
     /// No training: eps and gamma of the rows and generators (paper IHT, Assumption 2).
@@ -82,14 +87,16 @@ pub(crate) enum Method {
 }
 
 /// Each method as specs and files call it, and as people read it; in the order of the type.
-static METHODS: [(Method, &str, &str); 37] = [
+static METHODS: [(Method, &str, &str); 39] = [
     (Method::Paper, "paper", "IHT as published"),
     (Method::PaperLeast, "paper-least", "IHT, least memory"),
     (Method::PaperSafe, "paper-safe", "IHT, safe steps"),
     (Method::PaperTrials, "paper-trials", "IHT, best of random starts"),
     (Method::Recipe, "recipe", "Tamis, default recipe"),
     (Method::ImpPublished, "imp-published", "IMP as published"),
+    (Method::ImpPublishedSum, "imp-published-sum", "IMP as published, sum of neurons"),
     (Method::Imp, "imp", "IMP trained properly"),
+    (Method::ImpSum, "imp-sum", "IMP trained properly, sum of neurons"),
     (Method::Zero, "zero", "zero predictor"),
     (Method::Mean, "mean", "mean predictor"),
     (Method::Assumption, "assumption", "eps and gamma"),
@@ -150,7 +157,17 @@ impl Method {
     }
 
     pub(crate) const fn is_dense(self) -> bool {
-        matches!(self, Self::Imp | Self::ImpPublished)
+        matches!(self, Self::Imp | Self::ImpSum) || self.is_published_imp()
+    }
+
+    /// Whether it is the published baseline.
+    pub(crate) const fn is_published_imp(self) -> bool {
+        matches!(self, Self::ImpPublished | Self::ImpPublishedSum)
+    }
+
+    /// Whether the one output is the sum of the neurons of a dense network.
+    pub(crate) const fn is_sum(self) -> bool {
+        matches!(self, Self::ImpPublishedSum | Self::ImpSum)
     }
 
     pub(crate) fn is_check(self) -> bool {

@@ -143,10 +143,12 @@ pub(crate) enum Metric {
     InnerVariance,
     /// 3 over the width: that of the uniform law that the theory of random weights is for.
     VarianceForm,
+    /// The rate of the optimiser that was chosen.
+    LearningRate,
 }
 
 /// Name in specs and files, title, and digits in pictures and in tables, in the order of the type.
-static METRICS: [(Metric, &str, &str, (usize, usize)); 84] = [
+static METRICS: [(Metric, &str, &str, (usize, usize)); 85] = [
     (Metric::Psnr, "psnr", "PSNR, dB", (0, 1)),
     (Metric::Accuracy, "accuracy", "accuracy", (3, 4)),
     (Metric::Eps, "eps", "eps", (3, 4)),
@@ -231,6 +233,7 @@ static METRICS: [(Metric, &str, &str, (usize, usize)); 84] = [
     (Metric::ClosedDirection, "closed-direction", "weakest direction closed", (0, 0)),
     (Metric::InnerVariance, "inner-variance", "largest variance of an inner layer", (4, 5)),
     (Metric::VarianceForm, "variance-form", "3/m", (4, 5)),
+    (Metric::LearningRate, "learning-rate", "rate of Adam", (4, 5)),
 ];
 
 impl Metric {
@@ -262,6 +265,7 @@ impl Metric {
         self.is_yes_or_no()
             || matches!(self, Self::Psnr | Self::Accuracy)
             || (Self::Exact..=Self::Overlap).contains(&self)
+            || self == Self::LearningRate
     }
 
     /// Whether a cell has it or has it not, so that seeds are counted.

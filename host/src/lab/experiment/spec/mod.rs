@@ -29,7 +29,7 @@ use crate::{Error, Result};
 pub(crate) use claim::{Claim, Expected};
 pub(crate) use column::{Column, Quantity, Recorded, Statistic};
 pub(crate) use dense::{DenseData, Inputs, Tables};
-pub(crate) use kinds::{Data, Directions, Law, MaskedData, Pictures, Rows};
+pub(crate) use kinds::{Data, Directions, Imp, Law, MaskedData, Pictures, Rows};
 pub(crate) use method::Method;
 pub(crate) use metric::Metric;
 pub(crate) use part::{Part, Point};

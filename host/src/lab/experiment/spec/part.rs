@@ -197,13 +197,13 @@ impl Part {
         (own.refuted, own.claims, own.published) = Default::default();
         (own.m, own.s, own.n, own.d, own.sizes, own.seeds) = Default::default();
         (own.methods, own.range) = (vec![method], [0.0, 1.0]);
-        if !(method.is_published() || method.is_check() || method == Method::ImpPublished) {
+        if !(method.is_published() || method.is_check() || method.is_published_imp()) {
             (own.epochs, own.batch) = (0, 0);
         }
         if method != Method::Recipe {
             (own.passes, own.seconds) = (None, None);
         }
-        if !matches!(method, Method::Imp | Method::KeptImp) {
+        if !matches!(method, Method::Imp | Method::ImpSum | Method::KeptImp) {
             own.imp = Imp::default();
         }
         own

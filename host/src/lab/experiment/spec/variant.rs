@@ -35,6 +35,10 @@ pub(crate) struct Variant {
     pub(crate) turns: Option<u32>,
     /// `lm`: steps of Adam before the search.
     pub(crate) adam_steps: Option<u32>,
+    /// `paper`: steps from one change of the gates to the next.
+    pub(crate) refresh: Option<u32>,
+    /// `paper`: whether gates stay random to the end.
+    pub(crate) convex: Option<bool>,
     /// `anneal`: fraction of the training rows in the validation set; and other settings.
     pub(crate) validation: Option<f64>,
     pub(crate) start_factor: Option<f32>,

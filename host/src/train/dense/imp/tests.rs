@@ -80,6 +80,46 @@ fn mask_only_shrinks_and_result_has_exactly_s() {
     }
 }
 
+#[test]
+fn sizes_of_one_run_are_runs_of_their_own() {
+    let problem = problem();
+    for retrain in [true, false] {
+        let settings = ImpSettings { retrain, ..settings() };
+        // One of them is a level that others go on from, and one all weights.
+        let sizes = [job(&problem, &settings, 11).unwrap().shape.weights(), 70, 60, 59, 11];
+        let least = job(&problem, &settings, 11).unwrap();
+        let mut own = Vec::new();
+        let mut observe = |epoch: Epoch| {
+            own.extend(epoch.size);
+            true
+        };
+        let all = imp_of_sizes(&problem, &least, &sizes, &Stop::new(), &mut observe).unwrap();
+        for (sized, nnz) in all.iter().zip(sizes) {
+            let job = job(&problem, &settings, nnz).unwrap();
+            let one = imp(&problem, &job, None, false, &Stop::new(), &mut |_| true).unwrap();
+            assert_eq!((count(&one.mask), &sized.imp), (nnz, &one));
+        }
+        own.dedup();
+        assert_eq!(own, if retrain { &sizes[..] } else { &sizes[..1] });
+        assert!(all.windows(2).all(|pair| pair[0].imp.steps <= pair[1].imp.steps));
+    }
+}
+
+#[test]
+fn last_pruning_without_retraining_keeps_trained_weights() {
+    let (problem, settings) = (problem(), settings());
+    let counts = job(&problem, &settings, 11).unwrap().counts();
+    let run = |settings: &ImpSettings, nnz| {
+        let job = job(&problem, settings, nnz).unwrap();
+        imp(&problem, &job, None, false, &Stop::new(), &mut |_| true).unwrap()
+    };
+    let above = run(&settings, counts[counts.len() - 2]);
+    let pruned = run(&ImpSettings { retrain: false, ..settings }, 11);
+    assert_eq!((count(&pruned.mask), pruned.steps), (11, above.steps));
+    let kept = above.weights.iter().zip(&pruned.mask).map(|(&w, &kept)| if kept { w } else { 0.0 });
+    assert_eq!(pruned.weights, kept.collect::<Vec<f32>>());
+}
+
 /// The mask of all layers that a file of a level holds.
 fn level_mask(folder: &Path, level: usize) -> Vec<u8> {
     let (mut file, len) =
