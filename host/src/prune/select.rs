@@ -91,9 +91,24 @@ fn filled(
         let Some(smaller) = cut.smaller(&score(&cut)) else { break };
         cut = smaller;
     }
-    // Where others needed it, the largest between neurons on paths come in; those that rounds
-    // before have dropped last, with a weight to begin with.
     let grows = missing == Missing::Regrown;
+    cut = between_live(mlp, cut, order, count, grows);
+    // Neurons on paths may not have so many weights between them: others are brought back, each
+    // with a weight to it and one from it.
+    for _ in 0..mlp.hidden().iter().sum() {
+        if !grows || cut.nnz() >= count {
+            break;
+        }
+        let room = if cut.nnz() + 1 < count { Some(cut.clone()) } else { cut.smaller(&score(&cut)) };
+        let Some(more) = room.and_then(|cut| cut.with_neuron(mlp)) else { break };
+        cut = between_live(mlp, more, order, count, grows);
+    }
+    cut
+}
+
+/// A selection with the largest weights between neurons on paths, to the count; those that rounds
+/// before have dropped come last, with a weight to begin with, where weights grow again.
+fn between_live(mlp: &Mlp, mut cut: Mlp, order: &[Place], count: usize, grows: bool) -> Mlp {
     let dropped = mlp.places().filter(|&place| grows && mlp.get(place) == 0.0);
     let paths = Paths::of(&cut);
     let mut nnz = cut.nnz();
@@ -176,6 +191,28 @@ impl Mlp {
             order.iter().rev().filter(is_free).map(without).find(|cut| cut.nnz() < self.nnz());
         let leaves_path = |cut: &Self| Paths::of(cut).live.iter().all(|live| live.contains(&true));
         free.or_else(|| order.iter().rev().map(without).find(leaves_path))
+    }
+
+    /// The same with a neuron of `mlp` that no path leads through, and its largest weights to and
+    /// from neurons on paths.
+    fn with_neuron(mut self, mlp: &Self) -> Option<Self> {
+        let live = Paths::of(&self).live;
+        let hidden = 1..self.layers.len();
+        let mut dead = hidden.flat_map(|l| (0..live[l].len()).map(move |at| (l, at)));
+        let (l, neuron) = dead.find(|&(l, at)| !live[l][at])?;
+        let inputs = self.layers[l - 1].inputs;
+        let from = (0..inputs).filter(|&i| live[l - 1][i]);
+        let from = from.map(|i| Place { layer: l - 1, at: neuron * inputs + i });
+        let layer = &self.layers[l];
+        let to = (0..layer.outputs).filter(|&o| live[l + 1][o]);
+        let to = to.map(|o| Place { layer: l, at: o * layer.inputs + neuron });
+        let size = |place: &Place| mlp.get(*place).abs();
+        let largest = |a: &Place, b: &Place| size(a).total_cmp(&size(b));
+        for place in [from.max_by(largest)?, to.max_by(largest)?] {
+            let value = mlp.get(place);
+            self.set(place, if value == 0.0 { REGROWN } else { value });
+        }
+        Some(self)
     }
 
     fn get(&self, place: Place) -> f32 {

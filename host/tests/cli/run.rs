@@ -473,6 +473,6 @@ fn mnist_and_images_match_those_of_the_paper() {
     assert!((number(&zero["solved"]["train"], "psnr_db") - 12.3).abs() < 0.05, "{zero}");
     let binary = cell("runtimes", "binary-paper-m1-s1-seed0");
     assert!((number(&binary["solved"]["test"], "accuracy") - 0.9885).abs() < 1e-9, "{binary}");
-    let colours = cell("figure-5", "image-mean-m0-s0-seed0");
+    let colours = cell("images", "cifar-paper-m5-s50-picture-0-seed0");
     assert_eq!(number(&colours["solved"], "data_bytes"), 3072.0 * 1501.0 * 4.0);
 }

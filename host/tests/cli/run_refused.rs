@@ -59,7 +59,7 @@ fn bad_specs_name_key_and_line_writing_nothing() {
 fn missing_data_names_its_source_and_an_alternative() {
     let folder = tempfile::tempdir().unwrap();
     for (figure, file) in
-        [("figure-3-left", "mnist/train-images-idx3-ubyte.gz"), ("figure-5", "cifar/image0.png")]
+        [("figure-3-left", "mnist/train-images-idx3-ubyte.gz"), ("figure-5", "cifar/image1000.png")]
     {
         let line = format!("run {figure} --profile reduced -o out --data-dir nowhere");
         let output = command(folder.path(), &line.split(' ').collect::<Vec<_>>())

@@ -2,8 +2,7 @@
 //! set the others back to where they started, train again, until so many are left.
 //!
 //! A *level* is one training; between two levels lies a round of pruning, in which every weight of
-//! every layer competes by its magnitude. The last level trains exactly s weights. Levels of few
-//! weights are trained as the sparse networks that they are.
+//! every layer competes by its magnitude. The last level trains exactly s weights.
 //!
 //! One run of levels gives networks of several sizes: each is pruned from the last level above it
 //! and trained in a level of its own, which no other goes on from.
@@ -21,7 +20,6 @@ use tamis::network::top::Top;
 
 use super::folder::{LevelFolder, Saved};
 use super::job::{ImpJob, Level};
-use super::sparse::Level as SparseLevel;
 use super::training::{self, Training, diverged};
 use crate::data::Problem;
 use crate::operator::Stop;
@@ -114,7 +112,6 @@ pub(crate) fn imp_of_sizes(
 struct Run<'a> {
     train: &'a Problem,
     job: &'a ImpJob<'a>,
-    stop: &'a Stop,
     counts: Vec<usize>,
     training: Training,
     /// What surviving weights are set back to.
@@ -130,7 +127,6 @@ impl<'a> Run<'a> {
         Self {
             train,
             job,
-            stop,
             counts: job.counts(),
             origin: weights.clone(),
             trained: weights.clone(),
@@ -224,11 +220,7 @@ impl<'a> Run<'a> {
     /// Trains the weights of the mask, so many, and measures what became of them.
     fn level(&mut self, nnz: usize, observe: &mut dyn FnMut(Epoch) -> bool) -> Result<()> {
         let (settings, scale) = (self.job.settings, self.job.input_scale);
-        if self.sparse().is_some() {
-            self.sparse_epochs(observe)?;
-        } else {
-            self.dense_epochs(observe)?;
-        }
+        self.epochs(observe)?;
         let train = self.training.measure(self.train, scale)?;
         let test = settings.test.as_ref();
         let test = test.map(|test| self.training.measure(test, scale)).transpose()?;
@@ -238,25 +230,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The level that begins, where it is trained as a sparse network; the first one is not.
-    fn sparse(&self) -> Option<SparseLevel<'_>> {
-        let (set, job, number) = (self.train, self.job, self.levels.len());
-        let level = SparseLevel { set, job, number, mask: &self.training.mask, stop: self.stop };
-        Some(level).filter(|level| number > 0 && level.is_sparse())
-    }
-
-    fn sparse_epochs(&mut self, observe: &mut dyn FnMut(Epoch) -> bool) -> Result<()> {
-        let Some(level) = self.sparse() else { return Ok(()) };
-        let mut weights = self.training.weights.clone();
-        let steps = level.train(&mut weights, &mut |epoch, loss| {
-            observe(self.progress(level.number, epoch, loss))
-        })?;
-        self.training.weights = weights;
-        self.training.steps += steps;
-        Ok(())
-    }
-
-    fn dense_epochs(&mut self, observe: &mut dyn FnMut(Epoch) -> bool) -> Result<()> {
+    /// The epochs of a level.
+    fn epochs(&mut self, observe: &mut dyn FnMut(Epoch) -> bool) -> Result<()> {
         let (level, settings) = (self.levels.len(), self.job.settings);
         let first = if level == 0 { 0 } else { settings.rewind };
         self.training.restart();

@@ -21,7 +21,6 @@ pub(crate) mod product;
 mod reference;
 pub(crate) mod scores;
 pub(crate) mod shape;
-mod sparse;
 pub(crate) mod training;
 
 pub use optimiser::Rates;

@@ -13,7 +13,7 @@ use crate::operator::Stop;
 use crate::{Error, Result};
 
 /// Stream of the orders of the rows, one per epoch.
-pub(super) const ORDER: u64 = stream::USER + (0xdf << 32);
+const ORDER: u64 = stream::USER + (0xdf << 32);
 
 /// Adds to a gradient, given the weights.
 pub(crate) type Penalty<'a> = dyn Fn(&[f32], &mut [f32]) + 'a;
