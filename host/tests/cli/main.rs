@@ -31,6 +31,7 @@ mod quantise_tune;
 mod random;
 mod readings;
 mod run;
+mod run_levels;
 mod run_refused;
 mod scale;
 mod settings;

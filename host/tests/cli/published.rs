@@ -44,7 +44,7 @@ fn divergence_is_an_error_unless_recipe_is_safe() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), GENERATE);
     let error =
-        fails(folder.path(), &format!("{TRAIN} paper --step fixed:900 --epochs 40 -o m.tamis"));
+        fails(folder.path(), &format!("{TRAIN} paper --step fixed:5 --epochs 40 -o m.tamis"));
     assert!(error.contains("diverge") && error.contains("paper-safe"), "{error}");
     let report =
         json(folder.path(), &format!("{TRAIN} paper-safe --step fixed:900 --epochs 40 -o m.tamis"));
@@ -87,4 +87,32 @@ fn classification_is_independent_of_threads_and_memory() {
     let (small, _) = model(&format!("--ram {}", ram as u64));
     assert!(total(&small) <= ram, "{small}");
     assert!(fails(folder.path(), &format!("{line} --ram 999 -o n.tamis")).contains("bytes needed"));
+}
+
+#[test]
+fn gates_follow_weights_at_once_later_or_never() {
+    let folder = tempfile::tempdir().unwrap();
+    ok(folder.path(), GENERATE);
+    let one = "generate planted --samples 3000 --inputs 20 --hidden 5 --nnz 10 --seed 1 -o q -q";
+    ok(folder.path(), one);
+    for data in ["p", "q"] {
+        let line = format!(
+            "train --data {data}/X.npy --labels {data}/y.npy --task regression --hidden 5 --nnz 10 \
+             --recipe paper --trials 1 --epochs 12 -o m.tamis"
+        );
+        let loss = |flags: &str| {
+            let report = json(folder.path(), &format!("{line} {flags}"));
+            assert_eq!(number(&report, "epochs"), 12.0);
+            number(&report, "loss")
+        };
+        let usual = loss("");
+        assert_eq!(loss("--refresh 1"), usual);
+        assert!(loss("--refresh 3") != usual && loss("--convex") != usual);
+        let both = format!("{line} --convex --refresh 2");
+        let output = run(folder.path(), &both.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(fails(folder.path(), &format!("{line} --refresh 0")).contains("--refresh"));
+    }
+    let safe = misuses(folder.path(), &format!("{TRAIN} paper-safe --convex -o m.tamis"));
+    assert!(safe.contains("--convex with recipe paper"), "{safe}");
 }

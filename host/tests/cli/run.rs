@@ -243,9 +243,10 @@ fn every_figure_runs_without_files_onto_one_report() {
     // Who wins stands before everything else, and pictures are shown beside what networks make of
     // them.
     assert!(
-        md.starts_with("# Who wins\n\nTamis's default recipe is better than IHT as published in "),
+        md.starts_with("# Who wins: Tamis, default recipe\n\nTamis, default recipe is better than "),
         "{md}"
     );
+    assert!(md.contains("# Who wins: IHT as published\n\nIHT as published is better than IMP "));
     assert!(html.find("class=\"lead\"").unwrap() < html.find("<section").unwrap());
     assert!(html.matches("<figure class=\"made\"").count() >= 6);
     let rows: Vec<&str> = md.lines().filter(|line| line.starts_with('|')).collect();

@@ -78,6 +78,8 @@ fn at_rate(
         let mut solved = course.trained(trained);
         let batch = trained.report.imp().map_or(0, |imp| imp.batch);
         solved.passes = 2.0 * trained.report.steps as f64 * batch as f64 / rows;
+        // Where s has no level of its own, levels below it are others'.
+        solved.curve.retain(|&(at, _)| at <= solved.passes.next_up());
         solved.measured.extend(rate);
         solved
     };

@@ -1,0 +1,93 @@
+//! Cells that one training gives together, and the code that cells are of.
+
+use crate::common::*;
+use crate::run::{cells, with_spec};
+
+/// A small experiment on drawn digits, whose data no cell changes.
+const DIGITS: &str = r#"name = "levels"
+title = "Levels"
+source = "nowhere"
+[[part]]
+name = "digits"
+title = "Digits"
+m = [3]
+s = [5, 20, 60]
+epochs = 3
+batch = 0
+methods = ["imp-published", "imp-published-sum", "imp"]
+seeds = [0]
+metric = "accuracy"
+on = "test"
+range = [0.5, 1]
+data = { kind = "digits", side = 8, classes = [0, 1], train = 40, test = 10 }
+imp = { epochs = 2, batch = 20, rates = [0.001, 0.01], prune = 0.4 }
+"#;
+
+#[test]
+fn sizes_of_one_run_of_levels_are_those_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    std::fs::write(path.join("spec.toml"), DIGITS).unwrap();
+    json(path, "run spec.toml -o all");
+    let names = "digits-imp-m3-s5-seed0,digits-imp-published-sum-m3-s20-seed0";
+    ok(path, &format!("run spec.toml -o named -q --cell {names}"));
+    assert_eq!(cells(&path.join("named")).len(), 2);
+    let read = |folder: &str, name: &str| {
+        let text = std::fs::read_to_string(path.join(folder).join("cells").join(name)).unwrap();
+        let record: serde_json::Value = serde_json::from_str(&text).unwrap();
+        record["solved"].clone()
+    };
+    for name in names.split(',').map(|name| format!("{name}.json")) {
+        let [together, own] = ["all", "named"].map(|folder| read(folder, &name));
+        for key in ["train", "test", "nnz", "passes", "measured"] {
+            assert_eq!(together[key], own[key], "{name} {key}");
+        }
+    }
+    let of = |method: &str, s: usize| read("all", &format!("digits-{method}-m3-s{s}-seed0.json"));
+    for s in [5, 20, 60] {
+        let rate = of("imp", s)["measured"]["learning-rate"].as_f64().unwrap() as f32;
+        assert!([0.001, 0.01].contains(&rate), "{rate}");
+        let published = of("imp-published", s);
+        assert_eq!(published["nnz"], s);
+        let last = published["curve"].as_array().unwrap().last().unwrap();
+        assert!(last[0].as_f64().unwrap() <= number(&published, "passes"), "{published}");
+        // Fewer weights take more levels.
+        assert!(number(&of("imp", 5), "passes") >= number(&of("imp", s), "passes"));
+    }
+    // The last pruning is scored as it is: the levels above s alone have steps.
+    assert!(number(&of("imp-published", 5), "passes") > 0.0);
+    // Both halves of the trainings make the whole.
+    for half in ["1/2", "2/2"] {
+        ok(path, &format!("run spec.toml -o halves -q --cell {half}"));
+    }
+    assert_eq!(cells(&path.join("halves")).len(), 9);
+    let refused = DIGITS.replace("classes = [0, 1]", "classes = [0, 1, 2]");
+    std::fs::write(path.join("three.toml"), refused).unwrap();
+    assert!(fails(path, "run three.toml -o three").contains("one output only"));
+}
+
+#[test]
+fn cells_of_other_code_are_not_mixed() {
+    let folder = with_spec("\"imp-published\", \"imp\", ", "");
+    let path = folder.path();
+    ok(path, "run spec.toml -o out -q");
+    let results = path.join("out/results.jsonl");
+    let text = std::fs::read_to_string(&results).unwrap();
+    let code = text.split("\"code\":\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    std::fs::remove_dir_all(path.join("out/cells")).unwrap();
+    // One line of another program.
+    let other = text.replacen(&code, "0123456789abcdef", 1);
+    std::fs::write(&results, &other).unwrap();
+    let error = fails(path, "report out -o report");
+    assert!(error.contains("several states of the code") && error.contains(&code), "{error}");
+    // All of them: a report is made, and nothing is added.
+    std::fs::write(&results, text.replace(&code, "0123456789abcdef")).unwrap();
+    let about = path.join("out/folder.json");
+    let folder = std::fs::read_to_string(&about).unwrap();
+    std::fs::write(&about, folder.replace(&code, "0123456789abcdef")).unwrap();
+    ok(path, "report out -o report -q");
+    assert!(fails(path, "run spec.toml -o out").contains("another state of the code"));
+    let done = json(path, "run spec.toml -o out --update");
+    assert_eq!(number(&done, "before"), 0.0, "{done}");
+    assert!(std::fs::read_to_string(&results).unwrap().contains(&code));
+}
