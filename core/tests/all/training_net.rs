@@ -207,12 +207,18 @@ fn schedule(step_size: f32) -> Schedule<'static, SeveralOutputs> {
 #[test]
 fn steps_are_those_of_dense_arithmetic() {
     let usual = schedule(0.4).head;
-    // Gates of the weights; random ones at first, with steps from random values; older ones; and
-    // random ones to the end.
+    // Gates of the weights; random ones at first, with steps from random values; older ones; random
+    // values in every step; and random gates to the end.
     for head in [
         usual,
         SeveralOutputs { convex_epochs: 2, keep_standins: true, ..usual },
         SeveralOutputs { convex_epochs: 1, refresh: Refresh::Every(2), ..usual },
+        SeveralOutputs {
+            convex_epochs: 1,
+            standin: Standin::EveryEpoch,
+            keep_standins: true,
+            ..usual
+        },
         SeveralOutputs { refresh: Refresh::Never, keep_standins: true, ..usual },
     ] {
         for (values, seed) in [(true, 1), (true, 2), (false, 3), (false, 4)] {
@@ -236,10 +242,14 @@ fn check_steps(head: SeveralOutputs, values: bool, seed: u64) {
         let Found { dense: found, info, .. } =
             problem.train(problem.goal(values), &run, 2, 0, |_| true).unwrap();
         let generators = match head.refresh {
-            Refresh::Every(_) if epochs <= head.convex_epochs => Some(&random),
+            // A step more than epochs.
+            Refresh::Every(_) if head.convex_epochs > 0 && epochs <= head.convex_epochs + 1 => {
+                Some(&random)
+            }
+            Refresh::Every(1) if head.keep_standins => Some(&at.w),
             Refresh::Every(1) => None,
             Refresh::Every(every) => {
-                if (epochs - 1 - head.convex_epochs).is_multiple_of(every) {
+                if (epochs - 2 - head.convex_epochs).is_multiple_of(every) {
                     held.clone_from(&at.w);
                 }
                 Some(&held)
@@ -247,7 +257,8 @@ fn check_steps(head: SeveralOutputs, values: bool, seed: u64) {
             Refresh::Never => Some(&random),
         };
         let generators = generators.map(Vec::as_slice);
-        let (g, with) = problem.gradient(&at, values, (epochs == 1).then_some(9), generators);
+        let stands = epochs == 1 || head.standin == Standin::EveryEpoch;
+        let (g, with) = problem.gradient(&at, values, stands.then_some(9), generators);
         let from = if head.keep_standins { &with } else { &at };
         let mut all: Vec<f64> = from
             .w

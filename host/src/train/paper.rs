@@ -8,7 +8,7 @@ use tamis::learn::loss::{Classes, Labels};
 use tamis::learn::spectrum::{self, PowerIteration};
 use tamis::learn::start::{self, continue_if};
 use tamis::learn::train::{self as core_train, Checkpoint, Info, OneOutput, Progress, Schedule};
-use tamis::learn::train::{SeveralOutputs, Trials};
+use tamis::learn::train::{Refresh, SeveralOutputs, Trials};
 use tamis::network::gates::{Gates, Signs};
 use tamis::network::net::EntriesMut;
 use tamis::operator::machine::Machine as _;
@@ -77,6 +77,13 @@ impl<'a> PaperSetup<'a> {
         let sizes = sizes(problem.data.rows, inputs, job.hidden, job.budget, outputs)?;
         let schedule = schedule(problem.task, sizes, options, job);
         at_least_one("--epochs", schedule.epochs as usize, "15 epochs are the published setting")?;
+        let refresh = match schedule.head {
+            Head::One(OneOutput { refresh, .. }) => refresh,
+            Head::Several(SeveralOutputs { refresh, .. }) => refresh,
+        };
+        if let Refresh::Every(steps) = refresh {
+            at_least_one("--refresh", steps as usize, "1 is the published setting")?;
+        }
         let Trials { count, rows, .. } = schedule.trials;
         at_least_one("--trials", count as usize, "1 goes without trials, as published")?;
         if count > 1 {

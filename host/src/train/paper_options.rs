@@ -14,12 +14,10 @@ pub struct PaperOptions {
 
 impl PaperOptions {
     /// The published schedule for one output, without trials, for batches of so many rows (0 for
-    /// all). Generators are random for the first epoch, and for two steps where an epoch is one.
+    /// all).
     #[must_use]
     pub const fn published(epochs: u32, batch: usize) -> Schedule<'static, OneOutput> {
-        let convex_epochs = if batch == 0 { OneOutput::PAPER.convex_epochs } else { 1 };
-        let head = OneOutput { convex_epochs, ..OneOutput::PAPER };
-        Schedule { epochs, batch, head, ..Schedule::PAPER }
+        Schedule { epochs, batch, ..Schedule::PAPER }
     }
 }
 
@@ -44,7 +42,7 @@ pub struct OutputsOptions {
     pub step_size: Option<f32>,
     /// How the weights that stay are chosen.
     pub rank: Rank,
-    /// Epochs with random gates; none of a safe run.
+    /// Epochs with random gates, and a step; none of a safe run.
     pub convex_epochs: u32,
     /// When the gates follow the weights from then on; after every step of a safe run.
     pub refresh: Refresh,
@@ -62,29 +60,25 @@ impl OutputsOptions {
     /// with a count sketch takes two gradients.
     pub const TRIALS: Trials = Trials { count: 8, ..Trials::DEFAULT };
 
-    /// The published settings: 15 full batches, a count sketch that ranks the weights, gates that are
-    /// random for two of them and random values for empty blocks in the first, no trials and no
-    /// safety.
+    /// The published settings: 15 full batches, a count sketch that ranks the weights, random gates in
+    /// the first epoch with random values for empty blocks, no trials and no safety.
     pub const PUBLISHED: Self = Self {
         epochs: 15,
         batch: 0,
         step_size: None,
         rank: Rank::Sketch { decay: 1.0 },
-        convex_epochs: 2,
+        convex_epochs: 1,
         refresh: Refresh::Every(1),
         standin: Standin::FirstEpoch,
         trials: Trials::NONE,
         safe: false,
     };
 
-    /// The same for batches of so many rows (0 for all). Where an epoch has several steps its gates
-    /// are random in the first epoch, and random values come in the first step of each.
+    /// The same for batches of so many rows (0 for all): where an epoch has several steps, random
+    /// values come in the first one of each.
     #[must_use]
     pub const fn published(epochs: u32, batch: usize) -> Self {
-        let full = Self { epochs, batch, ..Self::PUBLISHED };
-        match batch {
-            0 => full,
-            _ => Self { convex_epochs: 1, standin: Standin::EveryEpoch, ..full },
-        }
+        let standin = if batch == 0 { Standin::FirstEpoch } else { Standin::EveryEpoch };
+        Self { epochs, batch, standin, ..Self::PUBLISHED }
     }
 }

@@ -53,7 +53,7 @@ pub(crate) struct NetStep<'a, S: Sensing> {
     pub(crate) step_size: f32,
     /// Seed of the values that stand for blocks without weights; none where these stay so.
     pub(crate) standin: Option<u64>,
-    /// Whether the step starts from these values.
+    /// Whether the step starts from these values, and gates are not of them.
     pub(crate) keep_standins: bool,
     /// The gates, where they are not those of the weights.
     pub(crate) generators: Option<Gates<'a>>,
@@ -136,7 +136,8 @@ impl<S: Factored> NetStep<'_, S> {
             let (panel, gates) = match standin {
                 Some(seed) => {
                     let panel = standins(seed, net, blocks.clone(), entries.reborrow())?;
-                    (panel, panel.gates(round.wrapping_add(number)))
+                    let of = if self.keep_standins { net } else { panel };
+                    (panel, of.gates(round.wrapping_add(number)))
                 }
                 None => (net, net.gates(round)),
             };

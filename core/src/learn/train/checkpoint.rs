@@ -141,6 +141,12 @@ impl State {
         Self { phase: Phase::All, warm: true, ..Self::start() }
     }
 
+    /// Whether gates are random for so many epochs and a step, and still are.
+    pub(super) const fn is_convex(&self, epochs: u32) -> bool {
+        let is_next = self.epoch == epochs && self.batch == 0;
+        !self.warm && epochs > 0 && (self.epoch < epochs || is_next)
+    }
+
     /// As words, to be stored.
     #[must_use]
     pub const fn to_words(&self) -> [u32; Self::WORDS] {

@@ -37,7 +37,8 @@ pub enum Refresh {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct OneOutput {
-    /// Epochs with random generators; none in a run that starts from weights.
+    /// Epochs with random generators, and one step more, as in the published code; none in a run that
+    /// starts from weights.
     pub convex_epochs: u32,
     /// When the gates follow the weights.
     pub refresh: Refresh,
@@ -65,9 +66,9 @@ impl Refresh {
 
 impl OneOutput {
     /// The published setting: normalised steps with ten Armijo refinements, and gates that follow
-    /// after two epochs.
+    /// after the first epoch.
     pub const PAPER: Self = Self {
-        convex_epochs: 2,
+        convex_epochs: 1,
         refresh: Refresh::Every(1),
         signs: Signs::Positive,
         empty: Empty::Freeze,
@@ -97,8 +98,8 @@ impl OneOutput {
 }
 
 impl<'k> Schedule<'k, OneOutput> {
-    /// The published setting for scalar outputs: 15 full-batch epochs. The published code keeps
-    /// random generators for two steps.
+    /// The published setting for scalar outputs: 15 full-batch epochs, so that gates are random for two
+    /// steps.
     pub const PAPER: Self = Self {
         epochs: 15,
         batch: 0,
@@ -199,7 +200,7 @@ impl<S: Sensing> Run<'_, '_, S, OneOutput> {
     fn refresh(&mut self) {
         let head = &self.schedule.head;
         let Refresh::Every(every) = head.refresh else { return };
-        let is_convex = !self.at.warm && self.at.epoch < head.convex_epochs;
+        let is_convex = self.at.is_convex(head.convex_epochs);
         if is_convex || (self.at.round > 0 && self.at.since_refresh.saturating_add(1) < every) {
             self.at.since_refresh = self.at.since_refresh.saturating_add(1);
             return;
@@ -244,14 +245,14 @@ pub struct SeveralOutputs {
     pub step_size: f32,
     /// How the entries that stay are chosen.
     pub rank: Rank,
-    /// Epochs with random generators; none in a run that starts from weights.
+    /// As of one output.
     pub convex_epochs: u32,
     /// When the gates follow the weights.
     pub refresh: Refresh,
     /// When random values stand for blocks without weights.
     pub standin: Standin,
-    /// Whether a step starts from the values that stand for such blocks, as in the published code, or
-    /// these are in the gradient alone.
+    /// Whether a step starts from the values that stand for such blocks, and gates are not of them, as
+    /// in the published code; otherwise these are in the gradient alone, with gates of their own.
     pub keep_standins: bool,
     /// Steps that are lost when a run diverges: an epoch that ends with more than twice the least
     /// loss of an epoch so far, or with no number, is undone, and eta becomes a quarter; the result
@@ -269,8 +270,8 @@ impl SeveralOutputs {
 
     /// The published settings for m neurons and s nonzeros: fixed steps of 0.001 for classes; for
     /// values 0.005, or 2 where `s < 6 m^0.536`; a count sketch that forgets nothing ranks the
-    /// weights; gates are random for two epochs; and random values stand for empty blocks in the
-    /// first one, whose steps start from them. That is for batches of all rows, an epoch a step.
+    /// weights; gates are random in the first epoch; and random values stand for empty blocks in its
+    /// steps, which start from them. That is for batches of all rows, an epoch a step.
     #[must_use]
     pub fn paper(labels: &Labels<'_>, hidden: usize, nnz: usize) -> Self {
         let few = 6.0 * math::exp(0.536 * math::ln(hidden as f32));
@@ -282,7 +283,7 @@ impl SeveralOutputs {
         Self {
             step_size,
             rank: Rank::Sketch { decay: 1.0 },
-            convex_epochs: 2,
+            convex_epochs: 1,
             refresh: Refresh::Every(1),
             standin: Standin::FirstEpoch,
             keep_standins: true,
@@ -467,7 +468,7 @@ impl<S: Sensing> Run<'_, '_, S, SeveralOutputs> {
     /// Whether the gates of this epoch are random.
     fn is_convex(&self) -> bool {
         let head = &self.schedule.head;
-        head.refresh == Refresh::Never || (!self.at.warm && self.at.epoch < head.convex_epochs)
+        head.refresh == Refresh::Never || self.at.is_convex(head.convex_epochs)
     }
 
     /// Holds the weights as generators where that is due.
