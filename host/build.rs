@@ -23,7 +23,9 @@ fn main() -> std::io::Result<()> {
     // FNV-1a, of names and contents.
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut add = |bytes: &[u8]| {
-        bytes.iter().for_each(|&byte| hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+        bytes
+            .iter()
+            .for_each(|&byte| hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     };
     for file in files {
         add(file.as_os_str().as_encoded_bytes());

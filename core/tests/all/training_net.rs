@@ -160,7 +160,10 @@ impl Problem {
         // Activations, and which gates are open.
         let act = |w: &[f64], row: &[f32]| -> Vec<(f64, bool)> {
             let gates = generators.unwrap_or(w).chunks(d).map(|h| z(h, row) > 0.0);
-            w.chunks(d).zip(gates).map(|(w, open)| (if open { z(w, row) } else { 0.0 }, open)).collect()
+            w.chunks(d)
+                .zip(gates)
+                .map(|(w, open)| (if open { z(w, row) } else { 0.0 }, open))
+                .collect()
         };
         let mut g = Dense { w: vec![0.0; m * d], wt: vec![0.0; m * c] };
         for (k, row) in self.x.chunks(d).enumerate() {
@@ -177,7 +180,9 @@ impl Problem {
             };
             let hidden = act(&with.w, row);
             let blocks = hidden.iter().zip(with.wt.chunks(c));
-            for (((a, open), wt), (gw, gwt)) in blocks.zip(g.w.chunks_mut(d).zip(g.wt.chunks_mut(c))) {
+            for (((a, open), wt), (gw, gwt)) in
+                blocks.zip(g.w.chunks_mut(d).zip(g.wt.chunks_mut(c)))
+            {
                 let back: f64 = wt.iter().zip(&r).map(|(v, r)| v * r).sum();
                 let open = if *open { back / n as f64 } else { 0.0 };
                 gw.iter_mut().zip(row).for_each(|(g, x)| *g += open * f64::from(*x));

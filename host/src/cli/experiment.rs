@@ -126,7 +126,8 @@ impl Run {
                     false => (Store::open(output, &spec)?, 0),
                 };
                 if removed > 0 {
-                    common.say(format_args!("Removed {removed} cells of other settings or code."))?;
+                    common
+                        .say(format_args!("Removed {removed} cells of other settings or code."))?;
                 }
                 self.all(&store, &options, common)
             }

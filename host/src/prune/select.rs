@@ -99,7 +99,8 @@ fn filled(
         if !grows || cut.nnz() >= count {
             break;
         }
-        let room = if cut.nnz() + 1 < count { Some(cut.clone()) } else { cut.smaller(&score(&cut)) };
+        let room =
+            if cut.nnz() + 1 < count { Some(cut.clone()) } else { cut.smaller(&score(&cut)) };
         let Some(more) = room.and_then(|cut| cut.with_neuron(mlp)) else { break };
         cut = between_live(mlp, more, order, count, grows);
     }

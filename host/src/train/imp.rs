@@ -38,7 +38,7 @@ pub(crate) fn train(
     let (folder, resume) =
         (checkpoint.map(|c| c.path.as_path()), checkpoint.is_some_and(|c| c.resume));
     let done = imp(problem, &job, folder, resume, stop, &mut observe)?;
-    outcome(problem, &job, &done, stopwatch)
+    outcome(problem, &job, &done, &stopwatch)
 }
 
 /// Trains one run of levels for several sizes, which fall; the network of each, in their order, with
@@ -58,7 +58,7 @@ pub(crate) fn train_sizes(
         !stop.asked()
     })?;
     let outcome = |Sized { imp, seconds }: Sized| {
-        let mut trained = outcome(problem, &job, &imp, Stopwatch::start(problem))?;
+        let mut trained = outcome(problem, &job, &imp, &Stopwatch::start(problem))?;
         trained.report.seconds += seconds;
         Ok(trained)
     };
@@ -96,7 +96,7 @@ fn outcome(
     problem: &Problem,
     job: &ImpJob<'_>,
     done: &Imp,
-    stopwatch: Stopwatch,
+    stopwatch: &Stopwatch,
 ) -> Result<Trained> {
     let model = encode(job, done)?;
     let score = score_model(&model, problem)?;

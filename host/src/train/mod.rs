@@ -53,9 +53,7 @@ pub use dynamic_options::{DynamicOptions, SupportRule};
 pub use finetune::{FinetuneMethod, FinetuneOptions, FinetuneOutcome, FinetuneReport, finetune};
 pub use network::SparseNetwork;
 pub(crate) use options::check_recipe;
-pub use options::{
-    AnnealOptions, CheckpointOptions, LayersOptions, LmOptions, Options, Recipe,
-};
+pub use options::{AnnealOptions, CheckpointOptions, LayersOptions, LmOptions, Options, Recipe};
 pub use paper_options::{OutputsOptions, PaperOptions};
 pub use path::{PathOptions, PathOutcome, PathPoint, PathReport, train_path};
 pub(crate) use pinned::parse_weight;

@@ -233,8 +233,7 @@ pub(crate) fn schedule<'a>(
     let OutputsOptions { convex_epochs, refresh, .. } = options.outputs;
     let published = SeveralOutputs::paper(&goal, job.hidden, sizes.dims.nnz);
     let step_size = step_size.unwrap_or(published.step_size);
-    let head =
-        SeveralOutputs { step_size, rank, standin, convex_epochs, refresh, ..published };
+    let head = SeveralOutputs { step_size, rank, standin, convex_epochs, refresh, ..published };
     let head = Head::Several(if safe { head.safe() } else { head });
     Schedule { epochs, batch, strip: 0, trials, seed, must_keep, head }
 }

@@ -243,7 +243,9 @@ fn every_figure_runs_without_files_onto_one_report() {
     // Who wins stands before everything else, and pictures are shown beside what networks make of
     // them.
     assert!(
-        md.starts_with("# Who wins: Tamis, default recipe\n\nTamis, default recipe is better than "),
+        md.starts_with(
+            "# Who wins: Tamis, default recipe\n\nTamis, default recipe is better than "
+        ),
         "{md}"
     );
     assert!(md.contains("# Who wins: IHT as published\n\nIHT as published is better than IMP "));

@@ -324,12 +324,11 @@ fn severals() -> Vec<How> {
                 standin: [Standin::FirstEpoch, Standin::EveryEpoch][k / 3 % 2],
                 convex_epochs: [2, 0][k % 2],
                 refresh: [Refresh::Every(2), Refresh::Never, Refresh::Every(1)][k / 2 % 3],
-                keep_standins: k % 3 > 0,
+                keep_standins: !k.is_multiple_of(3),
                 safe: false,
             },
         };
-        let schedule =
-            if (k / 2).is_multiple_of(2) { schedule.safe() } else { schedule };
+        let schedule = if (k / 2).is_multiple_of(2) { schedule.safe() } else { schedule };
         How::Several(schedule, 9, k % 4 == 1)
     };
     let mut all: Vec<How> = (0..12).map(|k| how(k, 0.05)).collect();

@@ -2,8 +2,9 @@
 //! once (paper IHT, section on vector outputs).
 //!
 //! The gradient of both sides is formed panel by panel and streamed into one selection of s entries.
-//! Where a count sketch ranks the entries, all are added to it first and the gradient is formed once
-//! more for the values of those that stay, so the result does not depend on the order of blocks.
+//! Where a count sketch ranks the entries, all are added to it first and the gradient is formed twice
+//! more: to rank those that the step does not leave at 0, and for the values of those that stay. So
+//! the result does not depend on the order of blocks.
 //!
 //! A block without weights has no gradient on the other side. While a run starts, random values
 //! stand for such blocks: in the gradient, and as published in what the step starts from.
@@ -92,8 +93,13 @@ impl<S: Factored> NetStep<'_, S> {
         };
         self.offer(sensing, work, &mut |j, _, g| sketch.add(j, eta * g))?;
         let mut best = top(&mut *index, &mut *value)?;
+        // What a step leaves at 0 takes no place, whatever steps before it have added up to.
+        self.offer(sensing, work, &mut |j, old, g| {
+            if old + eta * g != 0.0 {
+                best.push(j, sketch.estimate(j));
+            }
+        })?;
         let all = net.w().hidden() * (net.w().inputs() + net.outputs());
-        (0..all as u32).for_each(|j| best.push(j, sketch.estimate(j)));
         let Some(len) = best.finish() else { return Err(diverged) };
         let (index, value) = (head_mut(index, len)?, head_mut(value, len)?);
         value.fill(0.0);

@@ -393,9 +393,9 @@ impl<S: Factored> Method<S> for SeveralOutputs {
         let (loss, generators) = (run.sum_of_losses(rows.clone()), run.generators());
         run.in_step = false;
         let loss = loss?;
-        // Reads of the batch: the outputs and the gradient, once more for the values behind a
+        // Reads of the batch: the outputs and the gradient, twice more for ranks and values behind a
         // sketch; in strips the outputs again with every panel.
-        let gradients = if matches!(run.schedule.head.rank, Rank::Exact) { 1.0 } else { 2.0 };
+        let gradients = if matches!(run.schedule.head.rank, Rank::Exact) { 1.0 } else { 3.0 };
         let panels = run.sensing.blocks().div_ceil(run.sensing.panel().max(1));
         let again = if rows.len() > run.strip { panels as f32 } else { 0.0 };
         let reads = 1.0 + gradients * (1.0 + again);

@@ -114,9 +114,7 @@ impl Spec {
         let example = all.first().map_or_else(String::new, Cell::id);
         all.into_iter().find(|cell| cell.id() == id).ok_or_else(|| {
             Error::new("the spec has no such cell")
-                .expected(format_args!(
-                    "I/N, such as 1/8, or names of cells, such as {example}"
-                ))
+                .expected(format_args!("I/N, such as 1/8, or names of cells, such as {example}"))
                 .got(id)
                 .help("--dry-run --json lists the names")
         })

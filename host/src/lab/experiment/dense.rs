@@ -1,8 +1,8 @@
 //! A dense network that is trained, and what its weights are like layer by layer (J. Qian and D. Klabjan,
 //! *A Probabilistic Approach to Neural Network Pruning*, 2021, section on Covertype).
 
-use super::course::Course;
 use super::cell::Job;
+use super::course::Course;
 use super::problem::Set;
 use super::record::{Quality, Solved};
 use super::spec::Metric;

@@ -25,8 +25,8 @@ use crate::data::{Problem, Task};
 use crate::model::{Score, score_model};
 use crate::operator::Stop;
 use crate::train::{
-    AnnealOptions, Budget, Details, LayersOptions, LmOptions, Memory, Options,
-    OutputsOptions, PaperOptions, Recipe, Scale, Start, train_with,
+    AnnealOptions, Budget, Details, LayersOptions, LmOptions, Memory, Options, OutputsOptions,
+    PaperOptions, Recipe, Scale, Start, train_with,
 };
 
 /// Mean squared error on test rows over the labels' mean square of a network that is recovered.

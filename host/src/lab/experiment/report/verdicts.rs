@@ -104,7 +104,8 @@ struct Match {
 /// Who wins: a sentence and a table for the default recipe, and for the published method; none where
 /// nothing is compared.
 pub(super) fn headlines(experiments: &[Experiment]) -> Vec<(String, Table)> {
-    let recipe = headline(experiments, Method::Recipe, &[&[Method::Paper], &BASELINES[..]].concat());
+    let recipe =
+        headline(experiments, Method::Recipe, &[&[Method::Paper], &BASELINES[..]].concat());
     let paper = headline(experiments, Method::Paper, &BASELINES);
     recipe.into_iter().chain(paper).collect()
 }
@@ -132,10 +133,11 @@ fn headline(
     let tally = |view: &View, rival: Method| {
         let all = standings(view, method, rival);
         let counts = Standing::ALL.map(|own| (own, count(&all, own)));
-        let counts = listed(counts.into_iter().filter(|(_, count)| *count > 0).map(|(own, count)| {
-            let word = if own == Standing::Exact { "both exact" } else { own.title() };
-            format!("{word} {count}")
-        }));
+        let counts =
+            listed(counts.into_iter().filter(|(_, count)| *count > 0).map(|(own, count)| {
+                let word = if own == Standing::Exact { "both exact" } else { own.title() };
+                format!("{word} {count}")
+            }));
         let efforts = [method, rival].map(|method| effort(view, method, &all));
         match efforts {
             [Some(own), Some(other)] => format!("{counts}; {own} to {other}"),
@@ -242,8 +244,13 @@ fn beside_known(view: &View) -> Table {
         let at = points.iter().find(|at| (at.m, at.s) == (m, s))?;
         let figure = Item { text: known.text(digits), hover: known.about() };
         let known_of = known.method.title();
-        let mut row =
-            vec![m.to_string().into(), s.to_string().into(), source.into(), known_of.into(), figure];
+        let mut row = vec![
+            m.to_string().into(),
+            s.to_string().into(),
+            source.into(),
+            known_of.into(),
+            figure,
+        ];
         row.extend(ours.iter().map(|&method| {
             let stats = view.stats(method, *at);
             let standing = Standing::reached(part.metric, &stats, known.median());
