@@ -52,7 +52,7 @@ impl<P: Probe + 'static> Case<P> {
             run: operator::conformance::<P>,
         },
         Self { name: "predict", pinned: 0x07d2_1fe3, ram: 2880, run: predict::predict::<P> },
-        Self { name: "train", pinned: 0x3333_bed0, ram: 10_240, run: train::train::<P> },
+        Self { name: "train", pinned: 0xf856_b05d, ram: 10_240, run: train::train::<P> },
         Self { name: "recover", pinned: 0xe0e6_009d, ram: 13_952, run: recover::recover::<P> },
     ];
 
@@ -74,7 +74,7 @@ impl<P: Probe + 'static> Case<P> {
             ram: 2400,
             run: deployed::file_of_floats::<P>,
         },
-        Self { name: "learn", pinned: 0xb8e6_4e51, ram: 12_288, run: learn::learn::<P> },
+        Self { name: "learn", pinned: 0x7659_93af, ram: 12_288, run: learn::learn::<P> },
         Self { name: "stream", pinned: 0x4159_9209, ram: 11_264, run: streamed::predict::<P> },
     ];
 

@@ -370,6 +370,9 @@ pub struct LayersOptions {
     /// a run without a joint fit. Empty for the default: [`Self::GROWTH`], of it the first alone
     /// for classes, and 1 within a budget of memory.
     pub grow: Vec<f64>,
+    /// Whether every layer has the same share of s, as published: weights to outputs that are thrown
+    /// away, and those that a layer does not take, are lost. By default the layers behind it get them.
+    pub even: bool,
     /// How they are brought down; its seed is that of [`Options`].
     pub shrink: shrink::Params,
     /// How all layers are fitted together in the end; no epochs for not at all. Its seed is that of
@@ -385,7 +388,8 @@ impl LayersOptions {
 
 impl Default for LayersOptions {
     fn default() -> Self {
-        Self { grow: Vec::new(), shrink: shrink::Params::DEFAULT, tune: tune::Params::DEFAULT }
+        let (shrink, tune) = (shrink::Params::DEFAULT, tune::Params::DEFAULT);
+        Self { grow: Vec::new(), even: false, shrink, tune }
     }
 }
 

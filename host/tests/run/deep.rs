@@ -27,7 +27,12 @@ fn options(grow: &[f64]) -> Options {
     Options {
         hidden: vec![6, 5],
         recipe: Recipe::Lm(LmOptions { layer_kicks: 0, ..LmOptions::default() }),
-        layers: Some(LayersOptions { grow: grow.to_vec(), shrink, tune }),
+        layers: Some(LayersOptions {
+            grow: grow.to_vec(),
+            shrink,
+            tune,
+            ..LayersOptions::default()
+        }),
         limits: Limits { passes: Some(4000.0), ..Limits::NONE },
         threads: 2,
         ..Options::new(Budget::nnz(NNZ))
@@ -151,4 +156,24 @@ fn degenerate_data_leave_no_partial_run() {
     let data = Matrix::new(3, 2, Values::F32(vec![0.0; 6])).unwrap();
     let nothing = Problem { data, labels: vec![1.0; 6], task: Task::Regression };
     assert!(tamis_host::train(&nothing, options(&[2.0])).is_err());
+}
+
+#[test]
+fn even_shares_lose_what_a_layer_throws_away() {
+    let of = |even| {
+        let layers = options(&[1.0]).layers.map(|layers| LayersOptions {
+            even,
+            tune: tune::Params { epochs: 0, ..layers.tune },
+            ..layers
+        });
+        train(&Options { layers, ..options(&[1.0]) }).report
+    };
+    let (published, back) = (of(true), of(false));
+    let shares = |report: &Report| -> Vec<usize> {
+        layers(report).layers.iter().map(|layer| layer.share).collect()
+    };
+    assert_eq!(shares(&published), [NNZ / 2, NNZ / 2]);
+    // The first layer gives up its weights to the outputs.
+    assert!(published.nnz < NNZ && back.nnz == NNZ, "{} {}", published.nnz, back.nnz);
+    assert_eq!(shares(&back)[1], NNZ - layers(&back).layers[0].nnz);
 }

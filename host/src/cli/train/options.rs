@@ -419,6 +419,7 @@ impl Train {
         let shrink_tune = tune::Params { rate, ..defaults.shrink.tune };
         Ok(first_given(&self.layers_flags()).map(|_| LayersOptions {
             grow: args.grow.clone(),
+            even: defaults.even,
             shrink: shrink::Params { tune: shrink_tune, ..defaults.shrink },
             tune: tune::Params { epochs, rate, ..defaults.tune },
         }))

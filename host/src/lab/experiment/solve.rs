@@ -151,10 +151,16 @@ impl Work<'_> {
         let time = part.seconds.map(Duration::from_secs_f64);
         let limits = Limits { passes: part.passes, time };
         let untuned = tune::Params { epochs: 0, ..tune::Params::DEFAULT };
+        // As published, weights of a layer that are thrown away are lost.
+        let even = self.variant.give_back != Some(true);
         Options {
             hidden,
             recipe,
-            layers: (!is_own).then(|| LayersOptions { tune: untuned, ..LayersOptions::default() }),
+            layers: (!is_own).then(|| LayersOptions {
+                tune: untuned,
+                even,
+                ..LayersOptions::default()
+            }),
             seed: cell.seed,
             memory: match self.variant.ram {
                 _ if cell.method == Method::PaperLeast => Memory::Least,

@@ -182,7 +182,10 @@ impl<'a> Run<'a> {
                     self.job.hidden[layer].saturating_mul(stack.width().saturating_add(ends));
                 rooms[layer] = most.min(rooms[layer]);
             }
-            let share = deep::share(grown, &rooms, layer, stack.nnz());
+            let share = match self.job.even {
+                true => (grown / count).min(rooms[layer]),
+                false => deep::share(grown, &rooms, layer, stack.nnz()),
+            };
             let parts = count - layer + usize::from(self.job.tune.epochs > 0);
             let run = DeepRun { job: self.job, layer, share, limits: self.share(parts) };
             let attempt = self.attempts.saturating_sub(1);

@@ -20,6 +20,8 @@ pub(super) struct DeepJob<'a> {
     pub(super) nnz: usize,
     /// Nonzeros of every attempt before all layers are brought down to `nnz` together.
     pub(super) grown: Vec<usize>,
+    /// Whether all layers have the same share of them.
+    pub(super) even: bool,
     /// Weights that each hidden layer has room for, those to the outputs counted with the last.
     pub(super) rooms: Vec<usize>,
 }
@@ -86,7 +88,8 @@ impl<'a> DeepJob<'a> {
         let tune = tune::Params { seed, ..layers.tune };
         let shrink =
             shrink::Params { tune: tune::Params { seed, ..layers.shrink.tune }, ..layers.shrink };
-        let job = Self { options, hidden, recipe, shrink, tune, outputs, nnz, grown, rooms };
+        let even = layers.even;
+        let job = Self { options, hidden, recipe, shrink, tune, outputs, nnz, grown, even, rooms };
         job.check_room(problem)?;
         Ok(job)
     }

@@ -39,6 +39,8 @@ pub(crate) struct Variant {
     pub(crate) refresh: Option<u32>,
     /// `paper`: whether gates stay random to the end.
     pub(crate) convex: Option<bool>,
+    /// `paper`, several layers: whether the weights of a layer that are thrown away go to the next one.
+    pub(crate) give_back: Option<bool>,
     /// `anneal`: fraction of the training rows in the validation set; and other settings.
     pub(crate) validation: Option<f64>,
     pub(crate) start_factor: Option<f32>,
