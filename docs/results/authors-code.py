@@ -1,7 +1,7 @@
 """The code of the authors of arXiv 2509.20323 on planted instances of Tamis, beside `tamis train --recipe paper` on the same rows.
 
 usage: authors-code.py REPOSITORY TAMIS RESULTS.jsonl [m,s[,outputs[,hidden layers]]]…      runs what is not in RESULTS yet
-       authors-code.py --table RESULTS.jsonl                                               prints the rows of the table
+       authors-code.py --page RESULTS.jsonl > authors-code.md                              prints the page
 
 REPOSITORY is a copy of their code, with sparse_AIHT.py in it, which this script neither has nor fetches: the paper says where it is. TAMIS is
 the program. Their code asks for a GPU with CuPy; here NumPy stands in its place, in double precision as there, with the three
@@ -137,7 +137,20 @@ def measure(repository, tamis, out, cells):
                 print(json.dumps(record), file=file)
 
 
-def table(records):
+HEAD = """# The published method: the authors' code beside recipe `paper`
+
+n = 50000, d = 100, planted networks of seeds 0 to 9, the same rows and labels for both. *Authors' code* is theirs with NumPy in place of CuPy, in double
+precision, the algorithm untouched; *`--trials 1`* is the published method to the letter, *default* the best of random starts on 2000 rows first.
+One output: 15 full-batch epochs; several outputs: 100 epochs of batches of 5000 rows. Medians over seeds; a run that diverges counts as below all others.
+Random generators are each program's own. Seconds were taken while other programs ran: they tell no more than the order. Made by `docs/results/authors-code.py`,
+which says where to put their code.
+
+Where theirs differs from their text: in steps with random values for empty blocks it takes a block for empty that has no *positive* entry.
+"""
+
+
+def page(records):
+    print(HEAD)
     print("| m, s, outputs, layers | seeds | authors' code, dB | `--trials 1`, dB | default, dB | authors' code, s | `--trials 1`, s | default, s |")
     print("|---|---|---|---|---|---|---|---|")
     for cell in dict.fromkeys(r["cell"] for r in records):
@@ -156,8 +169,8 @@ def table(records):
 
 def main():
     arguments = sys.argv[1:]
-    if len(arguments) == 2 and arguments[0] == "--table":
-        table([json.loads(line) for line in pathlib.Path(arguments[1]).read_text().splitlines()])
+    if len(arguments) == 2 and arguments[0] == "--page":
+        page([json.loads(line) for line in pathlib.Path(arguments[1]).read_text().splitlines()])
     elif len(arguments) >= 3:
         measure(pathlib.Path(arguments[0]), arguments[1], pathlib.Path(arguments[2]), arguments[3:] or CELLS)
     else:

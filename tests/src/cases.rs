@@ -74,7 +74,7 @@ impl<P: Probe + 'static> Case<P> {
             ram: 2400,
             run: deployed::file_of_floats::<P>,
         },
-        Self { name: "learn", pinned: 0x7659_93af, ram: 12_288, run: learn::learn::<P> },
+        Self { name: "learn", pinned: 0xa201_321e, ram: 12_288, run: learn::learn::<P> },
         Self { name: "stream", pinned: 0x4159_9209, ram: 11_264, run: streamed::predict::<P> },
     ];
 

@@ -37,7 +37,7 @@ const DIMS: Dims = Dims::new(ROWS, INPUTS, HIDDEN, NNZ);
 const SCHEDULE: Schedule<'_, OneOutput> = Schedule {
     epochs: 6,
     batch: 16,
-    seed: 43,
+    seed: 1,
     head: OneOutput { convex_epochs: 1, refine: Refine::None, ..OneOutput::PAPER },
     ..Schedule::PAPER
 };

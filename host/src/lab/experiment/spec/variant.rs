@@ -36,10 +36,13 @@ pub(crate) struct Variant {
     /// `lm`: steps of Adam before the search.
     pub(crate) adam_steps: Option<u32>,
     /// `paper`: steps from one change of the gates to the next.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) refresh: Option<u32>,
     /// `paper`: whether gates stay random to the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) convex: Option<bool>,
     /// `paper`, several layers: whether the weights of a layer that are thrown away go to the next one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) give_back: Option<bool>,
     /// `anneal`: fraction of the training rows in the validation set; and other settings.
     pub(crate) validation: Option<f64>,
