@@ -1,7 +1,7 @@
 """The code of the authors of arXiv 2509.20323 on planted instances of Tamis, beside `tamis train --recipe paper` on the same rows.
 
-usage: authors-code.py REPOSITORY TAMIS RESULTS.jsonl [m,s[,outputs[,hidden layers]]]…      runs what is not in RESULTS yet
-       authors-code.py --page RESULTS.jsonl > authors-code.md                              prints the page
+usage: authors-code.py REPOSITORY TAMIS RESULTS.jsonl [m,s[,outputs]]…      runs what is not in RESULTS yet
+       authors-code.py --page RESULTS.jsonl > authors-code.md              prints the page
 
 REPOSITORY is a copy of their code, with sparse_AIHT.py in it, which this script neither has nor fetches: the paper says where it is. TAMIS is
 the program. Their code asks for a GPU with CuPy; here NumPy stands in its place, in double precision as there, with the three
@@ -78,30 +78,18 @@ class Batches:
             yield self.x[rows], self.y[rows]
 
 
-def embedded(x, weights):
-    """What a trained first layer gives: relu of the rows times its weights, a row of them per neuron."""
-    used = weights.indices >= 0
-    dense = np.zeros(weights.n)
-    dense[weights.indices[used]] = weights.values[used]
-    return np.maximum(x @ dense.reshape(-1, x.shape[1]).T, 0)
-
-
-def theirs(run, x, y, m, s, outputs, layers, seed):
+def theirs(run, x, y, m, s, outputs, seed):
     epochs, batch = (15, 0) if outputs == 1 else (100, 5000)
     began, top = time.time(), float(np.abs(y).max())
-    for layer in range(layers):
-        psnr, w = run(m=m, s=s // layers, train_loader=Batches(x, y, batch, seed), convex=False, num_epochs=epochs, seed=seed, max_label=top)
-        if layer + 1 < layers:
-            first = w if outputs == 1 else w.extract_block(start_idx=0, stop_idx=m * x.shape[1])
-            x = embedded(x, first)
+    batches = Batches(x, y, batch, seed)
+    psnr, _ = run(m=m, s=s, train_loader=batches, convex=False, num_epochs=epochs, seed=seed, max_label=top)
     return float(psnr), time.time() - began
 
 
-def ours(tamis, folder, m, s, outputs, layers, seed, trials):
+def ours(tamis, folder, m, s, outputs, seed, trials):
     epochs, batch = (15, 0) if outputs == 1 else (100, 5000)
     line = [tamis, "train", "--data", f"{folder}/X.npy", "--labels", f"{folder}/y.npy", "--task", "regression", "--json", "--seed", str(seed)]
-    line += ["--hidden", ",".join([str(m)] * layers), "--nnz", str(s), "--recipe", "paper", "--epochs", str(epochs), "--batch", str(batch)]
-    line += ["--tune-epochs", "0"] if layers > 1 else []
+    line += ["--hidden", str(m), "--nnz", str(s), "--recipe", "paper", "--epochs", str(epochs), "--batch", str(batch)]
     line += ["--trials", "1"] if trials == 1 else []
     done = subprocess.run(line + ["-o", f"{folder}/m.tamis"], capture_output=True, text=True)
     if done.returncode:
@@ -116,22 +104,21 @@ def measure(repository, tamis, out, cells):
     run = __import__("sparse_AIHT").INRExperiment
     done = {(r["cell"], r["seed"]) for r in map(json.loads, out.read_text().splitlines())} if out.exists() else set()
     for cell in cells:
-        m, s, outputs, layers = (*map(int, cell.split(",")), 1, 1)[:4]
+        m, s, outputs = (*map(int, cell.split(",")), 1)[:3]
         for seed in SEEDS:
             if (cell, seed) in done:
                 continue
             with tempfile.TemporaryDirectory() as folder:
-                hidden = ",".join([str(m)] * layers)
-                line = [tamis, "generate", "planted", "--samples", str(ROWS), "--inputs", str(INPUTS), "--hidden", hidden, "--nnz", str(s)]
+                line = [tamis, "generate", "planted", "--samples", str(ROWS), "--inputs", str(INPUTS), "--hidden", str(m), "--nnz", str(s)]
                 line += ["--outputs", str(outputs)] if outputs > 1 else []
                 subprocess.run([*line, "--seed", str(seed), "-q", "-o", f"{folder}/p"], check=True)
                 x, y = np.load(f"{folder}/p/X.npy"), np.load(f"{folder}/p/y.npy")
                 if not np.abs(y).max():
                     continue
                 with np.errstate(all="ignore"):
-                    found = {"theirs": theirs(run, x, y, m, s, outputs, layers, seed)}
+                    found = {"theirs": theirs(run, x, y, m, s, outputs, seed)}
                 for name, trials in (("published", 1), ("trials", 0)):
-                    found[name] = ours(tamis, f"{folder}/p", m, s, outputs, layers, seed, trials)
+                    found[name] = ours(tamis, f"{folder}/p", m, s, outputs, seed, trials)
             record = {"cell": cell, "seed": seed, **{name: {"psnr": psnr, "seconds": seconds} for name, (psnr, seconds) in found.items()}}
             with out.open("a") as file:
                 print(json.dumps(record), file=file)
@@ -139,7 +126,7 @@ def measure(repository, tamis, out, cells):
 
 HEAD = """# The published method: the authors' code beside recipe `paper`
 
-n = 50000, d = 100, planted networks of seeds 0 to 9, the same rows and labels for both. *Authors' code* is theirs with NumPy in place of CuPy, in double
+n = 50000, d = 100, planted networks of one hidden layer, seeds 0 to 9, the same rows and labels for both. *Authors' code* is theirs with NumPy in place of CuPy, in double
 precision, the algorithm untouched; *`--trials 1`* is the published method to the letter, *default* the best of random starts on 2000 rows first.
 One output: 15 full-batch epochs; several outputs: 100 epochs of batches of 5000 rows. Medians over seeds; a run that diverges counts as below all others.
 Random generators are each program's own. Seconds were taken while other programs ran: they tell no more than the order. Made by `docs/results/authors-code.py`,
@@ -151,7 +138,7 @@ Where theirs differs from their text: in steps with random values for empty bloc
 
 def page(records):
     print(HEAD)
-    print("| m, s, outputs, layers | seeds | authors' code, dB | `--trials 1`, dB | default, dB | authors' code, s | `--trials 1`, s | default, s |")
+    print("| m, s, outputs if several | seeds | authors' code, dB | `--trials 1`, dB | default, dB | authors' code, s | `--trials 1`, s | default, s |")
     print("|---|---|---|---|---|---|---|---|")
     for cell in dict.fromkeys(r["cell"] for r in records):
         own = [r for r in records if r["cell"] == cell]

@@ -250,7 +250,14 @@ fn own_cells(spec: &Spec, shard: Option<Shard>) -> Vec<Cell> {
 
 /// The cells of names with commas between them.
 fn named(spec: &Spec, names: &str) -> Result<Vec<Cell>> {
-    names.split(',').map(|name| spec.cell(name.trim())).collect()
+    let mut cells: Vec<Cell> = Vec::new();
+    for name in names.split(',') {
+        let cell = spec.cell(name.trim())?;
+        if !cells.contains(&cell) {
+            cells.push(cell);
+        }
+    }
+    Ok(cells)
 }
 
 fn missing_files(spec: &Spec, folder: Option<&Path>) -> Vec<String> {

@@ -41,28 +41,29 @@ pub(crate) fn train(
     outcome(problem, &job, &done, &stopwatch)
 }
 
-/// Trains one run of levels for several sizes, which fall; the network of each, in their order, with
-/// the steps and seconds that a run of its own would have taken.
+/// Trains one run of levels for several sizes, which fall; `done` takes the network of each, in their
+/// order, with the steps and seconds that a run of its own would have taken.
 pub(crate) fn train_sizes(
     problem: &Problem,
     settings: &ImpSettings,
     network: &DenseNetwork<'_>,
     stop: &Stop,
     observe: &mut dyn FnMut(Epoch),
-) -> Result<Vec<Trained>> {
+    done: &mut dyn FnMut(Trained),
+) -> Result<()> {
     let &DenseNetwork { hidden, sizes, seed } = network;
     let least = Budget::nnz(sizes.last().copied().unwrap_or(0));
     let job = checked(problem, settings, least, hidden, seed)?;
-    let all = imp_of_sizes(problem, &job, sizes, stop, &mut |epoch| {
+    let mut observe = |epoch| {
         observe(epoch);
         !stop.asked()
-    })?;
-    let outcome = |Sized { imp, seconds }: Sized| {
+    };
+    imp_of_sizes(problem, &job, sizes, stop, &mut observe, &mut |Sized { imp, seconds }| {
         let mut trained = outcome(problem, &job, &imp, &Stopwatch::start(problem))?;
         trained.report.seconds += seconds;
-        Ok(trained)
-    };
-    all.into_iter().map(outcome).collect()
+        done(trained);
+        Ok(())
+    })
 }
 
 /// What [`train_sizes`] trains.

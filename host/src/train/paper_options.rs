@@ -57,7 +57,7 @@ pub struct OutputsOptions {
 
 impl OutputsOptions {
     /// The starts that `tamis train --recipe paper` takes: fewer than for one output, since a step
-    /// with a count sketch takes two gradients.
+    /// with a count sketch takes three gradients.
     pub const TRIALS: Trials = Trials { count: 8, ..Trials::DEFAULT };
 
     /// The published settings: 15 full batches, a count sketch that ranks the weights, random gates in

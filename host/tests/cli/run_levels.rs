@@ -74,12 +74,22 @@ fn cells_of_other_code_are_not_mixed() {
     let results = path.join("out/results.jsonl");
     let text = std::fs::read_to_string(&results).unwrap();
     let code = text.split("\"code\":\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
-    std::fs::remove_dir_all(path.join("out/cells")).unwrap();
+    let empty = || {
+        std::fs::remove_dir_all(path.join("out/cells")).unwrap();
+        std::fs::create_dir(path.join("out/cells")).unwrap();
+    };
+    empty();
     // One line of another program.
     let other = text.replacen(&code, "0123456789abcdef", 1);
     std::fs::write(&results, &other).unwrap();
     let error = fails(path, "report out -o report");
     assert!(error.contains("several states of the code") && error.contains(&code), "{error}");
+    assert!(fails(path, "run spec.toml -o out").contains("another state of the code"));
+    // The line alone is removed, and run again.
+    let done = json(path, "run spec.toml -o out --update");
+    assert_eq!(number(&done, "ran"), 1.0, "{done}");
+    ok(path, "report out -o report -q");
+    empty();
     // All of them: a report is made, and nothing is added.
     std::fs::write(&results, text.replace(&code, "0123456789abcdef")).unwrap();
     let about = path.join("out/folder.json");

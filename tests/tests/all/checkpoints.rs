@@ -322,8 +322,9 @@ fn severals() -> Vec<How> {
                 rank: [Rank::Exact, Rank::Sketch { decay: 1.0 }, Rank::Sketch { decay: 0.5 }]
                     [k % 3],
                 standin: [Standin::FirstEpoch, Standin::EveryEpoch][k / 3 % 2],
-                convex_epochs: [2, 0][k % 2],
-                refresh: [Refresh::Every(2), Refresh::Never, Refresh::Every(1)][k / 2 % 3],
+                convex_epochs: [1, 0][k / 2 % 2],
+                refresh: [Refresh::Every(2), Refresh::Never, Refresh::Every(1)]
+                    [(k / 2 + k % 2) % 3],
                 keep_standins: !k.is_multiple_of(3),
                 safe: false,
             },

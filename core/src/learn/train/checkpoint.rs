@@ -20,8 +20,8 @@ pub struct Checkpoint<'a> {
     /// The current weights, at most s.
     pub net: Network<'a>,
     /// The other weights that the run holds, at most s: for one output the generators of the gates
-    /// where these lag behind the weights, for several outputs the best iterate of a safe run; none
-    /// otherwise.
+    /// where these lag behind the weights, for several outputs these or the best iterate of a safe
+    /// run; none otherwise.
     pub held: Network<'a>,
     /// The counters of the count sketch that ranks the weights; none where none does.
     pub sketch: &'a [f32],

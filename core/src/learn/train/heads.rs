@@ -413,7 +413,8 @@ impl<S: Factored> Method<S> for SeveralOutputs {
             strip: run.strip,
             step_size: at.step_size,
             standin: is_start.then_some(run.seed),
-            keep_standins: schedule.head.keep_standins,
+            // What was trained is not to give way to them.
+            keep_standins: schedule.head.keep_standins && !at.warm,
             generators,
             round: at.round,
             must_keep: schedule.must_keep,

@@ -46,8 +46,8 @@ pub(super) struct Networks<'m> {
     pub(super) shape: Shape,
     pub(super) current: Entries<'m>,
     pub(super) next: Entries<'m>,
-    /// For one output the generators of gates that lag behind the weights, for several the best
-    /// iterate of a safe run.
+    /// The generators of gates that lag behind the weights, or for several outputs the best iterate of
+    /// a safe run.
     pub(super) held: Entries<'m>,
     pub(super) sketch: Option<CountSketch<'m>>,
 }

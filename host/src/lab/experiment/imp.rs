@@ -1,5 +1,7 @@
 //! Iterative magnitude pruning of cells: one run of levels for all sizes of a network, by each rate.
 
+use std::sync::Mutex;
+
 use super::cell::{Cell, Job};
 use super::course::Course;
 use super::record::Solved;
@@ -13,77 +15,79 @@ use crate::{Error, Result};
 
 /// Trains `cells`, which are alike but for s, on the rows that all of them have; what came of each,
 /// with the passes and seconds of a run of its own. Of several rates each takes the one with the
-/// least loss on these rows.
-pub(super) fn train(job: &Job<'_>, cells: &[Cell], problem: &Problem) -> Result<Vec<Solved>> {
+/// least loss on these rows; a cell fails where training diverges before its size, by all of them.
+pub(super) fn train(
+    job: &Job<'_>,
+    cells: &[Cell],
+    problem: &Problem,
+) -> Result<Vec<Result<Solved>>> {
     let mut sizes: Vec<usize> = cells.iter().map(|cell| cell.s).collect();
     sizes.sort_unstable_by(|a, b| b.cmp(a));
-    let mut best: Vec<Solved> = Vec::new();
-    let mut failed = None;
+    let mut best: Vec<Option<Solved>> = vec![None; sizes.len()];
+    let mut failed = String::new();
     for settings in settings(job.part, job.cell) {
-        match at_rate(job, &settings, &sizes, problem) {
-            Ok(all) if best.is_empty() => best = all,
-            Ok(all) => best.iter_mut().zip(all).for_each(|(best, own)| {
-                if loss(&own) < loss(best) {
-                    *best = own;
-                }
-            }),
+        let mut at = best.iter_mut();
+        let done = at_rate(job, &settings, &sizes, problem, &mut |own| {
+            if let Some(best) = at.next()
+                && best.as_ref().is_none_or(|best| loss(&own) < loss(best))
+            {
+                *best = Some(own);
+            }
+        });
+        match done {
             Err(error) if error.is_interrupted() => return Err(error),
             // It diverges at this rate.
-            Err(error) => failed = Some(error),
+            Err(error) => failed = error.to_string(),
+            Ok(()) => {}
         }
     }
-    if best.is_empty() {
-        return Err(failed.unwrap_or_else(Error::interrupted));
-    }
-    let of = |cell: &Cell| sizes.iter().position(|&s| s == cell.s).map(|at| best[at].clone());
-    Ok(cells.iter().filter_map(of).collect())
+    let of = |cell: &Cell| {
+        let at = sizes.iter().position(|&s| s == cell.s);
+        let own = at.and_then(|at| best[at].clone());
+        own.ok_or_else(|| Error::new(failed.clone()))
+    };
+    Ok(cells.iter().map(of).collect())
 }
 
 fn loss(solved: &Solved) -> f64 {
     solved.train.map_or(f64::INFINITY, |train| train.loss)
 }
 
-/// One run of levels.
+/// One run of levels; `done` takes what came of each size, in their order.
 fn at_rate(
     job: &Job<'_>,
     settings: &ImpSettings,
     sizes: &[usize],
     problem: &Problem,
-) -> Result<Vec<Solved>> {
+    done: &mut (dyn FnMut(Solved) + Send),
+) -> Result<()> {
     let hidden = vec![job.cell.m; job.part.hidden];
     let network = DenseNetwork { hidden: &hidden, sizes, seed: job.cell.seed };
-    let mut levels = Course::start();
-    let mut own: Vec<(usize, Course)> = Vec::new();
+    let rate = settings.rates.as_ref().map(|rates| (Metric::LearningRate, f64::from(rates.rate)));
+    let rows = problem.data.rows as f64;
+    // Of the levels that others go on from, and of a size where that has a level of its own.
+    let courses = Mutex::new((Course::start(), None::<Course>));
     // Of epochs, a pass forwards and one back.
     let mut observe = |epoch: Epoch| {
+        let Ok(mut courses) = courses.lock() else { return };
+        let (levels, own) = &mut *courses;
         let course = match epoch.size {
-            None => &mut levels,
-            Some(size) => {
-                if own.last().is_none_or(|(last, _)| *last != size) {
-                    own.push((size, levels.clone()));
-                }
-                let Some((_, course)) = own.last_mut() else { return };
-                course
-            }
+            None => levels,
+            Some(_) => own.get_or_insert_with(|| levels.clone()),
         };
         course.see(2.0 * epoch.epoch as f64, epoch.loss);
     };
-    let all = pool(job.threads)?
-        .install(|| train_sizes(problem, settings, &network, job.stop, &mut observe))?;
-    let rate = settings.rates.as_ref().map(|rates| (Metric::LearningRate, f64::from(rates.rate)));
-    let rows = problem.data.rows as f64;
-    let one = |(trained, size): (&Trained, &usize)| {
-        let at = own.iter().position(|(own, _)| own == size);
-        let course = at.map_or_else(|| levels.clone(), |at| own[at].1.clone());
-        let mut solved = course.trained(trained);
+    let mut record = |trained: Trained| {
+        let Ok(mut courses) = courses.lock() else { return };
+        let (levels, own) = &mut *courses;
+        let mut solved = own.take().unwrap_or_else(|| levels.clone()).trained(&trained);
         let batch = trained.report.imp().map_or(0, |imp| imp.batch);
         solved.passes = 2.0 * trained.report.steps as f64 * batch as f64 / rows;
-        // Where s has no level of its own, levels below it are others'.
-        solved.curve.retain(|&(at, _)| at <= solved.passes.next_up());
         solved.measured.extend(rate);
-        solved
+        done(solved);
     };
-    Ok(all.iter().zip(sizes).map(one).collect())
+    pool(job.threads)?
+        .install(|| train_sizes(problem, settings, &network, job.stop, &mut observe, &mut record))
 }
 
 /// The settings of a cell, for each of its rates.

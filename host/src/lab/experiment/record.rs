@@ -75,6 +75,15 @@ pub(crate) struct Solved {
     pub(crate) model: Option<Vec<u8>>,
 }
 
+/// What came of a cell.
+#[derive(Debug, Clone)]
+pub(crate) enum Ending {
+    Done(Box<Solved>),
+    /// There is nothing to learn, for this reason.
+    Skipped(String),
+    Failed(String),
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Status {

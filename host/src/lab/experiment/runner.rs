@@ -14,10 +14,10 @@ use super::cell::{Cell, Job, Shard};
 use super::masked;
 use super::masks;
 use super::problem;
-use super::record::{Record, Status, one_line};
+use super::record::{Ending, Record, Status, one_line};
 use super::solve;
 use super::spec::{Data, Part, Spec};
-use super::store::Store;
+use super::store::{Store, check_code};
 use super::theory;
 use super::{dense, environment};
 use crate::operator::Stop;
@@ -78,7 +78,11 @@ pub(crate) fn missing(store: &Store, options: &RunOptions) -> Result<(Vec<Vec<Ce
         let mut cells = Vec::new();
         for cell in training {
             summary.cells += 1;
-            match store.cell(&cell)? {
+            let found = store.cell(&cell)?;
+            if let Some(record) = &found {
+                check_code(&store.path, record.code.as_deref())?;
+            }
+            match found {
                 Some(record) if !(options.retry && record.status > Status::Skipped) => {
                     summary.before += 1;
                     summary.count(record.status);
@@ -169,7 +173,7 @@ fn run_training(
     let read = || cells.iter().map(|cell| store.cell(cell)).collect::<Result<Vec<_>>>();
     let retried = read()?;
     let mut child = command.spawn().map_err(failed)?;
-    let limit = options.time_limit.map(|limit| limit * cells.len() as u32);
+    let limit = options.time_limit.map(|limit| limit.saturating_mul(cells.len() as u32));
     let (status, reason) = match attend(&mut child, limit, &give_up).map_err(failed)? {
         None if give_up() => return Ok(None),
         None => {
@@ -261,7 +265,7 @@ pub(crate) fn run_here(
     let part = store.spec.part_of(cell)?;
     let load = || problem::load(part, cell, folder);
     let job = Job { part, cell, threads, stop };
-    let one = |solved| vec![Ok(solved)];
+    let one = |solved| vec![Ending::Done(Box::new(solved))];
     let endings = match &part.data {
         Data::Masks { .. } => masks::measure(part, cell, &load()?, threads, stop).map(one),
         Data::Masked(data) => masked::measure(data, &job, load()?).map(one),
@@ -272,22 +276,20 @@ pub(crate) fn run_here(
     if stop.asked() {
         return Err(Error::interrupted());
     }
-    let (endings, error) = match endings {
-        Ok(endings) => (endings, None),
-        Err(error) => (Vec::new(), Some(error.to_string())),
-    };
-    let mut endings = endings.into_iter();
-    let record = |cell: &Cell| {
+    let endings =
+        endings.unwrap_or_else(|error| vec![Ending::Failed(error.to_string()); cells.len()]);
+    debug_assert_eq!(endings.len(), cells.len());
+    let record = |(cell, ending): (&Cell, Ending)| {
         let mut record = Record::new(cell, Status::Done, threads, environment::commit());
-        match endings.next() {
-            Some(Ok(solved)) => record.solved = Some(solved),
-            Some(Err(reason)) => (record.status, record.reason) = (Status::Skipped, Some(reason)),
-            None => (record.status, record.reason) = (Status::Failed, error.clone()),
+        match ending {
+            Ending::Done(solved) => record.solved = Some(*solved),
+            Ending::Skipped(why) => (record.status, record.reason) = (Status::Skipped, Some(why)),
+            Ending::Failed(why) => (record.status, record.reason) = (Status::Failed, Some(why)),
         }
         store.write(&record)?;
         Ok(record)
     };
-    cells.iter().map(record).collect()
+    cells.iter().zip(endings).map(record).collect()
 }
 
 /// Ends this process when the one that has started it has ended, where that asked for it.

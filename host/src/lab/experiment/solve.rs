@@ -15,7 +15,7 @@ use super::course::Course;
 use super::imp;
 use super::picture;
 use super::problem::Set;
-use super::record::{Quality, Solved};
+use super::record::{Ending, Quality, Solved};
 use super::spec::{Data, Method, Metric, Part, Variant};
 use crate::Result;
 use crate::base;
@@ -32,9 +32,6 @@ use crate::train::{
 /// Mean squared error on test rows over the labels' mean square of a network that is recovered.
 const RECOVERED: f64 = 1e-8;
 
-/// What came of a cell, or why there can be no result.
-pub(crate) type Ending = std::result::Result<Solved, String>;
-
 /// Trains a cell on its data, or those that one training gives together.
 pub(crate) fn solve(
     part: &Part,
@@ -46,7 +43,7 @@ pub(crate) fn solve(
     let Some(cell) = cells.first() else { return Ok(Vec::new()) };
     if set.train.task == Task::Regression && set.train.labels.iter().all(|&y| y == 0.0) {
         let reason = "the planted network gives 0 for every row";
-        return Ok(vec![Err(reason.into()); cells.len()]);
+        return Ok(vec![Ending::Skipped(reason.into()); cells.len()]);
     }
     let variant = part.variant(cell.point(part));
     let work = Work { part, cell, variant, threads, stop };
@@ -57,17 +54,21 @@ pub(crate) fn solve(
     let goal = f64::from(lm::Params::DEFAULT.exact) * mean_square(&train.labels);
     let seen = Seen { part, test, planted, noise, picture, data_bytes, goal };
     let all = match cell.method {
-        Method::Zero | Method::Mean => vec![constant(cell.method, &train, seen.test.as_ref())],
+        Method::Zero | Method::Mean => vec![Ok(constant(cell.method, &train, seen.test.as_ref()))],
         method if method.is_dense() => {
             imp::train(&Job { part, cell, threads, stop }, cells, &train)?
         }
         // The spec refuses them on data to train on.
         method if method.is_check() => {
-            return Ok(vec![Err("a check of the theory trains nothing".into())]);
+            return Ok(vec![Ending::Skipped("a check of the theory trains nothing".into())]);
         }
-        _ => vec![work.train(train)?],
+        _ => vec![Ok(work.train(train)?)],
     };
-    all.into_iter().map(|solved| seen.complete(solved).map(Ok)).collect()
+    let ending = |solved: Result<Solved>| match solved {
+        Ok(solved) => Ok(Ending::Done(Box::new(seen.complete(solved)?))),
+        Err(error) => Ok(Ending::Failed(error.to_string())),
+    };
+    all.into_iter().map(ending).collect()
 }
 
 /// What a trained network is looked at with.

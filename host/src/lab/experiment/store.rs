@@ -76,18 +76,29 @@ impl Store {
     /// Killed at any point, it can be called again.
     pub(crate) fn update(path: &Path, spec: &Spec) -> Result<(Self, usize)> {
         let folder = match read_folder(path)? {
-            Some(folder) if folder.name == spec.name && !folder.is_of(spec) => folder,
+            Some(folder) if folder.name == spec.name => folder,
             _ => return Ok((Self::open(path, spec)?, 0)),
         };
         folder.check_run(path)?;
-        let old = Self::read(path)?;
+        let is_own = |record: &Record| record.code.as_deref() == CODE;
+        let old = if folder.is_of(spec) {
+            let store = Self::open(path, spec)?;
+            store.heal()?;
+            if store.records()?.iter().all(is_own) {
+                return Ok((store, 0));
+            }
+            store
+        } else {
+            Self::read(path)?
+        };
         let settings = |spec: &Spec, cell: &Cell| {
             spec.part_of(cell).ok().map(|part| part.behind(cell.method, cell.variant.as_deref()))
         };
         let all = spec.cells();
         let (valid, others): (Vec<Record>, Vec<Record>) =
-            old.records()?.into_iter().partition(|Record { cell, code, .. }| {
-                code.as_deref() == CODE
+            old.records()?.into_iter().partition(|record| {
+                let cell = &record.cell;
+                is_own(record)
                     && all.contains(cell)
                     && settings(&old.spec, cell) == settings(spec, cell)
             });
@@ -114,7 +125,10 @@ impl Store {
         self.heal()?;
         let cells = self.spec.cells().into_iter();
         let known: BTreeMap<String, Cell> = cells.map(|cell| (cell.id(), cell)).collect();
-        for (id, record) in self.merged()? {
+        let merged = self.merged()?;
+        // All of them, before a cell is written.
+        merged.values().try_for_each(|record| check_code(&self.path, record.code.as_deref()))?;
+        for (id, record) in merged {
             if known.get(&id) == Some(&record.cell) && !file::exists(&self.cell_file(&id))? {
                 self.write(&record)?;
             }
@@ -311,14 +325,7 @@ impl Folder {
             return Ok(());
         }
         if self.spec == spec.hash() {
-            return Err(Error::new("the results are of another state of the code")
-                .at(path)
-                .expected(format_args!("sources of hash {}", CODE.unwrap_or("unknown")))
-                .got(self.code.as_deref().unwrap_or("none: they are older than it"))
-                .help(
-                    "run the program that made them, or choose another folder with -o; --update \
-                    removes the cells of other code and runs them again",
-                ));
+            return check_code(path, self.code.as_deref());
         }
         let state = |name: &str, profile: &str, hash: &str| {
             format!("{name}, profile {profile}, hash {hash}")
@@ -333,6 +340,21 @@ impl Folder {
                 was changed",
             ))
     }
+}
+
+/// Refuses what other code than this has made.
+pub(crate) fn check_code(path: &Path, code: Option<&str>) -> Result<()> {
+    if code == CODE {
+        return Ok(());
+    }
+    Err(Error::new("the results are of another state of the code")
+        .at(path)
+        .expected(format_args!("sources of hash {}", CODE.unwrap_or("unknown")))
+        .got(code.unwrap_or("none: they are older than it"))
+        .help(
+            "run the program that made them, or choose another folder with -o; --update removes \
+             the cells of other code and runs them again",
+        ))
 }
 
 fn make_folder(path: &Path) -> Result<()> {

@@ -81,19 +81,19 @@ pub(crate) struct Sized {
     pub(crate) seconds: f64,
 }
 
-/// Trains one run of levels for `sizes`, which fall to that of the job; the network of each in
-/// their order.
+/// Trains one run of levels for `sizes`, which fall to that of the job; `done` takes the network of
+/// each, in their order.
 pub(crate) fn imp_of_sizes(
     train: &Problem,
     job: &ImpJob<'_>,
     sizes: &[usize],
     stop: &Stop,
     observe: &mut dyn FnMut(Epoch) -> bool,
-) -> Result<Vec<Sized>> {
+    done: &mut dyn FnMut(Sized) -> Result<()>,
+) -> Result<()> {
     debug_assert!(sizes.is_sorted_by(|a, b| a > b) && sizes.last() == Some(&job.nnz));
     let mut run = Run::new(train, job, stop);
     let (began, mut others) = (Instant::now(), 0.0);
-    let mut all = Vec::with_capacity(sizes.len());
     for &nnz in sizes {
         while let Some(&next) = run.counts.get(run.levels.len())
             && next > nnz
@@ -102,11 +102,10 @@ pub(crate) fn imp_of_sizes(
         }
         let before = began.elapsed().as_secs_f64();
         let imp = run.size(nnz, observe)?;
-        let after = began.elapsed().as_secs_f64();
-        all.push(Sized { imp, seconds: after - others });
-        others += after - before;
+        done(Sized { imp, seconds: began.elapsed().as_secs_f64() - others })?;
+        others += began.elapsed().as_secs_f64() - before;
     }
-    Ok(all)
+    Ok(())
 }
 
 struct Run<'a> {

@@ -249,6 +249,14 @@ impl Part {
                 || variant.refresh.is_some() && variant.convex == Some(true);
             let expected = "refresh of 1 or more, or convex = true";
             self.refuse("variants", expected, is_wrong.then_some(name))?;
+            let is_safe = |of: &Method| {
+                *of == Method::PaperSafe || *of == Method::PaperLeast && self.data.outputs() > 1
+            };
+            let is_wrong = (variant.refresh.is_some() || variant.convex.is_some())
+                && self.methods.iter().any(is_safe);
+            let expected =
+                "no refresh or convex with safe steps, whose gates are those of the network";
+            self.refuse("variants", expected, is_wrong.then_some(name))?;
             let wrong = (variant.picture.is_some() && !is_picture).then_some(name);
             self.refuse("variants", "no picture but for data of kind image", wrong)?;
             let wrong = (variant.is_of_data() && !is_plain_data).then_some(name);

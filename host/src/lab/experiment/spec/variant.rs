@@ -34,6 +34,7 @@ pub(crate) struct Variant {
     /// `lm`: most rounds of published steps after a search without an exact fit.
     pub(crate) turns: Option<u32>,
     /// `lm`: steps of Adam before the search.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) adam_steps: Option<u32>,
     /// `paper`: steps from one change of the gates to the next.
     #[serde(skip_serializing_if = "Option::is_none")]

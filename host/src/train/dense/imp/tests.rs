@@ -93,7 +93,12 @@ fn sizes_of_one_run_are_runs_of_their_own() {
             own.extend(epoch.size);
             true
         };
-        let all = imp_of_sizes(&problem, &least, &sizes, &Stop::new(), &mut observe).unwrap();
+        let mut all = Vec::new();
+        let mut done = |sized| {
+            all.push(sized);
+            Ok(())
+        };
+        imp_of_sizes(&problem, &least, &sizes, &Stop::new(), &mut observe, &mut done).unwrap();
         for (sized, nnz) in all.iter().zip(sizes) {
             let job = job(&problem, &settings, nnz).unwrap();
             let one = imp(&problem, &job, None, false, &Stop::new(), &mut |_| true).unwrap();
