@@ -231,8 +231,9 @@ fn beside_paper(view: &View) -> Table {
 fn beside_known(view: &View) -> Table {
     let part = &view.part;
     let is_ours = |known: Method, method: Method| match known {
+        Method::Paper => method.is_published(),
         Method::ImpPublished => method.is_published_imp(),
-        _ => method.is_published(),
+        _ => false,
     };
     let ours = part.methods.iter().copied();
     let ours: Vec<Method> =
