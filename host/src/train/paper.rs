@@ -228,9 +228,8 @@ pub(crate) fn schedule<'a>(
         Task::Multiclass => Labels::classes(&[], sizes.outputs),
         _ => Labels::values(&[]),
     };
-    let OutputsOptions { epochs, batch, step_size, rank, standin, trials, safe, .. } =
-        options.outputs;
-    let OutputsOptions { convex_epochs, refresh, .. } = options.outputs;
+    let OutputsOptions { epochs, batch, trials, safe, .. } = options.outputs;
+    let OutputsOptions { step_size, rank, convex_epochs, refresh, standin, .. } = options.outputs;
     let published = SeveralOutputs::paper(&goal, job.hidden, sizes.dims.nnz);
     let step_size = step_size.unwrap_or(published.step_size);
     let head = SeveralOutputs { step_size, rank, standin, convex_epochs, refresh, ..published };

@@ -19,6 +19,16 @@ impl PaperOptions {
     pub const fn published(epochs: u32, batch: usize) -> Schedule<'static, OneOutput> {
         Schedule { epochs, batch, ..Schedule::PAPER }
     }
+
+    /// When gates follow the weights: never where the problem is to stay convex, else after so many
+    /// steps, without a number as published.
+    pub(crate) fn refresh(convex: bool, steps: Option<u32>) -> Refresh {
+        match steps {
+            _ if convex => Refresh::Never,
+            Some(steps) => Refresh::Every(steps),
+            None => OneOutput::PAPER.refresh,
+        }
+    }
 }
 
 impl Default for PaperOptions {

@@ -5,7 +5,7 @@ use std::path::Path;
 use tamis::learn::deep::{shrink, tune};
 use tamis::learn::iht::Step;
 use tamis::learn::optimiser::Optimiser;
-use tamis::learn::train::{OneOutput, Refresh, Schedule, Trials};
+use tamis::learn::train::{OneOutput, Schedule, Trials};
 use tamis::learn::{anneal, lm};
 use tamis::network::gates::Signs;
 use tamis::network::mask::initial::Initial;
@@ -218,11 +218,7 @@ impl Train {
             rows: args.trial_rows.unwrap_or(defaults.rows),
         };
         let published = PaperOptions::published(epochs, batch);
-        let refresh = match args.refresh {
-            _ if args.convex => Refresh::Never,
-            Some(steps) => Refresh::Every(steps),
-            None => published.head.refresh,
-        };
+        let refresh = PaperOptions::refresh(args.convex, args.refresh);
         let head = OneOutput {
             signs: self.signs.unwrap_or(defaults.schedule.head.signs),
             empty: args.empty.unwrap_or(defaults.schedule.head.empty),

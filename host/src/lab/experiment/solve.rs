@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use tamis::learn::deep::tune;
-use tamis::learn::train::{OneOutput, Refresh, Schedule, Trials};
+use tamis::learn::train::{OneOutput, Schedule, Trials};
 use tamis::network::gates::Signs;
 use tamis::{learn::anneal, learn::lm};
 
@@ -182,11 +182,8 @@ impl Work<'_> {
             |default: Trials| if method == Method::PaperTrials { default } else { Trials::NONE };
         let &Part { epochs, batch, .. } = self.part;
         let schedule = PaperOptions::published(epochs, batch);
-        let refresh = match (self.variant.convex, self.variant.refresh) {
-            (Some(true), _) => Refresh::Never,
-            (_, Some(steps)) => Refresh::Every(steps),
-            _ => schedule.head.refresh,
-        };
+        let is_convex = self.variant.convex == Some(true);
+        let refresh = PaperOptions::refresh(is_convex, self.variant.refresh);
         let head = OneOutput { refresh, ..schedule.head };
         PaperOptions {
             schedule: Schedule { trials: trials(Trials::DEFAULT), head, ..schedule },
