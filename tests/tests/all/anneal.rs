@@ -223,6 +223,33 @@ fn a_start_of_exactly_s_weights_works_too() {
 }
 
 #[test]
+fn one_output_keeps_neurons_of_both_signs() {
+    let (pixels, labels) = pictures();
+    let rows: Vec<usize> = (0..DIGITS).filter(|&k| labels[k] < 2).collect();
+    let row = |&k: &usize| pixels[64 * k..][..64].iter().map(|&p| f32::from(p));
+    let x: Vec<f32> = rows.iter().flat_map(row).collect();
+    let labels = rows.iter().map(|&k| labels[k]).collect();
+    let case = Case { x, labels, ..Case::new((rows.len(), 64, 3, 1), (0, 0), 0) };
+    let mut good = 0;
+    for seed in 0..16 {
+        let params = Params { epochs: 60, batch: 30, validation: 0, seed, ..PARAMS };
+        gated(&case, |sensing| {
+            let mut memory = vec![0; words(sensing, &case, 8, &params)];
+            let (start, classes) = (Start::Zero, case.classes());
+            let trained =
+                anneal::run(sensing, classes, 8, start, &params, &mut memory, |_| Continue(()));
+            let trained = trained.unwrap();
+            let signs = trained.network.wt().value();
+            assert!(signs.iter().any(|&v| v > 0.0) && signs.iter().any(|&v| v < 0.0), "{seed}");
+            assert!(trained.info.training.accuracy() > 0.85, "{seed}: {:?}", trained.info);
+            // Half of the rows at odds of one to one have ln 2 / 2 at least.
+            good += usize::from(trained.info.training.loss < 0.3);
+        });
+    }
+    assert!(good >= 14, "{good}");
+}
+
+#[test]
 fn every_product_with_row_counts_one_read() {
     let case = Case::new((30, 5, 4, 3), (4, 4), 7);
     let params = Params { epochs: 3, batch: 0, start_factor: 1.0, ..Params::DEFAULT };

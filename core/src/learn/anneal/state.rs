@@ -24,6 +24,8 @@ const BETA1: f32 = 0.9;
 const BETA2: f32 = 0.999;
 /// What is added to the root of the mean square.
 const EPSILON: f32 = 1e-8;
+/// Least size of the only weight of its sign to one output, in units of the largest.
+const LAST: f32 = 0.25;
 
 /// The units in which inputs and the weights from them are measured.
 pub(super) struct Units<'a> {
@@ -191,6 +193,11 @@ impl<'a> Support<'a> {
         for value in to.iter_mut().take(self.len - self.first) {
             *value = deviation * rng.normal();
         }
+        if self.shape.output_weights() == 1 && self.signs().contains(&0) {
+            // Neurons of one sign alone could tell one of two classes only.
+            let to = self.value.iter_mut().take(self.len).skip(self.first);
+            to.skip(1).step_by(2).for_each(|value| *value = -*value);
+        }
     }
 
     /// The gradient of the selected rows on the support.
@@ -207,12 +214,37 @@ impl<'a> Support<'a> {
         sensing.net_gradient_at(net.gates(step), net, r, out, scratch)
     }
 
+    /// Weights of the one output above 0 and below.
+    fn signs(&self) -> [usize; 2] {
+        let to = self.value.get(self.first..self.len).unwrap_or(&[]);
+        [1.0, -1.0].map(|sign| to.iter().filter(|value| **value * sign > 0.0).count())
+    }
+
+    /// The last weight to the one output of a sign that there was `before` keeps it, and is at
+    /// least [`LAST`] of the largest: how much its neuron says is for its inputs.
+    fn hold_signs(&mut self, before: [usize; 2]) {
+        let now = self.signs();
+        let to = self.value.get_mut(self.first..self.len).unwrap_or(&mut []);
+        let least = LAST * to.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+        for ((sign, before), now) in [1.0, -1.0].into_iter().zip(before).zip(now) {
+            let last = match (before, now) {
+                (1.., 0) => to.iter_mut().min_by(|a, b| a.abs().total_cmp(&b.abs())),
+                (_, 1) => to.iter_mut().find(|value| **value * sign > 0.0),
+                _ => None,
+            };
+            if let Some(value) = last {
+                *value = sign * least.max(*value * sign);
+            }
+        }
+    }
+
     /// One step along the gradient of `rows` rows.
     pub(super) fn adam(&mut self, rows: f32, rate: f32, scale: f32, at: &mut State) {
         at.decayed.mean *= BETA1;
         at.decayed.square *= BETA2;
         let (mean_part, square_part) =
             (1.0 / (1.0 - at.decayed.mean), 1.0 / (1.0 - at.decayed.square));
+        let signs = self.signs();
         let moments = self.mean.iter_mut().zip(&mut *self.square);
         let entries = self.value.iter_mut().zip(&*self.score).zip(moments).take(self.len);
         for (e, ((value, g), (mean, square))) in entries.enumerate() {
@@ -222,6 +254,9 @@ impl<'a> Support<'a> {
             *square += (1.0 - BETA2) * (g * g - *square);
             let step = rate * mean_part * *mean / (math::sqrt(square_part * *square) + EPSILON);
             *value += unit * step;
+        }
+        if self.shape.output_weights() == 1 {
+            self.hold_signs(signs);
         }
     }
 

@@ -10,7 +10,8 @@ use core::ops::Range;
 
 impl Support<'_> {
     /// Keeps at most `count` entries: those that must be kept and those of largest
-    /// `|theta| sqrt(v)`, and of a neuron that has lost one side none but the former.
+    /// `|theta| sqrt(v)`, and of a neuron that has lost one side none but the former. Of one
+    /// output, a neuron stays that raises it and one that lowers it.
     pub(in crate::learn::anneal) fn keep(&mut self, count: usize, params: &Params<'_>) {
         let (scale, must_keep) = (params.input_scale, params.must_keep);
         let entries = self.score.iter_mut().zip(&*self.value).zip(&*self.square);
@@ -27,10 +28,44 @@ impl Support<'_> {
                 *score = KEPT;
             }
         }
+        if self.shape.output_weights() == 1 && count >= must_keep.len() + 4 {
+            self.keep_signs();
+        }
         let scores = self.score.get_mut(..self.len).unwrap_or(&mut []);
         drop_least(scores, count.max(must_keep.len()));
         self.clear_halves();
         self.compact();
+    }
+
+    /// Marks the best path of each sign to the one output: relus are never negative, so without one
+    /// of them the output cannot be, and one of two classes is never found.
+    fn keep_signs(&mut self) {
+        let (from, to) = self.index.split_at_mut_checked(self.first).unwrap_or_default();
+        let (w, wt) = self.score.split_at_mut_checked(self.first).unwrap_or_default();
+        let signs = self.value.get(self.first..self.len).unwrap_or(&[]);
+        let inputs = self.shape.inputs;
+        for negative in [false, true] {
+            let (mut best, mut path) = (DROPPED, None);
+            let neurons = to.iter().zip(&*wt).zip(signs).enumerate();
+            for (out, ((&i, &last), sign)) in neurons.filter(|(_, (_, v))| (**v < 0.0) == negative)
+            {
+                let run = from.partition_point(|&j| (j as usize) < i as usize * inputs)
+                    ..from.partition_point(|&j| (j as usize) < (i as usize + 1) * inputs);
+                let start = run.start;
+                let largest = w.get(run).unwrap_or(&[]).iter().enumerate();
+                let largest = largest.max_by(|(_, a), (_, b)| a.total_cmp(b));
+                if let Some((at, first)) = largest
+                    && *sign != 0.0
+                    && first.min(last) > best
+                {
+                    (best, path) = (first.min(last), Some((start + at, out)));
+                }
+            }
+            if let Some((first, last)) = path {
+                w.get_mut(first).into_iter().for_each(|score| *score = KEPT);
+                wt.get_mut(last).into_iter().for_each(|score| *score = KEPT);
+            }
+        }
     }
 
     /// Drops what is left of neurons without inputs or without outputs, but for what must be kept.
