@@ -7,7 +7,7 @@ use std::path::Path;
 use super::spec::Spec;
 use crate::{Error, Result};
 
-const FIGURES: [(&str, &str); 36] = [
+const FIGURES: [(&str, &str); 37] = [
     ("figure-1-left", include_str!("../../../specs/figure-1-left.toml")),
     ("figure-1-right", include_str!("../../../specs/figure-1-right.toml")),
     ("figure-2-left", include_str!("../../../specs/figure-2-left.toml")),
@@ -20,6 +20,7 @@ const FIGURES: [(&str, &str); 36] = [
     ("references", include_str!("../../../specs/references.toml")),
     ("theory-assumption", include_str!("../../../specs/theory-assumption.toml")),
     ("theory-curvature", include_str!("../../../specs/theory-curvature.toml")),
+    ("theory-coverage", include_str!("../../../specs/theory-coverage.toml")),
     ("theory-convergence", include_str!("../../../specs/theory-convergence.toml")),
     ("theory-sensing", include_str!("../../../specs/theory-sensing.toml")),
     ("sketch-lemmas", include_str!("../../../specs/sketch-lemmas.toml")),

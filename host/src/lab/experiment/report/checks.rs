@@ -75,11 +75,17 @@ fn groups(view: &View, method: Method) -> Vec<Group> {
             group("eps", fraction, false, &[Eps], &[]),
         ],
         Method::Curvature => {
+            let forms: &[_] = match gates {
+                true => &[(AlphaLimit, 0), (BetaLimit, 1), (AlphaBound, 2), (BetaBound, 3)],
+                false => &[(AlphaIndependent, 0), (BetaIndependent, 1)],
+            };
             let measured: &[Metric] = &[Alpha, Beta, AlphaAligned, BetaAligned];
-            let theory: &[_] =
-                &[(AlphaIndependent, 0), (BetaIndependent, 1), (GammaLimit, 2), (BetaForm, 3)];
-            let shown = if gates { 4 } else { 2 };
-            vec![group("curvature", "eigenvalue", true, &measured[..shown], &theory[..shown])]
+            vec![group("curvature", "eigenvalue", true, &measured[..forms.len()], forms)]
+        }
+        Method::Coverage => {
+            let covered =
+                group("coverage", "fraction covered", false, &[Coverage], &[(CoverageForm, 0)]);
+            vec![covered, group("nearest", fraction, true, &[Nearest], &[])]
         }
         _ if view.part.data.is_random() => Vec::new(),
         Method::TrainedWeights => Vec::new(),
@@ -274,11 +280,17 @@ fn note(view: &View) -> String {
         }
         (Method::Curvature, Data::Gates { .. }) => {
             "alpha and beta are extreme eigenvalues over random supports of s unit columns, and \
-             over supports of the columns of one input in random neurons. Beside them stand forms \
-             without the constants of a bound: (1 ∓ √(s/n))², where independent columns end, with \
-             n the active half of the rows; gamma for many rows, which alpha is no larger than \
-             once a support holds one input of the two nearest gates; and (s + 1)/2, the beta of \
-             one input where two gates share half of their rows."
+             over supports of the columns of one input in random neurons; with opposite gates such \
+             a support has one input under h, -h, h' and -h', four columns that are dependent. \
+             Lemma 1 bounds all of them by 1 ∓ (√(1 − γ) + C s/n^¼): beside them stand that with C \
+             = 1, where it is above 0, and what it comes to for many rows; gamma is that of many \
+             rows. (s + 1)/2 is the beta of one input where two gates share half of their rows."
+        }
+        (Method::Coverage, _) => {
+            "A drawn neuron of as many inputs as the generators have is covered where a generator \
+             has its gate on all rows. The rows cut the directions of such neurons into so many \
+             regions, of each of which one generator is needed. The nearest gate is that of the \
+             generator which differs from a drawn neuron on the fewest rows, on average."
         }
         (Method::Curvature, _) => {
             "alpha and beta are extreme eigenvalues over random supports of s unit columns; \
@@ -302,11 +314,13 @@ fn note(view: &View) -> String {
              Lemmas 4.1 and 4.3."
         }
         (_, Data::Gates { .. }) => {
-            "alpha is taken over random supports of as many columns as iterate and planted network \
-             have together and stands beside that of one input, beta over both kinds. A network \
-             is recovered where the relative error is below 1e-3. Theorem 1 promises steps of the \
-             order of (β/α) ln(f(0)/eps), of which the form is shown without a constant, and asks \
-             for 32 (β/α)² s nonzeros."
+            "alpha is taken over random supports of 2 s~ + s columns, as Theorem 1 has it for \
+             iterates of s~ nonzeros, and stands beside that of one input and that with opposite \
+             gates; beta is the larger one of random supports and of one input. Output weights have \
+             both signs. A network is recovered where the relative error is below 1e-3. Theorem 1 \
+             promises steps of the order of (β/α) ln(f(0)/eps), of which the form is shown without \
+             a constant, and asks for s~ = 32 (β/α)² s by the least alpha, which is none where four \
+             columns are dependent."
         }
         _ => {
             "A vector is recovered where the relative error is below 1e-3; the error is the median \

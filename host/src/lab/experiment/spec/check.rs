@@ -298,14 +298,15 @@ impl Part {
         };
         let got = (random == self.m.is_empty()).then(|| format!("{:?}", self.m));
         self.refuse("m", expected, got)?;
-        let has_none = |of: &Method| matches!(of, Method::Assumption | Method::SketchRatio);
+        let has_none =
+            |of: &Method| matches!(of, Method::Assumption | Method::Coverage | Method::SketchRatio);
         let supports = !self.methods.iter().all(has_none);
         let expected = if supports { "nonzeros" } else { "none: nothing depends on it" };
         let got = (supports == self.s.is_empty()).then(|| format!("{:?}", self.s));
         self.refuse("s", expected, got)?;
         let unknown = self.methods.iter().find(|method| method.measures(&self.data).is_empty());
-        let expected = "curvature, theory, normalised or paper; with gates also assumption; of \
-                        sketches and masks their own";
+        let expected = "curvature, theory, normalised or paper; with gates also assumption and \
+                        coverage; of sketches and masks their own";
         self.refuse("methods", expected, unknown.map(|method| method.name()))?;
         let measured = |method: &Method| method.measures(&self.data).contains(&self.metric);
         let names = self.methods[0].measures(&self.data).iter().map(|metric| metric.name());

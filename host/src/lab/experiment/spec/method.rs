@@ -31,6 +31,8 @@ pub(crate) enum Method {
     Assumption,
     /// No training: extreme eigenvalues over supports of s unit columns (Lemma 1).
     Curvature,
+    /// No training: how many gates of sparse neurons m random generators have (Theorem 6).
+    Coverage,
     /// A planted vector recovered by the steps of Theorem 1, `2/(3 beta)` in unit columns.
     Theory,
     /// The same by normalised steps, without refinements.
@@ -87,7 +89,7 @@ pub(crate) enum Method {
 }
 
 /// Each method as specs and files call it, and as people read it; in the order of the type.
-static METHODS: [(Method, &str, &str); 39] = [
+static METHODS: [(Method, &str, &str); 40] = [
     (Method::Paper, "paper", "IHT as published"),
     (Method::PaperLeast, "paper-least", "IHT, least memory"),
     (Method::PaperSafe, "paper-safe", "IHT, safe steps"),
@@ -101,6 +103,7 @@ static METHODS: [(Method, &str, &str); 39] = [
     (Method::Mean, "mean", "mean predictor"),
     (Method::Assumption, "assumption", "eps and gamma"),
     (Method::Curvature, "curvature", "alpha and beta"),
+    (Method::Coverage, "coverage", "coverage of the gates"),
     (Method::Theory, "theory", "IHT, theory step"),
     (Method::Normalised, "normalised", "IHT, normalised step"),
     (Method::SketchWeights, "sketch-weights", "Lemma 4.1"),
@@ -173,7 +176,8 @@ impl Method {
     pub(crate) fn is_check(self) -> bool {
         self.is_sketch()
             || self.is_mask()
-            || matches!(self, Self::Assumption | Self::Curvature | Self::Theory | Self::Normalised)
+            || matches!(self, Self::Assumption | Self::Curvature | Self::Coverage)
+            || matches!(self, Self::Theory | Self::Normalised)
             || self >= Self::Masked
     }
 

@@ -22,6 +22,14 @@ pub(crate) enum Metric {
     AlphaAligned,
     BetaAligned,
     BetaForm,
+    /// Smallest eigenvalue over supports with one input under h, -h, h' and -h'.
+    AlphaOpposite,
+    /// `1 - √(1 - gamma)` for many rows, what Lemma 1's bound comes to.
+    AlphaLimit,
+    BetaLimit,
+    /// `1 - √(1 - gamma) - s/n^(1/4)`, Lemma 1 with a constant of 1; none below 0.
+    AlphaBound,
+    BetaBound,
     AlphaIndependent,
     BetaIndependent,
     Error,
@@ -38,8 +46,18 @@ pub(crate) enum Metric {
     /// `-2 log10(1 - 2 alpha / (3 beta))`, what alpha and beta promise on a support that stays.
     RateForm,
     Straight,
-    /// `32 (beta/alpha)²`, the inflation of the budget that Theorem 1 asks for.
+    /// `32 (beta/alpha)²` of the least alpha, the inflation of the budget that Theorem 1 asks for.
     Inflation,
+    /// Whether iterates have as many nonzeros as that.
+    Premise,
+    /// Fraction of the drawn neurons whose gate some generator has, on all rows.
+    Coverage,
+    /// What it is for one and for two inputs a generator.
+    CoverageForm,
+    /// The regions that the rows cut the k-sparse directions into.
+    Regions,
+    /// Fraction of the rows on which the nearest generator differs from a drawn neuron.
+    Nearest,
     /// The mean of `|Xᵀ(m ⊙ w) - Xᵀ w|²` over masks m.
     SketchError,
     /// The standard error of that mean.
@@ -148,7 +166,7 @@ pub(crate) enum Metric {
 }
 
 /// Name in specs and files, title, and digits in pictures and in tables, in the order of the type.
-static METRICS: [(Metric, &str, &str, (usize, usize)); 85] = [
+static METRICS: [(Metric, &str, &str, (usize, usize)); 95] = [
     (Metric::Psnr, "psnr", "PSNR, dB", (0, 1)),
     (Metric::Accuracy, "accuracy", "accuracy", (3, 4)),
     (Metric::Eps, "eps", "eps", (3, 4)),
@@ -159,6 +177,11 @@ static METRICS: [(Metric, &str, &str, (usize, usize)); 85] = [
     (Metric::AlphaAligned, "alpha-aligned", "alpha, one input", (3, 4)),
     (Metric::BetaAligned, "beta-aligned", "beta, one input", (3, 4)),
     (Metric::BetaForm, "beta-form", "(s + 1)/2", (3, 4)),
+    (Metric::AlphaOpposite, "alpha-opposite", "alpha, opposite gates", (3, 4)),
+    (Metric::AlphaLimit, "alpha-limit", "1 − √(1 − γ)", (3, 4)),
+    (Metric::BetaLimit, "beta-limit", "1 + √(1 − γ)", (3, 4)),
+    (Metric::AlphaBound, "alpha-bound", "1 − √(1 − γ) − s/n^¼", (3, 4)),
+    (Metric::BetaBound, "beta-bound", "1 + √(1 − γ) + s/n^¼", (3, 4)),
     (Metric::AlphaIndependent, "alpha-independent", "(1 − √(s/n))²", (3, 4)),
     (Metric::BetaIndependent, "beta-independent", "(1 + √(s/n))²", (3, 4)),
     (Metric::Error, "error", "relative error", (3, 4)),
@@ -170,6 +193,11 @@ static METRICS: [(Metric, &str, &str, (usize, usize)); 85] = [
     (Metric::RateForm, "rate-form", "decades by α and β", (3, 4)),
     (Metric::Straight, "straight", "r² of the line", (3, 4)),
     (Metric::Inflation, "inflation", "32 (β/α)²", (0, 0)),
+    (Metric::Premise, "premise", "enough nonzeros", (2, 2)),
+    (Metric::Coverage, "coverage", "fraction covered", (3, 4)),
+    (Metric::CoverageForm, "coverage-form", "its expectation", (3, 4)),
+    (Metric::Regions, "regions", "regions", (0, 0)),
+    (Metric::Nearest, "nearest", "nearest gate, share of rows", (3, 5)),
     (Metric::SketchError, "sketch-error", "error", (3, 4)),
     (Metric::StandardError, "standard-error", "standard error", (3, 4)),
     (Metric::ExactForm, "exact-form", "exact form", (3, 4)),

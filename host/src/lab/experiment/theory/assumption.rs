@@ -15,10 +15,9 @@ pub(crate) struct Assumption {
     pub(crate) gamma: f64,
 }
 
-/// Measures n×d rows against m gates, in m·n bits of memory and m²·n/64 steps.
-pub(crate) fn measure(data: Matrix, gates: Gates<'_>, count: usize) -> Assumption {
-    let n = data.rows;
-    let (words, values) = (n.div_ceil(64), data.values.into_f32());
+/// The rows that each of `count` gates is active on, a bit each.
+pub(super) fn active(data: Matrix, gates: Gates<'_>, count: usize) -> Vec<Vec<u64>> {
+    let (words, values) = (data.rows.div_ceil(64), data.values.into_f32());
     let active = |i: usize| {
         let gate = gates.gate(i);
         let mut bits = vec![0_u64; words];
@@ -29,9 +28,19 @@ pub(crate) fn measure(data: Matrix, gates: Gates<'_>, count: usize) -> Assumptio
         }
         bits
     };
-    let bits: Vec<Vec<u64>> = (0..count).into_par_iter().map(active).collect();
-    let differ =
-        |a: &[u64], b: &[u64]| -> u32 { a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum() };
+    (0..count).into_par_iter().map(active).collect()
+}
+
+/// On how many rows two gates differ.
+pub(super) fn differ(a: &[u64], b: &[u64]) -> u32 {
+    a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum()
+}
+
+/// Measures n×d rows against m gates, in m·n bits of memory and m²·n/64 steps.
+pub(crate) fn measure(data: Matrix, gates: Gates<'_>, count: usize) -> Assumption {
+    let n = data.rows;
+    let bits = active(data, gates, count);
+    let words = n.div_ceil(64);
     let least = bits.iter().map(|bits| differ(bits, &vec![0; words])).min();
     let nearest = bits
         .par_iter()

@@ -2,19 +2,17 @@
 
 use std::convert::Infallible;
 
+use faer::{Mat, Side};
 use tamis::base::rng::{Rng, stream};
-use tamis::learn::spectrum::{self, PowerIteration};
-use tamis::network::{gates::Gates, net::EntriesMut};
-use tamis::operator::sensing::{HostSensing, Work};
+use tamis::network::gates::Gates;
+use tamis::network::weights::Weights;
+use tamis::operator::sensing::HostSensing;
 
-use super::generators::distinct;
-use crate::Result;
+use super::generators::{Generators, distinct};
+use crate::{Error, Result};
 
-/// Stream of the inputs and neurons of aligned supports, one per draw.
-const ALIGNED: u64 = stream::USER + (0x7e02 << 32);
-
-/// Power iterations for the largest eigenvalue, and as many for the smallest.
-const ITERATIONS: u32 = 120;
+/// Stream of supports, one per draw.
+const SUPPORT: u64 = stream::USER + (0x7e02 << 32);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Extremes {
@@ -22,53 +20,104 @@ pub(crate) struct Extremes {
     pub(crate) beta: f64,
 }
 
-/// Extreme eigenvalues over `draws` random supports of s columns; or, with `is_aligned`, of those of
-/// one input in random neurons, then of the next one, which gates make nearly parallel.
+/// Which supports of s columns eigenvalues are taken over.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Supports<'g> {
+    /// Random ones.
+    Random,
+    /// The columns of one input in random neurons, then those of the next one: gates make them
+    /// nearly parallel.
+    OneInput,
+    /// The same from two pairs h and -h on. The gates of a pair add up to all rows, so that four
+    /// columns are dependent; s is at least 4, and there are two pairs.
+    Opposite(&'g Generators),
+}
+
+impl Supports<'_> {
+    /// Flat indices of a support, rising; s is at most d·m.
+    fn draw(self, d: usize, m: usize, s: usize, mut rng: Rng) -> Vec<u32> {
+        let mut index = Vec::with_capacity(s);
+        if matches!(self, Supports::Random) {
+            index.extend(distinct(&mut rng, d * m, s).into_iter().map(|column| column as u32));
+        } else {
+            for input in distinct(&mut rng, d, d.min(s.div_ceil(m))) {
+                let mut neurons = distinct(&mut rng, m, m.min(s - index.len()));
+                if let (Supports::Opposite(own), true) = (self, index.is_empty()) {
+                    let pairs = own.opposites();
+                    let two = distinct(&mut rng, pairs.len(), 2);
+                    let four: Vec<usize> = two.into_iter().flat_map(|at| pairs[at]).collect();
+                    neurons.retain(|i| !four.contains(i));
+                    neurons.truncate(m.min(s) - 4);
+                    neurons.extend(four);
+                }
+                index.extend(neurons.into_iter().map(|i| (i * d + input) as u32));
+            }
+        }
+        index.sort_unstable();
+        index
+    }
+}
+
+/// Extreme eigenvalues over `draws` supports of s columns, of which those that vanish do not count.
 pub(crate) fn extremes<S: HostSensing<Source = Infallible>>(
     sensing: &mut S,
     gates: Gates<'_>,
-    is_aligned: bool,
+    supports: Supports<'_>,
     s: usize,
     draws: u32,
     seed: u64,
 ) -> Result<Extremes> {
     let (d, m) = (sensing.inputs(), sensing.blocks());
-    let mut panel = vec![0.0; (3 * s).max(d * sensing.panel())];
-    let mut scratch = vec![0.0; sensing.scratch(sensing.local_rows())];
-    let mut work: Work<'_> =
-        Work { residual: &mut [], panel: &mut panel, scratch: &mut scratch, strips: None };
-    let (mut index, mut value) = (vec![0; s], vec![0.0; s]);
-    let at = |draw| PowerIteration { seed, draw, iterations: ITERATIONS };
-    let mut found = spectrum::Extremes { alpha: f32::INFINITY, beta: 0.0 };
-    if !is_aligned {
-        let support = EntriesMut { index: &mut index, value: &mut value };
-        found = spectrum::extremes(sensing, gates, draws, at(0), support, &mut work)?;
-    } else {
-        for draw in 0..draws {
-            let index = aligned(d, m, s, seed, draw);
-            let own =
-                spectrum::extremes_at(sensing, gates, &index, at(draw), &mut value, &mut work)?;
-            found.alpha = found.alpha.min(own.alpha);
-            found.beta = found.beta.max(own.beta);
-        }
+    let mut all = Extremes { alpha: f64::INFINITY, beta: 0.0 };
+    for draw in 0..draws {
+        let index = supports.draw(d, m, s, Rng::new(seed, SUPPORT + u64::from(draw)));
+        let gram = gram(sensing, gates, &index)?;
+        let values = gram.self_adjoint_eigenvalues(Side::Lower).map_err(|_| {
+            Error::new("the eigenvalues of a support were not found")
+                .expected("finite products of columns")
+                .help("choose fewer columns, or another seed")
+        })?;
+        all.alpha = all.alpha.min(values.first().map_or(0.0, |least| least.max(0.0)));
+        all.beta = all.beta.max(values.last().copied().unwrap_or(0.0));
     }
-    Ok(Extremes { alpha: found.alpha.into(), beta: found.beta.into() })
+    Ok(all)
 }
 
-/// One aligned support, rising; s is at most d·m.
-fn aligned(d: usize, m: usize, s: usize, seed: u64, draw: u32) -> Vec<u32> {
-    let mut rng = Rng::new(seed, ALIGNED + u64::from(draw));
-    let mut index = Vec::with_capacity(s);
-    for input in distinct(&mut rng, d, d.min(s.div_ceil(m))) {
-        let neurons = distinct(&mut rng, m, m.min(s - index.len()));
-        index.extend(neurons.into_iter().map(|i| (i * d + input) as u32));
+/// `A_S^T A_S` of unit columns, column by column.
+fn gram<S: HostSensing<Source = Infallible>>(
+    sensing: &mut S,
+    gates: Gates<'_>,
+    support: &[u32],
+) -> Result<Mat<f64>> {
+    let (s, d, m) = (support.len(), sensing.inputs(), sensing.blocks());
+    let gates = sensing.hold(gates, support)?;
+    let mut scratch = vec![0.0; sensing.scratch(sensing.local_rows())];
+    let (mut unit, mut product) = (vec![0.0; s], vec![0.0; s]);
+    let mut products = Vec::with_capacity(s * s);
+    for at in 0..s {
+        unit[at] = 1.0;
+        let column = Weights::new(d, m, support, &unit)?;
+        sensing.normal_at(gates, column, &mut product, &mut scratch)?;
+        unit[at] = 0.0;
+        products.extend(product.iter().map(|&product| f64::from(product)));
     }
-    index.sort_unstable();
-    index
+    let seen: Vec<usize> = (0..s).filter(|at| products[at * s + at] > 0.0).collect();
+    let length = |at: usize| products[at * s + at].sqrt();
+    Ok(Mat::from_fn(seen.len(), seen.len(), |a, b| {
+        let (a, b) = (seen[a], seen[b]);
+        f64::midpoint(products[a * s + b], products[b * s + a]) / (length(a) * length(b))
+    }))
+}
+
+/// Lemma 1 with a constant of 1: `1 ∓ (sqrt(1 - gamma) + s / n^(1/4))`, in which the second term is
+/// 0 for many rows. Below 0 the bound of alpha says nothing.
+pub(crate) fn bound(s: usize, rows: f64, gamma: f64) -> Extremes {
+    let deviation = (1.0 - gamma).sqrt() + s as f64 / rows.powf(0.25);
+    Extremes { alpha: 1.0 - deviation, beta: 1.0 + deviation }
 }
 
 /// Where the eigenvalues of s independent unit columns of n rows end (Marchenko and Pastur):
-/// `(1 ∓ sqrt(s/n))²`, from s = n on 0; the form of the deviations in Lemma 1.
+/// `(1 ∓ sqrt(s/n))²`, from s = n on 0.
 pub(crate) fn independent(s: usize, rows: f64) -> Extremes {
     let deviation = (s as f64 / rows).sqrt();
     Extremes { alpha: (1.0 - deviation).max(0.0).powi(2), beta: (1.0 + deviation).powi(2) }
@@ -76,7 +125,6 @@ pub(crate) fn independent(s: usize, rows: f64) -> Extremes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::generators::Generators;
     use super::*;
     use crate::data::{Matrix, Values};
     use crate::operator::{Blocked, Layout};
@@ -129,20 +177,17 @@ mod tests {
         let exact = eigenvalues(gram);
         let data = Matrix::new(n, d, Values::F32(x.clone())).unwrap();
         let mut operator = Blocked::new(data, 3, 6, Layout::new(3, d)).unwrap();
-        for is_aligned in [false, true] {
-            let found = extremes(&mut operator, own.gates().unwrap(), is_aligned, 6, 2, 0).unwrap();
-            assert!(
-                (found.alpha - exact[0]).abs() < 2e-3 && found.alpha > exact[0] - 1e-5,
-                "{found:?} {exact:?}"
-            );
-            assert!((found.beta - exact[5]).abs() < 1e-3, "{found:?} {exact:?}");
+        for supports in [Supports::Random, Supports::OneInput] {
+            let found = extremes(&mut operator, own.gates().unwrap(), supports, 6, 2, 0).unwrap();
+            assert!((found.alpha - exact[0]).abs() < 1e-5, "{found:?} {exact:?}");
+            assert!((found.beta - exact[5]).abs() < 1e-5, "{found:?} {exact:?}");
         }
     }
 
     #[test]
     fn aligned_supports_share_an_input_and_are_distinct() {
         for s in [1, 4, 5, 7, 20] {
-            let index = aligned(4, 5, s, 3, 1);
+            let index = Supports::OneInput.draw(4, 5, s, Rng::new(3, 1));
             assert!(
                 index.len() == s && index.windows(2).all(|pair| pair[0] < pair[1]),
                 "{index:?}"
@@ -163,8 +208,28 @@ mod tests {
         Rng::new(2, 0).fill_normal(&mut x);
         let data = Matrix::new(500, 2, Values::F32(x)).unwrap();
         let mut operator = Blocked::new(data, 4, 4, Layout::new(4, 2)).unwrap();
-        let found = extremes(&mut operator, own.gates().unwrap(), true, 4, 3, 0).unwrap();
+        let supports = Supports::Opposite(&own);
+        let found = extremes(&mut operator, own.gates().unwrap(), supports, 4, 3, 0).unwrap();
         // Cosines 0 within a pair and about 1/2 across: eigenvalues 0, 1, 1 and 2.
-        assert!(found.alpha < 1e-4 && (found.beta - 2.0).abs() < 0.05, "{found:?}");
+        assert!(found.alpha < 1e-5 && (found.beta - 2.0).abs() < 0.05, "{found:?}");
+        // gamma is 1/2: the bound comes to .29, which this refutes.
+        let bound = bound(4, f64::INFINITY, 0.5);
+        assert!((bound.alpha - (1.0 - 0.5_f64.sqrt())).abs() < 1e-12 && bound.beta < found.beta);
+        assert!(bound.alpha > 0.29 && bound.alpha > found.alpha);
+    }
+
+    #[test]
+    fn supports_with_opposites_hold_two_pairs_of_one_input() {
+        let own = Generators::patterns(4, 2);
+        let (d, m) = (4, own.len());
+        for (s, draw) in [(4, 0), (9, 1), (30, 2)] {
+            let index = Supports::Opposite(&own).draw(d, m, s, Rng::new(3, draw));
+            assert!(index.len() == s && index.windows(2).all(|pair| pair[0] < pair[1]));
+            let has = |i: usize, j: u32| index.contains(&((i * d) as u32 + j));
+            let pairs = |j: u32| {
+                own.opposites().iter().filter(|pair| pair.iter().all(|&i| has(i, j))).count()
+            };
+            assert!((0..4).any(|j| pairs(j) >= 2), "{index:?}");
+        }
     }
 }

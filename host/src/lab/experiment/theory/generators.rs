@@ -13,6 +13,8 @@ const DIRECTION: u64 = stream::USER + (0x7e00 << 32);
 pub(crate) struct Generators {
     inputs: usize,
     weights: usize,
+    /// Whether each has its opposite among them, in the block of its inputs.
+    has_opposites: bool,
     /// Flat indices in m×d, rising, and their values.
     index: Vec<u32>,
     value: Vec<f32>,
@@ -21,7 +23,8 @@ pub(crate) struct Generators {
 impl Generators {
     /// All vectors of k entries ±1, subset by subset in order; none where k is not in 1 to d.
     pub(crate) fn patterns(inputs: usize, weights: usize) -> Self {
-        let mut own = Self { inputs, weights, index: Vec::new(), value: Vec::new() };
+        let (index, value) = (Vec::new(), Vec::new());
+        let mut own = Self { inputs, weights, has_opposites: true, index, value };
         if !(1..=inputs).contains(&weights) {
             return own;
         }
@@ -52,11 +55,28 @@ impl Generators {
             index.extend(places.iter().map(|&j| (i * inputs + j) as u32));
             value.extend(places.iter().map(|_| rng.normal()));
         }
-        Self { inputs, weights: weights.min(inputs), index, value }
+        Self { inputs, weights: weights.min(inputs), has_opposites: false, index, value }
+    }
+
+    /// k, the nonzeros of each.
+    pub(crate) fn weights(&self) -> usize {
+        self.weights
     }
 
     pub(crate) fn len(&self) -> usize {
         self.value.len() / self.weights.max(1)
+    }
+
+    /// The places of all pairs h and -h.
+    pub(crate) fn opposites(&self) -> Vec<[usize; 2]> {
+        if !self.has_opposites {
+            return Vec::new();
+        }
+        let signs = 1_usize << self.weights;
+        let blocks = (0..self.len()).step_by(signs);
+        blocks
+            .flat_map(|base| (0..signs / 2).map(move |at| [base + at, base + signs - 1 - at]))
+            .collect()
     }
 
     /// Active where `x · h_i > 0`; Assumption 2 has `>= 0`, the same for normal rows.
@@ -126,6 +146,18 @@ mod tests {
         assert_eq!(all.len(), 12);
         assert_eq!(Generators::patterns(4, 4).len(), 16);
         assert!(Generators::patterns(2, 3).len() == 0 && own.gates().is_ok());
+    }
+
+    #[test]
+    fn opposites_are_at_an_angle_of_pi() {
+        let own = Generators::patterns(4, 2);
+        let pairs = own.opposites();
+        assert_eq!(pairs.len(), own.len() / 2);
+        assert!(pairs.iter().all(|&[a, b]| own.angle(a, b) > 1.0 - 1e-7));
+        let mut all = pairs.concat();
+        all.sort_unstable();
+        assert!(all.into_iter().eq(0..own.len()));
+        assert!(Generators::gaussian(4, 2, 6, 0).opposites().is_empty());
     }
 
     #[test]

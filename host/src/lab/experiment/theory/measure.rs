@@ -11,7 +11,8 @@ use tamis::operator::gaussian::Gaussian;
 use tamis::operator::sensing::HostSensing;
 
 use super::assumption::{self, Assumption};
-use super::curvature::{self, Extremes};
+use super::coverage;
+use super::curvature::{self, Extremes, Supports};
 use super::generators::{self, Generators};
 use super::greedy;
 use super::measured::Measured;
@@ -32,6 +33,10 @@ use crate::{Error, Result};
 /// Seeds of the draws of a cell, see [`tamis::base::rng::seed_of`].
 const DRAW: u64 = stream::USER + (0x7e03 << 32);
 
+/// Seed of the neurons whose gates are looked for among those of generators.
+const PLANTED: u64 = stream::USER + (0x7e04 << 32);
+/// An alpha that is not told from 0.
+const DEPENDENT: f64 = 1e-4;
 /// A relative error below which a vector counts as recovered.
 const RECOVERED: f64 = 1e-3;
 /// The loss, as a fraction of that of w = 0, that steps are counted to.
@@ -48,7 +53,12 @@ pub(in crate::lab::experiment) fn measure(
         Data::Gaussian { .. } if cell.method == Method::Curvature => {
             let (course, Point { n, d, m, .. }) = (Course::start(), work.at);
             let mut sensing = Gaussian::new(cell.seed, n, d, m)?;
-            work.curvature(&mut sensing, Gates::seeded(0), n as f64, Measured::new(), course)
+            let independent = curvature::independent(work.at.s, n as f64);
+            let forms = Measured::from([
+                (Metric::AlphaIndependent, independent.alpha),
+                (Metric::BetaIndependent, independent.beta),
+            ]);
+            work.curvature(&mut sensing, Gates::seeded(0), None, forms, course)
         }
         Data::Gaussian { .. } => work.sense(Course::start()),
         Data::Gates { generators, weights, .. } => work.gates(*generators, *weights),
@@ -64,6 +74,15 @@ pub(in crate::lab::experiment) fn measure(
             .got(cell.method.name())
             .help("choose another method")),
     })
+}
+
+/// Extreme eigenvalues over the kinds of supports.
+struct Found {
+    random: Extremes,
+    /// None without gates.
+    aligned: Option<Extremes>,
+    /// None where generators have no opposites.
+    opposite: Option<Extremes>,
 }
 
 struct Work<'a> {
@@ -104,16 +123,30 @@ impl Work<'_> {
                 let measured = both.into_iter().chain([limit()]).collect();
                 Solved { measured, ..course.ended(None) }
             }
+            Method::Coverage => {
+                let drawn = Generators::gaussian(d, weights, self.draws() as usize, PLANTED ^ seed);
+                let measured = coverage::measure(&data, &own, &drawn)?;
+                course.see(0.0, f64::NAN);
+                Solved { measured, ..course.ended(None) }
+            }
             Method::Curvature => {
                 let form = (s <= m).then(|| (Metric::BetaForm, f64::midpoint(s as f64, 1.0)));
-                let measured = form.into_iter().chain([limit()]).collect();
-                // A gate is active on half of the rows.
-                self.curvature(&mut operator(data, s)?, gates, n as f64 / 2.0, measured, course)?
+                let (name, gamma) = limit();
+                let many = curvature::bound(s, f64::INFINITY, gamma);
+                let few = curvature::bound(s, n as f64, gamma);
+                let mut measured: Measured = form.into_iter().chain([(name, gamma)]).collect();
+                measured.extend([
+                    (Metric::AlphaLimit, many.alpha),
+                    (Metric::BetaLimit, many.beta),
+                    (Metric::BetaBound, few.beta),
+                ]);
+                measured.extend((few.alpha > 0.0).then_some((Metric::AlphaBound, few.alpha)));
+                self.curvature(&mut operator(data, s)?, gates, Some(&own), measured, course)?
             }
             _ => {
-                let all = (self.budget(s) + s).min(m * d);
+                let all = (2 * self.budget(s) + s).min(m * d);
                 let planted = Planted::network(&own, s, seed);
-                self.converge(&mut operator(data, all)?, gates, &planted, all, course)?
+                self.converge(&mut operator(data, all)?, &own, &planted, all, course)?
             }
         };
         Ok(Solved { data_bytes, ..solved })
@@ -129,36 +162,36 @@ impl Work<'_> {
         &self,
         sensing: &mut S,
         gates: Gates<'_>,
-        rows: f64,
+        own: Option<&Generators>,
         mut measured: Measured,
         mut course: Course,
     ) -> Result<Solved> {
-        let (random, aligned) = self.extremes(sensing, gates, self.at.s)?;
-        let independent = curvature::independent(self.at.s, rows);
-        measured.extend([
-            (Metric::Alpha, random.alpha),
-            (Metric::Beta, random.beta),
-            (Metric::AlphaIndependent, independent.alpha),
-            (Metric::BetaIndependent, independent.beta),
-        ]);
+        let Found { random, aligned, opposite } = self.extremes(sensing, gates, own, self.at.s)?;
+        measured.extend([(Metric::Alpha, random.alpha), (Metric::Beta, random.beta)]);
         if let Some(Extremes { alpha, beta }) = aligned {
             measured.extend([(Metric::AlphaAligned, alpha), (Metric::BetaAligned, beta)]);
         }
+        measured.extend(opposite.map(|of| (Metric::AlphaOpposite, of.alpha)));
         course.see(0.0, f64::NAN);
         Ok(Solved { measured, ..course.ended(None) })
     }
 
-    /// Eigenvalues over random and over aligned supports; without gates no supports are aligned.
+    /// Eigenvalues over all kinds of supports that there are.
     fn extremes<S: HostSensing<Source = Infallible>>(
         &self,
         sensing: &mut S,
         gates: Gates<'_>,
+        own: Option<&Generators>,
         s: usize,
-    ) -> Result<(Extremes, Option<Extremes>)> {
-        let mut of =
-            |aligned| curvature::extremes(sensing, gates, aligned, s, self.draws(), self.cell.seed);
-        let random = of(false)?;
-        Ok((random, (self.at.m > 1).then(|| of(true)).transpose()?))
+    ) -> Result<Found> {
+        let (draws, seed) = (self.draws(), self.cell.seed);
+        let mut of = |supports| curvature::extremes(sensing, gates, supports, s, draws, seed);
+        let pairs = own.filter(|own| s >= 4 && own.opposites().len() >= 2);
+        Ok(Found {
+            random: of(Supports::Random)?,
+            aligned: (self.at.m > 1).then(|| of(Supports::OneInput)).transpose()?,
+            opposite: pairs.map(|own| of(Supports::Opposite(own))).transpose()?,
+        })
     }
 
     fn recover<S: HostSensing<Source = Infallible>>(
@@ -182,13 +215,16 @@ impl Work<'_> {
     fn converge<S: HostSensing<Source = Infallible>>(
         &self,
         sensing: &mut S,
-        gates: Gates<'_>,
+        own: &Generators,
         planted: &Planted,
         columns: usize,
         mut course: Course,
     ) -> Result<Solved> {
-        let (random, aligned) = self.extremes(sensing, gates, columns)?;
+        let gates = own.gates()?;
+        let Found { random, aligned, opposite } =
+            self.extremes(sensing, gates, Some(own), columns)?;
         let aligned = aligned.unwrap_or(random);
+        let opposite = opposite.map(|of| of.alpha);
         // Steps that are too long for the supports that they meet diverge.
         let (alpha, beta) = (random.alpha, random.beta.max(aligned.beta));
         let found = self.recover(sensing, gates, planted, beta)?;
@@ -203,9 +239,15 @@ impl Work<'_> {
             (Metric::Beta, beta),
         ]);
         if condition.is_finite() {
-            measured.insert(Metric::Inflation, 32.0 * condition * condition);
             measured.insert(Metric::StepsForm, condition * (1.0 / GOAL).ln());
         }
+        let least = alpha.min(aligned.alpha).min(opposite.unwrap_or(alpha));
+        let inflation = 32.0 * (beta / least).powi(2);
+        let has_enough = least > 0.0 && inflation <= self.part.inflation.unwrap_or(1.0);
+        measured.insert(Metric::Premise, f64::from(u8::from(has_enough)));
+        // What is dependent has an alpha of rounding errors.
+        measured.extend((least > DEPENDENT).then_some((Metric::Inflation, inflation)));
+        measured.extend(opposite.map(|alpha| (Metric::AlphaOpposite, alpha)));
         let steps = found.losses.iter().position(|loss| *loss <= GOAL * found.losses[0]);
         measured.extend(steps.map(|steps| (Metric::Steps, steps as f64)));
         if let Some(line) = recovery::line(&found.losses) {
@@ -290,8 +332,9 @@ impl Work<'_> {
             let gates = Gates::seeded(0);
             let mut beta = 1.0;
             if self.cell.method == Method::Theory {
-                let s = (self.budget(s) + s).min(m * d);
-                beta = curvature::extremes(&mut sensing, gates, false, s, 1, seed)?.beta;
+                let s = (2 * self.budget(s) + s).min(m * d);
+                let random = Supports::Random;
+                beta = curvature::extremes(&mut sensing, gates, random, s, 1, seed)?.beta;
             }
             match self.recover(&mut sensing, gates, &planted, beta) {
                 // With too few measurements steps may grow without end: nothing is recovered.

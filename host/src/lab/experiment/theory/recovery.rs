@@ -27,8 +27,8 @@ pub(crate) struct Planted {
 }
 
 impl Planted {
-    /// A `ReLU` network of s/k random generators with standard half-normal lengths: its gates are
-    /// those of its generators, so it computes `y = A w*`. s is a multiple of k.
+    /// A `ReLU` network of s/k random generators with standard normal output weights, of either sign:
+    /// its gates are those of its generators, so it computes `y = A w*`. s is a multiple of k.
     pub(crate) fn network(generators: &Generators, s: usize, seed: u64) -> Self {
         let mut rng = Rng::new(seed, PLANTED);
         let k = generators.get(0).0.len();
@@ -36,10 +36,10 @@ impl Planted {
         neurons.sort_unstable();
         let mut own = Self::default();
         for i in neurons {
-            let length = rng.normal().abs();
+            let output = rng.normal();
             let (index, value) = generators.get(i);
             own.index.extend(index);
-            own.value.extend(value.iter().map(|h| length * h));
+            own.value.extend(value.iter().map(|h| output * h));
         }
         own
     }
@@ -189,7 +189,7 @@ mod tests {
         Rng::new(1, 0).fill_normal(&mut x);
         let data = Matrix::new(n, d, Values::F32(x)).unwrap();
         let mut operator = Blocked::new(data, own.len(), 8, Layout::new(own.len(), d)).unwrap();
-        let planted = Planted::network(&own, 2, 3);
+        let planted = Planted::network(&own, 2, 4);
         let params =
             Params { step: Step::Theory { beta: 2.0 }, refine: Refine::None, must_keep: &[] };
         let gates = own.gates().unwrap();

@@ -12,9 +12,10 @@ impl Method {
             (Self::Assumption, Data::Gates { .. }) => &[Eps, Gamma, GammaLimit],
             #[rustfmt::skip]
             (Self::Curvature, Data::Gates { .. }) => &[
-                Alpha, Beta, AlphaAligned, BetaAligned, GammaLimit, BetaForm, AlphaIndependent,
-                BetaIndependent,
+                Alpha, Beta, AlphaAligned, BetaAligned, AlphaOpposite, GammaLimit, BetaForm,
+                AlphaLimit, BetaLimit, AlphaBound, BetaBound,
             ],
+            (Self::Coverage, Data::Gates { .. }) => &[Coverage, CoverageForm, Regions, Nearest],
             (Self::Curvature, Data::Gaussian { .. }) => {
                 &[Alpha, Beta, AlphaIndependent, BetaIndependent]
             }
@@ -24,7 +25,7 @@ impl Method {
             #[rustfmt::skip]
             (Self::Theory | Self::Normalised | Self::Paper, Data::Gates { .. }) => &[
                 Success, Error, LossLeft, Steps, StepsForm, Rate, RateForm, Straight, Alpha,
-                AlphaAligned, Beta, Inflation,
+                AlphaAligned, AlphaOpposite, Beta, Inflation, Premise,
             ],
             (Self::SketchRatio, Data::Sketch { .. }) => &[UniformRatio, PrintedRatio],
             (Self::SketchNormal, Data::Sketch { .. }) => {
