@@ -115,7 +115,8 @@ pub(super) fn curves(view: &View) -> Vec<(String, String)> {
     pictures
 }
 
-/// One picture for all families where one metric is measured, else one for each.
+/// One picture for all families where one metric is measured, else one for each; none where nothing
+/// was reached.
 fn over(view: &View, method: Method, along: Axis, group: &Group) -> Vec<(String, String)> {
     let part = &view.part;
     let shared = group.measured.len() == 1;
@@ -155,11 +156,11 @@ fn over(view: &View, method: Method, along: Axis, group: &Group) -> Vec<(String,
             1 => format!("{what} over the {}{place}", along.noun(part)),
             _ => format!("{}: {what}{place}", method.title()),
         };
-        plot::lines(&title, scales, &lines)
+        (!lines.is_empty()).then(|| plot::lines(&title, scales, &lines))
     };
     let name = format!("{}-{}", method.name(), group.name);
     if shared {
-        return vec![(name, draw(&families, ""))];
+        return draw(&families, "").map(|svg| (name, svg)).into_iter().collect();
     }
     let one = |family: &Family| {
         let (mut place, mut file) = (String::new(), name.clone());
@@ -167,9 +168,9 @@ fn over(view: &View, method: Method, along: Axis, group: &Group) -> Vec<(String,
             place = format!(", {}", family.0);
             file += &format!("-{}", family.0.replace(" = ", "").replace(", ", "-"));
         }
-        (file, draw(std::slice::from_ref(family), &place))
+        draw(std::slice::from_ref(family), &place).map(|svg| (file, svg))
     };
-    families.iter().map(one).collect()
+    families.iter().filter_map(one).collect()
 }
 
 /// The losses of the first seed, step by step, each with its line of least squares.
