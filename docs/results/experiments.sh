@@ -10,8 +10,8 @@ shift
 cd "$(dirname "$0")/../.."
 cargo build --release --quiet -p tamis-host
 out=docs/results/experiments
-all="figure-1-left figure-1-right figure-2-left figure-2-right figure-3-left figure-3-right figure-4 figure-5 runtimes references
-    theory-assumption theory-curvature theory-convergence theory-sensing sketch-lemmas sketch-magnitudes
+all="figure-1-left figure-1-right figure-2-left figure-2-right figure-3-left figure-3-right figure-4 figure-5 runtimes references equal-time
+    theory-assumption theory-curvature theory-coverage theory-convergence theory-sensing sketch-lemmas sketch-magnitudes
     sketch-masks prob-table-2 prob-table-3 prob-exponents prob-lemmas prob-covertype
     greedy-figure-1 greedy-guarantee greedy-noise greedy-start"
 for name in ${*:-$all}; do

@@ -27,7 +27,7 @@ use crate::{Error, Result};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Experiments: figure-1-left, figure-1-right, figure-2-left, figure-2-right, figure-3-left,
-  figure-3-right, figure-4, figure-5, runtimes, references,
+  figure-3-right, figure-4, figure-5, runtimes, references, equal-time,
   theory-assumption, theory-curvature, theory-coverage, theory-convergence, theory-sensing,
   sketch-lemmas, sketch-magnitudes, sketch-masks, prob-table-2, prob-table-3, prob-exponents, prob-lemmas,
   greedy-figure-1, greedy-guarantee, greedy-noise, greedy-start,

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::spec::Spec;
 use crate::{Error, Result};
 
-const FIGURES: [(&str, &str); 37] = [
+const FIGURES: [(&str, &str); 38] = [
     ("figure-1-left", include_str!("../../../specs/figure-1-left.toml")),
     ("figure-1-right", include_str!("../../../specs/figure-1-right.toml")),
     ("figure-2-left", include_str!("../../../specs/figure-2-left.toml")),
@@ -18,6 +18,7 @@ const FIGURES: [(&str, &str); 37] = [
     ("figure-5", include_str!("../../../specs/figure-5.toml")),
     ("runtimes", include_str!("../../../specs/runtimes.toml")),
     ("references", include_str!("../../../specs/references.toml")),
+    ("equal-time", include_str!("../../../specs/equal-time.toml")),
     ("theory-assumption", include_str!("../../../specs/theory-assumption.toml")),
     ("theory-curvature", include_str!("../../../specs/theory-curvature.toml")),
     ("theory-coverage", include_str!("../../../specs/theory-coverage.toml")),

@@ -117,18 +117,66 @@ fn passes(view: &View) -> Table {
     grid(view, ["Data passes", note], &view.trained(), |_| None, 0, item)
 }
 
+/// Cells in which a sparse method and the dense one have a peak, and where that of the sparse one is
+/// below.
+#[derive(Default)]
+struct Peaks {
+    both: usize,
+    below: usize,
+    /// Below that of a usual dense implementation.
+    below_usual: usize,
+    /// The dense method alone.
+    without: usize,
+}
+
+impl Peaks {
+    /// Adds a cell; whether the sparse peak is below, in words.
+    fn add(&mut self, sparse: Option<u64>, dense: Option<u64>, usual: Option<u64>) -> &'static str {
+        let (Some(sparse), Some(dense)) = (sparse, dense) else {
+            self.without += usize::from(dense.is_some());
+            return if dense.is_some() { "no result" } else { "" };
+        };
+        self.both += 1;
+        self.below += usize::from(sparse < dense);
+        self.below_usual += usize::from(usual.is_some_and(|usual| sparse < usual));
+        if sparse < dense { "yes" } else { "no" }
+    }
+
+    /// The counts, in a sentence or two.
+    fn told(&self, of: Method) -> Option<String> {
+        let Self { both, below, below_usual, without } = self;
+        let without = match without {
+            0 => String::new(),
+            _ => format!(" In {without} more it has no result, and so no peak."),
+        };
+        (*both > 0).then(|| {
+            format!(
+                " The measured peak of {} is below that of IMP as published in {below} of {both} \
+                 cells, and below what a usual dense implementation takes in {below_usual} of \
+                 {both}.{without}",
+                of.title()
+            )
+        })
+    }
+}
+
 /// Peaks that were measured, those by formula, and whether the sparse is below the dense one.
 fn memory(view: &View) -> Table {
     let methods = view.trained();
     let has = |own: Method| methods.contains(&own).then_some(own);
     let dense = has(Method::ImpPublished);
-    let sparse = has(Method::PaperLeast).or(has(Method::Paper));
+    let least = has(Method::PaperLeast).or(has(Method::Paper));
+    let sparse: Vec<Method> = least.into_iter().chain(has(Method::Recipe)).collect();
     let stated: Vec<Method> = methods.iter().copied().filter(|method| !method.is_dense()).collect();
     let mut heads: Vec<String> =
         methods.iter().map(|method| format!("{}, measured", method.title())).collect();
     heads.extend(stated.iter().map(|method| format!("{}, formula", method.title())));
-    heads.extend(["IMP, usual dense implementation, formula", "IHT below IMP"].map(str::to_owned));
-    let (mut below, mut below_usual, mut both, mut without) = (0, 0, 0, 0);
+    heads.push("IMP, usual dense implementation, formula".to_owned());
+    heads.extend(sparse.iter().map(|method| match method {
+        Method::Recipe => "the recipe below IMP".to_owned(),
+        _ => "IHT below IMP".to_owned(),
+    }));
+    let mut peaks: Vec<Peaks> = sparse.iter().map(|_| Peaks::default()).collect();
     let mut table = by_size(&view.part, ["Peak memory of training, KB", ""], heads, |at| {
         let stats = |method: Method| view.stats(method, at);
         let bytes = |bytes: Option<u64>| Item::from(bytes.map(kilobytes).unwrap_or_default());
@@ -139,20 +187,9 @@ fn memory(view: &View) -> Table {
         row.extend(stated.iter().map(|&method| bytes(stats(method).budget)));
         let usual = dense.and_then(|dense| stats(dense).dense);
         row.push(bytes(usual));
-        let heap = |method: Option<Method>| method.and_then(|method| stats(method).heap);
-        row.push(Item::from(match (heap(sparse), heap(dense)) {
-            (Some(sparse), Some(dense)) => {
-                both += 1;
-                below += usize::from(sparse < dense);
-                below_usual += usize::from(usual.is_some_and(|usual| sparse < usual));
-                if sparse < dense { "yes" } else { "no" }
-            }
-            (None, Some(_)) => {
-                without += 1;
-                "no result"
-            }
-            _ => "",
-        }));
+        let dense = dense.and_then(|dense| stats(dense).heap);
+        let cells = sparse.iter().zip(&mut peaks);
+        row.extend(cells.map(|(&of, peaks)| Item::from(peaks.add(stats(of).heap, dense, usual))));
         Some(row)
     });
     table.note = "Measured: the most bytes of the heap from the start of the training to its last \
@@ -161,17 +198,7 @@ fn memory(view: &View) -> Table {
                   takes less than a usual dense implementation, which holds the activations of a \
                   batch."
         .to_owned();
-    if both > 0 {
-        let sparse = sparse.map_or("IHT", Method::title);
-        table.note += &format!(
-            " The measured peak of {sparse} is below that of IMP as published in {below} of \
-             {both} cells, and below what a usual dense implementation takes in {below_usual} of \
-             {both}."
-        );
-        if without > 0 {
-            table.note += &format!(" In {without} more it has no result, and so no peak.");
-        }
-    }
+    table.note.extend(sparse.iter().zip(&peaks).filter_map(|(of, peaks)| peaks.told(*of)));
     table
 }
 

@@ -238,7 +238,7 @@ impl Work<'_> {
             (Metric::AlphaAligned, aligned.alpha),
             (Metric::Beta, beta),
         ]);
-        if condition.is_finite() {
+        if alpha > DEPENDENT {
             measured.insert(Metric::StepsForm, condition * (1.0 / GOAL).ln());
         }
         let least = alpha.min(aligned.alpha).min(opposite.unwrap_or(alpha));
@@ -254,7 +254,7 @@ impl Work<'_> {
             measured.insert(Metric::Rate, -line.slope);
             measured.insert(Metric::Straight, line.r_squared);
         }
-        if self.cell.method == Method::Theory {
+        if self.cell.method == Method::Theory && alpha > DEPENDENT {
             // The error on a support shrinks by 1 - eta alpha a step, the loss by its square.
             let rate = -2.0 * (1.0 - 2.0 * alpha / (3.0 * beta)).log10();
             measured.insert(Metric::RateForm, rate);
