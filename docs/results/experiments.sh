@@ -33,3 +33,4 @@ target/release/tamis report $folders -o "$out" --quiet
 for page in prob greedy; do
     target/release/tamis report "$out/$page"-*/ -o "docs/results/$page.md" --quiet
 done
+target/release/tamis report "$out/equal-time" -o docs/results/equal-time.md --quiet
