@@ -47,6 +47,12 @@ def stand_ins():
     cupy.__dict__.update({name: getattr(np, name) for name in dir(np) if not name.startswith("__")})
     cupy.ElementwiseKernel = lambda _inputs, _output, _code, name: KERNELS[name]
     cupy.in1d = np.isin
+    # Places that are beyond the end wrap there; their code reads such ones for entries that it has no index of, and drops what it read.
+    def intersect1d(a, b, **options):
+        both, first, second = np.intersect1d(a, b, **options)
+        return both, first, second % max(len(b), 1)
+
+    cupy.intersect1d = intersect1d
     # Numbers that are drawn are arrays there.
     drawn = {name: getattr(np.random, name) for name in ("seed", "normal", "uniform", "choice")}
     cupy.random = types.SimpleNamespace(**drawn, randint=lambda **bounds: np.asarray(np.random.randint(**bounds)))

@@ -189,7 +189,10 @@ fn shares_are_all_cells_and_none_twice() {
 fn every_figure_runs_without_files_onto_one_report() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    let names: Vec<&str> = tamis_host::lab::experiment::figures::names().collect();
+    // Those with tests of their own, which run and report them, are left out.
+    let has_own = |name: &str| name.starts_with("theory-") || name == "sketch-masks";
+    let names = tamis_host::lab::experiment::figures::names();
+    let names: Vec<&str> = names.filter(|name| !has_own(name)).collect();
     let mut all = 0;
     for name in &names {
         let done = json(path, &format!("run {name} --profile smoke -o {name} --jobs 2"));

