@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs experiments, all of them or those that are named, and reports all that have results into docs/results/experiments.
-# The profile is `reduced` (of prob-covertype: a tenth of the rows), and `paper` for those of masks, of pruned networks and of matrix sensing, whose summary tables are also
+# The profile is `reduced` (of prob-covertype: a tenth of the rows), and `paper` for those of masks, of pruned networks, of matrix sensing and at equal time, whose summary tables are also
 # docs/results/prob.md and greedy.md. Needs the folder of data, with mnist/, fashion/, cifar/ and covtype/ in it. All take about
 # seven hours on two cores. Results that are there are gone on with, and cells whose settings have changed run again; remove a
 # folder to begin it anew.
@@ -18,7 +18,7 @@ for name in ${*:-$all}; do
     profile=reduced
     case $name in
     prob-covertype) ;;
-    sketch-* | prob-* | greedy-*) profile=paper ;;
+    sketch-* | prob-* | greedy-* | equal-time) profile=paper ;;
     esac
     target/release/tamis run "$name" --profile "$profile" --data-dir "$data" -o "$out/$name" --update --quiet
     # The merged results are all that is kept.
