@@ -9,6 +9,7 @@ use tamis::network::weights::Weights;
 use tamis::operator::sensing::HostSensing;
 
 use super::generators::{Generators, distinct};
+use crate::base::room_for;
 use crate::{Error, Result};
 
 /// Stream of supports, one per draw.
@@ -68,6 +69,9 @@ pub(crate) fn extremes<S: HostSensing<Source = Infallible>>(
     seed: u64,
 ) -> Result<Extremes> {
     let (d, m) = (sensing.inputs(), sensing.blocks());
+    // The products, the matrix of unit columns, and what the solver takes.
+    let bytes = (s as u64).saturating_mul(s as u64).saturating_mul(4 * 8);
+    room_for("the products of a support", bytes, "choose fewer nonzeros or less inflation")?;
     let mut all = Extremes { alpha: f64::INFINITY, beta: 0.0 };
     for draw in 0..draws {
         let index = supports.draw(d, m, s, Rng::new(seed, SUPPORT + u64::from(draw)));
