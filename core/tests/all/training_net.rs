@@ -10,7 +10,7 @@
 
 mod dense;
 
-use dense::{Dense, Found, Problem};
+use dense::{Dense, Found, Problem, Sizes};
 use proptest::prelude::*;
 use tamis::Error;
 use tamis::base::budget::WORD;
@@ -59,7 +59,7 @@ fn steps_are_those_of_dense_arithmetic() {
 }
 
 fn check_steps(head: SeveralOutputs, values: bool, seed: u64) {
-    let problem = Problem::new((60, 7, 5, 3, 12), seed);
+    let problem = Problem::new(Sizes { n: 60, d: 7, m: 5, c: 3, s: 12 }, seed);
     let mut random = vec![0.0_f32; 35];
     for (i, h) in random.chunks_mut(7).enumerate() {
         Gates::seeded(9).gate(i).generator(h);
@@ -100,8 +100,8 @@ fn check_steps(head: SeveralOutputs, values: bool, seed: u64) {
             .collect();
         let mut sizes: Vec<f64> = all.iter().map(|v| v.abs()).collect();
         sizes.sort_by(f64::total_cmp);
-        let least = sizes[all.len() - problem.s];
-        let next = sizes[all.len() - problem.s - 1];
+        let least = sizes[all.len() - problem.sizes.s];
+        let next = sizes[all.len() - problem.sizes.s - 1];
         assert!(least > 1.001 * next || least == 0.0, "a tie: choose another seed");
         all.iter_mut().filter(|v| v.abs() < least).for_each(|v| *v = 0.0);
         let expected = Dense { wt: all.split_off(35), w: all };
@@ -118,7 +118,7 @@ fn check_steps(head: SeveralOutputs, values: bool, seed: u64) {
 
 #[test]
 fn wide_sketch_ranks_by_sum_of_all_steps() {
-    let problem = Problem::new((60, 7, 5, 3, 12), 1);
+    let problem = Problem::new(Sizes { n: 60, d: 7, m: 5, c: 3, s: 12 }, 1);
     let run = Schedule {
         head: SeveralOutputs { rank: Rank::Sketch { decay: 1.0 }, ..schedule(0.4).head },
         ..schedule(0.4)
@@ -155,7 +155,7 @@ fn settings_of_the_paper() {
 #[test]
 fn diverging_run_errors_and_safe_run_recovers() {
     for rank in [Rank::Exact, Rank::Sketch { decay: 1.0 }] {
-        let problem = Problem::new((200, 8, 6, 3, 20), 5);
+        let problem = Problem::new(Sizes { n: 200, d: 8, m: 6, c: 3, s: 20 }, 5);
         let wild = Schedule {
             epochs: 60,
             head: SeveralOutputs { rank, ..schedule(500.0).head },
@@ -172,7 +172,7 @@ fn diverging_run_errors_and_safe_run_recovers() {
 
 #[test]
 fn safe_run_never_ends_above_lowest_seen_loss() {
-    let problem = Problem::new((120, 8, 6, 3, 15), 6);
+    let problem = Problem::new(Sizes { n: 120, d: 8, m: 6, c: 3, s: 15 }, 6);
     for step_size in [0.1, 1.0, 4.0, 30.0] {
         let run = Schedule { epochs: 30, batch: 40, ..schedule(step_size) }.safe();
         let mut last = f32::INFINITY;
@@ -189,7 +189,7 @@ fn safe_run_never_ends_above_lowest_seen_loss() {
 
 #[test]
 fn classes_are_learnt() {
-    let problem = Problem::new((400, 8, 6, 3, 24), 7);
+    let problem = Problem::new(Sizes { n: 400, d: 8, m: 6, c: 3, s: 24 }, 7);
     let run = Schedule {
         epochs: 60,
         batch: 50,
@@ -204,9 +204,9 @@ fn classes_are_learnt() {
 
 #[test]
 fn the_best_trial_continues_from_its_weights() {
-    let problem = Problem::new((90, 7, 5, 3, 12), 2);
+    let problem = Problem::new(Sizes { n: 90, d: 7, m: 5, c: 3, s: 12 }, 2);
     let part = Problem {
-        n: 40,
+        sizes: Sizes { n: 40, ..problem.sizes },
         x: problem.x[..40 * 7].to_vec(),
         y: problem.y[..40 * 3].to_vec(),
         ..problem.clone()
@@ -262,7 +262,7 @@ fn the_best_trial_continues_from_its_weights() {
 
 #[test]
 fn a_start_that_diverges_is_none() {
-    let problem = Problem::new((90, 7, 5, 3, 12), 2);
+    let problem = Problem::new(Sizes { n: 90, d: 7, m: 5, c: 3, s: 12 }, 2);
     let run = Schedule { epochs: 40, trials: Trials { count: 3, rows: 30 }, ..schedule(500.0) };
     assert!(matches!(
         problem.train(problem.goal(true), &run, 2, 0, |_| true),
@@ -290,7 +290,7 @@ fn a_start_that_diverges_is_none() {
 
 #[test]
 fn a_run_ends_where_the_observer_says() {
-    let problem = Problem::new((60, 7, 5, 3, 12), 1);
+    let problem = Problem::new(Sizes { n: 60, d: 7, m: 5, c: 3, s: 12 }, 1);
     let run = Schedule { epochs: 9, batch: 20, ..schedule(0.1) };
     let short = problem.train(problem.goal(true), &run, 2, 0, |p| p.step < 3).unwrap();
     assert!(short.info.stopped && short.info.steps == 3);
@@ -312,7 +312,7 @@ proptest! {
         standin in prop_oneof![Just(Standin::FirstEpoch), Just(Standin::EveryEpoch)],
     ) {
         let s = 1 + (part * (m * (d + c) - 1) as f64) as usize;
-        let problem = Problem::new((n, d, m, c, s), seed);
+        let problem = Problem::new(Sizes { n, d, m, c, s }, seed);
         let rank = if sketch { Rank::Sketch { decay: 0.9 } } else { Rank::Exact };
         let run = Schedule { epochs: 3, batch, seed, head: SeveralOutputs { rank, safe, standin, ..schedule(0.05).head }, ..schedule(0.05) };
         let goal = problem.goal(values);
@@ -331,7 +331,7 @@ proptest! {
 
 #[test]
 fn bad_sizes_and_settings_are_refused() {
-    let problem = Problem::new((20, 3, 2, 2, 4), 1);
+    let problem = Problem::new(Sizes { n: 20, d: 3, m: 2, c: 2, s: 4 }, 1);
     let go = |problem: &Problem, goal, run: &Schedule<'_, SeveralOutputs>| {
         problem.train(goal, run, 1, 0, |_| true).map(|_| ()).unwrap_err()
     };
@@ -340,7 +340,7 @@ fn bad_sizes_and_settings_are_refused() {
         Error::Range { what, .. } => what,
         other => panic!("{other:?}"),
     };
-    let of = |s| Problem { s, ..problem.clone() };
+    let of = |s| Problem { sizes: Sizes { s, ..problem.sizes }, ..problem.clone() };
     assert_eq!(range(go(&of(0), problem.goal(true), &run)), "nonzero weights (nnz)");
     assert_eq!(range(go(&of(11), problem.goal(true), &run)), "nonzero weights (nnz)");
     assert_eq!(range(go(&problem, Labels::classes(&[2; 20], 2), &run)), "label");

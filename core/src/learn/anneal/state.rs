@@ -244,7 +244,7 @@ impl<'a> Support<'a> {
         at.decayed.square *= BETA2;
         let (mean_part, square_part) =
             (1.0 / (1.0 - at.decayed.mean), 1.0 / (1.0 - at.decayed.square));
-        let signs = self.signs();
+        let signs = (self.shape.output_weights() == 1).then(|| self.signs());
         let moments = self.mean.iter_mut().zip(&mut *self.square);
         let entries = self.value.iter_mut().zip(&*self.score).zip(moments).take(self.len);
         for (e, ((value, g), (mean, square))) in entries.enumerate() {
@@ -255,8 +255,8 @@ impl<'a> Support<'a> {
             let step = rate * mean_part * *mean / (math::sqrt(square_part * *square) + EPSILON);
             *value += unit * step;
         }
-        if self.shape.output_weights() == 1 {
-            self.hold_signs(signs);
+        if let Some(before) = signs {
+            self.hold_signs(before);
         }
     }
 

@@ -12,14 +12,20 @@ use tamis::network::net::Network;
 use tamis::network::weights::Weights;
 use tamis::operator::gated::Gated;
 
-/// Sizes, rows and labels.
-#[derive(Debug, Clone)]
-pub(super) struct Problem {
+/// Rows, inputs, neurons, outputs, and the weights that a run may have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
     pub(super) n: usize,
     pub(super) d: usize,
     pub(super) m: usize,
     pub(super) c: usize,
     pub(super) s: usize,
+}
+
+/// Sizes, rows and labels.
+#[derive(Debug, Clone)]
+pub(super) struct Problem {
+    pub(super) sizes: Sizes,
     pub(super) x: Vec<f32>,
     pub(super) y: Vec<f32>,
     pub(super) classes: Vec<u16>,
@@ -62,7 +68,8 @@ impl Found {
 }
 
 impl Problem {
-    pub(super) fn new((n, d, m, c, s): (usize, usize, usize, usize, usize), seed: u64) -> Self {
+    pub(super) fn new(sizes: Sizes, seed: u64) -> Self {
+        let Sizes { n, d, c, .. } = sizes;
         let mut rng = Rng::new(seed, stream::USER);
         let x: Vec<f32> = (0..n * d).map(|_| rng.normal()).collect();
         // Three neurons of two weights, each to one output.
@@ -79,11 +86,11 @@ impl Problem {
             }
         }
         let classes = y.chunks(c).map(|y| tamis::learn::loss::best(y) as u16).collect();
-        Self { n, d, m, c, s, x, y, classes }
+        Self { sizes, x, y, classes }
     }
 
     pub(super) fn goal(&self, values: bool) -> Labels<'_> {
-        if values { Labels::values(&self.y) } else { Labels::classes(&self.classes, self.c) }
+        if values { Labels::values(&self.y) } else { Labels::classes(&self.classes, self.sizes.c) }
     }
 
     pub(super) fn train(
@@ -94,15 +101,16 @@ impl Problem {
         words: isize,
         mut observe: impl FnMut(&Progress<'_>) -> bool,
     ) -> tamis::Result<Found> {
-        let mut row = vec![0.0; gated_words(self.d, self.m)];
-        let mut sensing = Gated::new(Rows::new(&self.x, self.d)?, self.m, panel, &mut row)?;
-        let dims = Dims::new(self.n, self.d, self.m, self.s);
-        let mut budget = schedule.budget(dims, self.c, panel.min(self.m), 0);
+        let Sizes { n, d, m, c, s } = self.sizes;
+        let mut row = vec![0.0; gated_words(d, m)];
+        let mut sensing = Gated::new(Rows::new(&self.x, d)?, m, panel, &mut row)?;
+        let dims = Dims::new(n, d, m, s);
+        let mut budget = schedule.budget(dims, c, panel.min(m), 0);
         budget.scratch = tamis::operator::factored::Factored::net_scratch(&sensing, budget.batch);
         // What memory held before must not matter.
         let mut memory = vec![0x7fc0_4321; budget.words().saturating_add_signed(words)];
         let observe = |progress: &Progress<'_>| continue_if(observe(progress));
-        let done = run(&mut sensing, goal, self.s, Start::Zero, schedule, &mut memory, observe)?;
+        let done = run(&mut sensing, goal, s, Start::Zero, schedule, &mut memory, observe)?;
         let (w, wt) = (done.network.w(), done.network.wt());
         let index = w.index().iter().chain(wt.index()).copied().collect();
         let bits = w.value().iter().chain(wt.value()).map(|v| v.to_bits()).collect();
@@ -124,7 +132,7 @@ impl Problem {
         standin: Option<u64>,
         generators: Option<&[f64]>,
     ) -> (Dense, Dense) {
-        let &Self { n, d, m, c, .. } = self;
+        let Sizes { n, d, m, c, .. } = self.sizes;
         let mut with = at.clone();
         if let Some(seed) = standin {
             for (which, (side, width)) in

@@ -8,7 +8,7 @@ use tamis::network::gates::Gates;
 use tamis::network::weights::Weights;
 use tamis::operator::sensing::HostSensing;
 
-use super::generators::{Generators, distinct};
+use super::generators::distinct;
 use crate::base::room_for;
 use crate::{Error, Result};
 
@@ -23,15 +23,15 @@ pub(crate) struct Extremes {
 
 /// Which supports of s columns eigenvalues are taken over.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Supports<'g> {
+pub(crate) enum Supports<'p> {
     /// Random ones.
     Random,
     /// The columns of one input in random neurons, then those of the next one: gates make them
     /// nearly parallel.
     OneInput,
     /// The same from two pairs h and -h on. The gates of a pair add up to all rows, so that four
-    /// columns are dependent; s is at least 4, and there are two pairs.
-    Opposite(&'g Generators),
+    /// columns are dependent; s is at least 4, and there are two pairs at least.
+    Opposite(&'p [[usize; 2]]),
 }
 
 impl Supports<'_> {
@@ -43,8 +43,7 @@ impl Supports<'_> {
         } else {
             for input in distinct(&mut rng, d, d.min(s.div_ceil(m))) {
                 let mut neurons = distinct(&mut rng, m, m.min(s - index.len()));
-                if let (Supports::Opposite(own), true) = (self, index.is_empty()) {
-                    let pairs = own.opposites();
+                if let (Supports::Opposite(pairs), true) = (self, index.is_empty()) {
                     let two = distinct(&mut rng, pairs.len(), 2);
                     let four: Vec<usize> = two.into_iter().flat_map(|at| pairs[at]).collect();
                     neurons.retain(|i| !four.contains(i));
@@ -129,6 +128,7 @@ pub(crate) fn independent(s: usize, rows: f64) -> Extremes {
 
 #[cfg(test)]
 mod tests {
+    use super::super::generators::Generators;
     use super::*;
     use crate::data::{Matrix, Values};
     use crate::operator::{Blocked, Layout};
@@ -212,7 +212,8 @@ mod tests {
         Rng::new(2, 0).fill_normal(&mut x);
         let data = Matrix::new(500, 2, Values::F32(x)).unwrap();
         let mut operator = Blocked::new(data, 4, 4, Layout::new(4, 2)).unwrap();
-        let supports = Supports::Opposite(&own);
+        let pairs = own.opposites();
+        let supports = Supports::Opposite(&pairs);
         let found = extremes(&mut operator, own.gates().unwrap(), supports, 4, 3, 0).unwrap();
         // Cosines 0 within a pair and about 1/2 across: eigenvalues 0, 1, 1 and 2.
         assert!(found.alpha < 1e-5 && (found.beta - 2.0).abs() < 0.05, "{found:?}");
@@ -227,7 +228,7 @@ mod tests {
         let own = Generators::patterns(4, 2);
         let (d, m) = (4, own.len());
         for (s, draw) in [(4, 0), (9, 1), (30, 2)] {
-            let index = Supports::Opposite(&own).draw(d, m, s, Rng::new(3, draw));
+            let index = Supports::Opposite(&own.opposites()).draw(d, m, s, Rng::new(3, draw));
             assert!(index.len() == s && index.windows(2).all(|pair| pair[0] < pair[1]));
             let has = |i: usize, j: u32| index.contains(&((i * d) as u32 + j));
             let pairs = |j: u32| {

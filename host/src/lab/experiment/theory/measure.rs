@@ -186,11 +186,12 @@ impl Work<'_> {
     ) -> Result<Found> {
         let (draws, seed) = (self.draws(), self.cell.seed);
         let mut of = |supports| curvature::extremes(sensing, gates, supports, s, draws, seed);
-        let pairs = own.filter(|own| s >= 4 && own.opposites().len() >= 2);
+        let pairs = own.map_or_else(Vec::new, Generators::opposites);
+        let has_four = s >= 4 && pairs.len() >= 2;
         Ok(Found {
             random: of(Supports::Random)?,
             aligned: (self.at.m > 1).then(|| of(Supports::OneInput)).transpose()?,
-            opposite: pairs.map(|own| of(Supports::Opposite(own))).transpose()?,
+            opposite: has_four.then(|| of(Supports::Opposite(&pairs))).transpose()?,
         })
     }
 
