@@ -137,7 +137,7 @@ fn training_memory_equals_plan_without_growth_per_step() {
     }
     for outputs in [1, 5] {
         for memory in [Memory::Auto, Memory::Ram(1 << 20), Memory::Ram(100_000), Memory::Least] {
-            let (peak, stated) = peak_of_layers(20_000, outputs, memory);
+            let (peak, stated) = peak_of_layers(8_000, outputs, memory);
             let more = peak.saturating_sub(stated + constant);
             assert!(
                 more <= SLACK,
@@ -149,16 +149,16 @@ fn training_memory_equals_plan_without_growth_per_step() {
         }
         // A bit for each row, while their order is made and undone, is all that grows with them.
         let [(few, stated), (many, same)] =
-            [20_000, 80_000].map(|rows| peak_of_layers(rows, outputs, Memory::Least));
+            [8_000, 32_000].map(|rows| peak_of_layers(rows, outputs, Memory::Least));
         assert_eq!(stated, same);
         assert!(
-            many <= few + 60_000 / 8 + 4096,
+            many <= few + 24_000 / 8 + 4096,
             "{outputs} outputs: {few} and {many} bytes at the peak"
         );
         assert!(
             many < 150_000,
             "{outputs} outputs: {many} bytes beside {} of data",
-            80_000 * 60 * 4
+            32_000 * 60 * 4
         );
     }
 }

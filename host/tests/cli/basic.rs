@@ -280,7 +280,7 @@ fn every_rule_and_policy_trains() {
 #[test]
 fn same_seed_is_bit_identical_for_any_threads() {
     let folder = tempfile::tempdir().unwrap();
-    let make = "generate planted --samples 5000 --inputs 40 --hidden 8 --nnz 30 --seed 3";
+    let make = "generate planted --samples 2000 --inputs 40 --hidden 8 --nnz 30 --seed 3";
     let train =
         "train --data t1/X.npy --labels t1/y.npy --task regression --hidden 8 --nnz 30 --seed 3";
     let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();

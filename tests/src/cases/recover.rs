@@ -13,10 +13,10 @@ use tamis::network::gates::Signs;
 use tamis::network::weights::Weights;
 use tamis::operator::gated::Gated;
 
-const ROWS: usize = 150;
-const INPUTS: usize = 16;
-const HIDDEN: usize = 4;
-const NNZ: usize = 12;
+const ROWS: usize = 60;
+const INPUTS: usize = 12;
+const HIDDEN: usize = 3;
+const NNZ: usize = 9;
 const SLOTS: usize = lm::slots(HIDDEN, Signs::Positive);
 const DIMS: Dims = Dims::new(ROWS, INPUTS, HIDDEN, NNZ);
 /// The operator's scratch is a row per sample and one of inputs.
@@ -24,8 +24,8 @@ const WORDS: usize = Recovery::new(DIMS, 1, ROWS + INPUTS, false).words();
 const DATA_SEED: u64 = 11;
 
 /// The planted network, three weights a neuron.
-static INDEX: [u32; NNZ] = [1, 4, 9, 16, 22, 31, 35, 36, 44, 50, 57, 62];
-static VALUE: [f32; NNZ] = [1.5, -0.75, 0.5, -1.0, 1.25, 0.625, 0.5, 2.0, -1.0, 0.875, 1.0, -1.5];
+static INDEX: [u32; NNZ] = [1, 4, 9, 12, 18, 23, 27, 28, 33];
+static VALUE: [f32; NNZ] = [1.5, -0.75, 0.5, -1.0, 1.25, 0.625, 0.5, 2.0, -1.0];
 
 /// Digest of the weights and of how they were found; 0 if they are not the planted ones.
 pub(super) fn recover<P: Probe>(probe: &mut P) -> u32 {
