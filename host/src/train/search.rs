@@ -405,14 +405,17 @@ fn no_adam() -> Error {
 
 /// Steps of Adam before a search, for each weight.
 const FIRST: u32 = 20;
-/// Weights from which they pay, and rows for each.
+/// Weights from which they pay, those from which they do where neurons have no more than two each, and rows
+/// for each weight.
 const FIRST_NNZ: usize = 300;
+const FIRST_FEW: usize = 200;
 const FIRST_ROWS: usize = 10;
 
 /// Whether a search begins with steps of Adam: for large networks, whose neurons it finds nearly all, with rows
 /// that tell them apart.
 fn has_first(problem: &Problem, dims: Dims) -> bool {
-    let is_large = dims.nnz >= FIRST_NNZ && dims.samples >= FIRST_ROWS.saturating_mul(dims.nnz);
+    let least = if 2 * dims.hidden >= dims.nnz { FIRST_FEW } else { FIRST_NNZ };
+    let is_large = dims.nnz >= least && dims.samples >= FIRST_ROWS.saturating_mul(dims.nnz);
     problem.task == Task::Regression && is_large && dims.hidden > 1
 }
 

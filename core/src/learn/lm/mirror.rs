@@ -8,10 +8,11 @@
 //! flipping one neuron at a time, and two where none alone helps.
 //!
 //! Neurons of one input on either side of it are another place:
-//! `relu(w·x) = relu(-w·x) + Σ w_j relu(x_j) - Σ w_j relu(-x_j)`.
+//! `relu(w·x) = relu(-w·x) + Σ w_j relu(x_j) - Σ w_j relu(-x_j)`. A neuron and a part of its mirror image
+//! become one so.
 
 use super::goal::OneOutput;
-use super::model::Model;
+use super::model::{Model, cosine};
 use super::neuron::{Forming, add_dense};
 use crate::base::error::Result;
 use crate::network::weights::Block;
@@ -28,6 +29,8 @@ const CANCELS: f32 = 0.2;
 const PAIRED: usize = 64;
 /// A neuron of one input goes where less than this fraction of what is taken from it is left.
 const GONE: f32 = 1e-3;
+/// Neurons with a cosine below the opposite of this are mirror images of each other.
+const OPPOSITE: f32 = 0.9999;
 /// Sweeps over all neurons at the most.
 const SWEEPS: u32 = 8;
 
@@ -79,12 +82,13 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         Ok(turned)
     }
 
-    /// Turns neurons whose inputs all have neurons of their own on both sides, where one of these
-    /// goes then; whether there was one.
-    pub(super) fn turn_into_singles(&mut self) -> bool {
+    /// Turns neurons that leave fewer weights so: what they miss then goes to neurons of single inputs,
+    /// and one that has a mirror image becomes one with it. Whether there was one.
+    pub(super) fn turn_into_singles(&mut self) -> Result<bool, S::Source> {
         let mut turned = false;
         for i in self.first()..self.blocks() {
-            if !self.is_better_turned(i) {
+            let image = self.image_of(i);
+            if !self.is_better_turned(i, image.is_some()) {
                 continue;
             }
             turned = true;
@@ -93,32 +97,67 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
             while let Some((j, w)) = entry(self, at) {
                 at += 1;
                 for side in [1.0, -1.0] {
-                    let single = self.single_neuron(j, side);
-                    single.into_iter().for_each(|(k, steep)| {
-                        if steep + side * w <= GONE * w.abs() {
-                            self.net.remove(k);
-                        } else {
-                            self.net.values_of(k).0.iter_mut().for_each(|of| *of += w);
-                        }
-                    });
+                    let left = self.left_of_single(j, w, side);
+                    match self.single_neuron(j, side) {
+                        Some((k, _)) if left <= GONE => self.net.remove(k),
+                        Some((k, _)) => self.net.values_of(k).0.iter_mut().for_each(|of| *of += w),
+                        None if left > GONE => self.add_weight(j, w)?,
+                        None => {}
+                    }
                 }
             }
-            self.negate(i);
+            match image {
+                None => self.negate(i),
+                Some(to) => {
+                    self.single.entries.take(self.net.view().w().block(i), to);
+                    self.net.remove(i);
+                    self.add_single(-1.0)?;
+                }
+            }
         }
-        turned
+        Ok(turned)
     }
 
-    fn is_better_turned(&self, i: usize) -> bool {
+    fn is_better_turned(&self, i: usize, has_image: bool) -> bool {
         let block = self.net.view().w().block(i);
-        let left = |j, w: f32, side| {
-            let (_, steep) = self.single_neuron(j, side)?;
-            Some((steep + side * w) / w.abs())
+        let weights = block.values().len();
+        let (mut change, mut added) = (if has_image { -(weights as i32) } else { 0 }, 0);
+        for (j, w) in block.entries() {
+            for side in [1.0, -1.0] {
+                let (left, is_there) =
+                    (self.left_of_single(j, w, side), self.single_neuron(j, side).is_some());
+                if left < -GONE {
+                    return false;
+                }
+                change += i32::from(left > GONE) - i32::from(is_there);
+                added += usize::from(left > GONE && !is_there);
+            }
+        }
+        let vacant = self.blocks() - self.first() - self.neurons().count();
+        !self.fit.signs.both() && weights > 1 && change < 0 && added <= vacant
+    }
+
+    /// How steep the neuron that reads input j alone, on this side, is once a neuron with the weight w
+    /// from there is turned, as a part of that weight.
+    fn left_of_single(&self, j: usize, w: f32, side: f32) -> f32 {
+        let steep = self.single_neuron(j, side).map_or(0.0, |(_, steep)| steep);
+        (steep + side * w) / w.abs()
+    }
+
+    /// The neuron that is a mirror image of neuron `i`, of several weights.
+    fn image_of(&self, i: usize) -> Option<usize> {
+        let block = self.net.view().w().block(i);
+        let is_image = |other: &Block<'_>| {
+            other.values().len() > 1 && cosine(*other, block, self.columns.scales()) < -OPPOSITE
         };
-        let all = || block.entries().flat_map(|(j, w)| [1.0, -1.0].map(|side| left(j, w, side)));
-        !self.fit.signs.both()
-            && block.values().len() > 1
-            && all().all(|left| left.is_some_and(|left| left >= -GONE))
-            && all().flatten().any(|left| left <= GONE)
+        self.neurons().find(is_image).map(|other| other.neuron())
+    }
+
+    /// Adds a neuron of one weight, from input j, where there is room.
+    fn add_weight(&mut self, j: usize, w: f32) -> Result<(), S::Source> {
+        let Some(to) = self.vacant(1.0) else { return Ok(()) };
+        self.single.entries.unit((to * self.inputs() + j) as u32, w);
+        self.add_single(1.0)
     }
 
     /// The neuron that reads input j alone, where that has this sign, and how steep it is.
@@ -280,9 +319,43 @@ mod tests {
             let net = [(0, -1.0), (1, 2.0), (4, steep + 1.0), (8, -3.0), (13, 1.0), (17, -2.5)];
             with(Signs::Positive, &planted, &net, |model| {
                 assert!(model.loss().unwrap() < 1e-10);
-                assert_eq!(model.turn_back(), nnz < net.len());
+                assert_eq!(model.turn_back().unwrap(), nnz < net.len());
                 assert!(model.loss().unwrap() < 1e-10);
                 assert_eq!(model.counted(), nnz);
+            });
+        }
+    }
+
+    #[test]
+    fn neuron_becomes_one_with_its_mirror_image() {
+        // A part of FIRST is turned: neurons of x_0 and x_1 make up for that, and one of these is gone for it.
+        for part in [0.25, 0.75] {
+            let single = |at: usize, w: f32| {
+                let mut of = [0.0; D];
+                of[at] = w;
+                (1.0, of)
+            };
+            let planted = [
+                (1.0, FIRST),
+                single(0, 2.0),
+                single(0, -1.0),
+                single(1, -3.0),
+                single(1, 2.0 * part),
+            ];
+            let net = [
+                (0, 1.0 - part),
+                (1, 2.0 * part - 2.0),
+                (4, -part),
+                (5, 2.0 * part),
+                (8, 2.0 + part),
+                (12, part - 1.0),
+                (17, -3.0 - 2.0 * part),
+            ];
+            with(Signs::Positive, &planted, &net, |model| {
+                assert!(model.loss().unwrap() < 1e-10);
+                assert!(model.turn_back().unwrap());
+                assert!(model.loss().unwrap() < 1e-10);
+                assert_eq!(model.counted(), 6);
             });
         }
     }

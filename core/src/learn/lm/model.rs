@@ -176,8 +176,8 @@ pub(super) trait Moves<S: Sensing>: Support<S> {
     fn drop_below(&mut self, _least: f32) {}
 
     /// Turns neurons where others represent the difference with fewer weights; whether there was one.
-    fn turn_back(&mut self) -> bool {
-        false
+    fn turn_back(&mut self) -> Result<bool, S::Source> {
+        Ok(false)
     }
 
     /// Brings a network of at most s counted weights to m neurons and removes what relaxes the

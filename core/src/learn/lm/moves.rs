@@ -203,7 +203,7 @@ where
         self.cut(size, 2)
     }
 
-    /// Merges what is the same and goes down to s weights, a third of the excess at a time, fitting
+    /// Merges what is the same, unless the fit is exact, and goes down to s weights, a third of the excess at a time, fitting
     /// in between. Calls `report` with the loss after each cut; once that returns `false`, a cut
     /// takes all that is left.
     #[inline(never)]
@@ -212,7 +212,8 @@ where
         mut loss: f32,
         mut report: impl FnMut(&mut Self, f32) -> bool,
     ) -> Result<f32, S::Source> {
-        if self.merge(SAME)? > 0 {
+        // Of an exact fit what is the same is one already, and what is nearly so is not.
+        if !(loss <= self.task.goal) && self.merge(SAME)? > 0 {
             loss = self.loss()?;
             loss = self.improve(loss, 3, self.task.goal)?;
         }
@@ -308,6 +309,7 @@ mod tests {
         with(Signs::Positive, &PLANTED, &net, |model| {
             let loss = model.loss().unwrap();
             let mut cuts = 0;
+            model.task.goal = -1.0;
             let loss = model.thin(loss, |_, _| {
                 cuts += 1;
                 true

@@ -228,8 +228,7 @@ where
 
     /// Whether the network is found: with a linear term another one may fit exactly, but less so.
     pub(super) fn is_found(&self, loss: f32) -> bool {
-        let factor = if self.model.first() > 0 { RELAXED } else { 1.0 };
-        loss <= factor * self.model.task.goal
+        loss <= RELAXED * self.model.task.goal
     }
 
     /// An outer step down to `size` weights; the observer sees it.

@@ -170,7 +170,7 @@ impl<S: Sensing> Moves<S> for Model<'_, S, OneOutput> {
         self.drop_useless(least);
     }
 
-    fn turn_back(&mut self) -> bool {
+    fn turn_back(&mut self) -> Result<bool, S::Source> {
         self.turn_into_singles()
     }
 

@@ -27,6 +27,8 @@ const USELESS: f32 = 1000.0;
 const USELESS_RISES: f32 = 3.0;
 /// … a loss so many times as large is as good.
 const AS_GOOD: f32 = 1.1;
+/// Steps on fewer weights before they are judged.
+const SHARING: u32 = 6;
 /// With so many weights the plain method is worth its few passes even where the run was ended.
 const FEW: usize = 2;
 /// A loss above this fraction of the mean square of the labels is far from exact …
@@ -195,6 +197,7 @@ where
         // Two neurons that are equivalent may be further apart than those that are the same.
         self.base.store(self.model.view())?;
         let before = self.merge(loss, ALIKE, loss)?;
+        let before = if self.is_exact(before) { self.merge_pairs(ALIKE, before)? } else { before };
         self.hurry();
         // Mirror images take more weights than there will be.
         let before = if self.is_exact(before) { self.unmirror(before)? } else { before };
@@ -318,9 +321,11 @@ where
     /// make up for each other.
     fn thin_exact(&mut self, mut loss: f32) -> Result<f32, S::Source> {
         self.base.store(self.model.view())?;
-        if self.model.turn_back() {
+        if self.model.turn_back()? {
             loss = self.as_good(loss)?;
         }
+        // What was turned may be there already.
+        let loss = self.merge_pairs(ALIKE, loss)?;
         let loss = self.drop_useless(loss)?;
         (self.state.result_loss, self.state.held) = (f32::INFINITY, f32::INFINITY);
         self.store_result(loss)?;
@@ -348,6 +353,8 @@ where
     /// Fits, and goes back to the base where that was better.
     fn as_good(&mut self, loss: f32) -> Result<f32, S::Source> {
         let fewer = self.model.loss()?;
+        // What nearly parallel neurons share moves between them in some steps.
+        let fewer = self.model.improve(fewer, SHARING, AS_GOOD * loss)?;
         self.accept(fewer, AS_GOOD * loss)
     }
 

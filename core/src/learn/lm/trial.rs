@@ -167,6 +167,21 @@ where
         self.accept(simplified, SIMPLIFIED * loss)
     }
 
+    /// Merges pair by pair what an exact fit bears. The base is the network throughout.
+    pub(super) fn merge_pairs(&mut self, cosine: f32, mut loss: f32) -> Result<f32, S::Source> {
+        let blocks = self.model.view().w().hidden();
+        for i in self.model.first()..blocks {
+            for j in i + 1..blocks {
+                let is_pair = !self.model.is_vacant(i) && !self.model.is_vacant(j);
+                if is_pair && self.model.merge_two(i, j, cosine)? {
+                    let merged = self.model.refit(2)?;
+                    loss = self.accept(merged, SIMPLIFIED * loss)?;
+                }
+            }
+        }
+        Ok(loss)
+    }
+
     /// Makes the network the base where its loss is at most `most`, perhaps after some steps, and
     /// goes back to the base else.
     pub(super) fn accept(&mut self, mut loss: f32, most: f32) -> Result<f32, S::Source> {

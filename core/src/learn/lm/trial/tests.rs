@@ -157,7 +157,8 @@ fn immediately_exact_trial_is_cut_to_search_budget() {
     (search.model.task.nnz, search.model.task.hidden) = (4, 2);
     search.base.store::<core::convert::Infallible>(search.model.view()).unwrap();
     let loss = search.model.loss().unwrap();
-    search.model.task.goal = 1e-4;
+    // Found is a hundredth of it.
+    search.model.task.goal = 1e-2;
     let tried = search.try_out(&[added(3)], DRAW, loss).unwrap();
     assert_eq!((search.model.task.info.steps, search.model.counted()), (0, 5));
     assert!(tried < 1e-4 && loss > 1e-2);
@@ -240,6 +241,28 @@ fn merge_that_spoils_fit_is_undone_bit_identical() {
     let (mut search, loss) = at_base(&planted, &net);
     search.merge(loss, 0.9, 1.0).unwrap();
     assert_eq!((search.model.live(), search.base.nnz()), (1, 3));
+}
+
+#[test]
+fn exact_fit_merges_what_is_the_same_and_nothing_else() {
+    // The first neuron in two halves, and another one that is nearly the same as it.
+    let near = [1.0, -2.0, 0.55, 0.0];
+    let net = [
+        (0, 0.5),
+        (1, -1.0),
+        (2, 0.25),
+        (4, 0.5),
+        (5, -1.0),
+        (6, 0.25),
+        (8, 1.0),
+        (9, -2.0),
+        (10, 0.55),
+    ];
+    let (mut search, loss) = at_base(&[(1.0, FIRST), (1.0, near)], &net);
+    assert!(loss < 1e-12);
+    let merged = search.merge_pairs(0.99, loss).unwrap();
+    assert!(merged < 1e-12, "{merged}");
+    assert_eq!((search.model.live(), search.model.view().nnz(), search.base.nnz()), (2, 6, 6));
 }
 
 #[test]
