@@ -414,7 +414,7 @@ const FIRST_ROWS: usize = 10;
 /// Whether a search begins with steps of Adam: for large networks, whose neurons it finds nearly all, with rows
 /// that tell them apart.
 fn has_first(problem: &Problem, dims: Dims) -> bool {
-    let least = if 2 * dims.hidden >= dims.nnz { FIRST_FEW } else { FIRST_NNZ };
+    let least = if dims.hidden.saturating_mul(2) >= dims.nnz { FIRST_FEW } else { FIRST_NNZ };
     let is_large = dims.nnz >= least && dims.samples >= FIRST_ROWS.saturating_mul(dims.nnz);
     problem.task == Task::Regression && is_large && dims.hidden > 1
 }

@@ -155,7 +155,9 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
 
     /// Adds a neuron of one weight, from input j, where there is room.
     fn add_weight(&mut self, j: usize, w: f32) -> Result<(), S::Source> {
-        let Some(to) = self.vacant(1.0) else { return Ok(()) };
+        let vacant = self.vacant(1.0);
+        debug_assert!(vacant.is_some(), "room was counted before");
+        let Some(to) = vacant else { return Ok(()) };
         self.single.entries.unit((to * self.inputs() + j) as u32, w);
         self.add_single(1.0)
     }

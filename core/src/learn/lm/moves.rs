@@ -203,9 +203,9 @@ where
         self.cut(size, 2)
     }
 
-    /// Merges what is the same, unless the fit is exact, and goes down to s weights, a third of the excess at a time, fitting
-    /// in between. Calls `report` with the loss after each cut; once that returns `false`, a cut
-    /// takes all that is left.
+    /// Merges what is the same, unless the fit is exact, and goes down to s weights, a third of the
+    /// excess at a time, fitting in between. Calls `report` with the loss after each cut; once that
+    /// returns `false`, a cut takes all that is left.
     #[inline(never)]
     pub(super) fn thin(
         &mut self,

@@ -173,7 +173,7 @@ where
         for i in self.model.first()..blocks {
             for j in i + 1..blocks {
                 let is_pair = !self.model.is_vacant(i) && !self.model.is_vacant(j);
-                if is_pair && self.model.merge_two(i, j, cosine)? {
+                if is_pair && !self.is_done() && self.model.merge_two(i, j, cosine)? {
                     let merged = self.model.refit(2)?;
                     loss = self.accept(merged, SIMPLIFIED * loss)?;
                 }
