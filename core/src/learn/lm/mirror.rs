@@ -13,6 +13,7 @@
 
 use super::goal::OneOutput;
 use super::model::{Model, cosine};
+use super::moves::SAME;
 use super::neuron::{Forming, add_dense};
 use crate::base::error::Result;
 use crate::network::weights::Block;
@@ -29,8 +30,6 @@ const CANCELS: f32 = 0.2;
 const PAIRED: usize = 64;
 /// A neuron of one input goes where less than this fraction of what is taken from it is left.
 const GONE: f32 = 1e-3;
-/// Neurons with a cosine below the opposite of this are mirror images of each other.
-const OPPOSITE: f32 = 0.9999;
 /// Sweeps over all neurons at the most.
 const SWEEPS: u32 = 8;
 
@@ -87,6 +86,9 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
     pub(super) fn turn_into_singles(&mut self) -> Result<bool, S::Source> {
         let mut turned = false;
         for i in self.first()..self.blocks() {
+            if self.fit.signs.both() || self.net.view().w().block(i).values().len() < 2 {
+                continue;
+            }
             let image = self.image_of(i);
             if !self.is_better_turned(i, image.is_some()) {
                 continue;
@@ -97,11 +99,12 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
             while let Some((j, w)) = entry(self, at) {
                 at += 1;
                 for side in [1.0, -1.0] {
-                    let left = self.left_of_single(j, w, side);
-                    match self.single_neuron(j, side) {
-                        Some((k, _)) if left <= GONE => self.net.remove(k),
+                    let single = self.single_neuron(j, side);
+                    let stays = left_of(single, side * w) > GONE;
+                    match single {
+                        Some((k, _)) if !stays => self.net.remove(k),
                         Some((k, _)) => self.net.values_of(k).0.iter_mut().for_each(|of| *of += w),
-                        None if left > GONE => self.add_weight(j, w)?,
+                        None if stays => self.add_weight(j, w)?,
                         None => {}
                     }
                 }
@@ -118,37 +121,32 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         Ok(turned)
     }
 
+    /// Whether turning neuron `i` of several weights leaves fewer, and no neuron that would have to be
+    /// subtracted.
     fn is_better_turned(&self, i: usize, has_image: bool) -> bool {
         let block = self.net.view().w().block(i);
-        let weights = block.values().len();
-        let (mut change, mut added) = (if has_image { -(weights as i32) } else { 0 }, 0);
+        let mut change = if has_image { -(block.values().len() as i32) } else { 0 };
+        let mut added = 0;
         for (j, w) in block.entries() {
             for side in [1.0, -1.0] {
-                let (left, is_there) =
-                    (self.left_of_single(j, w, side), self.single_neuron(j, side).is_some());
+                let single = self.single_neuron(j, side);
+                let left = left_of(single, side * w);
                 if left < -GONE {
                     return false;
                 }
-                change += i32::from(left > GONE) - i32::from(is_there);
-                added += usize::from(left > GONE && !is_there);
+                change += i32::from(left > GONE) - i32::from(single.is_some());
+                added += usize::from(left > GONE && single.is_none());
             }
         }
         let vacant = self.blocks() - self.first() - self.neurons().count();
-        !self.fit.signs.both() && weights > 1 && change < 0 && added <= vacant
-    }
-
-    /// How steep the neuron that reads input j alone, on this side, is once a neuron with the weight w
-    /// from there is turned, as a part of that weight.
-    fn left_of_single(&self, j: usize, w: f32, side: f32) -> f32 {
-        let steep = self.single_neuron(j, side).map_or(0.0, |(_, steep)| steep);
-        (steep + side * w) / w.abs()
+        change < 0 && added <= vacant
     }
 
     /// The neuron that is a mirror image of neuron `i`, of several weights.
     fn image_of(&self, i: usize) -> Option<usize> {
         let block = self.net.view().w().block(i);
         let is_image = |other: &Block<'_>| {
-            other.values().len() > 1 && cosine(*other, block, self.columns.scales()) < -OPPOSITE
+            other.values().len() > 1 && cosine(*other, block, self.columns.scales()) < -SAME
         };
         self.neurons().find(is_image).map(|other| other.neuron())
     }
@@ -231,6 +229,11 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
     }
 }
 
+/// How steep a neuron of one input, 0 where there is none, is once this much is added, as a part of that.
+fn left_of(single: Option<(usize, f32)>, added: f32) -> f32 {
+    (single.map_or(0.0, |(_, steep)| steep) + added) / added.abs()
+}
+
 #[cfg(test)]
 mod tests {
     use crate::base::rng::Rng;
@@ -247,6 +250,13 @@ mod tests {
             row.iter_mut().for_each(|x| *x = rng.uniform());
             Ok(())
         })
+    }
+
+    /// A neuron of one weight.
+    fn single(at: usize, w: f32) -> (f32, [f32; D]) {
+        let mut of = [0.0; D];
+        of[at] = w;
+        (1.0, of)
     }
 
     const FIRST: [f32; D] = [1.0, -2.0, 0.0, 0.0];
@@ -311,11 +321,6 @@ mod tests {
     fn mirror_images_are_extracted_from_neurons_of_single_inputs() {
         // Neurons of x_0 and x_1 make up for FIRST turned. That of x_0 goes unless it is planted too.
         for (steep, nnz) in [(0.0, 5), (0.5, 6)] {
-            let single = |at: usize, w: f32| {
-                let mut of = [0.0; D];
-                of[at] = w;
-                (1.0, of)
-            };
             let planted =
                 [(1.0, FIRST), single(0, steep), single(0, -4.0), single(1, 3.0), single(1, -0.5)];
             let net = [(0, -1.0), (1, 2.0), (4, steep + 1.0), (8, -3.0), (13, 1.0), (17, -2.5)];
@@ -332,11 +337,6 @@ mod tests {
     fn neuron_becomes_one_with_its_mirror_image() {
         // A part of FIRST is turned: neurons of x_0 and x_1 make up for that, and one of these is gone for it.
         for part in [0.25, 0.75] {
-            let single = |at: usize, w: f32| {
-                let mut of = [0.0; D];
-                of[at] = w;
-                (1.0, of)
-            };
             let planted = [
                 (1.0, FIRST),
                 single(0, 2.0),

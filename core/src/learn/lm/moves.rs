@@ -13,8 +13,8 @@ use crate::operator::sensing::Sensing;
 
 /// Steps between two cuts on the way down.
 pub(super) const SLIM_STEPS: u32 = 5;
-/// Before the last threshold neurons with a cosine above this become one.
-const SAME: f32 = 0.9999;
+/// Neurons with a cosine above this are the same.
+pub(super) const SAME: f32 = 0.9999;
 
 impl<S: Sensing, H: Readout<S>> Model<'_, S, H>
 where

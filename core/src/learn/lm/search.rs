@@ -18,7 +18,7 @@ const STALL: f32 = 0.85;
 const DESCENT: u32 = 40;
 /// Below this fraction of the mean square of the labels is what rounding leaves.
 const FLOOR: f32 = 1e-14;
-/// With a linear term the loss of the network that is looked for is this fraction of an exact one.
+/// The loss of the network that is looked for is this fraction of an exact one.
 const RELAXED: f32 = 0.01;
 /// Where all rows refute an exact fit of some of them, the search continues with so many times more.
 pub(super) const MORE_ROWS: usize = 4;
@@ -226,7 +226,7 @@ where
         loss <= self.model.task.goal
     }
 
-    /// Whether the network is found: with a linear term another one may fit exactly, but less so.
+    /// Whether the network is found: another one may fit exactly, but less so.
     pub(super) fn is_found(&self, loss: f32) -> bool {
         loss <= RELAXED * self.model.task.goal
     }
