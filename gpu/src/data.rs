@@ -15,8 +15,10 @@ pub enum Values<'a> {
     U8(&'a [u8]),
 }
 
-/// Rows that are added up as one, at most and at least: a power of two.
-const GROUP: [usize; 2] = [4096, 256];
+/// Rows that are added up as one, at least: a power of two, of which a chunk has a whole number.
+pub(crate) const LEAST: usize = 256;
+/// And at most, another one.
+const MOST: usize = 4096;
 /// Bytes of so many rows, at most.
 const GROUP_BYTES: usize = 1 << 26;
 /// Rows of a chunk, at most: more would be more groups than a grid has.
@@ -63,17 +65,17 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// Groups of 64 threads that take 16 rows each.
-    pub(crate) const fn quad_groups(&self) -> usize {
-        (self.row + self.rows).div_ceil(4).saturating_sub(self.row / 4).div_ceil(256)
+    /// Groups of so many fours of rows.
+    pub(crate) const fn quad_groups(&self, size: usize) -> usize {
+        (self.row + self.rows).div_ceil(4).saturating_sub(self.row / 4).div_ceil(size)
     }
 }
 
 /// Rows of a chunk for so many inputs and neurons, and rows that are added up as one.
 fn rows_of(gpu: &Gpu, inputs: usize, hidden: usize, bytes: usize) -> Result<[usize; 2], Error> {
     let row = inputs.saturating_mul(4).max(hidden.div_ceil(8));
-    let [mut group, least] = GROUP;
-    while group > least && group.saturating_mul(row) > GROUP_BYTES {
+    let mut group = MOST;
+    while group > LEAST && group.saturating_mul(row) > GROUP_BYTES {
         group /= 2;
     }
     let row = inputs.saturating_mul(bytes).max((hidden + 1).div_ceil(8)) as u64;
@@ -95,7 +97,7 @@ impl Data {
         let mut chunks = Vec::new();
         for base in (0..rows).step_by(most) {
             let count = most.min(rows - base);
-            let stride = count.next_multiple_of(GROUP[1]);
+            let stride = count.next_multiple_of(LEAST);
             let x = gpu.buffer("a tile of the data", (stride * inputs * bytes) as u64)?;
             let bits = gpu.buffer("gates", (stride / 8 * (hidden + 1)) as u64)?;
             match values {

@@ -1,7 +1,7 @@
 //! Setting a device up: adapters, limits, and pipelines that are made once.
 
 use crate::error::Error;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use wgpu::{Adapter, Backends, Instance, InstanceDescriptor, Limits};
 
 /// What is known of an adapter.
@@ -73,6 +73,21 @@ pub struct Gpu {
     pub(crate) queue: wgpu::Queue,
     pipelines: [OnceLock<wgpu::ComputePipeline>; 2 * Kernel::ALL.len()],
     failure: Arc<Mutex<Option<Error>>>,
+    /// What kernels took, where they are timed.
+    profile: Mutex<Option<Vec<KernelTime>>>,
+}
+
+/// What the calls of one kernel took.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct KernelTime {
+    /// The kernel's file.
+    pub name: &'static str,
+    /// Calls.
+    pub calls: u64,
+    /// Seconds by the clock of the device, from the begin of a call to its end.
+    pub seconds: f64,
+    /// Multiply-adds, of the kernels that are products with the data.
+    pub multiply_adds: f64,
 }
 
 impl Gpu {
@@ -124,6 +139,8 @@ impl Gpu {
         }
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("tamis"),
+            // Where it has them, kernels can be timed.
+            required_features: adapter.features() & wgpu::Features::TIMESTAMP_QUERY,
             required_limits: limits,
             memory_hints: wgpu::MemoryHints::Performance,
             ..Default::default()
@@ -165,7 +182,37 @@ impl Gpu {
             queue,
             pipelines: std::array::from_fn(|_| OnceLock::new()),
             failure,
+            profile: Mutex::default(),
         }
+    }
+
+    /// Times all calls of kernels from now on, by the clock of the device; whether it has one.
+    pub fn start_profile(&self) -> bool {
+        let has_clock = self.device.features().contains(wgpu::Features::TIMESTAMP_QUERY);
+        let time = |kernel: Kernel| KernelTime { name: kernel.name(), ..KernelTime::default() };
+        *self.times() = has_clock.then(|| Kernel::ALL.map(time).to_vec());
+        has_clock
+    }
+
+    /// What kernels took since then, of calls that are done; none where they are not timed.
+    #[must_use]
+    pub fn profile(&self) -> Vec<KernelTime> {
+        self.times().clone().unwrap_or_default()
+    }
+
+    pub(crate) fn is_profiled(&self) -> bool {
+        self.times().is_some()
+    }
+
+    /// Adds to what a kernel took.
+    pub(crate) fn note_time(&self, kernel: Kernel, add: impl FnOnce(&mut KernelTime)) {
+        if let Some(times) = &mut *self.times() {
+            add(&mut times[kernel as usize]);
+        }
+    }
+
+    fn times(&self) -> MutexGuard<'_, Option<Vec<KernelTime>>> {
+        self.profile.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Destroys the device, as if it were unplugged: what runs on it fails.
@@ -251,6 +298,8 @@ impl Gpu {
         })
     }
 }
+
+const ENTRIES: &str = include_str!("kernels/entries.wgsl");
 
 /// The kernels, one file each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -351,13 +400,17 @@ impl Kernel {
         }
     }
 
+    /// Fours of rows that a workgroup takes, of kernels that go through weights neuron by neuron.
+    pub(crate) const fn quads(self) -> usize {
+        if matches!(self, Self::Forward) { 32 } else { 64 }
+    }
+
     const fn reads_data(self) -> bool {
         matches!(
             self,
             Self::Gates
                 | Self::Forward
                 | Self::Activations
-                | Self::Outputs
                 | Self::Restricted
                 | Self::Panel
                 | Self::Gram
@@ -372,12 +425,11 @@ impl Kernel {
             (true, true) => include_str!("kernels/x_u8.wgsl"),
         };
         let shared = match self {
-            Self::Forward | Self::Activations | Self::Outputs => {
-                include_str!("kernels/neuron.wgsl")
-            }
-            Self::Panel | Self::Gram => include_str!("kernels/tile.wgsl"),
-            _ => "",
+            Self::Gates => [ENTRIES, ""],
+            Self::Forward | Self::Activations => [ENTRIES, include_str!("kernels/neuron.wgsl")],
+            Self::Panel | Self::Gram => [include_str!("kernels/tile.wgsl"), ""],
+            _ => [""; 2],
         };
-        [data, shared, self.text()].concat()
+        [data, shared[0], shared[1], self.text()].concat()
     }
 }

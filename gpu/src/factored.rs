@@ -7,7 +7,7 @@ use crate::gates::Neurons;
 use crate::operator::{GpuOperator, len};
 use crate::recorder::Place;
 use crate::restricted::Mode;
-use crate::tables::{Entries, output_weights};
+use crate::tables::{Entries, by_output, output_weights};
 use std::ops::Range;
 use tamis::base::error;
 use tamis::network::gates::Gates;
@@ -43,20 +43,21 @@ impl GpuOperator {
         out: &[u32],
     ) -> Result<()> {
         let both = |block: &Block<'_>| !wt.block(block.neuron()).is_empty();
-        let neurons = self.neurons(gates, w.blocks().filter(both))?;
-        let blocks = w.blocks().filter(both).map(|block| wt.block(block.neuron()));
-        let [places, weights] = output_weights(blocks);
-        if neurons.len() == 0 {
-            return Ok(());
+        // Sets bits where they are needed.
+        self.neurons(gates, w.blocks().filter(both))?;
+        let (out, n, c) = (self.machine.place(out), self.batch.len(), wt.inputs());
+        let neurons: Vec<u32> =
+            w.blocks().filter(both).map(|block| block.neuron() as u32).collect();
+        for neurons in neurons.chunks(self.neurons_at_once()) {
+            let image = self.activations(gates, w, neurons)?;
+            let blocks = neurons.iter().map(|&i| wt.block(i as usize));
+            let [places, weights] = by_output(blocks, c);
+            let recorder = &mut self.machine.recorder;
+            let [places, weights] = [&places, &weights].map(|words| recorder.send(words));
+            let dims = [n as u32, c as u32, 0, 0];
+            let places = [places, weights, image, out.clone()];
+            recorder.run(Kernel::Outputs, &dims, &places, [n.div_ceil(64), c, 1]);
         }
-        let out = self.machine.place(out);
-        let [places, weights] = [&places, &weights].map(|words| self.machine.recorder.send(words));
-        let (count, width) = (neurons.len() as u32, wt.inputs() as u32);
-        let sizes = |piece: &Piece| {
-            let [row, rows, at] = [piece.row, piece.rows, piece.at].map(|x| x as u32);
-            [count, width, row, rows, at, 0]
-        };
-        self.summation().neurons(Kernel::Outputs, &neurons, &[places, weights, out], sizes, 1);
         Ok(())
     }
 

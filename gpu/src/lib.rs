@@ -55,10 +55,10 @@ mod vectors;
 #[cfg(feature = "wgpu")]
 pub use {
     data::Values,
-    device::{AdapterReport, Gpu, adapters},
+    device::{AdapterReport, Gpu, KernelTime, adapters},
     error::Error,
     operator::GpuOperator,
-    recorder::{KernelTime, Transfers},
+    recorder::Transfers,
     roofline::Roofline,
     vectors::GpuVectors,
 };

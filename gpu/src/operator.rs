@@ -4,7 +4,7 @@ use crate::data::{Data, Values};
 use crate::device::{Gpu, Kernel};
 use crate::error::Error;
 use crate::gates::{GateBits, Neurons};
-use crate::recorder::{KernelTime, Place, Transfers};
+use crate::recorder::{Place, Transfers};
 use crate::restricted::{Mode, Summation};
 use crate::solve::{Solver, Support};
 use crate::tables::Entries;
@@ -112,17 +112,6 @@ impl GpuOperator {
     #[must_use]
     pub fn failure(&self) -> Option<&Error> {
         self.machine.failure()
-    }
-
-    /// Times kernels from now on, each alone.
-    pub fn start_profile(&mut self) {
-        self.machine.recorder.start_profile();
-    }
-
-    /// What kernels took since then.
-    #[must_use]
-    pub fn profile(&self) -> Vec<KernelTime> {
-        self.machine.recorder.profile()
     }
 
     /// The failure of the device, or the wish to end.

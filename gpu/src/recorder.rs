@@ -4,7 +4,7 @@ use crate::device::{Gpu, Kernel};
 use crate::error::Error;
 use std::sync::Arc;
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use wgpu::{Buffer, BufferUsages};
 
 /// Bytes that have moved between host and device.
@@ -18,15 +18,13 @@ pub struct Transfers {
     pub received: u64,
 }
 
-/// What the calls of one kernel took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct KernelTime {
-    /// The kernel's file.
-    pub name: &'static str,
-    /// Calls.
-    pub calls: u64,
-    /// Time, submission included.
-    pub time: Duration,
+/// The clock's readings that are not looked at yet.
+#[derive(Debug)]
+struct Clock {
+    queries: wgpu::QuerySet,
+    /// Readings, and where this machine reads them.
+    ticks: [Buffer; 2],
+    calls: Vec<Kernel>,
 }
 
 /// Bytes of the first arena.
@@ -36,6 +34,8 @@ const KEPT_WORDS: usize = 64;
 const KEPT: usize = 16;
 /// Another thread that waits for the device may be the one that hands a result over.
 const CALLBACK: Duration = Duration::from_secs(30);
+/// Calls of one submission that are timed, at most: a query set holds two readings of each.
+const CALLS: usize = wgpu::QUERY_SET_MAX_QUERIES as usize / 2;
 /// What bindings within a buffer begin at a multiple of.
 const ALIGN: usize = 256;
 
@@ -50,6 +50,38 @@ pub(crate) struct Place {
 impl From<&Buffer> for Place {
     fn from(buffer: &Buffer) -> Self {
         Self { buffer: buffer.clone(), offset: 0, bytes: buffer.size() }
+    }
+}
+
+impl Clock {
+    fn new(gpu: &Gpu) -> Self {
+        let bytes = (2 * CALLS * size_of::<u64>()) as u64;
+        let made = gpu.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("readings of the clock"),
+            size: bytes,
+            usage: BufferUsages::QUERY_RESOLVE | BufferUsages::COPY_SRC,
+            mapped_at_creation: false,
+        });
+        let queries = gpu.device.create_query_set(&wgpu::QuerySetDescriptor {
+            label: Some("the clock"),
+            ty: wgpu::QueryType::Timestamp,
+            count: 2 * CALLS as u32,
+        });
+        Self { queries, ticks: [made, staging(gpu, bytes)], calls: Vec::new() }
+    }
+
+    /// Where the readings of the next call go; none where there is no room left for them.
+    fn next(&mut self, kernel: Kernel) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
+        let first = 2 * self.calls.len() as u32;
+        if self.calls.len() == CALLS {
+            return None;
+        }
+        self.calls.push(kernel);
+        Some(wgpu::ComputePassTimestampWrites {
+            query_set: &self.queries,
+            beginning_of_pass_write_index: Some(first),
+            end_of_pass_write_index: Some(first + 1),
+        })
     }
 }
 
@@ -70,7 +102,7 @@ pub(crate) struct Recorder {
     pub(crate) bytes: bool,
     pub(crate) transfers: Transfers,
     pub(crate) failure: Option<Error>,
-    profile: Option<Vec<KernelTime>>,
+    clock: Option<Clock>,
 }
 
 impl Recorder {
@@ -87,18 +119,31 @@ impl Recorder {
             bytes,
             transfers: Transfers::default(),
             failure: None,
-            profile: None,
+            clock: None,
         }
     }
 
-    /// Times every kernel from now on, which runs alone.
-    pub(crate) fn start_profile(&mut self) {
-        let time = |kernel: Kernel| KernelTime { name: kernel.name(), ..KernelTime::default() };
-        self.profile = Some(Kernel::ALL.map(time).to_vec());
+    /// Notes that the last call of a kernel makes so many multiply-adds.
+    pub(crate) fn note_work(&mut self, kernel: Kernel, multiply_adds: usize) {
+        if self.failure.is_none() {
+            self.gpu.note_time(kernel, |time| time.multiply_adds += multiply_adds as f64);
+        }
     }
 
-    pub(crate) fn profile(&self) -> Vec<KernelTime> {
-        self.profile.clone().unwrap_or_default()
+    /// Reads the clock's readings of what was submitted.
+    fn read_clock(&mut self) {
+        let Some(mut clock) = self.clock.take() else { return };
+        let period = f64::from(self.gpu.queue.get_timestamp_period()) * 1e-9;
+        let words = self.fetch(&clock.ticks[1], 16 * clock.calls.len() as u64);
+        let tick = |half: &[u32]| u64::from(half[1]) << 32 | u64::from(half[0]);
+        for (kernel, pair) in clock.calls.drain(..).zip(words.chunks(4)) {
+            let ticks = tick(&pair[2..]).saturating_sub(tick(pair));
+            self.gpu.note_time(kernel, |time| {
+                time.calls += 1;
+                time.seconds += ticks as f64 * period;
+            });
+        }
+        self.clock = Some(clock);
     }
 
     /// Notes the first failure.
@@ -205,7 +250,6 @@ impl Recorder {
         if self.failure.is_some() || grid.contains(&0) {
             return;
         }
-        let began = Instant::now();
         let dims = self.stage(dims);
         let pipeline = self.gpu.pipeline(kernel, self.bytes);
         let entry = |(binding, place)| wgpu::BindGroupEntry { binding, resource: resource(place) };
@@ -215,21 +259,18 @@ impl Recorder {
             layout: &pipeline.get_bind_group_layout(0),
             entries: &entries,
         });
+        let timestamp_writes = self.gpu.is_profiled().then(|| {
+            self.clock.get_or_insert_with(|| Clock::new(&self.gpu)).next(kernel)
+        });
         let encoder = encoder(&mut self.encoder, &self.gpu);
-        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+            label: None,
+            timestamp_writes: timestamp_writes.flatten(),
+        });
         pass.set_pipeline(pipeline);
         pass.set_bind_group(0, &group, &[]);
         let [x, y, z] = grid.map(|size| size as u32);
         pass.dispatch_workgroups(x, y, z);
-        drop(pass);
-        if self.profile.is_some() {
-            self.wait();
-            let spent = began.elapsed();
-            for time in self.profile.iter_mut().flatten().filter(|t| t.name == kernel.name()) {
-                time.calls += 1;
-                time.time += spent;
-            }
-        }
     }
 
     /// Submits what is recorded.
@@ -241,12 +282,28 @@ impl Recorder {
             self.gpu.queue.write_buffer(&self.arena, 0, &self.staged);
             self.staged.clear();
         }
+        let timed = self.clock.as_ref().filter(|clock| !clock.calls.is_empty());
+        if let (Some(Clock { queries, ticks: [made, read], calls }), Some(encoder)) =
+            (timed, &mut self.encoder)
+        {
+            encoder.resolve_query_set(queries, 0..2 * calls.len() as u32, made, 0);
+            encoder.copy_buffer_to_buffer(made, 0, read, 0, 16 * calls.len() as u64);
+        }
+        let is_timed = timed.is_some();
         self.gpu.queue.submit(self.encoder.take().map(wgpu::CommandEncoder::finish));
+        if is_timed {
+            self.read_clock();
+        }
     }
 
     /// Submits, and waits until it is done.
     pub(crate) fn wait(&mut self) {
         self.submit();
+        self.finish();
+    }
+
+    /// Waits until what was submitted is done.
+    fn finish(&mut self) {
         if let Err(error) = self.gpu.device.poll(wgpu::PollType::wait_indefinitely()) {
             let adapter = self.gpu.adapter.name.clone();
             self.fail(Error::Lost { adapter, message: error.to_string() });
@@ -268,11 +325,20 @@ impl Recorder {
         };
         encoder(&mut self.encoder, &self.gpu).copy_buffer_to_buffer(buffer, 0, &staging, 0, bytes);
         self.submit();
+        let words = self.fetch(&staging, bytes);
+        if self.failure.is_none() {
+            self.transfers.received += bytes;
+        }
+        words
+    }
+
+    /// Waits, and reads the first bytes of a buffer for results: none after a failure.
+    fn fetch(&mut self, staging: &Buffer, bytes: u64) -> Vec<u32> {
         let (tell, told) = mpsc::channel();
         staging.map_async(wgpu::MapMode::Read, 0..bytes, move |done| {
             let _ = tell.send(done);
         });
-        self.wait();
+        self.finish();
         if self.failure.is_some() {
             return Vec::new();
         }
@@ -283,7 +349,6 @@ impl Recorder {
                     let words = bytemuck::pod_collect_to_vec(&view[..]);
                     drop(view);
                     staging.unmap();
-                    self.transfers.received += bytes;
                     return words;
                 }
                 Err(error) => error.to_string(),

@@ -1,6 +1,6 @@
 //! Sums over the rows of the batch, in groups that kernels add up and the host reads once.
 
-use crate::data::{Data, Piece};
+use crate::data::{self, Data, Piece};
 use crate::device::Kernel;
 use crate::gates::Neurons;
 use crate::recorder::{Place, Recorder};
@@ -10,11 +10,11 @@ use std::ops::Range;
 use wgpu::Buffer;
 
 /// Tiles of a matrix product times groups of rows that keep a device busy.
-const TILES: usize = 512;
+const TILES: usize = 4096;
+/// Numbers of the sums of all groups, at most: the least binding that a device has.
+const SUMS: usize = 1 << 25;
 /// Neurons of a panel that are too few for a tile: their sums are those of entries.
 const FEW: usize = 4;
-/// Groups of rows of a matrix product, at most.
-const MOST_GROUPS: usize = 64;
 /// Tasks of one call, at most: a grid has no more lines.
 const TASKS: usize = 1 << 15;
 
@@ -36,21 +36,25 @@ pub(crate) struct Summation<'a> {
     pub(crate) batch: &'a Range<usize>,
 }
 
-/// Groups of rows for so many tiles: where the first begins, rows of a group, and how many.
+/// Groups of rows: where the first begins, rows of a group and of its parts, and how many groups.
 struct Groups {
     origin: usize,
     rows: usize,
+    part: usize,
     count: usize,
 }
 
 impl Summation<'_> {
-    fn groups(&self, tiles: usize) -> Groups {
+    /// Groups for so many tiles of a product of so many numbers.
+    fn groups(&self, tiles: usize, numbers: usize) -> Groups {
         let Self { data, batch, .. } = self;
-        let first = batch.start / data.group;
-        let all = batch.end.div_ceil(data.group) - first;
-        let count = (TILES / tiles.max(1)).clamp(1, MOST_GROUPS).min(all);
-        let rows = all.div_ceil(count) * data.group;
-        Groups { origin: first * data.group, rows, count: (all * data.group).div_ceil(rows) }
+        let origin = batch.start / data.group * data.group;
+        let all = (batch.end - origin).div_ceil(data::LEAST);
+        let count = (TILES / tiles.max(1)).min(SUMS / numbers.max(1)).clamp(1, all);
+        // A power of two, as chunks have of such parts a whole number.
+        let rows = all.div_ceil(count).next_power_of_two() * data::LEAST;
+        let part = rows.min(data.group);
+        Groups { origin, rows, part, count: (all * data::LEAST).div_ceil(rows) }
     }
 
     /// Sums for entries of a support, in their order.
@@ -111,6 +115,7 @@ impl Summation<'_> {
             ];
             recorder.run(Kernel::Restricted, &dims, &places, [count, own, 1]);
         }
+        recorder.note_work(Kernel::Restricted, batch.len() * numbers);
         add_groups(recorder, &sums, out, numbers, groups);
     }
 
@@ -143,7 +148,8 @@ impl Summation<'_> {
         }
         let tiles = [neurons.len().div_ceil(64), inputs.div_ceil(64)];
         let numbers = neurons.len() * inputs;
-        let Groups { origin, rows: group, count } = self.groups(tiles[0] * tiles[1]);
+        let Groups { origin, rows: group, part, count } =
+            self.groups(tiles[0] * tiles[1], numbers);
         let Self { machine, data, batch } = self;
         let GpuVectors { recorder, partial, .. } = &mut **machine;
         let sums = recorder.grow(partial, "partial sums", count * numbers);
@@ -152,10 +158,13 @@ impl Summation<'_> {
         for Piece { chunk, row, rows, at } in data.pieces(batch) {
             let chunk = &data.chunks[chunk];
             let [quads, words] = chunk.strides();
-            let sizes = [chunk.base, row, rows, at, batch.len(), origin, group];
-            let [base, row, rows, at, batch, origin, group] = sizes.map(|x| x as u32);
+            let sizes = [chunk.base, row, rows, at, batch.len(), origin, group, part];
+            let [base, row, rows, at, batch, origin, group, part] = sizes.map(|x| x as u32);
             let [p, d] = [neurons.len(), inputs].map(|x| x as u32);
-            let dims = [quads, words, base, row, rows, at, batch, origin, group, p, d, mode as u32];
+            let mode = mode as u32;
+            let dims = [
+                quads, words, base, row, rows, at, batch, origin, group, part, p, d, mode, 0, 0, 0,
+            ];
             let places = [
                 (&chunk.x).into(),
                 neurons_of.clone(),
@@ -165,6 +174,7 @@ impl Summation<'_> {
             ];
             recorder.run(Kernel::Panel, &dims, &places, [tiles[0], tiles[1], count]);
         }
+        recorder.note_work(Kernel::Panel, batch.len() * numbers);
         machine.add_groups(&sums, numbers, count)
     }
 
@@ -172,10 +182,8 @@ impl Summation<'_> {
     pub(crate) fn gram(&mut self, entries: &[u32], out: &Buffer) {
         let size = entries.len() / 2;
         let tiles = size.div_ceil(64);
-        let room = (self.machine.recorder.gpu.binding_limit() / 4) as usize;
-        let fit = (room / (size * size)).max(1);
-        let Groups { origin, rows: group, count } =
-            self.groups((tiles * (tiles + 1) / 2).max(TILES / fit));
+        let Groups { origin, rows: group, part, count } =
+            self.groups(tiles * (tiles + 1) / 2, size * size);
         let Self { machine, data, batch } = self;
         let GpuVectors { recorder, partial, .. } = &mut **machine;
         let sums = recorder.grow(partial, "partial sums", count * size * size);
@@ -184,13 +192,14 @@ impl Summation<'_> {
         for Piece { chunk, row, rows, .. } in data.pieces(batch) {
             let chunk = &data.chunks[chunk];
             let [quads, words] = chunk.strides();
-            let sizes = [chunk.base, row, rows, origin, group, size];
-            let [base, row, rows, origin, group, size] = sizes.map(|x| x as u32);
-            let dims = [quads, words, base, row, rows, origin, group, size];
+            let sizes = [chunk.base, row, rows, origin, group, part, size];
+            let [base, row, rows, origin, group, part, size] = sizes.map(|x| x as u32);
+            let dims = [quads, words, base, row, rows, origin, group, part, size, 0, 0, 0];
             let places =
                 [(&chunk.x).into(), entries_of.clone(), (&chunk.bits).into(), (&sums).into()];
             recorder.run(Kernel::Gram, &dims, &places, [tiles, tiles, count]);
         }
+        recorder.note_work(Kernel::Gram, batch.len() * entries.len() / 2 * (entries.len() / 2 + 1) / 2);
         add_groups(recorder, &sums, out, size * size, count);
     }
 
@@ -207,6 +216,7 @@ impl Summation<'_> {
         let recorder = &mut self.machine.recorder;
         let blocks = recorder.send(&neurons.blocks);
         let [inputs, values] = neurons.entries.send(recorder);
+        recorder.note_work(kernel, self.batch.len() * neurons.entries.inputs.len());
         self.neurons_at(kernel, [blocks, inputs, values], more, sizes, lines);
     }
 
@@ -234,7 +244,7 @@ impl Summation<'_> {
                 (&chunk.bits).into(),
             ];
             places.extend_from_slice(more);
-            recorder.run(kernel, &dims, &places, [piece.quad_groups(), lines, 1]);
+            recorder.run(kernel, &dims, &places, [piece.quad_groups(kernel.quads()), lines, 1]);
         }
     }
 }

@@ -39,7 +39,7 @@ impl Roofline {
                 let began = Instant::now();
                 match kernel {
                     Kernel::Peak => {
-                        let dims = [64 * times, 0, 0, 0];
+                        let dims = [16 * times, 0, 0, 0];
                         recorder.run(kernel, &dims, &[(&out).into()], [GROUPS, 1, 1]);
                     }
                     _ => (0..times).for_each(|_| {
@@ -60,7 +60,7 @@ impl Roofline {
             best
         };
         let multiply_adds =
-            rate(Kernel::Peak, &|times| f64::from(64 * times) * 16.0 * (GROUPS * 256) as f64);
+            rate(Kernel::Peak, &|times| f64::from(16 * times) * 64.0 * (GROUPS * 256) as f64);
         let bytes = rate(Kernel::Stream, &|times| f64::from(times) * size as f64);
         recorder.failure.map_or(Ok(Self { multiply_adds, bytes }), Err)
     }

@@ -180,6 +180,7 @@ impl Products {
             [neurons, &entries.at, &entries.tasks].map(|words| recorder.send(words));
         let image = crate::recorder::Place::from(image);
         let places = [blocks, inputs.clone(), values.into()];
+        recorder.note_work(Kernel::Forward, on.batch.len() * entries.at.len());
         on.neurons_at(Kernel::Forward, places, std::slice::from_ref(&image), sizes, 1);
         let sizes = [entries.tasks(), entries.at.len()];
         on.restricted_at([tasks, inputs], sizes, &image, Mode::One, product);

@@ -49,6 +49,24 @@ pub(crate) fn output_weights<'w>(blocks: impl Iterator<Item = Block<'w>>) -> [Ve
     [places, weights]
 }
 
+/// Places of the weights that lead to each of c outputs, and the weights: the number of the block
+/// and the value.
+pub(crate) fn by_output<'w>(blocks: impl Iterator<Item = Block<'w>>, c: usize) -> [Vec<u32>; 2] {
+    let mut all: Vec<[u32; 3]> = Vec::new();
+    for (i, block) in (0..).zip(blocks) {
+        all.extend(block.entries().map(|(k, value)| [k as u32, i, value.to_bits()]));
+    }
+    // Stable: the weights of an output stay in order of the blocks.
+    all.sort_by_key(|[k, ..]| *k);
+    let mut places = vec![0; 2 * c];
+    for (at, [k, ..]) in (0..).zip(&all) {
+        let place = &mut places[2 * *k as usize..][..2];
+        place[0] = if place[1] == 0 { at } else { place[0] };
+        place[1] += 1;
+    }
+    [places, all.into_iter().flat_map(|[_, i, value]| [i, value]).collect()]
+}
+
 impl GpuVectors {
     /// `out[i] = R wt_i` for these blocks, n numbers each.
     pub(crate) fn project_to(

@@ -44,7 +44,7 @@ struct Handle {
 }
 
 /// Rows that are added up as one where they are no rows of X.
-pub(crate) const GROUP: usize = 4096;
+pub(crate) const GROUP: usize = 1024;
 
 /// Operations of `kernels/map.wgsl`.
 #[derive(Debug, Clone, Copy)]
@@ -178,7 +178,7 @@ pub(crate) fn add_groups(
     groups: usize,
 ) {
     let dims = [numbers as u32, groups as u32, 0, 0];
-    recorder.run(Kernel::Sum, &dims, &[sums.into(), out.into()], lines(numbers, 64));
+    recorder.run(Kernel::Sum, &dims, &[sums.into(), out.into()], lines(numbers, 32));
 }
 
 fn along(sums: [f64; 2]) -> Along {

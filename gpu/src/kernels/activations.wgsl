@@ -1,6 +1,6 @@
 // Activations `gate_i (w_i · x)` of rows, one neuron after the other.
 //
-// grid          (rows / 1024, neurons); a thread takes 16 rows of one neuron
+// grid          (rows / 256, neurons); a thread takes four rows of one neuron
 // dims.quads    rows of the chunk / 4
 // dims.words    rows of the chunk / 32
 // dims.row      first row of the chunk
@@ -14,14 +14,13 @@ struct Dims { quads: u32, words: u32, row: u32, rows: u32, out: u32, batch: u32,
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-    let quad = quads_of(group.x, thread, dims.row);
+    let own = group.x * 64u + thread;
+    let quad = own_quad(own);
     let a = activation(blocks[group.y], quad);
     let first = group.y * dims.batch + dims.out;
-    for (var q = 0u; q < 4u; q++) {
-        for (var t = 0u; t < 4u; t++) {
-            if is_own(group.x, thread, q, t) {
-                out[first + quad[q] * 4u + t - dims.row] = a[q][t];
-            }
+    for (var t = 0u; t < 4u; t++) {
+        if is_own(own, t) {
+            out[first + quad * 4u + t - dims.row] = a[t];
         }
     }
 }

@@ -4,14 +4,10 @@
 // dims.quads    rows of the chunk / 4, with those that fill it up
 // dims.words    rows of the chunk / 32
 // dims.first    first row, a multiple of 256
-// blocks        (neuron, first entry, entries, kind): closed 0, open 1, positive 2, negative 3
-// inputs, values  of the entries
+// blocks        kind: closed 0, open 1, positive 2, negative 3
 // bits          neurons × words
 struct Dims { quads: u32, words: u32, first: u32, pad: u32 }
 @group(0) @binding(0) var<uniform> dims: Dims;
-@group(0) @binding(2) var<storage, read> blocks: array<vec4<u32>>;
-@group(0) @binding(3) var<storage, read> inputs: array<u32>;
-@group(0) @binding(4) var<storage, read> values: array<f32>;
 @group(0) @binding(5) var<storage, read_write> bits: array<u32>;
 
 var<workgroup> packed: array<atomic<u32>, 8>;
@@ -25,10 +21,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     var open = vec4<bool>(block.w == 1u);
     if block.w > 1u {
-        var sum = vec4<f32>();
-        for (var e = block.y; e < block.y + block.z; e++) {
-            sum += values[e] * rows_of(inputs[e], quad);
-        }
+        let sum = weighted(block, quad);
         open = select(sum > vec4<f32>(), sum < vec4<f32>(), block.w == 3u);
     }
     let four = select(vec4<u32>(), vec4<u32>(1u, 2u, 4u, 8u), open);

@@ -7,11 +7,15 @@
 // dims.row      first row of the chunk
 // dims.rows     rows
 // dims.origin   number of the first group's first row, a multiple of 32
-// dims.group    rows of a group, a multiple of 32
+// dims.group    rows of a group, a multiple of those of a part
+// dims.part     rows that are added up as one, a multiple of 32
 // dims.size     s
 // entries       (neuron, input)
 // sums          groups × s × s, to which is added
-struct Dims { quads: u32, words: u32, base: u32, row: u32, rows: u32, origin: u32, group: u32, size: u32 }
+struct Dims {
+    quads: u32, words: u32, base: u32, row: u32, rows: u32, origin: u32, group: u32, part: u32, size: u32,
+    pad0: u32, pad1: u32, pad2: u32,
+}
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(2) var<storage, read> entries: array<vec2<u32>>;
 @group(0) @binding(3) var<storage, read> bits: array<u32>;

@@ -9,7 +9,8 @@
 // dims.at       where its residual stands
 // dims.batch    n, rows of the batch
 // dims.origin   number of the first group's first row, a multiple of 32
-// dims.group    rows of a group, a multiple of 32
+// dims.group    rows of a group, a multiple of those of a part
+// dims.part     rows that are added up as one, a multiple of 32
 // dims.neurons  p
 // dims.inputs   d
 // dims.mode     one residual 0, one for each neuron 1, squares 2
@@ -18,7 +19,7 @@
 // sums          groups × p × d, to which is added
 struct Dims {
     quads: u32, words: u32, base: u32, row: u32, rows: u32, at: u32, batch: u32, origin: u32, group: u32,
-    neurons: u32, inputs: u32, mode: u32,
+    part: u32, neurons: u32, inputs: u32, mode: u32, pad0: u32, pad1: u32, pad2: u32,
 }
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(2) var<storage, read> neurons: array<u32>;
@@ -26,25 +27,40 @@ struct Dims {
 @group(0) @binding(4) var<storage, read> r: array<f32>;
 @group(0) @binding(5) var<storage, read_write> sums: array<f32>;
 
-fn residual(slot: u32, row: u32) -> f32 {
+// Residuals of four rows of the chunk, where they are of the part.
+fn residuals(slot: u32, quad: u32, here: vec4<bool>) -> vec4<f32> {
     if dims.mode == 2u {
-        return 1.0;
+        return select(vec4<f32>(), vec4<f32>(1.0), here);
     }
-    return r[select(0u, slot * dims.batch, dims.mode == 1u) + dims.at + row - dims.row];
+    let first = slot * dims.batch + dims.at + quad * 4u - dims.row;
+    if all(here) {
+        return vec4<f32>(r[first], r[first + 1u], r[first + 2u], r[first + 3u]);
+    }
+    var four = vec4<f32>();
+    for (var k = 0u; k < 4u; k++) {
+        if here[k] {
+            four[k] = r[first + k];
+        }
+    }
+    return four;
 }
 
 // Gated residuals of four neurons on four rows.
 fn first_side(slot: u32, quad: u32, begin: u32, end: u32) -> array<vec4<f32>, 4> {
+    let here = open_rows(0xffffffffu, quad, begin, end);
+    let is_one = dims.mode != 1u;
+    var own = vec4<f32>();
+    if is_one {
+        own = residuals(0u, quad, here);
+    }
     var four: array<vec4<f32>, 4>;
     for (var t = 0u; t < 4u; t++) {
         if slot + t < dims.neurons {
             let word = bits[neurons[slot + t] * dims.words + quad / 8u];
-            let open = open_rows(word, quad, begin, end);
-            for (var k = 0u; k < 4u; k++) {
-                if open[k] {
-                    four[t][k] = residual(slot + t, quad * 4u + k);
-                }
+            if !is_one {
+                own = residuals(slot + t, quad, here);
             }
+            four[t] = select(vec4<f32>(), own, open_rows(word, quad, begin, end));
         }
     }
     return four;

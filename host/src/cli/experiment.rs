@@ -11,11 +11,12 @@ use serde::Serialize;
 
 use super::common::Common;
 use super::console::{self, count};
-use super::parse::{self, limit_above_zero};
+use super::parse::{self, DeviceName, limit_above_zero};
 use super::{interrupt, progress};
 use crate::lab::experiment::environment::{COMMIT_VARIABLE, commit};
-use crate::lab::experiment::runner::{self, RunOptions, Summary};
+use crate::lab::experiment::runner::{self, Place, RunOptions, Summary};
 use crate::lab::experiment::{Cell, Record, Shard, Spec, Store, figures, problem, spec};
+use crate::operator::Device;
 use crate::{Error, Result};
 
 /// Run an experiment: every figure of the paper, the table of its runtimes, checks of its theory,
@@ -73,6 +74,13 @@ pub(super) struct Run {
     /// The folder with mnist/ and cifar/ [default: that of the variable `TAMIS_DATA`]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
+    /// Where networks of one hidden layer are trained by recipes of sparse weights: cpu or gpu; all
+    /// else is on the CPU [default: cpu]
+    #[arg(long, value_name = "DEVICE", value_enum, hide_possible_values = true)]
+    device: Option<DeviceName>,
+    /// The GPU, by its name or a part of it [default: the first one]
+    #[arg(long, value_name = "NAME", requires = "device")]
+    adapter: Option<String>,
     /// Take drawn digits in place of MNIST and CIFAR-10, which needs no files
     #[arg(long)]
     digits: bool,
@@ -113,10 +121,13 @@ impl Run {
         match (&self.output, &self.cell) {
             _ if self.dry_run => self.plan(&spec, &options, common),
             (Some(output), Some(names)) if shard.is_none() => {
+                let device = self.device()?;
                 let cells = named(&spec, names)?;
-                self.here(&Store::open(output, &spec)?, cells, common)
+                self.here(&Store::open(output, &spec)?, cells, &device, common)
             }
             (Some(output), _) => {
+                // Before anything is run where there is no GPU.
+                self.device()?;
                 if !output.join("folder.json").exists() {
                     // Before there is a folder for nothing.
                     let cells = own_cells(&spec, shard);
@@ -146,6 +157,17 @@ impl Run {
         Ok(RunOptions { jobs, threads, time_limit, shard, retry: self.retry })
     }
 
+    fn device(&self) -> Result<Device> {
+        match self.device {
+            None | Some(DeviceName::Cpu) => Ok(Device::Cpu),
+            Some(DeviceName::Gpu) => Device::gpu(self.adapter.as_deref()),
+            Some(DeviceName::Auto) => Err(Error::usage("cells are all trained on one device")
+                .expected("--device cpu or gpu")
+                .got("auto")
+                .help("pass --device gpu where there is one (tamis devices lists them)")),
+        }
+    }
+
     fn data_dir(&self) -> Option<PathBuf> {
         let variable =
             || std::env::var_os(problem::FOLDER_VARIABLE).filter(|value| !value.is_empty());
@@ -172,6 +194,10 @@ impl Run {
             if let Some(data) = &data {
                 command.arg("--data-dir").arg(data);
             }
+            if self.device == Some(DeviceName::Gpu) {
+                command.args(["--device", "gpu"]);
+                command.args(self.adapter.iter().flat_map(|name| ["--adapter", name]));
+            }
             command
         };
         let template = "  {bar:12} {pos}/{len}, {elapsed} {wide_msg}";
@@ -194,10 +220,17 @@ impl Run {
     }
 
     /// Runs cells in this process.
-    fn here(&self, store: &Store, cells: Vec<Cell>, common: &Common) -> Result<()> {
+    fn here(
+        &self,
+        store: &Store,
+        cells: Vec<Cell>,
+        device: &Device,
+        common: &Common,
+    ) -> Result<()> {
         let data = self.data_dir();
+        let on = Place { device, threads: threads(common) };
         let run = |cells: Vec<Cell>| {
-            runner::run_here(store, &cells, data.as_deref(), threads(common), interrupt::stop())
+            runner::run_here(store, &cells, data.as_deref(), on, interrupt::stop())
         };
         let trainings = store.spec.together(cells).into_iter();
         let records = interrupt::training(|| trainings.map(run).collect::<Result<Vec<_>>>())?;

@@ -53,6 +53,33 @@ impl Device {
         }
     }
 
+    /// Times the kernels of a GPU from now on.
+    ///
+    /// # Errors
+    /// The GPU has no clock for them.
+    pub fn start_profile(&self) -> Result<()> {
+        match self {
+            Self::Cpu => Ok(()),
+            #[cfg(feature = "gpu")]
+            Self::Gpu(gpu) if gpu.start_profile() => Ok(()),
+            #[cfg(feature = "gpu")]
+            Self::Gpu(gpu) => Err(Error::new("kernels cannot be timed")
+                .expected("an adapter with the feature timestamp-query")
+                .got(&gpu.adapter.name)
+                .help("leave --profile out")),
+        }
+    }
+
+    /// What kernels took since then, the longest first; none where they are not timed.
+    #[must_use]
+    pub fn kernels(&self) -> Vec<KernelReport> {
+        match self {
+            Self::Cpu => Vec::new(),
+            #[cfg(feature = "gpu")]
+            Self::Gpu(gpu) => KernelReport::of(&gpu.profile()),
+        }
+    }
+
     /// Whether it is the CPU.
     #[must_use]
     pub const fn is_cpu(&self) -> bool {
@@ -101,6 +128,36 @@ pub fn devices() -> Vec<DeviceReport> {
     return tamis_gpu::adapters().into_iter().map(DeviceReport::from).collect();
     #[cfg(not(feature = "gpu"))]
     Vec::new()
+}
+
+/// What the calls of one kernel took on a GPU, by its clock.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct KernelReport {
+    /// The kernel.
+    pub name: &'static str,
+    /// Calls.
+    pub calls: u64,
+    /// Seconds of all calls.
+    pub seconds: f64,
+    /// Multiply-adds of the calls, of kernels that are products with the data; else 0.
+    pub multiply_adds: f64,
+}
+
+#[cfg(feature = "gpu")]
+impl KernelReport {
+    /// The kernels that were called, the longest first.
+    pub(crate) fn of(times: &[tamis_gpu::KernelTime]) -> Vec<Self> {
+        let used = times.iter().filter(|time| time.calls > 0);
+        let report = |&tamis_gpu::KernelTime { name, calls, seconds, multiply_adds }| Self {
+            name,
+            calls,
+            seconds,
+            multiply_adds,
+        };
+        let mut all: Vec<Self> = used.map(report).collect();
+        all.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        all
+    }
 }
 
 #[cfg(feature = "gpu")]

@@ -248,6 +248,10 @@ pub(super) fn step<O: HostSensing, S: HostSensing>(
     let (limit, scale) = (t.allow(tolerance), t.scale);
     let s = new_nonzeros(t.w);
     for params in &RULES {
+        // Unit columns of one row are all the same: which are largest is a matter of rounding.
+        if n == 1 && limit.is_some() && matches!(params.step, Step::Theory { .. }) {
+            continue;
+        }
         let b = &mut t.buffers;
         let labels = part(b.v, n)?;
         let mut memory = Memory { residual: b.got, panel: b.panel, scratch: b.scratch };

@@ -83,6 +83,9 @@ pub(crate) struct Train {
     /// The GPU, by its name or a part of it (tamis devices lists them) [default: the first one]
     #[arg(long, value_name = "NAME", requires = "device")]
     pub(super) adapter: Option<String>,
+    /// Time the kernels of the GPU, and say what each of them took
+    #[arg(long, requires = "device")]
+    pub(super) profile: bool,
     /// The model to write; for several sizes a folder
     #[arg(short, long, value_name = "M.tamis")]
     pub(super) output: PathBuf,

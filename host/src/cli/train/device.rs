@@ -1,16 +1,31 @@
 //! `--device` and `--adapter`: where a run trains.
 
-use super::super::console::say_note;
+use super::super::console::{count, say_note};
 use super::super::parse::DeviceName;
 use super::args::Train;
 use crate::Result;
 use crate::data::Problem;
-use crate::operator::{Device, devices};
+use crate::operator::{Device, KernelReport, devices};
 use crate::train::{Options, Recipe, trains_layers};
 
 /// Multiply-adds of a gradient by all weights from which on `auto` takes a GPU: the host operator
 /// takes some 10 ms for these on two cores, a hundred times what a call to a device costs.
 const LARGE: usize = 1 << 29;
+
+/// A line for each kernel, and what of the time none ran.
+pub(super) fn profile(kernels: &[KernelReport], seconds: f64) -> String {
+    let all: f64 = kernels.iter().map(|kernel| kernel.seconds).sum();
+    let line = |KernelReport { name, calls, seconds, multiply_adds }: &KernelReport| {
+        let rate = format!("  {:.1} G multiply-adds/s", multiply_adds / seconds / 1e9);
+        let rate = Some(rate).filter(|_| *multiply_adds > 0.0).unwrap_or_default();
+        let (ms, calls) = (1e3 * seconds, count(*calls as usize));
+        format!("\n  {name:<12} {calls:>8} calls  {ms:>10.2} ms{rate}")
+    };
+    let lines: String = kernels.iter().map(line).collect();
+    let rest = 1e3 * (seconds - all);
+    let rest = format!("\n  {:<12} {:>14}  {rest:>10.2} ms", "no kernel", "");
+    if kernels.is_empty() { lines } else { lines + &rest }
+}
 
 impl Train {
     /// What `--device` says by itself: a GPU is opened, so that nothing is read where there is none.

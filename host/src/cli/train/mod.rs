@@ -18,6 +18,7 @@ use super::progress::Watched;
 use super::saved::Object;
 use crate::base::file::{self, Kind};
 use crate::data::{Problem, Task};
+use crate::operator::KernelReport;
 use crate::train::{
     Baselines, Beaten, Budget, Details, Options, Recipe, Report, Start, train_with, trains_layers,
 };
@@ -48,6 +49,8 @@ struct WithData<'a, O> {
     #[serde(flatten)]
     fit: Option<Fit>,
     baselines: Baselines,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    kernels: Vec<KernelReport>,
 }
 
 /// Obvious models for the rows; without a linear one where training it would take long, after a run that was
@@ -109,6 +112,9 @@ impl Train {
         }
         self.check_problem(&problem, &options)?;
         self.choose_device(&problem, &mut options)?;
+        if self.profile {
+            options.device.start_profile()?;
+        }
         if let Some(note) = take_all(&mut options, &problem) {
             data.note(note);
         }
@@ -141,10 +147,12 @@ impl Train {
         }
         let object = Object::new(&self.output, model.bytes(), &trained.report);
         let fit = data.fit(trained.report.loss, &baselines);
-        let whole = WithData { object: &object, data: &data, fit, baselines };
+        let kernels = options.device.kernels();
+        let whole = WithData { object: &object, data: &data, fit, baselines, kernels };
         common.result(&whole, || {
             let line = data.baselines(&whole.baselines);
-            data.text() + &summary(&object, &history.line(), fit, line)
+            let own = data.text() + &summary(&object, &history.line(), fit, line);
+            own + &device::profile(&whole.kernels, trained.report.seconds)
         })
     }
 

@@ -13,7 +13,7 @@ use tamis::operator::sensing::{Rows, Sensing};
 use tamis_gpu::{Gpu, GpuOperator, Roofline};
 
 use crate::data::{Problem, Task, Values, planted};
-use crate::operator::{Blocked, Device, DeviceReport, Layout};
+use crate::operator::{Blocked, Device, DeviceReport, KernelReport, Layout};
 use crate::train::{Budget, Options, pool, train};
 use crate::{Error, Result};
 
@@ -26,17 +26,23 @@ pub(crate) struct GpuReport {
     /// Billions of bytes a second read from the device's memory.
     bandwidth_gbytes: f64,
     threads: usize,
+    sizes: Vec<SizeReport>,
+    cpu: Trained,
+    gpu: Trained,
+}
+
+/// Products of one problem size, and the kernels in them by the clock of the device.
+#[derive(Debug, Serialize)]
+struct SizeReport {
     samples: usize,
     inputs: usize,
     hidden: usize,
     nnz: usize,
     products: Vec<Product>,
-    cpu: Trained,
-    gpu: Trained,
-    kernels: Vec<KernelShare>,
+    kernels: Vec<KernelReport>,
 }
 
-/// One product, in seconds, the fastest round.
+/// One product, in seconds, the fastest round; the GPU's with what moves for it.
 #[derive(Debug, Serialize)]
 struct Product {
     name: &'static str,
@@ -56,63 +62,24 @@ struct Trained {
     transferred_bytes: u64,
 }
 
-/// The share of a kernel in the products above, each kernel timed alone.
-#[derive(Debug, Serialize)]
-struct KernelShare {
-    name: &'static str,
-    calls: u64,
-    seconds: f64,
-}
-
-/// Measures a GPU beside all threads of the CPU on so many rows of the planted cell (50, 200).
+/// Measures a GPU beside all threads of the CPU on so many rows: of the planted cell (50, 200), and
+/// on a GPU that is none in software of 784 inputs and 1000 neurons.
 pub(crate) fn run(gpu: &Arc<Gpu>, samples: usize, rounds: usize, seed: u64) -> Result<GpuReport> {
-    let dims = Dims::new(samples, 100, 50, 200);
-    let made = planted::network(dims, Signs::Positive, seed)?;
     let Roofline { multiply_adds, bytes } = Roofline::measure(gpu)?;
-    let w = made.weights()?;
-    let Values::F32(rows) = &made.data.values else {
-        return Err(Error::new("planted data are not floats"));
-    };
-    let layout = Layout { gram: 0, ..Layout::new(dims.hidden, dims.inputs) };
-    let mut host = Blocked::new(made.data.clone(), dims.hidden, dims.nnz, layout)?;
-    let mut device = device_over(gpu, dims, rows)?;
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let on_host = pool(0)?.install(|| times(&mut host, w, &made.labels[..], rounds));
-    let on_host = on_host.map_err(Error::from)?;
-    let mut handle = vec![0.0; samples];
-    let labels = device.machine().upload(&made.labels, &mut handle);
-    let on_device = times(&mut device, w, labels, rounds).map_err(of_device)?;
-    // A round of each product with every kernel timed alone.
-    device.start_profile();
-    times(&mut device, w, labels, 1).map_err(of_device)?;
-    let used = device.profile().into_iter().filter(|kernel| kernel.calls > 0);
-    let share = |kernel: tamis_gpu::KernelTime| KernelShare {
-        name: kernel.name,
-        calls: kernel.calls,
-        seconds: kernel.time.as_secs_f64(),
-    };
-    let kernels = used.map(share).collect();
-    drop((host, device));
-    let (n, d, m, s) = (samples as f64, dims.inputs as f64, dims.hidden as f64, w.nnz() as f64);
-    let macs = [n * s, 2.0 * n * s, n * m * d];
-    let products = NAMES
-        .into_iter()
-        .zip(on_host)
-        .zip(on_device.into_iter().zip(macs))
-        .map(|((name, cpu_seconds), (gpu_seconds, macs))| Product {
-            name,
-            cpu_seconds,
-            gpu_seconds,
-            macs,
-        })
-        .collect();
+    let small = Dims::new(samples, 100, 50, 200);
+    let mut sizes = vec![products(gpu, small, rounds, seed)?];
+    let device = DeviceReport::from(gpu.adapter.clone());
+    if !is_software(&device) {
+        sizes.push(products(gpu, Dims::new(samples, 784, 1000, 1000), rounds, seed)?);
+    }
+    let made = planted::network(small, Signs::Positive, seed)?;
     let problem = Problem { data: made.data, labels: made.labels, task: Task::Regression };
     let search = |device: Device| -> Result<Trained> {
         let options = Options {
-            hidden: vec![dims.hidden],
+            hidden: vec![small.hidden],
             seed,
             device,
-            ..Options::new(Budget::nnz(dims.nnz))
+            ..Options::new(Budget::nnz(small.nnz))
         };
         let report = train(&problem, options)?.report;
         Ok(Trained {
@@ -126,23 +93,56 @@ pub(crate) fn run(gpu: &Arc<Gpu>, samples: usize, rounds: usize, seed: u64) -> R
     let cpu = search(Device::Cpu)?;
     let own = search(Device::Gpu(Arc::clone(gpu)))?;
     Ok(GpuReport {
-        device: gpu.adapter.clone().into(),
+        device,
         peak_gmacs: multiply_adds / 1e9,
         bandwidth_gbytes: bytes / 1e9,
-        threads,
-        samples,
-        inputs: dims.inputs,
-        hidden: dims.hidden,
-        nnz: dims.nnz,
-        products,
+        threads: std::thread::available_parallelism().map_or(1, usize::from),
+        sizes,
         cpu,
         gpu: own,
-        kernels,
     })
 }
 
-fn device_over(gpu: &Arc<Gpu>, dims: Dims, rows: &[f32]) -> Result<GpuOperator> {
-    GpuOperator::new(gpu, dims.inputs, dims.hidden, tamis_gpu::Values::F32(rows)).map_err(of_device)
+/// Measures the products of one size.
+fn products(gpu: &Arc<Gpu>, dims: Dims, rounds: usize, seed: u64) -> Result<SizeReport> {
+    let made = planted::network(dims, Signs::Positive, seed)?;
+    let w = made.weights()?;
+    let Values::F32(rows) = &made.data.values else {
+        return Err(Error::new("planted data are not floats"));
+    };
+    let Dims { samples, inputs, hidden, nnz, .. } = dims;
+    let mut device = GpuOperator::new(gpu, inputs, hidden, tamis_gpu::Values::F32(rows))
+        .map_err(of_device)?;
+    let layout = Layout { gram: 0, ..Layout::new(hidden, inputs) };
+    let mut host = Blocked::new(made.data.clone(), hidden, nnz, layout)?;
+    let on_host = pool(0)?.install(|| times(&mut host, w, &made.labels[..], rounds));
+    let on_host = on_host.map_err(Error::from)?;
+    let mut handle = vec![0.0; samples];
+    let labels = device.machine().upload(&made.labels, &mut handle);
+    let on_device = times(&mut device, w, labels, rounds).map_err(of_device)?;
+    gpu.start_profile();
+    times(&mut device, w, labels, rounds).map_err(of_device)?;
+    let (n, d, m, s) = (samples as f64, inputs as f64, hidden as f64, w.nnz() as f64);
+    let macs = [n * s, 2.0 * n * s, n * m * d];
+    let product = |((name, cpu_seconds), (gpu_seconds, macs))| Product {
+        name,
+        cpu_seconds,
+        gpu_seconds,
+        macs,
+    };
+    Ok(SizeReport {
+        samples,
+        inputs,
+        hidden,
+        nnz,
+        products: NAMES
+            .into_iter()
+            .zip(on_host)
+            .zip(on_device.into_iter().zip(macs))
+            .map(product)
+            .collect(),
+        kernels: KernelReport::of(&gpu.profile()),
+    })
 }
 
 fn of_device(error: tamis::Error<tamis_gpu::Error>) -> Error {
@@ -200,17 +200,8 @@ impl fmt::Display for GpuReport {
         writeln!(f, "| peak, measured | {:.1} G multiply-adds/s |", self.peak_gmacs)?;
         writeln!(f, "| bandwidth, measured | {:.1} GB/s |", self.bandwidth_gbytes)?;
         writeln!(f, "| CPU | {} threads |", self.threads)?;
-        let Self { samples, inputs, hidden, nnz, .. } = self;
-        writeln!(
-            f,
-            "\nPlanted: {samples} rows, {inputs} inputs, {hidden} neurons, {nnz} nonzeros.\n"
-        )?;
-        writeln!(f, "| product | CPU, ms | GPU, ms | GPU / CPU | of the GPU's peak |")?;
-        writeln!(f, "|---|---|---|---|---|")?;
-        for Product { name, cpu_seconds: cpu, gpu_seconds: gpu, macs } in &self.products {
-            let share = 100.0 * macs / gpu / (1e9 * self.peak_gmacs);
-            let (cpu_ms, gpu_ms, ratio) = (1e3 * cpu, 1e3 * gpu, gpu / cpu);
-            writeln!(f, "| {name} | {cpu_ms:.2} | {gpu_ms:.2} | {ratio:.1} | {share:.0} % |")?;
+        for size in &self.sizes {
+            size.write(f, self.peak_gmacs)?;
         }
         writeln!(f, "\n| search, default settings | seconds | PSNR | steps | passes | moved |")?;
         writeln!(f, "|---|---|---|---|---|---|")?;
@@ -226,10 +217,48 @@ impl fmt::Display for GpuReport {
         let ratio = pass(&self.gpu) / pass(&self.cpu);
         let whole = self.gpu.seconds / self.cpu.seconds;
         writeln!(f, "\nGPU / CPU: {whole:.1} of the search, {ratio:.1} of a pass.\n")?;
-        writeln!(f, "| kernel, timed alone | calls | ms |\n|---|---|---|")?;
-        for KernelShare { name, calls, seconds } in &self.kernels {
-            writeln!(f, "| {name} | {calls} | {:.2} |", 1e3 * seconds)?;
+        let name = &self.device.name;
+        if is_software(&self.device) {
+            writeln!(
+                f,
+                "Measured on a driver that computes on the processor, {name}, alone: of the rates on \
+                 a GPU it says nothing."
+            )?;
         }
         Ok(())
     }
+}
+
+impl SizeReport {
+    fn write(&self, f: &mut fmt::Formatter<'_>, peak: f64) -> fmt::Result {
+        let Self { samples, inputs, hidden, nnz, products, kernels } = self;
+        writeln!(
+            f,
+            "\nPlanted: {samples} rows, {inputs} inputs, {hidden} neurons, {nnz} nonzeros.\n"
+        )?;
+        writeln!(f, "| product | CPU, ms | GPU, ms | GPU / CPU | of the GPU's peak |")?;
+        writeln!(f, "|---|---|---|---|---|")?;
+        for Product { name, cpu_seconds: cpu, gpu_seconds: gpu, macs } in products {
+            let share = 100.0 * macs / gpu / (1e9 * peak);
+            let (cpu_ms, gpu_ms, ratio) = (1e3 * cpu, 1e3 * gpu, gpu / cpu);
+            writeln!(f, "| {name} | {cpu_ms:.2} | {gpu_ms:.2} | {ratio:.2} | {share:.0} % |")?;
+        }
+        if kernels.is_empty() {
+            return writeln!(f, "\nThis device has no clock for its kernels.");
+        }
+        writeln!(f, "\n| kernel | calls | ms a call | share of the time | of the GPU's peak |")?;
+        writeln!(f, "|---|---|---|---|---|")?;
+        let all: f64 = kernels.iter().map(|kernel| kernel.seconds).sum();
+        for KernelReport { name, calls, seconds, multiply_adds } in kernels {
+            let (each, part) = (1e3 * seconds / *calls as f64, 100.0 * seconds / all);
+            let rate = 100.0 * multiply_adds / seconds / (1e9 * peak);
+            let rate = if *multiply_adds > 0.0 { format!("{rate:.0} %") } else { "-".into() };
+            writeln!(f, "| {name} | {calls} | {each:.3} | {part:.0} % | {rate} |")?;
+        }
+        Ok(())
+    }
+}
+
+fn is_software(adapter: &DeviceReport) -> bool {
+    adapter.kind == "Cpu"
 }

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::record::{Quality, Solved};
 use crate::base::{self, HeapPeak};
+use crate::operator::CPU;
 use crate::train::{Report, Trained};
 
 /// Most points of a curve.
@@ -62,6 +63,7 @@ impl Course {
             train: Some(Quality { loss, psnr_db, accuracy }),
             nnz: report.nnz,
             live,
+            device: Some(report.device.clone()).filter(|name| name != CPU.name()),
             seconds: report.seconds,
             passes: report.passes,
             limit: report.limit.map(Into::into),

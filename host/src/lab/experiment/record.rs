@@ -42,6 +42,9 @@ pub(crate) struct Solved {
     pub(crate) nnz: usize,
     /// Neurons of each hidden layer that count.
     pub(crate) live: Vec<usize>,
+    /// The GPU that it was trained on; none for the CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) device: Option<String>,
     /// Seconds of training and scoring on the rows trained on.
     pub(crate) seconds: f64,
     /// Passes over all rows, forwards or back.

@@ -20,7 +20,7 @@ use super::spec::{Data, Part, Spec};
 use super::store::{Store, check_code};
 use super::theory;
 use super::{dense, environment};
-use crate::operator::Stop;
+use crate::operator::{Device, Stop};
 use crate::{Error, Result};
 
 /// The variable that tells a process that its parent holds its standard input.
@@ -252,15 +252,24 @@ fn last_words(said: &mut std::fs::File) -> String {
     String::from_utf8_lossy(&text).trim().to_owned()
 }
 
+/// Where cells are trained.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// For networks of one hidden layer and recipes of sparse weights; all else is on the CPU.
+    pub(crate) device: &'a Device,
+    pub(crate) threads: usize,
+}
+
 /// Runs the cells of one training here and writes their records, also of a failure; nothing if
 /// interrupted.
 pub(crate) fn run_here(
     store: &Store,
     cells: &[Cell],
     folder: Option<&Path>,
-    threads: usize,
+    on: Place<'_>,
     stop: &Stop,
 ) -> Result<Vec<Record>> {
+    let threads = on.threads;
     let Some(cell) = cells.first() else { return Ok(Vec::new()) };
     let part = store.spec.part_of(cell)?;
     let load = || problem::load(part, cell, folder);
@@ -271,7 +280,7 @@ pub(crate) fn run_here(
         Data::Masked(data) => masked::measure(data, &job, load()?).map(one),
         Data::Dense(_) => dense::measure(&job, load()?).map(one),
         data if data.is_check() => theory::measure(part, cell, threads, stop).map(one),
-        _ => solve::solve(part, cells, load()?, threads, stop),
+        _ => solve::solve(part, cells, load()?, on, stop),
     };
     if stop.asked() {
         return Err(Error::interrupted());

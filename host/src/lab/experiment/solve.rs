@@ -16,6 +16,7 @@ use super::imp;
 use super::picture;
 use super::problem::Set;
 use super::record::{Ending, Quality, Solved};
+use super::runner::Place;
 use super::spec::{Data, Method, Metric, Part, Variant};
 use crate::Result;
 use crate::base;
@@ -23,7 +24,7 @@ use crate::base::Limits;
 use crate::base::statistics::mean_square;
 use crate::data::{Problem, Task};
 use crate::model::{Score, score_model};
-use crate::operator::Stop;
+use crate::operator::{Device, Stop};
 use crate::train::{
     AnnealOptions, Budget, Details, LayersOptions, LmOptions, Memory, Options, OutputsOptions,
     PaperOptions, Recipe, Scale, Start, train_with,
@@ -37,7 +38,7 @@ pub(crate) fn solve(
     part: &Part,
     cells: &[Cell],
     set: Set,
-    threads: usize,
+    on: Place<'_>,
     stop: &Stop,
 ) -> Result<Vec<Ending>> {
     let Some(cell) = cells.first() else { return Ok(Vec::new()) };
@@ -46,7 +47,8 @@ pub(crate) fn solve(
         return Ok(vec![Ending::Skipped(reason.into()); cells.len()]);
     }
     let variant = part.variant(cell.point(part));
-    let work = Work { part, cell, variant, threads, stop };
+    let work = Work { part, cell, variant, on, stop };
+    let threads = on.threads;
     let Set { train, test, planted, noise, picture } = set;
     let is_first = part.seeds.first() == Some(&cell.seed);
     let picture = picture.filter(|_| is_first).map(|shape| (shape, train.clone()));
@@ -114,7 +116,7 @@ struct Work<'a> {
     part: &'a Part,
     cell: &'a Cell,
     variant: Variant,
-    threads: usize,
+    on: Place<'a>,
     stop: &'a Stop,
 }
 
@@ -168,7 +170,8 @@ impl Work<'_> {
                 Some(bytes) => Memory::Ram(bytes),
                 None => Memory::Auto,
             },
-            threads: self.threads,
+            threads: self.on.threads,
+            device: if part.hidden == 1 { self.on.device.clone() } else { Device::Cpu },
             limits: if is_own { limits } else { Limits::NONE },
             scale: Scale::None,
             ..Options::new(budget)

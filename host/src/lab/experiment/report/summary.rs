@@ -123,7 +123,7 @@ pub(super) fn markdown(experiments: &[Experiment]) -> String {
             experiment.commits(),
             env.toolchain.split(' ').take(2).collect::<Vec<_>>().join(" "),
             env.cpu.as_deref().unwrap_or("an unknown processor"),
-            experiment.threads(),
+            experiment.processors(),
         );
         for view in &experiment.views {
             let tables: Vec<Table> = table(view).into_iter().chain(random::summary(view)).collect();

@@ -59,12 +59,21 @@ impl Experiment {
         if commits.is_empty() { "unknown".into() } else { listed(commits) }
     }
 
-    /// The most threads of a cell, in words.
-    pub(super) fn threads(&self) -> String {
-        match self.records().map(|record| record.threads).max().unwrap_or(0) {
+    /// The most threads of a cell, and the GPUs, in words.
+    pub(super) fn processors(&self) -> String {
+        let mut text = match self.records().map(|record| record.threads).max().unwrap_or(0) {
             1 => "one thread a cell".into(),
             threads => format!("at most {threads} threads a cell"),
+        };
+        let mut gpus = BTreeMap::<&str, usize>::new();
+        let solved = self.records().filter_map(|record| record.solved.as_ref());
+        for name in solved.filter_map(|solved| solved.device.as_deref()) {
+            *gpus.entry(name).or_default() += 1;
         }
+        for (name, cells) in gpus {
+            text += &format!(", {cells} cells on {name}");
+        }
+        text
     }
 
     /// What was run, where and by what.
@@ -73,12 +82,15 @@ impl Experiment {
         let memory = env.memory_bytes.map(|bytes| bytes as f64 / (1u64 << 30) as f64);
         let memory = memory.map_or(String::new(), |gib| format!(", {gib:.0} GiB"));
         let cpu = env.cpu.as_deref().unwrap_or("processor unknown");
-        let (commits, threads) = (self.commits(), self.threads());
+        let (commits, processors) = (self.commits(), self.processors());
         [
             ("published settings", self.spec.source.clone()),
             ("profile", format!("{}, hash {}", self.spec.resolved, self.spec.hash())),
             ("made by", format!("tamis {version}, commit {commits}, {}", env.toolchain)),
-            ("machine", format!("{cpu}, {} cores{memory}, {}, {threads}", env.cores, env.system)),
+            (
+                "machine",
+                format!("{cpu}, {} cores{memory}, {}, {processors}", env.cores, env.system),
+            ),
         ]
     }
 }
