@@ -71,10 +71,17 @@ pub struct Gpu {
     pub adapter: AdapterReport,
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
-    pipelines: [OnceLock<wgpu::ComputePipeline>; 2 * Kernel::ALL.len()],
+    pipelines: [OnceLock<Pipeline>; 2 * Kernel::ALL.len()],
     failure: Arc<Mutex<Option<Error>>>,
     /// What kernels took, where they are timed.
     profile: Mutex<Option<Vec<KernelTime>>>,
+}
+
+/// A kernel that is ready, and what it binds.
+#[derive(Debug)]
+pub(crate) struct Pipeline {
+    pub(crate) pipeline: wgpu::ComputePipeline,
+    pub(crate) layout: wgpu::BindGroupLayout,
 }
 
 /// What the calls of one kernel took.
@@ -275,7 +282,7 @@ impl Gpu {
     }
 
     /// The pipeline of a kernel, for X of bytes or of floats where it reads X.
-    pub(crate) fn pipeline(&self, kernel: Kernel, bytes: bool) -> &wgpu::ComputePipeline {
+    pub(crate) fn pipeline(&self, kernel: Kernel, bytes: bool) -> &Pipeline {
         let slot = 2 * kernel as usize + usize::from(bytes && kernel.reads_data());
         self.pipelines[slot].get_or_init(|| {
             let module = self.device.create_shader_module(wgpu::ShaderModuleDescriptor {
@@ -287,14 +294,15 @@ impl Gpu {
                 zero_initialize_workgroup_memory: false,
                 ..Default::default()
             };
-            self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            let pipeline = self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
                 label: Some(kernel.name()),
                 layout: None,
                 module: &module,
                 entry_point: Some("main"),
                 compilation_options: options,
                 cache: None,
-            })
+            });
+            Pipeline { layout: pipeline.get_bind_group_layout(0), pipeline }
         })
     }
 }
@@ -322,12 +330,13 @@ pub(crate) enum Kernel {
     Transpose,
     Second,
     Active,
+    Select,
     Peak,
     Stream,
 }
 
 impl Kernel {
-    pub(crate) const ALL: [Self; 20] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::Gates,
         Self::Forward,
         Self::Activations,
@@ -346,6 +355,7 @@ impl Kernel {
         Self::Transpose,
         Self::Second,
         Self::Active,
+        Self::Select,
         Self::Peak,
         Self::Stream,
     ];
@@ -370,6 +380,7 @@ impl Kernel {
             Self::Transpose => "transpose",
             Self::Second => "second",
             Self::Active => "active",
+            Self::Select => "select",
             Self::Peak => "peak",
             Self::Stream => "stream",
         }
@@ -395,6 +406,7 @@ impl Kernel {
             Self::Transpose => include_str!("kernels/transpose.wgsl"),
             Self::Second => include_str!("kernels/second.wgsl"),
             Self::Active => include_str!("kernels/active.wgsl"),
+            Self::Select => include_str!("kernels/select.wgsl"),
             Self::Peak => include_str!("kernels/peak.wgsl"),
             Self::Stream => include_str!("kernels/stream.wgsl"),
         }

@@ -142,17 +142,19 @@ impl Factored for GpuOperator {
         for live in live.chunks(self.neurons_at_once().min(self.panel())) {
             self.go_on()?;
             let back = self.back(net.wt(), live, r);
-            let sums = self.summation().panel(live, &back, Mode::Each);
-            for (i, line) in live.iter().zip(sums.chunks(d)) {
-                add(&mut out.w[(i - of.start) as usize * d..][..d], line);
-            }
+            let inner = self.summation().panel_at(live, &back, Mode::Each);
             let mut entries = Entries::default();
             for slot in 0..live.len() as u32 {
                 entries.push([0, slot], 0..c as u32);
             }
             let image = self.activations(gates, net.w(), live)?;
-            let sums = self.machine.transpose_of(&entries, &image, r, [self.batch.len(), c]);
-            for (i, line) in live.iter().zip(sums.chunks(c)) {
+            let outer = self.machine.transpose_to(&entries, &image, r, [self.batch.len(), c]);
+            let sizes = [(&inner, live.len() * d), (&outer, live.len() * c)];
+            let [inner, outer] = self.machine.both_numbers(sizes);
+            for (i, line) in live.iter().zip(inner.chunks(d)) {
+                add(&mut out.w[(i - of.start) as usize * d..][..d], line);
+            }
+            for (i, line) in live.iter().zip(outer.chunks(c)) {
                 add(&mut out.wt[(i - of.start) as usize * c..][..c], line);
             }
         }

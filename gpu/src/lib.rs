@@ -6,7 +6,7 @@
 //! empty and pulls nothing in.
 //!
 //! ```text
-//! error → device → recorder → roofline → reduce → vectors → second → tables → data → gates → restricted → solve → operator → factored
+//! error → device → recorder → roofline → reduce → vectors → second → tables → data → gates → restricted → solve → select → operator → factored
 //! ```
 //!
 //! # The same result every time
@@ -45,6 +45,8 @@ mod restricted;
 mod roofline;
 #[cfg(feature = "wgpu")]
 mod second;
+#[cfg(feature = "wgpu")]
+mod select;
 #[cfg(feature = "wgpu")]
 mod solve;
 #[cfg(feature = "wgpu")]

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::gates::{GateBits, Neurons};
 use crate::recorder::{Place, Transfers};
 use crate::restricted::{Mode, Summation};
+use crate::select::{Selected, Selector, Steps};
 use crate::solve::{Solver, Support};
 use crate::tables::Entries;
 use crate::vectors::GpuVectors;
@@ -14,9 +15,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use tamis::base::error;
 use tamis::network::gates::Gates;
+use tamis::network::top::Top;
 use tamis::network::weights::{Block, Weights, check_support, runs};
 use tamis::operator::machine::Machine;
-use tamis::operator::sensing::{Done, Sensing, provided};
+use tamis::operator::sensing::{Done, Sensing, Stepped, provided};
 use tamis::operator::solve::{Equations, Solved, Unknowns};
 use wgpu::Buffer;
 
@@ -24,6 +26,8 @@ type Result<T> = tamis::Result<T, Error>;
 
 /// Numbers of a panel, at most.
 const PANEL: usize = 1 << 24;
+/// Numbers of a panel from which on the largest are selected on the device.
+const LARGE: usize = 1 << 14;
 
 /// The gated network over data that are resident on a device.
 #[derive(Debug)]
@@ -37,6 +41,7 @@ pub struct GpuOperator {
     pub(crate) image: Option<Buffer>,
     pub(crate) back: Option<Buffer>,
     solver: Solver,
+    selector: Selector,
     panel: usize,
     stop: Stop,
 }
@@ -85,6 +90,7 @@ impl GpuOperator {
             image: None,
             back: None,
             solver: Solver::default(),
+            selector: Selector::default(),
             panel: hidden,
             stop: Stop::default(),
         })
@@ -317,6 +323,54 @@ impl Sensing for GpuOperator {
         error::length("gradient panel", out.len(), blocks.len() * self.data.inputs)?;
         let r = self.machine.place(r);
         self.panels(gates, blocks, &r, Mode::One, out)
+    }
+
+    fn offer_step(
+        &mut self,
+        gates: Gates<'_>,
+        r: &[u32],
+        of: Stepped<'_>,
+        memory: &mut [f32],
+        top: &mut Top<'_>,
+    ) -> Done<Self> {
+        let d = self.data.inputs;
+        let numbers = of.panel.blocks.len().saturating_mul(d);
+        // Where most of the panel would be read all the same, or little, it is read.
+        let count = top.largest().filter(|count| numbers >= LARGE && *count <= numbers / 8);
+        let Some(count) = count else {
+            return provided::offer_step(self, gates, r, of, memory, top);
+        };
+        let Stepped { panel, step } = of;
+        error::range("block", panel.blocks.end, panel.blocks.start, self.hidden)?;
+        error::length("residual", r.len(), self.batch.len())?;
+        self.set(gates)?;
+        let live = self.gates.live.partition_point(|&i| (i as usize) < panel.blocks.start)
+            ..self.gates.live.partition_point(|&i| (i as usize) < panel.blocks.end);
+        let live = self.gates.live[live].to_vec();
+        let mut weights = Vec::new();
+        for (at, w) in panel.entries() {
+            let neuron = (panel.blocks.start + at / d) as u32;
+            match live.binary_search(&neuron) {
+                Ok(line) => weights.extend([(line * d + at % d) as u32, w.to_bits()]),
+                // A closed neuron has no gradient.
+                Err(_) => top.push((panel.first() + at) as u32, w),
+            }
+        }
+        if live.is_empty() {
+            return self.go_on();
+        }
+        let r = self.machine.place(r);
+        let sums = self.summation().panel_at(&live, &r, Mode::One);
+        let Self { machine, selector, .. } = self;
+        let steps = Steps { eta: step.step_size, weights: &weights };
+        let (recorder, numbers) = (&mut machine.recorder, live.len() * d);
+        for Selected { place, value } in
+            selector.largest_of_step(recorder, &sums, numbers, steps, count)
+        {
+            let neuron = live[place as usize / d] as usize;
+            top.push((neuron * d + place as usize % d) as u32, value);
+        }
+        self.go_on()
     }
 
     fn gradient_at(

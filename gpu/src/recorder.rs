@@ -1,10 +1,10 @@
 //! Calls of kernels, recorded and submitted together, and what moves between host and device.
 
-use crate::device::{Gpu, Kernel};
+use crate::device::{Gpu, Kernel, Pipeline};
 use crate::error::Error;
 use std::sync::Arc;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wgpu::{Buffer, BufferUsages};
 
 /// Bytes that have moved between host and device.
@@ -36,6 +36,8 @@ const KEPT: usize = 16;
 const CALLBACK: Duration = Duration::from_secs(30);
 /// Calls of one submission that are timed, at most: a query set holds two readings of each.
 const CALLS: usize = wgpu::QUERY_SET_MAX_QUERIES as usize / 2;
+/// How long a GPU is asked whether it is done before this thread sleeps.
+const ASKING: Duration = Duration::from_millis(2);
 /// What bindings within a buffer begin at a multiple of.
 const ALIGN: usize = 256;
 
@@ -95,8 +97,8 @@ pub(crate) struct Recorder {
     staged: Vec<u8>,
     /// Arenas that were full, with what goes there.
     full: Vec<(Buffer, Vec<u8>)>,
-    /// Lists that were sent lately, the last one last.
-    kept: Vec<(Vec<u32>, Buffer)>,
+    /// Lists that were sent lately, the last one last; with a buffer where that was more than once.
+    kept: Vec<(Vec<u32>, Option<Buffer>)>,
     /// What results are read from.
     staging: Option<Buffer>,
     pub(crate) bytes: bool,
@@ -185,19 +187,26 @@ impl Recorder {
             self.transfers.sent += 4 * words.len() as u64;
             return self.stage(words);
         }
-        if let Some(at) = self.kept.iter().position(|(kept, _)| kept == words) {
-            let last = self.kept.len() - 1;
-            self.kept[at..].rotate_left(1);
-            return Place::from(&self.kept[last].1);
-        }
-        self.transfers.sent += 4 * words.len() as u64;
+        let before = self.kept.iter().position(|(kept, _)| kept == words);
+        let (list, buffer) = match before {
+            Some(at) => self.kept.remove(at),
+            None => (words.to_vec(), None),
+        };
         if self.kept.len() == KEPT {
             self.kept.remove(0);
         }
-        let buffer = self.buffer("weights of one call", words.len());
-        self.gpu.queue.write_buffer(&buffer, 0, bytemuck::cast_slice(words));
-        self.kept.push((words.to_vec(), buffer));
-        Place::from(&self.kept[self.kept.len() - 1].1)
+        let is_there = buffer.is_some();
+        // Most lists are sent once; a buffer of its own costs more than the numbers.
+        let buffer = buffer.or_else(|| before.map(|_| self.buffer("a list", words.len())));
+        self.kept.push((list, buffer.clone()));
+        if !is_there {
+            self.transfers.sent += 4 * words.len() as u64;
+        }
+        let Some(buffer) = buffer else { return self.stage(words) };
+        if !is_there && self.failure.is_none() {
+            self.gpu.queue.write_buffer(&buffer, 0, bytemuck::cast_slice(words));
+        }
+        Place::from(&buffer)
     }
 
     fn stage(&mut self, words: &[u32]) -> Place {
@@ -251,12 +260,12 @@ impl Recorder {
             return;
         }
         let dims = self.stage(dims);
-        let pipeline = self.gpu.pipeline(kernel, self.bytes);
+        let Pipeline { pipeline, layout } = self.gpu.pipeline(kernel, self.bytes);
         let entry = |(binding, place)| wgpu::BindGroupEntry { binding, resource: resource(place) };
         let entries: Vec<_> = (0..).zip([&dims].into_iter().chain(places)).map(entry).collect();
         let group = self.gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: None,
-            layout: &pipeline.get_bind_group_layout(0),
+            layout,
             entries: &entries,
         });
         let timestamp_writes = self.gpu.is_profiled().then(|| {
@@ -302,8 +311,17 @@ impl Recorder {
         self.finish();
     }
 
-    /// Waits until what was submitted is done.
+    /// Waits until what was submitted is done. A GPU is asked again and again for a while, since a
+    /// thread that sleeps is woken late; a driver that computes here has the processor to itself.
     fn finish(&mut self) {
+        let (began, device) = (Instant::now(), &self.gpu.device);
+        let is_gpu = self.gpu.adapter.kind != "Cpu";
+        while is_gpu && began.elapsed() < ASKING {
+            match device.poll(wgpu::PollType::Poll) {
+                Ok(status) if !status.is_queue_empty() => std::hint::spin_loop(),
+                _ => break,
+            }
+        }
         if let Err(error) = self.gpu.device.poll(wgpu::PollType::wait_indefinitely()) {
             let adapter = self.gpu.adapter.name.clone();
             self.fail(Error::Lost { adapter, message: error.to_string() });
@@ -315,6 +333,12 @@ impl Recorder {
 
     /// Submits, and reads the first numbers of a buffer: none after a failure.
     pub(crate) fn read(&mut self, buffer: &Buffer, numbers: usize) -> Vec<u32> {
+        self.read_all(&[(buffer, numbers)])
+    }
+
+    /// The same of several buffers, one after the other.
+    pub(crate) fn read_all(&mut self, all: &[(&Buffer, usize)]) -> Vec<u32> {
+        let numbers: usize = all.iter().map(|(_, numbers)| numbers).sum();
         let bytes = 4 * numbers as u64;
         if self.failure.is_some() || numbers == 0 {
             return Vec::new();
@@ -323,7 +347,13 @@ impl Recorder {
             Some(staging) if staging.size() >= bytes => staging.clone(),
             _ => self.staging.insert(staging(&self.gpu, bytes.next_multiple_of(1 << 12))).clone(),
         };
-        encoder(&mut self.encoder, &self.gpu).copy_buffer_to_buffer(buffer, 0, &staging, 0, bytes);
+        let encoder = encoder(&mut self.encoder, &self.gpu);
+        let mut at = 0;
+        for (buffer, numbers) in all.iter().filter(|(_, numbers)| *numbers > 0) {
+            let bytes = 4 * *numbers as u64;
+            encoder.copy_buffer_to_buffer(buffer, 0, &staging, at, bytes);
+            at += bytes;
+        }
         self.submit();
         let words = self.fetch(&staging, bytes);
         if self.failure.is_none() {

@@ -10,7 +10,7 @@ use std::ops::Range;
 use wgpu::Buffer;
 
 /// Tiles of a matrix product times groups of rows that keep a device busy.
-const TILES: usize = 4096;
+const TILES: usize = 8192;
 /// Numbers of the sums of all groups, at most: the least binding that a device has.
 const SUMS: usize = 1 << 25;
 /// Neurons of a panel that are too few for a tile: their sums are those of entries.
@@ -138,13 +138,25 @@ impl Summation<'_> {
 
     /// A panel of sums, a line of all inputs for each neuron.
     pub(crate) fn panel(&mut self, neurons: &[u32], r: &Place, mode: Mode) -> Vec<f32> {
+        let numbers = neurons.len() * self.data.inputs;
+        let out = self.panel_at(neurons, r, mode);
+        self.machine.numbers(&out, numbers)
+    }
+
+    /// Records such a panel; the buffer that it will be in.
+    pub(crate) fn panel_at(&mut self, neurons: &[u32], r: &Place, mode: Mode) -> Buffer {
         let inputs = self.data.inputs;
-        if neurons.len() <= FEW {
+        let GpuVectors { recorder, sums, .. } = &mut *self.machine;
+        let out = recorder.grow(sums, "sums", neurons.len() * inputs);
+        if neurons.len() <= FEW && self.fits(neurons.len() * inputs) {
             let mut entries = Entries::default();
             for (slot, &neuron) in (0..).zip(neurons) {
                 entries.push([neuron, if mode == Mode::Each { slot } else { 0 }], 0..inputs as u32);
             }
-            return self.restricted(&entries, r, mode);
+            let recorder = &mut self.machine.recorder;
+            let places = [&entries.tasks, &entries.at].map(|words| recorder.send(words));
+            self.restricted_at(places, [entries.tasks(), entries.at.len()], r, mode, &out);
+            return out;
         }
         let tiles = [neurons.len().div_ceil(64), inputs.div_ceil(64)];
         let numbers = neurons.len() * inputs;
@@ -175,7 +187,8 @@ impl Summation<'_> {
             recorder.run(Kernel::Panel, &dims, &places, [tiles[0], tiles[1], count]);
         }
         recorder.note_work(Kernel::Panel, batch.len() * numbers);
-        machine.add_groups(&sums, numbers, count)
+        add_groups(recorder, &sums, &out, numbers, count);
+        out
     }
 
     /// Writes the Gram matrix of (neuron, input) pairs to `out`.

@@ -3,13 +3,14 @@
 use crate::device::Kernel;
 use crate::recorder::Place;
 use crate::reduce::{Kind, Reduction};
-use crate::vectors::{GROUP, GpuVectors, lines};
+use crate::vectors::{GROUP, GpuVectors, add_groups, lines};
 use std::ops::Range;
 use tamis::Result;
 use tamis::base::error;
 use tamis::network::weights::Block;
 use tamis::operator::machine::Along;
 use tamis::operator::tables::Tables;
+use wgpu::Buffer;
 
 /// Entries of such products: up to four outputs, or inputs, of one neuron a task.
 #[derive(Debug, Default)]
@@ -92,7 +93,20 @@ impl GpuVectors {
         r: &[u32],
         [rows, width]: [usize; 2],
     ) -> Vec<f32> {
+        let out = self.transpose_to(entries, a, r, [rows, width]);
+        self.numbers(&out, entries.at.len())
+    }
+
+    /// Records such sums; the buffer that they will be in.
+    pub(crate) fn transpose_to(
+        &mut self,
+        entries: &Entries,
+        a: &Place,
+        r: &[u32],
+        [rows, width]: [usize; 2],
+    ) -> Buffer {
         let (groups, numbers) = (rows.div_ceil(GROUP), entries.at.len());
+        let out = self.recorder.grow(&mut self.other_sums, "other sums", numbers);
         let sums = self.recorder.grow(&mut self.partial, "partial sums", groups * numbers);
         let dims = [rows as u32, width as u32, GROUP as u32, numbers as u32];
         let r = self.place(r);
@@ -101,7 +115,8 @@ impl GpuVectors {
         let [tasks, at] = [&swapped, &entries.at].map(|words| self.recorder.send(words));
         let places = [tasks, at, a.clone(), r, (&sums).into()];
         self.recorder.run(Kernel::Transpose, &dims, &places, [entries.tasks(), groups, 1]);
-        self.add_groups(&sums, numbers, groups)
+        add_groups(&mut self.recorder, &sums, &out, numbers, groups);
+        out
     }
 
     fn classes_of(

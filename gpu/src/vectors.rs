@@ -31,6 +31,8 @@ pub struct GpuVectors {
     /// What is bound where a kernel needs no vector.
     nothing: Buffer,
     pub(crate) sums: Option<Buffer>,
+    /// Sums that are read together with these.
+    pub(crate) other_sums: Option<Buffer>,
     /// Sums of groups of rows.
     pub(crate) partial: Option<Buffer>,
     /// A number for each row.
@@ -69,6 +71,7 @@ impl GpuVectors {
             last: 0,
             nothing,
             sums: None,
+            other_sums: None,
             partial: None,
             losses: None,
         }
@@ -125,6 +128,13 @@ impl GpuVectors {
         let out = self.recorder.grow(&mut self.sums, "sums", numbers);
         add_groups(&mut self.recorder, sums, &out, numbers, groups);
         self.numbers(&out, numbers)
+    }
+
+    /// The first numbers of two buffers; NaN after a failure.
+    pub(crate) fn both_numbers(&mut self, all: [(&Buffer, usize); 2]) -> [Vec<f32>; 2] {
+        let words = self.recorder.read_all(&all);
+        let mut read = words.into_iter().map(f32::from_bits).chain(std::iter::repeat(f32::NAN));
+        all.map(|(_, numbers)| read.by_ref().take(numbers).collect())
     }
 
     /// The first numbers of a buffer; NaN after a failure.

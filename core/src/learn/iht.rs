@@ -23,11 +23,11 @@ use crate::base::error::{Error, Result};
 use crate::base::math::{Sum, axpy, dot, norm2, scale, sqrt, unit_scale};
 use crate::network::gates::Gates;
 use crate::network::net::EntriesMut;
-use crate::network::score::{GradientStep, Panel, Score};
+use crate::network::score::{GradientStep, Panel};
 use crate::network::top::Top;
 use crate::network::weights::{Weights, check_support};
 use crate::operator::panels::ranges;
-use crate::operator::sensing::{Rows, Sensing, Work, carve, head_mut};
+use crate::operator::sensing::{Rows, Sensing, Stepped, Work, carve, head_mut};
 use crate::operator::solve::{Equations, Unknowns};
 use strips::{Batch, Target};
 
@@ -242,17 +242,13 @@ fn threshold<S: Sensing>(
     eta: f32,
     EntriesMut { index, value }: EntriesMut<'_>,
 ) -> Result<usize, S::Source> {
-    let score = GradientStep { step_size: eta };
+    let step = GradientStep { step_size: eta };
     let mut top = Top::keeping(index, value, of.must_keep).map_err(Error::widen)?;
     let d = of.w.inputs();
     for blocks in ranges(rows.sensing, panel.len(), d)? {
         let g = head_mut(panel, d * blocks.len())?;
-        rows.of_residual(of, g, |sensing, r, g, _| {
-            sensing.gradient(of.gates, r, blocks.clone(), g)
-        })?;
         let panel = Panel { blocks, weights: of.w };
-        score.panel(&panel, g);
-        top.offer(panel.first(), g);
+        rows.offer_step(of, Stepped { panel, step }, g, &mut top)?;
     }
     rows.reads += 1;
     top.finish().ok_or(Error::Diverged { step: 0 })

@@ -92,6 +92,13 @@ impl<'a> Top<'a> {
         Ok(top)
     }
 
+    /// How many of the largest candidates are all that it can take; none where some must be kept
+    /// whatever their size.
+    #[must_use]
+    pub const fn largest(&self) -> Option<usize> {
+        if self.must_keep.is_empty() { Some(self.room) } else { None }
+    }
+
     /// Offers the entries from the flat index `first` on.
     pub fn offer(&mut self, first: usize, values: &[f32]) {
         (first as u32..).zip(values).for_each(|(j, &value)| self.push(j, value));

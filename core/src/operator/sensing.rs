@@ -10,6 +10,8 @@
 use crate::base::error::{self, Result};
 use crate::base::math::axpy;
 use crate::network::gates::Gates;
+use crate::network::score::{GradientStep, Panel};
+use crate::network::top::Top;
 use crate::network::weights::{Block, Weights, runs};
 use crate::operator::machine::{Host, Machine};
 use crate::operator::solve::{Equations, Solved, Unknowns};
@@ -125,6 +127,20 @@ pub trait Sensing {
         provided::gradient(self, gates, r, blocks, out)
     }
 
+    /// Offers the entries of `w + eta A_i^T r` for the p blocks of a panel to a selection: all of
+    /// them, or those at least that are the largest, as many as it can take. `memory` has length
+    /// p·d. It adds up over processes itself.
+    fn offer_step(
+        &mut self,
+        gates: Gates<'_>,
+        r: &Rows<Self>,
+        of: Stepped<'_>,
+        memory: &mut [f32],
+        top: &mut Top<'_>,
+    ) -> Done<Self> {
+        provided::offer_step(self, gates, r, of, memory, top)
+    }
+
     /// `out = A_S^T r` on a support S of s flat indices: n·s work instead of n·m·d; `out` has
     /// length s.
     fn gradient_at(
@@ -184,6 +200,15 @@ pub trait Sensing {
     ) -> Done<Self> {
         provided::column_norms(self, gates, blocks, out, scratch)
     }
+}
+
+/// Some blocks of weights after a gradient step.
+#[derive(Debug, Clone)]
+pub struct Stepped<'a> {
+    /// The blocks, and the weights before the step.
+    pub panel: Panel<'a>,
+    /// The step.
+    pub step: GradientStep,
 }
 
 /// An operator whose row vectors are slices of floats.
@@ -279,9 +304,10 @@ pub(crate) fn row_head<S: Sensing + ?Sized>(
 #[allow(clippy::missing_errors_doc, reason = "those of the trait's methods")]
 pub mod provided {
     use super::{
-        Block, Done, Equations, Gates, Machine, Range, Result, Rows, Sensing, Solved, Unknowns,
-        Weights, carve, error, runs,
+        Block, Done, Equations, Gates, Machine, Range, Result, Rows, Sensing, Solved, Stepped, Top,
+        Unknowns, Weights, carve, error, runs,
     };
+    use crate::network::score::Score as _;
     use crate::operator::solve::conjugate_gradients;
 
     /// [`Sensing::scratch`]: a vector over the batch and one over the inputs.
@@ -316,6 +342,23 @@ pub mod provided {
         for (i, out) in blocks.zip(out.chunks_mut(d.max(1))) {
             sensing.adjoint(gates, i, r, out)?;
         }
+        Ok(())
+    }
+
+    /// [`Sensing::offer_step`]: all entries, by way of [`Sensing::gradient`].
+    pub fn offer_step<S: Sensing + ?Sized>(
+        sensing: &mut S,
+        gates: Gates<'_>,
+        r: &Rows<S>,
+        of: Stepped<'_>,
+        memory: &mut [f32],
+        top: &mut Top<'_>,
+    ) -> Done<S> {
+        let Stepped { panel, step } = of;
+        sensing.gradient(gates, r, panel.blocks.clone(), memory)?;
+        sensing.sum(memory)?;
+        step.panel(&panel, memory);
+        top.offer(panel.first(), memory);
         Ok(())
     }
 

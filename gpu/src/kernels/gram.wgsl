@@ -21,25 +21,40 @@ struct Dims {
 @group(0) @binding(3) var<storage, read> bits: array<u32>;
 @group(0) @binding(4) var<storage, read_write> sums: array<f32>;
 
+// Entries: where the bits of their neurons lie, and their inputs. Lines beyond the last are the last again, and nothing
+// is made of them.
+struct Lines { bits: vec4<u32>, column: vec4<u32> }
+alias FirstLines = Lines;
+alias SecondLines = Lines;
+
+fn first_lines(line: u32) -> Lines {
+    let at = min(line + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(dims.size - 1u));
+    let a = entries[at.x];
+    let b = entries[at.y];
+    let c = entries[at.z];
+    let d = entries[at.w];
+    return Lines(vec4<u32>(a.x, b.x, c.x, d.x) * dims.words, vec4<u32>(a.y, b.y, c.y, d.y));
+}
+
+fn second_lines(line: u32) -> Lines {
+    return first_lines(line);
+}
+
 // Gated columns of four entries on four rows.
-fn columns(entry: u32, quad: u32, begin: u32, end: u32) -> array<vec4<f32>, 4> {
-    var four: array<vec4<f32>, 4>;
-    for (var t = 0u; t < 4u; t++) {
-        if entry + t < dims.size {
-            let e = entries[entry + t];
-            let open = open_rows(bits[e.x * dims.words + quad / 8u], quad, begin, end);
-            four[t] = select(vec4<f32>(), rows_of(e.y, quad), open);
-        }
-    }
-    return four;
+fn first_side(lines: Lines, quad: u32, here: u32) -> mat4x4<f32> {
+    let shift = quad % 8u * 4u;
+    let word = lines.bits + quad / 8u;
+    return mat4x4<f32>(
+        where_set(rows_of(lines.column.x, quad), bits[word.x] >> shift & here),
+        where_set(rows_of(lines.column.y, quad), bits[word.y] >> shift & here),
+        where_set(rows_of(lines.column.z, quad), bits[word.z] >> shift & here),
+        where_set(rows_of(lines.column.w, quad), bits[word.w] >> shift & here),
+    );
 }
 
-fn first_side(entry: u32, quad: u32, begin: u32, end: u32) -> array<vec4<f32>, 4> {
-    return columns(entry, quad, begin, end);
-}
-
-fn second_side(entry: u32, quad: u32, begin: u32, end: u32) -> array<vec4<f32>, 4> {
-    return columns(entry, quad, begin, end);
+// Rows that are not of the part are 0 on the other side.
+fn second_side(lines: Lines, quad: u32) -> mat4x4<f32> {
+    return first_side(lines, quad, 15u);
 }
 
 // Adds four sums of an entry, and those on the other side of the diagonal.

@@ -27,56 +27,59 @@ struct Dims {
 @group(0) @binding(4) var<storage, read> r: array<f32>;
 @group(0) @binding(5) var<storage, read_write> sums: array<f32>;
 
-// Residuals of four rows of the chunk, where they are of the part.
-fn residuals(slot: u32, quad: u32, here: vec4<bool>) -> vec4<f32> {
-    if dims.mode == 2u {
-        return select(vec4<f32>(), vec4<f32>(1.0), here);
-    }
-    let first = slot * dims.batch + dims.at + quad * 4u - dims.row;
-    if all(here) {
-        return vec4<f32>(r[first], r[first + 1u], r[first + 2u], r[first + 3u]);
-    }
-    var four = vec4<f32>();
-    for (var k = 0u; k < 4u; k++) {
-        if here[k] {
-            four[k] = r[first + k];
-        }
-    }
-    return four;
+// Neurons: where their bits and residuals lie. Lines beyond the last are the last again, and nothing is made of them.
+struct FirstLines { bits: vec4<u32>, r: vec4<u32> }
+// Inputs.
+struct SecondLines { column: vec4<u32> }
+
+fn first_lines(line: u32) -> FirstLines {
+    let slot = min(line + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(dims.neurons - 1u));
+    let own = vec4<u32>(neurons[slot.x], neurons[slot.y], neurons[slot.z], neurons[slot.w]);
+    let r = select(vec4<u32>(), slot * dims.batch, dims.mode == 1u);
+    return FirstLines(own * dims.words, r + dims.at - dims.row);
+}
+
+fn second_lines(line: u32) -> SecondLines {
+    return SecondLines(min(line + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(dims.inputs - 1u)));
+}
+
+// Residuals of four rows, whatever they are where rows are not of the batch.
+fn residuals(line: u32, quad: u32) -> vec4<f32> {
+    let at = line + quad * 4u;
+    return vec4<f32>(r[at], r[at + 1u], r[at + 2u], r[at + 3u]);
 }
 
 // Gated residuals of four neurons on four rows.
-fn first_side(slot: u32, quad: u32, begin: u32, end: u32) -> array<vec4<f32>, 4> {
-    let here = open_rows(0xffffffffu, quad, begin, end);
-    let is_one = dims.mode != 1u;
-    var own = vec4<f32>();
-    if is_one {
-        own = residuals(0u, quad, here);
+fn first_side(lines: FirstLines, quad: u32, here: u32) -> mat4x4<f32> {
+    let shift = quad % 8u * 4u;
+    let word = lines.bits + quad / 8u;
+    let a = bits[word.x] >> shift & here;
+    let b = bits[word.y] >> shift & here;
+    let c = bits[word.z] >> shift & here;
+    let d = bits[word.w] >> shift & here;
+    if dims.mode == 1u {
+        return mat4x4<f32>(
+            where_set(residuals(lines.r.x, quad), a), where_set(residuals(lines.r.y, quad), b),
+            where_set(residuals(lines.r.z, quad), c), where_set(residuals(lines.r.w, quad), d),
+        );
     }
-    var four: array<vec4<f32>, 4>;
-    for (var t = 0u; t < 4u; t++) {
-        if slot + t < dims.neurons {
-            let word = bits[neurons[slot + t] * dims.words + quad / 8u];
-            if !is_one {
-                own = residuals(slot + t, quad, here);
-            }
-            four[t] = select(vec4<f32>(), own, open_rows(word, quad, begin, end));
-        }
+    var one = vec4<f32>(1.0);
+    if dims.mode == 0u {
+        one = residuals(lines.r.x, quad);
     }
-    return four;
+    return mat4x4<f32>(where_set(one, a), where_set(one, b), where_set(one, c), where_set(one, d));
 }
 
 // Four inputs, or their squares, on four rows.
-fn second_side(column: u32, quad: u32, begin: u32, end: u32) -> array<vec4<f32>, 4> {
-    let here = open_rows(0xffffffffu, quad, begin, end);
-    var four: array<vec4<f32>, 4>;
-    for (var t = 0u; t < 4u; t++) {
-        if column + t < dims.inputs {
-            let values = select(vec4<f32>(), rows_of(column + t, quad), here);
-            four[t] = select(values, values * values, dims.mode == 2u);
-        }
+fn second_side(lines: SecondLines, quad: u32) -> mat4x4<f32> {
+    let a = rows_of(lines.column.x, quad);
+    let b = rows_of(lines.column.y, quad);
+    let c = rows_of(lines.column.z, quad);
+    let d = rows_of(lines.column.w, quad);
+    if dims.mode == 2u {
+        return mat4x4<f32>(a * a, b * b, c * c, d * d);
     }
-    return four;
+    return mat4x4<f32>(a, b, c, d);
 }
 
 // Adds four sums of a neuron.

@@ -81,6 +81,36 @@ fn turn(thread: u32, beta: f32) {
     storageBarrier();
 }
 
+// An entry of the Gram matrix times the direction; with all threads, which read the direction together.
+fn product_of(thread: u32, i: u32) -> f32 {
+    let s = dims.size;
+    var sum = 0.0;
+    for (var first = 0u; first < s; first += 256u) {
+        workgroupBarrier();
+        if first + thread < s {
+            parts[thread] = direction[first + thread];
+        }
+        workgroupBarrier();
+        let end = min(256u, s - first);
+        var j = 0u;
+        for (; j + 3u < end; j += 4u) {
+            let at = (first + j) * s + i;
+            let a = gram[at];
+            let b = gram[at + s];
+            let c = gram[at + 2u * s];
+            let d = gram[at + 3u * s];
+            sum += a * parts[j];
+            sum += b * parts[j + 1u];
+            sum += c * parts[j + 2u];
+            sum += d * parts[j + 3u];
+        }
+        for (; j < end; j++) {
+            sum += gram[(first + j) * s + i] * parts[j];
+        }
+    }
+    return sum;
+}
+
 @compute @workgroup_size(256)
 fn main(@builtin(local_invocation_index) thread: u32) {
     let s = dims.size;
@@ -106,20 +136,22 @@ fn main(@builtin(local_invocation_index) thread: u32) {
     var done = number(thread, 4u);
     while done == 0.0 {
         var part = 0.0;
-        for (var i = thread; i < s; i += 256u) {
+        for (var first = 0u; first < s; first += 256u) {
+            let i = first + thread;
             var sum = 0.0;
-            if dims.mode == 1u {
+            if dims.mode == 2u {
+                sum = product_of(thread, min(i, s - 1u));
+            }
+            if dims.mode == 1u && i < s {
                 sum = product[i];
-            } else {
-                for (var j = 0u; j < s; j++) {
-                    sum += gram[j * s + i] * direction[j];
+            }
+            if i < s {
+                if dims.plain == 0u {
+                    sum += dims.lambda * vectors[d(i)] * direction[i];
                 }
+                vectors[h(i)] = sum;
+                part += direction[i] * sum;
             }
-            if dims.plain == 0u {
-                sum += dims.lambda * vectors[d(i)] * direction[i];
-            }
-            vectors[h(i)] = sum;
-            part += direction[i] * sum;
         }
         products += 1.0;
         let curvature = sum_of(thread, part);

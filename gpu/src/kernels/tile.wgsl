@@ -1,26 +1,26 @@
-// A matrix product in tiles of 64 × 64, over 32 rows of the data at a time: 64 threads, 8 × 8 sums each.
+// A matrix product in tiles of 64 × 64, over 32 rows of the data at a time: 64 threads, 8 × 8 sums each. A line of
+// a side is what is multiplied, of a neuron, an input or an entry.
 var<workgroup> left: array<vec4<f32>, 512>;
 var<workgroup> right: array<vec4<f32>, 512>;
 
-// The gate bits of four rows that are among `low..high`.
-fn open_rows(word: u32, quad: u32, low: u32, high: u32) -> vec4<bool> {
-    let row = quad * 4u + vec4<u32>(0u, 1u, 2u, 3u);
-    let open = (vec4<u32>(word >> (quad % 8u * 4u)) & vec4<u32>(1u, 2u, 4u, 8u)) != vec4<u32>();
-    return open & (row >= vec4<u32>(low)) & (row < vec4<u32>(high));
+// Numbers on four rows where their bits are set.
+fn where_set(four: vec4<f32>, bits: u32) -> vec4<f32> {
+    return select(vec4<f32>(), four, (vec4<u32>(bits) & vec4<u32>(1u, 2u, 4u, 8u)) != vec4<u32>());
 }
 
-// Where four columns, the number `place` of 16, lie of a row of `left` or `right`: so that neither threads of eight
-// quads that write nor threads of eight columns that read wait for one bank of memory.
-fn place_of(quad: u32, k: u32, place: u32) -> u32 {
-    return (quad * 4u + k) * 16u + (place ^ quad);
+// Bits of the rows of a quad that are among `low..high`.
+fn rows_here(quad: u32, low: u32, high: u32) -> u32 {
+    let row = quad * 4u + vec4<u32>(0u, 1u, 2u, 3u);
+    let here = select(vec4<u32>(), vec4<u32>(1u, 2u, 4u, 8u), (row >= vec4<u32>(low)) & (row < vec4<u32>(high)));
+    return here.x | here.y | here.z | here.w;
 }
 
 // Adds the products of one row of what lies in `left` and `right`: eight times eight, in fours that are 32 apart.
-fn add_row(quad: u32, k: u32, thread: u32, acc: ptr<function, array<vec4<f32>, 16>>) {
-    let a = left[place_of(quad, k, thread / 8u)];
-    let b = left[place_of(quad, k, thread / 8u + 8u)];
-    let c = right[place_of(quad, k, thread % 8u)];
-    let d = right[place_of(quad, k, thread % 8u + 8u)];
+fn add_row(i: u32, j: u32, acc: ptr<function, array<vec4<f32>, 16>>) {
+    let a = left[i];
+    let b = left[i + 8u];
+    let c = right[j];
+    let d = right[j + 8u];
     (*acc)[0] += a.x * c;
     (*acc)[1] += a.x * d;
     (*acc)[2] += a.y * c;
@@ -39,59 +39,75 @@ fn add_row(quad: u32, k: u32, thread: u32, acc: ptr<function, array<vec4<f32>, 1
     (*acc)[15] += b.w * d;
 }
 
-// Four rows of four columns as four columns of row k.
-fn turned(four: array<vec4<f32>, 4>, k: u32) -> vec4<f32> {
-    return vec4<f32>(four[0][k], four[1][k], four[2][k], four[3][k]);
-}
-
-// The sums of a tile over rows of the chunk: of `first_side` times `second_side`, which `put` adds to what the kernel
-// gives.
+// The sums of a tile over rows of the chunk, which `put` adds to what the kernel gives.
 fn add_part(group: vec3<u32>, thread: u32, begin: u32, end: u32) {
     var acc: array<vec4<f32>, 16>;
     let step = thread % 8u;
+    let place = thread / 8u;
+    // The lines of four columns, and of those 32 further on.
+    let i = group.x * 64u + place * 4u;
+    let j = group.y * 64u + place * 4u;
+    let first = array<FirstLines, 2>(first_lines(i), first_lines(i + 32u));
+    let second = array<SecondLines, 2>(second_lines(j), second_lines(j + 32u));
+    // Four columns, the number p of 16, of row k of a quad q lie at 64 q + 16 k + (p ^ q): so that neither threads
+    // of eight quads that write nor threads of eight columns that read wait for one bank of memory.
+    let to = step * 64u + (place ^ step);
     for (var word = begin / 32u; word * 32u < end; word++) {
-        workgroupBarrier();
-        // 4 × 4 numbers of either side, twice.
         let quad = word * 8u + step;
-        for (var turn = 0u; turn < 2u; turn++) {
-            let place = thread / 8u + turn * 8u;
-            let a = first_side(group.x * 64u + place * 4u, quad, begin, end);
-            let b = second_side(group.y * 64u + place * 4u, quad, begin, end);
-            for (var k = 0u; k < 4u; k++) {
-                left[place_of(step, k, place)] = turned(a, k);
-                right[place_of(step, k, place)] = turned(b, k);
-            }
-        }
+        let here = rows_here(quad, begin, end);
+        let a = transpose(first_side(first[0], quad, here));
+        let b = transpose(first_side(first[1], quad, here));
+        let c = transpose(second_side(second[0], quad));
+        let d = transpose(second_side(second[1], quad));
+        workgroupBarrier();
+        left[to + 0u] = a[0];
+        left[to + 8u] = b[0];
+        right[to + 0u] = c[0];
+        right[to + 8u] = d[0];
+        left[to + 16u] = a[1];
+        left[to + 24u] = b[1];
+        right[to + 16u] = c[1];
+        right[to + 24u] = d[1];
+        left[to + 32u] = a[2];
+        left[to + 40u] = b[2];
+        right[to + 32u] = c[2];
+        right[to + 40u] = d[2];
+        left[to + 48u] = a[3];
+        left[to + 56u] = b[3];
+        right[to + 48u] = c[3];
+        right[to + 56u] = d[3];
         workgroupBarrier();
         for (var four = 0u; four < 8u; four++) {
-            add_row(four, 0u, thread, &acc);
-            add_row(four, 1u, thread, &acc);
-            add_row(four, 2u, thread, &acc);
-            add_row(four, 3u, thread, &acc);
+            let own = four * 64u + (place ^ four);
+            let other = four * 64u + (step ^ four);
+            add_row(own, other, &acc);
+            add_row(own + 16u, other + 16u, &acc);
+            add_row(own + 32u, other + 32u, &acc);
+            add_row(own + 48u, other + 48u, &acc);
         }
     }
-    let i = group.x * 64u + thread / 8u * 4u;
-    let j = group.y * 64u + thread % 8u * 4u;
-    put(group, i + 0u, j, acc[0]);
-    put(group, i + 0u, j + 32u, acc[1]);
-    put(group, i + 1u, j, acc[2]);
-    put(group, i + 1u, j + 32u, acc[3]);
-    put(group, i + 2u, j, acc[4]);
-    put(group, i + 2u, j + 32u, acc[5]);
-    put(group, i + 3u, j, acc[6]);
-    put(group, i + 3u, j + 32u, acc[7]);
-    put(group, i + 32u, j, acc[8]);
-    put(group, i + 32u, j + 32u, acc[9]);
-    put(group, i + 33u, j, acc[10]);
-    put(group, i + 33u, j + 32u, acc[11]);
-    put(group, i + 34u, j, acc[12]);
-    put(group, i + 34u, j + 32u, acc[13]);
-    put(group, i + 35u, j, acc[14]);
-    put(group, i + 35u, j + 32u, acc[15]);
+    let to_j = group.y * 64u + step * 4u;
+    put(group, i + 0u, to_j, acc[0]);
+    put(group, i + 0u, to_j + 32u, acc[1]);
+    put(group, i + 1u, to_j, acc[2]);
+    put(group, i + 1u, to_j + 32u, acc[3]);
+    put(group, i + 2u, to_j, acc[4]);
+    put(group, i + 2u, to_j + 32u, acc[5]);
+    put(group, i + 3u, to_j, acc[6]);
+    put(group, i + 3u, to_j + 32u, acc[7]);
+    put(group, i + 32u, to_j, acc[8]);
+    put(group, i + 32u, to_j + 32u, acc[9]);
+    put(group, i + 33u, to_j, acc[10]);
+    put(group, i + 33u, to_j + 32u, acc[11]);
+    put(group, i + 34u, to_j, acc[12]);
+    put(group, i + 34u, to_j + 32u, acc[13]);
+    put(group, i + 35u, to_j, acc[14]);
+    put(group, i + 35u, to_j + 32u, acc[15]);
 }
 
 // The tile of a group of rows, whose parts are added one after the other: so the sums do not depend on where chunks
-// end, which is between parts. Kernels of tiles have the three functions above, and rows as `dims` says.
+// end, which is between parts. A kernel of tiles has FirstLines, SecondLines and the functions that make them and read
+// them, and rows as `dims` says.
 fn add_tile(group: vec3<u32>, thread: u32) {
     let first = dims.origin + group.z * dims.group;
     for (var part = first; part < first + dims.group; part += dims.part) {

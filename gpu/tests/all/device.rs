@@ -113,6 +113,36 @@ fn rates_of_a_device_are_positive() {
 }
 
 #[test]
+fn kernels_are_timed_on_request() {
+    let gpu = limited(1 << 24);
+    let (n, d, m) = (3000, 5, 6);
+    let mut operator = GpuOperator::new(&gpu, d, m, Values::F32(&normal(n * d, 1))).unwrap();
+    let w = Weights::new(d, m, &[1, 7], &[1.0, -1.0]).unwrap();
+    let gates = Gates::of(w, Signs::Positive, Empty::Open, 0, 0);
+    let (mut memory, mut panel) = (vec![0.0; n], vec![0.0; m * d]);
+    let out = operator.machine().rows_in(&mut memory);
+    operator.forward(gates, w, out).unwrap();
+    operator.gradient(gates, out, 0..m, &mut panel).unwrap();
+    assert!(gpu.profile().is_empty());
+    // Without a clock there is nothing to time by.
+    if !gpu.start_profile() {
+        return;
+    }
+    let expected = panel.clone();
+    for _ in 0..3 {
+        operator.forward(gates, w, out).unwrap();
+        operator.gradient(gates, out, 0..m, &mut panel).unwrap();
+    }
+    assert_eq!(panel, expected);
+    let times = gpu.profile();
+    let of = |name: &str| *times.iter().find(|time| time.name == name).unwrap();
+    let (forward, panel) = (of("forward"), of("panel"));
+    assert_eq!((forward.calls, panel.calls, of("solve").calls), (3, 3, 0));
+    assert!(panel.seconds > 0.0 && panel.seconds < 10.0, "{panel:?}");
+    assert_eq!((forward.multiply_adds, panel.multiply_adds), (18e3, 3.0 * (n * m * d) as f64));
+}
+
+#[test]
 fn data_that_are_no_numbers_are_refused_as_by_the_reference() {
     for bad in [f32::NAN, f32::INFINITY] {
         let mut values = normal(60, 7);

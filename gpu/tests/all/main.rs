@@ -5,6 +5,7 @@ mod conformance;
 mod device;
 mod on_host;
 mod recipes;
+mod select;
 
 use std::sync::{Arc, OnceLock};
 use tamis::base::rng::{Rng, stream};

@@ -2,9 +2,10 @@
 //! once (paper IHT, section on vector outputs).
 //!
 //! The gradient of both sides is formed panel by panel and streamed into one selection of s entries.
-//! Where a count sketch ranks the entries, all are added to it first and the gradient is formed twice
-//! more: to rank those that the step does not leave at 0, and for the values of those that stay. So
-//! the result does not depend on the order of blocks.
+//! Where a count sketch ranks the entries, all are added to it first and the gradient is gone through
+//! twice more: to rank those that the step does not leave at 0, and for the values of those that stay.
+//! So the result does not depend on the order of blocks. The gradient is formed again each time, but
+//! where one panel has room for all of it.
 //!
 //! A block without weights has no gradient on the other side. While a run starts, random values
 //! stand for such blocks: in the gradient, and as published in what the step starts from.
@@ -88,13 +89,13 @@ impl<S: Factored> NetStep<'_, S> {
         let diverged = Error::Diverged { step: 0 };
         let Some(sketch) = sketch else {
             let mut top = top(index, value)?;
-            self.offer(sensing, work, &mut |j, old, g| top.push(j, old + eta * g))?;
+            self.offer(sensing, work, true, &mut |j, old, g| top.push(j, old + eta * g))?;
             return top.finish().ok_or(diverged);
         };
-        self.offer(sensing, work, &mut |j, _, g| sketch.add(j, eta * g))?;
+        self.offer(sensing, work, true, &mut |j, _, g| sketch.add(j, eta * g))?;
         let mut best = top(&mut *index, &mut *value)?;
         // What a step leaves at 0 takes no place, whatever steps before it have added up to.
-        self.offer(sensing, work, &mut |j, old, g| {
+        self.offer(sensing, work, false, &mut |j, old, g| {
             if old + eta * g != 0.0 {
                 best.push(j, sketch.estimate(j));
             }
@@ -106,7 +107,7 @@ impl<S: Factored> NetStep<'_, S> {
         // Each side comes in rising order of its own: the places of the next entry of either.
         let base = net.shape().input_weights();
         let (mut next, mut next_out) = (0, index.partition_point(|&j| (j as usize) < base));
-        self.offer(sensing, work, &mut |j, old, g| {
+        self.offer(sensing, work, false, &mut |j, old, g| {
             let at = if (j as usize) < base { &mut next } else { &mut next_out };
             if index.get(*at) == Some(&j)
                 && let Some(value) = value.get_mut(*at)
@@ -124,11 +125,13 @@ impl<S: Factored> NetStep<'_, S> {
         Ok(entries.nnz())
     }
 
-    /// Calls `offer(j, old value, gradient)` for every entry of both sides, panel by panel.
+    /// Calls `offer(j, old value, gradient)` for every entry of both sides, panel by panel. Not the
+    /// first time the gradient of one panel for all is what the last call left there.
     fn offer(
         &self,
         sensing: &mut S,
         work: &mut NetWork<'_, Rows<S>>,
+        first: bool,
         offer: &mut dyn FnMut(u32, f32, f32),
     ) -> Done<S> {
         let &Self { net, labels, ref rows, strip, standin, generators, round, .. } = self;
@@ -137,7 +140,10 @@ impl<S: Factored> NetStep<'_, S> {
         let (NetWork { residual: room, panel, standin: entries, scratch, .. }, mut number) =
             (work, 0);
         panels(sensing, panel, d + c, |sensing, blocks, panel| {
-            panel.fill(0.0);
+            let is_made = !first && blocks.len() == m;
+            if !is_made {
+                panel.fill(0.0);
+            }
             let mut gradient = GradientMut::split(panel, blocks.len() * d);
             let (panel, gates) = match standin {
                 Some(seed) => {
@@ -153,7 +159,9 @@ impl<S: Factored> NetStep<'_, S> {
                 let to = gradient.reborrow();
                 sensing.net_gradient(gates, panel, r, blocks.clone(), to, scratch)
             };
-            if rows.len() <= strip {
+            if is_made {
+                // Nothing is to be added.
+            } else if rows.len() <= strip {
                 add(sensing, row_head::<S>(room, rows.len() * c)?, scratch)?;
             } else {
                 each_strip(sensing, rows, strip, |sensing, part| {

@@ -4,10 +4,12 @@
 use crate::base::error::{Error, Result, length};
 use crate::base::math::Sum;
 use crate::network::gates::Gates;
+use crate::network::score::Score as _;
+use crate::network::top::Top;
 use crate::network::weights::{Weights, runs};
 use crate::operator::machine::Machine;
 use crate::operator::sensing::{
-    Done, Rows, Sensing, Strips, Work, add_up, each_strip, head_mut, row_head,
+    Done, Rows, Sensing, Stepped, Strips, Work, add_up, each_strip, head_mut, row_head,
 };
 use crate::operator::solve::{Equations, Unknowns, conjugate_gradients};
 use core::ops::Range;
@@ -118,6 +120,26 @@ impl<'a, 'b, S: Sensing> Batch<'a, 'b, S> {
             }
         }
         sensing.sum(out)
+    }
+
+    /// Offers the entries of a panel of blocks after a gradient step, see [`Sensing::offer_step`].
+    pub(super) fn offer_step(
+        &mut self,
+        of: &Target<'_, S>,
+        stepped: Stepped<'_>,
+        memory: &mut [f32],
+        top: &mut Top<'_>,
+    ) -> Done<S> {
+        if self.strips.is_none() {
+            return self.sensing.offer_step(of.gates, self.residual, stepped, memory, top);
+        }
+        let Stepped { panel, step } = stepped;
+        self.of_residual(of, memory, |sensing, r, g, _| {
+            sensing.gradient(of.gates, r, panel.blocks.clone(), g)
+        })?;
+        step.panel(&panel, memory);
+        top.offer(panel.first(), memory);
+        Ok(())
     }
 
     /// `out = product`, which has no use for the residual and adds up over strips too.

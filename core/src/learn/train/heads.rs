@@ -394,9 +394,10 @@ impl<S: Factored> Method<S> for SeveralOutputs {
         run.in_step = false;
         let loss = loss?;
         // Reads of the batch: the outputs and the gradient, twice more for ranks and values behind a
-        // sketch; in strips the outputs again with every panel.
-        let gradients = if matches!(run.schedule.head.rank, Rank::Exact) { 1.0 } else { 3.0 };
+        // sketch where it takes several panels; in strips the outputs again with every panel.
         let panels = run.sensing.blocks().div_ceil(run.sensing.panel().max(1));
+        let is_exact = matches!(run.schedule.head.rank, Rank::Exact);
+        let gradients = if is_exact || panels == 1 { 1.0 } else { 3.0 };
         let again = if rows.len() > run.strip { panels as f32 } else { 0.0 };
         let reads = 1.0 + gradients * (1.0 + again);
         let Run { sensing, schedule, networks, work, at, .. } = run;

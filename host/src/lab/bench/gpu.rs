@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use tamis::base::dims::Dims;
-use tamis::network::gates::{Gates, Signs};
+use tamis::network::gates::{Empty, Gates, Signs};
 use tamis::network::weights::Weights;
 use tamis::operator::machine::Machine;
 use tamis::operator::sensing::{Rows, Sensing};
@@ -160,7 +160,7 @@ fn times<S: Sensing>(
     rounds: usize,
 ) -> tamis::Result<[f64; 3], S::Source> {
     let (n, d, m, s) = (on.rows(), on.inputs(), on.blocks(), w.nnz());
-    let gates = Gates::of(w, Signs::Positive, Default::default(), 0, 1);
+    let gates = Gates::of(w, Signs::Positive, Empty::Open, 0, 1);
     let (mut out, mut panel, mut own) = (vec![0.0; n], vec![0.0; m * d], vec![0.0; s]);
     let mut scratch = vec![0.0; n + d];
     let out = on.machine().rows_in(&mut out);
