@@ -84,6 +84,34 @@ fn rows_of(gpu: &Gpu, inputs: usize, hidden: usize, bytes: usize) -> Result<[usi
     Ok([most / group * group, group])
 }
 
+/// Data and gates that would be resident.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resident {
+    /// n.
+    pub rows: usize,
+    /// d.
+    pub inputs: usize,
+    /// m.
+    pub hidden: usize,
+    /// Whether samples are bytes, or else floats.
+    pub is_bytes: bool,
+}
+
+impl Resident {
+    /// Bytes on the device, in all tiles.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if the least tile is larger than a binding.
+    pub fn bytes(self, gpu: &Gpu) -> Result<u64, Error> {
+        let Self { rows, inputs, hidden, is_bytes } = self;
+        let bytes = if is_bytes { 1 } else { 4 };
+        let [most, _] = rows_of(gpu, inputs, hidden, bytes)?;
+        let whole = rows / most * most;
+        let all = whole as u64 + (rows - whole).next_multiple_of(LEAST) as u64;
+        Ok(all * (inputs * bytes) as u64 + all / 8 * (hidden as u64 + 1))
+    }
+}
+
 impl Data {
     /// Copies the data to the device.
     pub(crate) fn new(

@@ -73,8 +73,8 @@ pub struct Gpu {
     pub(crate) queue: wgpu::Queue,
     pipelines: [OnceLock<Pipeline>; 2 * Kernel::ALL.len()],
     failure: Arc<Mutex<Option<Error>>>,
-    /// What kernels took, where they are timed.
-    profile: Mutex<Option<Vec<KernelTime>>>,
+    /// What was timed, where it is asked for.
+    profile: Mutex<Option<Profile>>,
 }
 
 /// A kernel that is ready, and what it binds.
@@ -82,6 +82,19 @@ pub struct Gpu {
 pub(crate) struct Pipeline {
     pub(crate) pipeline: wgpu::ComputePipeline,
     pub(crate) layout: wgpu::BindGroupLayout,
+}
+
+/// Where the time went.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Profile {
+    /// What kernels took, of calls that are done.
+    pub kernels: Vec<KernelTime>,
+    /// Lists of calls that were submitted.
+    pub submissions: u64,
+    /// Seconds of this machine that submitting them took.
+    pub submitting: f64,
+    /// Seconds that it waited for them, while kernels ran and after.
+    pub waiting: f64,
 }
 
 /// What the calls of one kernel took.
@@ -197,28 +210,34 @@ impl Gpu {
     pub fn start_profile(&self) -> bool {
         let has_clock = self.device.features().contains(wgpu::Features::TIMESTAMP_QUERY);
         let time = |kernel: Kernel| KernelTime { name: kernel.name(), ..KernelTime::default() };
-        *self.times() = has_clock.then(|| Kernel::ALL.map(time).to_vec());
+        let kernels = Kernel::ALL.map(time).to_vec();
+        *self.times() = has_clock.then(|| Profile { kernels, ..Profile::default() });
         has_clock
     }
 
-    /// What kernels took since then, of calls that are done; none where they are not timed.
+    /// What was timed since then; none where nothing is.
     #[must_use]
-    pub fn profile(&self) -> Vec<KernelTime> {
-        self.times().clone().unwrap_or_default()
+    pub fn profile(&self) -> Option<Profile> {
+        self.times().clone()
     }
 
     pub(crate) fn is_profiled(&self) -> bool {
         self.times().is_some()
     }
 
-    /// Adds to what a kernel took.
-    pub(crate) fn note_time(&self, kernel: Kernel, add: impl FnOnce(&mut KernelTime)) {
-        if let Some(times) = &mut *self.times() {
-            add(&mut times[kernel as usize]);
+    /// Adds to what was timed.
+    pub(crate) fn note(&self, add: impl FnOnce(&mut Profile)) {
+        if let Some(profile) = &mut *self.times() {
+            add(profile);
         }
     }
 
-    fn times(&self) -> MutexGuard<'_, Option<Vec<KernelTime>>> {
+    /// Adds to what a kernel took.
+    pub(crate) fn note_time(&self, kernel: Kernel, add: impl FnOnce(&mut KernelTime)) {
+        self.note(|profile| add(&mut profile.kernels[kernel as usize]));
+    }
+
+    fn times(&self) -> MutexGuard<'_, Option<Profile>> {
         self.profile.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -56,8 +56,8 @@ mod vectors;
 
 #[cfg(feature = "wgpu")]
 pub use {
-    data::Values,
-    device::{AdapterReport, Gpu, KernelTime, adapters},
+    data::{Resident, Values},
+    device::{AdapterReport, Gpu, KernelTime, Profile, adapters},
     error::Error,
     operator::GpuOperator,
     recorder::Transfers,

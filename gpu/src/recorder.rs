@@ -92,6 +92,8 @@ impl Clock {
 pub(crate) struct Recorder {
     pub(crate) gpu: Arc<Gpu>,
     encoder: Option<wgpu::CommandEncoder>,
+    /// What calls one after the other are recorded in; timed ones have one each.
+    pass: Option<wgpu::ComputePass<'static>>,
     /// What small uploads of one submission lie in, one after the other.
     arena: Buffer,
     staged: Vec<u8>,
@@ -113,6 +115,7 @@ impl Recorder {
         Self {
             gpu,
             encoder: None,
+            pass: None,
             arena,
             staged: Vec::new(),
             full: Vec::new(),
@@ -249,8 +252,7 @@ impl Recorder {
     /// Sets a buffer's first numbers to 0.
     pub(crate) fn clear(&mut self, buffer: &Buffer, numbers: usize) {
         if self.failure.is_none() {
-            let encoder = encoder(&mut self.encoder, &self.gpu);
-            encoder.clear_buffer(buffer, 0, Some(4 * numbers as u64));
+            self.encoder().clear_buffer(buffer, 0, Some(4 * numbers as u64));
         }
     }
 
@@ -271,19 +273,26 @@ impl Recorder {
         let timestamp_writes = self.gpu.is_profiled().then(|| {
             self.clock.get_or_insert_with(|| Clock::new(&self.gpu)).next(kernel)
         });
+        let is_timed = timestamp_writes.is_some();
         let encoder = encoder(&mut self.encoder, &self.gpu);
-        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
-            label: None,
-            timestamp_writes: timestamp_writes.flatten(),
+        let pass = self.pass.get_or_insert_with(|| {
+            let timestamp_writes = timestamp_writes.flatten();
+            let own = wgpu::ComputePassDescriptor { label: None, timestamp_writes };
+            encoder.begin_compute_pass(&own).forget_lifetime()
         });
         pass.set_pipeline(pipeline);
         pass.set_bind_group(0, &group, &[]);
         let [x, y, z] = grid.map(|size| size as u32);
         pass.dispatch_workgroups(x, y, z);
+        if is_timed {
+            self.pass = None;
+        }
     }
 
     /// Submits what is recorded.
     pub(crate) fn submit(&mut self) {
+        let began = Instant::now();
+        self.pass = None;
         for (arena, staged) in self.full.drain(..) {
             self.gpu.queue.write_buffer(&arena, 0, &staged);
         }
@@ -300,6 +309,10 @@ impl Recorder {
         }
         let is_timed = timed.is_some();
         self.gpu.queue.submit(self.encoder.take().map(wgpu::CommandEncoder::finish));
+        self.gpu.note(|profile| {
+            profile.submissions += 1;
+            profile.submitting += began.elapsed().as_secs_f64();
+        });
         if is_timed {
             self.read_clock();
         }
@@ -309,6 +322,12 @@ impl Recorder {
     pub(crate) fn wait(&mut self) {
         self.submit();
         self.finish();
+    }
+
+    /// What is recorded, for what is no call of a kernel.
+    fn encoder(&mut self) -> &mut wgpu::CommandEncoder {
+        self.pass = None;
+        encoder(&mut self.encoder, &self.gpu)
     }
 
     /// Waits until what was submitted is done. A GPU is asked again and again for a while, since a
@@ -322,7 +341,9 @@ impl Recorder {
                 _ => break,
             }
         }
-        if let Err(error) = self.gpu.device.poll(wgpu::PollType::wait_indefinitely()) {
+        let waited = self.gpu.device.poll(wgpu::PollType::wait_indefinitely());
+        self.gpu.note(|profile| profile.waiting += began.elapsed().as_secs_f64());
+        if let Err(error) = waited {
             let adapter = self.gpu.adapter.name.clone();
             self.fail(Error::Lost { adapter, message: error.to_string() });
         }
@@ -347,7 +368,7 @@ impl Recorder {
             Some(staging) if staging.size() >= bytes => staging.clone(),
             _ => self.staging.insert(staging(&self.gpu, bytes.next_multiple_of(1 << 12))).clone(),
         };
-        let encoder = encoder(&mut self.encoder, &self.gpu);
+        let encoder = self.encoder();
         let mut at = 0;
         for (buffer, numbers) in all.iter().filter(|(_, numbers)| *numbers > 0) {
             let bytes = 4 * *numbers as u64;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::data::Matrix;
 use crate::{Error, Result};
 
 /// Where training computes.
@@ -70,13 +71,29 @@ impl Device {
         }
     }
 
-    /// What kernels took since then, the longest first; none where they are not timed.
+    /// What was timed since then; none on the CPU and where nothing is.
     #[must_use]
-    pub fn kernels(&self) -> Vec<KernelReport> {
+    pub fn profile(&self) -> Option<ProfileReport> {
         match self {
-            Self::Cpu => Vec::new(),
+            Self::Cpu => None,
             #[cfg(feature = "gpu")]
-            Self::Gpu(gpu) => KernelReport::of(&gpu.profile()),
+            Self::Gpu(gpu) => gpu.profile().as_ref().map(ProfileReport::from),
+        }
+    }
+
+    /// Bytes that samples, and gates of so many neurons on them, take on a GPU; none on the CPU.
+    ///
+    /// # Errors
+    /// A tile of the data is larger than the GPU binds.
+    pub fn bytes_for(&self, data: &Matrix, hidden: usize) -> Result<Option<u64>> {
+        match self {
+            Self::Cpu => Ok(None),
+            #[cfg(feature = "gpu")]
+            Self::Gpu(gpu) => {
+                let is_bytes = data.is_bytes();
+                let sizes = tamis_gpu::Resident { rows: data.rows, inputs: data.cols, hidden, is_bytes };
+                Ok(Some(sizes.bytes(gpu)?))
+            }
         }
     }
 
@@ -130,6 +147,19 @@ pub fn devices() -> Vec<DeviceReport> {
     Vec::new()
 }
 
+/// Where the time went on a GPU.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ProfileReport {
+    /// The kernels that were called, the longest first.
+    pub kernels: Vec<KernelReport>,
+    /// Lists of calls that were submitted.
+    pub submissions: u64,
+    /// Seconds of this machine that submitting them took.
+    pub submitting: f64,
+    /// Seconds that it waited for them, while kernels ran and after.
+    pub waiting: f64,
+}
+
 /// What the calls of one kernel took on a GPU, by its clock.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KernelReport {
@@ -144,19 +174,16 @@ pub struct KernelReport {
 }
 
 #[cfg(feature = "gpu")]
-impl KernelReport {
-    /// The kernels that were called, the longest first.
-    pub(crate) fn of(times: &[tamis_gpu::KernelTime]) -> Vec<Self> {
-        let used = times.iter().filter(|time| time.calls > 0);
-        let report = |&tamis_gpu::KernelTime { name, calls, seconds, multiply_adds }| Self {
-            name,
-            calls,
-            seconds,
-            multiply_adds,
+impl From<&tamis_gpu::Profile> for ProfileReport {
+    fn from(profile: &tamis_gpu::Profile) -> Self {
+        let &tamis_gpu::Profile { ref kernels, submissions, submitting, waiting } = profile;
+        let used = kernels.iter().filter(|time| time.calls > 0);
+        let report = |&tamis_gpu::KernelTime { name, calls, seconds, multiply_adds }| {
+            KernelReport { name, calls, seconds, multiply_adds }
         };
-        let mut all: Vec<Self> = used.map(report).collect();
-        all.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
-        all
+        let mut kernels: Vec<KernelReport> = used.map(report).collect();
+        kernels.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+        Self { kernels, submissions, submitting, waiting }
     }
 }
 

@@ -24,7 +24,7 @@ mod tiles;
 
 pub use crate::base::Stop;
 pub(crate) use device::{CPU, WITH_GPU};
-pub use device::{Device, DeviceReport, KernelReport, LimitsReport, devices};
+pub use device::{Device, DeviceReport, KernelReport, LimitsReport, ProfileReport, devices};
 pub use hidden_layers::HiddenLayers;
 pub use layout::Layout;
 pub(crate) use placed::{Backend, OperatorSizes, Placed, on_device};

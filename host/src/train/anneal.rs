@@ -40,6 +40,11 @@ pub(crate) struct AnnealSetup<'a> {
 }
 
 impl<'a> AnnealSetup<'a> {
+    /// Weights of the support at its largest, in the beginning.
+    pub(crate) fn support(&self) -> usize {
+        budget(self.sizes, &self.params, self.plan.layout.panel).start
+    }
+
     pub(crate) fn new(problem: &Problem, options: &AnnealOptions, job: &Job<'a>) -> Result<Self> {
         problem.check()?;
         let (n, d) = (problem.data.rows, problem.data.cols);
@@ -231,7 +236,7 @@ fn fit<'a>(
     let batch = params.budget(dims, outputs, 1, 0).batch;
     // Two pieces or more a batch, in whole vectors.
     let tile = TILE.min(batch.div_ceil(2).next_multiple_of(64));
-    let default = Layout { tile, hold: false, ..Layout::new(dims.hidden, dims.inputs) };
+    let default = Layout { tile, hold: false, ..job.layout(dims.hidden, dims.inputs) };
     let memory = job.memory;
     let mut factor = if memory == Memory::Least { 1.0 } else { params.start_factor };
     loop {

@@ -10,7 +10,7 @@ use crate::train::checkpoint::CheckpointFile;
 use crate::train::dynamic::DynamicSetup;
 use crate::train::layer::LayerSetup;
 use crate::train::options::{Options, Recipe};
-use crate::train::plan::{self, Plan};
+use crate::train::plan::{self, Forecast, Plan};
 use crate::train::progress::{Observer, Progress, Stage};
 use crate::train::scaled::{Scaled, TRAININGS};
 use crate::train::search::is_sum;
@@ -198,6 +198,53 @@ fn with_checkpoints(
 /// As [`train_with`] before its first step; or several layers are trained one by one.
 pub fn plan(problem: &Problem, options: &Options) -> Result<Plan> {
     with_setup(problem, options, |setup, _| setup.plan())
+}
+
+/// What training takes, with its device and its data, of one recipe: that of the first network where
+/// cross-validation would choose one, and of the first layer where layers are trained one by one.
+/// Nothing is trained.
+///
+/// # Errors
+/// As [`train_with`] before its first step; or recipe `imp`, or training under a mask.
+///
+/// ```
+/// use tamis::{base::dims::Dims, network::gates::Signs};
+/// use tamis_host::{Budget, Options, data::{Problem, Task, planted}, train::forecast};
+/// let planted = planted::network(Dims::new(600, 16, 2, 40), Signs::Positive, 1)?;
+/// let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
+/// let forecast = forecast(&problem, &Options::new(Budget::nnz(40)))?;
+/// assert!(forecast.support <= 4 * 40, "{forecast:?}");
+/// # Ok::<(), tamis_host::Error>(())
+/// ```
+pub fn forecast(problem: &Problem, options: &Options) -> Result<Forecast> {
+    let (hidden, recipe) = options.resolve(problem)?;
+    let own = match &recipe {
+        Recipe::Dynamic(settings) => plan::pool(options.threads)?.install(|| {
+            let setup = DynamicSetup::new(problem, options, settings, &hidden)?;
+            let (support, state_bytes) = setup.memory();
+            Ok::<_, Error>((support, state_bytes, setup.workspace_bytes(problem)?, None))
+        })?,
+        _ => with_setup(problem, options, |setup, _| {
+            let Plan { layout, state_bytes, workspace_bytes } = setup.plan();
+            (setup.support(), state_bytes, workspace_bytes, Some(layout))
+        })?,
+    };
+    let (support, state_bytes, workspace_bytes, layout) = own;
+    let weights = options.all_weights(problem).unwrap_or(usize::MAX);
+    let neurons = hidden.first().copied().unwrap_or(0);
+    Ok(Forecast {
+        recipe: recipe.name(),
+        requested_nnz: options.budget.count(weights, 1)?,
+        support,
+        state_bytes,
+        workspace_bytes,
+        data_bytes: problem.bytes() as u64,
+        layout,
+        device: options.device.name().to_owned(),
+        device_bytes: options.device.bytes_for(&problem.data, neurons)?,
+        chosen: choice::is_wanted(problem, options, &Start::Zero)?,
+        hidden,
+    })
 }
 
 /// The file of the checkpoints of a run on `problem`: to read one, and to see what it would hold.

@@ -12,6 +12,7 @@ use tamis::learn::start::continue_if;
 use crate::base::limits::{Limits, Watch};
 use crate::base::memory::room_for;
 use crate::data::augment::Augment;
+use crate::operator::Stop;
 use crate::data::{Problem, Task, Values};
 use crate::model::score_model;
 use crate::train::budget::Memory;
@@ -101,6 +102,22 @@ impl<'a> DynamicSetup<'a> {
         Ok(Self { settings, hidden, limits, params, unit, dense, room, words })
     }
 
+    /// Weights that it holds at a time, at most, and the bytes of its state.
+    pub(crate) const fn memory(&self) -> (usize, u64) {
+        (self.room, (8 * self.room + 4 * self.words) as u64)
+    }
+
+    /// Bytes of the kernels for a network as it begins.
+    pub(crate) fn workspace_bytes(&self, problem: &Problem) -> Result<u64> {
+        let (mut index, mut value) = (vec![0; self.room], vec![0.0; self.room]);
+        let mut stack = Stack::new(problem.data.cols + 1, &mut index, &mut value);
+        let widths = [self.hidden, &[problem.network_outputs()][..]].concat();
+        dynamic::start(&mut stack, &widths, &self.params, &mut vec![0; self.words])?;
+        let classes = classes_of(problem);
+        let labels = labels_of(problem, &classes);
+        Ok(Engine::new(&problem.data, self.unit, labels, &stack, &Stop::new())?.bytes() as u64)
+    }
+
     /// The file of its checkpoints.
     pub(crate) fn checkpoint_file(&self, path: &Path, problem: &Problem) -> CheckpointFile {
         let Self { settings, hidden, room, unit, params, .. } = self;
@@ -121,7 +138,7 @@ impl<'a> DynamicSetup<'a> {
         let outputs = problem.network_outputs();
         let widths = [hidden, &[outputs][..]].concat();
         let rows = problem.data.rows;
-        let state_bytes = (8 * room + 4 * words) as u64;
+        let (_, state_bytes) = self.memory();
         let help = "choose fewer nonzeros, or a smaller --start-factor";
         room_for("training", state_bytes, help)?;
         let (mut index, mut value, mut memory) =
@@ -141,14 +158,8 @@ impl<'a> DynamicSetup<'a> {
                 stack.nnz() - layers
             }
         };
-        let classes: Vec<u16> = match problem.task {
-            Task::Regression => Vec::new(),
-            _ => problem.labels.iter().map(|&label| label as u16).collect(),
-        };
-        let labels = match problem.task {
-            Task::Regression => Labels::values(&problem.labels),
-            _ => Labels::classes(&classes, outputs),
-        };
+        let classes = classes_of(problem);
+        let labels = labels_of(problem, &classes);
         let mut watch = Watch::new(self.limits, observer.stop).resumed(resumed.is_some());
         let mut engine = Engine::new(&problem.data, *unit, labels, &stack, &watch.stop())?;
         if let Some(changes) = settings.augment {
@@ -224,6 +235,21 @@ impl<'a> DynamicSetup<'a> {
             ..stopwatch.report("dynamic", Details::Dynamic(details)).scored(&score)
         };
         Ok(Trained::new(&model, SparseNetwork::default(), report))
+    }
+}
+
+/// Labels as classes; none where they are numbers.
+fn classes_of(problem: &Problem) -> Vec<u16> {
+    match problem.task {
+        Task::Regression => Vec::new(),
+        _ => problem.labels.iter().map(|&label| label as u16).collect(),
+    }
+}
+
+fn labels_of<'a>(problem: &'a Problem, classes: &'a [u16]) -> Labels<'a> {
+    match problem.task {
+        Task::Regression => Labels::values(&problem.labels),
+        _ => Labels::classes(classes, problem.network_outputs()),
     }
 }
 

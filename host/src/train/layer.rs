@@ -52,6 +52,15 @@ impl<'a> LayerSetup<'a> {
         }
     }
 
+    /// Weights that it holds at a time, at most.
+    pub(crate) fn support(&self) -> usize {
+        match self {
+            Self::Lm(setup, _) => setup.budget.room(),
+            Self::Anneal(setup) => setup.support(),
+            Self::Paper(setup) => setup.sizes.dims.nnz,
+        }
+    }
+
     /// The file of its checkpoints.
     pub(crate) fn checkpoint_file(&self, path: &Path, problem: &Problem) -> CheckpointFile {
         let form = match self {

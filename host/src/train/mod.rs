@@ -48,7 +48,7 @@ pub(crate) use check::check_dims;
 pub(crate) use checkpoint::is_writing;
 pub use checkpoint::{Checkpoint, CheckpointFile};
 pub use dense::job::ImpSettings;
-pub use driver::{checkpoint_file, plan, train, train_with, trains_layers};
+pub use driver::{checkpoint_file, forecast, plan, train, train_with, trains_layers};
 pub use dynamic_options::{DynamicOptions, SupportRule};
 pub use finetune::{FinetuneMethod, FinetuneOptions, FinetuneOutcome, FinetuneReport, finetune};
 pub use network::SparseNetwork;
@@ -58,7 +58,7 @@ pub use paper_options::{OutputsOptions, PaperOptions};
 pub use path::{PathOptions, PathOutcome, PathPoint, PathReport, train_path};
 pub(crate) use pinned::parse_weight;
 pub use pinned::{PinnedWeight, PinnedWeights};
-pub use plan::Plan;
+pub use plan::{Forecast, Plan};
 pub(crate) use plan::pool;
 pub use progress::{Progress, Stage, StepDetails};
 pub use report::{

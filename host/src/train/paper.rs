@@ -272,7 +272,7 @@ pub(crate) fn plan_for(
     frozen: &FrozenLayers,
 ) -> Result<Plan> {
     let Sizes { dims, outputs } = sizes;
-    let default = Layout { hold: outputs == 0, ..Layout::new(dims.hidden, dims.inputs) };
+    let default = Layout { hold: outputs == 0, ..job.layout(dims.hidden, dims.inputs) };
     // The theory step measures its curvature on all rows at once.
     let is_whole = matches!(schedule.head, Head::One(OneOutput { step: Step::Theory { .. }, .. }));
     let plan = choose(job.memory, default, dims.hidden, LESS, |layout| {

@@ -49,6 +49,35 @@ impl Plan {
     }
 }
 
+/// What a training would take.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Forecast {
+    /// The recipe.
+    pub recipe: &'static str,
+    /// Neurons of each hidden layer.
+    pub hidden: Vec<usize>,
+    /// s, nonzero weights asked for.
+    pub requested_nnz: usize,
+    /// Weights that are held at a time, at most.
+    pub support: usize,
+    /// Bytes that survive from step to step.
+    pub state_bytes: u64,
+    /// All other bytes: residual, panel, scratch and buffers.
+    pub workspace_bytes: u64,
+    /// Bytes of samples and labels.
+    pub data_bytes: u64,
+    /// Panel, tiles and buffers of the operator, for recipes that have one.
+    #[serde(flatten)]
+    pub layout: Option<Layout>,
+    /// Where it would be trained.
+    pub device: String,
+    /// Bytes of samples and gates on a GPU, which go there before the first step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_bytes: Option<u64>,
+    /// Whether cross-validation chooses recipe and network first, so that this is one of several.
+    pub chosen: bool,
+}
+
 /// Bytes of an operator with this layout, for networks of so many outputs to which weights lead.
 pub(crate) fn operator_bytes(layout: Layout, dims: Dims, bytes: bool, outputs: usize) -> usize {
     layout.bytes(dims, bytes) + if outputs > 0 { layout.outputs_bytes(dims, outputs) } else { 0 }

@@ -131,7 +131,7 @@ impl<'a> SearchSetup<'a> {
             let workspace = [operator, budget.workspace_bytes(), checkpoints];
             Plan::sum(layout, budget.state_bytes(), &workspace)
         };
-        let mut default = Layout::new(slots, dims.inputs);
+        let mut default = job.layout(slots, dims.inputs);
         if outputs == 0 {
             // Products of several outputs are not by one Gram matrix.
             let room = budget_of(default.panel).room();

@@ -9,7 +9,7 @@ use crate::base::limits::Limits;
 use crate::base::peak_rss_bytes;
 use crate::data::{Matrix, Problem, Task, select};
 use crate::model::{ModelFile, Score};
-use crate::operator::{CPU, Device, Placed};
+use crate::operator::{CPU, Device, Layout, Placed};
 use crate::train::budget::{Budget, Memory};
 use crate::train::check::Sizes;
 use crate::train::checkpoint::Checkpoint;
@@ -104,7 +104,20 @@ pub(crate) struct Job<'a> {
     pub(crate) device: &'a Device,
 }
 
+/// Numbers of a panel on a GPU, at most, where memory is not short.
+const GPU_PANEL: usize = 1 << 20;
+
 impl<'a> Job<'a> {
+    /// The layout where memory is not short, for so many blocks. On a GPU no cache is to hold a panel,
+    /// and each is waited for.
+    pub(crate) fn layout(&self, blocks: usize, inputs: usize) -> Layout {
+        let own = Layout::new(blocks, inputs);
+        if self.device.is_cpu() || self.memory != Memory::Auto {
+            return own;
+        }
+        Layout { panel: own.panel.max(GPU_PANEL / inputs.max(1)).min(blocks), ..own }
+    }
+
     /// Of one layer, from nothing and with all memory and time.
     pub(crate) fn plain(hidden: usize, nnz: usize) -> Self {
         Self {

@@ -116,3 +116,36 @@ fn few_inputs_have_more_neurons_by_default() {
         "train --data few.csv --target y --task regression --nnz 40 --passes-limit 50 -o m.tamis";
     ok(folder.path(), line);
 }
+
+#[test]
+fn plan_says_what_training_takes_and_trains_nothing() {
+    let folder = prepared();
+    let folder = folder.path();
+    let deep = TRAIN.replace("--hidden 3 --nnz 6", "--hidden 4,3 --nnz 30");
+    let dynamic = "--recipe dynamic --epochs 1";
+    for line in [
+        format!("{TRAIN} --recipe lm"),
+        format!("{TRAIN} --recipe paper --epochs 1"),
+        format!("{TRAIN} {dynamic}"),
+        format!("{deep} {dynamic}"),
+    ] {
+        let line = format!("{line} -o n.tamis");
+        let before = listing(folder);
+        let planned = json(folder, &format!("{line} --plan"));
+        assert_eq!(listing(folder), before, "{line}");
+        let trained = json(folder, &line);
+        for key in ["state_bytes", "workspace_bytes", "data_bytes", "recipe", "device", "panel"] {
+            assert_eq!(planned.get(key), trained.get(key), "{line}: {key}");
+        }
+        let (support, nnz) = (number(&planned, "support"), number(&planned, "requested_nnz"));
+        assert!(support >= number(&trained, "nnz") && nnz == number(&trained, "requested_nnz"));
+        std::fs::remove_file(folder.join("n.tamis")).unwrap();
+    }
+    let text = ok(folder, &format!("{TRAIN} --plan -o n.tamis"));
+    assert!(text.contains("nothing is trained") && text.contains("weights at a time"), "{text}");
+    assert!(!folder.join("n.tamis").exists());
+    let error = fails(folder, &format!("{TRAIN},9 --plan -o n"));
+    assert!(error.contains("--plan"), "{error}");
+    let error = fails(folder, &format!("{TRAIN} --recipe imp --plan -o n.tamis"));
+    assert!(error.contains("imp") && error.contains("help:"), "{error}");
+}

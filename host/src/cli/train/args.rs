@@ -83,6 +83,9 @@ pub(crate) struct Train {
     /// The GPU, by its name or a part of it (tamis devices lists them) [default: the first one]
     #[arg(long, value_name = "NAME", requires = "device")]
     pub(super) adapter: Option<String>,
+    /// Say what memory training would take, and train nothing
+    #[arg(long)]
+    pub(super) plan: bool,
     /// Time the kernels of the GPU, and say what each of them took
     #[arg(long, requires = "device")]
     pub(super) profile: bool,

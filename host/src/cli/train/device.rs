@@ -5,26 +5,28 @@ use super::super::parse::DeviceName;
 use super::args::Train;
 use crate::Result;
 use crate::data::Problem;
-use crate::operator::{Device, KernelReport, devices};
+use crate::operator::{Device, KernelReport, ProfileReport, devices};
 use crate::train::{Options, Recipe, trains_layers};
 
 /// Multiply-adds of a gradient by all weights from which on `auto` takes a GPU: the host operator
 /// takes some 10 ms for these on two cores, a hundred times what a call to a device costs.
 const LARGE: usize = 1 << 29;
 
-/// A line for each kernel, and what of the time none ran.
-pub(super) fn profile(kernels: &[KernelReport], seconds: f64) -> String {
-    let all: f64 = kernels.iter().map(|kernel| kernel.seconds).sum();
-    let line = |KernelReport { name, calls, seconds, multiply_adds }: &KernelReport| {
-        let rate = format!("  {:.1} G multiply-adds/s", multiply_adds / seconds / 1e9);
-        let rate = Some(rate).filter(|_| *multiply_adds > 0.0).unwrap_or_default();
-        let (ms, calls) = (1e3 * seconds, count(*calls as usize));
-        format!("\n  {name:<12} {calls:>8} calls  {ms:>10.2} ms{rate}")
+/// A line for each kernel, and what this machine did meanwhile.
+pub(super) fn profile(of: &ProfileReport) -> String {
+    let line = |name: &str, calls: u64, seconds: f64, rate: &str| {
+        format!("\n  {name:<12} {:>9} times {:>10.2} ms{rate}", count(calls as usize), 1e3 * seconds)
     };
-    let lines: String = kernels.iter().map(line).collect();
-    let rest = 1e3 * (seconds - all);
-    let rest = format!("\n  {:<12} {:>14}  {rest:>10.2} ms", "no kernel", "");
-    if kernels.is_empty() { lines } else { lines + &rest }
+    let kernel = |of: &KernelReport| {
+        let rate = format!("  {:.1} G multiply-adds/s", of.multiply_adds / of.seconds / 1e9);
+        let rate = if of.multiply_adds > 0.0 { &rate } else { "" };
+        line(of.name, of.calls, of.seconds, rate)
+    };
+    let own = [
+        line("submitted", of.submissions, of.submitting, ""),
+        line("waited", of.submissions, of.waiting, "  while kernels ran and after"),
+    ];
+    of.kernels.iter().map(kernel).chain(own).collect()
 }
 
 impl Train {

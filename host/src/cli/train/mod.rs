@@ -6,6 +6,7 @@ mod device;
 pub(super) mod history;
 mod options;
 mod path;
+mod plan;
 mod summary;
 
 use serde::Serialize;
@@ -18,7 +19,7 @@ use super::progress::Watched;
 use super::saved::Object;
 use crate::base::file::{self, Kind};
 use crate::data::{Problem, Task};
-use crate::operator::KernelReport;
+use crate::operator::ProfileReport;
 use crate::train::{
     Baselines, Beaten, Budget, Details, Options, Recipe, Report, Start, train_with, trains_layers,
 };
@@ -49,8 +50,8 @@ struct WithData<'a, O> {
     #[serde(flatten)]
     fit: Option<Fit>,
     baselines: Baselines,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    kernels: Vec<KernelReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<ProfileReport>,
 }
 
 /// Obvious models for the rows; without a linear one where training it would take long, after a run that was
@@ -118,6 +119,9 @@ impl Train {
         if let Some(note) = take_all(&mut options, &problem) {
             data.note(note);
         }
+        if self.plan {
+            return plan::run(&problem, &options, &data, common);
+        }
         let obvious = Obvious::new(&problem, &options);
         let bar = Watched::new(common);
         let mut history = History::new(self)?;
@@ -147,12 +151,12 @@ impl Train {
         }
         let object = Object::new(&self.output, model.bytes(), &trained.report);
         let fit = data.fit(trained.report.loss, &baselines);
-        let kernels = options.device.kernels();
-        let whole = WithData { object: &object, data: &data, fit, baselines, kernels };
+        let profile = options.device.profile();
+        let whole = WithData { object: &object, data: &data, fit, baselines, profile };
         common.result(&whole, || {
             let line = data.baselines(&whole.baselines);
             let own = data.text() + &summary(&object, &history.line(), fit, line);
-            own + &device::profile(&whole.kernels, trained.report.seconds)
+            own + &whole.profile.as_ref().map_or_else(String::new, device::profile)
         })
     }
 

@@ -106,7 +106,8 @@ fn name(nnz: usize) -> String {
 
 fn check(train: &Train) -> Result<()> {
     let (expected, other) = ("settings for several sizes", ", or pass one number to --nnz");
-    refuse(&train.single_flags(), "a setting is for one size", expected, other)?;
+    let flags = [&train.single_flags()[..], &[(train.plan, "--plan")]].concat();
+    refuse(&flags, "a setting is for one size", expected, other)?;
     if train.output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tamis"))
         && !train.output.is_dir()
     {

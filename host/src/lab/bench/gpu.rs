@@ -7,13 +7,15 @@ use std::time::Instant;
 use serde::Serialize;
 use tamis::base::dims::Dims;
 use tamis::network::gates::{Empty, Gates, Signs};
+use tamis::network::score::{GradientStep, Panel};
+use tamis::network::top::Top;
 use tamis::network::weights::Weights;
 use tamis::operator::machine::Machine;
-use tamis::operator::sensing::{Rows, Sensing};
+use tamis::operator::sensing::{Rows, Sensing, Stepped};
 use tamis_gpu::{Gpu, GpuOperator, Roofline};
 
 use crate::data::{Problem, Task, Values, planted};
-use crate::operator::{Blocked, Device, DeviceReport, KernelReport, Layout};
+use crate::operator::{Blocked, Device, DeviceReport, KernelReport, Layout, ProfileReport};
 use crate::train::{Budget, Options, pool, train};
 use crate::{Error, Result};
 
@@ -123,7 +125,7 @@ fn products(gpu: &Arc<Gpu>, dims: Dims, rounds: usize, seed: u64) -> Result<Size
     gpu.start_profile();
     times(&mut device, w, labels, rounds).map_err(of_device)?;
     let (n, d, m, s) = (samples as f64, inputs as f64, hidden as f64, w.nnz() as f64);
-    let macs = [n * s, 2.0 * n * s, n * m * d];
+    let macs = [n * s, 2.0 * n * s, n * m * d, n * m * d];
     let product = |((name, cpu_seconds), (gpu_seconds, macs))| Product {
         name,
         cpu_seconds,
@@ -141,7 +143,7 @@ fn products(gpu: &Arc<Gpu>, dims: Dims, rounds: usize, seed: u64) -> Result<Size
             .zip(on_device.into_iter().zip(macs))
             .map(product)
             .collect(),
-        kernels: KernelReport::of(&gpu.profile()),
+        kernels: gpu.profile().map_or_else(Vec::new, |of| ProfileReport::from(&of).kernels),
     })
 }
 
@@ -149,8 +151,12 @@ fn of_device(error: tamis::Error<tamis_gpu::Error>) -> Error {
     error.narrow().map_or_else(Error::from, Error::from)
 }
 
-const NAMES: [&str; 3] =
-    ["outputs and gates", "restricted product, gates held", "gradient of all panels"];
+const NAMES: [&str; 4] = [
+    "outputs and gates",
+    "restricted product, gates held",
+    "gradient of all panels, read",
+    "s largest of a gradient step",
+];
 
 /// The fastest of some rounds of each product.
 fn times<S: Sensing>(
@@ -158,13 +164,14 @@ fn times<S: Sensing>(
     w: Weights<'_>,
     labels: &Rows<S>,
     rounds: usize,
-) -> tamis::Result<[f64; 3], S::Source> {
+) -> tamis::Result<[f64; 4], S::Source> {
     let (n, d, m, s) = (on.rows(), on.inputs(), on.blocks(), w.nnz());
     let gates = Gates::of(w, Signs::Positive, Empty::Open, 0, 1);
     let (mut out, mut panel, mut own) = (vec![0.0; n], vec![0.0; m * d], vec![0.0; s]);
     let mut scratch = vec![0.0; n + d];
     let out = on.machine().rows_in(&mut out);
-    let mut best = [f64::INFINITY; 3];
+    let (mut index, mut value) = (vec![0; s], vec![0.0; s]);
+    let mut best = [f64::INFINITY; 4];
     for _ in 0..=rounds {
         let mut began = Instant::now();
         let mut lap = |best: &mut f64| {
@@ -183,6 +190,16 @@ fn times<S: Sensing>(
         lap(&mut best[1]);
         on.gradient(gates, labels, 0..m, &mut panel)?;
         lap(&mut best[2]);
+        let mut top = Top::new(&mut index, &mut value);
+        for first in (0..m).step_by(on.panel()) {
+            let blocks = first..(first + on.panel()).min(m);
+            let memory = &mut panel[..blocks.len() * d];
+            let step = GradientStep { step_size: 1e-3 };
+            let of = Stepped { panel: Panel { blocks, weights: w }, step };
+            on.offer_step(gates, labels, of, memory, &mut top)?;
+        }
+        top.finish().ok_or(tamis::Error::Diverged { step: 0 })?;
+        lap(&mut best[3]);
     }
     Ok(best)
 }
