@@ -81,6 +81,7 @@ def figure(tamis, folder):
     print("\n## Figure 1 left, the whole grid of the published method\n")
     print(f"{len(records)} cells (m and s from 1 to 1000, three seeds), {len(done)} with a result, {jobs} at a time: {seconds:.0f} s, data and "
           f"the start of {len(records)} processes included; {spent:.0f} s of training, added up.")
+    print(f"\nAll of this page is written by `docs/results/gpu.py`, here at commit {records[0]['commit'] or 'unknown'}.")
 
 
 def main():

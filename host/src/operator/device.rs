@@ -87,7 +87,10 @@ impl Device {
     /// A tile of the data is larger than the GPU binds.
     pub fn bytes_for(&self, data: &Matrix, hidden: usize) -> Result<Option<u64>> {
         match self {
-            Self::Cpu => Ok(None),
+            Self::Cpu => {
+                let _ = (data, hidden);
+                Ok(None)
+            }
             #[cfg(feature = "gpu")]
             Self::Gpu(gpu) => {
                 let is_bytes = data.is_bytes();

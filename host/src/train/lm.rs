@@ -112,7 +112,9 @@ pub(crate) fn train(
     // Where neurons of any orientation do not fit exactly, those with one may fit better.
     run.setup = oriented;
     let left = remaining(run.setup.job.limits, &run.stopwatch, trained.report.passes);
-    if let Some(limits) = left.filter(|_| is_open(&trained.report)) {
+    // One that its share of a limit has ended goes on in the same way, exact or not.
+    let goes_on = is_open(&trained.report) || trained.report.limit.is_some();
+    if let Some(limits) = left.filter(|_| goes_on && !trained.report.stopped) {
         let done = trained.report.clone();
         let mut observe = |progress: &Progress<'_>| {
             // A run is resumed within the search before.
@@ -124,7 +126,10 @@ pub(crate) fn train(
         let from = if is_near { Start::Network(&trained) } else { Start::Zero };
         match setup.search(problem, from, limits, stop, &mut observe) {
             Ok((found, again)) => {
+                let limit = found.report.limit;
                 run.add(&mut trained, found);
+                // What ended the search before has not ended the run.
+                trained.report.limit = limit;
                 returned = again;
             }
             Err(error) => {
