@@ -270,10 +270,15 @@ impl Recorder {
             layout,
             entries: &entries,
         });
-        let timestamp_writes = self.gpu.is_profiled().then(|| {
-            self.clock.get_or_insert_with(|| Clock::new(&self.gpu)).next(kernel)
-        });
+        let timestamp_writes = self
+            .gpu
+            .is_profiled()
+            .then(|| self.clock.get_or_insert_with(|| Clock::new(&self.gpu)).next(kernel));
         let is_timed = timestamp_writes.is_some();
+        if is_timed {
+            // One that was begun before calls were timed.
+            self.pass = None;
+        }
         let encoder = encoder(&mut self.encoder, &self.gpu);
         let pass = self.pass.get_or_insert_with(|| {
             let timestamp_writes = timestamp_writes.flatten();

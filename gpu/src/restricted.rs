@@ -160,8 +160,7 @@ impl Summation<'_> {
         }
         let tiles = [neurons.len().div_ceil(64), inputs.div_ceil(64)];
         let numbers = neurons.len() * inputs;
-        let Groups { origin, rows: group, part, count } =
-            self.groups(tiles[0] * tiles[1], numbers);
+        let Groups { origin, rows: group, part, count } = self.groups(tiles[0] * tiles[1], numbers);
         let Self { machine, data, batch } = self;
         let GpuVectors { recorder, partial, .. } = &mut **machine;
         let sums = recorder.grow(partial, "partial sums", count * numbers);
@@ -212,7 +211,8 @@ impl Summation<'_> {
                 [(&chunk.x).into(), entries_of.clone(), (&chunk.bits).into(), (&sums).into()];
             recorder.run(Kernel::Gram, &dims, &places, [tiles, tiles, count]);
         }
-        recorder.note_work(Kernel::Gram, batch.len() * entries.len() / 2 * (entries.len() / 2 + 1) / 2);
+        recorder
+            .note_work(Kernel::Gram, batch.len() * entries.len() / 2 * (entries.len() / 2 + 1) / 2);
         add_groups(recorder, &sums, out, size * size, count);
     }
 

@@ -91,8 +91,6 @@ impl Selector {
         let words = recorder.read(&out, 2 * (1 + count));
         let found = words.first().map_or(0, |&found| found as usize);
         let pairs = words.chunks(2).skip(1).take(found);
-        pairs
-            .map(|pair| Selected { place: pair[0], value: f32::from_bits(pair[1]) })
-            .collect()
+        pairs.map(|pair| Selected { place: pair[0], value: f32::from_bits(pair[1]) }).collect()
     }
 }

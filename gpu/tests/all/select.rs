@@ -55,7 +55,8 @@ fn largest_entries_of_a_step_are_those_of_the_whole_panel() {
     let values = whole(index.len(), 2);
     let w = Weights::new(D, M, &index, &values).unwrap();
     // Gates of other weights: neurons of the step are closed that have some.
-    let other: Vec<u32> = index.iter().copied().filter(|j| !(*j / D as u32).is_multiple_of(3)).collect();
+    let other: Vec<u32> =
+        index.iter().copied().filter(|j| !(*j / D as u32).is_multiple_of(3)).collect();
     let values = whole(other.len(), 3);
     let other = Weights::new(D, M, &other, &values).unwrap();
     let nothing = vec![0.0; N];

@@ -94,7 +94,8 @@ impl Device {
             #[cfg(feature = "gpu")]
             Self::Gpu(gpu) => {
                 let is_bytes = data.is_bytes();
-                let sizes = tamis_gpu::Resident { rows: data.rows, inputs: data.cols, hidden, is_bytes };
+                let sizes =
+                    tamis_gpu::Resident { rows: data.rows, inputs: data.cols, hidden, is_bytes };
                 Ok(Some(sizes.bytes(gpu)?))
             }
         }

@@ -58,8 +58,8 @@ pub use paper_options::{OutputsOptions, PaperOptions};
 pub use path::{PathOptions, PathOutcome, PathPoint, PathReport, train_path};
 pub(crate) use pinned::parse_weight;
 pub use pinned::{PinnedWeight, PinnedWeights};
-pub use plan::{Forecast, Plan};
 pub(crate) use plan::pool;
+pub use plan::{Forecast, Plan};
 pub use progress::{Progress, Stage, StepDetails};
 pub use report::{
     AnnealDetails, Choice, DeepLayer, Details, DynamicDetails, ImpDetails, LayersDetails,

@@ -15,7 +15,11 @@ const LARGE: usize = 1 << 29;
 /// A line for each kernel, and what this machine did meanwhile.
 pub(super) fn profile(of: &ProfileReport) -> String {
     let line = |name: &str, calls: u64, seconds: f64, rate: &str| {
-        format!("\n  {name:<12} {:>9} times {:>10.2} ms{rate}", count(calls as usize), 1e3 * seconds)
+        format!(
+            "\n  {name:<12} {:>9} times {:>10.2} ms{rate}",
+            count(calls as usize),
+            1e3 * seconds
+        )
     };
     let kernel = |of: &KernelReport| {
         let rate = format!("  {:.1} G multiply-adds/s", of.multiply_adds / of.seconds / 1e9);

@@ -56,7 +56,10 @@ fn text(of: &Forecast) -> String {
         let several = "cross-validation compares recipes and widths first, this is one of them";
         rows.push(("choice", several.to_owned()));
     }
-    let title =
-        format!("Recipe {}, {widths} neurons, {} nonzeros: nothing is trained", of.recipe, count(nnz));
+    let title = format!(
+        "Recipe {}, {widths} neurons, {} nonzeros: nothing is trained",
+        of.recipe,
+        count(nnz)
+    );
     facts(&title, &rows)
 }

@@ -113,8 +113,8 @@ fn products(gpu: &Arc<Gpu>, dims: Dims, rounds: usize, seed: u64) -> Result<Size
         return Err(Error::new("planted data are not floats"));
     };
     let Dims { samples, inputs, hidden, nnz, .. } = dims;
-    let mut device = GpuOperator::new(gpu, inputs, hidden, tamis_gpu::Values::F32(rows))
-        .map_err(of_device)?;
+    let mut device =
+        GpuOperator::new(gpu, inputs, hidden, tamis_gpu::Values::F32(rows)).map_err(of_device)?;
     let layout = Layout { gram: 0, ..Layout::new(hidden, inputs) };
     let mut host = Blocked::new(made.data.clone(), hidden, nnz, layout)?;
     let on_host = pool(0)?.install(|| times(&mut host, w, &made.labels[..], rounds));
