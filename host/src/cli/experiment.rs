@@ -14,8 +14,8 @@ use super::console::{self, count};
 use super::parse::{self, DeviceName, limit_above_zero};
 use super::{interrupt, progress};
 use crate::lab::experiment::environment::{COMMIT_VARIABLE, commit};
-use crate::lab::experiment::runner::{self, Place, RunOptions, Summary};
-use crate::lab::experiment::{Cell, Record, Shard, Spec, Store, figures, problem, spec};
+use crate::lab::experiment::runner::{self, RunOptions, Summary};
+use crate::lab::experiment::{Cell, Place, Record, Shard, Spec, Store, figures, problem, spec};
 use crate::operator::Device;
 use crate::{Error, Result};
 

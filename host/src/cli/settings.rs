@@ -46,7 +46,7 @@ const SETTINGS: &[(&[RecipeName], &str)] = &[
     (&[Lm, Paper], "signs"),
     (&[Lm, Anneal], "validation patience"),
     (&[Lm, Anneal, Paper, PaperSafe, Dynamic], "time_limit passes_limit log picture"),
-    (SPARSE, "panel folds cold device"),
+    (SPARSE, "panel folds cold device profile"),
 ];
 
 fn settings() -> impl Iterator<Item = Setting> {
@@ -174,6 +174,7 @@ mod tests {
         "mask",
         "scale",
         "adapter",
+        "plan",
         "output",
         "json",
         "quiet",

@@ -210,10 +210,10 @@ pub fn plan(problem: &Problem, options: &Options) -> Result<Plan> {
 /// ```
 /// use tamis::{base::dims::Dims, network::gates::Signs};
 /// use tamis_host::{Budget, Options, data::{Problem, Task, planted}, train::forecast};
-/// let planted = planted::network(Dims::new(600, 16, 2, 40), Signs::Positive, 1)?;
+/// let planted = planted::network(Dims::new(600, 16, 4, 12), Signs::Positive, 1)?;
 /// let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
-/// let forecast = forecast(&problem, &Options::new(Budget::nnz(40)))?;
-/// assert!(forecast.support <= 4 * 40, "{forecast:?}");
+/// let forecast = forecast(&problem, &Options::new(Budget::nnz(12)))?;
+/// assert!(forecast.support <= 4 * 12, "{forecast:?}");
 /// # Ok::<(), tamis_host::Error>(())
 /// ```
 pub fn forecast(problem: &Problem, options: &Options) -> Result<Forecast> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::spec::{Method, Part, Point, Spec};
-use crate::operator::Stop;
+use crate::operator::{Device, Stop};
 use crate::{Error, Result};
 
 /// What a cell is; the cells of a spec are all different.
@@ -27,6 +27,14 @@ pub struct Cell {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) variant: Option<String>,
     pub(crate) seed: u64,
+}
+
+/// Where cells are trained.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// For networks of one hidden layer and recipes of sparse weights; all else is on the CPU.
+    pub(crate) device: &'a Device,
+    pub(crate) threads: usize,
 }
 
 /// A cell, and what it runs with.

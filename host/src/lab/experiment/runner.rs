@@ -10,7 +10,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use super::cell::{Cell, Job, Shard};
+use super::cell::{Cell, Job, Place, Shard};
 use super::masked;
 use super::masks;
 use super::problem;
@@ -20,7 +20,7 @@ use super::spec::{Data, Part, Spec};
 use super::store::{Store, check_code};
 use super::theory;
 use super::{dense, environment};
-use crate::operator::{Device, Stop};
+use crate::operator::Stop;
 use crate::{Error, Result};
 
 /// The variable that tells a process that its parent holds its standard input.
@@ -250,14 +250,6 @@ fn last_words(said: &mut std::fs::File) -> String {
         let _ = said.read_to_end(&mut text);
     }
     String::from_utf8_lossy(&text).trim().to_owned()
-}
-
-/// Where cells are trained.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
-    /// For networks of one hidden layer and recipes of sparse weights; all else is on the CPU.
-    pub(crate) device: &'a Device,
-    pub(crate) threads: usize,
 }
 
 /// Runs the cells of one training here and writes their records, also of a failure; nothing if

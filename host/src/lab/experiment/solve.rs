@@ -9,14 +9,13 @@ use tamis::learn::train::{OneOutput, Schedule, Trials};
 use tamis::network::gates::Signs;
 use tamis::{learn::anneal, learn::lm};
 
-use super::cell::{Cell, Job};
+use super::cell::{Cell, Job, Place};
 use super::compare::{self, Neuron};
 use super::course::Course;
 use super::imp;
 use super::picture;
 use super::problem::Set;
 use super::record::{Ending, Quality, Solved};
-use super::runner::Place;
 use super::spec::{Data, Method, Metric, Part, Variant};
 use crate::Result;
 use crate::base;
