@@ -62,6 +62,8 @@ def runtimes(tamis, folder, data):
     for size, records in on["gpu"].items():
         both = [[r["solved"] for r in some if r["solved"]] for some in (records, on["cpu"][size])]
         seconds = [span([solved["seconds"] for solved in some], 2) for some in both]
+        if not all(both):
+            continue
         if both[0][0]["test"]["accuracy"] is None:
             scores = [span([solved["train"]["psnr_db"] for solved in some], 1) + " dB (training rows)" for some in both]
         else:
@@ -70,7 +72,9 @@ def runtimes(tamis, folder, data):
     for size, records in on["gpu"].items():
         for record in records:
             if not record["solved"]:
-                print(f"\n{size}, seed {record['seed']}: {record['reason'].splitlines()[0]}, on either.")
+                same = any(other["id"] == record["id"] and not other["solved"] for other in on["cpu"][size])
+                where = "on either" if same else "on the GPU alone"
+                print(f"\n{size}, seed {record['seed']}, {where}: {record['reason'].splitlines()[0]}.")
 
 
 def figure(tamis, folder):

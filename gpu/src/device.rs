@@ -26,6 +26,12 @@ pub struct AdapterReport {
 }
 
 impl AdapterReport {
+    /// Whether it computes on the processor.
+    #[must_use]
+    pub fn is_software(&self) -> bool {
+        self.kind == "Cpu"
+    }
+
     fn new(adapter: &Adapter) -> Self {
         let (info, limits) = (adapter.get_info(), adapter.limits());
         Self {
@@ -215,10 +221,10 @@ impl Gpu {
         has_clock
     }
 
-    /// What was timed since then; none where nothing is.
+    /// What was timed since then, and times no more; none where nothing is.
     #[must_use]
-    pub fn profile(&self) -> Option<Profile> {
-        self.times().clone()
+    pub fn end_profile(&self) -> Option<Profile> {
+        self.times().take()
     }
 
     pub(crate) fn is_profiled(&self) -> bool {

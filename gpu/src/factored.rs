@@ -6,8 +6,8 @@ use crate::error::Error;
 use crate::gates::Neurons;
 use crate::operator::{GpuOperator, len};
 use crate::recorder::Place;
-use crate::restricted::Mode;
-use crate::tables::{Entries, by_output, output_weights};
+use crate::restricted::{Mode, TASKS};
+use crate::tables::{Entries, by_output, output_weights, rows_by};
 use std::ops::Range;
 use tamis::base::error;
 use tamis::network::gates::Gates;
@@ -20,8 +20,8 @@ use tamis::operator::tables::Tables as _;
 
 type Result<T> = tamis::Result<T, Error>;
 
-/// Numbers of neurons times rows that are made on the way, at most.
-const ROOM: usize = 1 << 26;
+/// Numbers of neurons times rows that are made on the way, at most: what every device binds.
+const ROOM: usize = 1 << 25;
 
 impl GpuOperator {
     /// d and c, if network and residual fit the operator.
@@ -48,7 +48,7 @@ impl GpuOperator {
         let (out, n, c) = (self.machine.place(out), self.batch.len(), wt.inputs());
         let neurons: Vec<u32> =
             w.blocks().filter(both).map(|block| block.neuron() as u32).collect();
-        for neurons in neurons.chunks(self.neurons_at_once()) {
+        for neurons in neurons.chunks(self.neurons_at_once(c)) {
             let image = self.activations(gates, w, neurons)?;
             let blocks = neurons.iter().map(|&i| wt.block(i as usize));
             let [places, weights] = by_output(blocks, c);
@@ -56,15 +56,15 @@ impl GpuOperator {
             let [places, weights] = [&places, &weights].map(|words| recorder.send(words));
             let dims = [n as u32, c as u32, 0, 0];
             let places = [places, weights, image, out.clone()];
-            recorder.run(Kernel::Outputs, &dims, &places, [n.div_ceil(64), c, 1]);
+            recorder.run(Kernel::Outputs, &dims, &places, rows_by(n, c));
         }
         Ok(())
     }
 
-    /// Neurons whose numbers of all rows are made at a time.
-    fn neurons_at_once(&self) -> usize {
-        let room = (self.machine.recorder.gpu.binding_limit() / 4) as usize;
-        (room.min(ROOM) / self.batch.len()).max(1)
+    /// Neurons whose numbers of all rows, and products with c outputs, are made at a time: a function
+    /// of the sizes, since pieces are added up as one.
+    fn neurons_at_once(&self, c: usize) -> usize {
+        (ROOM / self.batch.len()).min(TASKS / c.div_ceil(4).max(1)).max(1)
     }
 
     /// `R wt_i` of these neurons, n numbers each.
@@ -139,7 +139,7 @@ impl Factored for GpuOperator {
         self.set(gates)?;
         let of = blocks.start as u32..blocks.end as u32;
         let live: Vec<u32> = self.gates.live.iter().copied().filter(|i| of.contains(i)).collect();
-        for live in live.chunks(self.neurons_at_once().min(self.panel())) {
+        for live in live.chunks(self.neurons_at_once(c).min(self.panel())) {
             self.go_on()?;
             let back = self.back(net.wt(), live, r);
             let inner = self.summation().panel_at(live, &back, Mode::Each);
@@ -182,7 +182,7 @@ impl Factored for GpuOperator {
         neurons.sort_unstable();
         neurons.dedup();
         let GradientMut { w: mut dw, wt: mut dwt } = out;
-        for neurons in neurons.chunks(self.neurons_at_once()) {
+        for neurons in neurons.chunks(self.neurons_at_once(c)) {
             self.go_on()?;
             let (mut by_w, mut by_wt) = (Entries::default(), Entries::default());
             for (slot, &i) in (0..).zip(neurons) {

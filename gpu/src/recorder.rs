@@ -339,7 +339,7 @@ impl Recorder {
     /// thread that sleeps is woken late; a driver that computes here has the processor to itself.
     fn finish(&mut self) {
         let (began, device) = (Instant::now(), &self.gpu.device);
-        let is_gpu = self.gpu.adapter.kind != "Cpu";
+        let is_gpu = !self.gpu.adapter.is_software();
         while is_gpu && began.elapsed() < ASKING {
             match device.poll(wgpu::PollType::Poll) {
                 Ok(status) if !status.is_queue_empty() => std::hint::spin_loop(),

@@ -16,7 +16,7 @@ const SUMS: usize = 1 << 25;
 /// Neurons of a panel that are too few for a tile: their sums are those of entries.
 const FEW: usize = 4;
 /// Tasks of one call, at most: a grid has no more lines.
-const TASKS: usize = 1 << 15;
+pub(crate) const TASKS: usize = 1 << 15;
 
 /// Of what rows sums are.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -148,7 +148,10 @@ impl Summation<'_> {
         let inputs = self.data.inputs;
         let GpuVectors { recorder, sums, .. } = &mut *self.machine;
         let out = recorder.grow(sums, "sums", neurons.len() * inputs);
-        if neurons.len() <= FEW && self.fits(neurons.len() * inputs) {
+        // By the sizes alone, since sums are added up otherwise.
+        let numbers = neurons.len() * inputs;
+        let is_few = neurons.len() <= FEW && numbers <= 4 * TASKS;
+        if is_few && numbers * self.row_groups().1 <= SUMS {
             let mut entries = Entries::default();
             for (slot, &neuron) in (0..).zip(neurons) {
                 entries.push([neuron, if mode == Mode::Each { slot } else { 0 }], 0..inputs as u32);
@@ -159,7 +162,6 @@ impl Summation<'_> {
             return out;
         }
         let tiles = [neurons.len().div_ceil(64), inputs.div_ceil(64)];
-        let numbers = neurons.len() * inputs;
         let Groups { origin, rows: group, part, count } = self.groups(tiles[0] * tiles[1], numbers);
         let Self { machine, data, batch } = self;
         let GpuVectors { recorder, partial, .. } = &mut **machine;

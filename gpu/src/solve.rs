@@ -68,7 +68,7 @@ impl Solver {
         }
         let gpu = &on.machine.recorder.gpu;
         let keeps = s <= GRAM && (4 * s * s) as u64 <= gpu.binding_limit();
-        let entries = ENTRIES_A_PRODUCT[usize::from(gpu.adapter.kind == "Cpu")];
+        let entries = ENTRIES_A_PRODUCT[usize::from(gpu.adapter.is_software())];
         let products = Products::new(self, on, pairs);
         self.begin(on, &equations, unknowns);
         let before = if keeps { s / entries + 1 } else { usize::MAX };

@@ -50,6 +50,12 @@ pub(crate) fn output_weights<'w>(blocks: impl Iterator<Item = Block<'w>>) -> [Ve
     [places, weights]
 }
 
+/// A grid of so many lines over groups of 64 rows, in planes of as many as a device admits.
+pub(crate) fn rows_by(rows: usize, lines_of: usize) -> [usize; 3] {
+    let [wide, planes, _] = lines(rows, 64);
+    [wide, lines_of, planes]
+}
+
 /// Places of the weights that lead to each of c outputs, and the weights: the number of the block
 /// and the value.
 pub(crate) fn by_output<'w>(blocks: impl Iterator<Item = Block<'w>>, c: usize) -> [Vec<u32>; 2] {
@@ -81,7 +87,7 @@ impl GpuVectors {
         let dims = [rows as u32, width as u32, 0, 0];
         let r = self.place(r);
         let [places_of, weights] = [places, weights].map(|words| self.recorder.send(words));
-        let grid = [rows.div_ceil(64), places.len() / 2, 1];
+        let grid = rows_by(rows, places.len() / 2);
         self.recorder.run(Kernel::Project, &dims, &[places_of, weights, r, out.clone()], grid);
     }
 

@@ -10,7 +10,7 @@
 use crate::base::error::{self, Result};
 use crate::base::math::axpy;
 use crate::network::gates::Gates;
-use crate::network::score::{GradientStep, Panel};
+use crate::network::score::{GradientStep, Panel, Score as _};
 use crate::network::top::Top;
 use crate::network::weights::{Block, Weights, runs};
 use crate::operator::machine::{Host, Machine};
@@ -211,6 +211,14 @@ pub struct Stepped<'a> {
     pub step: GradientStep,
 }
 
+impl Stepped<'_> {
+    /// Offers all entries, given the gradient of the panel, which they take the place of.
+    pub(crate) fn offer(&self, gradient: &mut [f32], top: &mut Top<'_>) {
+        self.step.panel(&self.panel, gradient);
+        top.offer(self.panel.first(), gradient);
+    }
+}
+
 /// An operator whose row vectors are slices of floats.
 pub trait HostSensing: Sensing<Machine = Host> {}
 
@@ -307,7 +315,6 @@ pub mod provided {
         Block, Done, Equations, Gates, Machine, Range, Result, Rows, Sensing, Solved, Stepped, Top,
         Unknowns, Weights, carve, error, runs,
     };
-    use crate::network::score::Score as _;
     use crate::operator::solve::conjugate_gradients;
 
     /// [`Sensing::scratch`]: a vector over the batch and one over the inputs.
@@ -354,11 +361,9 @@ pub mod provided {
         memory: &mut [f32],
         top: &mut Top<'_>,
     ) -> Done<S> {
-        let Stepped { panel, step } = of;
-        sensing.gradient(gates, r, panel.blocks.clone(), memory)?;
+        sensing.gradient(gates, r, of.panel.blocks.clone(), memory)?;
         sensing.sum(memory)?;
-        step.panel(&panel, memory);
-        top.offer(panel.first(), memory);
+        of.offer(memory, top);
         Ok(())
     }
 

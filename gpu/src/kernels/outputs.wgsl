@@ -1,6 +1,6 @@
 // Products of activations with output weights, `out[k] += sum_i a_i wt_ik`, c numbers a row.
 //
-// grid          (rows / 64, outputs)
+// grid          (rows / 64, outputs, planes of these)
 // dims.rows     n
 // dims.width    c
 // places        (first, entries) of the weights of each output
@@ -15,16 +15,17 @@ struct Dims { rows: u32, width: u32, pad0: u32, pad1: u32 }
 @group(0) @binding(4) var<storage, read_write> out: array<f32>;
 
 @compute @workgroup_size(64)
-fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+    let row = id.z * groups.x * 64u + id.x;
     let place = places[id.y];
-    if id.x >= dims.rows || place.y == 0u {
+    if row >= dims.rows || place.y == 0u {
         return;
     }
-    let at = id.x * dims.width + id.y;
+    let at = row * dims.width + id.y;
     var sum = out[at];
     for (var e = place.x; e < place.x + place.y; e++) {
         let weight = weights[e];
-        sum += bitcast<f32>(weight.y) * a[weight.x * dims.rows + id.x];
+        sum += bitcast<f32>(weight.y) * a[weight.x * dims.rows + row];
     }
     out[at] = sum;
 }

@@ -1,6 +1,6 @@
 // Products of a table with output weights of neurons, `out[i] = R wt_i`.
 //
-// grid          (rows / 64, neurons)
+// grid          (rows / 64, neurons, planes of these)
 // dims.rows     n
 // dims.width    c
 // places        (first, entries) of the neuron's output weights
@@ -15,15 +15,16 @@ struct Dims { rows: u32, width: u32, pad0: u32, pad1: u32 }
 @group(0) @binding(4) var<storage, read_write> out: array<f32>;
 
 @compute @workgroup_size(64)
-fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-    if id.x >= dims.rows {
+fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+    let row = id.z * groups.x * 64u + id.x;
+    if row >= dims.rows {
         return;
     }
     let place = places[id.y];
     var sum = 0.0;
     for (var e = place.x; e < place.x + place.y; e++) {
         let weight = weights[e];
-        sum += bitcast<f32>(weight.y) * r[id.x * dims.width + weight.x];
+        sum += bitcast<f32>(weight.y) * r[row * dims.width + weight.x];
     }
-    out[id.y * dims.rows + id.x] = sum;
+    out[id.y * dims.rows + row] = sum;
 }

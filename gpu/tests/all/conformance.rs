@@ -2,6 +2,7 @@
 
 use crate::on_host::OnHost;
 use crate::{gpu, limited, normal};
+use std::ops::Range;
 use tamis::base::budget::gated_words;
 use tamis::base::dims::Dims;
 use tamis::data::samples::Rows;
@@ -202,7 +203,12 @@ fn close_by(limit: f32, what: &str, expected: &[f32], got: &[f32]) {
 
 #[test]
 fn products_of_several_outputs_agree_with_the_reference() {
-    let (n, d, m, c) = (700, 11, 9, 13);
+    several_outputs(size(700, 11, 9), 13, &[0..700, 100..650]);
+    // More products than a grid has groups of threads in a line.
+    several_outputs(size(20, 2, 400), 700, &[0..20, 3..18]);
+}
+
+fn several_outputs(Size { n, d, m }: Size, c: usize, batches: &[Range<usize>]) {
     let values = normal(n * d, 11);
     let mut memory = vec![0.0; gated_words(d, m)];
     let mut reference = Gated::new(Rows::new(&values, d).unwrap(), m, 1, &mut memory).unwrap();
@@ -218,7 +224,7 @@ fn products_of_several_outputs_agree_with_the_reference() {
     };
     let (net, p) = (net(&v, &u), net(&pv, &pu));
     let mut scratch = vec![0.0; 2 * n + d];
-    for rows in [0..n, 100..650] {
+    for rows in batches {
         let r = normal(rows.len() * c, 5);
         for gates in [net.gates(0), Gates::seeded(7)] {
             macro_rules! on {

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::common::Common;
 use super::console::{self, count};
 use super::parse::{self, DeviceName, limit_above_zero};
+use super::train::device::no_adapter;
 use super::{interrupt, progress};
 use crate::lab::experiment::environment::{COMMIT_VARIABLE, commit};
 use crate::lab::experiment::runner::{self, RunOptions, Summary};
@@ -119,7 +120,10 @@ impl Run {
         let shard = self.cell.as_deref().map_or(Ok(None), Shard::parse)?;
         let options = self.options(shard, common)?;
         match (&self.output, &self.cell) {
-            _ if self.dry_run => self.plan(&spec, &options, common),
+            _ if self.dry_run => {
+                self.device()?;
+                self.plan(&spec, &options, common)
+            }
             (Some(output), Some(names)) if shard.is_none() => {
                 let device = self.device()?;
                 let cells = named(&spec, names)?;
@@ -159,7 +163,10 @@ impl Run {
 
     fn device(&self) -> Result<Device> {
         match self.device {
-            None | Some(DeviceName::Cpu) => Ok(Device::Cpu),
+            None | Some(DeviceName::Cpu) => match &self.adapter {
+                Some(adapter) => Err(no_adapter(adapter)),
+                None => Ok(Device::Cpu),
+            },
             Some(DeviceName::Gpu) => Device::gpu(self.adapter.as_deref()),
             Some(DeviceName::Auto) => Err(Error::usage("cells are all trained on one device")
                 .expected("--device cpu or gpu")

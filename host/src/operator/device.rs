@@ -57,10 +57,13 @@ impl Device {
     /// Times the kernels of a GPU from now on.
     ///
     /// # Errors
-    /// The GPU has no clock for them.
+    /// It is the CPU, or has no clock for them.
     pub fn start_profile(&self) -> Result<()> {
         match self {
-            Self::Cpu => Ok(()),
+            Self::Cpu => Err(Error::new("kernels of a GPU are timed")
+                .expected("a GPU")
+                .got("the CPU")
+                .help("pass --device gpu, or leave --profile out")),
             #[cfg(feature = "gpu")]
             Self::Gpu(gpu) if gpu.start_profile() => Ok(()),
             #[cfg(feature = "gpu")]
@@ -71,13 +74,13 @@ impl Device {
         }
     }
 
-    /// What was timed since then; none on the CPU and where nothing is.
+    /// What was timed since then, and times no more; none on the CPU and where nothing is.
     #[must_use]
-    pub fn profile(&self) -> Option<ProfileReport> {
+    pub fn end_profile(&self) -> Option<ProfileReport> {
         match self {
             Self::Cpu => None,
             #[cfg(feature = "gpu")]
-            Self::Gpu(gpu) => gpu.profile().as_ref().map(ProfileReport::from),
+            Self::Gpu(gpu) => gpu.end_profile().as_ref().map(ProfileReport::from),
         }
     }
 

@@ -21,7 +21,7 @@ use crate::train::masked::MaskedStart;
 use crate::train::network::SparseNetwork;
 use crate::train::options::AnnealOptions;
 use crate::train::pinned;
-use crate::train::plan::{LESS, Plan, choose, operator_bytes};
+use crate::train::plan::{LESS, Plan, choose};
 use crate::train::progress::Observer;
 use crate::train::report::{AnnealDetails, Details, Neurons, Report};
 use crate::train::trained::{Job, Start, Stopwatch, Trained, shuffle};
@@ -236,7 +236,7 @@ fn fit<'a>(
     let batch = params.budget(dims, outputs, 1, 0).batch;
     // Two pieces or more a batch, in whole vectors.
     let tile = TILE.min(batch.div_ceil(2).next_multiple_of(64));
-    let default = Layout { tile, hold: false, ..job.layout(dims.hidden, dims.inputs) };
+    let default = Layout { tile, hold: false, ..job.layout(dims.hidden, dims.inputs, outputs) };
     let memory = job.memory;
     let mut factor = if memory == Memory::Least { 1.0 } else { params.start_factor };
     loop {
@@ -244,7 +244,7 @@ fn fit<'a>(
         let with = |layout: Layout| {
             let budget = budget(sizes, &params, layout.panel);
             let support = Dims::new(dims.samples, dims.inputs, dims.hidden, budget.start);
-            let operator = operator_bytes(layout, support, bytes, outputs);
+            let operator = job.operator_bytes(layout, support, bytes, outputs);
             let form = Checkpoint::form(&budget);
             let checkpoints = checkpoint::bytes(job.checkpoints, Kind::Anneal, &form);
             // Of the columns of floats.

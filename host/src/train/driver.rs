@@ -218,33 +218,39 @@ pub fn plan(problem: &Problem, options: &Options) -> Result<Plan> {
 /// ```
 pub fn forecast(problem: &Problem, options: &Options) -> Result<Forecast> {
     let (hidden, recipe) = options.resolve(problem)?;
-    let own = match &recipe {
+    let mut forecast = match &recipe {
+        Recipe::Imp(_) | Recipe::Masked(_) => {
+            return Err(Error::new(
+                "there is no plan of dense training and of training under a mask",
+            )
+            .expected("recipe lm, anneal, paper, paper-safe or dynamic")
+            .got(recipe.name())
+            .help("choose one of these, or leave --plan out"));
+        }
         Recipe::Dynamic(settings) => plan::pool(options.threads)?.install(|| {
-            let setup = DynamicSetup::new(problem, options, settings, &hidden)?;
-            let (support, state_bytes) = setup.memory();
-            Ok::<_, Error>((support, state_bytes, setup.workspace_bytes(problem)?, None))
+            DynamicSetup::new(problem, options, settings, &hidden)?.forecast(problem)
         })?,
-        _ => with_setup(problem, options, |setup, _| {
+        _ => with_setup(problem, options, |setup, problem| {
             let Plan { layout, state_bytes, workspace_bytes } = setup.plan();
-            (setup.support(), state_bytes, workspace_bytes, Some(layout))
-        })?,
+            let [requested_nnz, support] = setup.weights();
+            Ok::<_, Error>(Forecast {
+                requested_nnz,
+                support,
+                state_bytes,
+                workspace_bytes,
+                data_bytes: problem.bytes() as u64,
+                layout: Some(layout),
+                device_bytes: options.device.bytes_for(&problem.data, setup.neurons())?,
+                ..Forecast::default()
+            })
+        })??,
     };
-    let (support, state_bytes, workspace_bytes, layout) = own;
-    let weights = options.all_weights(problem).unwrap_or(usize::MAX);
-    let neurons = hidden.first().copied().unwrap_or(0);
-    Ok(Forecast {
-        recipe: recipe.name(),
-        requested_nnz: options.budget.count(weights, 1)?,
-        support,
-        state_bytes,
-        workspace_bytes,
-        data_bytes: problem.bytes() as u64,
-        layout,
-        device: options.device.name().to_owned(),
-        device_bytes: options.device.bytes_for(&problem.data, neurons)?,
-        chosen: choice::is_wanted(problem, options, &Start::Zero)?,
-        hidden,
-    })
+    forecast.recipe = recipe.name();
+    forecast.device = options.device.name().to_owned();
+    forecast.chosen = choice::is_wanted(problem, options, &Start::Zero)?;
+    forecast.first_layer = is_layer_by_layer(options, problem, &hidden, &recipe);
+    forecast.hidden = hidden;
+    Ok(forecast)
 }
 
 /// The file of the checkpoints of a run on `problem`: to read one, and to see what it would hold.

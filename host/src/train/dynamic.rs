@@ -26,6 +26,7 @@ use crate::train::masked::{Engine, LANES};
 use crate::train::network::SparseNetwork;
 use crate::train::ones::layers_of_stack;
 use crate::train::options::Options;
+use crate::train::plan::Forecast;
 use crate::train::progress::Observer;
 use crate::train::report::{Details, DynamicDetails, Neurons, Report};
 use crate::train::resume;
@@ -102,20 +103,27 @@ impl<'a> DynamicSetup<'a> {
         Ok(Self { settings, hidden, limits, params, unit, dense, room, words })
     }
 
-    /// Weights that it holds at a time, at most, and the bytes of its state.
-    pub(crate) const fn memory(&self) -> (usize, u64) {
-        (self.room, (8 * self.room + 4 * self.words) as u64)
+    const fn state_bytes(&self) -> u64 {
+        (8 * self.room + 4 * self.words) as u64
     }
 
-    /// Bytes of the kernels for a network as it begins.
-    pub(crate) fn workspace_bytes(&self, problem: &Problem) -> Result<u64> {
+    /// What it would take, with the kernels for a network as it begins.
+    pub(crate) fn forecast(&self, problem: &Problem) -> Result<Forecast> {
         let (mut index, mut value) = (vec![0; self.room], vec![0.0; self.room]);
         let mut stack = Stack::new(problem.data.cols + 1, &mut index, &mut value);
         let widths = [self.hidden, &[problem.network_outputs()][..]].concat();
         dynamic::start(&mut stack, &widths, &self.params, &mut vec![0; self.words])?;
         let classes = classes_of(problem);
         let labels = labels_of(problem, &classes);
-        Ok(Engine::new(&problem.data, self.unit, labels, &stack, &Stop::new())?.bytes() as u64)
+        let engine = Engine::new(&problem.data, self.unit, labels, &stack, &Stop::new())?;
+        Ok(Forecast {
+            requested_nnz: self.params.nnz,
+            support: self.room,
+            state_bytes: self.state_bytes(),
+            workspace_bytes: engine.bytes() as u64,
+            data_bytes: problem.bytes() as u64,
+            ..Forecast::default()
+        })
     }
 
     /// The file of its checkpoints.
@@ -138,7 +146,7 @@ impl<'a> DynamicSetup<'a> {
         let outputs = problem.network_outputs();
         let widths = [hidden, &[outputs][..]].concat();
         let rows = problem.data.rows;
-        let (_, state_bytes) = self.memory();
+        let state_bytes = self.state_bytes();
         let help = "choose fewer nonzeros, or a smaller --start-factor";
         room_for("training", state_bytes, help)?;
         let (mut index, mut value, mut memory) =

@@ -52,12 +52,21 @@ impl<'a> LayerSetup<'a> {
         }
     }
 
-    /// Weights that it holds at a time, at most.
-    pub(crate) fn support(&self) -> usize {
+    /// s, and weights that it holds at a time, at most.
+    pub(crate) fn weights(&self) -> [usize; 2] {
         match self {
-            Self::Lm(setup, _) => setup.budget.room(),
-            Self::Anneal(setup) => setup.support(),
-            Self::Paper(setup) => setup.sizes.dims.nnz,
+            Self::Lm(setup, _) => [setup.sizes.dims.nnz, setup.budget.room()],
+            Self::Anneal(setup) => [setup.sizes.dims.nnz, setup.support()],
+            Self::Paper(setup) => [setup.sizes.dims.nnz; 2],
+        }
+    }
+
+    /// Neurons that the operator is for.
+    pub(crate) const fn neurons(&self) -> usize {
+        match self {
+            Self::Lm(setup, _) => setup.slots,
+            Self::Anneal(setup) => setup.sizes.dims.hidden,
+            Self::Paper(setup) => setup.sizes.dims.hidden,
         }
     }
 

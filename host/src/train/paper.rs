@@ -24,7 +24,7 @@ use crate::train::encode::encode;
 use crate::train::network::{Scored, SparseNetwork};
 use crate::train::paper_options::{OutputsOptions, PaperOptions};
 use crate::train::pinned;
-use crate::train::plan::{LESS, Plan, choose, operator_bytes};
+use crate::train::plan::{LESS, Plan, choose};
 use crate::train::progress::Observer;
 use crate::train::report::{Details, Neurons, OutputsDetails, PaperDetails, Report};
 use crate::train::trained::{Job, ReturnedData, Start, Stopwatch, Trained, no_mask, shuffle};
@@ -272,7 +272,7 @@ pub(crate) fn plan_for(
     frozen: &FrozenLayers,
 ) -> Result<Plan> {
     let Sizes { dims, outputs } = sizes;
-    let default = Layout { hold: outputs == 0, ..job.layout(dims.hidden, dims.inputs) };
+    let default = Layout { hold: outputs == 0, ..job.layout(dims.hidden, dims.inputs, outputs) };
     // The theory step measures its curvature on all rows at once.
     let is_whole = matches!(schedule.head, Head::One(OneOutput { step: Step::Theory { .. }, .. }));
     let plan = choose(job.memory, default, dims.hidden, LESS, |layout| {
@@ -280,7 +280,7 @@ pub(crate) fn plan_for(
         let budget = budget(sizes, schedule, layout);
         let most = largest_support(sizes, layout.panel);
         let most = Dims::new(dims.samples, dims.inputs, dims.hidden, most);
-        let operator = operator_bytes(layout, most, bytes, outputs);
+        let operator = job.operator_bytes(layout, most, bytes, outputs);
         let kind = if outputs > 0 { Kind::Outputs } else { Kind::Paper };
         let form = Checkpoint::form(&budget, Signs::Positive);
         let checkpoints = checkpoint::bytes(job.checkpoints, kind, &form);

@@ -50,7 +50,7 @@ impl Plan {
 }
 
 /// What a training would take.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Forecast {
     /// The recipe.
     pub recipe: &'static str,
@@ -74,6 +74,8 @@ pub struct Forecast {
     /// Bytes of samples and gates on a GPU, which go there before the first step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_bytes: Option<u64>,
+    /// Whether layers are trained one by one, so that this is of the first one alone.
+    pub first_layer: bool,
     /// Whether cross-validation chooses recipe and network first, so that this is one of several.
     pub chosen: bool,
 }

@@ -18,7 +18,7 @@ use crate::train::checkpoint::{self, Kind};
 use crate::train::encode::{End, SparseLayer, encode, encode_layers};
 use crate::train::network::{Scored, SparseNetwork};
 use crate::train::options::LmOptions;
-use crate::train::plan::{Plan, choose, operator_bytes};
+use crate::train::plan::{Plan, choose};
 use crate::train::report::{Details, Neurons, Report, SearchDetails};
 use crate::train::trained::{Job, ReturnedData, Start, Stopwatch, Trained, no_mask, shuffle};
 use crate::{Error, Result};
@@ -125,13 +125,13 @@ impl<'a> SearchSetup<'a> {
         let with = |layout: Layout| {
             let budget = budget_of(layout.panel);
             let held = Dims::new(dims.samples, dims.inputs, slots, budget.room());
-            let operator = operator_bytes(layout, held, bytes, outputs);
+            let operator = job.operator_bytes(layout, held, bytes, outputs);
             let form = Checkpoint::form(&budget, 0, Signs::Positive);
             let checkpoints = checkpoint::bytes(job.checkpoints, Kind::Lm, &form);
             let workspace = [operator, budget.workspace_bytes(), checkpoints];
             Plan::sum(layout, budget.state_bytes(), &workspace)
         };
-        let mut default = job.layout(slots, dims.inputs);
+        let mut default = job.layout(slots, dims.inputs, outputs);
         if outputs == 0 {
             // Products of several outputs are not by one Gram matrix.
             let room = budget_of(default.panel).room();

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
+use tamis::base::dims::Dims;
 use tamis::base::rng::{Permutation, stream};
 
 use crate::base::limits::Limits;
@@ -16,7 +17,7 @@ use crate::train::checkpoint::Checkpoint;
 use crate::train::masked::MaskedStart;
 use crate::train::network::SparseNetwork;
 use crate::train::options::Options;
-use crate::train::plan::Plan;
+use crate::train::plan::{Plan, operator_bytes};
 use crate::train::report::{Details, Neurons, Report};
 use crate::train::scaling::Scale;
 use crate::{Error, Result};
@@ -104,18 +105,31 @@ pub(crate) struct Job<'a> {
     pub(crate) device: &'a Device,
 }
 
-/// Numbers of a panel on a GPU, at most, where memory is not short.
+/// Numbers of a panel on a GPU where memory is not short, unless the usual panel has more.
 const GPU_PANEL: usize = 1 << 20;
 
 impl<'a> Job<'a> {
-    /// The layout where memory is not short, for so many blocks. On a GPU no cache is to hold a panel,
-    /// and each is waited for.
-    pub(crate) fn layout(&self, blocks: usize, inputs: usize) -> Layout {
+    /// The layout where memory is not short, for so many blocks of so many inputs and outputs. On a
+    /// GPU no cache is to hold a panel, and each is waited for; but a checkpoint is for any device.
+    pub(crate) fn layout(&self, blocks: usize, inputs: usize, outputs: usize) -> Layout {
         let own = Layout::new(blocks, inputs);
-        if self.device.is_cpu() || self.memory != Memory::Auto {
+        if self.device.is_cpu() || self.memory != Memory::Auto || self.checkpoints {
             return own;
         }
-        Layout { panel: own.panel.max(GPU_PANEL / inputs.max(1)).min(blocks), ..own }
+        let panel = GPU_PANEL / (inputs + outputs).max(1);
+        Layout { panel: own.panel.max(panel).min(blocks), ..own }
+    }
+
+    /// Bytes that the operator takes here besides the data.
+    pub(crate) fn operator_bytes(
+        &self,
+        layout: Layout,
+        dims: Dims,
+        bytes: bool,
+        outputs: usize,
+    ) -> usize {
+        // On a GPU all that is made on the way is there.
+        if self.device.is_cpu() { operator_bytes(layout, dims, bytes, outputs) } else { 0 }
     }
 
     /// Of one layer, from nothing and with all memory and time.

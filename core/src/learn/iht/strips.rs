@@ -4,7 +4,6 @@
 use crate::base::error::{Error, Result, length};
 use crate::base::math::Sum;
 use crate::network::gates::Gates;
-use crate::network::score::Score as _;
 use crate::network::top::Top;
 use crate::network::weights::{Weights, runs};
 use crate::operator::machine::Machine;
@@ -133,12 +132,10 @@ impl<'a, 'b, S: Sensing> Batch<'a, 'b, S> {
         if self.strips.is_none() {
             return self.sensing.offer_step(of.gates, self.residual, stepped, memory, top);
         }
-        let Stepped { panel, step } = stepped;
         self.of_residual(of, memory, |sensing, r, g, _| {
-            sensing.gradient(of.gates, r, panel.blocks.clone(), g)
+            sensing.gradient(of.gates, r, stepped.panel.blocks.clone(), g)
         })?;
-        step.panel(&panel, memory);
-        top.offer(panel.first(), memory);
+        stepped.offer(memory, top);
         Ok(())
     }
 

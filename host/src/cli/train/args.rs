@@ -90,7 +90,14 @@ pub(crate) struct Train {
     #[arg(long, requires = "device")]
     pub(super) profile: bool,
     /// The model to write; for several sizes a folder
-    #[arg(short, long, value_name = "M.tamis")]
+    #[arg(
+        short,
+        long,
+        value_name = "M.tamis",
+        required = false,
+        required_unless_present = "plan",
+        default_value_if("plan", clap::builder::ArgPredicate::IsPresent, "unnamed.tamis")
+    )]
     pub(super) output: PathBuf,
     // Last, since the heading of a group holds for all flags behind it.
     #[command(flatten)]

@@ -3,10 +3,10 @@
 use super::super::console::{count, say_note};
 use super::super::parse::DeviceName;
 use super::args::Train;
-use crate::Result;
 use crate::data::Problem;
 use crate::operator::{Device, KernelReport, ProfileReport, devices};
 use crate::train::{Options, Recipe, trains_layers};
+use crate::{Error, Result};
 
 /// Multiply-adds of a gradient by all weights from which on `auto` takes a GPU: the host operator
 /// takes some 10 ms for these on two cores, a hundred times what a call to a device costs.
@@ -26,16 +26,29 @@ pub(super) fn profile(of: &ProfileReport) -> String {
         let rate = if of.multiply_adds > 0.0 { &rate } else { "" };
         line(of.name, of.calls, of.seconds, rate)
     };
+    let title =
+        "\n\nKernels, by the clock of the device, and what this machine did meanwhile:".to_owned();
     let own = [
         line("submitted", of.submissions, of.submitting, ""),
         line("waited", of.submissions, of.waiting, "  while kernels ran and after"),
     ];
-    of.kernels.iter().map(kernel).chain(own).collect()
+    [title].into_iter().chain(of.kernels.iter().map(kernel)).chain(own).collect()
+}
+
+/// Refuses a GPU by its name for what is trained on the CPU.
+pub(in crate::cli) fn no_adapter(name: &str) -> Error {
+    Error::usage("the CPU has no adapters")
+        .expected("--device gpu, or no --adapter")
+        .got(format_args!("--device cpu --adapter {name}"))
+        .help("leave --adapter out, or pass --device gpu")
 }
 
 impl Train {
     /// What `--device` says by itself: a GPU is opened, so that nothing is read where there is none.
     pub(super) fn device(&self) -> Result<Device> {
+        if let (Some(adapter), Some(DeviceName::Cpu)) = (&self.adapter, self.device) {
+            return Err(no_adapter(adapter));
+        }
         match self.device {
             Some(DeviceName::Gpu) => Device::gpu(self.adapter.as_deref()),
             _ => Ok(Device::Cpu),

@@ -2,7 +2,7 @@
 
 pub(super) mod args;
 mod data;
-mod device;
+pub(super) mod device;
 pub(super) mod history;
 mod options;
 mod path;
@@ -113,7 +113,7 @@ impl Train {
         }
         self.check_problem(&problem, &options)?;
         self.choose_device(&problem, &mut options)?;
-        if self.profile {
+        if self.profile && !self.plan {
             options.device.start_profile()?;
         }
         if let Some(note) = take_all(&mut options, &problem) {
@@ -151,7 +151,7 @@ impl Train {
         }
         let object = Object::new(&self.output, model.bytes(), &trained.report);
         let fit = data.fit(trained.report.loss, &baselines);
-        let profile = options.device.profile();
+        let profile = options.device.end_profile();
         let whole = WithData { object: &object, data: &data, fit, baselines, profile };
         common.result(&whole, || {
             let line = data.baselines(&whole.baselines);

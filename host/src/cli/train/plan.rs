@@ -31,6 +31,7 @@ pub(super) fn run(
 
 fn text(of: &Forecast) -> String {
     let widths = of.hidden.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+    let widths = if of.hidden.is_empty() { "no hidden".to_owned() } else { widths };
     let nnz = of.requested_nnz;
     let each = of.state_bytes as f64 / 4.0 / nnz.max(1) as f64;
     let support = of.support as f64 / nnz.max(1) as f64;
@@ -52,8 +53,12 @@ fn text(of: &Forecast) -> String {
     }
     let resident = of.device_bytes.map(|size| format!(", {} of data and gates there", bytes(size)));
     rows.push(("device", format!("{}{}", of.device, resident.unwrap_or_default())));
+    if of.first_layer {
+        let rest = "all this is of the first one; each layer behind it takes its own";
+        rows.push(("layers", format!("trained one by one: {rest}")));
+    }
     if of.chosen {
-        let several = "cross-validation compares recipes and widths first, this is one of them";
+        let several = "cross-validation compares several networks first, this is one of them";
         rows.push(("choice", several.to_owned()));
     }
     let title = format!(

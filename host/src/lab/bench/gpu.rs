@@ -143,7 +143,7 @@ fn products(gpu: &Arc<Gpu>, dims: Dims, rounds: usize, seed: u64) -> Result<Size
             .zip(on_device.into_iter().zip(macs))
             .map(product)
             .collect(),
-        kernels: gpu.profile().map_or_else(Vec::new, |of| ProfileReport::from(&of).kernels),
+        kernels: gpu.end_profile().map_or_else(Vec::new, |of| ProfileReport::from(&of).kernels),
     })
 }
 
