@@ -329,7 +329,7 @@ impl Sensing for GpuOperator {
         &mut self,
         gates: Gates<'_>,
         r: &[u32],
-        of: Stepped<'_>,
+        of: &Stepped<'_>,
         memory: &mut [f32],
         top: &mut Top<'_>,
     ) -> Done<Self> {

@@ -248,7 +248,7 @@ fn threshold<S: Sensing>(
     for blocks in ranges(rows.sensing, panel.len(), d)? {
         let g = head_mut(panel, d * blocks.len())?;
         let panel = Panel { blocks, weights: of.w };
-        rows.offer_step(of, Stepped { panel, step }, g, &mut top)?;
+        rows.offer_step(of, &Stepped { panel, step }, g, &mut top)?;
     }
     rows.reads += 1;
     top.finish().ok_or(Error::Diverged { step: 0 })

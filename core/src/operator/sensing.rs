@@ -134,7 +134,7 @@ pub trait Sensing {
         &mut self,
         gates: Gates<'_>,
         r: &Rows<Self>,
-        of: Stepped<'_>,
+        of: &Stepped<'_>,
         memory: &mut [f32],
         top: &mut Top<'_>,
     ) -> Done<Self> {
@@ -357,7 +357,7 @@ pub mod provided {
         sensing: &mut S,
         gates: Gates<'_>,
         r: &Rows<S>,
-        of: Stepped<'_>,
+        of: &Stepped<'_>,
         memory: &mut [f32],
         top: &mut Top<'_>,
     ) -> Done<S> {

@@ -36,8 +36,8 @@ fn both(
             let panel = Panel { blocks, weights: w };
             let of = Stepped { panel, step: GradientStep { step_size: 0.25 } };
             let offered = match own {
-                true => sensing.offer_step(gates, r, of, memory, &mut top),
-                false => provided::offer_step(sensing, gates, r, of, memory, &mut top),
+                true => sensing.offer_step(gates, r, &of, memory, &mut top),
+                false => provided::offer_step(sensing, gates, r, &of, memory, &mut top),
             };
             offered.unwrap();
         }
@@ -88,6 +88,6 @@ fn what_is_not_finite_is_found_on_the_device() {
         panel: Panel { blocks: 0..M, weights: w },
         step: GradientStep { step_size: 1.0 },
     };
-    sensing.offer_step(gates, r, of, &mut panel, &mut top).unwrap();
+    sensing.offer_step(gates, r, &of, &mut panel, &mut top).unwrap();
     assert_eq!(top.finish(), None);
 }

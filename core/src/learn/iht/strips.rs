@@ -125,7 +125,7 @@ impl<'a, 'b, S: Sensing> Batch<'a, 'b, S> {
     pub(super) fn offer_step(
         &mut self,
         of: &Target<'_, S>,
-        stepped: Stepped<'_>,
+        stepped: &Stepped<'_>,
         memory: &mut [f32],
         top: &mut Top<'_>,
     ) -> Done<S> {

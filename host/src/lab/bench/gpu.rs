@@ -196,7 +196,7 @@ fn times<S: Sensing>(
             let memory = &mut panel[..blocks.len() * d];
             let step = GradientStep { step_size: 1e-3 };
             let of = Stepped { panel: Panel { blocks, weights: w }, step };
-            on.offer_step(gates, labels, of, memory, &mut top)?;
+            on.offer_step(gates, labels, &of, memory, &mut top)?;
         }
         top.finish().ok_or(tamis::Error::Diverged { step: 0 })?;
         lap(&mut best[3]);
