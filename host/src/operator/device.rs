@@ -131,6 +131,14 @@ pub struct DeviceReport {
     pub limits: LimitsReport,
 }
 
+impl DeviceReport {
+    /// Whether it computes on the processor.
+    #[must_use]
+    pub fn is_software(&self) -> bool {
+        self.kind == "Cpu"
+    }
+}
+
 /// Limits of an adapter, by the names of the WebGPU standard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LimitsReport {

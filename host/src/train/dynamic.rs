@@ -6,7 +6,6 @@ use std::path::Path;
 use tamis::infer::model::{MAX_INPUTS, MAX_LAYERS};
 use tamis::learn::deep::Stack;
 use tamis::learn::deep::dynamic::{self, Params};
-use tamis::learn::loss::Labels;
 use tamis::learn::start::continue_if;
 
 use crate::base::limits::{Limits, Watch};
@@ -21,7 +20,7 @@ use crate::train::checkpoint::CheckpointFile;
 use crate::train::dynamic_options::DynamicOptions;
 use crate::train::encode::{End, encode_layers};
 use crate::train::imp::check_test;
-use crate::train::mask::diverged;
+use crate::train::mask::{diverged, labels_as_classes, labels_of};
 use crate::train::masked::{Engine, LANES};
 use crate::train::network::SparseNetwork;
 use crate::train::ones::layers_of_stack;
@@ -113,8 +112,8 @@ impl<'a> DynamicSetup<'a> {
         let mut stack = Stack::new(problem.data.cols + 1, &mut index, &mut value);
         let widths = [self.hidden, &[problem.network_outputs()][..]].concat();
         dynamic::start(&mut stack, &widths, &self.params, &mut vec![0; self.words])?;
-        let classes = classes_of(problem);
-        let labels = labels_of(problem, &classes);
+        let classes = labels_as_classes(problem);
+        let labels = labels_of(problem, &classes, problem.network_outputs());
         let engine = Engine::new(&problem.data, self.unit, labels, &stack, &Stop::new())?;
         Ok(Forecast {
             requested_nnz: self.params.nnz,
@@ -166,8 +165,8 @@ impl<'a> DynamicSetup<'a> {
                 stack.nnz() - layers
             }
         };
-        let classes = classes_of(problem);
-        let labels = labels_of(problem, &classes);
+        let classes = labels_as_classes(problem);
+        let labels = labels_of(problem, &classes, problem.network_outputs());
         let mut watch = Watch::new(self.limits, observer.stop).resumed(resumed.is_some());
         let mut engine = Engine::new(&problem.data, *unit, labels, &stack, &watch.stop())?;
         if let Some(changes) = settings.augment {
@@ -243,21 +242,6 @@ impl<'a> DynamicSetup<'a> {
             ..stopwatch.report("dynamic", Details::Dynamic(details)).scored(&score)
         };
         Ok(Trained::new(&model, SparseNetwork::default(), report))
-    }
-}
-
-/// Labels as classes; none where they are numbers.
-fn classes_of(problem: &Problem) -> Vec<u16> {
-    match problem.task {
-        Task::Regression => Vec::new(),
-        _ => problem.labels.iter().map(|&label| label as u16).collect(),
-    }
-}
-
-fn labels_of<'a>(problem: &'a Problem, classes: &'a [u16]) -> Labels<'a> {
-    match problem.task {
-        Task::Regression => Labels::values(&problem.labels),
-        _ => Labels::classes(classes, problem.network_outputs()),
     }
 }
 

@@ -45,14 +45,8 @@ pub(crate) fn train(
     let nnz = layers.layers.iter().map(|layer| layer.index.len()).sum();
     let (mut index, mut value) = (vec![0; nnz], vec![0.0; nnz]);
     let mut stack = layers.stack(&mut index, &mut value)?;
-    let classes: Vec<u16> = match problem.task {
-        Task::Regression => Vec::new(),
-        _ => problem.labels.iter().map(|&label| label as u16).collect(),
-    };
-    let labels = match problem.task {
-        Task::Regression => Labels::values(&problem.labels),
-        _ => Labels::classes(&classes, stack.outputs()),
-    };
+    let classes = labels_as_classes(problem);
+    let labels = labels_of(problem, &classes, stack.outputs());
     let rates = settings.rates.clone();
     let rate = default_rate(&settings.optimiser);
     let rates = rates.unwrap_or_else(|| Rates::falling(rate, settings.epochs));
@@ -177,6 +171,26 @@ impl Backprop for CountedSteps<'_> {
 
     fn loss(&mut self, stack: &Stack<'_>) -> tamis::Result<f32> {
         self.engine.loss(stack)
+    }
+}
+
+/// Labels as classes, of two as of several; none where they are numbers.
+pub(crate) fn labels_as_classes(problem: &Problem) -> Vec<u16> {
+    match problem.task {
+        Task::Regression => Vec::new(),
+        _ => problem.labels.iter().map(|&label| label as u16).collect(),
+    }
+}
+
+/// Labels as stacks of so many outputs are trained on them, given those that are classes.
+pub(crate) fn labels_of<'a>(
+    problem: &'a Problem,
+    classes: &'a [u16],
+    outputs: usize,
+) -> Labels<'a> {
+    match problem.task {
+        Task::Regression => Labels::values(&problem.labels),
+        _ => Labels::classes(classes, outputs),
     }
 }
 

@@ -62,11 +62,10 @@ impl Train {
         }
         let hidden = options.all_weights(problem).unwrap_or(0);
         let size = problem.data.rows.saturating_mul(hidden);
-        let is_real = |kind: &str| kind != "Cpu";
         let all = devices();
         let wanted = self.adapter.as_ref().map(|name| name.to_lowercase());
         let fits = |name: &str| wanted.as_ref().is_none_or(|own| name.to_lowercase().contains(own));
-        let gpu = all.iter().find(|gpu| is_real(&gpu.kind) && fits(&gpu.name));
+        let gpu = all.iter().find(|gpu| !gpu.is_software() && fits(&gpu.name));
         let why = match gpu {
             None => "there is no GPU that this build can use".to_owned(),
             Some(_) if trains_layers(problem, options)? => {

@@ -71,7 +71,7 @@ pub(crate) fn run(gpu: &Arc<Gpu>, samples: usize, rounds: usize, seed: u64) -> R
     let small = Dims::new(samples, 100, 50, 200);
     let mut sizes = vec![products(gpu, small, rounds, seed)?];
     let device = DeviceReport::from(gpu.adapter.clone());
-    if !is_software(&device) {
+    if !device.is_software() {
         sizes.push(products(gpu, Dims::new(samples, 784, 1000, 1000), rounds, seed)?);
     }
     let made = planted::network(small, Signs::Positive, seed)?;
@@ -235,7 +235,7 @@ impl fmt::Display for GpuReport {
         let whole = self.gpu.seconds / self.cpu.seconds;
         writeln!(f, "\nGPU / CPU: {whole:.1} of the search, {ratio:.1} of a pass.\n")?;
         let name = &self.device.name;
-        if is_software(&self.device) {
+        if self.device.is_software() {
             writeln!(
                 f,
                 "Measured on a driver that computes on the processor, {name}, alone: of the rates on \
@@ -274,8 +274,4 @@ impl SizeReport {
         }
         Ok(())
     }
-}
-
-fn is_software(adapter: &DeviceReport) -> bool {
-    adapter.kind == "Cpu"
 }
