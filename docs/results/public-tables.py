@@ -1,8 +1,9 @@
 """Writes docs/results/tables.md: public tables at their first command, beside linear models, trees and dense networks of the same size.
 
 usage: docs/results/public-tables.sh [TABLE...]      (builds, and makes a virtual environment for scikit-learn)
+       public-tables.py --check TABLE...             (says what is not as the page has it; fails then)
 
-Three splits of each table, three quarters to train on. Nothing is scaled or chosen by hand, and no test row is looked at before the end.
+Three splits of each table, of fewer than 1000 rows ten. Nothing is scaled or chosen by hand, and no test row is looked at before the end.
 Sizes are counts of all numbers that a model stores: weights and biases that are not 0; of a tree a feature, a threshold and two children a
 node and a class or number a leaf; of a dense network all weights and biases."""
 
@@ -26,7 +27,11 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 warnings.filterwarnings("ignore")
 TAMIS = os.environ.get("TAMIS", "target/release/tamis")
-SPLITS = 3
+# Of the rows, to test on.
+SHARE = 0.25
+KINDS = ("linear, L1", "tree", "dense network")
+# Of a score: what is the same on another machine, and what is no loss.
+SAME, SLACK = 0.01, 0.005
 
 
 def scikit(name):
@@ -64,6 +69,15 @@ def diamonds():
     return columns, data, np.array([float(row[at]) for row in rows[1:]])
 
 
+def penguins():
+    """Species by island, sex, year and millimetres: text, and cells that are NA."""
+    import importlib.util
+
+    package = pathlib.Path(importlib.util.find_spec("palmerpenguins").origin).parent
+    rows = list(csv.reader(open(package / "data/penguins.csv")))
+    return rows[0][1:], np.array([row[1:] for row in rows[1:]], dtype=object), np.array([row[0] for row in rows[1:]])
+
+
 def mixed():
     """The table of text and missing cells that `tamis generate table` makes."""
     folder = tempfile.mkdtemp()
@@ -81,6 +95,7 @@ TABLES = {
     "digits": (lambda: scikit("digits"), (200, 500)),
     "diabetes": (lambda: scikit("diabetes"), (12, 40)),
     "diamonds": (diamonds, (20, 60)),
+    "penguins": (penguins, (20,)),
     "segment": (lambda: keel("balanced/raw/segment.dat"), (60, 200)),
     "shuttle": (lambda: keel("imbalanced/raw/shuttle-c0-vs-c4.dat"), (20,)),
     "generated": (mixed, (30, 100)),
@@ -171,13 +186,13 @@ def peers(train, test, y, y_test, size, is_regression):
     """Scores of the best L1-regularised linear model, tree and dense network of at most `size` stored numbers, chosen by cross-validation."""
     train, test = numbers(train, test)
     outputs = 1 if is_regression or len(set(y)) == 2 else len(set(y))
-    kinds = {
-        "linear, L1": linear_models(train, y, size, is_regression),
-        "tree": trees(is_regression),
-        "dense network": dense_networks(train.shape[1], outputs, size, is_regression),
-    }
+    models_of = (
+        linear_models(train, y, size, is_regression),
+        trees(is_regression),
+        dense_networks(train.shape[1], outputs, size, is_regression),
+    )
     scores = {}
-    for kind, models in kinds.items():
+    for kind, models in zip(KINDS, models_of):
         models = [model for model in models if stored_by(model.fit(train, y)) <= size]
         if models:
             best = max(models, key=lambda model: cross_val_score(model, train, y, cv=3).mean())
@@ -185,51 +200,96 @@ def peers(train, test, y, y_test, size, is_regression):
     return scores
 
 
+def splits(rows):
+    """One row of a hundred weighs more than one of ten thousand."""
+    return 10 if rows < 1000 else 3
+
+
+class Row:
+    """Means over the splits of a table at a size."""
+
+    def __init__(self, name, table, size):
+        columns, data, labels = table
+        is_regression = name in ("diabetes", "diamonds")
+        rows, self.others, constants, self.stored, self.seconds = [], [], [], [], []
+        for split in range(splits(len(data))):
+            stratify = None if is_regression else labels
+            parts = train_test_split(data, labels, test_size=SHARE, random_state=split, stratify=stratify)
+            train, test, y, y_test = parts
+            with tempfile.TemporaryDirectory() as folder:
+                write(f"{folder}/train.csv", columns, train, y)
+                write(f"{folder}/test.csv", columns, test, y_test)
+                scores, nnz, took = ours(folder, size)
+            rows.append(scores)
+            self.stored.append(nnz)
+            self.seconds.append(took)
+            encoder = LabelEncoder().fit(labels)
+            if not is_regression:
+                y, y_test = encoder.transform(y), encoder.transform(y_test)
+            self.others.append(peers(train, test, y, y_test, size, is_regression))
+            constants.append(0.0 if is_regression else np.mean(y_test == np.bincount(y).argmax()))
+        self.floats, self.integers = np.mean(rows, axis=0)
+        self.constant = np.mean(constants)
+        self.head = f"| {name}, {len(data)} × {len(columns)} | {size} |"
+
+    def peer(self, kind):
+        """None where one of the splits has none."""
+        values = [other[kind] for other in self.others if kind in other]
+        return np.mean(values) if len(values) == len(self.others) else None
+
+    def line(self):
+        scores = ["" if (score := self.peer(kind)) is None else f"{score:.3f}" for kind in KINDS]
+        cells = [f"**{self.floats:.3f}**", f"{self.integers:.3f}", *scores, f"{self.constant:.3f}"]
+        cells += [f"{min(self.stored)} to {max(self.stored)}", f"{np.mean(self.seconds):.1f}"]
+        return f"{self.head} {' | '.join(cells)} |"
+
+    def wrong(self, page):
+        """What is not as the page says, or falls short of the linear model or of the floats."""
+        written = next((line for line in page.splitlines() if line.startswith(self.head)), None)
+        if written is None:
+            return [f"{self.head} is not on the page"]
+        cells = [cell.strip(" *") for cell in written.split("|")[3:5]]
+        wrong = []
+        for what, cell, score in zip(("floats", "8 bits"), cells, (self.floats, self.integers)):
+            if abs(float(cell) - score) > SAME:
+                wrong.append(f"{self.head} {what}: {score:.3f}, the page says {cell}")
+        if self.floats < self.peer("linear, L1") - SLACK:
+            wrong.append(f"{self.head} {self.floats:.3f}, below the linear model")
+        if self.integers < self.floats - SLACK:
+            wrong.append(f"{self.head} {self.integers:.3f} of 8 bits, {self.floats:.3f} of floats")
+        return wrong
+
+
+def rows_of(names):
+    for name in names:
+        load, sizes = TABLES[name]
+        table = load()
+        yield from (Row(name, table, size) for size in sizes)
+
+
+def check(names):
+    page = pathlib.Path(__file__).with_name("tables.md").read_text()
+    wrong = [text for row in rows_of(names) for text in row.wrong(page)]
+    sys.exit("\n".join(wrong))
+
+
 def main():
-    names = sys.argv[1:] or list(TABLES)
+    names = sys.argv[1:]
+    if names[:1] == ["--check"]:
+        check(names[1:])
     print(f"""# Public tables at the first command
 
 Made by `docs/results/public-tables.sh`: `tamis train --data train.csv --target target --nnz S`, then `eval`, and `quantize` to 8-bit integers.
-Means over {SPLITS} splits, three quarters of the rows to train on; accuracy, or R2 of diabetes and diamonds (prices). Nothing was scaled or chosen by hand, and no
+Means over three splits, of fewer than 1000 rows ten, {1 - SHARE:.0%} of the rows to train on; accuracy, or R2 of diabetes and diamonds (prices). Nothing was scaled or chosen by hand, and no
 test row seen before the end. Beside it what scikit-learn has of at most as many stored numbers, each chosen by three-fold cross-validation: linear
 models with L1 regularisation, trees (four numbers a node, one a leaf), dense networks (where one neuron has room); columns standardised for them.
 
-| table, rows × columns | s | Tamis | 8 bits | linear, L1 | tree | dense network | majority or mean | stored | seconds |
+| table, rows × columns | s | Tamis | 8 bits | {" | ".join(KINDS)} | majority or mean | stored | seconds |
 |---|---|---|---|---|---|---|---|---|---|""")
-    for name in names:
-        load, sizes = TABLES[name]
-        columns, data, labels = load()
-        is_regression = name in ("diabetes", "diamonds")
-        for size in sizes:
-            rows, others, constants, stored, seconds = [], [], [], [], []
-            for split in range(SPLITS):
-                stratify = None if is_regression else labels
-                parts = train_test_split(data, labels, test_size=0.25, random_state=split, stratify=stratify)
-                train, test, y, y_test = parts
-                with tempfile.TemporaryDirectory() as folder:
-                    write(f"{folder}/train.csv", columns, train, y)
-                    write(f"{folder}/test.csv", columns, test, y_test)
-                    scores, nnz, took = ours(folder, size)
-                rows.append(scores)
-                stored.append(nnz)
-                seconds.append(took)
-                encoder = LabelEncoder().fit(labels)
-                if not is_regression:
-                    y, y_test = encoder.transform(y), encoder.transform(y_test)
-                others.append(peers(train, test, y, y_test, size, is_regression))
-                constants.append(0.0 if is_regression else np.mean(y_test == np.bincount(y).argmax()))
-
-            def mean(kind):
-                values = [other[kind] for other in others if kind in other]
-                return f"{np.mean(values):.3f}" if len(values) == SPLITS else ""
-
-            (floats, integers) = np.mean(rows, axis=0)
-            shape = f"{len(data)} × {len(columns)}"
-            cells = [f"{name}, {shape}", size, f"**{floats:.3f}**", f"{integers:.3f}", mean("linear, L1"), mean("tree")]
-            cells += [mean("dense network"), f"{np.mean(constants):.3f}", " ".join(map(str, stored)), f"{np.mean(seconds):.1f}"]
-            print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+    for row in rows_of(names or TABLES):
+        print(row.line(), flush=True)
     print("""
-`stored` is what the three models have: fewer than s where a linear model was chosen, which has no more. `seconds` are of the choice and the
+`stored` is what the models of the splits have: fewer than s where a linear model was chosen, which has no more. `seconds` are of the choice and the
 training, on two cores. Segment and shuttle (c0 against c4) are those of KEEL; `generated` is `tamis generate table`, with text and missing cells.""")
 
 

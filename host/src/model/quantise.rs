@@ -27,7 +27,7 @@ use self::scales::{
 };
 pub use self::tune::{EpochProgress, TuneOptions, TuneReport};
 use crate::base::file::Aligned;
-use crate::data::{Matrix, Task};
+use crate::data::{Matrix, Task, Values};
 use crate::model::predict::predict_rows;
 use crate::model::{ModelFile, Score};
 use crate::operator::Stop;
@@ -38,14 +38,19 @@ const FRACTIONS: [f64; 6] = [1.0, 0.9999, 0.9995, 0.999, 0.995, 0.99];
 
 /// What is cut of either tail of each column, from which the best is chosen.
 const TAILS: [f64; 4] = [0.0, 0.001, 0.005, 0.02];
-/// Scales for each input are for errors below this share of that with one scale.
+/// Scales for each input or each neuron are for errors below this share of that with one scale.
 const WORTH: f64 = 0.5;
+/// An error of this share of the outputs' variance is small enough for one scale a layer.
+const SMALL: f64 = 1e-3;
+/// What cannot be done with one scale must be good with several: to this share of the outputs' power.
+const GOOD: f64 = 0.01;
 
 /// How to make integers of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct QuantiseOptions {
-    /// Scales of the weights.
-    pub granularity: Granularity,
+    /// Scales of the weights; none for one of each layer, or of each neuron where the former change
+    /// the outputs by more than 0.1 % of their variance and the latter by at most half of that.
+    pub granularity: Option<Granularity>,
     /// Fraction of the activations that is not cut; none for the one with the least error of the
     /// outputs.
     pub fraction: Option<f64>,
@@ -132,6 +137,7 @@ struct Choosing {
     /// Floats with their scales, and which of two each layer has.
     layers: Vec<Sparse<f32>>,
     which: Vec<usize>,
+    granularity: Granularity,
     input: InputScale,
     columns: Option<ColumnScales>,
     fraction: f64,
@@ -180,7 +186,7 @@ pub fn quantise_until(
         return Err(Error::new(what).help("pass rows like those in use"));
     }
     let (plain, signs) = layers_of(view.model(), Fixed::of(data))?;
-    let chosen = Chooser::new(&view, data, &signs, options)?.best_columns(&plain)?;
+    let chosen = Chooser::new(&view, data, &signs, options)?.best(&plain)?;
     let score = |predictions: &[f32]| -> Result<Option<Score>> {
         labels.map(|(task, labels)| model.score(task, labels, predictions)).transpose()
     };
@@ -215,7 +221,7 @@ pub fn quantise_until(
     let layers: Vec<_> = made.model().layers().iter().zip(weights_cut).map(layer).collect();
     let report = QuantiseReport {
         samples: data.rows,
-        granularity: options.granularity,
+        granularity: chosen.granularity,
         fraction: chosen.fraction,
         fraction_cut: chosen.fraction_cut,
         input_scale: chosen.input.scale,
@@ -247,10 +253,9 @@ struct Chooser<'a> {
     /// What the hidden layers give on these.
     given: Vec<Matrix>,
     wanted: Vec<f32>,
-    /// Scales of the inputs that are tried.
+    /// Scales of weights and inputs that are tried.
+    granularity: Granularity,
     columns: Option<ColumnScales>,
-    /// The error from which these are no result.
-    limit: f64,
 }
 
 impl<'a> Chooser<'a> {
@@ -263,25 +268,32 @@ impl<'a> Chooser<'a> {
         let (model, few): (&FloatModel<'_>, _) = (view.model(), spread(data));
         let given = given(model, &few, model.layers().len() - 1)?;
         let wanted = predict_rows(model, &few)?;
-        let (columns, limit) = (None, f64::INFINITY);
-        Ok(Self { view, options, data, signs, few, given, wanted, columns, limit })
+        let granularity = options.granularity.unwrap_or_default();
+        Ok(Self { view, options, data, signs, few, given, wanted, granularity, columns: None })
+    }
+
+    /// The best with one scale a layer, or with one a neuron where that is asked for, or makes an
+    /// error that counts a good deal less.
+    fn best(mut self, plain: &[Sparse<f32>]) -> Result<Choosing> {
+        let coarse = self.best_columns(plain);
+        let small = |coarse: &Choosing| coarse.error <= SMALL * self.variance();
+        if self.options.granularity.is_some() || coarse.as_ref().is_ok_and(small) {
+            return coarse;
+        }
+        self.granularity = Granularity::PerNeuron;
+        let fine = self.best_columns(plain);
+        self.worthwhile(coarse, fine)
     }
 
     /// The best with one scale for all inputs, or where a scale for each makes the error of the
     /// outputs a good deal less, with these: with some of the tails of each column cut or none.
-    fn best_columns(mut self, plain: &[Sparse<f32>]) -> Result<Choosing> {
-        let mut best = self.best(plain);
+    fn best_columns(&mut self, plain: &[Sparse<f32>]) -> Result<Choosing> {
+        self.columns = None;
+        let mut best = self.best_scales(plain);
         if best.as_ref().is_ok_and(|best| best.input.exact) {
             return best;
         }
-        match &mut best {
-            Ok(one) => one.error *= WORTH,
-            // What cannot be done with one scale must be good with several.
-            Err(_) => {
-                let power: f64 = self.wanted.iter().map(|&y| f64::from(y).powi(2)).sum();
-                self.limit = 0.01 * power;
-            }
-        }
+        let mut several = None;
         for tail in TAILS {
             self.columns = ColumnScales::of(self.data, tail);
             let Some(columns) = &self.columns else { continue };
@@ -289,17 +301,40 @@ impl<'a> Chooser<'a> {
             for row in layers.iter_mut().take(1).flat_map(|first| &mut first.rows) {
                 row.iter_mut().for_each(|(column, w)| *w *= columns.scales[*column]);
             }
-            match self.best(&layers) {
-                Ok(of) if of.error > self.limit => {}
-                next => best = better(best, next),
-            }
+            let next = self.best_scales(&layers);
+            several = Some(match several {
+                Some(several) => better(several, next, 1.0),
+                None => next,
+            });
+        }
+        if let Some(several) = several {
+            best = self.worthwhile(best, several);
         }
         best
     }
 
+    /// What has several scales in place of one, where its error is so much less.
+    fn worthwhile(&self, one: Result<Choosing>, several: Result<Choosing>) -> Result<Choosing> {
+        let power = || self.wanted.iter().map(|&y| f64::from(y).powi(2)).sum::<f64>();
+        match (&one, &several) {
+            (Err(_), Ok(several)) if several.error > GOOD * power() => one,
+            _ => better(one, several, WORTH),
+        }
+    }
+
+    /// The sum of the squared distances of the outputs from their means.
+    fn variance(&self) -> f64 {
+        let outputs = self.view.model().outputs();
+        let wanted =
+            Matrix { rows: self.few.rows, cols: outputs, values: Values::F32(self.wanted.clone()) };
+        let (mean, squares) = (means(&wanted, |y| y), mean_squares(&wanted));
+        let variances = mean.iter().zip(&squares).map(|(mean, square)| square - mean * mean);
+        variances.sum::<f64>() * self.few.rows as f64
+    }
+
     /// The best of scales by the largest weights, of least error, and of both layer by layer.
-    fn best(&self, plain: &[Sparse<f32>]) -> Result<Choosing> {
-        let granularity = self.options.granularity;
+    fn best_scales(&self, plain: &[Sparse<f32>]) -> Result<Choosing> {
+        let granularity = self.granularity;
         let mut inputs = mean_squares(&self.few);
         if let Some(columns) = &self.columns {
             let each = inputs.iter_mut().zip(&columns.scales);
@@ -322,12 +357,12 @@ impl<'a> Chooser<'a> {
         let mut best = made(vec![0; n]);
         let differ: Vec<usize> = (0..n).filter(|&at| scales[at][0] != scales[at][1]).collect();
         if !differ.is_empty() {
-            best = better(best, made(vec![1; n]));
+            best = better(best, made(vec![1; n]), 1.0);
         }
         for &at in differ.iter().filter(|_| differ.len() > 1) {
             let mut which = best.as_ref().map_or(vec![0; n], |best| best.which.clone());
             which[at] = 1 - which[at];
-            best = better(best, made(which));
+            best = better(best, made(which), 1.0);
         }
         best
     }
@@ -375,6 +410,7 @@ impl<'a> Chooser<'a> {
             Ok(Choosing {
                 layers,
                 which,
+                granularity: self.granularity,
                 input,
                 columns: self.columns.clone(),
                 fraction,
@@ -386,16 +422,16 @@ impl<'a> Chooser<'a> {
             })
         };
         let fractions = self.options.fraction.map_or(FRACTIONS.to_vec(), |one| vec![one]);
-        let best = fractions.into_iter().map(tried).reduce(better);
+        let best = fractions.into_iter().map(tried).reduce(|best, next| better(best, next, 1.0));
         let none = || Err(Error::new("no scale was found").help("pass other rows"));
         Ok(Choosing { layers, which, ..best.unwrap_or_else(none)? })
     }
 }
 
-/// The one of less error, of equal ones the first.
-fn better(best: Result<Choosing>, next: Result<Choosing>) -> Result<Choosing> {
+/// The next where its error is below this share of the best's.
+fn better(best: Result<Choosing>, next: Result<Choosing>, share: f64) -> Result<Choosing> {
     match (&best, &next) {
-        (Ok(one), Ok(other)) if other.error < one.error => next,
+        (Ok(one), Ok(other)) if other.error < share * one.error => next,
         (Err(_), Ok(_)) => next,
         _ => best,
     }

@@ -178,6 +178,53 @@ fn imported_biases_do_not_coarsen_weight_scales() {
     assert!(text.contains("far from those of the floats"), "{text}");
 }
 
+/// One neuron reads the end of one input by a large weight, the other many by small ones: with one scale for both
+/// the small weights are two or three steps.
+#[test]
+fn neurons_get_own_scales_where_that_pays() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut state = 7_u32;
+    let mut uniform = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / (1 << 24) as f32
+    };
+    let columns = 40;
+    let model = |name: &str, large: f32, draw: &mut dyn FnMut() -> f32| {
+        let mut weights = vec![0.0; 2 * columns];
+        weights[0] = large;
+        weights[columns + 1..].iter_mut().for_each(|w| *w = 0.2 + 0.2 * draw());
+        let bias = vec![-0.75 * large, 0.0];
+        let hidden =
+            Dense { name: "0".into(), inputs: columns, outputs: 2, weights, bias, relu: true };
+        let (weights, bias) = (vec![1.0, -1.0], vec![0.0]);
+        let last = Dense { name: "2".into(), inputs: 2, outputs: 1, weights, bias, relu: false };
+        let file = onnx::write(&[hidden, last], None).unwrap();
+        std::fs::write(folder.path().join(name), file).unwrap();
+    };
+    model("apart.onnx", 16.0, &mut uniform);
+    model("alike.onnx", 0.4, &mut uniform);
+    let row = |_| (0..columns).map(|_| uniform().to_string()).collect::<Vec<_>>().join(",") + "\n";
+    std::fs::write(folder.path().join("X.csv"), (0..300).map(row).collect::<String>()).unwrap();
+    for (name, chosen) in [("apart", "per-neuron"), ("alike", "per-layer")] {
+        ok(folder.path(), &format!("import {name}.onnx --task regression -o {name}.tamis -q"));
+        let report = |more: &str| {
+            json(folder.path(), &format!("quantize {name}.tamis --data X.csv -o q.tamis {more}"))
+        };
+        let [own, layer, neuron] = ["", "--per-layer", "--per-neuron"].map(report);
+        assert_eq!(own["granularity"], chosen, "{own}");
+        assert_eq!(
+            (&layer["granularity"], &neuron["granularity"]),
+            (&json!("per-layer"), &json!("per-neuron"))
+        );
+        let decibel = |report| number(report, "outputs_psnr_db");
+        let same = if chosen == "per-layer" { &layer } else { &neuron };
+        assert!((decibel(&own) - decibel(same)).abs() < 1e-9, "{own}");
+        if chosen == "per-neuron" {
+            assert!(decibel(&own) > decibel(&layer) + 3.0, "{own} {layer}");
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_rounded_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -108,6 +108,12 @@ impl End {
                 self.labels(attribute(node, "classlabels_int64s").map(|list| list.ints.as_slice()));
                 Value::Class
             }
+            // Of the scores of two classes that of the second.
+            ("ArrayFeatureExtractor", [Value::Pair]) => {
+                let at = constants.get(input(node, 1)).and_then(|at| at.integers().ok());
+                require(at.as_deref() == Some(&[1]), "the score of class 1", "another")?;
+                Value::Scores
+            }
             ("ArrayFeatureExtractor", [Value::Class]) => {
                 let classes = constants.get(input(node, 0));
                 self.labels(classes.and_then(|classes| classes.integers().ok()).as_deref());

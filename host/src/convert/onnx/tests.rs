@@ -463,6 +463,19 @@ fn linear_models_of_scikit_learn_are_layers() {
             (&[0.5 * factor][..], Some(Decision::LogOdds))
         );
     }
+    // A machine of support vectors gives the score of class 1 alone.
+    let margin = |at: i64| {
+        let one = node("ArrayFeatureExtractor", "scores at", "y");
+        (vec![binary("NONE"), one], vec![integers("at", &[at])])
+    };
+    let (nodes, constants) = margin(1);
+    let two = network(&[2], nodes, constants);
+    assert_eq!(
+        (&two.layers[0].weights[..], two.decision),
+        (&[1.0, -2.0][..], Some(Decision::LogOdds))
+    );
+    let (nodes, constants) = margin(0);
+    assert!(complaint(&[2], nodes, constants).contains("the score of class 1"));
     let classes = list(
         linear("LinearClassifier", &[1.0, 0.0, 0.0, 1.0, 1.0, 1.0], &[]),
         "classlabels_ints",

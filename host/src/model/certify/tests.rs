@@ -104,8 +104,11 @@ pub(super) fn integers(model: &ModelFile, rows: &Matrix, kind: u64) -> Option<Mo
     let encoding = Encoding::ALL[(kind % 3) as usize];
     let granularity =
         if kind.is_multiple_of(2) { Granularity::PerLayer } else { Granularity::PerNeuron };
-    let options =
-        QuantiseOptions { choice: Choice::Prefer(encoding), granularity, ..Default::default() };
+    let options = QuantiseOptions {
+        choice: Choice::Prefer(encoding),
+        granularity: Some(granularity),
+        ..Default::default()
+    };
     let made = quantise(model, rows, None, &options).ok()?;
     Some(ModelFile::from_bytes(&made.model).unwrap())
 }
