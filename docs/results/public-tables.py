@@ -240,7 +240,7 @@ class Row:
     def line(self):
         scores = ["" if (score := self.peer(kind)) is None else f"{score:.3f}" for kind in KINDS]
         cells = [f"**{self.floats:.3f}**", f"{self.integers:.3f}", *scores, f"{self.constant:.3f}"]
-        cells += [f"{min(self.stored)} to {max(self.stored)}", f"{np.mean(self.seconds):.1f}"]
+        cells += [" to ".join(map(str, sorted({min(self.stored), max(self.stored)}))), f"{np.mean(self.seconds):.1f}"]
         return f"{self.head} {' | '.join(cells)} |"
 
     def wrong(self, page):

@@ -48,7 +48,9 @@ impl Error {
         Self(Box::new(Report { what: what.into(), ..Report::default() }))
     }
 
-    pub(crate) fn interrupted() -> Self {
+    /// That of a run which was stopped before there was anything to keep.
+    #[must_use]
+    pub fn interrupted() -> Self {
         Self::interrupted_in(
             "before the first step was done: nothing was reached, nothing is saved",
         )

@@ -18,6 +18,7 @@ use crate::lab::experiment::environment::{COMMIT_VARIABLE, commit};
 use crate::lab::experiment::runner::{self, RunOptions, Summary};
 use crate::lab::experiment::{Cell, Place, Record, Shard, Spec, Store, figures, problem, spec};
 use crate::operator::Device;
+use crate::train::dense::DensePlace;
 use crate::{Error, Result};
 
 /// Run an experiment: every figure of the paper, the table of its runtimes, checks of its theory,
@@ -110,6 +111,13 @@ struct Plan<'a> {
     missing_files: Vec<String>,
 }
 
+/// Where cells are trained, by what they train.
+#[derive(Default)]
+struct Devices {
+    sparse: Device,
+    dense: DensePlace,
+}
+
 impl Run {
     pub(super) fn run(&self, common: &Common) -> Result<()> {
         runner::watch_parent();
@@ -121,17 +129,17 @@ impl Run {
         let options = self.options(shard, common)?;
         match (&self.output, &self.cell) {
             _ if self.dry_run => {
-                self.device()?;
+                self.devices()?;
                 self.plan(&spec, &options, common)
             }
             (Some(output), Some(names)) if shard.is_none() => {
-                let device = self.device()?;
+                let on = self.devices()?;
                 let cells = named(&spec, names)?;
-                self.here(&Store::open(output, &spec)?, cells, &device, common)
+                self.here(&Store::open(output, &spec)?, cells, &on, common)
             }
             (Some(output), _) => {
                 // Before anything is run where there is no GPU.
-                self.device()?;
+                self.devices()?;
                 if !output.join("folder.json").exists() {
                     // Before there is a folder for nothing.
                     let cells = own_cells(&spec, shard);
@@ -161,13 +169,17 @@ impl Run {
         Ok(RunOptions { jobs, threads, time_limit, shard, retry: self.retry })
     }
 
-    fn device(&self) -> Result<Device> {
+    fn devices(&self) -> Result<Devices> {
         match self.device {
             None | Some(DeviceName::Cpu) => match &self.adapter {
                 Some(adapter) => Err(no_adapter(adapter)),
-                None => Ok(Device::Cpu),
+                None => Ok(Devices::default()),
             },
-            Some(DeviceName::Gpu) => Device::gpu(self.adapter.as_deref()),
+            Some(DeviceName::Gpu) => {
+                let name = self.adapter.as_deref();
+                let dense = DensePlace::has_gpu().then(|| DensePlace::gpu(name)).transpose()?;
+                Ok(Devices { sparse: Device::gpu(name)?, dense: dense.unwrap_or_default() })
+            }
             Some(DeviceName::Auto) => Err(Error::usage("cells are all trained on one device")
                 .expected("--device cpu or gpu")
                 .got("auto")
@@ -227,15 +239,9 @@ impl Run {
     }
 
     /// Runs cells in this process.
-    fn here(
-        &self,
-        store: &Store,
-        cells: Vec<Cell>,
-        device: &Device,
-        common: &Common,
-    ) -> Result<()> {
+    fn here(&self, store: &Store, cells: Vec<Cell>, on: &Devices, common: &Common) -> Result<()> {
         let data = self.data_dir();
-        let on = Place { device, threads: threads(common) };
+        let on = Place { device: &on.sparse, dense: &on.dense, threads: threads(common) };
         let run = |cells: Vec<Cell>| {
             runner::run_here(store, &cells, data.as_deref(), on, interrupt::stop())
         };

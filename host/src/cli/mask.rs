@@ -11,7 +11,8 @@ use tamis::network::mask::select::Choice;
 
 use super::common::Common;
 use super::console::{bytes, count, facts, percent, say_error, say_note};
-use super::parse::{self, Named, named};
+use super::parse::{self, DeviceName, Named, named};
+use super::train::device::dense_place;
 use super::{interrupt, progress};
 use crate::base::file;
 use crate::convert::named::Layout;
@@ -136,6 +137,12 @@ pub(super) struct MaskVerb {
     /// Fail if a layer collapses, in place of a warning
     #[arg(long)]
     strict: bool,
+    /// Where scores on rows are computed: cpu, or gpu in the program of gpu/dense [default: cpu]
+    #[arg(long, value_name = "DEVICE", value_enum, hide_possible_values = true)]
+    device: Option<DeviceName>,
+    /// The GPU, by its name or a part of it [default: the first one]
+    #[arg(long, value_name = "NAME", requires = "device")]
+    adapter: Option<String>,
     /// The mask to write: .npz, .safetensors or .tamis
     #[arg(short, long, value_name = "MASK")]
     output: PathBuf,
@@ -307,6 +314,11 @@ impl MaskVerb {
 
     /// The rows, as far as the method uses them.
     fn scored_rows(&self, network: &SourceNetwork, common: &Common) -> Result<Option<ScoredRows>> {
+        let place = dense_place(self.device, self.adapter.as_deref())?;
+        Ok(self.rows_on_cpu(network, common)?.map(|rows| rows.on(place)))
+    }
+
+    fn rows_on_cpu(&self, network: &SourceNetwork, common: &Common) -> Result<Option<ScoredRows>> {
         let outputs = network.widths[network.widths.len() - 1];
         let default = if outputs == 1 { Task::Binary } else { Task::Multiclass };
         let task = self.task.unwrap_or(default);

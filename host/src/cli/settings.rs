@@ -46,7 +46,8 @@ const SETTINGS: &[(&[RecipeName], &str)] = &[
     (&[Lm, Paper], "signs"),
     (&[Lm, Anneal], "validation patience"),
     (&[Lm, Anneal, Paper, PaperSafe, Dynamic], "time_limit passes_limit log picture"),
-    (SPARSE, "panel folds cold device profile"),
+    (SPARSE, "panel folds cold profile"),
+    (&[Lm, Anneal, Paper, PaperSafe, Imp], "device"),
 ];
 
 fn settings() -> impl Iterator<Item = Setting> {
@@ -75,7 +76,7 @@ pub(super) fn shown(train: Command, recipe: Option<RecipeName>) -> Command {
         (None, None) if TABLES.contains(&id) => true,
         (None, recipe) => match id {
             "must_keep" => !matches!(recipe, Some(Anneal | Paper | PaperSafe)),
-            "adapter" => !recipe.is_some_and(|recipe| SPARSE.contains(&recipe)),
+            "adapter" => !recipe.is_some_and(|recipe| recipe == Imp || SPARSE.contains(&recipe)),
             _ => false,
         },
     };

@@ -6,6 +6,7 @@ use crate::base::check_setting;
 use crate::base::memory::room_for;
 use crate::data::random_rows::{Moments, RandomRows};
 use crate::data::{Matrix, Problem, Task, Values};
+use crate::train::dense::DensePlace;
 use crate::train::dense::pass::Batch;
 use crate::{Error, Result};
 
@@ -23,6 +24,7 @@ pub enum RandomData {
 pub struct ScoredRows {
     problem: Problem,
     scale: f32,
+    place: DensePlace,
 }
 
 impl ScoredRows {
@@ -39,7 +41,7 @@ impl ScoredRows {
         };
         let problem = log_odds(problem);
         let scale = if problem.data.is_bytes() { 1.0 / 256.0 } else { 1.0 };
-        Ok(Self { problem, scale })
+        Ok(Self { problem, scale, place: DensePlace::default() })
     }
 
     /// Rows for scores that use no labels.
@@ -74,7 +76,18 @@ impl ScoredRows {
             RandomData::Normal => random.dense()?,
             RandomData::Sparse => random.sparse()?,
         };
-        Ok(Self { problem: log_odds(problem), scale: 1.0 })
+        let place = like.map(|own| own.place.clone()).unwrap_or_default();
+        Ok(Self { problem: log_odds(problem), scale: 1.0, place })
+    }
+
+    /// The same, with their scores computed there.
+    #[must_use]
+    pub fn on(self, place: DensePlace) -> Self {
+        Self { place, ..self }
+    }
+
+    pub(crate) const fn place(&self) -> &DensePlace {
+        &self.place
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -93,7 +106,8 @@ impl ScoredRows {
     pub(crate) fn with_ones(&self) -> Result<Self> {
         let Problem { data, labels, task } = &self.problem;
         let data = data.with_ones(self.scale)?;
-        Ok(Self { problem: Problem { data, labels: labels.clone(), task: *task }, scale: 1.0 })
+        let problem = Problem { data, labels: labels.clone(), task: *task };
+        Ok(Self { problem, scale: 1.0, place: self.place.clone() })
     }
 
     /// Root mean square of each input, or its standard deviation.

@@ -57,10 +57,12 @@ impl Scored<'_> {
                 .got("neither")
                 .help("pass --data X.npy, and --labels for snip and grasp"));
         };
+        let place = rows.place();
         let on = |shape, weights, rows| NetOnRows {
             net: DenseNet { shape, weights },
             rows,
             stop: self.stop,
+            device: &**place,
         };
         if !self.layers.has_biases() {
             let batch: Batch<'_> = rows.batch();

@@ -47,7 +47,7 @@ impl Fit<'_> {
         let n = set.data.rows;
         let batch = self.batch.min(n);
         let (adam, weights) = (Optimiser::Adam, flat.weights);
-        let mut training = Training::new(&flat.shape, weights, adam, set.task, batch, self.stop);
+        let mut training = Training::new(&flat.shape, weights, adam, set.task, batch, self.stop)?;
         training.mask = flat.mask;
         let shape = &flat.shape;
         let penalty = self.lasso.map(|lasso| {

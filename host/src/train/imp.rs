@@ -110,6 +110,7 @@ fn outcome(
         requested_nnz: nnz,
         seed: job.seed,
         nnz,
+        device: settings.place.name().to_owned(),
         live: Neurons::Each(live(&job.shape, &done.mask)?),
         epochs: settings.epochs,
         steps: done.steps,

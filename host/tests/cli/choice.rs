@@ -173,3 +173,20 @@ fn far_and_constant_columns_ruin_nothing() {
         assert!(integers >= float - 0.01, "{hidden}: {integers}, of floats {float}");
     }
 }
+
+/// Tamis beside scikit-learn, of two tables that come with it or with Tamis; all of them take half an hour.
+#[test]
+#[ignore = "needs scikit-learn in TAMIS_PYTHON"]
+fn small_tables_score_as_the_page_says() {
+    let python =
+        std::env::var_os("TAMIS_PYTHON").expect("TAMIS_PYTHON names a Python with scikit-learn");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/results/public-tables.py");
+    let output = std::process::Command::new(python)
+        .arg(script)
+        .args(["--check", "wine", "generated"])
+        .env("TAMIS", env!("CARGO_BIN_EXE_tamis"))
+        .output()
+        .unwrap();
+    let (out, err) = texts(&output);
+    assert!(output.status.success(), "{out}{err}");
+}

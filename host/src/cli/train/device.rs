@@ -5,6 +5,7 @@ use super::super::parse::DeviceName;
 use super::args::Train;
 use crate::data::Problem;
 use crate::operator::{Device, KernelReport, ProfileReport, devices};
+use crate::train::dense::DensePlace;
 use crate::train::{Options, Recipe, trains_layers};
 use crate::{Error, Result};
 
@@ -41,6 +42,18 @@ pub(in crate::cli) fn no_adapter(name: &str) -> Error {
         .expected("--device gpu, or no --adapter")
         .got(format_args!("--device cpu --adapter {name}"))
         .help("leave --adapter out, or pass --device gpu")
+}
+
+/// Where dense networks are trained and scored; `auto` is the CPU.
+pub(in crate::cli) fn dense_place(
+    device: Option<DeviceName>,
+    adapter: Option<&str>,
+) -> Result<DensePlace> {
+    match (device, adapter) {
+        (Some(DeviceName::Gpu), name) => DensePlace::gpu(name),
+        (Some(DeviceName::Auto), _) | (_, None) => Ok(DensePlace::default()),
+        (_, Some(name)) => Err(no_adapter(name)),
+    }
 }
 
 impl Train {

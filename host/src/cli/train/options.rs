@@ -14,6 +14,7 @@ use super::super::common::Common;
 use super::super::console::{first_given, refuse, say_error, say_note};
 use super::super::parse::{self, AugmentName, PictureSize, RecipeName, ToPin, limit_above_zero};
 use super::args::{LimitArgs, Train};
+use super::device::dense_place;
 use crate::base::{Limits, check_setting};
 use crate::data::augment::{Changes, PictureChanges};
 use crate::data::{Columns, DataFiles, Labels, Problem, Reading, Task};
@@ -91,6 +92,7 @@ impl Train {
     /// All options; of recipes `imp` and `masked` without the test rows.
     pub(super) fn options(&self, recipe: RecipeName, common: &Common) -> Result<Options> {
         let layers = self.layers_options()?;
+        let is_dense = recipe == RecipeName::Imp;
         let recipe = match recipe {
             RecipeName::Auto => Recipe::Auto,
             RecipeName::Lm => Recipe::Lm(self.lm_options()?),
@@ -121,7 +123,7 @@ impl Train {
                 (None, None) => Memory::Auto,
             },
             threads: common.threads(),
-            device: self.device()?,
+            device: if is_dense { Default::default() } else { self.device()? },
             limits: self.limits.limits()?,
             checkpoint,
         })
@@ -367,6 +369,7 @@ impl Train {
             raw: args.raw_inputs,
             test: None,
             keep_levels: args.keep_levels,
+            place: dense_place(self.device, self.adapter.as_deref())?,
         })
     }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::spec::{Method, Part, Point, Spec};
 use crate::operator::{Device, Stop};
+use crate::train::dense::DensePlace;
 use crate::{Error, Result};
 
 /// What a cell is; the cells of a spec are all different.
@@ -34,6 +35,8 @@ pub struct Cell {
 pub(crate) struct Place<'a> {
     /// For networks of one hidden layer and recipes of sparse weights; all else is on the CPU.
     pub(crate) device: &'a Device,
+    /// For dense networks that are pruned level by level.
+    pub(crate) dense: &'a DensePlace,
     pub(crate) threads: usize,
 }
 

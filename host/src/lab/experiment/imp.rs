@@ -8,7 +8,7 @@ use super::record::Solved;
 use super::spec::{Imp, Metric, Part};
 use crate::data::Problem;
 use crate::train::dense::imp::Epoch;
-use crate::train::dense::{Head, Rates};
+use crate::train::dense::{DensePlace, Head, Rates};
 use crate::train::imp::{DenseNetwork, train_sizes};
 use crate::train::{ImpSettings, Trained, pool};
 use crate::{Error, Result};
@@ -18,6 +18,7 @@ use crate::{Error, Result};
 /// least loss on these rows; a cell fails where training diverges before its size, by all of them.
 pub(super) fn train(
     job: &Job<'_>,
+    place: &DensePlace,
     cells: &[Cell],
     problem: &Problem,
 ) -> Result<Vec<Result<Solved>>> {
@@ -25,7 +26,7 @@ pub(super) fn train(
     sizes.sort_unstable_by(|a, b| b.cmp(a));
     let mut best: Vec<Option<Solved>> = vec![None; sizes.len()];
     let mut failed = String::new();
-    for settings in settings(job.part, job.cell) {
+    for settings in settings(job.part, job.cell, place) {
         let mut at = best.iter_mut();
         let done = at_rate(job, &settings, &sizes, problem, &mut |own| {
             if let Some(best) = at.next()
@@ -91,9 +92,10 @@ fn at_rate(
 }
 
 /// The settings of a cell, for each of its rates.
-fn settings(part: &Part, cell: &Cell) -> Vec<ImpSettings> {
+fn settings(part: &Part, cell: &Cell, place: &DensePlace) -> Vec<ImpSettings> {
     let default = ImpSettings {
         head: if cell.method.is_sum() { Head::Sum } else { Head::Weights },
+        place: place.clone(),
         ..ImpSettings::default()
     };
     if cell.method.is_published_imp() {

@@ -57,7 +57,7 @@ pub(crate) fn solve(
     let all = match cell.method {
         Method::Zero | Method::Mean => vec![Ok(constant(cell.method, &train, seen.test.as_ref()))],
         method if method.is_dense() => {
-            imp::train(&Job { part, cell, threads, stop }, cells, &train)?
+            imp::train(&Job { part, cell, threads, stop }, on.dense, cells, &train)?
         }
         // The spec refuses them on data to train on.
         method if method.is_check() => {

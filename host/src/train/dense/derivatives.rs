@@ -6,24 +6,31 @@
 
 use std::slice::ChunksExact;
 
-use super::pass::{Batch, Engine, Goal};
+use super::device::{DenseDevice, Passed};
+use super::pass::{Batch, Goal, Measure};
 use super::shape::{Layer, Shape};
 use crate::operator::Stop;
 use crate::{Error, Result};
 
 /// A dense MLP.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct DenseNet<'a> {
-    pub(crate) shape: &'a Shape,
+pub struct DenseNet<'a> {
+    /// Its layers.
+    pub shape: &'a Shape,
     /// Weights of all layers, outputs×inputs each.
-    pub(crate) weights: &'a [f32],
+    pub weights: &'a [f32],
 }
 
-/// A dense MLP on the rows that it is scored by; `stop` ends a computation within a tile.
-pub(crate) struct NetOnRows<'a> {
-    pub(crate) net: DenseNet<'a>,
-    pub(crate) rows: Batch<'a>,
-    pub(crate) stop: &'a Stop,
+/// A dense MLP on the rows that it is scored by.
+pub struct NetOnRows<'a> {
+    /// The network.
+    pub net: DenseNet<'a>,
+    /// The rows.
+    pub rows: Batch<'a>,
+    /// Ends a computation within a tile.
+    pub stop: &'a Stop,
+    /// Where it is done.
+    pub device: &'a dyn DenseDevice,
 }
 
 impl NetOnRows<'_> {
@@ -62,11 +69,8 @@ impl NetOnRows<'_> {
     }
 
     fn pass(&self, temperature: f32, goal: Goal<'_>) -> Result<Vec<f32>> {
-        let DenseNet { shape, weights } = self.net;
-        let mut engine = Engine::new(shape, self.rows.set.task, self.rows.rows.len(), self.stop);
-        engine.temperature = temperature;
-        let loss = engine.pass(weights, &self.rows, goal)?.loss;
-        let sum = engine.into_sum();
+        let Passed { measure: Measure { loss, .. }, sum } =
+            self.device.pass(self, goal, temperature)?;
         // Where neurons give no numbers, nothing goes back through them.
         let is_finite = loss.is_finite() && sum.iter().all(|x| x.is_finite());
         if !is_finite {
@@ -125,6 +129,7 @@ fn magnitudes(weights: &[f32]) -> impl Iterator<Item = f64> + '_ {
 mod tests {
     use super::*;
     use crate::data::{Problem, Task};
+    use crate::train::dense::device::Threads;
     use crate::train::dense::reference::{Definition, problem, shapes, weights};
     use crate::train::dense::shape::Head;
     use tamis::base::rng::{Permutation, Rng, stream};
@@ -169,7 +174,7 @@ mod tests {
         let set = &problem(rows, shape, task);
         let (rows, stop) = (batch(set, 3), &Stop::new());
         let net = DenseNet { shape, weights };
-        let on = NetOnRows { net, rows: rows.clone(), stop };
+        let on = NetOnRows { net, rows: rows.clone(), stop, device: &Threads };
         let mut definition = Definition::new(shape, &rows, weights);
         check(&on.jacobian_norms().unwrap(), step, |j| definition.jacobian_norm(j));
         for temperature in TEMPERATURES {
@@ -214,7 +219,7 @@ mod tests {
         for (shape, task) in shapes() {
             let (set, weights) = (&problem(700, &shape, task), &weights(&shape));
             let net = DenseNet { shape: &shape, weights };
-            let on = NetOnRows { net, rows: batch(set, 0), stop: &Stop::new() };
+            let on = NetOnRows { net, rows: batch(set, 0), stop: &Stop::new(), device: &Threads };
             let [u, v] = [1, 2].map(|seed| vector(&shape, seed));
             let [hu, hv] = [&u, &v].map(|v| on.hessian_product(2.0, v).unwrap());
             let (one, other) = (dot(&u, &hv), dot(&v, &hu));
@@ -232,7 +237,8 @@ mod tests {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
                 let net = DenseNet { shape: &shape, weights };
-                let on = NetOnRows { net, rows: batch(set, 0), stop: &Stop::new() };
+                let on =
+                    NetOnRows { net, rows: batch(set, 0), stop: &Stop::new(), device: &Threads };
                 let all = [on.gradient(2.0), on.hessian_product(2.0, &v), on.jacobian_norms()];
                 all.map(|found| found.unwrap().into_iter().map(f32::to_bits).collect::<Vec<_>>())
             })
@@ -247,7 +253,7 @@ mod tests {
         let (set, stop) = (&problem(50, &shape, Task::Multiclass), &Stop::new());
         let all = |weights: &[f32]| {
             let net = DenseNet { shape: &shape, weights };
-            let on = NetOnRows { net, rows: batch(set, 0), stop };
+            let on = NetOnRows { net, rows: batch(set, 0), stop, device: &Threads };
             [on.gradient(1.0), on.hessian_product(1.0, weights), on.jacobian_norms()]
         };
         let huge = vec![1e30; shape.weights()];

@@ -18,9 +18,10 @@ use std::time::Instant;
 
 use tamis::network::top::Top;
 
+use super::device::{Setup, diverged};
 use super::folder::{LevelFolder, Saved};
 use super::job::{ImpJob, Level};
-use super::training::{self, Training, diverged};
+use super::training::{self, Training};
 use crate::data::Problem;
 use crate::operator::Stop;
 use crate::{Error, Result};
@@ -66,7 +67,7 @@ pub(crate) fn imp(
 ) -> Result<Imp> {
     let open = folder.map(|folder| LevelFolder::open(folder, resume, train, job)).transpose()?;
     let (folder, saved) = open.unzip();
-    let mut run = Run::new(train, job, stop);
+    let mut run = Run::new(train, job, stop)?;
     if let Some(saved) = saved.flatten() {
         run.resume(saved);
     }
@@ -92,7 +93,7 @@ pub(crate) fn imp_of_sizes(
     done: &mut dyn FnMut(Sized) -> Result<()>,
 ) -> Result<()> {
     debug_assert!(sizes.is_sorted_by(|a, b| a > b) && sizes.last() == Some(&job.nnz));
-    let mut run = Run::new(train, job, stop);
+    let mut run = Run::new(train, job, stop)?;
     let (began, mut others) = (Instant::now(), 0.0);
     for &nnz in sizes {
         while let Some(&next) = run.counts.get(run.levels.len())
@@ -121,24 +122,24 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(train: &'a Problem, job: &'a ImpJob<'a>, stop: &'a Stop) -> Self {
+    fn new(train: &'a Problem, job: &'a ImpJob<'a>, stop: &'a Stop) -> Result<Self> {
         let weights = job.shape.initial(job.seed);
-        Self {
+        let setup = Setup {
+            shape: &job.shape,
+            task: job.task,
+            optimiser: job.settings.optimiser,
+            batch: job.rows(train.data.rows),
+            stop,
+        };
+        Ok(Self {
             train,
             job,
             counts: job.counts(),
             origin: weights.clone(),
             trained: weights.clone(),
-            training: Training::new(
-                &job.shape,
-                weights,
-                job.settings.optimiser,
-                job.task,
-                job.rows(train.data.rows),
-                stop,
-            ),
+            training: Training::on(&*job.settings.place, weights, &setup)?,
             levels: Vec::new(),
-        }
+        })
     }
 
     /// Goes to where the saved run stood after its last level.

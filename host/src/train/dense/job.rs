@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use tamis::infer::model::{MAX_INPUTS, MAX_LAYERS};
 use tamis::learn::optimiser::Optimiser;
 
+use super::device::DensePlace;
 use super::optimiser::{Rates, check_momentum, default_rate};
 use super::pass::{Engine, Measure};
 use super::shape::{Head, Shape};
@@ -45,6 +46,8 @@ pub struct ImpSettings {
     /// Whether mask and weights of every level are saved to a file of their own, in the folder of
     /// the checkpoints.
     pub keep_levels: bool,
+    /// Where it is trained.
+    pub place: DensePlace,
 }
 
 impl Default for ImpSettings {
@@ -61,6 +64,7 @@ impl Default for ImpSettings {
             raw: false,
             test: None,
             keep_levels: false,
+            place: DensePlace::default(),
         }
     }
 }

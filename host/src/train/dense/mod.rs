@@ -11,6 +11,7 @@
 //! `gemm` differ from one kind of processor to another, and so do the last bits.
 
 pub(crate) mod derivatives;
+pub(crate) mod device;
 mod folder;
 pub(crate) mod imp;
 pub(crate) mod job;
@@ -23,6 +24,12 @@ pub(crate) mod scores;
 pub(crate) mod shape;
 pub(crate) mod training;
 
+pub use derivatives::{DenseNet, NetOnRows};
+pub use device::{
+    DenseDevice, DensePlace, DenseTraining, Passed, Setup, Threads, Trained, diverged, install,
+};
 pub use optimiser::Rates;
 pub(crate) use optimiser::{Serialised, check_momentum, default_rate};
-pub use shape::Head;
+pub use pass::{Batch, Goal, Measure};
+pub use shape::{Head, Layer, Shape};
+pub use training::{Epoch, Penalty};

@@ -17,9 +17,8 @@ use crate::data::Task;
 use crate::operator::Stop;
 use crate::{Error, Result};
 use group::Group;
-pub(crate) use tile::Batch;
-pub(super) use tile::Goal;
 use tile::Work;
+pub use tile::{Batch, Goal};
 
 /// Rows that go through the layers together: enough for the matrix products, few enough for the
 /// cache.
@@ -33,12 +32,13 @@ const GROUPS: usize = 8;
 
 /// How good a network is on a set.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Measure {
-    pub(crate) rows: usize,
+pub struct Measure {
+    /// The rows.
+    pub rows: usize,
     /// Mean squared error over rows and outputs; of several classes mean cross-entropy over rows.
-    pub(crate) loss: f64,
+    pub loss: f64,
     /// Rows whose class is right; none for regression.
-    pub(crate) right: Option<usize>,
+    pub right: Option<usize>,
 }
 
 impl Measure {

@@ -5,6 +5,7 @@
 //! whose scores are positive.
 
 use super::derivatives::{DenseNet, NetOnRows};
+use super::device::Setup;
 use super::job::ImpSettings;
 use super::optimiser::default_rate;
 use super::training::{Epoch, Training};
@@ -78,8 +79,8 @@ pub(crate) fn trained(
     let (DenseNet { shape, weights }, rows) = (on.net, &on.rows);
     let ImpSettings { optimiser, batch, .. } = ImpSettings::default();
     let batch = batch.min(rows.rows.len());
-    let mut training =
-        Training::new(shape, weights.to_vec(), optimiser, rows.set.task, batch, on.stop);
+    let setup = Setup { shape, task: rows.set.task, optimiser, batch, stop: on.stop };
+    let mut training = Training::on(on.device, weights.to_vec(), &setup)?;
     let is_trained = |(at, w): (usize, &f32)| match role(at) {
         Role::Weight => *w != 0.0,
         Role::Bias => true,
@@ -137,7 +138,7 @@ mod tests {
             let set = &Problem { labels: vec![5.0 * sign], ..set.clone() };
             let net = DenseNet { shape: &shape, weights: &[1.0, 3.0 * sign] };
             let rows = Batch { set, rows: 0..1, order: None, scale: 1.0 };
-            let on = NetOnRows { net, rows, stop: &Stop::new() };
+            let on = NetOnRows { net, rows, stop: &Stop::new(), device: &Threads };
             // g = 2 (6 - 5) (6, 2), H = [72 28; 28 8], J = (6, 2) for the sign +1.
             assert_eq!(magnitude(net), [1.0, 3.0]);
             assert_eq!(snip(&on).unwrap(), [12.0, 12.0]);

@@ -23,26 +23,33 @@ pub enum Head {
 
 /// Widths from the inputs to the outputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub struct Shape {
     widths: Vec<usize>,
-    pub(crate) head: Head,
+    /// How the outputs come from the last hidden layer.
+    pub head: Head,
     /// Layers that have weights.
     layers: usize,
 }
 
 /// One layer of weights.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Layer {
-    pub(crate) inputs: usize,
-    pub(crate) outputs: usize,
+pub struct Layer {
+    /// Numbers that it takes.
+    pub inputs: usize,
+    /// Numbers that it gives.
+    pub outputs: usize,
     /// Where its weights lie among all: `outputs` rows of `inputs` each.
-    pub(crate) range: Range<usize>,
+    pub range: Range<usize>,
     /// Whether negative outputs become 0.
-    pub(crate) relu: bool,
+    pub relu: bool,
 }
 
 impl Shape {
-    pub(crate) fn new(inputs: usize, hidden: &[usize], outputs: usize, head: Head) -> Result<Self> {
+    /// From inputs over hidden layers to outputs.
+    ///
+    /// # Errors
+    /// A layer of no neurons, no hidden layer, or a sum that is to be several outputs.
+    pub fn new(inputs: usize, hidden: &[usize], outputs: usize, head: Head) -> Result<Self> {
         let widths: Vec<usize> = [&[inputs], hidden, &[outputs]].concat();
         if hidden.is_empty() || widths.contains(&0) {
             return Err(Error::new("a layer of the network is empty")
@@ -80,11 +87,15 @@ impl Shape {
         Ok(Self { widths, head, layers })
     }
 
-    pub(crate) fn inputs(&self) -> usize {
+    /// Numbers of a row.
+    #[must_use]
+    pub fn inputs(&self) -> usize {
         self.widths[0]
     }
 
-    pub(crate) fn outputs(&self) -> usize {
+    /// Numbers that it gives for a row.
+    #[must_use]
+    pub fn outputs(&self) -> usize {
         self.widths[self.widths.len() - 1]
     }
 
@@ -94,7 +105,7 @@ impl Shape {
     }
 
     /// The layers that have weights, in order.
-    pub(crate) fn layers(&self) -> impl DoubleEndedIterator<Item = Layer> + ExactSizeIterator + '_ {
+    pub fn layers(&self) -> impl DoubleEndedIterator<Item = Layer> + ExactSizeIterator + '_ {
         (0..self.layers).map(|l| self.layer(l))
     }
 
@@ -104,7 +115,8 @@ impl Shape {
     }
 
     /// Weights of all layers.
-    pub(crate) fn weights(&self) -> usize {
+    #[must_use]
+    pub fn weights(&self) -> usize {
         self.offset(self.layers)
     }
 
@@ -119,12 +131,14 @@ impl Shape {
     }
 
     /// Labels of a row.
-    pub(super) fn labels(&self, task: Task) -> usize {
+    #[must_use]
+    pub fn labels(&self, task: Task) -> usize {
         if task == Task::Multiclass { 1 } else { self.outputs() }
     }
 
     /// Uniform in ±1/√inputs, layer by layer: what `PyTorch`'s `Linear` starts from.
-    pub(crate) fn initial(&self, seed: u64) -> Vec<f32> {
+    #[must_use]
+    pub fn initial(&self, seed: u64) -> Vec<f32> {
         let mut weights = vec![0.0; self.weights()];
         for (l, layer) in self.layers().enumerate() {
             let mut rng = Rng::new(seed, INIT + l as u64);

@@ -5,23 +5,22 @@ use std::ops::Range;
 use tamis::base::rng::{Permutation, stream};
 use tamis::learn::optimiser::Optimiser;
 
-use super::optimiser::State;
-use super::pass::{Batch, Engine, Goal, Measure};
+use super::device::{DenseDevice, DenseTraining, Setup, Trained, diverged};
+use super::pass::{Batch, Measure};
 use super::shape::Shape;
+use crate::Result;
 use crate::data::{Problem, Task};
 use crate::operator::Stop;
-use crate::{Error, Result};
 
 /// Stream of the orders of the rows, one per epoch.
 const ORDER: u64 = stream::USER + (0xdf << 32);
 
 /// Adds to a gradient, given the weights.
-pub(crate) type Penalty<'a> = dyn Fn(&[f32], &mut [f32]) + 'a;
+pub type Penalty<'a> = dyn Fn(&[f32], &mut [f32]) + 'a;
 
 /// A network in training.
 pub(crate) struct Training {
-    engine: Engine,
-    state: State,
+    on: Box<dyn DenseTraining>,
     pub(crate) weights: Vec<f32>,
     /// Which weights are trained; the others keep their values.
     pub(crate) mask: Vec<bool>,
@@ -30,21 +29,39 @@ pub(crate) struct Training {
 }
 
 /// The rows of an epoch, and the steps on them.
-pub(crate) struct Epoch<'a> {
-    pub(crate) set: &'a Problem,
+pub struct Epoch<'a> {
+    /// The rows.
+    pub set: &'a Problem,
     /// Positions in the order of the epoch: all, or a share of it.
-    pub(crate) rows: Range<usize>,
+    pub rows: Range<usize>,
     /// Factor of the inputs.
-    pub(crate) scale: f32,
+    pub scale: f32,
     /// Rows of a batch, in an order that is drawn where there are several batches.
-    pub(crate) batch: usize,
-    pub(crate) seed: u64,
+    pub batch: usize,
+    /// Seed of the order.
+    pub seed: u64,
     /// Of all epochs with this seed, for an order of its own.
-    pub(crate) number: u64,
-    pub(crate) rate: f32,
-    pub(crate) decay: f32,
+    pub number: u64,
+    /// Size of the steps.
+    pub rate: f32,
+    /// Adds so much of each weight to its derivative.
+    pub decay: f32,
     /// Adds to the gradient that of a penalty on the weights.
-    pub(crate) penalty: Option<&'a Penalty<'a>>,
+    pub penalty: Option<&'a Penalty<'a>>,
+}
+
+impl<'a> Epoch<'a> {
+    /// The rows of each step.
+    pub fn batches(&self) -> impl Iterator<Item = Batch<'a>> + use<'a> {
+        let &Epoch { set, ref rows, scale, batch, seed, number, .. } = self;
+        let n = set.data.rows;
+        let order = (batch < n).then(|| Permutation::new(seed, ORDER + number, n));
+        let end = rows.end;
+        rows.clone().step_by(batch).map(move |start| {
+            let rows = start..(start + batch).min(end);
+            Batch { set, rows, order, scale }
+        })
+    }
 }
 
 impl Training {
@@ -56,62 +73,40 @@ impl Training {
         task: Task,
         batch: usize,
         stop: &Stop,
-    ) -> Self {
-        Self {
-            engine: Engine::new(shape, task, batch, stop),
-            state: State::new(optimiser, weights.len()),
-            mask: vec![true; weights.len()],
-            weights,
-            steps: 0,
-        }
+    ) -> Result<Self> {
+        Self::on(&super::device::Threads, weights, &Setup { shape, task, optimiser, batch, stop })
+    }
+
+    /// On a device.
+    pub(crate) fn on(
+        device: &dyn DenseDevice,
+        weights: Vec<f32>,
+        setup: &Setup<'_>,
+    ) -> Result<Self> {
+        let on = device.training(setup)?;
+        Ok(Self { on, mask: vec![true; weights.len()], weights, steps: 0 })
     }
 
     /// Forgets what the optimiser remembers.
     pub(crate) fn restart(&mut self) {
-        self.state.reset();
+        self.on.restart();
     }
 
     /// Trains these weights of the mask from now on; those that were dropped are 0.
     pub(crate) fn prune(&mut self, weights: Vec<f32>, mask: Vec<bool>) {
-        self.state.keep(&mask);
+        self.on.keep(&mask);
         (self.weights, self.mask) = (weights, mask);
     }
 
     /// One pass over all batches of these rows; the mean loss of its steps, each before it was taken.
     pub(crate) fn epoch(&mut self, of: &Epoch<'_>) -> Result<f64> {
-        let &Epoch { set, ref rows, scale, batch: size, seed, number, rate, decay, penalty } = of;
-        let n = set.data.rows;
-        let order = (size < n).then(|| Permutation::new(seed, ORDER + number, n));
-        let mut sum = 0.0;
-        for start in rows.clone().step_by(size) {
-            let own = start..(start + size).min(rows.end);
-            let share = own.len() as f64 / rows.len() as f64;
-            let batch = Batch { set, rows: own, order, scale };
-            let loss = self.engine.pass(&self.weights, &batch, Goal::Gradient)?.loss;
-            if !loss.is_finite() {
-                return Err(diverged(loss));
-            }
-            sum += loss * share;
-            if let Some(penalty) = penalty {
-                penalty(&self.weights, self.engine.sum_mut());
-            }
-            self.state.step(rate, decay, &mut self.weights, self.engine.sum(), &self.mask);
-            self.steps += 1;
-        }
-        Ok(sum)
+        let Self { on, weights, mask, steps } = self;
+        on.epoch(Trained { weights, mask, steps }, of)
     }
 
     /// How good the network is on all rows of a set, with this factor of the inputs.
     pub(crate) fn measure(&mut self, set: &Problem, scale: f32) -> Result<Measure> {
-        let batch = Batch { set, rows: 0..set.data.rows, order: None, scale };
-        let measure = self.engine.pass(&self.weights, &batch, Goal::Loss)?;
+        let measure = self.on.measure(&self.weights, set, scale)?;
         if measure.loss.is_finite() { Ok(measure) } else { Err(diverged(measure.loss)) }
     }
-}
-
-pub(super) fn diverged(loss: f64) -> Error {
-    Error::new("training diverged: the loss is no finite number any more")
-        .expected("a finite loss")
-        .got(loss)
-        .help("lower --rate, or scale inputs and labels to about 1")
 }

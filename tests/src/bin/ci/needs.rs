@@ -24,7 +24,8 @@ const NEEDS: &[Need] = &[
     ("needs MNIST and CIFAR-10 in TAMIS_DATA", || {
         files(&["mnist/train-images-idx3-ubyte.gz", "cifar/image0.png"])
     }),
-    ("needs onnxruntime in TAMIS_PYTHON", onnxruntime),
+    ("needs onnxruntime in TAMIS_PYTHON", python),
+    ("needs scikit-learn in TAMIS_PYTHON", python),
     ("needs the right to mount a disk", mount),
 ];
 
@@ -50,33 +51,36 @@ fn files(names: &[&str]) -> Found {
     }
 }
 
-/// A Python with onnxruntime: `TAMIS_PYTHON`, that of the search path, or one in `target/tools`,
-/// installed there first.
-fn onnxruntime() -> Found {
+/// A Python with onnxruntime and scikit-learn: `TAMIS_PYTHON`, that of the search path, or one in
+/// `target/tools`, installed there first.
+fn python() -> Found {
     let here = |python: PathBuf| Found::Here(vec![("TAMIS_PYTHON", python)]);
     let folder = root().join("target/tools/python");
     let own = folder.join("bin/python");
     let named = env::var_os("TAMIS_PYTHON").map(PathBuf::from);
     let tried = named.into_iter().chain(["python3".into(), own.clone()]);
-    if let Some(python) = tried.into_iter().find(has_onnxruntime) {
+    if let Some(python) = tried.into_iter().find(has_both) {
         return here(python);
     }
     let installed = install::programs(&[("python3", "python3-venv")])
         .and_then(|()| Cmd::new("python3").words("-m venv").args([&folder]).run())
         .and_then(|()| {
-            Cmd::new(&own).words("-m pip install --quiet onnxruntime numpy").within(600).run()
+            Cmd::new(&own)
+                .words("-m pip install --quiet onnxruntime scikit-learn==1.9.1")
+                .within(600)
+                .run()
         });
     match installed {
-        Ok(()) if has_onnxruntime(&own) => here(own),
+        Ok(()) if has_both(&own) => here(own),
         _ => {
-            let why = "no Python with onnxruntime: pip install onnxruntime, and name the Python in TAMIS_PYTHON";
+            let why = "no Python with both: pip install onnxruntime scikit-learn, and name the Python in TAMIS_PYTHON";
             Found::Missing { why: why.into(), installable: true }
         }
     }
 }
 
-fn has_onnxruntime(python: &PathBuf) -> bool {
-    Cmd::new(python).args(["-c", "import onnxruntime, numpy"]).ask().is_some()
+fn has_both(python: &PathBuf) -> bool {
+    Cmd::new(python).args(["-c", "import onnxruntime, sklearn"]).ask().is_some()
 }
 
 /// The right to mount a small disk, as root has outside of containers.

@@ -11,25 +11,28 @@ use crate::train::dense::shape::{Head, Layer, Shape};
 
 /// Rows of a set, as a step takes them.
 #[derive(Clone)]
-pub(crate) struct Batch<'a> {
-    pub(crate) set: &'a Problem,
+pub struct Batch<'a> {
+    /// All rows.
+    pub set: &'a Problem,
     /// Which rows, as positions in the order.
-    pub(crate) rows: Range<usize>,
+    pub rows: Range<usize>,
     /// Where the rows of these positions lie; none for the order of the set.
-    pub(crate) order: Option<Permutation>,
+    pub order: Option<Permutation>,
     /// Factor of the inputs.
-    pub(crate) scale: f32,
+    pub scale: f32,
 }
 
 impl Batch<'_> {
-    pub(in crate::train::dense) fn place(&self, row: usize) -> usize {
+    /// Where the row of a position lies.
+    #[must_use]
+    pub fn place(&self, row: usize) -> usize {
         self.order.map_or(row, |order| order.get(row))
     }
 }
 
 /// What a pass sums over the rows.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::train::dense) enum Goal<'a> {
+pub enum Goal<'a> {
     /// The loss alone, and the rows whose class is right.
     Loss,
     /// The gradient of the mean loss.

@@ -1,0 +1,134 @@
+//! A device of burn: opened by its name, and what it does for dense networks.
+
+use burn_tensor::Device;
+use tamis_host::train::dense::{
+    DenseDevice, DensePlace, DenseTraining, Goal, Measure, NetOnRows, Passed, Setup,
+};
+use tamis_host::{Error, Result};
+
+use crate::network::Network;
+use crate::rows::Rows;
+use crate::training::Training;
+
+/// Dense networks on a device of burn.
+#[derive(Debug)]
+pub struct Burn {
+    name: String,
+    device: Device,
+}
+
+/// Dense networks on the GPU of this name, or of one that contains it; on the first one where there is none.
+///
+/// # Errors
+/// There is no such GPU, or this program was built without the feature `wgpu`.
+pub fn gpu(name: Option<&str>) -> Result<DensePlace> {
+    Burn::gpu(name).map(DensePlace::new)
+}
+
+impl Burn {
+    /// On burn's own CPU backend: what tests compare with, no faster than [`tamis_host`] itself.
+    #[must_use]
+    pub fn cpu() -> Self {
+        Self { name: "burn-flex".into(), device: Device::flex() }
+    }
+
+    /// On the GPU of this name, or of one that contains it; on the first one where there is none.
+    ///
+    /// # Errors
+    /// There is no such GPU.
+    #[cfg(feature = "wgpu")]
+    pub fn gpu(name: Option<&str>) -> Result<Self> {
+        use burn_tensor::DeviceType;
+
+        let named = |device: &Device| device.identity().map(|own| own.name).unwrap_or_default();
+        let Some(wanted) = name else {
+            let device = Device::wgpu_options().init().map_err(|error| {
+                let help = "install a driver for Vulkan (Debian: mesa-vulkan-drivers), or use --device cpu";
+                Error::new("there is no GPU adapter").got(error).help(help)
+            })?;
+            return Ok(Self { name: named(&device), device });
+        };
+        let all = Device::enumerate(DeviceType::Wgpu);
+        let all: Vec<_> =
+            all.into_iter().map(|device| Self { name: named(&device), device }).collect();
+        let names: Vec<_> = all.iter().map(|own| own.name.clone()).collect();
+        let fits = |own: &Self| own.name.to_lowercase().contains(&wanted.to_lowercase());
+        all.into_iter().find(fits).ok_or_else(|| {
+            Error::new("there is no GPU of this name")
+                .expected(if names.is_empty() { "a GPU".into() } else { names.join(", ") })
+                .got(wanted)
+                .help("tamis devices lists what there is")
+        })
+    }
+
+    /// As with the feature `wgpu`, without which there are none.
+    ///
+    /// # Errors
+    /// Always.
+    #[cfg(not(feature = "wgpu"))]
+    pub fn gpu(_: Option<&str>) -> Result<Self> {
+        Err(Error::new("this build of tamis trains dense networks on no GPU")
+            .expected("a build with the feature wgpu")
+            .got("a build without it")
+            .help("cargo run --release --manifest-path gpu/dense/Cargo.toml --features wgpu -- …"))
+    }
+
+    /// What went wrong on the device.
+    pub(crate) fn failed(device: &Device, error: impl std::fmt::Display) -> Error {
+        Error::new("the device failed").at(format!("{device:?}")).got(error).help(
+            "use smaller --batch or --hidden, or --device cpu; a checkpoint goes on on any device",
+        )
+    }
+}
+
+impl DenseDevice for Burn {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn training(&self, setup: &Setup<'_>) -> Result<Box<dyn DenseTraining>> {
+        Ok(Box::new(Training::new(setup, &self.device)))
+    }
+
+    fn pass(&self, on: &NetOnRows<'_>, goal: Goal<'_>, temperature: f32) -> Result<Passed> {
+        let set = on.rows.set;
+        let network =
+            Network::new(on.net.shape, set.task, on.net.weights, temperature, &self.device);
+        let rows = Rows::of(&on.rows, on.net.shape, &self.device);
+        let tangent = match goal {
+            Goal::HessianProduct(v) => Some(network.with_weights(v)),
+            _ => None,
+        };
+        let mut sums = network.zeros();
+        let (mut loss, mut right) = (0.0, 0);
+        let scale = network.scale(on.rows.rows.len());
+        for tile in rows {
+            if on.stop.asked() {
+                return Err(Error::interrupted());
+            }
+            let tile = tile?;
+            let acts = network.forward(tile.x);
+            let own = match goal {
+                Goal::JacobianSquares => network.jacobian_squares(&acts),
+                Goal::InputSquares => network.input_squares(&acts),
+                Goal::Loss | Goal::Gradient | Goal::HessianProduct(_) => {
+                    if matches!(goal, Goal::Loss) {
+                        right += network.right(&acts, &tile.y)?;
+                    }
+                    let residual = network.residual(&acts, tile.y);
+                    loss += network.number(residual.loss.clone())?;
+                    match &tangent {
+                        Some(v) => network.hessian_product(&acts, residual, v, scale),
+                        None if matches!(goal, Goal::Loss) => continue,
+                        None => network.gradient(&acts, residual.values, scale),
+                    }
+                }
+            };
+            sums = sums.into_iter().zip(own).map(|(sum, own)| sum + own).collect();
+        }
+        let rows = on.rows.rows.len();
+        let sum = if matches!(goal, Goal::Loss) { Vec::new() } else { network.flat(sums)? };
+        let right = network.has_classes().then_some(right);
+        Ok(Passed { measure: Measure { rows, loss: loss / network.terms(rows), right }, sum })
+    }
+}
