@@ -1,7 +1,7 @@
 """Writes docs/results/tables.md: public tables at their first command, beside linear models, trees and dense networks of the same size.
 
 usage: docs/results/public-tables.sh [TABLE...]      (builds, and makes a virtual environment for scikit-learn)
-       public-tables.py --check TABLE...             (says what is not as the page has it; fails then)
+       public-tables.py --check TABLE...             (of the first size says what is not as the page has it; fails then)
 
 Three splits of each table, of fewer than 1000 rows ten. Nothing is scaled or chosen by hand, and no test row is looked at before the end.
 Sizes are counts of all numbers that a model stores: weights and biases that are not 0; of a tree a feature, a threshold and two children a
@@ -260,17 +260,18 @@ class Row:
         return wrong
 
 
-def rows_of(names):
+def rows_of(names, sizes=None):
+    """All of these tables, or the first so many sizes of each."""
     for name in names:
-        load, sizes = TABLES[name]
+        load, own = TABLES[name]
         table = load()
-        yield from (Row(name, table, size) for size in sizes)
+        yield from (Row(name, table, size) for size in own[:sizes])
 
 
 def check(names):
     page = pathlib.Path(__file__).with_name("tables.md").read_text()
-    wrong = [text for row in rows_of(names) for text in row.wrong(page)]
-    sys.exit("\n".join(wrong))
+    wrong = [text for row in rows_of(names, 1) for text in row.wrong(page)]
+    sys.exit("\n".join(wrong) or None)
 
 
 def main():

@@ -72,13 +72,6 @@ impl Burn {
             .got("a build without it")
             .help("cargo run --release --manifest-path gpu/dense/Cargo.toml --features wgpu -- …"))
     }
-
-    /// What went wrong on the device.
-    pub(crate) fn failed(device: &Device, error: impl std::fmt::Display) -> Error {
-        Error::new("the device failed").at(format!("{device:?}")).got(error).help(
-            "use smaller --batch or --hidden, or --device cpu; a checkpoint goes on on any device",
-        )
-    }
 }
 
 impl DenseDevice for Burn {

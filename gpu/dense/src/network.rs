@@ -10,7 +10,7 @@ use tamis_host::Result;
 use tamis_host::data::Task;
 use tamis_host::train::dense::{Head, Layer, Shape};
 
-use crate::device::Burn;
+use crate::error::failed;
 
 /// The weights of a network on a device.
 pub(crate) struct Network<'a> {
@@ -222,7 +222,7 @@ impl<'a> Network<'a> {
     }
 
     pub(crate) fn number(&self, of: Tensor<1>) -> Result<f64> {
-        let number: f32 = of.try_into_scalar().map_err(|error| Burn::failed(self.device, error))?;
+        let number: f32 = of.try_into_scalar().map_err(|error| failed(self.device, error))?;
         Ok(f64::from(number))
     }
 
@@ -231,7 +231,7 @@ impl<'a> Network<'a> {
         let mut all = Vec::with_capacity(self.shape.weights());
         for own in of {
             let own = own.try_into_vec_as::<f32>();
-            all.extend(own.map_err(|error| Burn::failed(self.device, error))?);
+            all.extend(own.map_err(|error| failed(self.device, error))?);
         }
         Ok(all)
     }

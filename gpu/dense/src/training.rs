@@ -9,7 +9,7 @@ use tamis_host::train::dense::{
 };
 use tamis_host::{Error, Result};
 
-use crate::device::Burn;
+use crate::error::failed;
 use crate::network::{Network, tensors};
 use crate::rows::{Held, Rows};
 
@@ -148,7 +148,7 @@ impl DenseTraining for Training {
             self.step(&mut network.weights, gradients.unwrap_or_default(), &mask, of);
             done += 1;
             if done % QUEUED == 0 {
-                device.sync().map_err(|error| Burn::failed(&device, error))?;
+                device.sync().map_err(|error| failed(&device, error))?;
             }
         }
         let loss = network.number(sum)?;

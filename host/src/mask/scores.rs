@@ -5,10 +5,10 @@ use super::network::DenseLayers;
 use super::options::{MaskOptions, Method};
 use super::rows::ScoredRows;
 use crate::operator::Stop;
-use crate::train::dense::derivatives::{DenseNet, NetOnRows};
 use crate::train::dense::pass::Batch;
 use crate::train::dense::scores::{self, Role, TrainedEpochs};
 use crate::train::dense::shape::Shape;
+use crate::train::dense::{DenseNet, NetOnRows};
 use crate::{Error, Result};
 
 /// A network whose weights are scored: some may be 0, dropped by rounds before.

@@ -13,7 +13,8 @@ use crate::mask::biases::WithBiases;
 use crate::operator::Stop;
 use crate::train::dense::scores::Role;
 use crate::train::dense::shape::Shape;
-use crate::train::dense::training::{Epoch, Penalty, Training};
+use crate::train::dense::training::Training;
+use crate::train::dense::{Epoch, Penalty};
 
 /// What epochs are made of.
 pub(super) struct Fit<'a> {

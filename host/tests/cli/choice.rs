@@ -174,7 +174,7 @@ fn far_and_constant_columns_ruin_nothing() {
     }
 }
 
-/// Tamis beside scikit-learn, of two tables that come with it or with Tamis; all of them take half an hour.
+/// Tamis beside scikit-learn, on a table of each; all of docs/results/tables.md take half an hour.
 #[test]
 #[ignore = "needs scikit-learn in TAMIS_PYTHON"]
 fn small_tables_score_as_the_page_says() {

@@ -102,7 +102,7 @@ fn workspace() -> &'static Path {
 }
 
 /// The folders of source that the rules hold for.
-const CRATES: [&str; 4] = ["core/src", "gpu/src", "host/src", "tests/src"];
+const CRATES: [&str; 5] = ["core/src", "gpu/dense/src", "gpu/src", "host/src", "tests/src"];
 
 fn crates() -> impl Iterator<Item = PathBuf> {
     CRATES.into_iter().map(|folder| workspace().join(folder))

@@ -6,32 +6,10 @@
 
 use std::slice::ChunksExact;
 
-use super::device::{DenseDevice, Passed};
-use super::pass::{Batch, Goal, Measure};
-use super::shape::{Layer, Shape};
-use crate::operator::Stop;
+use super::device::{DenseNet, NetOnRows, Passed};
+use super::pass::{Goal, Measure};
+use super::shape::Layer;
 use crate::{Error, Result};
-
-/// A dense MLP.
-#[derive(Debug, Clone, Copy)]
-pub struct DenseNet<'a> {
-    /// Its layers.
-    pub shape: &'a Shape,
-    /// Weights of all layers, outputs×inputs each.
-    pub weights: &'a [f32],
-}
-
-/// A dense MLP on the rows that it is scored by.
-pub struct NetOnRows<'a> {
-    /// The network.
-    pub net: DenseNet<'a>,
-    /// The rows.
-    pub rows: Batch<'a>,
-    /// Ends a computation within a tile.
-    pub stop: &'a Stop,
-    /// Where it is done.
-    pub device: &'a dyn DenseDevice,
-}
 
 impl NetOnRows<'_> {
     /// g, the gradient of the mean loss: cross-entropy over rows for several classes, else squared
@@ -129,9 +107,12 @@ fn magnitudes(weights: &[f32]) -> impl Iterator<Item = f64> + '_ {
 mod tests {
     use super::*;
     use crate::data::{Problem, Task};
-    use crate::train::dense::device::Threads;
+    use crate::operator::Stop;
+    use crate::train::dense::pass::Batch;
     use crate::train::dense::reference::{Definition, problem, shapes, weights};
     use crate::train::dense::shape::Head;
+    use crate::train::dense::shape::Shape;
+    use crate::train::dense::threads::Threads;
     use tamis::base::rng::{Permutation, Rng, stream};
 
     const TEMPERATURES: [f32; 3] = [1.0, 0.5, 20.0];

@@ -1,21 +1,23 @@
 //! The seam of dense networks: where they are trained, and where their scores are computed.
 //!
-//! [`Threads`] does both on the CPU. Another crate may do them elsewhere, and says so once with
-//! [`install`]; what is trained, on which rows and in which order stands here and is the same anywhere.
+//! [`Threads`](super::Threads) does both on the CPU. Another crate may do them elsewhere, and says so once with
+//! [`install`](super::install); what is trained, on which rows and in which order stands here and is the same
+//! anywhere.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::ops::Range;
 
+use tamis::base::rng::{Permutation, stream};
 use tamis::learn::optimiser::Optimiser;
 
-use super::derivatives::NetOnRows;
-use super::optimiser::State;
-use super::pass::{Engine, Goal, Measure};
+use super::pass::{Batch, Goal, Measure};
 use super::shape::Shape;
-use super::training::Epoch;
 use crate::data::{Problem, Task};
 use crate::operator::Stop;
 use crate::{Error, Result};
+
+/// Stream of the orders of the rows, one per epoch.
+const ORDER: u64 = stream::USER + (0xdf << 32);
 
 /// Something that trains dense networks and differentiates them.
 pub trait DenseDevice: fmt::Debug + Send + Sync {
@@ -91,69 +93,63 @@ pub struct Passed {
     pub sum: Vec<f32>,
 }
 
-/// The CPU.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Threads;
-
-impl DenseDevice for Threads {
-    fn name(&self) -> &str {
-        "cpu"
-    }
-
-    fn training(&self, setup: &Setup<'_>) -> Result<Box<dyn DenseTraining>> {
-        let &Setup { shape, task, optimiser, batch, stop } = setup;
-        Ok(Box::new(OnThreads {
-            engine: Engine::new(shape, task, batch, stop),
-            state: State::new(optimiser, shape.weights()),
-        }))
-    }
-
-    fn pass(&self, on: &NetOnRows<'_>, goal: Goal<'_>, temperature: f32) -> Result<Passed> {
-        let rows = &on.rows;
-        let mut engine = Engine::new(on.net.shape, rows.set.task, rows.rows.len(), on.stop);
-        engine.temperature = temperature;
-        let measure = engine.pass(on.net.weights, rows, goal)?;
-        let sum = if matches!(goal, Goal::Loss) { Vec::new() } else { engine.into_sum() };
-        Ok(Passed { measure, sum })
-    }
+/// A dense MLP.
+#[derive(Debug, Clone, Copy)]
+pub struct DenseNet<'a> {
+    /// Its layers.
+    pub shape: &'a Shape,
+    /// Weights of all layers, outputs×inputs each.
+    pub weights: &'a [f32],
 }
 
-struct OnThreads {
-    engine: Engine,
-    state: State,
+/// A dense MLP on the rows that it is scored by.
+pub struct NetOnRows<'a> {
+    /// The network.
+    pub net: DenseNet<'a>,
+    /// The rows.
+    pub rows: Batch<'a>,
+    /// Ends a computation within a tile.
+    pub stop: &'a Stop,
+    /// Where it is done.
+    pub device: &'a dyn DenseDevice,
 }
 
-impl DenseTraining for OnThreads {
-    fn restart(&mut self) {
-        self.state.reset();
-    }
+/// Adds to a gradient, given the weights.
+pub type Penalty<'a> = dyn Fn(&[f32], &mut [f32]) + 'a;
 
-    fn keep(&mut self, mask: &[bool]) {
-        self.state.keep(mask);
-    }
+/// The rows of an epoch, and the steps on them.
+pub struct Epoch<'a> {
+    /// The rows.
+    pub set: &'a Problem,
+    /// Positions in the order of the epoch: all, or a share of it.
+    pub rows: Range<usize>,
+    /// Factor of the inputs.
+    pub scale: f32,
+    /// Rows of a batch, in an order that is drawn where there are several batches.
+    pub batch: usize,
+    /// Seed of the order.
+    pub seed: u64,
+    /// Of all epochs with this seed, for an order of its own.
+    pub number: u64,
+    /// Size of the steps.
+    pub rate: f32,
+    /// Adds so much of each weight to its derivative.
+    pub decay: f32,
+    /// Adds to the gradient that of a penalty on the weights.
+    pub penalty: Option<&'a Penalty<'a>>,
+}
 
-    fn epoch(&mut self, net: Trained<'_>, of: &Epoch<'_>) -> Result<f64> {
-        let Trained { weights, mask, steps } = net;
-        let mut sum = 0.0;
-        for batch in of.batches() {
-            let share = batch.rows.len() as f64 / of.rows.len() as f64;
-            let loss = self.engine.pass(weights, &batch, Goal::Gradient)?.loss;
-            if !loss.is_finite() {
-                return Err(diverged(loss));
-            }
-            sum += loss * share;
-            if let Some(penalty) = of.penalty {
-                penalty(weights, self.engine.sum_mut());
-            }
-            self.state.step(of.rate, of.decay, weights, self.engine.sum(), mask);
-            *steps += 1;
-        }
-        Ok(sum)
-    }
-
-    fn measure(&mut self, weights: &[f32], set: &Problem, scale: f32) -> Result<Measure> {
-        let batch = super::pass::Batch { set, rows: 0..set.data.rows, order: None, scale };
-        self.engine.pass(weights, &batch, Goal::Loss)
+impl<'a> Epoch<'a> {
+    /// The rows of each step.
+    pub fn batches(&self) -> impl Iterator<Item = Batch<'a>> + use<'a> {
+        let &Epoch { set, ref rows, scale, batch, seed, number, .. } = self;
+        let n = set.data.rows;
+        let order = (batch < n).then(|| Permutation::new(seed, ORDER + number, n));
+        let end = rows.end;
+        rows.clone().step_by(batch).map(move |start| {
+            let rows = start..(start + batch).min(end);
+            Batch { set, rows, order, scale }
+        })
     }
 }
 
@@ -164,70 +160,4 @@ pub fn diverged(loss: f64) -> Error {
         .expected("a finite loss")
         .got(loss)
         .help("lower --rate, or scale inputs and labels to about 1")
-}
-
-/// Where dense networks are trained; by default on the CPU.
-#[derive(Debug, Clone)]
-pub struct DensePlace(Arc<dyn DenseDevice>);
-
-impl Default for DensePlace {
-    fn default() -> Self {
-        Self::new(Threads)
-    }
-}
-
-/// The same device.
-impl PartialEq for DensePlace {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.name() == other.0.name()
-    }
-}
-
-impl std::ops::Deref for DensePlace {
-    type Target = dyn DenseDevice;
-
-    fn deref(&self) -> &Self::Target {
-        &*self.0
-    }
-}
-
-impl DensePlace {
-    /// On a device.
-    #[must_use]
-    pub fn new(device: impl DenseDevice + 'static) -> Self {
-        Self(Arc::new(device))
-    }
-
-    /// On the GPU of this name, or of one that contains it; the first one where there is no name.
-    ///
-    /// # Errors
-    /// There is none, or this program trains dense networks on the CPU alone.
-    pub fn gpu(name: Option<&str>) -> Result<Self> {
-        let Some(open) = OPENER.get() else {
-            return Err(Error::new("this program trains dense networks on the CPU alone")
-                .expected("the program of gpu/dense")
-                .got("that of host")
-                .help(
-                    "cargo run --release --manifest-path gpu/dense/Cargo.toml --features wgpu -- …, \
-                     or leave --device out",
-                ));
-        };
-        open(name)
-    }
-
-    /// Whether [`Self::gpu`] has what to open.
-    #[must_use]
-    pub fn has_gpu() -> bool {
-        OPENER.get().is_some()
-    }
-}
-
-/// Opens a GPU by its name.
-type Opener = fn(Option<&str>) -> Result<DensePlace>;
-
-static OPENER: OnceLock<Opener> = OnceLock::new();
-
-/// Says how the GPUs of this program are opened for dense networks, once.
-pub fn install(opener: Opener) {
-    OPENER.get_or_init(|| opener);
 }

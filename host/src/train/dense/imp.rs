@@ -18,10 +18,10 @@ use std::time::Instant;
 
 use tamis::network::top::Top;
 
-use super::device::{Setup, diverged};
+use super::device::{self, Setup, diverged};
 use super::folder::{LevelFolder, Saved};
 use super::job::{ImpJob, Level};
-use super::training::{self, Training};
+use super::training::Training;
 use crate::data::Problem;
 use crate::operator::Stop;
 use crate::{Error, Result};
@@ -239,7 +239,7 @@ impl<'a> Run<'a> {
             if level == 0 && epoch == settings.rewind {
                 self.origin.copy_from_slice(&self.training.weights);
             }
-            let loss = self.training.epoch(&training::Epoch {
+            let loss = self.training.epoch(&device::Epoch {
                 set: self.train,
                 rows: 0..self.train.data.rows,
                 scale: self.job.input_scale,

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use tamis::infer::model::{MAX_INPUTS, MAX_LAYERS};
 use tamis::learn::optimiser::Optimiser;
 
-use super::device::DensePlace;
 use super::optimiser::{Rates, check_momentum, default_rate};
 use super::pass::{Engine, Measure};
+use super::place::DensePlace;
 use super::shape::{Head, Shape};
 use crate::base::check_setting;
 use crate::data::{Problem, Task, Values};

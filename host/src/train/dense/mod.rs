@@ -17,19 +17,22 @@ pub(crate) mod imp;
 pub(crate) mod job;
 mod optimiser;
 pub(crate) mod pass;
+mod place;
 pub(crate) mod product;
 #[cfg(test)]
 mod reference;
 pub(crate) mod scores;
 pub(crate) mod shape;
+mod threads;
 pub(crate) mod training;
 
-pub use derivatives::{DenseNet, NetOnRows};
 pub use device::{
-    DenseDevice, DensePlace, DenseTraining, Passed, Setup, Threads, Trained, diverged, install,
+    DenseDevice, DenseNet, DenseTraining, Epoch, NetOnRows, Passed, Penalty, Setup, Trained,
+    diverged,
 };
 pub use optimiser::Rates;
 pub(crate) use optimiser::{Serialised, check_momentum, default_rate};
 pub use pass::{Batch, Goal, Measure};
+pub use place::{DensePlace, install};
 pub use shape::{Head, Layer, Shape};
-pub use training::{Epoch, Penalty};
+pub use threads::Threads;

@@ -4,11 +4,10 @@
 //! A weight of 0 has a score of 0, so what a round of pruning has dropped stays behind all others
 //! whose scores are positive.
 
-use super::derivatives::{DenseNet, NetOnRows};
-use super::device::Setup;
+use super::device::{DenseNet, Epoch, NetOnRows, Setup};
 use super::job::ImpSettings;
 use super::optimiser::default_rate;
-use super::training::{Epoch, Training};
+use super::training::Training;
 use crate::Result;
 
 /// What a number of a network's vector of weights is.
@@ -124,6 +123,7 @@ mod tests {
     use super::*;
     use crate::data::{Matrix, Problem, Task, Values};
     use crate::operator::Stop;
+    use crate::train::dense::Threads;
     use crate::train::dense::pass::Batch;
     use crate::train::dense::shape::{Head, Shape};
 

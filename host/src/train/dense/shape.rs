@@ -105,6 +105,7 @@ impl Shape {
     }
 
     /// The layers that have weights, in order.
+    #[must_use]
     pub fn layers(&self) -> impl DoubleEndedIterator<Item = Layer> + ExactSizeIterator + '_ {
         (0..self.layers).map(|l| self.layer(l))
     }

@@ -1,22 +1,14 @@
-//! Epochs of an optimiser on the weights of a mask.
+//! A network in training, with its weights, on the CPU or on a device.
 
-use std::ops::Range;
-
-use tamis::base::rng::{Permutation, stream};
 use tamis::learn::optimiser::Optimiser;
 
-use super::device::{DenseDevice, DenseTraining, Setup, Trained, diverged};
-use super::pass::{Batch, Measure};
+use super::device::{DenseDevice, DenseTraining, Epoch, Setup, Trained, diverged};
+use super::pass::Measure;
 use super::shape::Shape;
+use super::threads::Threads;
 use crate::Result;
 use crate::data::{Problem, Task};
 use crate::operator::Stop;
-
-/// Stream of the orders of the rows, one per epoch.
-const ORDER: u64 = stream::USER + (0xdf << 32);
-
-/// Adds to a gradient, given the weights.
-pub type Penalty<'a> = dyn Fn(&[f32], &mut [f32]) + 'a;
 
 /// A network in training.
 pub(crate) struct Training {
@@ -26,42 +18,6 @@ pub(crate) struct Training {
     pub(crate) mask: Vec<bool>,
     /// Steps of the optimiser.
     pub(crate) steps: u64,
-}
-
-/// The rows of an epoch, and the steps on them.
-pub struct Epoch<'a> {
-    /// The rows.
-    pub set: &'a Problem,
-    /// Positions in the order of the epoch: all, or a share of it.
-    pub rows: Range<usize>,
-    /// Factor of the inputs.
-    pub scale: f32,
-    /// Rows of a batch, in an order that is drawn where there are several batches.
-    pub batch: usize,
-    /// Seed of the order.
-    pub seed: u64,
-    /// Of all epochs with this seed, for an order of its own.
-    pub number: u64,
-    /// Size of the steps.
-    pub rate: f32,
-    /// Adds so much of each weight to its derivative.
-    pub decay: f32,
-    /// Adds to the gradient that of a penalty on the weights.
-    pub penalty: Option<&'a Penalty<'a>>,
-}
-
-impl<'a> Epoch<'a> {
-    /// The rows of each step.
-    pub fn batches(&self) -> impl Iterator<Item = Batch<'a>> + use<'a> {
-        let &Epoch { set, ref rows, scale, batch, seed, number, .. } = self;
-        let n = set.data.rows;
-        let order = (batch < n).then(|| Permutation::new(seed, ORDER + number, n));
-        let end = rows.end;
-        rows.clone().step_by(batch).map(move |start| {
-            let rows = start..(start + batch).min(end);
-            Batch { set, rows, order, scale }
-        })
-    }
 }
 
 impl Training {
@@ -74,7 +30,7 @@ impl Training {
         batch: usize,
         stop: &Stop,
     ) -> Result<Self> {
-        Self::on(&super::device::Threads, weights, &Setup { shape, task, optimiser, batch, stop })
+        Self::on(&Threads, weights, &Setup { shape, task, optimiser, batch, stop })
     }
 
     /// On a device.

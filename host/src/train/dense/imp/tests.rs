@@ -250,7 +250,7 @@ fn weights_of_zero_survive_where_they_are_needed() {
     let problem = Problem { data, labels: vec![0.0; 4], task: Task::Regression };
     let (settings, stop) = (settings(), Stop::new());
     let job = job(&problem, &settings, 11).unwrap();
-    let mut run = Run::new(&problem, &job, &stop);
+    let mut run = Run::new(&problem, &job, &stop).unwrap();
     run.training.weights.fill(0.0);
     run.training.weights[50] = -1.0;
     run.prune(11).unwrap();
