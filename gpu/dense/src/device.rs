@@ -38,13 +38,19 @@ impl Burn {
     /// There is no such GPU.
     #[cfg(feature = "wgpu")]
     pub fn gpu(name: Option<&str>) -> Result<Self> {
+        use std::sync::OnceLock;
+
         use burn_tensor::DeviceType;
 
         let named = |device: &Device| device.identity().map(|own| own.name).unwrap_or_default();
         let Some(wanted) = name else {
-            let device = Device::wgpu_options().init().map_err(|error| {
-                let help = "install a driver for Vulkan (Debian: mesa-vulkan-drivers), or use --device cpu";
-                Error::new("there is no GPU adapter").got(error).help(help)
+            // Burn opens it once in a process.
+            static FIRST: OnceLock<std::result::Result<Device, String>> = OnceLock::new();
+            let open = || Device::wgpu_options().init().map_err(|error| error.to_string());
+            let device = FIRST.get_or_init(open).clone().map_err(|error| {
+                Error::new("there is no GPU adapter").got(error).help(
+                    "install a driver for Vulkan (Debian: mesa-vulkan-drivers), or use --device cpu",
+                )
             })?;
             return Ok(Self { name: named(&device), device });
         };

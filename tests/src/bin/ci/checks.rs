@@ -11,7 +11,7 @@ const CORE_FEATURES: &[&str] =
 
 /// Crates outside the workspace that are formatted with it.
 const OUTSIDE: &[&str] =
-    &["examples/firmware/chips", "examples/firmware/deploy", "tests/firmware", "fuzz"];
+    &["examples/firmware/chips", "examples/firmware/deploy", "tests/firmware", "fuzz", "gpu/dense"];
 
 pub(crate) fn fmt(_: &Context) -> Outcome {
     cargo("fmt --all --check").run()?;

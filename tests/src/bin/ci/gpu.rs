@@ -32,6 +32,18 @@ pub(crate) fn run(_: &Context) -> Outcome {
     Ok(format!("{passed} tests").into())
 }
 
+const DENSE: &str = "--manifest-path gpu/dense/Cargo.toml";
+
+/// Dense networks on burn: lints, and training beside that of the CPU, on burn's own CPU backend.
+pub(crate) fn dense(_: &Context) -> Outcome {
+    cargo("clippy --all-targets").words(DENSE).words("-- -D warnings").run()?;
+    let seen = Seen::of(cargo("test").words(DENSE))?;
+    match seen.passed {
+        0 => Err(Stop::Failed("no test ran".into())),
+        passed => Ok(format!("{passed} tests").into()),
+    }
+}
+
 /// Mesa complains of the variable where it is not set, and needs no such folder.
 fn quiet(command: Cmd) -> Cmd {
     command.env("XDG_RUNTIME_DIR", std::env::temp_dir())

@@ -38,6 +38,7 @@ pub(crate) const PARTS: &[Part] = &[
         costs::estimates,
     ),
     when_named("fuzz", "every fuzz target for the given seconds, 60 by default", tools::fuzz),
+    when_named("dense", "dense networks on burn, as those of the CPU", gpu::dense),
     when_named("gpu", "the GPU backend's suite, on the first Vulkan driver there is", gpu::run),
 ];
 

@@ -18,6 +18,7 @@ const MANIFESTS: &[&str] = &[
     "examples/firmware/deploy/Cargo.toml",
     "tests/firmware/Cargo.toml",
     "fuzz/Cargo.toml",
+    "gpu/dense/Cargo.toml",
 ];
 
 pub(crate) fn deny(context: &Context) -> Outcome {
