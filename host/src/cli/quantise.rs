@@ -86,6 +86,9 @@ pub(super) struct Quantise {
 /// dB of the outputs against those before, below which there is a warning.
 const FAR: f64 = 25.0;
 
+/// What integers that were tuned may lose: a share of the rows, or so much more loss.
+const LOST: f64 = 0.005;
+
 /// Rows below which scales are those of chance.
 const FEW: usize = 32;
 
@@ -299,7 +302,15 @@ fn warnings(r: &QuantiseReport) -> Vec<String> {
     all
 }
 
-/// Whether integers that were not tuned give other outputs than the floats.
+/// Whether the integers give other outputs than the floats; tuned ones may, where they are as good.
 fn is_far(r: &QuantiseReport) -> bool {
-    r.tune.is_none() && r.outputs_psnr_db.is_some_and(|psnr| psnr < FAR)
+    let is_worse = |before: &Score, after: &Score| match (before.accuracy, after.accuracy) {
+        (Some(before), Some(after)) => after < before - LOST,
+        _ => after.loss > (1.0 + LOST) * before.loss,
+    };
+    let is_good = match (&r.tune, &r.before, &r.after) {
+        (Some(_), Some(before), Some(after)) => !is_worse(before, after),
+        _ => false,
+    };
+    !is_good && r.outputs_psnr_db.is_some_and(|psnr| psnr < FAR)
 }

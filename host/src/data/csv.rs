@@ -6,7 +6,8 @@
 //! begin with `#` but do not have the cells of a row. The first line is a header if
 //! - it holds a cell that is no number, and its other cells are counts (`label,0,1,2`) or names,
 //!   and some cell stands above a number of the next line, or none of them is a number; or
-//! - it is 0, 1, … or 1, 2, … of three columns or more, as data frames without names are written.
+//! - it is 0, 1, … or 1, 2, … of three columns or more, or of two above one that is no whole number, as data frames
+//!   without names are written, perhaps behind an empty cell for the numbers of the rows.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -82,6 +83,8 @@ pub(super) struct Lines<R> {
     pub(super) names: Option<Vec<String>>,
     /// Whether the names are but 0, 1, … or 1, 2, …
     pub(super) is_numbered: bool,
+    /// Whether the first row of the data could be such names.
+    pub(super) is_unclear: bool,
     /// The first two rows of the data, until they are taken, and their lines.
     first: Option<(Vec<String>, u64)>,
     second: Option<(Vec<String>, u64)>,
@@ -118,6 +121,7 @@ impl<R: Read> Lines<Source<R>> {
             cols: 0,
             names: None,
             is_numbered: false,
+            is_unclear: false,
             first: None,
             second: None,
             buffer: vec![0; CELL_LIMIT],
@@ -166,6 +170,7 @@ impl<R: Read> Lines<Source<R>> {
             self.name(&first)?;
             self.first = has_second.then_some((second, second_line));
         } else {
+            self.is_unclear = first.len() == 2 && are_numbered(&first, None);
             self.first = Some((first, line));
             self.second = has_second.then_some((second, second_line));
         }
@@ -175,7 +180,7 @@ impl<R: Read> Lines<Source<R>> {
     fn name(&mut self, cells: &[String]) -> Result<()> {
         let names = column_names(cells);
         self.check_distinct(&names)?;
-        self.is_numbered = are_numbered(&cells.iter().map(String::as_str), 0);
+        self.is_numbered = are_numbered(cells, None);
         self.names = Some(names);
         Ok(())
     }
@@ -409,13 +414,18 @@ fn is_header(cells: &[String], below: Option<&[String]>, decimal_comma: bool) ->
     let is_count = |cell: &str| cell.bytes().all(|b| b.is_ascii_digit());
     let is_number = |cell: &str| number(cell, decimal_comma).is_some();
     let is_name = |cell: &str| !is_number(cell) && !is_missing(cell);
-    let cells = || cells.iter().map(|cell| cell.trim());
-    if are_numbered(&cells(), 0) {
-        // A row that the next one goes on with is one of the data.
-        let goes_on =
-            |below: &[String]| are_numbered(&below.iter().take(3).map(String::as_str), below.len());
-        return below.is_some_and(|below| !goes_on(below));
+    if are_numbered(cells, None) {
+        let is_below = |below: &[String]| match cells {
+            // Behind the numbers of the rows.
+            [first, ..] if first.trim().is_empty() => ["0", "1"].contains(&below[0].trim()),
+            // Two columns of whole numbers may be data that begin so.
+            [_, _] => below.iter().any(|cell| !is_count(cell.trim())),
+            // A row that the next one goes on with is one of the data.
+            _ => !are_numbered(&below[..below.len().min(3)], Some(below.len())),
+        };
+        return below.is_some_and(|below| !below.is_empty() && is_below(below));
     }
+    let cells = || cells.iter().map(|cell| cell.trim());
     let names = cells().any(is_name) && cells().all(|cell| !is_number(cell) || is_count(cell));
     let Some(below) = below.filter(|_| names) else { return names };
     let mut columns = cells().zip(below.iter().map(|cell| cell.trim()));
@@ -424,14 +434,16 @@ fn is_header(cells: &[String], below: Option<&[String]>, decimal_comma: bool) ->
     is_above_numbers || counts.all(|(cell, k)| [k, k + 1].iter().any(|k| cell == k.to_string()))
 }
 
-/// Whether cells are 0, 1, … or 1, 2, …, each plus `offset`, in three columns or more.
-fn are_numbered<'c>(
-    cells: &(impl ExactSizeIterator<Item = &'c str> + Clone),
-    offset: usize,
-) -> bool {
+/// Whether cells are 0, 1, … or 1, 2, …, each plus `offset` where there is one; else perhaps behind an empty cell.
+fn are_numbered(cells: &[String], offset: Option<usize>) -> bool {
+    let cells = match cells {
+        [first, rest @ ..] if offset.is_none() && first.trim().is_empty() => rest,
+        all => all,
+    };
+    let offset = offset.unwrap_or(0);
     let from =
-        |first: usize| cells.clone().zip(first..).all(|(cell, k)| cell.trim() == k.to_string());
-    cells.len() >= 3 && (from(offset) || from(offset + 1))
+        |first: usize| cells.iter().zip(first..).all(|(cell, k)| cell.trim() == k.to_string());
+    cells.len() >= 2 && (from(offset) || from(offset + 1))
 }
 
 fn column_names(cells: &[String]) -> Vec<String> {

@@ -17,6 +17,7 @@ pub(super) struct Head {
     pub(super) names: Option<Vec<String>>,
     cols: usize,
     is_numbered: bool,
+    is_unclear: bool,
 }
 
 impl Head {
@@ -25,7 +26,8 @@ impl Head {
             return Err(lines.no_rows());
         }
         let names = lines.names.clone();
-        Ok(Self { names, cols: lines.cols, is_numbered: lines.is_numbered })
+        let &Lines { cols, is_numbered, is_unclear, .. } = lines;
+        Ok(Self { names, cols, is_numbered, is_unclear })
     }
 
     fn column(&self, name: &str, flag: &str) -> Result<usize> {
@@ -103,13 +105,22 @@ impl Layout {
                     .help("pass a table that also holds the inputs"));
             }
             if !unnamed.is_empty() {
+                let first = &unnamed[0];
+                let help = format!("--ignore \"{first}\" leaves it out if it numbers the rows");
                 let unnamed = listed(&unnamed);
-                layout.notes.push(format!("columns without a name are called {unnamed}"));
+                layout.notes.push(format!("columns without a name are called {unnamed}; {help}"));
             }
         }
         if head.is_numbered {
             layout.notes.push(
                 "warning: the first line is 0, 1, … or 1, 2, … and is taken for names of columns"
+                    .into(),
+            );
+        }
+        if head.is_unclear {
+            layout.notes.push(
+                "warning: the first line is 0, 1 or 1, 2 and is taken for a row: name the columns if \
+                 it is none"
                     .into(),
             );
         }

@@ -1,6 +1,7 @@
 //! A matrix with the names of its columns.
 
 use super::Matrix;
+use super::columns::shown;
 use crate::{Error, Result};
 
 /// A matrix with the names of its columns, where the file has them.
@@ -57,6 +58,12 @@ pub(super) fn column_index(
             .got("several")
             .help("pass the number of the column, counted from 1")),
         (.., Ok(number)) if (1..=cols).contains(&number) => Ok(number - 1),
+        // As columns without a name are called.
+        _ if let Some(column) =
+            (0..names.len()).find(|&i| names[i].is_empty() && shown("", i) == wanted) =>
+        {
+            Ok(column)
+        }
         _ => Err(no_column(names, cols, wanted, flag)),
     }
 }

@@ -10,11 +10,13 @@ use crate::base::{Limits, check_setting, peak_rss_bytes};
 use crate::data::{Problem, Task};
 use crate::model::{EpochProgress, ModelFile, score_model};
 use crate::operator::Stop;
+use crate::train::encode::SparseLayer;
 use crate::train::joint::{Ending, Joint, encode_stack, fit_together, push_layer};
-use crate::train::ones::{with_biases, without_biases};
+use crate::train::ones::{changed, layers_of, with_biases, without_biases};
 use crate::train::plan;
 use crate::train::refit::{Refit, Shallow, refit};
 use crate::train::trained::{Stopwatch, shuffle};
+use crate::train::units::Units;
 use crate::{Error, Result};
 
 /// What fits the weights.
@@ -169,7 +171,9 @@ fn fit(
                 })
                 .help("leave --method out, or pass --method adam"));
         }
-        None => adam(&view, nnz, problem, options, stop, observe)?,
+        None => in_units(&view, problem, handing.is_some(), |view, problem| {
+            adam(view, nnz, problem, options, stop, observe)
+        })?,
     };
     let (model, problem) = match handing {
         Some(handing) => with_biases(&done.model, done.problem, handing)?,
@@ -200,6 +204,25 @@ fn fit(
         peak_rss_bytes: peak_rss_bytes(),
     };
     Ok(FinetuneOutcome { model, report })
+}
+
+/// A fit on mapped columns where they differ in their units, of a model without biases.
+fn in_units(
+    view: &View<'_>,
+    problem: Problem,
+    has_ones: bool,
+    fit: impl FnOnce(&View<'_>, Problem) -> Result<Refit>,
+) -> Result<Refit> {
+    let layers = layers_of(view.model())?;
+    let units = layers.first().and_then(|first| Units::of(&problem, has_ones, first));
+    let Some(units) = units else { return fit(view, problem) };
+    let mapped = changed(view, |layers| layers.iter_mut().take(1).for_each(|l| units.enter(l)))?;
+    let data = units.rows(&problem.data)?;
+    let rows = Problem { data, labels: problem.labels.clone(), task: problem.task };
+    let done = fit(&ModelFile::from_bytes(&mapped)?.view()?, rows)?;
+    let fitted = ModelFile::from_bytes(&done.model)?;
+    let leave = |layers: &mut [SparseLayer]| layers.iter_mut().take(1).for_each(|l| units.leave(l));
+    Ok(Refit { model: changed(&fitted.view()?, leave)?, problem, ..done })
 }
 
 /// The joint fit of all layers.

@@ -41,6 +41,7 @@ pub(crate) mod scaled;
 pub mod scaling;
 pub(crate) mod search;
 pub(crate) mod trained;
+mod units;
 
 pub use baseline::{Baseline, Baselines, Beaten};
 pub use budget::{Budget, Memory};

@@ -49,7 +49,7 @@ pub(crate) fn with_biases(
 }
 
 /// A model in rows with other weights and biases in its layers.
-fn changed(view: &View<'_>, change: impl FnOnce(&mut [SparseLayer])) -> Result<Vec<u8>> {
+pub(crate) fn changed(view: &View<'_>, change: impl FnOnce(&mut [SparseLayer])) -> Result<Vec<u8>> {
     let mut layers = layers_of(view.model())?;
     change(&mut layers);
     let end = match view.model().layers().last() {

@@ -14,7 +14,7 @@ use tamis::infer::quantised::{Columns, Dense, Layer, Model, Scales, Weights};
 use tamis::store::wire::{Choice, QuantisedView, Task};
 
 const SCALES: [f32; 3] = [0.25, 1000.0, 0.037];
-const ZEROS: [i16; 3] = [7, -9000, 128];
+const ZEROS: [i32; 3] = [7, -9000, 128];
 
 /// A model of three inputs, with scales of their own or one for all.
 fn model(columns: Option<Columns<'_>>) -> Vec<u8> {

@@ -61,7 +61,7 @@ impl Scales {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Columns<'a> {
     scales: &'a [f32],
-    zeros: &'a [i16],
+    zeros: &'a [i32],
 }
 
 impl<'a> Columns<'a> {
@@ -70,7 +70,7 @@ impl<'a> Columns<'a> {
     /// # Errors
     /// [`Error::Length`] for lists of different lengths, [`Error::NotFinite`] at the first scale
     /// that is not above 0 or not finite.
-    pub const fn new(scales: &'a [f32], zeros: &'a [i16]) -> Result<Self> {
+    pub const fn new(scales: &'a [f32], zeros: &'a [i32]) -> Result<Self> {
         tri!(length("zeros of the inputs", zeros.len(), scales.len()));
         let mut left = scales;
         while let [scale, behind @ ..] = left {
@@ -91,7 +91,7 @@ impl<'a> Columns<'a> {
     }
 
     /// What stands for 0 in each input: beyond 0 to 255 where 0 is far from its range.
-    pub const fn zeros(&self) -> &'a [i16] {
+    pub const fn zeros(&self) -> &'a [i32] {
         self.zeros
     }
 }

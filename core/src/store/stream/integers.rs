@@ -114,9 +114,9 @@ fn check_columns<R: ReadNorFlash>(
     for _ in 0..len / 4 {
         Columns::new(&[array.next(file)?], &[0]).map_err(Error::widen)?;
     }
-    let mut array = Array::new(Place { at: at + len, len: len / 2 }, buffer);
+    let mut array = Array::new(Place { at: at + len, len }, buffer);
     for _ in 0..len / 4 {
-        array.next::<i16, R>(file)?;
+        array.next::<u32, R>(file)?;
     }
     Ok(())
 }

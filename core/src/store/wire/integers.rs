@@ -8,9 +8,7 @@ use super::read::{QuantisedView, Readable};
 use super::reader::{Reader, cast};
 use super::recode::{self, Choice};
 use super::write::Writer;
-use super::{
-    HEADER, INT_HEADER, SCALES, SECTION, TAG_COLUMNS, TAG_SCALES, TAG_SUM, Task, padded, sum_len,
-};
+use super::{HEADER, INT_HEADER, SCALES, SECTION, TAG_COLUMNS, TAG_SCALES, TAG_SUM, Task, sum_len};
 #[cfg(doc)]
 use crate::Error;
 use crate::Result;
@@ -126,7 +124,7 @@ fn write_layer(writer: &mut Writer<'_>, layer: &Layer<'_>, choice: Choice) -> Re
 
 /// Bytes of the scales of so many inputs, their section header included.
 pub(super) const fn columns_len(inputs: usize) -> usize {
-    (SECTION + 4).saturating_add(inputs.saturating_mul(4)).saturating_add(padded(2 * inputs))
+    (SECTION + 4).saturating_add(inputs.saturating_mul(8))
 }
 
 /// The section of the scales of each input, behind that of all, where there is one: its payload,
@@ -145,7 +143,7 @@ pub(super) const fn columns<'a>(reader: &mut Reader<'a>) -> Result<Option<Reader
     let inputs = tri!(fields.u32()) as usize;
     tri!(range("inputs of a layer", inputs, 0, MAX_INPUTS));
     tri!(fields.array(4 * inputs));
-    tri!(fields.array(2 * inputs));
+    tri!(fields.array(4 * inputs));
     tri!(fields.end("end of the scales of the inputs"));
     Ok(Some(payload))
 }
@@ -154,10 +152,8 @@ pub(super) const fn columns<'a>(reader: &mut Reader<'a>) -> Result<Option<Reader
 fn columns_of(mut payload: Reader<'_>) -> Result<Columns<'_>> {
     let inputs = payload.u32()? as usize;
     let scales = bytemuck::must_cast_slice(cast(payload.array(4 * inputs)?)?);
-    // Both arrays start at a word.
-    let words: &[u32] = cast(payload.rest())?;
-    let zeros: &[i16] = bytemuck::must_cast_slice(words);
-    Columns::new(scales, zeros.get(..inputs).unwrap_or_default())
+    let zeros = bytemuck::must_cast_slice(cast(payload.array(4 * inputs)?)?);
+    Columns::new(scales, zeros)
 }
 
 /// The section of the scales, which is the first.

@@ -159,7 +159,7 @@ fn quantize(model: &quantised::Model<'_>, Names { name, upper, .. }: &Names<'_>)
         }
         Some(columns) => {
             let tables =
-                Table::F32(columns.scales()).c("scales") + &Table::I16(columns.zeros()).c("zeros");
+                Table::F32(columns.scales()).c("scales") + &Table::I32(columns.zeros()).c("zeros");
             let tables = tables.replace("static const", "    static const");
             (tables, "scales[column]".into(), "zeros[column]".into())
         }

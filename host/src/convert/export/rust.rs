@@ -237,7 +237,7 @@ pub(super) fn scaled(head: &Head, model: &quantised::Model<'_>) -> String {
             out += "/// A byte `q` of input `j` stands for `INPUT_SCALES[j] * (q - INPUT_ZEROS[j])`.\n";
             out += &format!("pub {}", Table::F32(columns.scales()).rust("INPUT_SCALES"));
             out += "/// What stands for 0 in each input.\n";
-            out += &format!("pub {}", Table::I16(columns.zeros()).rust("INPUT_ZEROS"));
+            out += &format!("pub {}", Table::I32(columns.zeros()).rust("INPUT_ZEROS"));
         }
     }
     out += &format!(
@@ -256,7 +256,7 @@ pub(super) fn scaled(head: &Head, model: &quantised::Model<'_>) -> String {
 pub(super) fn quantize(model: &quantised::Model<'_>) -> String {
     let reading = match model.readings().columns() {
         None => "let (_, scale, zero) = (column, INPUT_SCALE, f32::from(INPUT_ZERO));",
-        Some(_) => "let (scale, zero) = (INPUT_SCALES[column], f32::from(INPUT_ZEROS[column]));",
+        Some(_) => "let (scale, zero) = (INPUT_SCALES[column], INPUT_ZEROS[column] as f32);",
     };
     format!(
         "\n/// The byte of a reading of one input: rounded, halves away from 0, and cut to 0 to 255.\n\

@@ -8,7 +8,6 @@ const WIDE: usize = 100;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Table<'a> {
     U8(&'a [u8]),
-    I16(&'a [i16]),
     U16(&'a [u16]),
     U32(&'a [u32]),
     I8(&'a [i8]),
@@ -22,7 +21,6 @@ macro_rules! each {
     ($table:expr, $values:ident => $call:expr) => {
         match $table {
             Table::U8($values) => $call,
-            Table::I16($values) => $call,
             Table::U16($values) => $call,
             Table::U32($values) => $call,
             Table::I8($values) => $call,
@@ -76,7 +74,6 @@ impl Table<'_> {
     fn kinds(self) -> [&'static str; 3] {
         match self {
             Table::U8(_) => ["u8", "uint8_t", "0"],
-            Table::I16(_) => ["i16", "int16_t", "0"],
             Table::U16(_) => ["u16", "uint16_t", "0"],
             Table::U32(_) => ["u32", "uint32_t", "0u"],
             Table::I8(_) => ["i8", "int8_t", "0"],

@@ -58,8 +58,8 @@ impl Built {
         for (at, layer) in layers.iter().enumerate() {
             let zero = |column: usize| match columns {
                 _ if at > 0 => 0,
-                Some(columns) => i32::from(columns.zeros[column]),
-                None => i32::from(input.zero),
+                Some(columns) => i64::from(columns.zeros[column]),
+                None => i64::from(input.zero),
             };
             let sums: Vec<f32> = layer.scales.iter().map(|own| own * scale).collect();
             let most = sums.iter().copied().fold(0.0, f32::max);
@@ -74,10 +74,12 @@ impl Built {
             let factors = next.map(|next| taken.iter().map(|sum| factor(sum / next)).collect());
             let factors: Vec<u32> = factors.unwrap_or_else(|| Ok(vec![]))?;
             let bias = |(j, row): (usize, &Vec<(usize, i8)>)| {
-                let shifted: i32 =
-                    row.iter().map(|&(column, w)| -zero(column) * i32::from(w)).sum();
+                // The zeros of inputs far from 0 and the offset make up for each other.
+                let shifted: i64 =
+                    row.iter().map(|&(column, w)| -zero(column) * i64::from(w)).sum();
+                let whole = shifted as f64 + (layer.offsets[j] / f64::from(sums[j])).round();
                 // Beyond what an `i32` holds it stays at the end of them, and the layer refuses it.
-                shifted.saturating_add((layer.offsets[j] / f64::from(sums[j])).round() as i32)
+                whole as i32
             };
             let is_shifted = layer.rows.iter().flatten().any(|&(column, _)| zero(column) != 0);
             let biased = is_shifted || layer.offsets.iter().any(|offset| *offset != 0.0);

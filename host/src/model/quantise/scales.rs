@@ -169,14 +169,14 @@ pub(super) fn input_scale<W: Copy>(data: &Matrix, layers: &[Sparse<W>]) -> Resul
     Ok(InputScale { scale, zero: (-low / scale).round().clamp(0.0, 255.0) as u8, exact: false })
 }
 
-/// Steps from the least number of a column to 0, at most.
-const FARTHEST: f32 = 32_000.0;
+/// Steps from the least number of a column to 0, at most: a float holds each of so many.
+const FARTHEST: f32 = 4_194_304.0;
 
 /// A scale and a zero for each input.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ColumnScales {
     pub(super) scales: Vec<f32>,
-    pub(super) zeros: Vec<i16>,
+    pub(super) zeros: Vec<i32>,
 }
 
 impl ColumnScales {
@@ -196,9 +196,9 @@ impl ColumnScales {
             };
             let scale = high / 255.0 - low / 255.0;
             let scale = if scale.is_normal() { scale } else { high.abs().max(1.0) };
-            // Far from 0 a coarser step reaches as far as 16 bits do.
+            // Farther from 0 a coarser step reaches as far.
             let scale = scale.max(low.abs() / FARTHEST);
-            Some((scale, (-low / scale).round() as i16))
+            Some((scale, (-low / scale).round() as i32))
         };
         let (scales, zeros) =
             (0..data.cols).map(column).collect::<Option<Vec<_>>>()?.into_iter().unzip();

@@ -272,13 +272,13 @@ fn gradient(
 
 /// The derivative by a weight of the first layer is that by its bias times the byte less its zero:
 /// [`straight::add_gradient`] knows no zero of one input.
-fn less_zeros(gradient: &mut [f32], first: &Sparse<f32>, zeros: &[i16]) {
+fn less_zeros(gradient: &mut [f32], first: &Sparse<f32>, zeros: &[i32]) {
     // The first layer is the last, and its biases are behind its weights.
     let (weights, biases) = gradient.split_at_mut(gradient.len() - first.rows.len());
     let mut from = weights.len() - first.rows.iter().map(Vec::len).sum::<usize>();
     for (row, bias) in first.rows.iter().zip(&*biases) {
         for &(column, _) in row {
-            weights[from] -= bias * f32::from(zeros[column]);
+            weights[from] -= bias * zeros[column] as f32;
             from += 1;
         }
     }
