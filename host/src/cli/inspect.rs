@@ -229,7 +229,30 @@ fn summary(cost: &ModelCost, targets: &[TargetCost]) -> String {
          was made of.",
         cost.model
     );
-    [title(cost), layers, verdict(&cost.total), targets, more, certify].join("\n\n")
+    let parts = [Some(title(cost)), Some(layers), Some(verdict(&cost.total)), units(cost)];
+    let ends = [targets, more, certify].map(Some);
+    parts.into_iter().chain(ends).flatten().collect::<Vec<_>>().join("\n\n")
+}
+
+/// What units of columns take, folded into the network and as a map of each column; none without biases.
+fn units(cost: &ModelCost) -> Option<String> {
+    let columns = cost.inputs;
+    let map = format!("{} and {} operations", long(8 * columns), count(2 * columns));
+    if cost.integers.as_ref().is_some_and(|scales| scales.columns) {
+        return Some(format!(
+            "Columns have scales of their own: {} in the file, applied where readings become bytes.",
+            long(8 * columns)
+        ));
+    }
+    let folded = cost.layers.first().map_or(0, |layer| layer.biases);
+    (folded > 0 && cost.integers.is_none()).then(|| {
+        format!(
+            "Units of columns are folded into weights and {} biases: {} and no operation for a column; a \
+             map of the columns would take {map} in a prediction.",
+            count(folded),
+            long(4 * folded)
+        )
+    })
 }
 
 const ALL: &str = "all of the file";

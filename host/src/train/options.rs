@@ -13,6 +13,7 @@ use crate::data::{Problem, Task};
 use crate::operator::Device;
 use crate::train::budget::{Budget, Memory};
 use crate::train::check::{dense_weights, weighted_outputs};
+use crate::train::dense::Head;
 use crate::train::dense::job::ImpSettings;
 use crate::train::dynamic_options::DynamicOptions;
 use crate::train::masked::MaskedSettings;
@@ -138,12 +139,18 @@ impl Options {
     pub fn all_weights(&self, problem: &Problem) -> Option<usize> {
         let (hidden, recipe) = self.resolve(problem).ok()?;
         let inputs = problem.data.cols;
-        let of_one = |outputs: usize| match hidden[..] {
-            [hidden] => Some(hidden.saturating_mul(inputs.saturating_add(outputs))),
-            _ => None,
+        let of_all = |outputs: usize| {
+            let widths = [&[inputs], &hidden[..], &[outputs]].concat();
+            let products = widths.windows(2).map(|pair| pair[0].saturating_mul(pair[1]));
+            products.fold(0, usize::saturating_add)
         };
+        let of_one = |outputs: usize| (hidden.len() == 1).then(|| of_all(outputs));
         match recipe {
-            Recipe::Masked(_) | Recipe::Imp(_) => None,
+            Recipe::Masked(_) => None,
+            Recipe::Imp(settings) if settings.head == Head::Sum => Some(of_all(0)),
+            Recipe::Imp(_) => Some(of_all(problem.network_outputs())),
+            // Two layers are searched for at once.
+            Recipe::Lm(_) if hidden.len() == 2 && self.layers.is_none() => Some(of_all(0)),
             Recipe::Dynamic(_) => Some(dense_weights(problem, &hidden)),
             // The log-odds of two classes are one output with weights.
             Recipe::Anneal(_) => of_one(weighted_outputs(problem).max(1)),

@@ -174,6 +174,48 @@ fn far_and_constant_columns_ruin_nothing() {
     }
 }
 
+#[test]
+fn more_weights_than_there_are_is_all_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    table(folder, "t.csv", true);
+    for (flags, key, most) in [
+        ("--hidden 4,3 --nnz 999 --task regression --target d --ignore kind", "nnz", 24),
+        ("--hidden 2 --nnz 999 --recipe imp --epochs 2 --target kind --task binary", "nnz", 10),
+    ] {
+        let made = json(folder, &format!("train --data t.csv {flags} -o m.tamis"));
+        assert!(number(&made, key) <= f64::from(most), "{made}");
+        assert!(made["notes"].to_string().contains(&format!("all {most} weights")), "{made}");
+    }
+    let line =
+        "train --data t.csv --target d --ignore kind --task regression --hidden 4 --recipe lm";
+    let made = json(folder, &format!("{line} --nnz 2,5,999,9999 -o out"));
+    assert_eq!(made["models"], json!(["s2.tamis", "s5.tamis", "s12.tamis"]), "{made}");
+}
+
+/// Of noise a network learns the rows by heart.
+#[test]
+fn worse_than_the_mean_on_left_out_rows_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut text = "a,b,c,d,e,f,g,h,i,y\n".to_owned();
+    let mut state = 3_u32;
+    for _ in 0..50 {
+        let row = [(); 10].map(|()| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            ((state >> 8) as f32 / (1 << 24) as f32).to_string()
+        });
+        text += &(row.join(",") + "\n");
+    }
+    std::fs::write(folder.join("noise.csv"), text).unwrap();
+    let output = run(
+        folder,
+        &"train --data noise.csv --target y --nnz 20 -o m.tamis -q".split(' ').collect::<Vec<_>>(),
+    );
+    let (_, err) = texts(&output);
+    assert!(output.status.success() && err.contains("rows that were left out"), "{err}");
+}
+
 /// Tamis beside scikit-learn, on a table of each; all of docs/results/tables.md take half an hour.
 #[test]
 #[ignore = "needs scikit-learn in TAMIS_PYTHON"]

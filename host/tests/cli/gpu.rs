@@ -20,8 +20,11 @@ fn gpu_recipes_refuse_what_trains_on_the_cpu_only() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     planted(folder);
-    let error = misuses(folder, &format!("{TRAIN} --recipe imp --device gpu -o m.tamis"));
+    let error = misuses(folder, &format!("{TRAIN} --recipe dynamic --device gpu -o m.tamis"));
     assert!(error.contains("--device"), "{error}");
+    // Dense networks are another program's.
+    let error = fails(folder, &format!("{TRAIN} --recipe imp --device gpu -o m.tamis"));
+    assert!(error.contains("gpu/dense/Cargo.toml"), "{error}");
     let error = run(folder, &["train", "--adapter", "x", "--data", "p/X.npy", "-o", "m.tamis"]);
     assert_eq!(error.status.code(), Some(2), "--adapter without --device");
 }

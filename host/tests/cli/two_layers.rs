@@ -57,7 +57,7 @@ fn invalid_two_layer_settings_are_refused_writing_nothing() {
         (TRAIN.replace("4,4", "4,0"), "second hidden layer"),
         (format!("{TRAIN} --signs free"), "leave --signs out"),
         (
-            TRAIN.replace("--nnz 16", "--nnz 65"),
+            TRAIN.replace("--nnz 16", "--nnz 1"),
             "--nnz 2 to 64 (4 hidden × (12 inputs + 4 outputs))",
         ),
     ] {

@@ -73,7 +73,7 @@ impl DataFacts {
             (_, loss) => format!("mean squared error {:.4e}", loss.unwrap_or(f64::NAN)),
         };
         let model = fit(report.accuracy, Some(report.loss));
-        let beaten = own.beats(report)?;
+        let Some(beaten) = own.beats(report) else { return self.left_out(own, report) };
         let text = match beaten {
             Beaten::Constant => {
                 let constant = fit(own.constant.accuracy, own.constant.loss);
@@ -93,6 +93,28 @@ impl DataFacts {
             }
         };
         Some((beaten, text))
+    }
+
+    /// Whether the network that cross-validation has chosen is no better than a constant on the rows that were
+    /// left out.
+    fn left_out(&self, own: &Baselines, report: &Report) -> Option<(Beaten, String)> {
+        let choice = report.choice.as_ref()?;
+        let tried = choice.tried.get(choice.chosen)?;
+        let scores = match (tried.accuracy, own.constant.accuracy, own.constant.loss) {
+            (Some(own), Some(constant), _) if own <= constant => {
+                format!("{} right against {}", percent(own), percent(constant))
+            }
+            (None, _, Some(constant)) if tried.loss >= constant => {
+                format!("mean squared error {:.4e} against {constant:.4e}", tried.loss)
+            }
+            _ => return None,
+        };
+        let text = format!(
+            "warning: on rows that were left out the model is no better than {}: {scores}; the columns may say \
+             nothing of the target",
+            self.constant(own)
+        );
+        Some((Beaten::Constant, text))
     }
 
     fn constant(&self, own: &Baselines) -> String {

@@ -33,8 +33,13 @@ use summary::summary;
 fn take_all(options: &mut Options, problem: &Problem) -> Option<String> {
     let all = options.all_weights(problem)?;
     let Budget::Nonzeros(nnz) = options.budget else { return None };
+    options.budget = Budget::Nonzeros(nnz.min(all));
+    all_taken(nnz, all)
+}
+
+/// What is said where more nonzeros are asked for than there are weights.
+fn all_taken(nnz: usize, all: usize) -> Option<String> {
     (nnz > all).then(|| {
-        options.budget = Budget::Nonzeros(all);
         let (nnz, all) = (count(nnz), count(all));
         format!("--nnz {nnz} is more than the network can hold: all {all} weights are taken")
     })

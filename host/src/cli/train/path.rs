@@ -42,14 +42,23 @@ pub(super) fn run(
     check(train)?;
     check_folder(&train.output)?;
     let mut options = train.options(recipe, common)?;
-    let (problem, data) = early.map_or_else(|| train.load(), Ok)?;
+    let (problem, mut data) = early.map_or_else(|| train.load(), Ok)?;
     train.choose_device(&problem, &mut options)?;
+    let mut sizes = sizes.clone();
+    if let Some(all) = options.all_weights(&problem) {
+        let largest = sizes.sizes.last().copied().unwrap_or(0);
+        sizes.sizes.iter_mut().for_each(|size| *size = all.min(*size));
+        sizes.sizes.dedup();
+        if let Some(note) = super::all_taken(largest, all) {
+            data.note(note);
+        }
+    }
     if matches!(recipe, RecipeName::Paper | RecipeName::PaperSafe) {
         train.check_paper(&problem)?;
     }
     let bar = Watched::new(common);
     let outcome = interrupt::training(|| {
-        train_path(&problem, &options, sizes, interrupt::stop(), |progress| bar.update(progress))
+        train_path(&problem, &options, &sizes, interrupt::stop(), |progress| bar.update(progress))
     });
     bar.clear();
     let outcome = outcome?;
