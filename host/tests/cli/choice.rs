@@ -199,12 +199,9 @@ fn worse_than_the_mean_on_left_out_rows_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let mut text = "a,b,c,d,e,f,g,h,i,y\n".to_owned();
-    let mut state = 3_u32;
+    let mut rng = tamis::base::rng::Rng::new(1, 0);
     for _ in 0..50 {
-        let row = [(); 10].map(|()| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            ((state >> 8) as f32 / (1 << 24) as f32).to_string()
-        });
+        let row = [(); 10].map(|()| rng.normal().to_string());
         text += &(row.join(",") + "\n");
     }
     std::fs::write(folder.join("noise.csv"), text).unwrap();

@@ -73,7 +73,13 @@ impl DataFacts {
             (_, loss) => format!("mean squared error {:.4e}", loss.unwrap_or(f64::NAN)),
         };
         let model = fit(report.accuracy, Some(report.loss));
-        let Some(beaten) = own.beats(report) else { return self.left_out(own, report) };
+        let beaten = own.beats(report);
+        if beaten != Some(Beaten::Constant)
+            && let Some(said) = self.left_out(own, report)
+        {
+            return Some(said);
+        }
+        let beaten = beaten?;
         let text = match beaten {
             Beaten::Constant => {
                 let constant = fit(own.constant.accuracy, own.constant.loss);
