@@ -7,7 +7,7 @@ use tamis_host::train::dense::{
 use tamis_host::{Error, Result};
 
 use crate::network::Network;
-use crate::rows::Rows;
+use crate::rows::{inputs, labels, tiles};
 use crate::training::Training;
 
 /// Dense networks on a device of burn.
@@ -93,7 +93,6 @@ impl DenseDevice for Burn {
         let set = on.rows.set;
         let network =
             Network::new(on.net.shape, set.task, on.net.weights, temperature, &self.device);
-        let rows = Rows::of(&on.rows, on.net.shape, &self.device);
         let tangent = match goal {
             Goal::HessianProduct(v) => Some(network.with_weights(v)),
             _ => None,
@@ -101,20 +100,20 @@ impl DenseDevice for Burn {
         let mut sums = network.zeros();
         let (mut loss, mut right) = (0.0, 0);
         let scale = network.scale(on.rows.rows.len());
-        for tile in rows {
+        for rows in tiles(&on.rows, on.net.shape) {
             if on.stop.asked() {
                 return Err(Error::interrupted());
             }
-            let tile = tile?;
-            let acts = network.forward(tile.x);
+            let acts = network.forward(inputs(&on.rows, rows.clone(), &self.device));
             let own = match goal {
                 Goal::JacobianSquares => network.jacobian_squares(&acts),
                 Goal::InputSquares => network.input_squares(&acts),
                 Goal::Loss | Goal::Gradient | Goal::HessianProduct(_) => {
+                    let y = labels(&on.rows, rows, on.net.shape, &self.device)?;
                     if matches!(goal, Goal::Loss) {
-                        right += network.right(&acts, &tile.y)?;
+                        right += network.right(&acts, &y)?;
                     }
-                    let residual = network.residual(&acts, tile.y);
+                    let residual = network.residual(&acts, y);
                     loss += network.number(residual.loss.clone())?;
                     match &tangent {
                         Some(v) => network.hessian_product(&acts, residual, v, scale),

@@ -10,7 +10,7 @@ use tamis_host::{Error, Result};
 /// Numbers of the largest tensor: 64 MiB, half of what common adapters bind.
 pub(crate) const MOST: usize = 1 << 24;
 
-/// Some rows on a device.
+/// Some rows on a device, and their labels.
 #[derive(Clone)]
 pub(crate) struct Tile {
     /// n×d.
@@ -25,53 +25,45 @@ pub(crate) fn tile_rows(shape: &Shape) -> usize {
     (MOST / widest).max(1)
 }
 
-/// Tiles of a batch, each brought to the device when it is asked for.
-pub(crate) struct Rows<'a> {
-    batch: &'a Batch<'a>,
-    outputs: usize,
-    tile: usize,
-    next: usize,
-    device: &'a Device,
+/// Positions of a batch, as many in each tile as there is room for.
+pub(crate) fn tiles(
+    batch: &Batch<'_>,
+    shape: &Shape,
+) -> impl Iterator<Item = Range<usize>> + use<> {
+    let (all, tile) = (batch.rows.clone(), tile_rows(shape));
+    all.clone().step_by(tile).map(move |start| start..(start + tile).min(all.end))
 }
 
-impl<'a> Rows<'a> {
-    pub(crate) fn of(batch: &'a Batch<'a>, shape: &Shape, device: &'a Device) -> Self {
-        let outputs = shape.outputs();
-        Self { batch, outputs, tile: tile_rows(shape), next: batch.rows.start, device }
-    }
-}
-
-impl Iterator for Rows<'_> {
-    type Item = Result<Tile>;
-
-    fn next(&mut self) -> Option<Result<Tile>> {
-        let Self { batch, outputs, tile, next, device } = self;
-        let end = batch.rows.end.min(*next + *tile);
-        let rows = std::mem::replace(next, end)..end;
-        (!rows.is_empty()).then(|| upload(batch, rows, *outputs, device))
-    }
-}
-
-/// Rows at these positions of a batch.
-fn upload(batch: &Batch<'_>, rows: Range<usize>, outputs: usize, device: &Device) -> Result<Tile> {
-    let (set, n, d) = (batch.set, rows.len(), batch.set.data.cols);
+/// The inputs at these positions of a batch, n×d.
+pub(crate) fn inputs(batch: &Batch<'_>, rows: Range<usize>, device: &Device) -> Tensor<2> {
+    let (n, d) = (rows.len(), batch.set.data.cols);
     let mut x = Vec::with_capacity(n * d);
-    for place in rows.clone().map(|row| batch.place(row)) {
+    for place in rows.map(|row| batch.place(row)) {
         let own = place * d..(place + 1) * d;
-        match &set.data.values {
+        match &batch.set.data.values {
             Values::F32(values) => x.extend(values[own].iter().map(|v| v * batch.scale)),
             Values::U8(values) => x.extend(values[own].iter().map(|&v| f32::from(v) * batch.scale)),
         }
     }
-    let mut y = vec![0.0; n * outputs];
-    for (place, y) in rows.map(|row| batch.place(row)).zip(y.chunks_exact_mut(outputs)) {
-        labels(set, place, y)?;
-    }
-    let tensor = |values, width| Tensor::from_data(TensorData::new(values, [n, width]), device);
-    Ok(Tile { x: tensor(x, d), y: tensor(y, outputs) })
+    Tensor::from_data(TensorData::new(x, [n, d]), device)
 }
 
-fn labels(set: &Problem, place: usize, y: &mut [f32]) -> Result<()> {
+/// The labels at these positions of a batch, n×outputs.
+pub(crate) fn labels(
+    batch: &Batch<'_>,
+    rows: Range<usize>,
+    shape: &Shape,
+    device: &Device,
+) -> Result<Tensor<2>> {
+    let (n, outputs) = (rows.len(), shape.outputs());
+    let mut y = vec![0.0; n * outputs];
+    for (place, y) in rows.map(|row| batch.place(row)).zip(y.chunks_exact_mut(outputs)) {
+        label(batch.set, place, y)?;
+    }
+    Ok(Tensor::from_data(TensorData::new(y, [n, outputs]), device))
+}
+
+fn label(set: &Problem, place: usize, y: &mut [f32]) -> Result<()> {
     if set.task != Task::Multiclass {
         y.copy_from_slice(&set.labels[place * y.len()..][..y.len()]);
         return Ok(());
@@ -97,7 +89,11 @@ pub(crate) struct Held {
 impl Held {
     pub(crate) fn new(set: &Problem, scale: f32, shape: &Shape, device: &Device) -> Result<Self> {
         let batch = Batch { set, rows: 0..set.data.rows, order: None, scale };
-        let pieces = Rows::of(&batch, shape, device).collect::<Result<_>>()?;
+        let piece = |rows: Range<usize>| {
+            let y = labels(&batch, rows.clone(), shape, device)?;
+            Ok(Tile { x: inputs(&batch, rows, device), y })
+        };
+        let pieces = tiles(&batch, shape).map(piece).collect::<Result<_>>()?;
         Ok(Self { pieces, each: tile_rows(shape) })
     }
 

@@ -11,7 +11,7 @@ use tamis_host::{Error, Result};
 
 use crate::error::failed;
 use crate::network::{Network, tensors};
-use crate::rows::{Held, Rows};
+use crate::rows::{Held, inputs, labels, tiles};
 
 /// Adam's memory of gradients, of their squares, and what is added to the root.
 const BETAS: (f32, f32) = (0.9, 0.999);
@@ -167,14 +167,14 @@ impl DenseTraining for Training {
         let network = Network::new(&self.shape, self.task, weights, 1.0, &self.device);
         let batch = Batch { set, rows: 0..set.data.rows, order: None, scale };
         let (mut loss, mut right) = (0.0, 0);
-        for tile in Rows::of(&batch, &self.shape, &self.device) {
+        for rows in tiles(&batch, &self.shape) {
             if self.stop.asked() {
                 return Err(Error::interrupted());
             }
-            let tile = tile?;
-            let acts = network.forward(tile.x);
-            right += network.right(&acts, &tile.y)?;
-            loss += network.number(network.residual(&acts, tile.y).loss)?;
+            let acts = network.forward(inputs(&batch, rows.clone(), &self.device));
+            let y = labels(&batch, rows, &self.shape, &self.device)?;
+            right += network.right(&acts, &y)?;
+            loss += network.number(network.residual(&acts, y).loss)?;
         }
         let rows = set.data.rows;
         let right = network.has_classes().then_some(right);

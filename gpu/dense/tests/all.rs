@@ -192,6 +192,25 @@ fn magnitude_pruning_ends_as_on_the_cpu() {
     }
 }
 
+/// Scores without labels have sets whose labels are of no use.
+#[test]
+fn norms_need_no_labels() {
+    let (shape, _) = shapes().pop().unwrap();
+    let mut set = problem(50, &shape, Task::Multiclass, false);
+    set.task = Task::Regression;
+    let (weights, stop) = (shape.initial(2), &Stop::new());
+    for burn in devices() {
+        for goal in [Goal::JacobianSquares, Goal::InputSquares] {
+            let of = |device: &dyn DenseDevice| {
+                let net = DenseNet { shape: &shape, weights: &weights };
+                let rows = Batch { set: &set, rows: 0..50, order: None, scale: 1.0 };
+                device.pass(&NetOnRows { net, rows, stop, device }, goal, 1.0).unwrap().sum
+            };
+            assert!(apart(&of(&burn), &of(&Threads)) < 2e-5, "{goal:?}");
+        }
+    }
+}
+
 #[test]
 fn stops_and_divergence_are_errors() {
     let (shape, task) = shapes().pop().unwrap();

@@ -153,7 +153,7 @@ impl<'a> Readings<'a> {
     /// Scale and zero of an input.
     pub fn of(&self, input: usize) -> Reading {
         let own = self.columns.and_then(|Columns { scales, zeros }| {
-            Some(Reading { scale: *scales.get(input)?, zero: (*zeros.get(input)?).into() })
+            Some(Reading { scale: *scales.get(input)?, zero: *zeros.get(input)? })
         });
         own.unwrap_or(self.scales.reading())
     }
