@@ -137,7 +137,7 @@ mod tests {
                 assert!((got - wanted).abs() < 2e-4 * wanted.abs().max(1.0), "{got} {wanted}");
             }
         }
-        let alike = Problem { labels: vec![0.0; 4], ..problem() };
+        let alike = Problem { labels: vec![1.0, -1.0, 1.0, -1.0], ..problem() };
         let data = Matrix::new(4, 1, Values::F32(vec![-1.0, 1.0, 0.5, -0.5])).unwrap();
         assert!(Units::of(&Problem { data, ..alike }, false, &layer(vec![])).is_none());
     }

@@ -21,8 +21,7 @@ use crate::train::{Scale, SupportRule};
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Settings of tables (--missing, --ignore, --unseen) and of a recipe: tamis train --help --recipe lm
-(or dynamic, anneal, paper, imp, masked)
+Settings of tables and recipes: tamis train --help --recipe lm (dynamic, anneal, paper, imp, masked)
 Ctrl-C ends the run within a step and saves the model that was reached.
 
 Examples:

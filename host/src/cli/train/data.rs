@@ -148,6 +148,14 @@ impl DataFacts {
     }
 }
 
+/// What is said where more nonzeros are asked for than there are weights.
+pub(super) fn all_taken(nnz: usize, all: usize) -> Option<String> {
+    (nnz > all).then(|| {
+        let (nnz, all) = (count(nnz), count(all));
+        format!("--nnz {nnz} is more than the network can hold: all {all} weights are taken")
+    })
+}
+
 /// How well numbers are fitted on the training rows.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Fit {

@@ -13,6 +13,10 @@ use crate::{Error, Result};
 /// takes some 10 ms for these on two cores, a hundred times what a call to a device costs.
 const LARGE: usize = 1 << 29;
 
+/// Multiply-adds of a batch of a dense network from which on `auto` takes a GPU: below it a step takes no
+/// longer on 16 threads (docs/results/gpu-dense.md).
+const LARGE_DENSE: usize = 1 << 28;
+
 /// A line for each kernel, and what this machine did meanwhile.
 pub(super) fn profile(of: &ProfileReport) -> String {
     let line = |name: &str, calls: u64, seconds: f64, rate: &str| {
@@ -81,6 +85,18 @@ impl Train {
         let gpu = all.iter().find(|gpu| !gpu.is_software() && fits(&gpu.name));
         let why = match gpu {
             None => "there is no GPU that this build can use".to_owned(),
+            Some(gpu) if let Recipe::Imp(settings) = &mut options.recipe => {
+                let batch = if settings.batch == 0 { problem.data.rows } else { settings.batch };
+                let size = batch.min(problem.data.rows).saturating_mul(hidden);
+                if !DensePlace::has_gpu() {
+                    "dense networks are trained there by this program".to_owned()
+                } else if size < LARGE_DENSE {
+                    format!("{size} multiply-adds a batch are too few for a GPU")
+                } else {
+                    settings.place = DensePlace::gpu(Some(&gpu.name))?;
+                    format!("{size} multiply-adds a batch are worth it")
+                }
+            }
             Some(_) if trains_layers(problem, options)? => {
                 "layers are trained one by one there".to_owned()
             }
@@ -100,7 +116,11 @@ impl Train {
                 format!("{size} multiply-adds a gradient are worth it")
             }
         };
-        say_note(Some(format!("--device auto takes {}: {why}", options.device.name())));
+        let place = match &options.recipe {
+            Recipe::Imp(settings) => settings.place.name(),
+            _ => options.device.name(),
+        };
+        say_note(Some(format!("--device auto takes {place}: {why}")));
         Ok(())
     }
 }

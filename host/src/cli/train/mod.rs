@@ -12,7 +12,7 @@ mod summary;
 use serde::Serialize;
 
 use super::common::Common;
-use super::console::{count, refuse, say_error};
+use super::console::{refuse, say_error};
 use super::interrupt;
 use super::parse::DeviceName;
 use super::progress::Watched;
@@ -25,7 +25,7 @@ use crate::train::{
 };
 use crate::{Error, Result};
 use args::Train;
-use data::{DataFacts, Fit};
+use data::{DataFacts, Fit, all_taken};
 use history::{History, check_outputs};
 use summary::summary;
 
@@ -35,14 +35,6 @@ fn take_all(options: &mut Options, problem: &Problem) -> Option<String> {
     let Budget::Nonzeros(nnz) = options.budget else { return None };
     options.budget = Budget::Nonzeros(nnz.min(all));
     all_taken(nnz, all)
-}
-
-/// What is said where more nonzeros are asked for than there are weights.
-fn all_taken(nnz: usize, all: usize) -> Option<String> {
-    (nnz > all).then(|| {
-        let (nnz, all) = (count(nnz), count(all));
-        format!("--nnz {nnz} is more than the network can hold: all {all} weights are taken")
-    })
 }
 
 /// The object of `--json`.

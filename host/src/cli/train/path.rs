@@ -11,7 +11,7 @@ use super::super::interrupt;
 use super::super::parse::RecipeName;
 use super::super::progress::Watched;
 use super::args::Train;
-use super::data::DataFacts;
+use super::data::{DataFacts, all_taken};
 use crate::base::file::{self, Kind};
 use crate::data::Problem;
 use crate::lab::plot::{self, Line, Measure};
@@ -49,7 +49,7 @@ pub(super) fn run(
         let largest = sizes.sizes.last().copied().unwrap_or(0);
         sizes.sizes.iter_mut().for_each(|size| *size = all.min(*size));
         sizes.sizes.dedup();
-        if let Some(note) = super::all_taken(largest, all) {
+        if let Some(note) = all_taken(largest, all) {
             data.note(note);
         }
     }
