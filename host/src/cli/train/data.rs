@@ -60,10 +60,10 @@ impl DataFacts {
     }
 
     /// How well numbers of a table with names are fitted, from the mean squared error; none else.
-    pub(super) fn fit(&self, loss: f64, own: &Baselines) -> Option<Fit> {
+    pub(super) fn fit(&self, loss: f64, mae: Option<f64>, own: &Baselines) -> Option<Fit> {
         let variance = own.constant.loss.filter(|_| self.names.are_named())?;
         let r2 = (variance > 0.0).then(|| 1.0 - loss / variance);
-        Some(Fit { r2, rmse: loss.sqrt() })
+        Some(Fit { r2, rmse: loss.sqrt(), mae })
     }
 
     /// What of the obvious models the trained one is not better than.
@@ -162,6 +162,9 @@ pub(super) struct Fit {
     /// None where all labels are the same.
     pub(super) r2: Option<f64>,
     pub(super) rmse: f64,
+    /// None of rows that are not at hand any more: of large data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) mae: Option<f64>,
 }
 
 fn classes(problem: &Problem, names: &Columns) -> Option<Vec<ClassRows>> {

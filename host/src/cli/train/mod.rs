@@ -19,6 +19,7 @@ use super::progress::Watched;
 use super::saved::Object;
 use crate::base::file::{self, Kind};
 use crate::data::{Problem, Task};
+use crate::model::ModelFile;
 use crate::operator::ProfileReport;
 use crate::train::{
     Baselines, Beaten, Budget, Details, Options, Recipe, Report, Start, train_with, trains_layers,
@@ -64,6 +65,12 @@ impl Obvious {
         let is_wanted = !matches!(options.recipe, Recipe::Imp(_) | Recipe::Masked(_))
             && Baselines::is_cheap(problem, options);
         Self { own: Baselines::constant(problem), rows: is_wanted.then(|| problem.clone()) }
+    }
+
+    /// The mean absolute error on the rows, where they are at hand.
+    fn absolute_error(&self, model: &ModelFile) -> Option<f64> {
+        let rows = self.rows.as_ref().filter(|rows| rows.task == Task::Regression)?;
+        model.measure(rows).ok()?.1.mae
     }
 
     fn measure(self, options: &Options, report: &Report) -> Result<Baselines> {
@@ -138,6 +145,7 @@ impl Train {
         if let Some(error) = trained.unsaved {
             return Err(error);
         }
+        let mae = obvious.absolute_error(&model);
         let baselines = obvious.measure(&options, &trained.report)?;
         if let Some((beaten, text)) = data.warning(&baselines, &trained.report) {
             // Which the report says, where there is one.
@@ -147,7 +155,7 @@ impl Train {
             data.note(text);
         }
         let object = Object::new(&self.output, model.bytes(), &trained.report);
-        let fit = data.fit(trained.report.loss, &baselines);
+        let fit = data.fit(trained.report.loss, mae, &baselines);
         let profile = options.device.end_profile();
         let whole = WithData { object: &object, data: &data, fit, baselines, profile };
         common.result(&whole, || {

@@ -29,7 +29,7 @@ pub(super) fn summary(
     }
     // Log-odds have none.
     let has_psnr = r.task == Task::Regression || r.task == Task::Binary && r.psnr_db.is_some();
-    if let Some(Fit { r2, rmse }) = fit {
+    if let Some(Fit { r2, rmse, .. }) = fit {
         let r2 = r2.map_or("none (all labels are the same)".into(), |r2| format!("{r2:.4}"));
         rows.push(("R2", format!("{r2} of the training rows, root mean square error {rmse:.4e}")));
     } else if has_psnr && r.anneal().is_none() {
