@@ -42,9 +42,6 @@ const FIRST: f64 = 0.6;
 /// Oriented neurons go on from a network with less than this part of the mean square of the labels.
 const NEAR: f64 = 1e-3;
 
-/// A network is found where the loss is this part of that of an exact fit, as searches have it.
-const FOUND: f64 = 0.01;
-
 /// Fewest passes that it leaves, but no more than half of all; and most.
 const LEFT: (f64, f64) = (300.0, 20000.0);
 
@@ -115,11 +112,8 @@ pub(crate) fn train(
     // Where neurons of any orientation do not fit exactly, those with one may fit better.
     run.setup = oriented;
     let left = remaining(run.setup.job.limits, &run.stopwatch, trained.report.passes);
-    // One that its share of a limit has ended goes on in the same way, exact or not; and so does an exact one
-    // that folding has spoilt.
-    let power = mean_square(&returned.labels);
-    let is_found = trained.report.loss <= FOUND * f64::from(run.setup.params.exact) * power;
-    let goes_on = is_open(&trained.report) || !is_found || trained.report.limit.is_some();
+    // One that its share of a limit has ended goes on in the same way, exact or not.
+    let goes_on = is_open(&trained.report) || trained.report.limit.is_some();
     if let Some(limits) = left.filter(|_| goes_on && !trained.report.stopped) {
         let done = trained.report.clone();
         let mut observe = |progress: &Progress<'_>| {
@@ -127,7 +121,7 @@ pub(crate) fn train(
             progress.checkpoint.is_some() || observer.lm(&after(&done, *progress), rows)
         };
         let limits = search_limits(limits);
-        let is_near = trained.report.loss <= NEAR * power;
+        let is_near = trained.report.loss <= NEAR * mean_square(&returned.labels);
         let (setup, problem) = (&run.setup, returned.shuffled());
         let from = if is_near { Start::Network(&trained) } else { Start::Zero };
         match setup.search(problem, from, limits, stop, &mut observe) {
