@@ -114,6 +114,26 @@ fn damaged_scales_of_inputs_are_refused() {
     assert!(Columns::new(&SCALES, &ZEROS[..2]).is_err());
 }
 
+/// Pressure in pascals, a thousand ranges of the column from 0.
+#[test]
+fn columns_far_from_zero_keep_their_bits() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut rng = Rng::new(5, 0);
+    let mut rows = "pressure,temperature,y\n".to_owned();
+    for _ in 0..500 {
+        let [a, b] = [rng.normal(), rng.normal()];
+        let label = if a - b > 0.0 { "up" } else { "down" };
+        writeln!(rows, "{},{},{label}", 101_325.0 + 10.0 * a, 293.0 + 2.0 * b).unwrap();
+    }
+    fs::write(folder.join("t.csv"), rows).unwrap();
+    ok(folder, "train --data t.csv --target y --nnz 6 -o m.tamis -q");
+    let report = json(folder, "quantize m.tamis --data t.csv --target y -o q.tamis");
+    let [before, after] = ["before", "after"].map(|key| number(&report[key], "accuracy"));
+    assert!(before > 0.97 && after > before - 0.01, "{report}");
+    assert!(number(&report, "outputs_psnr_db") > 35.0, "{report}");
+}
+
 #[test]
 fn units_and_heavy_tails_cost_integers_little() {
     let folder = tempfile::tempdir().unwrap();

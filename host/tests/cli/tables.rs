@@ -348,8 +348,11 @@ fn scores_of_numbers_are_r2_and_errors() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     put(path, "t.csv", &labelled(|k| format!("{}.5", 3 * (k % 7) + 1)));
-    ok(path, "train --data t.csv --target y --nnz 9 -o n.tamis -q");
+    let made = json(path, "train --data t.csv --target y --nnz 9 -o n.tamis");
     let eval = json(path, "eval n.tamis --data t.csv");
+    for key in ["r2", "rmse", "mae"] {
+        assert!((number(&made, key) - number(&eval, key)).abs() < 1e-5, "{key}: {made} {eval}");
+    }
     assert!(number(&eval, "r2") > 0.9 && number(&eval, "mae") <= number(&eval, "rmse"), "{eval}");
     assert!((number(&eval, "rmse").powi(2) - number(&eval, "loss")).abs() < 1e-9);
     let text = ok(path, "eval n.tamis --data t.csv");

@@ -93,6 +93,9 @@ fn csv_headers_of_numbers_comments_and_separators() {
         ("0,1,2\n3,4,5\n", None, 2),
         ("1,2,3\n4,5,6\n", None, 2),
         ("0,1\n5,6\n", None, 2),
+        // Of two columns above what is no whole number, and behind the numbers of the rows.
+        ("0,1\n5.5,6\n", Some(vec!["0", "1"]), 1),
+        (",0,1,2\n0,5,6,7\n1,5,6,7\n", Some(vec!["", "0", "1", "2"]), 2),
         ("sep=;\na;b\n1;2\n", Some(vec!["a", "b"]), 1),
         ("\"sep=|\"\r\n1|2\r\n3|4\r\n", None, 2),
         ("# made by hand\na,b\n# the first\n1,2\n", Some(vec!["a", "b"]), 1),
