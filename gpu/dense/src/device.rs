@@ -6,7 +6,7 @@ use tamis_host::train::dense::{
 };
 use tamis_host::{Error, Result};
 
-use crate::network::Network;
+use crate::network::{Network, add};
 use crate::rows::{inputs, labels, tiles};
 use crate::training::Training;
 
@@ -93,13 +93,18 @@ impl DenseDevice for Burn {
         let set = on.rows.set;
         let network =
             Network::new(on.net.shape, set.task, on.net.weights, temperature, &self.device);
+        let rows = on.rows.rows.len();
         let tangent = match goal {
+            Goal::Loss => {
+                let measure = network.measure(&on.rows, on.stop)?;
+                return Ok(Passed { measure, sum: Vec::new() });
+            }
             Goal::HessianProduct(v) => Some(network.with_weights(v)),
             _ => None,
         };
         let mut sums = network.zeros();
-        let (mut loss, mut right) = (0.0, 0);
-        let scale = network.scale(on.rows.rows.len());
+        let mut loss = 0.0;
+        let scale = network.scale(rows);
         for rows in tiles(&on.rows, on.net.shape) {
             if on.stop.asked() {
                 return Err(Error::interrupted());
@@ -110,23 +115,19 @@ impl DenseDevice for Burn {
                 Goal::InputSquares => network.input_squares(&acts),
                 Goal::Loss | Goal::Gradient | Goal::HessianProduct(_) => {
                     let y = labels(&on.rows, rows, on.net.shape, &self.device)?;
-                    if matches!(goal, Goal::Loss) {
-                        right += network.right(&acts, &y)?;
-                    }
                     let residual = network.residual(&acts, y);
                     loss += network.number(residual.loss.clone())?;
                     match &tangent {
                         Some(v) => network.hessian_product(&acts, residual, v, scale),
-                        None if matches!(goal, Goal::Loss) => continue,
                         None => network.gradient(&acts, residual.values, scale),
                     }
                 }
             };
-            sums = sums.into_iter().zip(own).map(|(sum, own)| sum + own).collect();
+            sums = add(sums, own);
         }
-        let rows = on.rows.rows.len();
-        let sum = if matches!(goal, Goal::Loss) { Vec::new() } else { network.flat(sums)? };
-        let right = network.has_classes().then_some(right);
-        Ok(Passed { measure: Measure { rows, loss: loss / network.terms(rows), right }, sum })
+        // Which rows are right is not asked for.
+        let right = network.has_classes().then_some(0);
+        let measure = Measure { rows, loss: loss / network.terms(rows), right };
+        Ok(Passed { measure, sum: network.flat(sums)? })
     }
 }

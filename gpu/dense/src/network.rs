@@ -6,11 +6,13 @@
 
 use burn_tensor::activation::log_softmax;
 use burn_tensor::{Device, Tensor, TensorData};
-use tamis_host::Result;
 use tamis_host::data::Task;
-use tamis_host::train::dense::{Head, Layer, Shape};
+use tamis_host::operator::Stop;
+use tamis_host::train::dense::{Batch, Head, Layer, Measure, Shape};
+use tamis_host::{Error, Result};
 
 use crate::error::failed;
+use crate::rows::{inputs, labels, tiles};
 
 /// The weights of a network on a device.
 pub(crate) struct Network<'a> {
@@ -109,7 +111,7 @@ impl<'a> Network<'a> {
     }
 
     /// How many rows have the right class.
-    pub(crate) fn right(&self, acts: &[Tensor<2>], y: &Tensor<2>) -> Result<usize> {
+    fn right(&self, acts: &[Tensor<2>], y: &Tensor<2>) -> Result<usize> {
         let (out, y) = (acts[acts.len() - 1].clone(), y.clone());
         let same = match self.task {
             Task::Regression => return Ok(0),
@@ -117,6 +119,23 @@ impl<'a> Network<'a> {
             Task::Multiclass => out.argmax(1).equal(y.argmax(1)),
         };
         Ok(self.number(same.float().sum())? as usize)
+    }
+
+    /// How good the network is on a batch; `stop` ends it within a tile.
+    pub(crate) fn measure(&self, batch: &Batch<'_>, stop: &Stop) -> Result<Measure> {
+        let (mut loss, mut right) = (0.0, 0);
+        for rows in tiles(batch, self.shape) {
+            if stop.asked() {
+                return Err(Error::interrupted());
+            }
+            let acts = self.forward(inputs(batch, rows.clone(), self.device));
+            let y = labels(batch, rows, self.shape, self.device)?;
+            right += self.right(&acts, &y)?;
+            loss += self.number(self.residual(&acts, y).loss)?;
+        }
+        let rows = batch.rows.len();
+        let right = self.has_classes().then_some(right);
+        Ok(Measure { rows, loss: loss / self.terms(rows), right })
     }
 
     /// `scale r_l^T a_(l-1)` of each layer.
@@ -235,6 +254,11 @@ impl<'a> Network<'a> {
         }
         Ok(all)
     }
+}
+
+/// Adds what belongs to each weight.
+pub(crate) fn add(sums: Vec<Tensor<2>>, own: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+    sums.into_iter().zip(own).map(|(sum, own)| sum + own).collect()
 }
 
 /// Values at a layer's outputs become 0 where its neurons are not active.

@@ -10,8 +10,8 @@ use tamis_host::train::dense::{
 use tamis_host::{Error, Result};
 
 use crate::error::failed;
-use crate::network::{Network, tensors};
-use crate::rows::{Held, inputs, labels, tiles};
+use crate::network::{Network, add, tensors};
+use crate::rows::Held;
 
 /// Adam's memory of gradients, of their squares, and what is added to the root.
 const BETAS: (f32, f32) = (0.9, 0.999);
@@ -142,7 +142,7 @@ impl DenseTraining for Training {
                 let own = network.gradient(&acts, residual.values, scale);
                 gradients = Some(match gradients {
                     None => own,
-                    Some(all) => all.into_iter().zip(own).map(|(sum, own)| sum + own).collect(),
+                    Some(all) => add(all, own),
                 });
             }
             self.step(&mut network.weights, gradients.unwrap_or_default(), &mask, of);
@@ -166,19 +166,7 @@ impl DenseTraining for Training {
     fn measure(&mut self, weights: &[f32], set: &Problem, scale: f32) -> Result<Measure> {
         let network = Network::new(&self.shape, self.task, weights, 1.0, &self.device);
         let batch = Batch { set, rows: 0..set.data.rows, order: None, scale };
-        let (mut loss, mut right) = (0.0, 0);
-        for rows in tiles(&batch, &self.shape) {
-            if self.stop.asked() {
-                return Err(Error::interrupted());
-            }
-            let acts = network.forward(inputs(&batch, rows.clone(), &self.device));
-            let y = labels(&batch, rows, &self.shape, &self.device)?;
-            right += network.right(&acts, &y)?;
-            loss += network.number(network.residual(&acts, y).loss)?;
-        }
-        let rows = set.data.rows;
-        let right = network.has_classes().then_some(right);
-        Ok(Measure { rows, loss: loss / network.terms(rows), right })
+        network.measure(&batch, &self.stop)
     }
 }
 

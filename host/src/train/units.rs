@@ -20,6 +20,9 @@ pub(crate) struct Units {
 impl Units {
     /// None where the columns are alike; `has_ones` where the last one is 1 in every row.
     pub(crate) fn of(problem: &Problem, has_ones: bool, first: &SparseLayer) -> Option<Self> {
+        if !Scaling::is_needed(problem, true) {
+            return None;
+        }
         let ones = has_ones.then(|| problem.data.cols - 1);
         let mut map = Scaling::standard(&problem.data);
         for (column, (shift, factor)) in map.shift.iter_mut().zip(&mut map.factor).enumerate() {
@@ -27,9 +30,6 @@ impl Units {
             if *factor == 0.0 || Some(column) == ones {
                 (*shift, *factor) = (0.0, 1.0);
             }
-        }
-        if !Scaling::is_needed(problem, true) {
-            return None;
         }
         let is_biased = |neuron: &Vec<(usize, f32)>| {
             neuron.is_empty() || neuron.last().is_some_and(|&(column, _)| Some(column) == ones)
