@@ -60,6 +60,12 @@ pub(crate) fn weighted_outputs(problem: &Problem) -> usize {
     problem.classes().unwrap_or(values)
 }
 
+/// Weights between layers of these widths, all of them.
+pub(crate) fn weights_between(widths: &[usize]) -> usize {
+    let layers = widths.windows(2).map(|pair| pair[0].saturating_mul(pair[1]));
+    layers.fold(0, usize::saturating_add)
+}
+
 /// Weights and biases of the dense network of these hidden layers.
 pub(crate) fn dense_weights(problem: &Problem, hidden: &[usize]) -> usize {
     let outputs = problem.network_outputs();

@@ -14,7 +14,7 @@ use tamis::network::weights::Weights;
 use crate::base::memory::room_for;
 use crate::data::{Problem, Task};
 use crate::model::{MaskLayer, score_model};
-use crate::train::check::at_least_one;
+use crate::train::check::{at_least_one, weights_between};
 use crate::train::dense::{Rates, check_momentum, default_rate};
 use crate::train::encode::{End, encode_layers};
 use crate::train::imp::check_test;
@@ -102,7 +102,7 @@ pub(crate) fn train(
     let masked = start.mask.layers();
     let hidden = start.hidden();
     let biases = start.biases.iter().map(Vec::len).sum();
-    let dense = start.mask.widths().windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let dense = weights_between(start.mask.widths());
     let steps_per_epoch = rows.div_ceil(params.batch.min(rows).max(1)) as u64;
     let details = MaskedDetails {
         dense_nnz: dense,

@@ -12,7 +12,7 @@ use crate::base::limits::Limits;
 use crate::data::{Problem, Task};
 use crate::operator::Device;
 use crate::train::budget::{Budget, Memory};
-use crate::train::check::{dense_weights, weighted_outputs};
+use crate::train::check::{dense_weights, weighted_outputs, weights_between};
 use crate::train::dense::Head;
 use crate::train::dense::job::ImpSettings;
 use crate::train::dynamic_options::DynamicOptions;
@@ -139,11 +139,8 @@ impl Options {
     pub fn all_weights(&self, problem: &Problem) -> Option<usize> {
         let (hidden, recipe) = self.resolve(problem).ok()?;
         let inputs = problem.data.cols;
-        let of_all = |outputs: usize| {
-            let widths = [&[inputs], &hidden[..], &[outputs]].concat();
-            let products = widths.windows(2).map(|pair| pair[0].saturating_mul(pair[1]));
-            products.fold(0, usize::saturating_add)
-        };
+        let of_all =
+            |outputs: usize| weights_between(&[&[inputs], &hidden[..], &[outputs]].concat());
         let of_one = |outputs: usize| (hidden.len() == 1).then(|| of_all(outputs));
         match recipe {
             Recipe::Masked(_) => None,

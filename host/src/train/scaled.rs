@@ -12,7 +12,7 @@ use super::scaling::{Layers, Maps, Scale, Scaling};
 use crate::base::Limits;
 use crate::data::{Matrix, Problem, Task, Values};
 use crate::model::{ModelFile, score_model};
-use crate::train::check::{dense_weights, paths, sizes, weighted_outputs};
+use crate::train::check::{dense_weights, paths, sizes, weighted_outputs, weights_between};
 use crate::train::encode::{End, encode_layers};
 use crate::train::offsets;
 use crate::train::ones::layers_of;
@@ -83,8 +83,7 @@ impl Scaled {
         } else {
             let ends = [problem.data.cols + 1, outputs];
             let widths = [&ends[..1], &hidden[..], &ends[1..]].concat();
-            let all = widths.windows(2).map(|pair| pair[0].saturating_mul(pair[1]));
-            options.budget.count(all.fold(0, usize::saturating_add), 1)?
+            options.budget.count(weights_between(&widths), 1)?
         };
         let paths = paths(problem, &hidden);
         if has_units && budget < paths {
