@@ -16,6 +16,7 @@ import time
 
 NETWORKS = (((300, 100), 256, 9), ((1000, 1000), 256, 3), ((1000, 1000), 4096, 9), ((4000, 4000), 4096, 2))
 MASKS = ("snip", "grasp", "ntk")
+MASKED = (((1000, 1000), 0.05, 4096, 9), ((4000, 4000), 0.01, 4096, 3), ((4000, 4000), 0.2, 4096, 2))
 
 
 def run(tamis, *arguments):
@@ -36,14 +37,23 @@ def trained(tamis, folder, data, hidden, batch, epochs, device):
     return run(tamis, "train", *data, "--task", "multiclass", *size, *steps, "--device", device, "-o", folder / "m.tamis")
 
 
-def row(tamis, folder, data, hidden, batch, epochs):
-    cells = [f"784-{'-'.join(map(str, hidden))}-10", batch]
+def under_mask(tamis, folder, data, hidden, density, batch, epochs, device):
+    mask = folder / "mask.npz"
+    if device == "cpu" and epochs == 1:
+        layers = ["--layers", ",".join(map(str, (784, *hidden, 10)))]
+        run(tamis, "mask", *layers, "--method", "random", "--density", density, "--seed", 7, "-o", mask)
+    steps = ["--epochs", epochs, "--batch", batch, "--warmup", 20, "--seed", 7, "--device", device]
+    return run(tamis, "train", "--mask", mask, *data, "--task", "multiclass", *steps, "-o", folder / "m.tamis")
+
+
+def row(train, hidden, batch, epochs, size):
+    cells = [f"784-{'-'.join(map(str, hidden))}-10", *size, batch]
     per_step, scores, device = [], [], ""
     for place in ("cpu", "gpu"):
         if place == "gpu":
             # Drivers keep kernels that they have compiled once.
-            trained(tamis, folder, data, hidden, batch, 1, place)
-        short, long = (trained(tamis, folder, data, hidden, batch, count, place) for count in (1, epochs))
+            train(hidden, batch, 1, place)
+        short, long = (train(hidden, batch, count, place) for count in (1, epochs))
         each = 1e3 * (long["seconds"] - short["seconds"]) / (long["steps"] - short["steps"])
         per_step.append(each)
         scores.append(f"{100 * long['accuracy']:.2f}")
@@ -76,7 +86,8 @@ def main():
     data = ["--data", mnist / "train-images-idx3-ubyte.gz", "--labels", mnist / "train-labels-idx1-ubyte.gz"]
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        rows = [row(tamis, folder, data, *network) for network in NETWORKS]
+        dense = lambda hidden, *how: trained(tamis, folder, data, hidden, *how)
+        rows = [row(dense, *network, ()) for network in NETWORKS]
         print(f"""# Dense networks on a GPU, beside the CPU
 
 Made by `docs/results/gpu-dense.py` on {rows[0][0]} and {os.cpu_count()} threads, {time.strftime("%Y-%m-%d")}, with the program of `gpu/dense`: the 60000 images of MNIST,
@@ -91,6 +102,14 @@ Masks of 784-1000-1000-10 on all rows, 5 % kept, seconds of the whole command's 
 | method | CPU, s | GPU, s | the same mask |
 |---|---|---|---|""")
         masks(tamis, folder, data)
+        print("""
+Training under a mask, SGD with momentum: on the CPU in memory for the kept weights, on the GPU as a dense network.
+
+| network | kept | rows of a batch | a step on the CPU, ms | on the GPU, ms | GPU / CPU | beginning and scoring on the GPU, s | accuracy of these rows, CPU / GPU, % |
+|---|---|---|---|---|---|---|---|""")
+        for hidden, density, batch, epochs in MASKED:
+            masked = lambda hidden, *how: under_mask(tamis, folder, data, hidden, density, *how)
+            print(row(masked, hidden, batch, epochs, (f"{100 * density:g} %",))[1], flush=True)
 
 
 main()

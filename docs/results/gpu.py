@@ -2,8 +2,8 @@
 
 usage: gpu.py TAMIS [DATA] > gpu.md     TAMIS: a build with the feature gpu; DATA: a folder with mnist/, without which no digits are trained
 
-It runs `tamis bench --device gpu`, then with recipe `paper` alone the experiments `runtimes`, on the GPU and on the CPU, and `figure-1-left`, on
-the GPU. Cells of the figure run beside each other, those of the runtimes one by one.
+It runs `tamis bench --device gpu`, then with recipe `paper` alone the experiments `runtimes`, on the GPU and on the CPU, `greedy-figure-1` of two
+sizes on both, and `figure-1-left`, on the GPU. Cells of the figure run beside each other, those of the runtimes one by one.
 """
 
 import json
@@ -77,6 +77,27 @@ def runtimes(tamis, folder, data):
                 print(f"\n{size}, seed {record['seed']}, {where}: {record['reason'].splitlines()[0]}.")
 
 
+def sensing(tamis, folder):
+    text = (SPECS / "greedy-figure-1.toml").read_text()
+    print("\n## Matrix sensing\n")
+    print("Experiment `greedy-figure-1`, of one seed, r = 4: large products on the GPU in single precision, where it ends in double precision on the CPU.\n")
+    print("| d = k | method | GPU, s | CPU, s | steps, GPU / CPU | columns above half, GPU / CPU | loss, GPU / CPU |\n|---|---|---|---|---|---|---|")
+    for size, steps in ((500, 5000), (2000, 300)):
+        path = folder / f"greedy-{size}.toml"
+        own = text.replace("[500]", f"[{size}]").replace("inputs = 500", f"inputs = {size}").replace("epochs = 5000", f"epochs = {steps}")
+        path.write_text(re.sub(r"seeds = \[.*\]", "seeds = [0]", own))
+        on = {}
+        for device in ("gpu", "cpu"):
+            out = folder / f"greedy-{size}-{device}"
+            subprocess.run([tamis, "run", path, "-o", out, "-q", "--device", device, "--jobs", "1"], check=True)
+            on[device] = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+        for gpu, cpu in zip(on["gpu"], on["cpu"]):
+            both = [record["solved"] for record in (gpu, cpu)]
+            each = lambda name, form: " / ".join(format(own["measured"][name], form) for own in both)
+            seconds = " | ".join(f"{own['seconds']:.2f}" for own in both)
+            print(f"| {size} | {gpu['method']} | {seconds} | {each('descent-steps', '.0f')} | {each('columns', '.0f')} | {each('loss', '.4e')} |", flush=True)
+
+
 def figure(tamis, folder):
     jobs = max(1, (os.cpu_count() or 1) - 2)
     seconds, records = run(tamis, folder, "figure-1-left", "--device", "gpu", "--jobs", str(jobs), "--threads", "1")
@@ -98,6 +119,7 @@ def main():
         if data:
             runtimes(tamis, folder, data)
             sys.stdout.flush()
+        sensing(tamis, folder)
         figure(tamis, folder)
 
 

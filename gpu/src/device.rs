@@ -112,8 +112,10 @@ pub struct KernelTime {
     pub calls: u64,
     /// Seconds by the clock of the device, from the begin of a call to its end.
     pub seconds: f64,
-    /// Multiply-adds, of the kernels that are products with the data.
+    /// Multiply-adds, of the kernels that are products.
     pub multiply_adds: f64,
+    /// Bytes that these must read from memory or write to it, each once a call.
+    pub bytes: f64,
 }
 
 impl Gpu {
@@ -356,12 +358,13 @@ pub(crate) enum Kernel {
     Second,
     Active,
     Select,
+    Product,
     Peak,
     Stream,
 }
 
 impl Kernel {
-    pub(crate) const ALL: [Self; 21] = [
+    pub(crate) const ALL: [Self; 22] = [
         Self::Gates,
         Self::Forward,
         Self::Activations,
@@ -381,6 +384,7 @@ impl Kernel {
         Self::Second,
         Self::Active,
         Self::Select,
+        Self::Product,
         Self::Peak,
         Self::Stream,
     ];
@@ -406,6 +410,7 @@ impl Kernel {
             Self::Second => "second",
             Self::Active => "active",
             Self::Select => "select",
+            Self::Product => "product",
             Self::Peak => "peak",
             Self::Stream => "stream",
         }
@@ -432,6 +437,7 @@ impl Kernel {
             Self::Second => include_str!("kernels/second.wgsl"),
             Self::Active => include_str!("kernels/active.wgsl"),
             Self::Select => include_str!("kernels/select.wgsl"),
+            Self::Product => include_str!("kernels/product.wgsl"),
             Self::Peak => include_str!("kernels/peak.wgsl"),
             Self::Stream => include_str!("kernels/stream.wgsl"),
         }
@@ -464,7 +470,7 @@ impl Kernel {
         let shared = match self {
             Self::Gates => [ENTRIES, ""],
             Self::Forward | Self::Activations => [ENTRIES, include_str!("kernels/neuron.wgsl")],
-            Self::Panel | Self::Gram => [include_str!("kernels/tile.wgsl"), ""],
+            Self::Panel | Self::Gram | Self::Product => [include_str!("kernels/tile.wgsl"), ""],
             _ => [""; 2],
         };
         [data, shared[0], shared[1], self.text()].concat()

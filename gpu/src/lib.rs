@@ -6,7 +6,7 @@
 //! empty and pulls nothing in.
 //!
 //! ```text
-//! error → device → recorder → roofline → reduce → vectors → second → tables → data → gates → restricted → solve → select → operator → factored
+//! error → device → recorder → roofline → product → reduce → vectors → second → tables → data → gates → restricted → solve → select → operator → factored
 //! ```
 //!
 //! # The same result every time
@@ -36,6 +36,8 @@ mod gates;
 #[cfg(feature = "wgpu")]
 mod operator;
 #[cfg(feature = "wgpu")]
+mod product;
+#[cfg(feature = "wgpu")]
 mod recorder;
 #[cfg(feature = "wgpu")]
 mod reduce;
@@ -60,6 +62,7 @@ pub use {
     device::{AdapterReport, Gpu, KernelTime, Profile, adapters},
     error::Error,
     operator::GpuOperator,
+    product::{Lines, Products},
     recorder::Transfers,
     roofline::Roofline,
     vectors::GpuVectors,

@@ -18,6 +18,23 @@ pub struct Transfers {
     pub received: u64,
 }
 
+/// What a call does at least.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Work {
+    pub(crate) multiply_adds: usize,
+    pub(crate) bytes: usize,
+}
+
+/// A product with rows of the data.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OnRows {
+    pub(crate) rows: usize,
+    /// Multiply-adds of each row.
+    pub(crate) products: usize,
+    /// Inputs of each row that are read.
+    pub(crate) inputs: usize,
+}
+
 /// The clock's readings that are not looked at yet.
 #[derive(Debug)]
 struct Clock {
@@ -128,10 +145,22 @@ impl Recorder {
         }
     }
 
-    /// Notes that the last call of a kernel makes so many multiply-adds.
-    pub(crate) fn note_work(&mut self, kernel: Kernel, multiply_adds: usize) {
+    /// Notes what a kernel does in the call that is recorded.
+    pub(crate) fn note_work(&mut self, kernel: Kernel, Work { multiply_adds, bytes }: Work) {
         if self.failure.is_none() {
-            self.gpu.note_time(kernel, |time| time.multiply_adds += multiply_adds as f64);
+            self.gpu.note_time(kernel, |time| {
+                time.multiply_adds += multiply_adds as f64;
+                time.bytes += bytes as f64;
+            });
+        }
+    }
+
+    /// The work of a product with rows of the data, of which it reads or writes a number each, too.
+    pub(crate) fn work_on(&self, of: OnRows) -> Work {
+        let element = if self.bytes { 1 } else { 4 };
+        Work {
+            multiply_adds: of.rows * of.products,
+            bytes: of.rows * (element * of.inputs + size_of::<f32>()),
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::data::{self, Data, Piece};
 use crate::device::Kernel;
 use crate::gates::Neurons;
-use crate::recorder::{Place, Recorder};
+use crate::recorder::{OnRows, Place, Recorder};
 use crate::tables::Entries;
 use crate::vectors::{GpuVectors, add_groups};
 use std::ops::Range;
@@ -115,7 +115,9 @@ impl Summation<'_> {
             ];
             recorder.run(Kernel::Restricted, &dims, &places, [count, own, 1]);
         }
-        recorder.note_work(Kernel::Restricted, batch.len() * numbers);
+        let inputs = numbers.min(data.inputs);
+        let work = recorder.work_on(OnRows { rows: batch.len(), products: numbers, inputs });
+        recorder.note_work(Kernel::Restricted, work);
         add_groups(recorder, &sums, out, numbers, groups);
     }
 
@@ -187,7 +189,8 @@ impl Summation<'_> {
             ];
             recorder.run(Kernel::Panel, &dims, &places, [tiles[0], tiles[1], count]);
         }
-        recorder.note_work(Kernel::Panel, batch.len() * numbers);
+        let work = recorder.work_on(OnRows { rows: batch.len(), products: numbers, inputs });
+        recorder.note_work(Kernel::Panel, work);
         add_groups(recorder, &sums, &out, numbers, count);
         out
     }
@@ -213,8 +216,9 @@ impl Summation<'_> {
                 [(&chunk.x).into(), entries_of.clone(), (&chunk.bits).into(), (&sums).into()];
             recorder.run(Kernel::Gram, &dims, &places, [tiles, tiles, count]);
         }
-        recorder
-            .note_work(Kernel::Gram, batch.len() * entries.len() / 2 * (entries.len() / 2 + 1) / 2);
+        let (products, inputs) = (size * (size + 1) / 2, size.min(data.inputs));
+        let work = recorder.work_on(OnRows { rows: batch.len(), products, inputs });
+        recorder.note_work(Kernel::Gram, work);
         add_groups(recorder, &sums, out, size * size, count);
     }
 
@@ -231,7 +235,10 @@ impl Summation<'_> {
         let recorder = &mut self.machine.recorder;
         let blocks = recorder.send(&neurons.blocks);
         let [inputs, values] = neurons.entries.send(recorder);
-        recorder.note_work(kernel, self.batch.len() * neurons.entries.inputs.len());
+        let products = neurons.entries.inputs.len();
+        let inputs = products.min(self.data.inputs);
+        let work = recorder.work_on(OnRows { rows: self.batch.len(), products, inputs });
+        recorder.note_work(kernel, work);
         self.neurons_at(kernel, [blocks, inputs, values], more, sizes, lines);
     }
 

@@ -3,6 +3,7 @@
 
 use crate::device::Kernel;
 use crate::gates::kind;
+use crate::recorder::OnRows;
 use crate::restricted::{Mode, Summation};
 use crate::tables::Entries;
 use tamis::operator::solve::{Equations, Solved, Unknowns};
@@ -180,7 +181,10 @@ impl Products {
             [neurons, &entries.at, &entries.tasks].map(|words| recorder.send(words));
         let image = crate::recorder::Place::from(image);
         let places = [blocks, inputs.clone(), values.into()];
-        recorder.note_work(Kernel::Forward, on.batch.len() * entries.at.len());
+        let products = entries.at.len();
+        let inputs = products.min(on.data.inputs);
+        let work = recorder.work_on(OnRows { rows: on.batch.len(), products, inputs });
+        recorder.note_work(Kernel::Forward, work);
         on.neurons_at(Kernel::Forward, places, std::slice::from_ref(&image), sizes, 1);
         let sizes = [entries.tasks(), entries.at.len()];
         on.restricted_at([tasks, inputs], sizes, &image, Mode::One, product);

@@ -4,7 +4,7 @@
 //! several classes label minus softmax), the gradient is `scale r_l^T a_(l-1)` for each layer, where
 //! `r_(l-1) = (r_l W_l) * 1[a_(l-1) > 0]`.
 
-use burn_tensor::activation::log_softmax;
+use burn_tensor::activation::{log_sigmoid, log_softmax, sigmoid};
 use burn_tensor::{Device, Tensor, TensorData};
 use tamis_host::data::Task;
 use tamis_host::operator::Stop;
@@ -32,7 +32,7 @@ pub(crate) struct Residual {
     pub(crate) values: Tensor<2>,
     /// The sum of the losses of all rows.
     pub(crate) loss: Tensor<1>,
-    /// The softmax, of several classes.
+    /// The softmax, of several classes; of one output the probability of class 1.
     share: Option<Tensor<2>>,
 }
 
@@ -104,7 +104,13 @@ impl<'a> Network<'a> {
             let loss = values.clone().square().sum();
             return Residual { values, loss, share: None };
         }
-        let logs = log_softmax(out.mul_scalar(self.coldness), 1);
+        let out = out.mul_scalar(self.coldness);
+        if self.shape.outputs() == 1 {
+            let loss = (log_sigmoid(out.clone()) + y.clone().sub_scalar(1.0) * out.clone()).sum().neg();
+            let share = sigmoid(out);
+            return Residual { values: y - share.clone(), loss, share: Some(share) };
+        }
+        let logs = log_softmax(out, 1);
         let loss = (y.clone() * logs.clone()).sum().neg();
         let share = logs.exp();
         Residual { values: y - share.clone(), loss, share: Some(share) }
@@ -116,6 +122,9 @@ impl<'a> Network<'a> {
         let same = match self.task {
             Task::Regression => return Ok(0),
             Task::Binary => out.greater_equal_scalar(0.5).equal(y.greater_equal_scalar(0.5)),
+            Task::Multiclass if self.shape.outputs() == 1 => {
+                out.greater_equal_scalar(0.0).equal(y.greater_equal_scalar(0.5))
+            }
             Task::Multiclass => out.argmax(1).equal(y.argmax(1)),
         };
         Ok(self.number(same.float().sum())? as usize)
@@ -180,8 +189,13 @@ impl<'a> Network<'a> {
             None => out.neg(),
             Some(share) => {
                 let out = out.mul_scalar(self.coldness);
-                let mean = (share.clone() * out.clone()).sum_dim(1);
-                (share * (out - mean)).neg()
+                match self.shape.outputs() {
+                    1 => (share.clone() * share.sub_scalar(1.0)) * out,
+                    _ => {
+                        let mean = (share.clone() * out.clone()).sum_dim(1);
+                        (share * (out - mean)).neg()
+                    }
+                }
             }
         };
         let (mut back, mut moved) = (self.spread(residual.values), self.spread(moved));

@@ -15,7 +15,7 @@ pub(crate) const MOST: usize = 1 << 24;
 pub(crate) struct Tile {
     /// n×d.
     pub(crate) x: Tensor<2>,
-    /// n×outputs; of several classes 1 for the row's own and else 0.
+    /// n×outputs; of several classes 1 for the row's own and else 0, of one output the class.
     pub(crate) y: Tensor<2>,
 }
 
@@ -64,11 +64,11 @@ pub(crate) fn labels(
 }
 
 fn label(set: &Problem, place: usize, y: &mut [f32]) -> Result<()> {
-    if set.task != Task::Multiclass {
+    if set.task != Task::Multiclass || y.len() == 1 && [0.0, 1.0].contains(&set.labels[place]) {
         y.copy_from_slice(&set.labels[place * y.len()..][..y.len()]);
         return Ok(());
     }
-    let (label, classes) = (set.labels[place], y.len());
+    let (label, classes) = (set.labels[place], y.len().max(2));
     let class = y.get_mut(label as usize).filter(|_| label >= 0.0 && label.fract() == 0.0);
     let class = class.ok_or_else(|| {
         Error::new(format!("the label of row {place} is no class"))

@@ -26,6 +26,13 @@ struct LayerState {
     second: Option<Tensor<2>>,
 }
 
+/// Sizes of a step, and of the weights' share in it.
+#[derive(Clone, Copy)]
+struct Sizes {
+    rate: f32,
+    decay: f32,
+}
+
 /// A network in training.
 pub(crate) struct Training {
     shape: Shape,
@@ -62,16 +69,16 @@ impl Training {
         weights: &mut [Tensor<2>],
         gradients: Vec<Tensor<2>>,
         mask: &[Tensor<2>],
-        of: &Epoch<'_>,
+        Sizes { rate: size, decay }: Sizes,
     ) {
         self.steps = self.steps.saturating_add(1);
         let (b1, b2) = BETAS;
         let unbias = |beta: f32| 1.0 - f64::from(beta).powi(self.steps);
-        let rate = (f64::from(of.rate) / unbias(b1)) as f32;
+        let rate = (f64::from(size) / unbias(b1)) as f32;
         let root = (1.0 / unbias(b2).sqrt()) as f32;
         let layers = weights.iter_mut().zip(gradients).zip(mask).zip(&mut self.state);
         for (((w, g), mask), state) in layers {
-            let g = if of.decay == 0.0 { g } else { g + w.clone().mul_scalar(of.decay) };
+            let g = if decay == 0.0 { g } else { g + w.clone().mul_scalar(decay) };
             let g = g * mask.clone();
             let first = state.first.clone();
             let step = match (self.optimiser, &mut state.second) {
@@ -84,7 +91,7 @@ impl Training {
                 }
                 (Optimiser::Sgd { momentum }, _) => {
                     state.first = first.mul_scalar(momentum) + g;
-                    state.first.clone().mul_scalar(of.rate)
+                    state.first.clone().mul_scalar(size)
                 }
                 // Adam has both from the start.
                 (Optimiser::Adam, None) => continue,
@@ -145,7 +152,8 @@ impl DenseTraining for Training {
                     Some(all) => add(all, own),
                 });
             }
-            self.step(&mut network.weights, gradients.unwrap_or_default(), &mask, of);
+            let sizes = Sizes { rate: of.rate_of(*net.steps + done), decay: of.decay };
+            self.step(&mut network.weights, gradients.unwrap_or_default(), &mask, sizes);
             done += 1;
             if done % QUEUED == 0 {
                 device.sync().map_err(|error| failed(&device, error))?;

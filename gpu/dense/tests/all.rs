@@ -34,7 +34,7 @@ fn problem(rows: usize, shape: &Shape, task: Task, bytes: bool) -> Problem {
     let labels = (0..rows * shape.labels(task)).map(|k| match task {
         Task::Regression => 2.0 * number(3 * k + 1),
         Task::Binary => (k % 2) as f32,
-        Task::Multiclass => (k * k % shape.outputs()) as f32,
+        Task::Multiclass => (k * k % shape.outputs().max(2)) as f32,
     });
     let labels = labels.collect();
     Problem { data: Matrix::new(rows, shape.inputs(), values).unwrap(), labels, task }
@@ -49,6 +49,8 @@ fn shapes() -> Vec<(Shape, Task)> {
         (shape(&[9], 2, Head::Weights), Task::Regression),
         (shape(&[9, 4], 1, Head::Weights), Task::Binary),
         (shape(&[9, 7], 3, Head::Weights), Task::Multiclass),
+        // One output is the log-odds of class 1.
+        (shape(&[9, 4], 1, Head::Weights), Task::Multiclass),
     ]
 }
 
@@ -127,6 +129,7 @@ fn trained(device: &dyn DenseDevice, shape: &Shape, task: Task, optimiser: Optim
             number,
             rate,
             decay: 0.01,
+            warmup: 10,
             penalty: None,
         };
         let net = Trained { weights: &mut weights, mask: &mask, steps: &mut steps };
@@ -230,7 +233,8 @@ fn stops_and_divergence_are_errors() {
                 number: 0,
                 rate: 0.01,
                 decay: 0.0,
-                penalty: None,
+                warmup: 0,
+            penalty: None,
             };
             training.epoch(Trained { weights, mask: &mask, steps: &mut steps }, &epoch)
         };

@@ -1,6 +1,7 @@
 //! Devices that are not there, lack something, or are lost.
 
 use crate::{gpu, limited, normal};
+use std::sync::Arc;
 use tamis::network::gates::{Empty, Gates, Signs};
 use tamis::network::weights::Weights;
 use tamis::operator::machine::Machine;
@@ -153,5 +154,30 @@ fn data_that_are_no_numbers_are_refused_as_by_the_reference() {
         let refused = tamis::data::samples::Rows::new(&values, 6).unwrap_err();
         let error = GpuOperator::new(gpu(), 6, 2, Values::F32(&values)).unwrap_err();
         assert_eq!(error, refused.widen());
+    }
+}
+
+#[test]
+fn products_are_those_of_the_definition() {
+    let (rows, columns) = (70, 131);
+    // Lines of less than a quad, of a part and of more; on a small binding in pieces.
+    for (inner, limit) in [(1, None), (33, None), (512, None), (1500, None), (700, Some(1 << 16))] {
+        let gpu = limit.map_or_else(|| Arc::clone(gpu()), limited);
+        let (a, b) = (normal(rows * inner, 1), normal(columns * inner, 2));
+        let mut products = tamis_gpu::Products::new(&gpu);
+        let [own, other] = [&a, &b].map(|values| tamis_gpu::Lines { values, inner });
+        let got = products.multiply(own, other).unwrap();
+        assert_eq!(got, products.multiply(own, other).unwrap());
+        for (at, got) in got.iter().enumerate() {
+            let [i, j] = [at / columns, at % columns];
+            let lines = a[i * inner..][..inner].iter().zip(&b[j * inner..]);
+            let terms = lines.map(|(a, b)| f64::from(*a) * f64::from(*b));
+            let wanted: f64 = terms.clone().sum();
+            let size: f64 = terms.map(f64::abs).sum();
+            assert!(
+                (f64::from(*got) - wanted).abs() < 1e-6 * size,
+                "{inner} {i} {j}: {got} {wanted}"
+            );
+        }
     }
 }

@@ -315,6 +315,10 @@ impl MaskVerb {
     /// The rows, as far as the method uses them.
     fn scored_rows(&self, network: &SourceNetwork, common: &Common) -> Result<Option<ScoredRows>> {
         let place = dense_place(self.device, self.adapter.as_deref())?;
+        if self.device == Some(DeviceName::Auto) {
+            let why = "scores of a mask take less time than a GPU takes to begin";
+            say_note(Some(format!("--device auto takes cpu: {why}")));
+        }
         Ok(self.rows_on_cpu(network, common)?.map(|rows| rows.on(place)))
     }
 

@@ -74,13 +74,20 @@ impl Device {
         }
     }
 
-    /// What was timed since then, and times no more; none on the CPU and where nothing is.
-    #[must_use]
-    pub fn end_profile(&self) -> Option<ProfileReport> {
+    /// What was timed since then, and times no more; none on the CPU and where nothing is. It measures the
+    /// roofline of the GPU first, which takes a second.
+    ///
+    /// # Errors
+    /// The GPU fails.
+    pub fn end_profile(&self) -> Result<Option<ProfileReport>> {
         match self {
-            Self::Cpu => None,
+            Self::Cpu => Ok(None),
             #[cfg(feature = "gpu")]
-            Self::Gpu(gpu) => gpu.end_profile().as_ref().map(ProfileReport::from),
+            Self::Gpu(gpu) => {
+                let Some(profile) = gpu.end_profile() else { return Ok(None) };
+                let roofline = tamis_gpu::Roofline::measure(gpu)?;
+                Ok(Some(ProfileReport::new(&profile, roofline)))
+            }
         }
     }
 
@@ -173,6 +180,8 @@ pub struct ProfileReport {
     pub submitting: f64,
     /// Seconds that it waited for them, while kernels ran and after.
     pub waiting: f64,
+    /// What the GPU does at the most, measured once all was timed.
+    pub roofline: RooflineReport,
 }
 
 /// What the calls of one kernel took on a GPU, by its clock.
@@ -184,21 +193,38 @@ pub struct KernelReport {
     pub calls: u64,
     /// Seconds of all calls.
     pub seconds: f64,
-    /// Multiply-adds of the calls, of kernels that are products with the data; else 0.
+    /// Multiply-adds of the calls, of kernels that are products; else 0.
     pub multiply_adds: f64,
+    /// Bytes that these must read from memory or write to it.
+    pub bytes: f64,
+    /// Of products the least time that the roofline admits, as a fraction of the time taken.
+    pub share: Option<f64>,
+}
+
+/// What a GPU does at the most, measured.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RooflineReport {
+    /// Multiply-adds of 32-bit floats a second.
+    pub multiply_adds: f64,
+    /// Bytes read from its memory a second.
+    pub bytes: f64,
 }
 
 #[cfg(feature = "gpu")]
-impl From<&tamis_gpu::Profile> for ProfileReport {
-    fn from(profile: &tamis_gpu::Profile) -> Self {
+impl ProfileReport {
+    /// What was timed on a device of these rates.
+    pub(crate) fn new(profile: &tamis_gpu::Profile, peak: tamis_gpu::Roofline) -> Self {
         let &tamis_gpu::Profile { ref kernels, submissions, submitting, waiting } = profile;
         let used = kernels.iter().filter(|time| time.calls > 0);
-        let report = |&tamis_gpu::KernelTime { name, calls, seconds, multiply_adds }| {
-            KernelReport { name, calls, seconds, multiply_adds }
+        let report = |&tamis_gpu::KernelTime { name, calls, seconds, multiply_adds, bytes }| {
+            let least = (multiply_adds / peak.multiply_adds).max(bytes / peak.bytes);
+            let share = (multiply_adds > 0.0 && seconds > 0.0).then(|| least / seconds);
+            KernelReport { name, calls, seconds, multiply_adds, bytes, share }
         };
         let mut kernels: Vec<KernelReport> = used.map(report).collect();
         kernels.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
-        Self { kernels, submissions, submitting, waiting }
+        let roofline = RooflineReport { multiply_adds: peak.multiply_adds, bytes: peak.bytes };
+        Self { kernels, submissions, submitting, waiting, roofline }
     }
 }
 

@@ -19,15 +19,19 @@ mod kernel;
 mod layout;
 mod piece;
 mod placed;
+mod products;
 mod sensing;
 mod tiles;
 
 pub use crate::base::Stop;
 pub(crate) use device::{CPU, WITH_GPU};
-pub use device::{Device, DeviceReport, KernelReport, LimitsReport, ProfileReport, devices};
+pub use device::{
+    Device, DeviceReport, KernelReport, LimitsReport, ProfileReport, RooflineReport, devices,
+};
 pub use hidden_layers::HiddenLayers;
 pub use layout::Layout;
 pub(crate) use placed::{Backend, OperatorSizes, Placed, on_device};
+pub(crate) use products::{GpuProducts, MatrixLines};
 
 use crate::data::{Matrix, Values};
 use activations::Activations;

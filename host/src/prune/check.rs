@@ -118,9 +118,14 @@ pub(super) fn check_nnz(
     options: &PruneOptions,
 ) -> Result<()> {
     let counted = mlp.counted();
+    // Where inputs are centred each neuron that reads some has a bias.
+    let biases = |neurons: usize| if mlp.is_centred { neurons } else { 0 };
     let (least, why) = match options.neurons {
-        Neurons::Each(_) => (hidden.iter().sum::<usize>().max(counted.len()), "a weight a neuron"),
-        _ => (counted.len(), "a path from an input to an output"),
+        Neurons::Each(_) => {
+            let first = biases(hidden.first().copied().unwrap_or(1));
+            (hidden.iter().sum::<usize>().max(counted.len()) + first, "a weight a neuron")
+        }
+        _ => (counted.len() + biases(1), "a path from an input to an output"),
     };
     if (least..=most).contains(&nnz) {
         return Ok(());

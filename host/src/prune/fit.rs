@@ -76,6 +76,7 @@ impl Fit<'_> {
                 number: u64::from(self.before) + epoch as u64,
                 rate: self.rate * if self.falls { schedule::falling(done) } else { 1.0 },
                 decay: if round < self.counts.len() { DECAY } else { 0.0 },
+                warmup: 0,
                 penalty,
             })?;
             sum += loss / parts as f64;

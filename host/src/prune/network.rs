@@ -26,6 +26,15 @@ pub(super) struct Mlp {
     pub(super) is_sum: bool,
     /// Which inputs may be read; empty where all may.
     pub(super) readable: Vec<bool>,
+    /// Whether inputs are taken less their means: each neuron that reads some has a bias then, which is
+    /// where the means are in the model.
+    pub(super) is_centred: bool,
+}
+
+/// What a weight from an input becomes, and what it adds to the bias of its neuron.
+pub(super) struct Mapped {
+    pub(super) weight: f64,
+    pub(super) bias: f64,
 }
 
 /// What the last input of a model is.
@@ -61,7 +70,13 @@ impl Mlp {
             layer.name = format!("layer{}", l + 1);
             layer.relu = l + 1 < layers.len();
         }
-        let mut mlp = Self { layers: dense, has_ones: false, is_sum, readable: Vec::new() };
+        let mut mlp = Self {
+            layers: dense,
+            has_ones: false,
+            is_sum,
+            readable: Vec::new(),
+            is_centred: false,
+        };
         mlp.has_ones = mlp.layers.iter().any(|layer| !layer.bias.is_empty());
         if !mlp.has_ones
             && last != LastInput::Varies
@@ -147,6 +162,41 @@ impl Mlp {
         (0..first.inputs).filter(|&j| column(j).any(|&w| w != 0.0)).collect()
     }
 
+    /// Whether each neuron of the first layer that reads inputs has a bias.
+    pub(super) fn has_first_biases(&self) -> bool {
+        let first = &self.layers[0];
+        let reads = |row: &[f32]| row.iter().any(|&w| w != 0.0);
+        let has_bias = |i: usize| first.bias.get(i).is_some_and(|&bias| bias != 0.0);
+        let mut rows = first.weights.chunks_exact(first.inputs.max(1)).enumerate();
+        rows.all(|(i, row)| has_bias(i) || !reads(row))
+    }
+
+    /// Maps each weight of the first layer, given its input. What is there stays, however small.
+    pub(super) fn map_inputs(&mut self, of: impl Fn(usize, f64) -> Mapped) {
+        let first = &mut self.layers[0];
+        for (i, row) in first.weights.chunks_exact_mut(first.inputs.max(1)).enumerate() {
+            let mut more = 0.0;
+            for (j, w) in row.iter_mut().enumerate().filter(|(_, w)| **w != 0.0) {
+                let mapped = of(j, f64::from(*w));
+                more += mapped.bias;
+                *w = nonzero(mapped.weight, *w);
+            }
+            let bias = first.bias.get_mut(i).filter(|bias| **bias != 0.0);
+            debug_assert!(bias.is_some() || more == 0.0, "no bias for what is shifted");
+            if let Some(bias) = bias {
+                *bias = nonzero(f64::from(*bias) + more, *bias);
+            }
+        }
+    }
+
+    /// Multiplies what the last layer gives.
+    pub(super) fn scale_outputs(&mut self, factor: f32) {
+        if let Some(last) = self.layers.last_mut() {
+            let all = last.weights.iter_mut().chain(&mut last.bias);
+            all.for_each(|w| scale_nonzero(w, factor));
+        }
+    }
+
     /// A network of the same widths with initial weights, uniform in ±1/√inputs, and biases where
     /// this one has some.
     pub(super) fn fresh(&self, seed: u64) -> Result<Self> {
@@ -183,9 +233,15 @@ impl Mlp {
 }
 
 /// Multiplies a weight; one that is there stays one, however small.
-pub(super) fn scale_nonzero(w: &mut f32, factor: f32) {
-    let scaled = *w * factor;
-    *w = if scaled == 0.0 && *w != 0.0 { f32::MIN_POSITIVE.copysign(*w) } else { scaled };
+fn scale_nonzero(w: &mut f32, factor: f32) {
+    if *w != 0.0 {
+        *w = nonzero(f64::from(*w) * f64::from(factor), *w);
+    }
+}
+
+/// A number that takes the place of one that is not 0.
+fn nonzero(w: f64, old: f32) -> f32 {
+    if w as f32 == 0.0 { f32::MIN_POSITIVE.copysign(old) } else { w as f32 }
 }
 
 /// `v relu(z)` is `sign(v) relu(|v| z)`.

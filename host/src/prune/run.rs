@@ -87,6 +87,12 @@ fn run(
     let hidden = hidden(&mlp, &options.neurons, nnz.filter(|_| labelled))?;
     let cuts_neurons = hidden != mlp.hidden();
     let cuts_inputs = options.inputs.is_some_and(|inputs| inputs < mlp.layers[0].inputs);
+    let units = match &rows {
+        PruneRows::None => Units::none(&mlp),
+        PruneRows::Samples(data) => Units::of(&mlp, data, None),
+        PruneRows::Labelled { train, .. } => Units::of(&mlp, &train.data, Some(train)),
+    };
+    units.apply(&mut mlp, source.is_imported && !options.raw);
     let default = if labelled { Structured::Lasso } else { Structured::Norm };
     let structured = options.structured.unwrap_or(default);
     check::check(&mlp, &hidden, structured, &rows, options)?;
@@ -102,7 +108,7 @@ fn run(
     let mut run = Run {
         options,
         nnz,
-        units: Units::none(&mlp),
+        units,
         task: stored,
         train: None,
         test: None,
@@ -116,12 +122,8 @@ fn run(
     let mut task = source.model.task()?;
     match rows {
         PruneRows::None => {}
-        PruneRows::Samples(data) => {
-            run.units = Units::of(&mlp, &data, None);
-            samples = Some(data);
-        }
+        PruneRows::Samples(data) => samples = Some(data),
         PruneRows::Labelled { train, test, scored_on: what } => {
-            run.units = Units::of(&mlp, &train.data, Some(&train));
             task = Some(train.task);
             run.task = stored.or(Some(match train.task {
                 Task::Binary => Task::LOG_ODDS,
@@ -136,7 +138,6 @@ fn run(
             run.test = Some(test);
         }
     }
-    run.units.apply(&mut mlp, source.is_imported && !options.raw);
     let uses_lasso = structured == Some(Structured::Lasso);
     let batches = trained_on.div_ceil(options.batch.max(1));
     let epochs = |asked: Option<u32>, does: bool| match does {

@@ -22,12 +22,15 @@ pub(super) fn input_norms(mlp: &Mlp) -> Vec<f64> {
     (0..first.inputs).map(|j| squares(column(j)).sqrt()).collect()
 }
 
-/// `|w|` of each weight and bias, layer by layer, biases behind the weights.
+/// `|w|` of each weight and bias, layer by layer, biases behind the weights; of biases that hold means of inputs,
+/// which stay with their neurons, infinity.
 pub(super) fn magnitudes(mlp: &Mlp) -> Vec<Vec<f32>> {
-    let layer = |layer: &crate::convert::Dense| {
-        layer.weights.iter().chain(&layer.bias).map(|w| w.abs()).collect()
+    let layer = |(l, layer): (usize, &crate::convert::Dense)| {
+        let is_held = l == 0 && mlp.is_centred;
+        let biases = layer.bias.iter().map(|&b| if is_held { f32::INFINITY } else { b.abs() });
+        layer.weights.iter().map(|w| w.abs()).chain(biases).collect()
     };
-    mlp.counted().iter().map(layer).collect()
+    mlp.counted().iter().enumerate().map(layer).collect()
 }
 
 fn squares<'a>(values: impl Iterator<Item = &'a f32>) -> f64 {

@@ -94,13 +94,20 @@ fn filled(
     let grows = missing == Missing::Regrown;
     cut = between_live(mlp, cut, order, count, grows);
     // Neurons on paths may not have so many weights between them: others are brought back, each
-    // with a weight to it and one from it.
+    // with a weight to it and one from it, and with a bias where that holds means.
+    let needed = 2 + usize::from(mlp.is_centred);
     for _ in 0..mlp.hidden().iter().sum() {
         if !grows || cut.nnz() >= count {
             break;
         }
-        let room =
-            if cut.nnz() + 1 < count { Some(cut.clone()) } else { cut.smaller(&score(&cut)) };
+        let mut room = Some(cut.clone());
+        for _ in 0..needed {
+            let is_full = |room: &mut Mlp| room.nnz() + needed > count;
+            room = match room.take_if(is_full) {
+                Some(full) => full.smaller(&score(&full)),
+                None => break,
+            };
+        }
         let Some(more) = room.and_then(|cut| cut.with_neuron(mlp)) else { break };
         cut = between_live(mlp, more, order, count, grows);
     }
@@ -164,7 +171,8 @@ impl Mlp {
     /// The same without the nonzero of the least score that no other one needs; where there is
     /// none, without the least one that leaves a path.
     fn smaller(&self, scores: &[Vec<f32>]) -> Option<Self> {
-        let order = ranked(self, scores);
+        let mut order = ranked(self, scores);
+        order.retain(|&place| !(self.is_centred && place.layer == 0 && self.is_bias(place)));
         let mut from: Vec<_> = self.layers.iter().map(|layer| vec![0; layer.inputs]).collect();
         let mut to: Vec<_> = self.layers.iter().map(|layer| vec![0; layer.outputs]).collect();
         for (l, layer) in self.layers.iter().enumerate() {
@@ -212,6 +220,11 @@ impl Mlp {
         for place in [from.max_by(largest)?, to.max_by(largest)?] {
             let value = mlp.get(place);
             self.set(place, if value == 0.0 { REGROWN } else { value });
+        }
+        if self.is_centred && l == 1 {
+            let bias = Place { layer: 0, at: self.layers[0].weights.len() + neuron };
+            let value = mlp.get(bias);
+            self.set(bias, if value == 0.0 { REGROWN } else { value });
         }
         Some(self)
     }

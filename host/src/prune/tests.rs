@@ -7,8 +7,8 @@ use super::lasso::GroupLasso;
 use super::network::{LastInput, Mlp};
 use super::select::Missing;
 use super::{
-    LassoOptions, Neurons, PruneOptions, PruneRows, PruneSource, Structured, greedy, prune, rows,
-    scores, select, widths,
+    LassoOptions, Neurons, PruneOptions, PruneRows, PruneSource, Structured, greedy, network,
+    prune, rows, scores, select, widths,
 };
 use crate::convert::Dense;
 use crate::data::{Matrix, Problem, Task, Values};
@@ -39,7 +39,8 @@ fn mlp(widths: &[usize], zeros: f32, has_ones: bool, seed: u64) -> Mlp {
         }
     };
     let layers = widths.windows(2).enumerate().map(layer).collect();
-    let mut mlp = Mlp { layers, has_ones, is_sum: false, readable: Vec::new() };
+    let (is_sum, readable, is_centred) = (false, Vec::new(), false);
+    let mut mlp = Mlp { layers, has_ones, is_sum, readable, is_centred };
     (0..=last).for_each(|l| mlp.trim_bias(l));
     mlp
 }
@@ -66,10 +67,12 @@ proptest! {
     fn counts_are_exact_and_nothing_is_dead(
         widths in prop::collection::vec(2_usize..9, 3..5),
         has_ones: bool,
+        is_centred: bool,
         share in 0.0..1.0_f64,
         seed: u64,
     ) {
         let mut mlp = mlp(&widths, 0.0, has_ones, seed);
+        mlp.is_centred = has_ones && is_centred;
         let least = if has_ones { 12 } else { widths.len() };
         let count = least + (share * (mlp.nnz() - least) as f64) as usize;
         select::keep_weights(&mut mlp, scores::magnitudes, count, Missing::Regrown).unwrap();
@@ -78,6 +81,7 @@ proptest! {
         mlp.compact();
         prop_assert_eq!((mlp.nnz(), mlp.dead_weights()), (count, 0));
         prop_assert!(distance(&predictions(&mlp), &kept) < 1e-4);
+        prop_assert!(!mlp.is_centred || mlp.has_first_biases());
     }
 
     #[test]
@@ -271,11 +275,51 @@ fn imported_networks_keep_their_function_in_units() {
         let units = rows::Units::of(&net, &data, Some(&set));
         let mut own = net.clone();
         units.apply(&mut own, true);
+        assert_eq!(own.is_centred, fractions == 1.0);
         units.undo(&mut own);
         let mut wanted = net.clone();
         wanted.layers[0].weights.iter_mut().for_each(|w| *w *= fractions);
-        assert_eq!(own, wanted);
+        let [own, wanted] = [own, wanted].map(|mlp| {
+            mlp.layers.into_iter().flat_map(|layer| [layer.weights, layer.bias]).flatten()
+        });
+        for (own, wanted) in own.zip(wanted) {
+            assert!((own - wanted).abs() <= 1e-4 * wanted.abs(), "{own} {wanted}");
+        }
     }
+}
+
+/// Columns far from 0, of other sizes: what is pruned is what would be on columns of mean 0 and size 1.
+#[test]
+fn raw_columns_are_pruned_as_standardised_ones() {
+    let [means, sizes] =
+        [[1000.0, 0.0, -3.0, 5e4, 1e-3, 20.0], [1.0, 100.0, 0.01, 30.0, 1e-5, 2.0]];
+    let plain = quarters(1500);
+    let Values::F32(values) = &plain.data.values else { unreachable!() };
+    let raw = values.iter().enumerate().map(|(k, x)| means[k % 6] + sizes[k % 6] * x).collect();
+    let raw = Problem { data: Matrix::new(1500, 6, Values::F32(raw)).unwrap(), ..plain.clone() };
+    let net = mlp(&[6, 12, 9, 4], 0.0, true, 11);
+    let mut own = net.clone();
+    own.map_inputs(|j, w| {
+        let w = w / f64::from(sizes[j]);
+        network::Mapped { weight: w, bias: -w * f64::from(means[j]) }
+    });
+    let run = |net: &Mlp, set: &Problem, epochs| {
+        let model = net.encode(None).unwrap();
+        let source = PruneSource::of(ModelFile::from_bytes(&model).unwrap());
+        let options = PruneOptions {
+            neurons: Neurons::All,
+            nnz: Some(Budget::nnz(80)),
+            epochs: Some(epochs),
+            ..PruneOptions::default()
+        };
+        let (train, test) = set.clone().split(0.8, 0).unwrap();
+        let rows = PruneRows::Labelled { train, test, scored_on: "test" };
+        let report = prune(&source, rows, &options, &Stop::new(), |_| ()).unwrap().report;
+        assert_eq!((report.nnz, report.dead_weights), (80, 0));
+        report.accuracy.unwrap()
+    };
+    let [plain, raw] = [(&net, &plain), (&own, &raw)].map(|(net, set)| run(net, set, 150));
+    assert!(raw > 0.9 && raw > plain - 0.05, "{raw} {plain}");
 }
 
 #[test]
@@ -374,7 +418,8 @@ fn greedy_fits_activations_of_low_rank() {
 fn units_leave_nonzeros_nonzero() {
     let mut net = mlp(&[3, 2, 1], 0.0, false, 61);
     net.layers[0].weights[0] = f32::MIN_POSITIVE;
-    let huge = Matrix::new(1, 3, Values::F32(vec![1e37; 3])).unwrap();
+    let huge = vec![1e37, 1e37, 1e37, -1e37, -1e37, -1e37];
+    let huge = Matrix::new(2, 3, Values::F32(huge)).unwrap();
     rows::Units::of(&net, &huge, None).undo(&mut net);
     assert_eq!(net.nnz(), 8);
 }

@@ -7,7 +7,7 @@ use tamis::infer::model::{MAX_INPUTS, MAX_LAYERS};
 use tamis::learn::deep::Stack;
 use tamis::learn::deep::backprop::{Backprop, Batch};
 use tamis::learn::loss::Labels;
-use tamis::learn::masked::{self, Info, Params};
+use tamis::learn::masked::{self, Params};
 use tamis::network::gates::Signs;
 use tamis::network::weights::Weights;
 
@@ -15,10 +15,10 @@ use crate::base::memory::room_for;
 use crate::data::{Problem, Task};
 use crate::model::{MaskLayer, score_model};
 use crate::train::check::{at_least_one, weights_between};
-use crate::train::dense::{Rates, check_momentum, default_rate};
+use crate::train::dense::{DensePlace, Rates, check_momentum, default_rate};
 use crate::train::encode::{End, encode_layers};
 use crate::train::imp::check_test;
-use crate::train::masked::{Engine, MaskedSettings, MaskedStart};
+use crate::train::masked::{Elsewhere, Engine, MaskedSettings, MaskedStart, Ran};
 use crate::train::network::SparseNetwork;
 use crate::train::ones::layers_of_stack;
 use crate::train::options::Options;
@@ -45,8 +45,6 @@ pub(crate) fn train(
     let nnz = layers.layers.iter().map(|layer| layer.index.len()).sum();
     let (mut index, mut value) = (vec![0; nnz], vec![0.0; nnz]);
     let mut stack = layers.stack(&mut index, &mut value)?;
-    let classes = labels_as_classes(problem);
-    let labels = labels_of(problem, &classes, stack.outputs());
     let rates = settings.rates.clone();
     let rate = default_rate(&settings.optimiser);
     let rates = rates.unwrap_or_else(|| Rates::falling(rate, settings.epochs));
@@ -65,32 +63,15 @@ pub(crate) fn train(
         fixed: &layers.fixed,
         seed: options.seed,
     };
-    let engine = Engine::new(&problem.data, unit, labels, &stack, observer.stop)?;
-    let words = masked::words(nnz, params.optimiser);
-    let state_bytes = (8 * nnz + 4 * words) as u64;
-    let workspace_bytes = engine.bytes() as u64;
-    room_for("training", state_bytes + workspace_bytes, "pass a mask of fewer weights")?;
-    let mut memory = vec![0; words];
-    let mut done = Info::default();
-    let mut observe = |now: &masked::Progress| {
-        (done.epochs, done.loss) = (now.epoch, now.loss);
-        let goes_on = observer.epoch(now.epoch, now.epochs, now.loss);
-        if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    };
-    let mut counted = CountedSteps { engine, steps: 0 };
-    match masked::run(&mut counted, &mut stack, &params, &mut memory, &mut observe) {
-        Ok(info) => done = info,
-        Err(tamis::Error::Diverged { step }) => return Err(diverged(step, rates.rate)),
-        // What the steps until then have reached is the result.
-        Err(tamis::Error::Stopped) if counted.steps > 0 => done.stopped = true,
-        Err(tamis::Error::Stopped) => {
-            let help = "give it more time, or pass a smaller --batch or a mask of fewer weights";
-            return Err(Error::interrupted().help(help));
+    let (place, rates) = (&settings.place, &rates);
+    let ran = match *place == DensePlace::default() {
+        true => on_threads(problem, unit, &params, &mut stack, observer)?,
+        false => {
+            Elsewhere { problem, unit, params: &params, rates, place }.run(&mut stack, observer)?
         }
-        Err(error) => return Err(error.into()),
-    }
+    };
     if !stack.values().iter().all(|weight| weight.is_finite()) {
-        return Err(diverged(counted.steps.saturating_sub(1) as usize, rates.rate));
+        return Err(diverged(ran.steps.saturating_sub(1) as usize, rates.rate));
     }
     let task = match problem.task {
         Task::Binary => Task::LOG_ODDS,
@@ -110,7 +91,7 @@ pub(crate) fn train(
         dead_weights: masked.iter().map(|layer| layer.dead_weights).sum(),
         batch: params.batch.min(rows),
         optimiser: settings.optimiser,
-        rates,
+        rates: rates.clone(),
         warmup: settings.warmup,
         input_scale: unit,
         test_loss: test.as_ref().map(|test| test.loss),
@@ -126,15 +107,57 @@ pub(crate) fn train(
         nnz: nnz - layers.fixed.len(),
         biases,
         live: Neurons::Each(live),
-        epochs: done.epochs,
-        steps: counted.steps,
-        passes: counted.steps as f64 / steps_per_epoch as f64,
-        stopped: done.stopped,
-        state_bytes,
-        workspace_bytes,
+        epochs: ran.epochs,
+        steps: ran.steps,
+        passes: ran.steps as f64 / steps_per_epoch as f64,
+        stopped: ran.stopped,
+        state_bytes: ran.state_bytes,
+        workspace_bytes: ran.workspace_bytes,
+        device: place.name().to_owned(),
         ..stopwatch.report("masked", Details::Masked(details)).scored(&score)
     };
     Ok(Trained::new(&model, SparseNetwork::default(), report))
+}
+
+/// Trains in memory for the kept weights, on the current pool.
+fn on_threads(
+    problem: &Problem,
+    unit: f32,
+    params: &Params<'_>,
+    stack: &mut Stack<'_>,
+    observer: &mut Observer<'_>,
+) -> Result<Ran> {
+    let classes = labels_as_classes(problem);
+    let labels = labels_of(problem, &classes, stack.outputs());
+    let engine = Engine::new(&problem.data, unit, labels, stack, observer.stop)?;
+    let words = masked::words(stack.nnz(), params.optimiser);
+    let mut ran = Ran {
+        state_bytes: (8 * stack.nnz() + 4 * words) as u64,
+        workspace_bytes: engine.bytes() as u64,
+        ..Ran::default()
+    };
+    room_for("training", ran.state_bytes + ran.workspace_bytes, "pass a mask of fewer weights")?;
+    let mut memory = vec![0; words];
+    let mut observe = |now: &masked::Progress| {
+        ran.epochs = now.epoch;
+        let goes_on = observer.epoch(now.epoch, now.epochs, now.loss);
+        if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let mut counted = CountedSteps { engine, steps: 0 };
+    let done = masked::run(&mut counted, stack, params, &mut memory, &mut observe);
+    ran.steps = counted.steps;
+    match done {
+        Ok(info) => ran.stopped = info.stopped,
+        Err(tamis::Error::Diverged { step }) => return Err(diverged(step, params.rate)),
+        // What the steps until then have reached is the result.
+        Err(tamis::Error::Stopped) if ran.steps > 0 => ran.stopped = true,
+        Err(tamis::Error::Stopped) => {
+            let help = "give it more time, or pass a smaller --batch or a mask of fewer weights";
+            return Err(Error::interrupted().help(help));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(ran)
 }
 
 /// An engine, and the steps that were taken with its gradients.

@@ -68,6 +68,13 @@ struct Spread {
     deviation: f64,
 }
 
+impl Spread {
+    /// Whether it is not about 1.
+    fn is_large(&self) -> bool {
+        !(0.01..=4.0).contains(&self.mean.hypot(self.deviation))
+    }
+}
+
 /// Adds to a number of each column what each row has in it.
 fn each_column<T>(data: &Matrix, mut columns: Vec<T>, add: impl Fn(&mut T, f64)) -> Vec<T> {
     let cols = data.cols.max(1);
@@ -121,24 +128,45 @@ impl Scaling {
         Self { shift, factor }
     }
 
+    /// For a network that is there: to mean 0 and standard deviation 1, but columns that do not move, which
+    /// stay as they are. Where its neurons have no biases for what is shifted, root mean squares become 1.
+    pub(crate) fn of_network(data: &Matrix, has_biases: bool) -> Self {
+        let mut map = Self::standard(data);
+        for (shift, factor) in map.shift.iter_mut().zip(&mut map.factor) {
+            match (*factor == 0.0, has_biases) {
+                (true, _) => (*shift, *factor) = (0.0, 1.0),
+                (false, true) => {}
+                (false, false) => {
+                    *factor = 1.0 / (1.0 / *factor).hypot(*shift);
+                    *shift = 0.0;
+                }
+            }
+        }
+        map
+    }
+
     /// Whether columns are so far from 0 that a network without biases cannot tell their rows
     /// apart: more than a tenth of them by more than three deviations. Sizes alone need no map where a
     /// recipe weighs columns of any size alike; where `has_units` it takes inputs to be about 1, and one
-    /// column of another size is enough.
+    /// column or label of another size is enough.
     pub(crate) fn is_needed(problem: &Problem, has_units: bool) -> bool {
-        let is_large = |of: &Spread| !(0.01..=4.0).contains(&of.mean.hypot(of.deviation));
         if has_units && problem.task == Task::Regression {
             // Labels as well: one at 1e5 is out of reach.
             let (outputs, labels) = (problem.outputs().max(1), problem.labels.clone());
             let labels = Matrix::new(labels.len() / outputs, outputs, Values::F32(labels));
-            if labels.is_ok_and(|labels| spreads(&labels).iter().any(is_large)) {
+            if labels.is_ok_and(|labels| spreads(&labels).iter().any(Spread::is_large)) {
                 return true;
             }
         }
-        if problem.data.is_bytes() {
+        Self::is_needed_for(&problem.data, has_units)
+    }
+
+    /// The same of the columns alone.
+    pub(crate) fn is_needed_for(data: &Matrix, has_units: bool) -> bool {
+        if data.is_bytes() {
             return false;
         }
-        let spreads = spreads(&problem.data);
+        let spreads = spreads(data);
         let is_moving = |of: &Spread| of.deviation > 1e-7 * of.mean.abs();
         // One large number in every row is a bias beside which nothing else is heard.
         let is_loud = |of: &Spread| !is_moving(of) && of.mean.abs() > 4.0;
@@ -147,7 +175,8 @@ impl Scaling {
             return true;
         }
         let far = moving.clone().filter(|of| of.mean.abs() > 3.0 * of.deviation);
-        10 * far.count() > moving.clone().count() || has_units && moving.into_iter().any(is_large)
+        10 * far.count() > moving.clone().count()
+            || has_units && moving.into_iter().any(Spread::is_large)
     }
 
     /// The rows mapped, with a last column of ones where there shall be one.

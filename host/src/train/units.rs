@@ -24,22 +24,10 @@ impl Units {
             return None;
         }
         let ones = has_ones.then(|| problem.data.cols - 1);
-        let mut map = Scaling::standard(&problem.data);
-        for (column, (shift, factor)) in map.shift.iter_mut().zip(&mut map.factor).enumerate() {
-            // What does not move, and the ones, stay as they are.
-            if *factor == 0.0 || Some(column) == ones {
-                (*shift, *factor) = (0.0, 1.0);
-            }
-        }
         let is_biased = |neuron: &Vec<(usize, f32)>| {
             neuron.is_empty() || neuron.last().is_some_and(|&(column, _)| Some(column) == ones)
         };
-        if !first.neurons.iter().all(is_biased) {
-            // Of columns that are not shifted the whole size is 1.
-            let sizes = map.shift.iter().zip(&mut map.factor);
-            sizes.for_each(|(shift, factor)| *factor = 1.0 / (1.0 / *factor).hypot(*shift));
-            map.shift.fill(0.0);
-        }
+        let map = Scaling::of_network(&problem.data, first.neurons.iter().all(is_biased));
         Some(Self { map, ones })
     }
 

@@ -77,7 +77,7 @@ pub(crate) struct Train {
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, value_parser = parse::bytes)]
     pub(super) ram: Option<u64>,
     /// Where to train: cpu, gpu, or auto, which takes a GPU for large problems (recipes lm, anneal,
-    /// paper and paper-safe, one hidden layer or two that are searched for; imp in gpu/dense)
+    /// paper and paper-safe, one hidden layer or two that are searched for; imp, masked in gpu/dense)
     /// [default: cpu]
     #[arg(long, value_name = "DEVICE", value_enum, hide_possible_values = true)]
     pub(super) device: Option<DeviceName>,

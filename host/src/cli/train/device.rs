@@ -27,12 +27,18 @@ pub(super) fn profile(of: &ProfileReport) -> String {
         )
     };
     let kernel = |of: &KernelReport| {
-        let rate = format!("  {:.1} G multiply-adds/s", of.multiply_adds / of.seconds / 1e9);
-        let rate = if of.multiply_adds > 0.0 { &rate } else { "" };
-        line(of.name, of.calls, of.seconds, rate)
+        let rate = of.share.map(|share| {
+            let [adds, bytes] = [of.multiply_adds, of.bytes].map(|work| work / of.seconds / 1e9);
+            let share = 100.0 * share;
+            format!("  {adds:.1} G multiply-adds/s, {bytes:.1} GB/s: {share:.0} % of the roofline")
+        });
+        line(of.name, of.calls, of.seconds, rate.as_deref().unwrap_or(""))
     };
-    let title =
-        "\n\nKernels, by the clock of the device, and what this machine did meanwhile:".to_owned();
+    let [adds, bytes] = [of.roofline.multiply_adds, of.roofline.bytes].map(|rate| rate / 1e9);
+    let title = format!(
+        "\n\nKernels, by the clock of the device, and what this machine did meanwhile; the device makes \
+         {adds:.0} G multiply-adds/s and reads {bytes:.0} GB/s, measured:"
+    );
     let own = [
         line("submitted", of.submissions, of.submitting, ""),
         line("waited", of.submissions, of.waiting, "  while kernels ran and after"),

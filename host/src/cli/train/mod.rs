@@ -156,7 +156,7 @@ impl Train {
         }
         let object = Object::new(&self.output, model.bytes(), &trained.report);
         let fit = data.fit(trained.report.loss, mae, &baselines);
-        let profile = options.device.end_profile();
+        let profile = options.device.end_profile()?;
         let whole = WithData { object: &object, data: &data, fit, baselines, profile };
         common.result(&whole, || {
             let line = data.baselines(&whole.baselines);

@@ -92,7 +92,7 @@ impl Train {
     /// All options; of recipes `imp` and `masked` without the test rows.
     pub(super) fn options(&self, recipe: RecipeName, common: &Common) -> Result<Options> {
         let layers = self.layers_options()?;
-        let is_dense = recipe == RecipeName::Imp;
+        let is_dense = matches!(recipe, RecipeName::Imp | RecipeName::Masked);
         let recipe = match recipe {
             RecipeName::Auto => Recipe::Auto,
             RecipeName::Lm => Recipe::Lm(self.lm_options()?),
@@ -314,6 +314,7 @@ impl Train {
             rates: Some(rates),
             warmup: args.warmup.unwrap_or(defaults.warmup),
             raw: self.imp.raw_inputs,
+            place: dense_place(self.device, self.adapter.as_deref())?,
             ..defaults
         })
     }

@@ -67,12 +67,12 @@ struct Trained {
 /// Measures a GPU beside all threads of the CPU on so many rows: of the planted cell (50, 200), and
 /// on a GPU that is none in software of 784 inputs and 1000 neurons.
 pub(crate) fn run(gpu: &Arc<Gpu>, samples: usize, rounds: usize, seed: u64) -> Result<GpuReport> {
-    let Roofline { multiply_adds, bytes } = Roofline::measure(gpu)?;
+    let roofline = Roofline::measure(gpu)?;
     let small = Dims::new(samples, 100, 50, 200);
-    let mut sizes = vec![products(gpu, small, rounds, seed)?];
+    let mut sizes = vec![products(gpu, roofline, small, rounds, seed)?];
     let device = DeviceReport::from(gpu.adapter.clone());
     if !device.is_software() {
-        sizes.push(products(gpu, Dims::new(samples, 784, 1000, 1000), rounds, seed)?);
+        sizes.push(products(gpu, roofline, Dims::new(samples, 784, 1000, 1000), rounds, seed)?);
     }
     let made = planted::network(small, Signs::Positive, seed)?;
     let problem = Problem { data: made.data, labels: made.labels, task: Task::Regression };
@@ -96,8 +96,8 @@ pub(crate) fn run(gpu: &Arc<Gpu>, samples: usize, rounds: usize, seed: u64) -> R
     let own = search(Device::Gpu(Arc::clone(gpu)))?;
     Ok(GpuReport {
         device,
-        peak_gmacs: multiply_adds / 1e9,
-        bandwidth_gbytes: bytes / 1e9,
+        peak_gmacs: roofline.multiply_adds / 1e9,
+        bandwidth_gbytes: roofline.bytes / 1e9,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         sizes,
         cpu,
@@ -106,7 +106,13 @@ pub(crate) fn run(gpu: &Arc<Gpu>, samples: usize, rounds: usize, seed: u64) -> R
 }
 
 /// Measures the products of one size.
-fn products(gpu: &Arc<Gpu>, dims: Dims, rounds: usize, seed: u64) -> Result<SizeReport> {
+fn products(
+    gpu: &Arc<Gpu>,
+    peak: Roofline,
+    dims: Dims,
+    rounds: usize,
+    seed: u64,
+) -> Result<SizeReport> {
     let made = planted::network(dims, Signs::Positive, seed)?;
     let w = made.weights()?;
     let Values::F32(rows) = &made.data.values else {
@@ -143,7 +149,9 @@ fn products(gpu: &Arc<Gpu>, dims: Dims, rounds: usize, seed: u64) -> Result<Size
             .zip(on_device.into_iter().zip(macs))
             .map(product)
             .collect(),
-        kernels: gpu.end_profile().map_or_else(Vec::new, |of| ProfileReport::from(&of).kernels),
+        kernels: gpu
+            .end_profile()
+            .map_or_else(Vec::new, |of| ProfileReport::new(&of, peak).kernels),
     })
 }
 
@@ -263,14 +271,18 @@ impl SizeReport {
         if kernels.is_empty() {
             return writeln!(f, "\nThis device has no clock for its kernels.");
         }
-        writeln!(f, "\n| kernel | calls | ms a call | share of the time | of the GPU's peak |")?;
-        writeln!(f, "|---|---|---|---|---|")?;
+        writeln!(
+            f,
+            "\n| kernel | calls | ms a call | share of the time | of the GPU's peak | of its roofline |"
+        )?;
+        writeln!(f, "|---|---|---|---|---|---|")?;
         let all: f64 = kernels.iter().map(|kernel| kernel.seconds).sum();
-        for KernelReport { name, calls, seconds, multiply_adds } in kernels {
+        for KernelReport { name, calls, seconds, multiply_adds, share, .. } in kernels {
             let (each, part) = (1e3 * seconds / *calls as f64, 100.0 * seconds / all);
             let rate = 100.0 * multiply_adds / seconds / (1e9 * peak);
             let rate = if *multiply_adds > 0.0 { format!("{rate:.0} %") } else { "-".into() };
-            writeln!(f, "| {name} | {calls} | {each:.3} | {part:.0} % | {rate} |")?;
+            let share = share.map_or("-".into(), |share| format!("{:.0} %", 100.0 * share));
+            writeln!(f, "| {name} | {calls} | {each:.3} | {part:.0} % | {rate} | {share} |")?;
         }
         Ok(())
     }

@@ -33,9 +33,9 @@ pub struct Cell {
 /// Where cells are trained.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
-    /// For networks of one hidden layer and recipes of sparse weights; all else is on the CPU.
+    /// For networks of one hidden layer and recipes of sparse weights, and for products of matrix sensing.
     pub(crate) device: &'a Device,
-    /// For dense networks that are pruned level by level.
+    /// For dense networks: levels of iterative magnitude pruning, scores and training of masks.
     pub(crate) dense: &'a DensePlace,
     pub(crate) threads: usize,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Place<'a> {
 pub(super) struct Job<'a> {
     pub(super) part: &'a Part,
     pub(super) cell: &'a Cell,
-    pub(super) threads: usize,
+    pub(super) on: Place<'a>,
     pub(super) stop: &'a Stop,
 }
 

@@ -21,6 +21,11 @@ pub(super) struct Course {
     steps: u64,
 }
 
+/// The name of a device that is no CPU.
+pub(super) fn gpu_name(device: &str) -> Option<String> {
+    (device != CPU.name()).then(|| device.to_owned())
+}
+
 impl Course {
     pub(super) fn start() -> Self {
         let curve = Vec::with_capacity(POINTS + 1);
@@ -63,7 +68,7 @@ impl Course {
             train: Some(Quality { loss, psnr_db, accuracy }),
             nnz: report.nnz,
             live,
-            device: Some(report.device.clone()).filter(|name| name != CPU.name()),
+            device: gpu_name(&report.device),
             seconds: report.seconds,
             passes: report.passes,
             limit: report.limit.map(Into::into),

@@ -2,7 +2,7 @@
 //! *A Probabilistic Approach to Neural Network Pruning*, 2021, section on Covertype).
 
 use super::cell::Job;
-use super::course::Course;
+use super::course::{Course, gpu_name};
 use super::problem::Set;
 use super::record::{Quality, Solved};
 use super::spec::Metric;
@@ -23,7 +23,7 @@ const WIDE: f64 = 4.0;
 
 /// Trains the network by Adam with the settings of the part's `imp`, and measures its weights.
 pub(super) fn measure(job: &Job<'_>, set: Set) -> Result<Solved> {
-    let Job { part, cell, threads, stop } = *job;
+    let Job { part, cell, on, stop } = *job;
     let Set { train, test, .. } = set;
     let hidden = vec![cell.point(part).m; part.hidden];
     let settings = ImpSettings {
@@ -32,6 +32,7 @@ pub(super) fn measure(job: &Job<'_>, set: Set) -> Result<Solved> {
         batch: part.imp.batch,
         rates: Some(Rates::constant(part.imp.rate as f32)),
         test,
+        place: on.dense.clone(),
         ..ImpSettings::default()
     };
     let all = Budget::density(1.0);
@@ -42,7 +43,7 @@ pub(super) fn measure(job: &Job<'_>, set: Set) -> Result<Solved> {
         course.see(2.0 * epoch as f64, loss);
         true
     };
-    let done = pool(threads)?.install(|| imp(&train, &own, None, false, stop, &mut observe))?;
+    let done = pool(on.threads)?.install(|| imp(&train, &own, None, false, stop, &mut observe))?;
     let level = done.levels.last().ok_or_else(Error::interrupted)?;
     let layers: Vec<&[f32]> = own.shape.layers().map(|layer| &done.weights[layer.range]).collect();
     let stats: Vec<WeightStats> = layers.iter().filter_map(|w| WeightStats::of(w)).collect();
@@ -66,6 +67,7 @@ pub(super) fn measure(job: &Job<'_>, set: Set) -> Result<Solved> {
         test,
         layers: stats,
         data_bytes: train.bytes() as u64,
+        device: gpu_name(on.dense.name()),
         passes: 2.0 * done.steps as f64 * own.rows(train.data.rows) as f64 / rows,
         ..course.ended(None)
     })

@@ -8,7 +8,7 @@ use super::record::Solved;
 use super::spec::{Imp, Metric, Part};
 use crate::data::Problem;
 use crate::train::dense::imp::Epoch;
-use crate::train::dense::{DensePlace, Head, Rates};
+use crate::train::dense::{Head, Rates};
 use crate::train::imp::{DenseNetwork, train_sizes};
 use crate::train::{ImpSettings, Trained, pool};
 use crate::{Error, Result};
@@ -18,7 +18,6 @@ use crate::{Error, Result};
 /// least loss on these rows; a cell fails where training diverges before its size, by all of them.
 pub(super) fn train(
     job: &Job<'_>,
-    place: &DensePlace,
     cells: &[Cell],
     problem: &Problem,
 ) -> Result<Vec<Result<Solved>>> {
@@ -26,7 +25,7 @@ pub(super) fn train(
     sizes.sort_unstable_by(|a, b| b.cmp(a));
     let mut best: Vec<Option<Solved>> = vec![None; sizes.len()];
     let mut failed = String::new();
-    for settings in settings(job.part, job.cell, place) {
+    for settings in settings(job) {
         let mut at = best.iter_mut();
         let done = at_rate(job, &settings, &sizes, problem, &mut |own| {
             if let Some(best) = at.next()
@@ -87,15 +86,16 @@ fn at_rate(
         solved.measured.extend(rate);
         done(solved);
     };
-    pool(job.threads)?
+    pool(job.on.threads)?
         .install(|| train_sizes(problem, settings, &network, job.stop, &mut observe, &mut record))
 }
 
 /// The settings of a cell, for each of its rates.
-fn settings(part: &Part, cell: &Cell, place: &DensePlace) -> Vec<ImpSettings> {
+fn settings(job: &Job<'_>) -> Vec<ImpSettings> {
+    let Job { part, cell, on, .. } = *job;
     let default = ImpSettings {
         head: if cell.method.is_sum() { Head::Sum } else { Head::Weights },
-        place: place.clone(),
+        place: on.dense.clone(),
         ..ImpSettings::default()
     };
     if cell.method.is_published_imp() {

@@ -38,7 +38,7 @@ pub(super) fn measure(data: &MaskedData, job: &Job<'_>, set: Set) -> Result<Solv
     let variant = job.part.variant(job.cell.point(job.part));
     let mut solved = match (variant.mask, variant.neurons) {
         (Some(mask), None) => {
-            pool(job.threads)?.install(|| by_mask(data, &mask, job, train, &test))?
+            pool(job.on.threads)?.install(|| by_mask(data, &mask, job, train, &test))?
         }
         _ => sparse(data, &variant, job, train)?,
     };
@@ -67,7 +67,7 @@ fn sparse(data: &MaskedData, variant: &Variant, job: &Job<'_>, train: Problem) -
         let network = SourceNetwork::from_seed(&widths, initial)?;
         let rows = rows(&mask, &train, job.cell.seed)?;
         let options = mask_options(&mask, first, job.cell.seed);
-        let found = pool(job.threads)?
+        let found = pool(job.on.threads)?
             .install(|| mask::find(&network, &options, rows.as_ref(), job.stop, |_| ()))?;
         let mut start = network.start(found.mask)?;
         // Activations of about the size that they have in the dense network.
@@ -92,8 +92,12 @@ impl Job<'_> {
         start: Start<'_>,
         mut course: Course,
     ) -> Result<Solved> {
-        let options =
-            Options { seed: self.cell.seed, threads: self.threads, scale: Scale::None, ..options };
+        let options = Options {
+            seed: self.cell.seed,
+            threads: self.on.threads,
+            scale: Scale::None,
+            ..options
+        };
         let mut steps = 0.0;
         let trained = train_with(train, &options, start, self.stop, |step| {
             steps += 1.0;
@@ -111,11 +115,11 @@ fn by_mask(
     train: Problem,
     test: &Problem,
 ) -> Result<Solved> {
-    let Job { part, cell, stop, .. } = *job;
+    let Job { part, cell, on, stop } = *job;
     let initial = Initial { seed: cell.seed, law: data.initial.into() };
     let network = SourceNetwork::from_seed(&data.widths(), initial)?;
     let options = mask_options(mask, cell.s, cell.seed);
-    let rows = rows(mask, &train, cell.seed)?;
+    let rows = rows(mask, &train, cell.seed)?.map(|rows| rows.on(on.dense.clone()));
     let mut course = Course::start();
     let found = mask::find(&network, &options, rows.as_ref(), stop, |_| ())?;
     course.see(0.0, f64::NAN);
@@ -136,7 +140,8 @@ fn by_mask(
     } else {
         let start = network.start(found.mask)?;
         let hidden = data.hidden.clone();
-        let settings = MaskedSettings { epochs: part.epochs, ..MaskedSettings::new(start) };
+        let place = on.dense.clone();
+        let settings = MaskedSettings { epochs: part.epochs, place, ..MaskedSettings::new(start) };
         let recipe = Recipe::Masked(settings);
         job.train(train, Options { hidden, recipe, ..Options::new(Budget::nnz(nnz)) }, course)?
     };

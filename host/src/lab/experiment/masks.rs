@@ -3,11 +3,11 @@
 
 use tamis::network::mask::select::Choice;
 
-use super::cell::Cell;
+use super::cell::{Cell, Job};
 use super::course::Course;
 use super::problem::Set;
 use super::record::Solved;
-use super::spec::{Method, Metric, Part};
+use super::spec::{Method, Metric};
 use crate::Result;
 use crate::data::Problem;
 use crate::lab::plot::{Bins, Histogram};
@@ -26,21 +26,16 @@ use crate::train::{Budget, ImpSettings, pool};
 const COUNT: usize = 60;
 
 /// Measures what a mask of s weights keeps. The data are for masks that take training.
-pub(super) fn measure(
-    part: &Part,
-    cell: &Cell,
-    set: &Set,
-    threads: usize,
-    stop: &Stop,
-) -> Result<Solved> {
+pub(super) fn measure(job: &Job<'_>, set: &Set) -> Result<Solved> {
+    let Job { part, cell, on, stop } = *job;
     let hidden = part.data.hidden();
     let outputs = set.train.network_outputs();
     let shape = Shape::new(set.train.data.cols, hidden, outputs, Head::Weights)?;
     let weights = shape.initial(cell.seed);
     let net = DenseNet { shape: &shape, weights: &weights };
     let mut course = Course::start();
-    let mask = pool(threads)?.install(|| match cell.method {
-        Method::KeptImp => by_imp(part, cell, &set.train, hidden, stop),
+    let mask = pool(on.threads)?.install(|| match cell.method {
+        Method::KeptImp => by_imp(job, &set.train, hidden),
         _ => by_weights(net, cell, stop),
     })?;
     course.see(0.0, f64::NAN);
@@ -81,17 +76,13 @@ fn bins(values: &[f32], log: bool) -> Bins {
     Bins { low, high, count: COUNT, log }
 }
 
-fn by_imp(
-    part: &Part,
-    cell: &Cell,
-    train: &Problem,
-    hidden: &[usize],
-    stop: &Stop,
-) -> Result<Vec<bool>> {
+fn by_imp(of: &Job<'_>, train: &Problem, hidden: &[usize]) -> Result<Vec<bool>> {
+    let Job { part, cell, on, stop } = *of;
     let settings = ImpSettings {
         epochs: part.imp.epochs,
         batch: part.imp.batch,
         prune: part.imp.prune,
+        place: on.dense.clone(),
         ..ImpSettings::default()
     };
     let job = ImpJob::new(train, &settings, Budget::nnz(cell.s), hidden, cell.seed)?;
@@ -124,6 +115,9 @@ mod tests {
     use super::*;
     use crate::data::{Matrix, Task, Values};
     use crate::lab::experiment::Spec;
+    use crate::lab::experiment::cell::Place;
+    use crate::operator::CPU;
+    use crate::train::dense::DensePlace;
 
     const METHODS: [&str; 4] = ["kept-synflow", "kept-sampled", "kept-imp", "kept-uniform"];
 
@@ -141,7 +135,9 @@ mod tests {
         let train = Problem { data, labels, task: Task::Multiclass };
         let set = Set::new(train, None);
         let cell = spec.cells().into_iter().find(|cell| cell.method.name() == method).unwrap();
-        measure(&spec.part[0], &cell, &set, 1, &Stop::new()).unwrap()
+        let on = Place { device: &CPU, dense: &DensePlace::default(), threads: 1 };
+        let job = Job { part: &spec.part[0], cell: &cell, on, stop: &Stop::new() };
+        measure(&job, &set).unwrap()
     }
 
     #[test]

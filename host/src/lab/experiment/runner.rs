@@ -261,17 +261,16 @@ pub(crate) fn run_here(
     on: Place<'_>,
     stop: &Stop,
 ) -> Result<Vec<Record>> {
-    let threads = on.threads;
     let Some(cell) = cells.first() else { return Ok(Vec::new()) };
     let part = store.spec.part_of(cell)?;
     let load = || problem::load(part, cell, folder);
-    let job = Job { part, cell, threads, stop };
+    let job = Job { part, cell, on, stop };
     let one = |solved| vec![Ending::Done(Box::new(solved))];
     let endings = match &part.data {
-        Data::Masks { .. } => masks::measure(part, cell, &load()?, threads, stop).map(one),
+        Data::Masks { .. } => masks::measure(&job, &load()?).map(one),
         Data::Masked(data) => masked::measure(data, &job, load()?).map(one),
         Data::Dense(_) => dense::measure(&job, load()?).map(one),
-        data if data.is_check() => theory::measure(part, cell, threads, stop).map(one),
+        data if data.is_check() => theory::measure(&job).map(one),
         _ => solve::solve(part, cells, load()?, on, stop),
     };
     if stop.asked() {
@@ -281,7 +280,7 @@ pub(crate) fn run_here(
         endings.unwrap_or_else(|error| vec![Ending::Failed(error.to_string()); cells.len()]);
     debug_assert_eq!(endings.len(), cells.len());
     let record = |(cell, ending): (&Cell, Ending)| {
-        let mut record = Record::new(cell, Status::Done, threads, environment::commit());
+        let mut record = Record::new(cell, Status::Done, on.threads, environment::commit());
         match ending {
             Ending::Done(solved) => record.solved = Some(*solved),
             Ending::Skipped(why) => (record.status, record.reason) = (Status::Skipped, Some(why)),

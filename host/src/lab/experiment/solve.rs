@@ -47,7 +47,6 @@ pub(crate) fn solve(
     }
     let variant = part.variant(cell.point(part));
     let work = Work { part, cell, variant, on, stop };
-    let threads = on.threads;
     let Set { train, test, planted, noise, picture } = set;
     let is_first = part.seeds.first() == Some(&cell.seed);
     let picture = picture.filter(|_| is_first).map(|shape| (shape, train.clone()));
@@ -56,9 +55,7 @@ pub(crate) fn solve(
     let seen = Seen { part, test, planted, noise, picture, data_bytes, goal };
     let all = match cell.method {
         Method::Zero | Method::Mean => vec![Ok(constant(cell.method, &train, seen.test.as_ref()))],
-        method if method.is_dense() => {
-            imp::train(&Job { part, cell, threads, stop }, on.dense, cells, &train)?
-        }
+        method if method.is_dense() => imp::train(&Job { part, cell, on, stop }, cells, &train)?,
         // The spec refuses them on data to train on.
         method if method.is_check() => {
             return Ok(vec![Ending::Skipped("a check of the theory trains nothing".into())]);

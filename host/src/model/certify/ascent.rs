@@ -3,22 +3,25 @@
 //!
 //! In each step the networks are taken as linear, and each input goes to where that is largest
 //! within a trust region, which shrinks. A model of integers is a staircase: within a stair the
-//! other network still moves, so an input goes to the end of its stair. At the end single inputs are
-//! redrawn, which moves the rounding of hidden neurons. Every row that counts was predicted.
+//! other network still moves, so an input goes to the end of its stair. Then the rounding of hidden bytes is
+//! turned towards the goal, and at the end single inputs are redrawn. Every row that counts was predicted.
 
 use tamis::base::rng::Rng;
 use tamis::infer::{model, quantised};
 
+use super::align::aligned;
 use super::input::InputBox;
-use super::network::{Bytes, Params};
-use super::pair::{Pair, PairLayer, Side};
-use super::rows::Entry;
+use super::near::{Goal, Near, gradients};
+use super::network::Bytes;
+use super::pair::Pair;
 use crate::Result;
 use crate::model::file::Opened;
 use crate::model::predict::number;
 
 /// Trust regions, as fractions of the box.
 const STEPS: [f64; 10] = [1.0, 1.0, 0.5, 0.5, 0.25, 0.25, 0.1, 0.1, 0.05, 0.05];
+/// Times that rounding is turned towards the goal, behind each ascent.
+const ALIGNMENTS: usize = 3;
 /// Products that redrawing inputs may take behind each ascent.
 const PRODUCTS: usize = 3_000_000;
 /// The most times that each input is redrawn.
@@ -84,13 +87,6 @@ pub(super) fn difference(a: &[f32], b: &[f32]) -> f64 {
     each.fold(0.0, f64::max)
 }
 
-/// An output, and whether that of the second model shall be above.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Goal {
-    pub(super) output: usize,
-    pub(super) sign: f64,
-}
-
 /// Looks for a large difference in a box.
 pub(super) struct Search<'a> {
     pub(super) pair: &'a Pair,
@@ -141,6 +137,21 @@ impl Search<'_> {
                 slopes = self.slopes(&place.x, goal);
             }
         }
+        for is_b in [false, true] {
+            for _ in 0..ALIGNMENTS {
+                let Some(numbers) = aligned(self.pair, &place.x, self.of, goal, is_b) else {
+                    break;
+                };
+                let near =
+                    numbers.iter().enumerate().map(|(i, &x)| self.stair(i, x as f32, &slopes));
+                let next = self.place(near.collect(), goal)?;
+                if next.value <= place.value {
+                    break;
+                }
+                place = next;
+                slopes = self.slopes(&place.x, goal);
+            }
+        }
         let x = self.polished(place.x, &slopes, goal);
         self.place(x, goal)?;
         Ok(())
@@ -156,12 +167,11 @@ impl Search<'_> {
 
     /// The derivative of the goal by what each network makes of each input.
     fn slopes(&self, x: &[f32], goal: Goal) -> [Vec<f64>; 2] {
-        let a = gradient(self.pair, x, goal.output, false);
-        let b = gradient(self.pair, x, goal.output, true);
-        [
-            a.into_iter().map(|slope| -goal.sign * slope).collect(),
-            b.into_iter().map(|slope| goal.sign * slope).collect(),
-        ]
+        [false, true].map(|is_b| {
+            let sign = goal.sign_of(is_b);
+            let by_inputs = gradients(self.pair, x, goal.output, is_b).into_iter().next();
+            by_inputs.unwrap_or_default().into_iter().map(|slope| sign * slope).collect()
+        })
     }
 
     /// The row within a trust region where the networks, taken as linear, are best.
@@ -242,11 +252,18 @@ impl Search<'_> {
         x
     }
 
-    /// A number for input i: the end of a stair that is better for the network without stairs, or an
-    /// end of the box.
+    /// A random number for input i.
     fn drawn(&mut self, i: usize, slopes: &[Vec<f64>; 2]) -> f32 {
         let (low, high) = (self.of.low[i], self.of.high[i]);
-        let any = (low + (high - low) * self.rng.uniform()).clamp(low, high);
+        let any = low + (high - low) * self.rng.uniform();
+        self.stair(i, any, slopes)
+    }
+
+    /// A number for input i near `any`: the end of its stair that is better for the network without stairs, or
+    /// an end of the box.
+    fn stair(&self, i: usize, any: f32, slopes: &[Vec<f64>; 2]) -> f32 {
+        let (low, high) = (self.of.low[i], self.of.high[i]);
+        let any = any.clamp(low, high);
         let ends = [self.pair.a.bytes(i), self.pair.b.bytes(i)];
         let (bytes, slope) = match ends {
             [None, Some(bytes)] => (bytes, slopes[0][i]),
@@ -259,160 +276,11 @@ impl Search<'_> {
     }
 }
 
-/// One network near a row: how much it adds to a goal when single inputs move.
-///
-/// Beside a network of integers one of floats is taken as linear: all of its neurons change with
-/// every input, those of integers only where they are rounded to another one.
-struct Near<'a> {
-    pair: &'a Pair,
-    is_b: bool,
-    goal: Goal,
-    /// The derivatives by the inputs, where it is taken as linear.
-    slopes: Option<&'a [f64]>,
-    levels: Vec<Level>,
-    value: f64,
-    /// Levels and value before the last shift.
-    levels_before: Vec<Level>,
-    value_before: f64,
-    /// Products that shifts have taken.
-    products: usize,
-}
-
-/// One layer of a network at a row: sums, and what comes out of them.
-#[derive(Debug, Clone)]
-struct Level {
-    sums: Vec<f64>,
-    out: Vec<f64>,
-}
-
-impl<'a> Near<'a> {
-    fn new(pair: &'a Pair, x: &[f32], is_b: bool, slopes: &'a [Vec<f64>; 2], goal: Goal) -> Self {
-        let read = reader(pair, is_b);
-        let mut given: Vec<f64> = x.iter().enumerate().map(&read).collect();
-        let level = |layer: &PairLayer| {
-            let side = side(layer, is_b);
-            let sum = |j: usize| side.neurons[j].bias + side.rows.dot(j, &given);
-            let sums: Vec<f64> = (0..side.neurons.len()).map(sum).collect();
-            given = sums.iter().enumerate().map(|(j, &sum)| rounded(side, j, sum)).collect();
-            Level { sums, out: given.clone() }
-        };
-        let levels: Vec<Level> = pair.layers.iter().map(level).collect();
-        let [own, other] = if is_b { [&pair.b, &pair.a] } else { [&pair.a, &pair.b] };
-        let is_linear = own.bytes.is_none() && other.bytes.is_some();
-        let mut near = Self {
-            pair,
-            is_b,
-            goal,
-            slopes: is_linear.then_some(&slopes[usize::from(is_b)]),
-            levels_before: levels.clone(),
-            levels,
-            value: 0.0,
-            value_before: 0.0,
-            products: 0,
-        };
-        near.value = near.output();
-        near
-    }
-
-    /// What the network adds to the goal.
-    fn output(&self) -> f64 {
-        let out = self.levels.last().map_or(0.0, |level| level.out[self.goal.output]);
-        self.goal.sign * if self.is_b { out } else { -out }
-    }
-
-    /// Moves input i.
-    fn shift(&mut self, i: usize, from: f32, to: f32) {
-        let read = reader(self.pair, self.is_b);
-        let change = read((i, &to)) - read((i, &from));
-        self.value_before = self.value;
-        if let Some(slopes) = self.slopes {
-            self.value += slopes[i] * change;
-            return;
-        }
-        let mut moved = vec![Entry { column: i as u32, value: change }];
-        let levels = self.levels.iter_mut().zip(&mut self.levels_before);
-        for (layer, (level, before)) in self.pair.layers.iter().zip(levels) {
-            before.sums.copy_from_slice(&level.sums);
-            before.out.copy_from_slice(&level.out);
-            let side = side(layer, self.is_b);
-            let columns = &layer.columns[usize::from(self.is_b)];
-            self.products += (moved.len() + 1) * level.sums.len();
-            for entry in moved.drain(..) {
-                columns.add(entry.column as usize, entry.value, &mut level.sums);
-            }
-            for (j, (&sum, out)) in level.sums.iter().zip(&mut level.out).enumerate() {
-                let next = rounded(side, j, sum);
-                if next != *out {
-                    moved.push(Entry { column: j as u32, value: next - *out });
-                    *out = next;
-                }
-            }
-        }
-        self.value = self.output();
-    }
-
-    fn undo(&mut self) {
-        self.value = self.value_before;
-        if self.slopes.is_none() {
-            std::mem::swap(&mut self.levels, &mut self.levels_before);
-        }
-    }
-}
-
-/// What comes out of a sum, with the rounding of integers.
-fn rounded(side: &Side, j: usize, sum: f64) -> f64 {
-    let Params { half, cap, .. } = side.neurons[j];
-    let sum = if half > 0.0 { 2.0 * half * (sum / (2.0 * half) + 0.5).floor() } else { sum };
-    if side.relu { sum.max(0.0).min(cap) } else { sum }
-}
-
-fn side(layer: &PairLayer, is_b: bool) -> &Side {
-    if is_b { &layer.b } else { &layer.a }
-}
-
-/// What a network makes of an input.
-fn reader(pair: &Pair, is_b: bool) -> impl Fn((usize, &f32)) -> f64 {
-    let ends = if is_b { &pair.b } else { &pair.a };
-    move |(i, &x)| ends.number(i, x)
-}
-
 /// The first and the last number whose byte is `more` above that of `x`, nearly.
 fn stairs(bytes: Bytes, x: f32, more: f64) -> [f32; 2] {
     const INSIDE: f64 = 0.499_99;
     let number = bytes.number(x);
     [-INSIDE, INSIDE].map(|end| (number + (more + end) * bytes.step()) as f32)
-}
-
-/// The derivative of an output by what a network makes of each input, without rounding.
-fn gradient(pair: &Pair, x: &[f32], output: usize, is_b: bool) -> Vec<f64> {
-    let sides = || pair.layers.iter().map(|layer| if is_b { &layer.b } else { &layer.a });
-    let mut numbers: Vec<f64> = x.iter().enumerate().map(reader(pair, is_b)).collect();
-    let mut open = Vec::new();
-    for side in sides() {
-        let sums =
-            (0..side.neurons.len()).map(|j| side.neurons[j].bias + side.rows.dot(j, &numbers));
-        let sums: Vec<f64> = sums.collect();
-        let is_open = |j: usize| !side.relu || (0.0 < sums[j] && sums[j] < side.neurons[j].cap);
-        open.push((0..sums.len()).map(is_open).collect::<Vec<bool>>());
-        let out = |(j, sum): (usize, &f64)| match side.relu {
-            true => sum.max(0.0).min(side.neurons[j].cap),
-            false => *sum,
-        };
-        numbers = sums.iter().enumerate().map(out).collect();
-    }
-    let mut slopes = vec![0.0; pair.outputs];
-    slopes[output] = 1.0;
-    let all: Vec<_> = pair.layers.iter().zip(sides()).zip(open).collect();
-    for ((layer, side), open) in all.into_iter().rev() {
-        let mut below = vec![0.0; layer.inputs];
-        for (j, slope) in slopes.iter().enumerate() {
-            if open[j] && *slope != 0.0 {
-                side.rows.add(j, *slope, &mut below);
-            }
-        }
-        slopes = below;
-    }
-    slopes
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! How far a model is from another one: sound upper bounds over boxes of rows, and differences that
 //! are reached.
 
+mod align;
 mod ascent;
 mod bounds;
 mod fresh;
 mod input;
+mod near;
 mod network;
 mod pair;
 mod relax;

@@ -3,10 +3,11 @@
 use rayon::prelude::*;
 use tamis::base::rng::Rng;
 
-use super::ascent::{Goal, Predictor, Search};
+use super::ascent::{Predictor, Search};
 use super::bounds::{Analysis, Bound, OutputWeight};
 use super::fresh::{Classes, FreshRows};
 use super::input::InputBox;
+use super::near::Goal;
 use super::network::Network;
 use super::pair::Pair;
 use super::relax::{Ways, Weight};

@@ -133,6 +133,8 @@ pub struct Epoch<'a> {
     pub number: u64,
     /// Size of the steps.
     pub rate: f32,
+    /// First steps of the training, over which the rate rises linearly.
+    pub warmup: u64,
     /// Adds so much of each weight to its derivative.
     pub decay: f32,
     /// Adds to the gradient that of a penalty on the weights.
@@ -140,6 +142,13 @@ pub struct Epoch<'a> {
 }
 
 impl<'a> Epoch<'a> {
+    /// Size of a step of the training, counted from 0.
+    #[must_use]
+    pub fn rate_of(&self, step: u64) -> f32 {
+        let grown = (step + 1) as f32 / self.warmup.max(1) as f32;
+        self.rate * grown.min(1.0)
+    }
+
     /// The rows of each step.
     pub fn batches(&self) -> impl Iterator<Item = Batch<'a>> + use<'a> {
         let &Epoch { set, ref rows, scale, batch, seed, number, .. } = self;

@@ -248,6 +248,7 @@ impl<'a> Run<'a> {
                 number: level as u64 * u64::from(settings.epochs) + u64::from(epoch),
                 rate: self.job.rates.at(epoch),
                 decay: self.job.rates.decay,
+                warmup: 0,
                 penalty: None,
             })?;
             if !observe(self.progress(level, epoch, loss)) {

@@ -97,6 +97,7 @@ pub(crate) fn trained(
             number: before + u64::from(epoch),
             rate: default_rate(&optimiser),
             decay: 0.0,
+            warmup: 0,
             penalty: None,
         })?;
     }

@@ -62,7 +62,8 @@ impl DenseTraining for OnThreads {
             if let Some(penalty) = of.penalty {
                 penalty(weights, self.engine.sum_mut());
             }
-            self.state.step(of.rate, of.decay, weights, self.engine.sum(), mask);
+            let rate = of.rate_of(*steps);
+            self.state.step(rate, of.decay, weights, self.engine.sum(), mask);
             *steps += 1;
         }
         Ok(sum)

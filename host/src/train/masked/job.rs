@@ -4,7 +4,7 @@ use tamis::learn::optimiser::Optimiser;
 
 use crate::data::Problem;
 use crate::model::Mask;
-use crate::train::dense::Rates;
+use crate::train::dense::{DensePlace, Rates};
 
 /// The weights that a mask keeps, and the biases of the network.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,13 +45,25 @@ pub struct MaskedSettings {
     pub raw: bool,
     /// Rows that are scored in the end.
     pub test: Option<Problem>,
+    /// Where it is trained: elsewhere than on the CPU as a dense network, whose other weights stay 0.
+    pub place: DensePlace,
+}
+
+/// What a training did.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ran {
+    pub(crate) epochs: u32,
+    pub(crate) steps: u64,
+    pub(crate) stopped: bool,
+    pub(crate) state_bytes: u64,
+    pub(crate) workspace_bytes: u64,
 }
 
 impl MaskedSettings {
     /// Ten epochs of SGD with momentum 0.9 at rate 0.1, after 100 steps of warm-up and before the
     /// rate falls, in batches of 128 rows.
     #[must_use]
-    pub const fn new(start: MaskedStart) -> Self {
+    pub fn new(start: MaskedStart) -> Self {
         Self {
             start,
             epochs: 10,
@@ -61,6 +73,7 @@ impl MaskedSettings {
             warmup: 100,
             raw: false,
             test: None,
+            place: DensePlace::default(),
         }
     }
 }

@@ -7,6 +7,7 @@
 //! width of the vectors changes a bit. Memory is that of the links of the weights, 8 bytes each,
 //! and of the activations of a strip for each thread; all threads but one have a gradient too.
 
+mod elsewhere;
 mod gather;
 mod job;
 mod kernel;
@@ -28,6 +29,8 @@ use crate::data::Matrix;
 use crate::data::augment::Augment;
 use crate::operator::Stop;
 use crate::train::dense::product::{Mat, product};
+pub(crate) use elsewhere::Elsewhere;
+pub(crate) use job::Ran;
 pub use job::{MaskedSettings, MaskedStart};
 pub(crate) use kernel::LANES;
 use strip::{Layer, Strip, Work};

@@ -22,7 +22,7 @@ use super::sketch::Sketch;
 use crate::base::room_for;
 use crate::base::statistics::median;
 use crate::data::{Matrix, planted};
-use crate::lab::experiment::cell::Cell;
+use crate::lab::experiment::cell::{Cell, Job};
 use crate::lab::experiment::course::Course;
 use crate::lab::experiment::record::{Quality, Solved};
 use crate::lab::experiment::spec::{Data, Directions, Law, Method, Metric, Part, Point};
@@ -42,14 +42,10 @@ const RECOVERED: f64 = 1e-3;
 /// The loss, as a fraction of that of w = 0, that steps are counted to.
 const GOAL: f64 = 1e-8;
 
-pub(in crate::lab::experiment) fn measure(
-    part: &Part,
-    cell: &Cell,
-    threads: usize,
-    stop: &Stop,
-) -> Result<Solved> {
+pub(in crate::lab::experiment) fn measure(job: &Job<'_>) -> Result<Solved> {
+    let Job { part, cell, on, stop } = *job;
     let work = Work { part, cell, at: cell.point(part), stop };
-    pool(threads)?.install(|| match &part.data {
+    pool(on.threads)?.install(|| match &part.data {
         Data::Gaussian { .. } if cell.method == Method::Curvature => {
             let (course, Point { n, d, m, .. }) = (Course::start(), work.at);
             let mut sensing = Gaussian::new(cell.seed, n, d, m)?;
@@ -66,7 +62,8 @@ pub(in crate::lab::experiment) fn measure(
         Data::Sensing(data) => {
             let (at, seed, steps, method) = (work.at, cell.seed, part.epochs, cell.method);
             let of = part.variant(at).sensing.unwrap_or_default();
-            greedy::sense(&greedy::Task { method, data, of, at, steps, seed, stop })
+            let device = on.device;
+            greedy::sense(&greedy::Task { method, data, of, at, steps, seed, device, stop })
         }
         data if data.is_random() => work.random(),
         _ => Err(Error::new("nothing of the theory is measured on such data")

@@ -75,7 +75,7 @@ mod tests {
     /// The split is the whole Hessian.
     #[test]
     fn blocks_have_the_least_eigenvalue_of_all() {
-        let problem = Problem::population(target(5, 2, 0.7, 1));
+        let problem = Problem::population(target(5, 2, 0.7, 1), None);
         let lasso = Lasso { lambda: 0.02, beta: 0.01 };
         for scale in [1.0, 0.3] {
             let active = &problem.target * faer::Scale(scale);

@@ -5,7 +5,7 @@ use tamis::base::rng::{Rng, stream};
 
 use super::super::lanczos::{Wanted, ends};
 use super::lasso::Lasso;
-use super::problem::Problem;
+use super::problem::{Problem, Slope, largest_row};
 use crate::operator::Stop;
 use crate::{Error, Result};
 
@@ -15,6 +15,8 @@ const NOISE: u64 = stream::USER + (0x7e33 << 32);
 const EVERY: u32 = 10;
 /// Columns below this fraction of √beta are dropped, once all that is left of them shrinks.
 const DROPPED: f64 = 1e-3;
+/// Norms of gradients down to which single precision leads.
+const ROUGH: f64 = 1e-5;
 /// A loss beyond this multiple of the first one diverges.
 const DIVERGED: f64 = 1e6;
 /// Radius of a perturbation, and most of them.
@@ -62,18 +64,24 @@ pub(super) fn descend(
     let has_lasso = of.lasso.lambda > 0.0;
     let (mut losses, mut largest, mut perturbed) = (Vec::new(), 0.0_f64, 0);
     let (mut step, mut since) = (0, 0_u32);
+    let mut is_rough = of.goal >= ROUGH;
     loop {
         if stop.asked() {
             return Err(Error::interrupted());
         }
-        let loss = problem.gradient(u.as_ref(), &mut gradient);
+        // Single precision is for the way, not for where it ends.
+        let single =
+            if is_rough { problem.single_gradient(u.as_ref(), &mut gradient)? } else { None };
+        let is_single = single.is_some();
+        let Slope { loss, row } =
+            single.unwrap_or_else(|| problem.gradient(u.as_ref(), &mut gradient));
         let mut objective = loss;
         if has_lasso {
             objective += of.lasso.value(u.as_ref());
             of.lasso.add_gradient(u.as_ref(), &mut gradient);
         }
         losses.push(objective);
-        largest = largest.max(norm_bound(u.as_ref()));
+        largest = largest.max(norm_bound(u.as_ref(), row));
         if !objective.is_finite() || objective > DIVERGED * losses[0].max(1.0) {
             return Err(Error::new("the descent diverges")
                 .expected("objectives that fall")
@@ -82,6 +90,11 @@ pub(super) fn descend(
         }
         let norm = gradient.norm_l2();
         let is_still = norm <= of.goal;
+        if is_single && (is_still || step == of.steps) {
+            is_rough = false;
+            losses.pop();
+            continue;
+        }
         if is_still && has_lasso && perturbed < PERTURBATIONS && step < of.steps {
             let least = least_curvature(problem, u.as_ref(), &of.lasso, of.seed);
             if least < -of.goal.sqrt() {
@@ -123,14 +136,13 @@ pub(super) fn descend(
 
 /// `|U|_2` from above: `|UᵀU|_2 <= |U|_F²`, which is near where few columns are left, and the sum of
 /// magnitudes of a row of `UᵀU` where many small ones are.
-fn norm_bound(u: MatRef<'_, f64>) -> f64 {
+fn norm_bound(u: MatRef<'_, f64>, row: Option<f64>) -> f64 {
     let frobenius = u.norm_l2();
     if frobenius <= 3.0 {
         return frobenius;
     }
-    let own = u.transpose() * u;
-    let row = |row: usize| own.row(row).iter().map(|v| v.abs()).sum::<f64>();
-    (0..u.ncols()).map(row).fold(0.0, f64::max).sqrt().min(frobenius)
+    let row = row.unwrap_or_else(|| largest_row((u.transpose() * u).as_ref()));
+    row.sqrt().min(frobenius)
 }
 
 /// Drops columns near 0 where the curvature at a column of 0 is positive in all directions: there

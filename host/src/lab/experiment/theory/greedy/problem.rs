@@ -11,6 +11,7 @@ use tamis::base::rng::{Rng, seed_of, stream};
 
 use super::super::lanczos::dot;
 use crate::lab::experiment::spec::Measurements;
+use crate::operator::{GpuProducts, MatrixLines};
 use crate::{Error, Result};
 
 const TARGET: u64 = stream::USER + (0x7e30 << 32);
@@ -26,6 +27,25 @@ pub(super) struct Problem {
     /// `U*`, d×r.
     pub(super) target: Mat<f64>,
     seen: Seen,
+    /// Makes large products of the population loss.
+    gpu: Option<GpuProducts>,
+}
+
+/// Multiply-adds of a product from which on a GPU makes it.
+const LARGE: usize = 1 << 23;
+
+/// The loss, and what its gradient has shown by the way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slope {
+    pub(super) loss: f64,
+    /// See [`largest_row`], of `UᵀU`, where that was made.
+    pub(super) row: Option<f64>,
+}
+
+/// The largest sum of magnitudes of a row, no less than the largest eigenvalue of a symmetric matrix.
+pub(super) fn largest_row(of: MatRef<'_, f64>) -> f64 {
+    // Its columns are its rows, and lie together.
+    of.col_iter().map(|own| own.iter().map(|x| x.abs()).sum()).fold(0.0, f64::max)
 }
 
 enum Seen {
@@ -61,8 +81,8 @@ pub(super) fn target(d: usize, r: usize, least: f64, seed: u64) -> Mat<f64> {
 }
 
 impl Problem {
-    pub(super) fn population(target: Mat<f64>) -> Self {
-        Self { target, seen: Seen::Whole }
+    pub(super) fn population(target: Mat<f64>, gpu: Option<GpuProducts>) -> Self {
+        Self { target, seen: Seen::Whole, gpu }
     }
 
     /// The problem of these measurements, by their Gram matrix where that has room.
@@ -93,12 +113,12 @@ impl Problem {
                 squares += scale * label * label;
             }
         }
-        Self { target, seen: Seen::Gram { gram, labels, square: squares } }
+        Self { target, seen: Seen::Gram { gram, labels, square: squares }, gpu: None }
     }
 
     /// The same with measurements drawn again whenever they are needed.
     pub(super) fn drawn(target: Mat<f64>, drawn: Drawn) -> Self {
-        Self { target, seen: Seen::Drawn(drawn) }
+        Self { target, seen: Seen::Drawn(drawn), gpu: None }
     }
 
     /// Whether the loss is held as a Gram matrix.
@@ -162,23 +182,59 @@ impl Problem {
     }
 
     /// The loss of U, and sets `out` to its gradient by U.
-    pub(super) fn gradient(&self, u: MatRef<'_, f64>, out: &mut Mat<f64>) -> f64 {
+    pub(super) fn gradient(&self, u: MatRef<'_, f64>, out: &mut Mat<f64>) -> Slope {
         let Seen::Whole = self.seen else {
             let (loss, by_matrix) = self.by_matrix(u);
             matmul(out, Accum::Replace, &by_matrix, u, 2.0, Par::Seq);
-            return loss;
+            return Slope { loss, row: None };
         };
         // 4 (U (Uᵀ U) - U* (U*ᵀ U)): small products once few columns are left.
-        let target = self.target.as_ref();
-        let (k, r) = (u.ncols(), target.ncols());
-        let (mut own, mut shared) = (Mat::zeros(k, k), Mat::zeros(r, k));
+        let mut own = Mat::zeros(u.ncols(), u.ncols());
         matmul(&mut own, Accum::Replace, u.transpose(), u, 1.0, Par::Seq);
-        matmul(&mut shared, Accum::Replace, target.transpose(), u, 1.0, Par::Seq);
         matmul(&mut *out, Accum::Replace, u, &own, 4.0, Par::Seq);
+        let loss = self.less_target(u, own.squared_norm_l2(), out);
+        Slope { loss, row: Some(largest_row(own.as_ref())) }
+    }
+
+    /// The loss and its gradient of the population from `|UᵀU|²` and `4 U Uᵀ U`, which is in `out`.
+    fn less_target(&self, u: MatRef<'_, f64>, own: f64, out: &mut Mat<f64>) -> f64 {
+        let target = self.target.as_ref();
+        let mut shared = Mat::zeros(target.ncols(), u.ncols());
+        matmul(&mut shared, Accum::Replace, target.transpose(), u, 1.0, Par::Seq);
         matmul(&mut *out, Accum::Add, target, &shared, -4.0, Par::Seq);
         let whole = (target.transpose() * target).squared_norm_l2();
-        let loss = own.squared_norm_l2() - 2.0 * shared.squared_norm_l2() + whole;
-        loss.max(0.0)
+        (own - 2.0 * shared.squared_norm_l2() + whole).max(0.0)
+    }
+
+    /// What makes the products of d×k factors, where that is a GPU.
+    pub(super) fn gpu_for(&self, d: usize, k: usize) -> Option<&GpuProducts> {
+        self.gpu.as_ref().filter(|_| d.saturating_mul(k).saturating_mul(k) >= LARGE)
+    }
+
+    /// The same by products of a GPU in single precision, where there is one and they are large.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub(super) fn single_gradient(
+        &self,
+        u: MatRef<'_, f64>,
+        out: &mut Mat<f64>,
+    ) -> Result<Option<Slope>> {
+        let (d, k) = (u.nrows(), u.ncols());
+        let Some(gpu) = self.gpu_for(d, k) else { return Ok(None) };
+        let columns = MatrixLines { values: single(u), inner: d };
+        let rows = MatrixLines { values: single(u.transpose()), inner: k };
+        let own = MatrixLines { values: gpu.multiply(&columns, &columns)?, inner: k };
+        let product = gpu.multiply(&rows, &own)?;
+        for (j, column) in out.col_iter_mut().enumerate() {
+            column.iter_mut().enumerate().for_each(|(i, out)| {
+                *out = 4.0 * f64::from(product[i * k + j]);
+            });
+        }
+        let square = own.values.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
+        let row = |row: &[f32]| row.iter().map(|&x| f64::from(x.abs())).sum::<f64>();
+        let row = Some(own.values.chunks(k).map(row).fold(0.0, f64::max));
+        Ok(Some(Slope { loss: self.less_target(u, square, out), row }))
     }
 
     /// Sets `out` to the product of the Hessian of the loss by U with `v`; `by_matrix` is of `u`.
@@ -257,6 +313,11 @@ impl Drawn {
     }
 }
 
+/// The columns of a matrix in single precision, one after the other.
+fn single(of: MatRef<'_, f64>) -> Vec<f32> {
+    of.col_iter().flat_map(|column| column.iter().map(|&x| x as f32)).collect()
+}
+
 /// Refuses what no problem can be.
 pub(super) fn check(d: usize, k: usize, r: usize) -> Result<()> {
     if (1..=k.min(d)).contains(&r) {
@@ -304,7 +365,7 @@ mod tests {
         let own = |kind| Drawn { kind, first: 0, count: 150, sigma: 0.1, seed: 4 };
         let at = || target(6, 2, 0.5, 3);
         vec![
-            Problem::population(at()),
+            Problem::population(at(), None),
             Problem::measured(at(), own(Measurements::Gaussian)),
             Problem::drawn(at(), own(Measurements::Gaussian)),
             Problem::measured(at(), own(Measurements::Quadratic)),
@@ -334,7 +395,7 @@ mod tests {
         assert!(all[1].has_gram() && !all[2].has_gram());
         let u = model(1);
         let mut gradients = [Mat::zeros(6, 4), Mat::zeros(6, 4)];
-        let losses = [1, 2].map(|k| all[k].gradient(u.as_ref(), &mut gradients[k - 1]));
+        let losses = [1, 2].map(|k| all[k].gradient(u.as_ref(), &mut gradients[k - 1]).loss);
         assert!((losses[0] - losses[1]).abs() < 1e-9 * losses[0], "{losses:?}");
         assert!((&gradients[0] - &gradients[1]).norm_l2() < 1e-9 * gradients[0].norm_l2());
     }
@@ -347,7 +408,7 @@ mod tests {
             let moved = |by: f64| &u + &v * faer::Scale(by);
             let at = |by: f64| {
                 let mut gradient = Mat::zeros(6, 4);
-                let loss = problem.gradient(moved(by).as_ref(), &mut gradient);
+                let loss = problem.gradient(moved(by).as_ref(), &mut gradient).loss;
                 (loss, gradient)
             };
             let (_, gradient) = at(0.0);

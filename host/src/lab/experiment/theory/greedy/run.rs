@@ -8,12 +8,12 @@ use super::descent::{Descended, Settings, descend};
 use super::lasso::Lasso;
 use super::problem::{Drawn, Problem, check, target};
 use crate::Result;
-use crate::lab::experiment::course::Course;
+use crate::lab::experiment::course::{Course, gpu_name};
 use crate::lab::experiment::record::Solved;
 use crate::lab::experiment::spec::{Method, Metric, Point, Sensed, SensingData};
 use crate::lab::experiment::theory::measured::Measured;
 use crate::lab::plot::{Bins, Histogram};
-use crate::operator::Stop;
+use crate::operator::{Device, GpuProducts, Stop};
 use crate::{Error, base::room_for};
 
 const START: u64 = stream::USER + (0x7e32 << 32);
@@ -35,6 +35,8 @@ pub(in super::super) struct Task<'a> {
     pub(in super::super) at: Point,
     pub(in super::super) steps: u32,
     pub(in super::super) seed: u64,
+    /// Where products of large matrices are made.
+    pub(in super::super) device: &'a Device,
     pub(in super::super) stop: &'a Stop,
 }
 
@@ -59,14 +61,15 @@ pub(in super::super) fn sense(task: &Task<'_>) -> Result<Solved> {
     course.see_all(&descended.losses);
     let norms = norms(descended.u.as_ref(), descended.dropped);
     let histograms = vec![relative(&norms, task.method.title())];
-    Ok(Solved { measured, histograms, ..course.ended(None) })
+    let device = problem.gpu_for(d, k).and_then(|_| gpu_name(task.device.name()));
+    Ok(Solved { measured, histograms, device, ..course.ended(None) })
 }
 
 impl Task<'_> {
     fn problem(&self, rows: std::ops::Range<usize>) -> Problem {
         let own = target(self.at.d, self.at.s, self.of.sr, self.seed);
         if self.at.n == 0 {
-            return Problem::population(own);
+            return Problem::population(own, GpuProducts::on(self.device));
         }
         let (kind, sigma, seed) = (self.data.measurements, self.of.sigma, self.seed);
         let drawn = Drawn { kind, first: rows.start, count: rows.len(), sigma, seed };
@@ -264,11 +267,12 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operator::CPU;
 
     fn solve(method: Method, at: Point, of: Sensed, steps: u32) -> Measured {
         let data = SensingData { samples: 0, inputs: 1, measurements: Default::default() };
         let stop = Stop::new();
-        let task = Task { method, data: &data, of, at, steps, seed: 1, stop: &stop };
+        let task = Task { method, data: &data, of, at, steps, seed: 1, device: &CPU, stop: &stop };
         sense(&task).unwrap().measured
     }
 

@@ -1,0 +1,126 @@
+//! Training under a mask where dense networks are trained: the products are those of all weights, of which those
+//! beyond the mask are 0 and stay so.
+
+use std::borrow::Cow;
+
+use tamis::learn::deep::Stack;
+use tamis::learn::masked::Params;
+use tamis::learn::optimiser::Optimiser;
+
+use super::job::Ran;
+use crate::Result;
+use crate::data::{Problem, Task};
+use crate::train::dense::device::Setup;
+use crate::train::dense::shape::Shape;
+use crate::train::dense::training::Training;
+use crate::train::dense::{DensePlace, Epoch, Rates};
+use crate::train::progress::Observer;
+
+/// What is trained, and how.
+pub(crate) struct Elsewhere<'a> {
+    pub(crate) problem: &'a Problem,
+    /// Factor of the inputs.
+    pub(crate) unit: f32,
+    pub(crate) params: &'a Params<'a>,
+    pub(crate) rates: &'a Rates,
+    pub(crate) place: &'a DensePlace,
+}
+
+impl Elsewhere<'_> {
+    /// Trains the weights of a stack, but those that are fixed; rows come in other orders than on the CPU.
+    pub(crate) fn run(&self, stack: &mut Stack<'_>, observer: &mut Observer<'_>) -> Result<Ran> {
+        let Self { problem, unit, params, rates, place } = *self;
+        let (set, scale) = rows(problem, stack, unit)?;
+        let Dense { shape, places } = Dense::of(stack)?;
+        let mut weights = vec![0.0; shape.weights()];
+        let mut mask = vec![false; shape.weights()];
+        for (&at, &value) in places.iter().zip(stack.values()) {
+            (weights[at], mask[at]) = (value, true);
+        }
+        params.fixed.iter().for_each(|&at| mask[places[at as usize]] = false);
+        let batch = params.batch.min(set.data.rows);
+        let (optimiser, stop) = (params.optimiser, observer.stop);
+        let setup = Setup { shape: &shape, task: set.task, optimiser, batch, stop };
+        let mut training = Training::on(&**place, weights, &setup)?;
+        training.mask = mask;
+        let mut ran = Ran {
+            state_bytes: state_bytes(shape.weights(), optimiser) + 8 * stack.nnz() as u64,
+            ..Ran::default()
+        };
+        while ran.epochs < params.epochs && !ran.stopped {
+            let loss = training.epoch(&Epoch {
+                set: &set,
+                rows: 0..set.data.rows,
+                scale,
+                batch,
+                seed: params.seed,
+                number: ran.epochs.into(),
+                rate: rates.at(ran.epochs),
+                warmup: params.warmup.into(),
+                decay: rates.decay,
+                penalty: None,
+            });
+            match loss {
+                Ok(loss) => {
+                    ran.epochs += 1;
+                    ran.stopped = !observer.epoch(ran.epochs, params.epochs, loss as f32);
+                }
+                // What the steps until then have reached is the result.
+                Err(error) if error.is_interrupted() && training.steps > 0 => ran.stopped = true,
+                Err(error) => return Err(error),
+            }
+        }
+        ran.steps = training.steps;
+        let values = stack.values_mut().iter_mut().zip(&places);
+        values.for_each(|(value, &at)| *value = training.weights[at]);
+        Ok(ran)
+    }
+}
+
+/// Weights, whether they are trained, their gradient, and what the optimiser remembers.
+fn state_bytes(weights: usize, optimiser: Optimiser) -> u64 {
+    4 * (weights * (3 + optimiser.moments())) as u64
+}
+
+/// The rows as a stack takes them, and the factor of their inputs.
+fn rows<'a>(problem: &'a Problem, stack: &Stack<'_>, unit: f32) -> Result<(Cow<'a, Problem>, f32)> {
+    let mut set = Cow::Borrowed(problem);
+    if problem.task == Task::Binary {
+        // One output of classes is the log-odds of class 1.
+        set.to_mut().task = Task::Multiclass;
+    }
+    if stack.inputs() == problem.data.cols {
+        return Ok((set, unit));
+    }
+    set.to_mut().data = problem.data.with_ones(unit)?;
+    Ok((set, 1.0))
+}
+
+/// A stack as a dense network.
+struct Dense {
+    shape: Shape,
+    /// Of each weight of the stack its place among all.
+    places: Vec<usize>,
+}
+
+impl Dense {
+    fn of(stack: &Stack<'_>) -> Result<Self> {
+        let last = stack.layers().count().saturating_sub(1);
+        let mut widths = vec![stack.inputs()];
+        let mut places = Vec::with_capacity(stack.nnz());
+        let mut first = 0_usize;
+        for (l, w) in stack.layers().enumerate() {
+            let [inputs, outputs] =
+                if l == last { [w.hidden(), w.inputs()] } else { [w.inputs(), w.hidden()] };
+            widths.push(outputs);
+            places.extend(w.index().iter().map(|&at| {
+                let [block, entry] = [at as usize / w.inputs(), at as usize % w.inputs()];
+                // The last layer lies by its inputs.
+                let [output, input] = if l == last { [entry, block] } else { [block, entry] };
+                first.saturating_add(output * inputs + input)
+            }));
+            first = first.saturating_add(inputs.saturating_mul(outputs));
+        }
+        Ok(Self { shape: Shape::of(&widths)?, places })
+    }
+}
