@@ -20,8 +20,6 @@ use crate::model::predict::number;
 
 /// Trust regions, as fractions of the box.
 const STEPS: [f64; 10] = [1.0, 1.0, 0.5, 0.5, 0.25, 0.25, 0.1, 0.1, 0.05, 0.05];
-/// Times that rounding is turned towards the goal, behind each ascent.
-const ALIGNMENTS: usize = 3;
 /// Products that redrawing inputs may take behind each ascent.
 const PRODUCTS: usize = 3_000_000;
 /// The most times that each input is redrawn.
@@ -137,21 +135,18 @@ impl Search<'_> {
                 slopes = self.slopes(&place.x, goal);
             }
         }
+        let both: Vec<f64> = slopes[0].iter().zip(&slopes[1]).map(|(a, b)| a + b).collect();
         for is_b in [false, true] {
-            for _ in 0..ALIGNMENTS {
-                let Some(numbers) = aligned(self.pair, &place.x, self.of, goal, is_b) else {
-                    break;
-                };
-                let near =
-                    numbers.iter().enumerate().map(|(i, &x)| self.stair(i, x as f32, &slopes));
-                let next = self.place(near.collect(), goal)?;
-                if next.value <= place.value {
-                    break;
-                }
+            let found = aligned(self.pair, &place.x, self.of, goal, &both, is_b);
+            let Some(numbers) = found else { continue };
+            let near = numbers.iter().enumerate();
+            let near = near.map(|(i, &x)| self.stair(i, x as f32, &slopes)).collect();
+            let next = self.place(near, goal)?;
+            if next.value > place.value {
                 place = next;
-                slopes = self.slopes(&place.x, goal);
             }
         }
+        slopes = self.slopes(&place.x, goal);
         let x = self.polished(place.x, &slopes, goal);
         self.place(x, goal)?;
         Ok(())
