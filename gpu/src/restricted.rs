@@ -236,8 +236,11 @@ impl Summation<'_> {
         let blocks = recorder.send(&neurons.blocks);
         let [inputs, values] = neurons.entries.send(recorder);
         let products = neurons.entries.inputs.len();
-        let inputs = products.min(self.data.inputs);
-        let work = recorder.work_on(OnRows { rows: self.batch.len(), products, inputs });
+        let work = recorder.work_on(OnRows {
+            rows: self.batch.len(),
+            products,
+            inputs: products.min(self.data.inputs),
+        });
         recorder.note_work(kernel, work);
         self.neurons_at(kernel, [blocks, inputs, values], more, sizes, lines);
     }

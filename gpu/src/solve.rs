@@ -182,8 +182,11 @@ impl Products {
         let image = crate::recorder::Place::from(image);
         let places = [blocks, inputs.clone(), values.into()];
         let products = entries.at.len();
-        let inputs = products.min(on.data.inputs);
-        let work = recorder.work_on(OnRows { rows: on.batch.len(), products, inputs });
+        let work = recorder.work_on(OnRows {
+            rows: on.batch.len(),
+            products,
+            inputs: products.min(on.data.inputs),
+        });
         recorder.note_work(Kernel::Forward, work);
         on.neurons_at(Kernel::Forward, places, std::slice::from_ref(&image), sizes, 1);
         let sizes = [entries.tasks(), entries.at.len()];

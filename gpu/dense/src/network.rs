@@ -106,7 +106,8 @@ impl<'a> Network<'a> {
         }
         let out = out.mul_scalar(self.coldness);
         if self.shape.outputs() == 1 {
-            let loss = (log_sigmoid(out.clone()) + y.clone().sub_scalar(1.0) * out.clone()).sum().neg();
+            let loss =
+                (log_sigmoid(out.clone()) + y.clone().sub_scalar(1.0) * out.clone()).sum().neg();
             let share = sigmoid(out);
             return Residual { values: y - share.clone(), loss, share: Some(share) };
         }

@@ -234,7 +234,7 @@ fn stops_and_divergence_are_errors() {
                 rate: 0.01,
                 decay: 0.0,
                 warmup: 0,
-            penalty: None,
+                penalty: None,
             };
             training.epoch(Trained { weights, mask: &mask, steps: &mut steps }, &epoch)
         };

@@ -47,7 +47,7 @@ const SETTINGS: &[(&[RecipeName], &str)] = &[
     (&[Lm, Anneal], "validation patience"),
     (&[Lm, Anneal, Paper, PaperSafe, Dynamic], "time_limit passes_limit log picture"),
     (SPARSE, "panel folds cold profile"),
-    (&[Lm, Anneal, Paper, PaperSafe, Imp], "device"),
+    (&[Lm, Anneal, Paper, PaperSafe, Imp, Masked], "device"),
 ];
 
 fn settings() -> impl Iterator<Item = Setting> {
