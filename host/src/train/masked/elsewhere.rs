@@ -124,3 +124,101 @@ impl Dense {
         Ok(Self { shape: Shape::of(&widths)?, places })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow::Continue;
+
+    use super::super::job::{MaskedSettings, MaskedStart};
+    use super::*;
+    use crate::data::{Matrix, Values};
+    use crate::model::{LayerName, Mask, ModelFile};
+    use crate::operator::Stop;
+    use crate::train::dense::{
+        DenseDevice, DenseTraining, Goal, NetOnRows, Passed, Setup, Threads,
+    };
+    use crate::train::{Budget, Options, Recipe, Start, Trained, train_with};
+
+    /// The CPU under another name.
+    #[derive(Debug)]
+    struct Other;
+
+    impl DenseDevice for Other {
+        fn name(&self) -> &str {
+            "other"
+        }
+
+        fn training(&self, setup: &Setup<'_>) -> Result<Box<dyn DenseTraining>> {
+            Threads.training(setup)
+        }
+
+        fn pass(&self, on: &NetOnRows<'_>, goal: Goal<'_>, temperature: f32) -> Result<Passed> {
+            Threads.pass(on, goal, temperature)
+        }
+    }
+
+    fn number(e: usize) -> f32 {
+        ((e * 7919 + e / 7 + 3) % 997) as f32 / 997.0 - 0.4
+    }
+
+    /// With one batch there is no order of rows to differ by.
+    #[test]
+    fn dense_networks_are_trained_as_sparse_ones() {
+        for (task, outputs) in [(Task::Regression, 2), (Task::Binary, 1), (Task::Multiclass, 3)] {
+            for biased in [0, 1, 6, 7] {
+                let widths = [4, 6, 5, outputs];
+                let weights: usize = widths.windows(2).map(|pair| pair[0] * pair[1]).sum();
+                let index: Vec<u32> = (0..weights as u32).filter(|k| k % 4 != 1).collect();
+                let biases = |l: usize| match biased >> l & 1 {
+                    0 => Vec::new(),
+                    _ => (0..widths[l + 1]).map(|e| 0.3 * number(e + 50 * l)).collect(),
+                };
+                let start = MaskedStart {
+                    mask: Mask::new(LayerName::numbered(3), widths.to_vec(), index.clone())
+                        .unwrap(),
+                    values: (0..index.len()).map(|e| number(e + 7)).collect(),
+                    biases: (0..3).map(biases).collect(),
+                };
+                let labels = (0..80).map(|k| match task {
+                    Task::Regression => vec![number(11 * k), number(13 * k)],
+                    _ => vec![(k * k % 7 % outputs.max(2)) as f32],
+                });
+                let labels = labels.flatten().collect();
+                let values = (0..320).map(|k| (k * 7919 % 251) as u8).collect();
+                let data = Matrix::new(80, 4, Values::U8(values)).unwrap();
+                let problem = Problem { data, labels, task };
+                let run = |place: DensePlace| -> Trained {
+                    let rates = Rates { falls: vec![20], decay: 0.01, ..Rates::constant(0.05) };
+                    let settings = MaskedSettings {
+                        epochs: 30,
+                        batch: 0,
+                        warmup: 5,
+                        rates: Some(rates),
+                        place,
+                        ..MaskedSettings::new(start.clone())
+                    };
+                    let nnz = Budget::nnz(index.len());
+                    let options = Options { recipe: Recipe::Masked(settings), ..Options::new(nnz) };
+                    train_with(problem.clone(), &options, Start::Zero, &Stop::new(), |_| {
+                        Continue(())
+                    })
+                    .unwrap()
+                };
+                let [own, other] = [DensePlace::default(), DensePlace::new(Other)].map(run);
+                assert_eq!(other.report.device, "other");
+                assert_eq!(
+                    (own.report.nnz, own.report.steps),
+                    (other.report.nnz, other.report.steps)
+                );
+                let outputs = [own, other].map(|trained| {
+                    let model: ModelFile = trained.model;
+                    model.predict(&problem.data).unwrap()
+                });
+                for (own, other) in outputs[0].iter().zip(&outputs[1]) {
+                    let apart = (own - other).abs();
+                    assert!(apart < 1e-3 * (1.0 + own.abs()), "{task:?} {biased}: {own} {other}");
+                }
+            }
+        }
+    }
+}
