@@ -80,6 +80,9 @@ pub(super) enum RecipeName {
     Masked,
     /// Any number of layers from nothing, on a support that shrinks to S and moves, by Adam with weight decay
     Dynamic,
+    /// A dense network, trained and pruned: whole neurons first, then weights, as tamis prune does; in dense
+    /// memory
+    Group,
 }
 
 /// `--device`
@@ -147,6 +150,7 @@ impl RecipeName {
             Self::Imp => "imp",
             Self::Masked => "masked",
             Self::Dynamic => "dynamic",
+            Self::Group => "group",
         }
     }
 }

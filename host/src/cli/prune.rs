@@ -314,7 +314,7 @@ fn no_test_labels(data: &Path) -> Error {
         .help("name the file of their labels")
 }
 
-fn summary(object: &Object<'_, PruneReport>) -> String {
+pub(super) fn summary(object: &Object<'_, PruneReport>) -> String {
     let r = object.report;
     let widths =
         |widths: &[usize]| widths.iter().map(|&width| count(width)).collect::<Vec<_>>().join("→");

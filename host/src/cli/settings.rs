@@ -4,7 +4,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
 use super::parse::DeviceName;
-use super::parse::RecipeName::{self, Anneal, Dynamic, Imp, Lm, Masked, Paper, PaperSafe};
+use super::parse::RecipeName::{self, Anneal, Dynamic, Group, Imp, Lm, Masked, Paper, PaperSafe};
 use crate::data::Task;
 use crate::train::check_recipe;
 use crate::{Error, Result};
@@ -19,7 +19,7 @@ struct Setting {
 /// All but the dense baseline.
 const SPARSE: &[RecipeName] = &[Lm, Anneal, Paper, PaperSafe];
 const PUBLISHED: &[RecipeName] = &[Paper, PaperSafe];
-const STEPPED: &[RecipeName] = &[Anneal, Paper, PaperSafe, Imp, Masked, Dynamic];
+const STEPPED: &[RecipeName] = &[Anneal, Paper, PaperSafe, Imp, Masked, Dynamic, Group];
 const DESCENT: &[RecipeName] = &[Imp, Masked];
 
 /// Settings by the recipes that take them. Those that every recipe takes are not among them, nor
@@ -33,7 +33,8 @@ const SETTINGS: &[(&[RecipeName], &str)] = &[
     (&[Imp], "prune_fraction one_shot rewind sum_output keep_levels"),
     (DESCENT, "optimiser momentum rate_falls rate_factor"),
     (&[Imp, Masked, Dynamic], "weight_decay"),
-    (&[Imp, Masked, Dynamic], "raw_inputs test_data test_labels"),
+    (&[Imp, Masked, Dynamic], "raw_inputs"),
+    (&[Imp, Masked, Dynamic, Group], "test_data test_labels"),
     (&[Masked], "weights layout init"),
     (&[Masked, Dynamic], "warmup"),
     (&[Dynamic], "augment support"),

@@ -1,5 +1,7 @@
 //! What cannot be done, refused before any work.
 
+use tamis::infer::model::{MAX_INPUTS, MAX_LAYERS};
+
 use super::network::Mlp;
 use super::options::{Neurons, PruneOptions, Structured};
 use super::source::PruneRows;
@@ -38,6 +40,18 @@ pub(super) fn check(
     check_setting(holds, "--lambda above 0", lasso.lambda, help)?;
     let holds = lasso.beta.is_finite() && lasso.beta > 0.0;
     check_setting(holds, "--beta above 0", lasso.beta, "leave --beta out for the default")
+}
+
+/// Checks the hidden layers of a dense network.
+pub(super) fn check_dense(hidden: &[usize]) -> Result<()> {
+    let holds = (1..MAX_LAYERS).contains(&hidden.len())
+        && hidden.iter().all(|width| (1..MAX_INPUTS).contains(width));
+    let most = MAX_LAYERS - 1;
+    let expected =
+        format!("--hidden with 1 to {most} numbers from 1 to {}, such as 300,100", MAX_INPUTS - 1);
+    let got = hidden.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    let help = "pass the widths of the dense network that is trained first";
+    check_setting(holds, expected, if got.is_empty() { "none".into() } else { got }, help)
 }
 
 /// Checks numbers of neurons against the hidden layers.

@@ -32,9 +32,9 @@ mod source;
 mod widths;
 
 pub use network::LastInput;
-pub use options::{LassoOptions, Neurons, PruneOptions, Structured};
+pub use options::{DenseStart, LassoOptions, Neurons, PruneOptions, Structured};
 pub use report::{Compared, PruneOutcome, PruneReport, Quality};
-pub use run::prune;
+pub use run::{group, prune};
 pub use source::{PruneRows, PruneSource};
 
 #[cfg(test)]

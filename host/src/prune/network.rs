@@ -8,7 +8,7 @@ use crate::convert::Dense;
 use crate::convert::export::dense_layer;
 use crate::convert::import::sparse_layer;
 use crate::model::ModelFile;
-use crate::train::dense::shape::Shape;
+use crate::train::dense::shape::{self, Shape};
 use crate::train::encode::{End, encode_layers};
 use crate::{Error, Result};
 
@@ -85,6 +85,22 @@ impl Mlp {
             mlp.take_biases();
         }
         Ok(mlp)
+    }
+
+    /// A dense network with biases and initial weights.
+    pub(super) fn dense(widths: &[usize], seed: u64) -> Result<Self> {
+        let shape = Shape::of(widths)?;
+        let layer = |(l, own): (usize, shape::Layer)| Dense {
+            name: format!("layer{}", l + 1),
+            inputs: own.inputs,
+            outputs: own.outputs,
+            weights: vec![1.0; own.range.len()],
+            bias: vec![1.0; own.outputs],
+            relu: own.relu,
+        };
+        let layers = shape.layers().enumerate().map(layer).collect();
+        let (is_sum, readable, is_centred) = (false, Vec::new(), false);
+        Self { layers, has_ones: true, is_sum, readable, is_centred }.fresh(seed)
     }
 
     /// Whether the last neuron of a hidden layer is the last input of it, times 1.

@@ -43,6 +43,15 @@ impl Default for LassoOptions {
     }
 }
 
+/// A dense network that is trained from nothing before it is pruned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DenseStart {
+    /// Neurons of each hidden layer.
+    pub hidden: Vec<usize>,
+    /// Passes over all rows before anything is cut.
+    pub epochs: u32,
+}
+
 /// What is asked for, and how it is reached.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PruneOptions {

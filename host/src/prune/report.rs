@@ -17,6 +17,10 @@ pub struct Quality {
     pub psnr_db: Option<f64>,
 }
 
+fn is_zero(epochs: &u32) -> bool {
+    *epochs == 0
+}
+
 impl Quality {
     pub(super) fn of(score: &Score) -> Self {
         Self { loss: Some(score.loss), accuracy: score.accuracy, psnr_db: score.psnr_db }
@@ -99,6 +103,9 @@ pub struct PruneReport {
     pub psnr_db: Option<f64>,
     /// Settings of the group lasso, where it was used.
     pub lasso: Option<LassoOptions>,
+    /// Epochs of a dense network from nothing, before anything was cut.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub dense_epochs: u32,
     /// Epochs under it.
     pub lasso_epochs: u32,
     /// Epochs of fine-tuning.

@@ -66,8 +66,13 @@ impl Units {
             let Scaling { shift, factor } = &self.inputs;
             mlp.map_inputs(|j, w| Mapped { weight: w / factor[j], bias: w * shift[j] });
         }
-        mlp.is_centred = self.inputs.shift.iter().any(|&shift| shift != 0.0);
         mlp.scale_outputs(self.output);
+        self.enter(mlp);
+    }
+
+    /// Says to a network in these units what they are.
+    pub(super) fn enter(&self, mlp: &mut Mlp) {
+        mlp.is_centred = self.inputs.shift.iter().any(|&shift| shift != 0.0);
     }
 
     /// A network for data in these units, for the data as they are.

@@ -9,16 +9,18 @@ use super::fit::Fit;
 use super::lasso::GroupLasso;
 use super::network::{LastInput, Mlp};
 use super::notes::{Asked, notes};
-use super::options::{Neurons, PruneOptions, Structured};
+use super::options::{DenseStart, Neurons, PruneOptions, Structured};
 use super::report::{Compared, PruneOutcome, PruneReport, Quality};
 use super::rows::{FitRows, Units};
 use super::select::Missing;
 use super::source::{PruneRows, PruneSource};
 use super::{greedy, schedule, scores, select, widths};
 use crate::Result;
+use crate::base::memory::room_for;
 use crate::data::{Matrix, Problem, Task};
 use crate::model::{EpochProgress, ModelFile, Score};
 use crate::operator::Stop;
+use crate::train::check::weights_between;
 use crate::train::plan;
 
 /// Prunes a network: whole neurons and inputs by their groups of weights first, then weights by
@@ -53,7 +55,67 @@ pub fn prune(
     stop: &Stop,
     observe: impl FnMut(&EpochProgress) + Send,
 ) -> Result<PruneOutcome> {
-    plan::pool(options.threads)?.install(|| run(source, rows, options, stop, observe))
+    plan::pool(options.threads)?.install(|| {
+        let begun = Begun::of(source, &rows, options)?;
+        run(begun, rows, options, stop, observe)
+    })
+}
+
+/// Trains a dense network with biases from nothing on labelled rows, for so many epochs, and prunes it as
+/// [`prune`] does.
+///
+/// # Errors
+/// As [`prune`]; rows without labels, or a network that is none.
+pub fn group(
+    dense: &DenseStart,
+    rows: PruneRows,
+    options: &PruneOptions,
+    stop: &Stop,
+    observe: impl FnMut(&EpochProgress) + Send,
+) -> Result<PruneOutcome> {
+    plan::pool(options.threads)?.install(|| {
+        let begun = Begun::dense(dense, &rows, options)?;
+        run(begun, rows, options, stop, observe)
+    })
+}
+
+/// A network before it is pruned, in the units that it is trained in.
+struct Begun {
+    mlp: Mlp,
+    units: Units,
+    /// What the model's file says of its task, and what it is for.
+    stored: Option<wire::Task>,
+    task: Option<Task>,
+    /// Epochs of training before anything is cut.
+    epochs: u32,
+}
+
+impl Begun {
+    fn of(source: &PruneSource, rows: &PruneRows, options: &PruneOptions) -> Result<Self> {
+        let mut mlp = Mlp::of(&source.model, last_input(source, rows)?)?;
+        let units = match rows {
+            PruneRows::None => Units::none(&mlp),
+            PruneRows::Samples(data) => Units::of(&mlp, data, None),
+            PruneRows::Labelled { train, .. } => Units::of(&mlp, &train.data, Some(train)),
+        };
+        units.apply(&mut mlp, source.is_imported && !options.raw);
+        let (stored, task) = (source.model.view()?.task(), source.model.task()?);
+        Ok(Self { mlp, units, stored, task, epochs: 0 })
+    }
+
+    fn dense(start: &DenseStart, rows: &PruneRows, options: &PruneOptions) -> Result<Self> {
+        let PruneRows::Labelled { train, .. } = rows else { return Err(check::no_rows()) };
+        check::check_dense(&start.hidden)?;
+        let widths = [&[train.data.cols], &start.hidden[..], &[train.network_outputs()]].concat();
+        // Weights, what Adam remembers of them, their gradients, and copies.
+        let bytes = 40 * weights_between(&widths) as u64;
+        room_for("the dense network", bytes, "choose fewer --hidden")?;
+        let mut mlp = Mlp::dense(&widths, options.seed)?;
+        let units = Units::of(&mlp, &train.data, Some(train));
+        units.enter(&mut mlp);
+        let (stored, task) = (None, Some(train.task));
+        Ok(Self { mlp, units, stored, task, epochs: start.epochs })
+    }
 }
 
 /// What all steps have in common.
@@ -72,27 +134,20 @@ struct Run<'a> {
 }
 
 fn run(
-    source: &PruneSource,
+    begun: Begun,
     rows: PruneRows,
     options: &PruneOptions,
     stop: &Stop,
     mut observe: impl FnMut(&EpochProgress),
 ) -> Result<PruneOutcome> {
     let began = Instant::now();
-    let last = last_input(source, &rows)?;
-    let mut mlp = Mlp::of(&source.model, last)?;
+    let Begun { mut mlp, units, stored, task, epochs: dense_epochs } = begun;
     let labelled = matches!(rows, PruneRows::Labelled { .. });
     let dense = mlp.counted().iter().map(|layer| layer.weights.len() + layer.bias.len());
     let nnz = options.nnz.map(|nnz| nnz.count(dense.sum(), 1)).transpose()?;
     let hidden = hidden(&mlp, &options.neurons, nnz.filter(|_| labelled))?;
     let cuts_neurons = hidden != mlp.hidden();
     let cuts_inputs = options.inputs.is_some_and(|inputs| inputs < mlp.layers[0].inputs);
-    let units = match &rows {
-        PruneRows::None => Units::none(&mlp),
-        PruneRows::Samples(data) => Units::of(&mlp, data, None),
-        PruneRows::Labelled { train, .. } => Units::of(&mlp, &train.data, Some(train)),
-    };
-    units.apply(&mut mlp, source.is_imported && !options.raw);
     let default = if labelled { Structured::Lasso } else { Structured::Norm };
     let structured = options.structured.unwrap_or(default);
     check::check(&mlp, &hidden, structured, &rows, options)?;
@@ -104,7 +159,6 @@ fn run(
     }
     let structured = (cuts_neurons || cuts_inputs).then_some(structured);
 
-    let stored = source.model.view()?.task();
     let mut run = Run {
         options,
         nnz,
@@ -119,7 +173,7 @@ fn run(
     };
     let mut samples = None;
     let (mut trained_on, mut scored_on) = (0, None);
-    let mut task = source.model.task()?;
+    let mut task = task;
     match rows {
         PruneRows::None => {}
         PruneRows::Samples(data) => samples = Some(data),
@@ -146,8 +200,14 @@ fn run(
     };
     let lasso_epochs = epochs(options.lasso_epochs, uses_lasso);
     let epochs = epochs(options.epochs, run.train.is_some());
-    run.planned = lasso_epochs + epochs;
+    run.planned = dense_epochs + lasso_epochs + epochs;
 
+    if dense_epochs > 0 {
+        // What no model holds is refused before it is trained.
+        run.encode(&mlp)?;
+        let epochs = Epochs { rate: LASSO_RATE, falls: true, count: dense_epochs, before: 0 };
+        run.fit(&mut mlp, epochs, &[], None)?;
+    }
     let before = run.score(&mlp)?;
     let whole = mlp.clone();
     if uses_lasso {
@@ -157,7 +217,8 @@ fn run(
             with_neurons: cuts_neurons,
             with_inputs: cuts_inputs,
         };
-        let epochs = Epochs { rate: LASSO_RATE, falls: false, count: lasso_epochs, before: 0 };
+        let epochs =
+            Epochs { rate: LASSO_RATE, falls: false, count: lasso_epochs, before: dense_epochs };
         run.fit(&mut mlp, epochs, &[], Some(lasso))?;
     }
     let mut fitted_rows = None;
@@ -198,7 +259,7 @@ fn run(
     let rounds = run.rounds(&mlp, epochs);
     let groups = mlp.clone();
     if epochs > 0 {
-        run.fit(&mut mlp, run.tuning(epochs, lasso_epochs), &rounds, None)?;
+        run.fit(&mut mlp, run.tuning(epochs, dense_epochs + lasso_epochs), &rounds, None)?;
         mlp.compact();
     } else {
         mlp = once;
@@ -232,6 +293,7 @@ fn run(
         accuracy: score.as_ref().and_then(|score| score.accuracy),
         psnr_db: score.as_ref().and_then(|score| score.psnr_db),
         lasso: uses_lasso.then_some(options.lasso),
+        dense_epochs,
         lasso_epochs,
         epochs,
         rounds,
@@ -258,7 +320,7 @@ fn run(
     Ok(PruneOutcome { model, report })
 }
 
-/// The rate of Adam under the group lasso.
+/// The rate of Adam before anything is cut and under the group lasso.
 const LASSO_RATE: f32 = 1e-3;
 
 /// Epochs of a training.
@@ -334,25 +396,26 @@ impl Run<'_> {
 
     /// Trains the networks to compare with.
     fn compare(&mut self, report: &mut PruneReport, whole: &Mlp, groups: &Mlp) -> Result<()> {
-        let PruneReport { lasso_epochs, epochs, .. } = *report;
+        let PruneReport { dense_epochs, lasso_epochs, epochs, .. } = *report;
+        let first_epochs = dense_epochs + lasso_epochs;
         if report.structured.is_none() {
             return Ok(());
         }
-        let all = lasso_epochs + epochs;
+        let all = first_epochs + epochs;
         let fresh = groups.fresh(self.options.seed)?;
         let mut dense = fresh.clone();
         self.fit(&mut dense, self.tuning(all, 0), &[], None)?;
         report.scratch = Some(self.compared(dense, all)?);
         if self.nnz.is_some_and(|nnz| nnz < fresh.nnz()) {
             let mut pruned = fresh;
-            let first = Epochs { falls: false, ..self.tuning(lasso_epochs, 0) };
+            let first = Epochs { falls: false, ..self.tuning(first_epochs, 0) };
             self.fit(&mut pruned, first, &[], None)?;
             let rounds = self.rounds(&pruned, epochs);
-            self.fit(&mut pruned, self.tuning(epochs, lasso_epochs), &rounds, None)?;
+            self.fit(&mut pruned, self.tuning(epochs, first_epochs), &rounds, None)?;
             report.scratch_pruned = Some(self.compared(pruned, all)?);
             let mut alone = whole.clone();
             let rounds = self.rounds(&alone, epochs);
-            self.fit(&mut alone, self.tuning(epochs, lasso_epochs), &rounds, None)?;
+            self.fit(&mut alone, self.tuning(epochs, first_epochs), &rounds, None)?;
             report.unstructured = Some(self.compared(alone, epochs)?);
         }
         Ok(())

@@ -7,8 +7,8 @@ use super::lasso::GroupLasso;
 use super::network::{LastInput, Mlp};
 use super::select::Missing;
 use super::{
-    LassoOptions, Neurons, PruneOptions, PruneRows, PruneSource, Structured, greedy, network,
-    prune, rows, scores, select, widths,
+    DenseStart, LassoOptions, Neurons, PruneOptions, PruneReport, PruneRows, PruneSource,
+    Structured, greedy, group, network, prune, rows, scores, select, widths,
 };
 use crate::convert::Dense;
 use crate::data::{Matrix, Problem, Task, Values};
@@ -286,6 +286,41 @@ fn imported_networks_keep_their_function_in_units() {
             assert!((own - wanted).abs() <= 1e-4 * wanted.abs(), "{own} {wanted}");
         }
     }
+}
+
+/// On columns as they are, without a network to begin with.
+#[test]
+fn dense_networks_are_trained_before_they_are_pruned() {
+    let plain = quarters(1500);
+    let Values::F32(values) = &plain.data.values else { unreachable!() };
+    let raw = values.iter().enumerate().map(|(k, x)| 500.0 + (k % 6) as f32 * x).collect();
+    let raw = Problem { data: Matrix::new(1500, 6, Values::F32(raw)).unwrap(), ..plain };
+    let run = |threads| {
+        let options = PruneOptions {
+            nnz: Some(Budget::nnz(80)),
+            neurons: Neurons::Each(vec![8, 6]),
+            lasso_epochs: Some(20),
+            epochs: Some(60),
+            threads,
+            ..PruneOptions::default()
+        };
+        let (train, test) = raw.clone().split(0.8, 0).unwrap();
+        let rows = PruneRows::Labelled { train, test, scored_on: "test" };
+        let start = DenseStart { hidden: vec![12, 9], epochs: 60 };
+        group(&start, rows, &options, &Stop::new(), |_| ()).unwrap()
+    };
+    let [one, three] = [1, 3].map(run);
+    assert_eq!(one.model, three.model);
+    let PruneReport { dense_epochs, nnz, dead_weights, accuracy, accuracy_before, .. } = one.report;
+    assert_eq!((dense_epochs, nnz, dead_weights), (60, 80, 0));
+    assert!(
+        accuracy_before > Some(0.9) && accuracy > Some(0.9),
+        "{accuracy_before:?} {accuracy:?}"
+    );
+    assert_eq!(one.report.scratch.unwrap().epochs, 140);
+    let start = DenseStart { hidden: vec![4, 0], epochs: 1 };
+    let none = group(&start, PruneRows::None, &PruneOptions::default(), &Stop::new(), |_| ());
+    assert!(none.unwrap_err().to_string().contains("no rows"));
 }
 
 /// Columns far from 0, of other sizes: what is pruned is what would be on columns of mean 0 and size 1.

@@ -412,7 +412,7 @@ fn check_linear(hidden: &[usize], recipe: &Recipe) -> Result<()> {
 /// classes, `paper` and `imp` for all.
 pub(crate) fn check_recipe(recipe: &str, task: Task) -> Result<()> {
     let (tasks, other, help) = match (recipe, task) {
-        ("auto" | "imp" | "masked" | "dynamic", _)
+        ("auto" | "imp" | "masked" | "dynamic" | "group", _)
         | ("anneal", Task::Binary | Task::Multiclass) => {
             return Ok(());
         }

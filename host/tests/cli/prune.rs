@@ -302,3 +302,35 @@ fn labels_that_do_not_fit_name_files() {
         assert!(error.contains(file) && !error.contains("in memory"), "{error}");
     }
 }
+
+/// `train --recipe group`: the same from nothing.
+#[test]
+fn groups_of_a_dense_network_are_trained_and_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    ok(folder, "generate digits --samples 900 --side 8 --seed 2 -o d -q");
+    let line = "train --recipe group --task multiclass --data d/X.npy --labels d/y.npy";
+    let shape = "--hidden 20,12 --nnz 250 --epochs 60 -o g.tamis --json -q";
+    let report: Value = serde_json::from_str(&ok(folder, &format!("{line} {shape}"))).unwrap();
+    assert_eq!((&report["recipe"], &report["nnz"]), (&json!("group"), &json!(250)));
+    assert_eq!((&report["rows"], &report["dense_epochs"]), (&json!(900), &json!(60)));
+    assert!(report["accuracy"].as_f64() > Some(0.7), "{report}");
+    assert!(widths(&report)[1] < 20 && report["scratch"]["accuracy"].is_f64(), "{report}");
+    ok(folder, "predict g.tamis --data d/X.npy -o p.npy -q");
+    for (flags, said) in [
+        ("--nnz 250 -o h.tamis", "--hidden with 1 to"),
+        ("--hidden 20 --nnz 50 --scale none -o h.tamis", "--scale"),
+        ("--hidden 70000 --nnz 50 -o h.tamis", "65535"),
+    ] {
+        let error = fails(folder, &format!("{line} {flags}"));
+        assert!(error.contains(said), "{flags}: {error}");
+    }
+    for (flags, said) in [
+        ("--hidden 20 --nnz 50,99 -o folder", "one number for --nnz"),
+        ("--hidden 20 --nnz 50 --plan", "no --plan"),
+        ("--hidden 20 --nnz 50 --rate 0.1 -o h.tamis", "--rate"),
+    ] {
+        let error = misuses(folder, &format!("{line} {flags}"));
+        assert!(error.contains(said), "{flags}: {error}");
+    }
+}

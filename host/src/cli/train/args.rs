@@ -21,7 +21,7 @@ use crate::train::{Scale, SupportRule};
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Settings of tables and recipes: tamis train --help --recipe lm (dynamic, anneal, paper, imp, masked)
+Settings of tables and recipes: tamis train --help --recipe lm (dynamic, anneal, paper, imp, masked, group)
 Ctrl-C ends the run within a step and saves the model that was reached.
 
 Examples:
@@ -51,7 +51,7 @@ pub(crate) struct Train {
     /// Train the weights that a mask keeps (made by tamis mask)
     #[arg(long, value_name = "MASK")]
     pub(super) mask: Option<PathBuf>,
-    /// dynamic, lm, anneal, paper, paper-safe, imp, masked, auto
+    /// dynamic, lm, anneal, paper, paper-safe, imp, masked, group, auto
     #[arg(long, value_name = "RECIPE", value_enum, hide_possible_values = true,
           hide_default_value = true, default_value_t = RecipeName::Auto)]
     pub(super) recipe: RecipeName,

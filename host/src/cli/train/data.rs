@@ -9,15 +9,22 @@ use crate::data::{Columns, Loaded, Problem, Task};
 use crate::model::ModelFile;
 use crate::train::{Baseline, Baselines, Beaten, Report};
 
-/// What is said of the data, and what of it goes into the model.
+/// How much data there are.
 #[derive(Debug, Serialize)]
-pub(super) struct DataFacts {
+pub(super) struct DataCounts {
     rows: usize,
     /// Of a table those that are read, whatever inputs they become.
     columns: usize,
     /// The classes and their rows; none for regression.
     classes: Option<Vec<ClassRows>>,
-    notes: Vec<String>,
+}
+
+/// What is said of the data, and what of it goes into the model.
+#[derive(Debug, Serialize)]
+pub(super) struct DataFacts {
+    #[serde(flatten)]
+    pub(super) counts: DataCounts,
+    pub(super) notes: Vec<String>,
     #[serde(skip)]
     names: Columns,
     #[serde(skip)]
@@ -41,7 +48,8 @@ impl DataFacts {
             columns => columns,
         };
         let (rows, notes) = (problem.data.rows, loaded.notes.clone());
-        Self { rows, columns, classes: classes(problem, &names), notes, names, line: String::new() }
+        let counts = DataCounts { rows, columns, classes: classes(problem, &names) };
+        Self { counts, notes, names, line: String::new() }
     }
 
     /// The model with the names of its columns and classes.
@@ -188,7 +196,7 @@ impl Train {
     pub(super) fn load(&self) -> Result<(Problem, DataFacts)> {
         let loaded = self.source.source().load_to_learn(self.task)?;
         let mut facts = DataFacts::new(&loaded);
-        let (rows, columns) = (count(facts.rows), count(facts.columns));
+        let (rows, columns) = (count(facts.counts.rows), count(facts.counts.columns));
         let task = loaded.problem.task;
         let found = match self.task {
             None => ", found in the labels (--task says otherwise)",
@@ -196,7 +204,7 @@ impl Train {
         };
         let mut line =
             format!("Data: {rows} rows × {columns} columns, task {}{found}", task.name());
-        if let Some(classes) = &facts.classes {
+        if let Some(classes) = &facts.counts.classes {
             let shown = classes.iter().take(SHOWN);
             let shown = shown.map(|class| format!("{} {}", class.name, count(class.rows)));
             let more = if classes.len() > SHOWN { ", …" } else { "" };

@@ -3,6 +3,7 @@
 pub(super) mod args;
 mod data;
 pub(super) mod device;
+mod group;
 pub(super) mod history;
 mod options;
 mod path;
@@ -14,7 +15,7 @@ use serde::Serialize;
 use super::common::Common;
 use super::console::{refuse, say_error};
 use super::interrupt;
-use super::parse::DeviceName;
+use super::parse::{DeviceName, RecipeName};
 use super::progress::Watched;
 use super::saved::Object;
 use crate::base::file::{self, Kind};
@@ -95,6 +96,9 @@ impl Train {
         let recipe = self.recipe_name(task)?;
         if let Some(sizes) = self.path_options() {
             return path::run(self, &sizes, early, recipe, common);
+        }
+        if recipe == RecipeName::Group && !self.plan {
+            return group::run(self, early, common);
         }
         let mut options = self.options(recipe, common)?;
         let read = [&self.imp.test_data, &self.imp.test_labels, &self.mask, &self.masked.weights];

@@ -101,6 +101,12 @@ impl Train {
             RecipeName::Imp => Recipe::Imp(self.imp_settings()?),
             RecipeName::Dynamic => Recipe::Dynamic(self.dynamic_options()),
             RecipeName::Masked => Recipe::Masked(self.masked_settings(common)?),
+            RecipeName::Group => {
+                return Err(Error::usage("recipe group trains one network at a time")
+                    .expected("one number for --nnz, no --plan, --must-keep or --scale")
+                    .got("another of these")
+                    .help("pass --hidden, --nnz and data, or choose recipe dynamic"));
+            }
         };
         let checkpoint = self.checkpoints.checkpoint.clone().map(|path| CheckpointOptions {
             resume: self.checkpoints.resume,
@@ -134,7 +140,7 @@ impl Train {
         (self.nnz.len() > 1).then(|| PathOptions { sizes: self.nnz.clone(), warm, folds })
     }
 
-    fn budget(&self) -> Budget {
+    pub(super) fn budget(&self) -> Budget {
         match (self.nnz.first(), self.density) {
             (None, Some(share)) => Budget::Density(share),
             (nnz, _) => Budget::Nonzeros(nnz.copied().unwrap_or(0)),
