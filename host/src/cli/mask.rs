@@ -22,6 +22,7 @@ use crate::mask::{
     ScoredRows, SourceNetwork, WeightLaw,
 };
 use crate::train::Budget;
+use crate::train::mask::check_size;
 use crate::{Error, Result};
 
 const CHOICES: [Named<Choice>; 2] = [
@@ -179,7 +180,7 @@ impl MaskVerb {
             mask::write(&self.output, &mask)
         })?;
         let object = Object { mask: self.output.display().to_string(), report: &report };
-        common.result(&object, || self.summary(&report))
+        common.result(&object, || self.summary(&report, &network.widths))
     }
 
     /// Refuses what no run could do, before any work.
@@ -326,6 +327,17 @@ impl MaskVerb {
         let outputs = network.widths[network.widths.len() - 1];
         let default = if outputs == 1 { Task::Binary } else { Task::Multiclass };
         let task = self.task.unwrap_or(default);
+        let fits = match task {
+            Task::Binary => outputs == 1,
+            Task::Multiclass => outputs > 1,
+            Task::Regression => true,
+        };
+        if self.method.needs() == RowsNeeded::Labelled && !fits {
+            return Err(Error::new("the network is not of this task")
+                .expected("one output for --task binary, or one a class for --task multiclass")
+                .got(format_args!("--task {} with {outputs} outputs", task.name()))
+                .help("pass the right --task, or leave it out"));
+        }
         if let Some(kind) = self.random_data {
             let like = self.data.as_deref().map(|data| self.unlabelled(data)).transpose()?;
             let rows = self.rows.unwrap_or(256);
@@ -341,7 +353,7 @@ impl MaskVerb {
             (None, target) => Labels::Column(target.clone().unwrap_or_default()),
         };
         let files = DataFiles::new(data.clone(), labels);
-        ScoredRows::labelled(files.load(Some(task))?, self.rows).map(Some)
+        ScoredRows::labelled(files.load_to_learn(Some(task))?.problem, self.rows).map(Some)
     }
 
     fn unlabelled(&self, data: &Path) -> Result<ScoredRows> {
@@ -388,7 +400,7 @@ impl MaskVerb {
         }
     }
 
-    fn summary(&self, report: &MaskReport) -> String {
+    fn summary(&self, report: &MaskReport, widths: &[usize]) -> String {
         let MaskReport { kept, weights, method, select, rounds, .. } = report;
         let share = percent(*kept as f64 / *weights as f64);
         let plural = if *rounds == 1 { "round" } else { "rounds" };
@@ -421,7 +433,10 @@ impl MaskVerb {
             rows.push(("layer", text));
         }
         let (mask, source) = (self.output.display(), self.source(report));
-        let next = format!("tamis train --mask {mask} {source} --data …");
+        let next = match check_size(widths) {
+            Ok(()) => format!("tamis train --mask {mask} {source} --data …"),
+            Err(_) => "tamis train takes no network of this size; other programs may".into(),
+        };
         rows.push(("next", next));
         facts(&format!("Saved {}", self.output.display()), &rows)
     }

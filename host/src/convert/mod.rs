@@ -149,7 +149,7 @@ impl Network {
         if self.layers.is_empty() || self.layers.len() > MAX_LAYERS {
             return Err(Error::new("the network has too few or too many layers")
                 .mismatch(format_args!("1 to {MAX_LAYERS} layers with weights"), self.layers.len())
-                .help("choose layers with --layers, or make a smaller network"));
+                .help("make a smaller network, or import some layers of it with --layers"));
         }
         let mut pairs = self.layers.iter().zip(self.layers.iter().skip(1));
         pairs.try_for_each(|(layer, next)| layer.fits(next))

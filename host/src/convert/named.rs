@@ -301,7 +301,6 @@ impl Pair {
         let values = self.weights.values.unwrap_or_default();
         let weights = if in_out { onnx::transposed(&values, rows, cols) } else { values };
         let bias = self.bias.and_then(|bias| bias.values).unwrap_or_default();
-        let bias = if bias.iter().all(|&b| b == 0.0) { Vec::new() } else { bias };
         Ok(Dense { name: self.name, inputs, outputs, weights, bias, relu })
     }
 }

@@ -119,6 +119,19 @@ pub(crate) fn write_streamed<W: Write + Seek>(
     arrays: &[StreamedArray<'_>],
 ) -> io::Result<()> {
     let mut archive = ZipWriter::new(out);
+    let written = write_arrays(&mut archive, arrays);
+    if written.is_err() {
+        // Dropped it would try to end the archive, and print that it cannot.
+        std::mem::forget(archive);
+        return written;
+    }
+    archive.finish().map_err(io::Error::from)?.flush()
+}
+
+fn write_arrays<W: Write + Seek>(
+    archive: &mut ZipWriter<W>,
+    arrays: &[StreamedArray<'_>],
+) -> io::Result<()> {
     for StreamedArray { name, element, shape, bytes, fill } in arrays {
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Stored)
@@ -127,9 +140,9 @@ pub(crate) fn write_streamed<W: Write + Seek>(
             .large_file(*bytes >= u64::from(u32::MAX) / 2);
         archive.start_file(format!("{name}{SUFFIX}"), options).map_err(io::Error::from)?;
         archive.write_all(&npy::header(element, shape))?;
-        fill(&mut archive)?;
+        fill(archive)?;
     }
-    archive.finish().map_err(io::Error::from)?.flush()
+    Ok(())
 }
 
 pub(super) fn matches(head: &[u8]) -> bool {

@@ -15,6 +15,7 @@ use super::options::{InputSize, MaskOptions, Method, RowsNeeded, Scope};
 use super::report::MaskReport;
 use super::rounds::{Rounded, Rounds, input_sizes};
 use super::rows::ScoredRows;
+use super::select;
 use crate::Result;
 use crate::base::memory::room_for;
 use crate::model::Mask;
@@ -70,6 +71,10 @@ pub fn find(
     options.check()?;
     let net = network.net()?;
     let count = options.count(net.weights(), net.layers().len())?;
+    let least: usize = net.layers().map(|layer| options.least.min(layer.weights().len())).sum();
+    if least > count {
+        return Err(select::no_room(options.least, count));
+    }
     let uses_rows = options.method.needs() != RowsNeeded::None
         || options.method == Method::Synflow && options.input.needs_rows();
     let rows = rows.filter(|_| uses_rows);
@@ -145,7 +150,8 @@ fn from_seed(
     count: usize,
 ) -> Result<Outcome> {
     let net = network.net()?;
-    let mut index = Vec::with_capacity(count);
+    let words = if options.method == Method::Synflow { synflow::words(&net, 0) } else { BINS };
+    let mut index = indices(words, count)?;
     let emit = |at| index.push(at);
     let (rounds, schedule, regenerated, state_bytes) = match options.method {
         Method::Synflow => {
@@ -160,8 +166,9 @@ fn from_seed(
             };
             let rounds = options.rounds.unwrap_or(synflow::Params::ROUNDS);
             let params = synflow::Params { weights, input, rounds, count, choice: options.choice };
-            let mut memory = vec![0; synflow::words(&net, 0)];
-            let info = synflow::run(&net, &params, &mut memory, emit)?;
+            let mut memory = vec![0; words];
+            let info = synflow::run(&net, &params, &mut memory, emit)
+                .map_err(|error| select::too_few_of(error, count))?;
             let bytes = size_of_val(&memory[..]) + size_of_val(&sizes[..]);
             (rounds, Schedule::FrontLoaded, info.regenerated, bytes as u64)
         }
@@ -173,12 +180,19 @@ fn from_seed(
     Ok(Outcome { index, rounds, schedule, memoryless: true, regenerated, state_bytes })
 }
 
+/// Room for the indices of a mask, beside so many words to make it in.
+fn indices(words: usize, count: usize) -> Result<Vec<u32>> {
+    let bytes = 4 * (words as u64).saturating_add(count as u64);
+    room_for("the mask", bytes, "choose fewer --layers or a smaller --density")?;
+    Ok(Vec::with_capacity(count))
+}
+
 /// A random mask: the same for the same shape and seed, wherever the weights come from.
 fn by_chance(network: &SourceNetwork, options: &MaskOptions, count: usize) -> Result<Outcome> {
     let net = network.net()?;
     let mut counts = vec![0; net.layers().len()];
     options.allocation().share(&net, count, Bounds::at_least(options.least), &mut counts)?;
-    let mut index = Vec::with_capacity(count);
+    let mut index = indices(BINS, count)?;
     simple::random(&net, &counts, options.seed, &mut vec![0; BINS], |at| index.push(at))?;
     Ok(Outcome {
         index,

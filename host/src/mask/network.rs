@@ -46,7 +46,7 @@ pub enum InitialWeights {
 pub struct DenseLayers {
     /// Layer by layer, each outputs × inputs, row by row.
     pub weights: Vec<f32>,
-    /// Of each layer one for each output, or none where all are 0.
+    /// Of each layer one for each output, or none where it has none.
     pub biases: Vec<Vec<f32>>,
 }
 

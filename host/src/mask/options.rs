@@ -225,6 +225,12 @@ impl MaskOptions {
         };
         if count < layers || count >= all {
             let at_most = all.saturating_sub(1);
+            if at_most < layers {
+                return Err(Error::new("the network has too few weights for a mask")
+                    .expected("more weights than layers")
+                    .got(format_args!("{all} weights in {layers} layers"))
+                    .help("choose wider --layers"));
+            }
             return Err(Error::new("the number of weights of the mask is out of bounds")
                 .expected(format_args!(
                     "{layers} to {at_most} weights: one for each layer at least, and not all"

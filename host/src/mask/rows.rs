@@ -69,6 +69,9 @@ impl ScoredRows {
             like.map_or(Moments::STANDARD, |own| Moments::of(&own.problem.data, own.scale));
         let RandomSize { rows, inputs, outputs } = size;
         check_rows(Some(rows))?;
+        if let Some(own) = like.filter(|own| own.problem.data.cols != inputs) {
+            return Err(other_width(inputs, own.problem.data.cols));
+        }
         let bytes = (rows as u64).saturating_mul(4 * inputs as u64);
         room_for("the random rows", bytes, "pass a smaller --rows")?;
         let random = RandomRows { rows, inputs, outputs, task, moments, seed };
@@ -143,9 +146,7 @@ impl ScoredRows {
         let (inputs, outputs) = (widths[0], widths[widths.len() - 1]);
         let Problem { data, task, .. } = &self.problem;
         if data.cols != inputs {
-            return Err(Error::new("the rows do not fit the network")
-                .mismatch(format_args!("rows of {inputs} numbers"), data.cols)
-                .help("pass the data that the network is for"));
+            return Err(other_width(inputs, data.cols));
         }
         let labels = self.problem.network_outputs();
         let fits = match task {
@@ -162,6 +163,12 @@ impl ScoredRows {
         }
         Ok(())
     }
+}
+
+fn other_width(inputs: usize, cols: usize) -> Error {
+    Error::new("the rows do not fit the network")
+        .mismatch(format_args!("rows of {inputs} numbers"), cols)
+        .help("pass the data that the network is for")
 }
 
 fn check_rows(rows: Option<usize>) -> Result<()> {

@@ -90,13 +90,15 @@ fn counts(net: &Mlp<'_>, scores: &[f32], selection: &Selection) -> Result<Vec<us
         Scope::Layer => {
             // Scores that are no numbers are found later; a layer without scores is refused then.
             let scored = |layer: LayerShape| {
-                scores[layer.weights()]
-                    .iter()
-                    .filter(|score| score.is_nan() || **score > 0.0)
-                    .count()
-                    .max(1)
+                let own = scores[layer.weights()].iter();
+                own.filter(|score| score.is_nan() || **score > 0.0).count()
             };
-            let most: Vec<usize> = net.layers().map(scored).collect();
+            let mut most: Vec<usize> = net.layers().map(scored).collect();
+            let all: usize = most.iter().sum();
+            if all < count {
+                return Err(fewer_than(count, all, "the network"));
+            }
+            most.iter_mut().for_each(|most| *most = (*most).max(1));
             let bounds = Bounds { least, most: Some(&most) };
             allocation.share(net, count, bounds, &mut counts).map_err(|error| match error {
                 tamis::Error::Range { max, .. } if max < count => too_few(error, "the network"),
@@ -157,7 +159,8 @@ impl Scores for OpenLayers<'_> {
     }
 }
 
-fn no_room(least: usize, count: usize) -> Error {
+/// The layers ask for more than there is.
+pub(super) fn no_room(least: usize, count: usize) -> Error {
     Error::new("the layers keep more weights at least than there are in all")
         .mismatch(
             format_args!("at most {count} over all layers"),
@@ -166,14 +169,26 @@ fn no_room(least: usize, count: usize) -> Error {
         .help("choose a smaller --min-layer, or a larger --density")
 }
 
+/// Of the core, which has given a weight of each layer to a path before it counts.
+pub(super) fn too_few_of(error: tamis::Error, count: usize) -> Error {
+    match error {
+        tamis::Error::Range { max, got, .. } if got < count && max < got => {
+            fewer_than(count, max + (count - got), "the network")
+        }
+        other => other.into(),
+    }
+}
+
+fn fewer_than(count: usize, scored: usize, of: &str) -> Error {
+    Error::new(format!("{of} has too few weights with a score above 0"))
+        .expected(format_args!("at least {count}, the weights that are kept there"))
+        .got(scored)
+        .help("choose a smaller --density, or another --method, --input or --scope")
+}
+
 fn too_few(error: tamis::Error, of: &str) -> Error {
     match error {
-        tamis::Error::Range { max, got, .. } => {
-            Error::new(format!("{of} has too few weights with a score above 0"))
-                .expected(format_args!("at least {got}, the weights that are kept there"))
-                .got(max)
-                .help("choose a smaller --density, or another --method, --input or --scope")
-        }
+        tamis::Error::Range { max, got, .. } => fewer_than(got, max, of),
         tamis::Error::NotFinite { at, .. } => Error::new(format!("a score of {of} is no number"))
             .mismatch("finite scores", format_args!("NaN or infinity at weight {at}"))
             .help("the weights or the data are too large: scale them"),

@@ -127,12 +127,7 @@ fn between_live(mlp: &Mlp, mut cut: Mlp, order: &[Place], count: usize, grows: b
         if cut.get(place) == 0.0 && cut.is_between_live(&paths, place) {
             let value = mlp.get(place);
             cut.set(place, if value == 0.0 { REGROWN } else { value });
-            // A bias may need others that hand its 1 on.
-            nnz = if cut.is_bias(place) { cut.nnz() } else { nnz + 1 };
-            if nnz > count {
-                cut.set(place, 0.0);
-                nnz = cut.nnz();
-            }
+            nnz += 1;
         }
     }
     cut

@@ -293,7 +293,7 @@ fn imported_networks_keep_their_function_in_units() {
 fn dense_networks_are_trained_before_they_are_pruned() {
     let plain = quarters(1500);
     let Values::F32(values) = &plain.data.values else { unreachable!() };
-    let raw = values.iter().enumerate().map(|(k, x)| 500.0 + (k % 6) as f32 * x).collect();
+    let raw = values.iter().enumerate().map(|(k, x)| 500.0 + (1 + k % 6) as f32 * x).collect();
     let raw = Problem { data: Matrix::new(1500, 6, Values::F32(raw)).unwrap(), ..plain };
     let run = |threads| {
         let options = PruneOptions {

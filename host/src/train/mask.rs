@@ -27,6 +27,9 @@ use crate::train::report::{Details, MaskedDetails, Neurons, Report};
 use crate::train::trained::{Stopwatch, Trained};
 use crate::{Error, Result};
 
+/// Steps of warming up, where there are ten times as many or more.
+const WARMUP: u64 = 100;
+
 /// Trains the weights of a mask on `problem`, on the current pool, in memory for these weights.
 pub(crate) fn train(
     problem: &Problem,
@@ -51,12 +54,15 @@ pub(crate) fn train(
     rates.check()?;
     check_momentum(&settings.optimiser)?;
     let rows = problem.data.rows;
+    let batch = if settings.batch == 0 { rows } else { settings.batch.min(rows) };
+    let steps = u64::from(settings.epochs) * rows.div_ceil(batch.max(1)) as u64;
+    let warmup = settings.warmup.unwrap_or_else(|| WARMUP.min(steps / 10) as u32);
     let params = Params {
         epochs: settings.epochs,
-        batch: if settings.batch == 0 { rows } else { settings.batch },
+        batch,
         optimiser: settings.optimiser,
         rate: rates.rate,
-        warmup: settings.warmup,
+        warmup,
         falls: &rates.falls,
         factor: rates.factor,
         decay: rates.decay,
@@ -92,7 +98,7 @@ pub(crate) fn train(
         batch: params.batch.min(rows),
         optimiser: settings.optimiser,
         rates: rates.clone(),
-        warmup: settings.warmup,
+        warmup,
         input_scale: unit,
         test_loss: test.as_ref().map(|test| test.loss),
         test_accuracy: test.as_ref().and_then(|test| test.accuracy),
@@ -224,12 +230,8 @@ pub(crate) fn diverged(step: usize, rate: f32) -> Error {
         .help("pass a smaller --rate, or more --warmup; scale labels that are numbers to about 1")
 }
 
-/// Checks that mask, rows and settings go together.
-fn check(problem: &Problem, settings: &MaskedSettings) -> Result<()> {
-    at_least_one("--epochs", settings.epochs as usize, "leave --epochs out for 10")?;
-    let MaskedStart { mask, values, biases } = &settings.start;
-    let widths = mask.widths();
-    let [inputs, .., outputs] = *widths else { return Ok(()) };
+/// Checks that a network of these widths is one that a mask is trained of.
+pub(crate) fn check_size(widths: &[usize]) -> Result<()> {
     let too_wide = widths.iter().any(|&width| width >= MAX_INPUTS);
     if !(3..=MAX_LAYERS + 1).contains(&widths.len()) || too_wide {
         return Err(Error::new("no model is of the size of the mask")
@@ -240,6 +242,16 @@ fn check(problem: &Problem, settings: &MaskedSettings) -> Result<()> {
             .got(format_args!("widths {widths:?}"))
             .help("make a mask of a smaller network"));
     }
+    Ok(())
+}
+
+/// Checks that mask, rows and settings go together.
+fn check(problem: &Problem, settings: &MaskedSettings) -> Result<()> {
+    at_least_one("--epochs", settings.epochs as usize, "leave --epochs out for 10")?;
+    let MaskedStart { mask, values, biases } = &settings.start;
+    let widths = mask.widths();
+    let [inputs, .., outputs] = *widths else { return Ok(()) };
+    check_size(widths)?;
     let layers = widths.len() - 1;
     let fits = |(biases, &outputs): (&Vec<f32>, &usize)| [0, outputs].contains(&biases.len());
     if values.len() != mask.index().len()

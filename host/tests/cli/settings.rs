@@ -21,8 +21,8 @@ fn settings_of_another_recipe_are_refused() {
         assert!(!folder.path().join("n.tamis").exists());
     }
     for (flags, recipe, help) in [
-        ("--epochs 3", "lm", "choose --recipe paper, paper-safe, imp or dynamic"),
-        ("--batch 9", "lm", "choose --recipe paper, paper-safe, imp or dynamic"),
+        ("--epochs 3", "lm", "choose --recipe paper, paper-safe, imp, dynamic or group"),
+        ("--batch 9", "lm", "choose --recipe paper, paper-safe, imp, dynamic or group"),
         ("--recipe lm --step theory", "lm", "choose --recipe paper or paper-safe"),
         ("--recipe lm --rate 0.1", "lm", "choose --recipe imp or dynamic"),
         ("--recipe lm --drop 0.1", "lm", "these recipes do not take it for --task regression"),

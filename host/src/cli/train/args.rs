@@ -21,7 +21,7 @@ use crate::train::{Scale, SupportRule};
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Settings of tables and recipes: tamis train --help --recipe lm (dynamic, anneal, paper, imp, masked, group)
+Settings of tables and recipes: tamis train --help --recipe lm (dynamic, paper, imp, masked, …)
 Ctrl-C ends the run within a step and saves the model that was reached.
 
 Examples:
@@ -332,7 +332,7 @@ pub(super) struct MaskedArgs {
     #[arg(long, value_enum, default_value_t = WeightLaw::He, requires = "mask",
           conflicts_with = "weights")]
     pub(super) init: WeightLaw,
-    /// First steps, over which the rate rises linearly [default: 100]
+    /// First steps, over which the rate rises linearly [default: 100, or a tenth of them all]
     #[arg(long, value_name = "STEPS", value_parser = parse::whole::<u32>)]
     pub(super) warmup: Option<u32>,
 }

@@ -93,8 +93,13 @@ impl DataFacts {
                 let constant = fit(own.constant.accuracy, own.constant.loss);
                 format!(
                     "warning: the model is no better than {} for every row: {model} against \
-                     {constant}; try another --seed, a larger --nnz, or other columns",
-                    self.constant(own)
+                     {constant}; try {}",
+                    self.constant(own),
+                    if report.recipe == "masked" {
+                        "another --rate, --warmup or --epochs, or another mask"
+                    } else {
+                        "another --seed, a larger --nnz, or other columns"
+                    }
                 )
             }
             Beaten::Linear => {

@@ -20,6 +20,7 @@ use crate::data::augment::{Changes, PictureChanges};
 use crate::data::{Columns, DataFiles, Labels, Problem, Reading, Task};
 use crate::mask::{self, SourceNetwork};
 use crate::train::dense::{Head, Rates, default_rate};
+use crate::train::mask::check_size;
 use crate::train::masked::MaskedSettings;
 use crate::train::{
     AnnealOptions, Budget, CheckpointOptions, DynamicOptions, ImpSettings, LayersOptions,
@@ -309,6 +310,7 @@ impl Train {
                 SourceNetwork::from_seed(mask.widths(), initial)?.start(mask)?
             }
         };
+        check_size(start.mask.widths())?;
         let defaults = MaskedSettings::new(start);
         let epochs = self.passes.epochs.unwrap_or(defaults.epochs);
         let falling = |rate| Rates::falling(rate, epochs);
@@ -318,7 +320,7 @@ impl Train {
             batch: self.passes.batch.unwrap_or(defaults.batch),
             optimiser,
             rates: Some(rates),
-            warmup: args.warmup.unwrap_or(defaults.warmup),
+            warmup: args.warmup,
             raw: self.imp.raw_inputs,
             place: dense_place(self.device, self.adapter.as_deref())?,
             ..defaults

@@ -22,6 +22,8 @@ pub(super) struct Sums {
     pub(super) outputs: usize,
     /// One number for each output.
     pub(super) bias: Vec<f64>,
+    /// Whether a node adds some, which may be 0.
+    pub(super) has_bias: bool,
     pub(super) name: String,
 }
 
@@ -141,6 +143,7 @@ impl Sums {
                 .expected(format_args!("1 or {} numbers, as the layer has outputs", self.outputs))
                 .got(constant.len()));
         }
+        self.has_bias |= matches!(op, Op::Add | Op::Sub);
         let rows = self.weights.chunks_exact_mut(self.inputs.max(1)).zip(&mut self.bias);
         for (i, (row, bias)) in rows.enumerate() {
             let c = f64::from(at(constant, i));
@@ -153,9 +156,9 @@ impl Sums {
     }
 
     pub(super) fn layer(self, relu: bool) -> Dense {
-        let Self { weights, inputs, outputs, bias, name } = self;
-        let zero = bias.iter().all(|&b| b == 0.0);
-        let bias = if zero { Vec::new() } else { bias.into_iter().map(|b| b as f32).collect() };
+        let Self { weights, inputs, outputs, bias, has_bias, name } = self;
+        let is_none = !has_bias && bias.iter().all(|&b| b == 0.0);
+        let bias = if is_none { Vec::new() } else { bias.into_iter().map(|b| b as f32).collect() };
         Dense { name, inputs, outputs, weights, bias, relu }
     }
 }

@@ -240,7 +240,7 @@ impl<'g> Walk<'g, '_, '_> {
         }
         self.check_input(inputs)?;
         let (bias, name) = (vec![0.0; outputs], shown(name));
-        let mut sums = Sums { weights, inputs, outputs, bias, name };
+        let mut sums = Sums { weights, inputs, outputs, bias, has_bias: false, name };
         self.fold(&affine, &mut sums)?;
         self.stage = Stage::Sums(sums);
         Ok(())

@@ -41,13 +41,15 @@ pub(super) fn read(node: &Node, inputs: Option<usize>) -> Result<Linear> {
     let got = String::from_utf8_lossy(after).chars().take(20).collect::<String>();
     require(is_known, "outputs as they are, LOGISTIC or SOFTMAX", got)?;
     let bias: Vec<f64> = intercepts.iter().map(|&b| f64::from(b)).collect();
-    let bias = if bias.is_empty() { vec![0.0; outputs] } else { bias };
+    let has_bias = !bias.is_empty();
+    let bias = if has_bias { bias } else { vec![0.0; outputs] };
     let name = node.output.first().cloned().unwrap_or_default();
     let mut sums = Sums {
         weights: weights.to_vec(),
         inputs: width,
         outputs,
         bias,
+        has_bias,
         name: crate::convert::shown(&name),
     };
     let mut is_log_odds = is_classifier && outputs == 1;

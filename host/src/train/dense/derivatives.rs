@@ -53,7 +53,12 @@ impl NetOnRows<'_> {
         let is_finite = loss.is_finite() && sum.iter().all(|x| x.is_finite());
         if !is_finite {
             return Err(Error::new("the network leaves the range of 32-bit floats on these rows")
-                .mismatch("finite losses and derivatives", format_args!("a loss of {loss}"))
+                .expected("finite losses and derivatives")
+                .got(if loss.is_finite() {
+                    "a derivative or activation beyond it".into()
+                } else {
+                    format!("a loss of {loss}")
+                })
                 .help("scale the data, or start from smaller weights"));
         }
         Ok(sum)

@@ -9,6 +9,7 @@ use tamis::learn::optimiser::Optimiser;
 
 use super::job::Ran;
 use crate::Result;
+use crate::base::memory::room_for;
 use crate::data::{Problem, Task};
 use crate::train::dense::device::Setup;
 use crate::train::dense::shape::Shape;
@@ -32,6 +33,12 @@ impl Elsewhere<'_> {
         let Self { problem, unit, params, rates, place } = *self;
         let (set, scale) = rows(problem, stack, unit)?;
         let Dense { shape, places } = Dense::of(stack)?;
+        let state_bytes = state_bytes(shape.weights(), params.optimiser);
+        room_for(
+            "the dense network",
+            state_bytes,
+            "leave --device out: the CPU holds kept weights",
+        )?;
         let mut weights = vec![0.0; shape.weights()];
         let mut mask = vec![false; shape.weights()];
         for (&at, &value) in places.iter().zip(stack.values()) {
@@ -43,10 +50,7 @@ impl Elsewhere<'_> {
         let setup = Setup { shape: &shape, task: set.task, optimiser, batch, stop };
         let mut training = Training::on(&**place, weights, &setup)?;
         training.mask = mask;
-        let mut ran = Ran {
-            state_bytes: state_bytes(shape.weights(), optimiser) + 8 * stack.nnz() as u64,
-            ..Ran::default()
-        };
+        let mut ran = Ran { state_bytes: state_bytes + 8 * stack.nnz() as u64, ..Ran::default() };
         while ran.epochs < params.epochs && !ran.stopped {
             let loss = training.epoch(&Epoch {
                 set: &set,
@@ -79,7 +83,7 @@ impl Elsewhere<'_> {
 
 /// Weights, whether they are trained, their gradient, and what the optimiser remembers.
 fn state_bytes(weights: usize, optimiser: Optimiser) -> u64 {
-    4 * (weights * (3 + optimiser.moments())) as u64
+    (weights as u64).saturating_mul(4 * (3 + optimiser.moments() as u64))
 }
 
 /// The rows as a stack takes them, and the factor of their inputs.
@@ -192,7 +196,7 @@ mod tests {
                     let settings = MaskedSettings {
                         epochs: 30,
                         batch: 0,
-                        warmup: 5,
+                        warmup: Some(5),
                         rates: Some(rates),
                         place,
                         ..MaskedSettings::new(start.clone())

@@ -39,8 +39,9 @@ pub struct MaskedSettings {
     /// Step sizes and weight decay; none for the optimiser's default rate, which falls as
     /// [`Rates::falling`] says.
     pub rates: Option<Rates>,
-    /// First steps, over which the rate rises linearly.
-    pub warmup: u32,
+    /// First steps, over which the rate rises linearly; none for 100, or a tenth of the steps where that
+    /// is less.
+    pub warmup: Option<u32>,
     /// Whether bytes are taken as 0 to 255, and not as fractions of 256.
     pub raw: bool,
     /// Rows that are scored in the end.
@@ -70,7 +71,7 @@ impl MaskedSettings {
             batch: 128,
             optimiser: Optimiser::Sgd { momentum: 0.9 },
             rates: None,
-            warmup: 100,
+            warmup: None,
             raw: false,
             test: None,
             place: DensePlace::default(),
