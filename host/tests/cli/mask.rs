@@ -251,6 +251,37 @@ fn foreign_names_layouts_and_biases_are_preserved() {
     }
 }
 
+/// Many programs begin with biases of 0: that they are there is what counts.
+#[test]
+fn biases_that_begin_at_zero_are_trained() {
+    let folder = digits();
+    let folder = folder.path();
+    ok(folder, &format!("{LAYERS} --method erk --nnz 900 --export-weights w.npz -o m.npz -q"));
+    let number = |e: usize| ((e * 7919 + e / 7 + 3) % 997) as f32 / 997.0 - 0.5;
+    let widths = [64, 40, 30, 10];
+    for (name, biases) in [("none.npz", None), ("zeros.npz", Some(0.0_f32))] {
+        let mut arrays = Vec::new();
+        for l in 0..3 {
+            let [inputs, outputs] = [widths[l], widths[l + 1]];
+            let weights: Vec<f32> = (0..inputs * outputs).map(number).collect();
+            arrays.push((format!("layer{}.weight", l + 1), vec![outputs, inputs], weights));
+            let bias = biases.map(|bias| vec![bias; outputs]);
+            arrays.extend(bias.map(|bias| (format!("layer{}.bias", l + 1), vec![outputs], bias)));
+        }
+        let arrays: Vec<_> = arrays
+            .iter()
+            .map(|(name, shape, values)| (name.as_str(), Array::new(shape, &values[..]).unwrap()))
+            .collect();
+        npz::write(&mut fs::File::create(folder.join(name)).unwrap(), &arrays).unwrap();
+        let line = format!("train --mask m.npz --weights {name} {DIGITS} --epochs 3 -o m.tamis");
+        let trained = json(folder, &line)["biases"].as_u64().unwrap();
+        assert_eq!(trained > 60, biases.is_some(), "{name}: {trained}");
+        // To a model biases of 0 are none.
+        let imported = json(folder, &format!("import {name} --density 0.5 -o i.tamis"));
+        assert_eq!(imported["biases"], json!(0), "{name}");
+    }
+}
+
 #[test]
 fn two_classes_and_numbers_train_under_masks() {
     let folder = tempfile::tempdir().unwrap();
@@ -361,6 +392,19 @@ fn bad_input_is_refused_and_leaves_nothing() {
         (format!("{own} --nnz 40 --scope global --allocation erk"), "--scope layer"),
         (format!("{own} --nnz 40 --rounds 1 --schedule linear"), "--rounds 2"),
         (format!("{LAYERS} --method magnitude --schedule linear --nnz 40 -o x.npz"), "--rounds 2"),
+        (
+            "mask --layers 60,20,10 --method snip --random-data normal --data d/X.npy --nnz 40 -o x.npz"
+                .into(),
+            "rows of 60 numbers",
+        ),
+        (
+            format!("{LAYERS} --method erk --nnz 20 --min-layer 10 -o x.npz"),
+            "--min-layer 10",
+        ),
+        (
+            format!("{LAYERS} --method snip --data d/X.npy --labels d/y.npy --task binary --nnz 40 -o x.npz"),
+            "one output for --task binary",
+        ),
         (
             format!("{LAYERS} --method snip {DIGITS} --random-data normal --nnz 40 -o x.npz"),
             "without --random-data",
