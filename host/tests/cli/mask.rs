@@ -278,7 +278,7 @@ fn biases_that_begin_at_zero_are_trained() {
         assert_eq!(trained > 60, biases.is_some(), "{name}: {trained}");
         // To a model biases of 0 are none.
         let imported = json(folder, &format!("import {name} --density 0.5 -o i.tamis"));
-        assert_eq!(imported["biases"], json!(0), "{name}");
+        assert_eq!(imported["layers"][0]["biases"], json!(0), "{name}");
     }
 }
 
@@ -339,6 +339,19 @@ fn bad_input_is_refused_and_leaves_nothing() {
         (format!("{own} --nnz 4060"), "not all"),
         (format!("{own} --nnz 40 --rounds 0"), "--rounds 1"),
         (format!("{LAYERS} --method imp {DIGITS} --epochs 0 --nnz 40 -o x.npz"), "--epochs 1"),
+        (
+            "mask --layers 60,20,10 --method snip --random-data normal --data d/X.npy --nnz 40 -o x.npz"
+                .into(),
+            "rows of 60 numbers",
+        ),
+        (
+            format!("{LAYERS} --method erk --nnz 20 --min-layer 10 -o x.npz"),
+            "--min-layer 10",
+        ),
+        (
+            format!("{LAYERS} --method snip --data d/X.npy --labels d/y.npy --task binary --nnz 40 -o x.npz"),
+            "one output for --task binary",
+        ),
         ("mask --layers 64 --method synflow --nnz 4 -o x.npz".into(), "widths"),
         ("mask --layers 64,0,10 --method synflow --nnz 4 -o x.npz".into(), "widths"),
         ("mask --weights zero.npz --method synflow --nnz 40 -o x.npz".into(), "above 0"),
@@ -392,19 +405,6 @@ fn bad_input_is_refused_and_leaves_nothing() {
         (format!("{own} --nnz 40 --scope global --allocation erk"), "--scope layer"),
         (format!("{own} --nnz 40 --rounds 1 --schedule linear"), "--rounds 2"),
         (format!("{LAYERS} --method magnitude --schedule linear --nnz 40 -o x.npz"), "--rounds 2"),
-        (
-            "mask --layers 60,20,10 --method snip --random-data normal --data d/X.npy --nnz 40 -o x.npz"
-                .into(),
-            "rows of 60 numbers",
-        ),
-        (
-            format!("{LAYERS} --method erk --nnz 20 --min-layer 10 -o x.npz"),
-            "--min-layer 10",
-        ),
-        (
-            format!("{LAYERS} --method snip --data d/X.npy --labels d/y.npy --task binary --nnz 40 -o x.npz"),
-            "one output for --task binary",
-        ),
         (
             format!("{LAYERS} --method snip {DIGITS} --random-data normal --nnz 40 -o x.npz"),
             "without --random-data",
