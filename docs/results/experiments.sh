@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs experiments, all of them or those that are named, and reports all that have results into docs/results/experiments.
-# The profile is `reduced` (of prob-covertype: a tenth of the rows), and `paper` for those of masks, of pruned networks, of matrix sensing and at equal time, whose summary tables are also
+# The profile is `reduced`, and `paper` for those of masks, of pruned networks, of matrix sensing and at equal time, whose summary tables are also
 # docs/results/prob.md and greedy.md. Needs the folder of data, with mnist/, fashion/, cifar/ and covtype/ in it. All take about
 # seven hours on two cores. Results that are there are gone on with, and cells whose settings have changed run again; remove a
 # folder to begin it anew.
@@ -17,7 +17,6 @@ all="figure-1-left figure-1-right figure-2-left figure-2-right figure-3-left fig
 for name in ${*:-$all}; do
     profile=reduced
     case $name in
-    prob-covertype) ;;
     sketch-* | prob-* | greedy-* | equal-time) profile=paper ;;
     esac
     target/release/tamis run "$name" --profile "$profile" --data-dir "$data" -o "$out/$name" --update --quiet
