@@ -124,7 +124,7 @@ impl<'a> Network<'a> {
             Task::Regression => return Ok(0),
             Task::Binary => out.greater_equal_scalar(0.5).equal(y.greater_equal_scalar(0.5)),
             Task::Multiclass if self.shape.outputs() == 1 => {
-                out.greater_scalar(0.0).equal(y.greater_equal_scalar(0.5))
+                out.greater_equal_scalar(0.0).equal(y.greater_equal_scalar(0.5))
             }
             Task::Multiclass => out.argmax(1).equal(y.argmax(1)),
         };

@@ -40,7 +40,7 @@ fn right(work: &Work<'_>, rows: Range<usize>, out: &[f32]) -> usize {
             count += usize::from((out[at] >= 0.5) == (label[0] >= 0.5));
         }),
         Task::Multiclass => work.label_rows(rows, 1, |at, label| {
-            count += usize::from(loss::best(&out[at * outputs..][..outputs]) == label[0] as usize);
+            count += usize::from(loss::class(&out[at * outputs..][..outputs]) == label[0] as usize);
         }),
     }
     count
