@@ -2,7 +2,7 @@
 
 use crate::device::{Gpu, Kernel};
 use crate::error::Error;
-use crate::recorder::{Recorder, Transfers, Work};
+use crate::recorder::{Recorder, Work};
 use std::sync::Arc;
 
 /// Numbers that are added up as one.
@@ -46,12 +46,6 @@ impl Products {
         Self { recorder: Recorder::new(Arc::clone(gpu), false), buffers: [const { None }; 3] }
     }
 
-    /// Bytes that have moved.
-    #[must_use]
-    pub const fn transfers(&self) -> Transfers {
-        self.recorder.transfers
-    }
-
     /// `A Bᵀ`, row by row, of the lines of A and of B. Matrices that no binding holds go piece by piece.
     ///
     /// # Errors
@@ -84,24 +78,22 @@ impl Products {
     fn piece(&mut self, a: Lines<'_>, b: Lines<'_>) -> Result<Vec<u32>, Error> {
         let Self { recorder, buffers: [first, second, out] } = self;
         let [rows, columns, inner] = [a.count(), b.count(), a.inner];
-        let names = ["one side of a product", "the other side of a product"];
-        for ((side, buffer), name) in [a, b].into_iter().zip([&mut *first, second]).zip(names) {
-            let buffer = recorder.grow(buffer, name, side.values.len());
+        let sides = [(a, first), (b, second)].map(|(side, buffer)| {
+            let buffer = recorder.grow(buffer, "a side of a product", side.values.len());
             recorder.write(&buffer, bytemuck::cast_slice(side.values));
-        }
+            buffer
+        });
         let sums = recorder.grow(out, "a product", rows * columns);
         recorder.clear(&sums, rows * columns);
-        if let (Some(first), Some(second)) = (first, second) {
-            let part = PART.min(inner.next_multiple_of(32)).max(32);
-            let dims = [0, 0, inner, 0, inner.next_multiple_of(part), part, rows, columns];
-            let dims = dims.map(|size| size as u32);
-            let places = [(&*first).into(), (&*second).into(), (&sums).into()];
-            let grid = [rows.div_ceil(TILE), columns.div_ceil(TILE), 1];
-            recorder.run(Kernel::Product, &dims, &places, grid);
-            let numbers = rows * inner + columns * inner + rows * columns;
-            let work = Work { multiply_adds: rows * columns * inner, bytes: 4 * numbers };
-            recorder.note_work(Kernel::Product, work);
-        }
+        let part = PART.min(inner.next_multiple_of(32)).max(32);
+        let dims = [0, 0, inner, 0, inner.next_multiple_of(part), part, rows, columns];
+        let dims = dims.map(|size| size as u32);
+        let places = [(&sides[0]).into(), (&sides[1]).into(), (&sums).into()];
+        let grid = [rows.div_ceil(TILE), columns.div_ceil(TILE), 1];
+        recorder.run(Kernel::Product, &dims, &places, grid);
+        let numbers = rows * inner + columns * inner + rows * columns;
+        let work = Work { multiply_adds: rows * columns * inner, bytes: 4 * numbers };
+        recorder.note_work(Kernel::Product, work);
         let read = recorder.read(&sums, rows * columns);
         recorder.failure.clone().map_or(Ok(read), Err)
     }

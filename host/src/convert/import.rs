@@ -110,11 +110,7 @@ pub fn import(path: &Path, options: &ImportOptions) -> Result<ImportOutcome> {
             ));
     }
     // Biases of 0 are none to a model.
-    for layer in &mut network.layers {
-        if layer.bias.iter().all(|&bias| bias == 0.0) {
-            layer.bias = Vec::new();
-        }
-    }
+    network.layers.iter_mut().for_each(Dense::trim_bias);
     let skipped = named::listed(&network.skipped);
     network.notes.extend(skipped.map(|names| format!("skipped arrays of an optimiser: {names}")));
     convert(format, network, options).map_err(|error| error.at(path))

@@ -157,6 +157,13 @@ impl Network {
 }
 
 impl Dense {
+    /// Biases that are all 0 are none.
+    pub(crate) fn trim_bias(&mut self) {
+        if self.bias.iter().all(|&bias| bias == 0.0) {
+            self.bias.clear();
+        }
+    }
+
     fn fits(&self, after: &Self) -> Result<()> {
         if self.outputs != after.inputs {
             let what = format!("layer {} does not take what the layer before it gives", after.name);

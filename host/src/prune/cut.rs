@@ -17,7 +17,7 @@ impl Mlp {
         let rows = next.weights.chunks_exact(next.inputs);
         next.weights = rows.flat_map(|row| kept.iter().map(|&i| row[i])).collect();
         next.inputs = kept.len();
-        self.trim_bias(hidden);
+        self.layers[hidden].trim_bias();
     }
 
     /// Takes away the weights of all inputs but these, which alone may be read from then on.

@@ -54,7 +54,7 @@ pub(super) fn select(mlp: &mut Mlp, hidden: &[usize], rows: &FitRows, stop: &Sto
         if mlp.has_ones && !mlp.is_sum_above(l) {
             let bias = (0..outputs).map(|k| weights[count * outputs + k] as f32);
             mlp.layers[l + 1].bias = bias.collect();
-            mlp.trim_bias(l + 1);
+            mlp.layers[l + 1].trim_bias();
         }
     }
     Ok(())

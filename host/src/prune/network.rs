@@ -10,6 +10,7 @@ use crate::convert::import::sparse_layer;
 use crate::model::ModelFile;
 use crate::train::dense::shape::{self, Shape};
 use crate::train::encode::{End, encode_layers};
+use crate::train::scaling::Mapped;
 use crate::{Error, Result};
 
 /// Stream of initial biases, one per layer.
@@ -29,12 +30,6 @@ pub(super) struct Mlp {
     /// Whether inputs are taken less their means: each neuron that reads some has a bias then, which is
     /// where the means are in the model.
     pub(super) is_centred: bool,
-}
-
-/// What a weight from an input becomes, and what it adds to the bias of its neuron.
-pub(super) struct Mapped {
-    pub(super) weight: f64,
-    pub(super) bias: f64,
 }
 
 /// What the last input of a model is.
@@ -131,21 +126,13 @@ impl Mlp {
                 layer.bias.truncate(layer.outputs);
                 layer.weights.truncate(layer.outputs * inputs);
             }
-            self.trim_bias(l);
+            self.layers[l].trim_bias();
             if !hands_on {
                 break;
             }
         }
         // A sum has no biases.
         self.is_sum &= self.layers.last().is_some_and(|layer| layer.bias.is_empty());
-    }
-
-    /// Biases that are all 0 are none.
-    pub(super) fn trim_bias(&mut self, l: usize) {
-        let bias = &mut self.layers[l].bias;
-        if bias.iter().all(|&bias| bias == 0.0) {
-            bias.clear();
-        }
     }
 
     /// Widths from the inputs to the outputs, without the 1 of biases.

@@ -64,7 +64,7 @@ impl Mlp {
             let dead = layer.bias.iter_mut().zip(&live[l + 1]).filter(|(_, is_live)| !**is_live);
             dead.for_each(|(bias, _)| *bias = 0.0);
         }
-        (0..self.layers.len()).for_each(|l| self.trim_bias(l));
+        self.layers.iter_mut().for_each(Dense::trim_bias);
     }
 }
 

@@ -3,7 +3,7 @@
 use tamis::base::math::unit_scale;
 use tamis::store::wire;
 
-use super::network::{Mapped, Mlp};
+use super::network::Mlp;
 use crate::Result;
 use crate::data::{Matrix, Problem, Task};
 use crate::train::scaling::Scaling;
@@ -63,8 +63,7 @@ impl Units {
     /// fractions of 256 already has those units of its inputs; all others are applied to it, too.
     pub(super) fn apply(&self, mlp: &mut Mlp, takes_fractions: bool) {
         if !(takes_fractions && self.are_bytes) {
-            let Scaling { shift, factor } = &self.inputs;
-            mlp.map_inputs(|j, w| Mapped { weight: w / factor[j], bias: w * shift[j] });
+            mlp.map_inputs(|j, w| self.inputs.enter(j, w));
         }
         mlp.scale_outputs(self.output);
         self.enter(mlp);
@@ -77,8 +76,7 @@ impl Units {
 
     /// A network for data in these units, for the data as they are.
     pub(super) fn undo(&self, mlp: &mut Mlp) {
-        let Scaling { shift, factor } = &self.inputs;
-        mlp.map_inputs(|j, w| Mapped { weight: w * factor[j], bias: -w * factor[j] * shift[j] });
+        mlp.map_inputs(|j, w| self.inputs.leave(j, w));
         mlp.is_centred = false;
         mlp.scale_outputs(1.0 / self.output);
     }

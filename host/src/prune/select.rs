@@ -239,7 +239,7 @@ impl Mlp {
             Some(bias) => {
                 layer.bias.resize(layer.outputs, 0.0);
                 layer.bias[bias] = value;
-                self.trim_bias(place.layer);
+                layer.trim_bias();
             }
         }
     }

@@ -8,7 +8,7 @@ use super::network::{LastInput, Mlp};
 use super::select::Missing;
 use super::{
     DenseStart, LassoOptions, Neurons, PruneOptions, PruneReport, PruneRows, PruneSource,
-    Structured, greedy, group, network, prune, rows, scores, select, widths,
+    Structured, greedy, group, prune, rows, scores, select, widths,
 };
 use crate::convert::Dense;
 use crate::data::{Matrix, Problem, Task, Values};
@@ -16,6 +16,7 @@ use crate::model::ModelFile;
 use crate::operator::Stop;
 use crate::train::Budget;
 use crate::train::dense::shape::Shape;
+use crate::train::scaling::Mapped;
 use tamis::base::rng::{Rng, stream};
 
 /// A network of normal weights, of which a share is 0.
@@ -41,7 +42,7 @@ fn mlp(widths: &[usize], zeros: f32, has_ones: bool, seed: u64) -> Mlp {
     let layers = widths.windows(2).enumerate().map(layer).collect();
     let (is_sum, readable, is_centred) = (false, Vec::new(), false);
     let mut mlp = Mlp { layers, has_ones, is_sum, readable, is_centred };
-    (0..=last).for_each(|l| mlp.trim_bias(l));
+    mlp.layers.iter_mut().for_each(Dense::trim_bias);
     mlp
 }
 
@@ -336,7 +337,7 @@ fn raw_columns_are_pruned_as_standardised_ones() {
     let mut own = net.clone();
     own.map_inputs(|j, w| {
         let w = w / f64::from(sizes[j]);
-        network::Mapped { weight: w, bias: -w * f64::from(means[j]) }
+        Mapped { weight: w, bias: -w * f64::from(means[j]) }
     });
     let run = |net: &Mlp, set: &Problem, epochs| {
         let model = net.encode(None).unwrap();

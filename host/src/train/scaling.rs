@@ -61,6 +61,13 @@ pub struct Scaling {
     pub factor: Vec<f64>,
 }
 
+/// What a weight from a column becomes, and what it adds to the bias of its neuron.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Mapped {
+    pub(crate) weight: f64,
+    pub(crate) bias: f64,
+}
+
 /// Mean and standard deviation of a column.
 #[derive(Debug, Clone, Copy)]
 struct Spread {
@@ -126,6 +133,17 @@ impl Scaling {
         let of = |&[low, high]: &[f64; 2]| (low, inverse(high - low));
         let (shift, factor) = ends.iter().map(of).unzip();
         Self { shift, factor }
+    }
+
+    /// A weight for rows as they are, for mapped ones, from column j; its factor is not 0.
+    pub(crate) fn enter(&self, j: usize, w: f64) -> Mapped {
+        Mapped { weight: w / self.factor[j], bias: w * self.shift[j] }
+    }
+
+    /// A weight for mapped rows, for rows as they are, from column j.
+    pub(crate) fn leave(&self, j: usize, w: f64) -> Mapped {
+        let weight = w * self.factor[j];
+        Mapped { weight, bias: -weight * self.shift[j] }
     }
 
     /// For a network that is there: to mean 0 and standard deviation 1, but columns that do not move, which

@@ -8,7 +8,7 @@
 use crate::Result;
 use crate::data::{Matrix, Problem};
 use crate::train::encode::SparseLayer;
-use crate::train::scaling::Scaling;
+use crate::train::scaling::{Mapped, Scaling};
 
 /// Maps of the columns of rows.
 pub(crate) struct Units {
@@ -38,18 +38,12 @@ impl Units {
 
     /// The first layer of a network for rows as they are, for mapped rows.
     pub(crate) fn enter(&self, first: &mut SparseLayer) {
-        self.change(first, |w, j| Mapped {
-            weight: w / self.map.factor[j],
-            bias: w * self.map.shift[j],
-        });
+        self.change(first, |w, j| self.map.enter(j, w));
     }
 
     /// The first layer of a network for mapped rows, for rows as they are.
     pub(crate) fn leave(&self, first: &mut SparseLayer) {
-        self.change(first, |w, j| {
-            let weight = w * self.map.factor[j];
-            Mapped { weight, bias: -weight * self.map.shift[j] }
-        });
+        self.change(first, |w, j| self.map.leave(j, w));
     }
 
     fn change(&self, first: &mut SparseLayer, of: impl Fn(f64, usize) -> Mapped) {
@@ -67,12 +61,6 @@ impl Units {
             }
         }
     }
-}
-
-/// A weight, and what it adds to the bias.
-struct Mapped {
-    weight: f64,
-    bias: f64,
 }
 
 /// A weight that is there stays one.

@@ -19,6 +19,7 @@ mod inspect;
 mod keep;
 mod learn;
 mod mask;
+mod mask_refused;
 mod masked_experiment;
 mod mnist;
 mod must_keep;
