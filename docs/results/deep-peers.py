@@ -1,7 +1,9 @@
-"""Sparse training with dense arrays on MNIST, for docs/results/deep.md: gradual magnitude pruning, RigL and SET in NumPy.
+"""Other sparse training on MNIST, for docs/results/deep.md: gradual magnitude pruning, RigL and SET on dense arrays in NumPy, and SparseLab.
 
-usage: deep-peers.py MNIST_FOLDER RESULTS.jsonl     runs what is not in RESULTS yet, a line each
-       deep-peers.py --table RESULTS.jsonl          prints the rows of the table
+usage: deep-peers.py MNIST_FOLDER RESULTS.jsonl [PART]  runs what is not in RESULTS yet, a line each: all, or the methods whose name has PART
+       deep-peers.py --table RESULTS.jsonl              prints the rows of the table
+
+SparseLab (pip install sparselab==0.2.2, with PyTorch) is left out where it is not installed. OMP_NUM_THREADS=1 makes seconds those of one thread.
 
 Networks, epochs, batches and the count of what is stored are those of recipe `dynamic`: biases are weights of a constant, and pruned with the
 rest. AdamW with a cosine; each method takes the rate and the weight decay that are best after 10 epochs on the last 10,000 training rows.
@@ -9,9 +11,11 @@ rest. AdamW with a cosine; each method takes the rate and the weight decay that 
   GMP    all weights at first; from 5 % to 75 % of the steps the smallest are pruned, cubically (Zhu and Gupta 2017)
   RigL   an ERK support of s; every 100 steps the smallest 30 % (cosine, until 75 %) make room for the largest gradients (Evci et al. 2020)
   SET    the same with room for random weights (Mocanu et al. 2018)
+  SparseLab RigL, SET   its own layers, kernels and changes of the support, which stay within a row; ERK densities, biases dense and counted
 """
 
 import gzip
+import importlib.util
 import itertools
 import json
 import pathlib
@@ -165,18 +169,70 @@ def train(method, s, x, y, test, epochs, rate, decay, seed, is_augmented=False):
     return float(np.mean(a.argmax(1) == test[1]))
 
 
+def sparselab(method, s, x, y, test, epochs, rate, decay, seed):
+    import torch
+
+    torch.set_num_threads(1)
+    import sparselab as library
+
+    widths = [x.shape[1], *SIZES[s], 10]
+    shapes = list(zip(widths, widths[1:]))
+    counts = [mask.sum() for mask in erk(shapes, s - sum(widths[1:]), np.random.default_rng(seed))]
+    # It draws each weight by itself: again until there are as many as asked for, to within 2 %.
+    for draw in range(1000):
+        torch.manual_seed(1000 * seed + draw)
+        layers = []
+        for (rows, cols), count in zip(shapes, counts):
+            layers += [library.SparseLinear(rows, cols, sparsity=1 - count / (rows * cols)), torch.nn.ReLU()]
+        net = torch.nn.Sequential(*layers[:-1])
+        stored = sum(layer.nnz + len(layer.bias) for layer in layers[::2])
+        if 0.98 * s <= stored <= s:
+            break
+    else:
+        sys.exit(f"{method}: {stored} nonzeros, {s} asked for")
+    change = {"SparseLab RigL": library.RigL, "SparseLab SET": library.SET}[method](
+        sparsity=1 - s / sum(rows * cols for rows, cols in shapes), drop_fraction=0.3, update_freq=EVERY, seed=seed
+    )
+    net.apply(change)
+    optimiser = torch.optim.AdamW(net.parameters(), lr=rate, weight_decay=decay)
+    x, y = torch.from_numpy(x), torch.from_numpy(y)
+    order = np.random.default_rng(seed)
+    steps, step = epochs * (len(x) // BATCH), 0
+    for _ in range(epochs):
+        rows = torch.from_numpy(order.permutation(len(x)))
+        for at in range(0, len(x) - BATCH + 1, BATCH):
+            batch = rows[at : at + BATCH]
+            done = step / steps
+            for group in optimiser.param_groups:
+                group["lr"] = rate * min(1, (step + 1) / 200) * 0.5 * (1 + np.cos(np.pi * done))
+            optimiser.zero_grad()
+            torch.nn.functional.cross_entropy(net(x[batch]), y[batch]).backward()
+            optimiser.step()
+            step += 1
+            if done < 0.75:
+                change.step()
+    with torch.no_grad():
+        found = net(torch.from_numpy(test[0])).argmax(1).numpy()
+    return float(np.mean(found == test[1]))
+
+
+def has_sparselab():
+    return importlib.util.find_spec("sparselab") is not None
+
+
 def jobs():
     for epochs, methods, seeds, is_augmented in (
         (20, ("GMP", "RigL", "SET"), (0, 1, 2), False),
         (80, ("GMP",), (0, 1, 2), False),
         (60, ("GMP",), (0,), True),
+        (20, ("SparseLab RigL", "SparseLab SET"), (0, 1, 2), False),
         (80, ("RigL", "SET"), (0, 1, 2), False),
     ):
         for seed, method, s in itertools.product(seeds, methods, SIZES):
             yield {"method": method, "s": s, "epochs": epochs, "augmented": is_augmented, "seed": seed}
 
 
-def run(folder, results):
+def run(folder, results, part=""):
     folder, results = pathlib.Path(folder), pathlib.Path(results)
     (x, y), test = read(folder, "train"), read(folder, "t10k")
     lines = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
@@ -186,13 +242,18 @@ def run(folder, results):
         if job in done:
             continue
         method, s = job["method"], job["s"]
+        is_library = method.startswith("SparseLab")
+        if part not in method or is_library and not has_sparselab():
+            continue
         if (method, s) not in chosen:
             held = (x[50_000:], y[50_000:])
-            score = lambda setting: train(method, s, x[:50_000], y[:50_000], held, 10, *setting, seed=7)
+            of = sparselab if is_library else train
+            score = lambda setting: of(method, s, x[:50_000], y[:50_000], held, 10, *setting, seed=7)
             chosen[method, s] = max(SETTINGS, key=score)
         rate, decay = chosen[method, s]
         began = time.process_time()
-        accuracy = train(method, s, x, y, test, job["epochs"], rate, decay, job["seed"], job["augmented"])
+        own = (method, s, x, y, test, job["epochs"], rate, decay, job["seed"])
+        accuracy = sparselab(*own) if is_library else train(*own, job["augmented"])
         seconds = time.process_time() - began
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         with results.open("a") as file:

@@ -55,6 +55,8 @@ pub mod stream {
     pub const SHIFT: u64 = 25 << 32;
     /// The first phase of a search: rows of a step, weights of a neuron.
     pub const FIRST: u64 = 26 << 32;
+    /// Rounding of moments by chance, one number per step.
+    pub const ROUNDING: u64 = 27 << 32;
     /// Neurons that a restart empties, one per restart.
     pub const RESTART: u64 = 110 << 32;
     /// First stream free for callers.

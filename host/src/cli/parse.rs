@@ -14,7 +14,7 @@ use tamis::network::gates::{Empty, Signs};
 use crate::Result;
 use crate::base::check_setting;
 use crate::model::{Limited, Target};
-use crate::train::{SupportRule, parse_weight};
+use crate::train::{Moments, SupportRule, parse_weight};
 
 /// What a parser of a flag gives to clap, which prefixes the flag and the value to a complaint.
 type Parsed<T> = std::result::Result<T, String>;
@@ -56,6 +56,12 @@ pub(super) const SUPPORTS: [Named<SupportRule>; 4] = [
     Named("gmp", SupportRule::Gmp, "Gradual magnitude pruning, from the dense network"),
     Named("rigl", SupportRule::Rigl, "RigL: the smallest make room for the largest gradients"),
     Named("set", SupportRule::Set, "SET: the smallest make room for random weights"),
+];
+
+/// `--moments`
+pub(super) const MOMENTS: [Named<Moments>; 2] = [
+    Named("f32", Moments::F32, "32-bit floats"),
+    Named("bf16", Moments::Bf16, "bfloat16, squares rounded by chance"),
 ];
 
 /// `--recipe`

@@ -37,7 +37,7 @@ const SETTINGS: &[(&[RecipeName], &str)] = &[
     (&[Imp, Masked, Dynamic, Group], "test_data test_labels"),
     (&[Masked], "weights layout init"),
     (&[Masked, Dynamic], "warmup"),
-    (&[Dynamic], "augment support"),
+    (&[Dynamic], "augment support moments"),
     (&[Lm, Anneal, Paper, PaperSafe, Dynamic], "ram"),
     (&[Lm, Anneal, Paper, PaperSafe, Imp, Dynamic], "checkpoint resume"),
     (SPARSE, "tune_epochs tune_rate"),

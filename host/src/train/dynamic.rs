@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tamis::infer::model::{MAX_INPUTS, MAX_LAYERS};
 use tamis::learn::deep::Stack;
-use tamis::learn::deep::dynamic::{self, Params};
+use tamis::learn::deep::dynamic::{self, Moments, Params};
 use tamis::learn::start::continue_if;
 
 use crate::base::limits::{Limits, Watch};
@@ -36,7 +36,12 @@ use crate::{Error, Result};
 const PANEL: usize = 1 << 16;
 /// Bytes of a weight: index and value, gradient and moments, half an entry to grow, and links by both
 /// ends.
-const WEIGHT_BYTES: f64 = 32.0;
+const fn weight_bytes(moments: Moments) -> f64 {
+    match moments {
+        Moments::F32 => 32.0,
+        Moments::Bf16 => 28.0,
+    }
+}
 
 /// A training whose sizes are settled.
 pub(crate) struct DynamicSetup<'a> {
@@ -83,21 +88,23 @@ impl<'a> DynamicSetup<'a> {
             // A small panel, and as many weights at the start as there is memory for.
             panel = longest;
             let strips = 4 * LANES * (activations + outputs) * rayon::current_num_threads();
-            let fixed = 4 * dynamic::words(0, activations, outputs, panel) + strips;
-            let own = 4.0 * rayon::current_num_threads().saturating_sub(1) as f64;
-            let least = fixed as f64 + (WEIGHT_BYTES + own) * (nnz + layers) as f64;
-            let factor = 1.0 + (ram as f64 - least) / ((WEIGHT_BYTES + own) * nnz as f64);
+            let fixed = 4 * dynamic::words(params.moments, 0, activations, outputs, panel) + strips;
+            // Gradients of the other threads.
+            let others = 4.0 * rayon::current_num_threads().saturating_sub(1) as f64;
+            let weight = weight_bytes(params.moments) + others;
+            let least = fixed as f64 + weight * (nnz + layers) as f64;
+            let factor = 1.0 + (ram as f64 - least) / (weight * nnz as f64);
             if factor < 1.0 {
                 return Err(Error::new("the memory budget is too small for these sizes")
                     .expected(format_args!("at least {} bytes needed", least.ceil()))
                     .got(format_args!("{ram} bytes"))
-                    .help("raise --ram, choose fewer nonzeros, neurons or --threads"));
+                    .help("raise --ram, choose fewer nonzeros, neurons or --threads, or pass --moments bf16"));
             }
             params.factor = params.factor.min(factor as f32);
         }
         // One more in each layer but the last hands on the constant.
         let room = params.most(dense) + layers;
-        let words = dynamic::words(room, activations, outputs, panel);
+        let words = dynamic::words(params.moments, room, activations, outputs, panel);
         let limits = options.limits;
         Ok(Self { settings, hidden, limits, params, unit, dense, room, words })
     }
@@ -212,6 +219,10 @@ impl<'a> DynamicSetup<'a> {
         let batch = params.batch.min(rows).max(1);
         let details = DynamicDetails {
             support: settings.support,
+            moments: match params.moments {
+                Moments::F32 => "f32",
+                Moments::Bf16 => "bf16",
+            },
             dense_nnz: *dense,
             start_nnz,
             batch,

@@ -1,7 +1,7 @@
 //! Settings of recipe `dynamic`, and what they are by default.
 
 use serde::Serialize;
-use tamis::learn::deep::dynamic::Params;
+use tamis::learn::deep::dynamic::{Moments, Params};
 
 use crate::Result;
 use crate::base::check_setting;
@@ -52,6 +52,8 @@ pub struct DynamicOptions {
     pub warmup: Option<u32>,
     /// How the support shrinks and moves.
     pub support: SupportRule,
+    /// How Adam's moments are held.
+    pub moments: Moments,
     /// Weights at the start, in units of s.
     pub factor: Option<f32>,
     /// Whether bytes are taken as 0 to 255, and not as fractions of 256.
@@ -106,6 +108,7 @@ impl DynamicOptions {
             decay: self.decay.unwrap_or(own.decay),
             warmup: self.warmup.unwrap_or_else(|| own.warmup.min(steps / 20)),
             every: own.every.min(steps / 60).max(1),
+            moments: self.moments,
             constant: true,
             seed,
             ..own

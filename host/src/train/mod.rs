@@ -68,4 +68,5 @@ pub use report::{
     Tried,
 };
 pub use scaling::{Scale, Scaling};
+pub use tamis::learn::deep::dynamic::Moments;
 pub use trained::{Start, Trained};

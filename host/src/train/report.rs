@@ -426,6 +426,8 @@ pub struct MaskedDetails {
 pub struct DynamicDetails {
     /// How the support shrank and moved.
     pub support: SupportRule,
+    /// How Adam's moments were held: `f32` or `bf16`.
+    pub moments: &'static str,
     /// Weights of the dense network.
     pub dense_nnz: usize,
     /// Weights at the start.

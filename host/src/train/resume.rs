@@ -2,7 +2,7 @@
 
 use tamis::base::dims::Dims;
 use tamis::learn::checkpoint::Form as BodyForm;
-use tamis::learn::deep::dynamic;
+use tamis::learn::deep::dynamic::{self, Moments};
 use tamis::learn::iht::{Refine, Step};
 use tamis::learn::train::{OneOutput, Rank, Refresh, Schedule, SeveralOutputs};
 use tamis::learn::{anneal, lm, train};
@@ -93,11 +93,14 @@ pub(crate) fn dynamic_form(
     if settings.support != SupportRule::Anneal {
         changes += &format!("{:?}", settings.support);
     }
+    if params.moments != Moments::F32 {
+        changes += &format!("{:?}", params.moments);
+    }
     let own = [
         Term::checksum("widths of the hidden layers (--hidden)", {
             CRC_64.checksum(bytemuck::cast_slice(&widths))
         }),
-        Term::checksum("changes of rows and support (--augment, --support)", {
+        Term::checksum("changes of rows and support, moments (--augment, --support, --moments)", {
             CRC_64.checksum(changes.as_bytes())
         }),
         Term::count("--epochs", params.epochs),

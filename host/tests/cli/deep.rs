@@ -261,6 +261,37 @@ fn memory_budget_bounds_the_weights_at_the_start() {
 }
 
 #[test]
+fn moments_as_bfloat16_take_less_memory_and_learn_as_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    ok(folder, DIGITS);
+    let train = format!("{CLASSES} --hidden 24,16 --nnz 300 --epochs 30 -o m.tamis");
+    let (whole, half) =
+        (json(folder, &train), json(folder, &format!("{train} --moments bf16 --threads 1")));
+    assert_eq!((&whole["moments"], &half["moments"]), (&json!("f32"), &json!("bf16")));
+    // Four bytes of each weight that there is room for, of which two hand on biases.
+    let room = number(&whole, "start_nnz").max(300.0);
+    let saved = number(&whole, "state_bytes") - number(&half, "state_bytes");
+    assert!(saved >= 4.0 * room && saved <= 4.0 * (room + 60.0), "{saved} {whole}");
+    assert!(number(&half, "accuracy") > number(&whole, "accuracy") - 0.02, "{whole} {half}");
+    // As many weights at the start as the budget has room for: more of those that take less.
+    let start = |flags: &str| {
+        let report = json(folder, &format!("{train} --threads 1 --ram 80K {flags}"));
+        number(&report, "start_nnz")
+    };
+    assert!(start("--moments bf16") > 1.05 * start(""));
+    // A run goes on with the moments that it began with, whatever the threads.
+    let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
+    let kept = format!("{train} --checkpoint k --resume");
+    ok(folder, &format!("{kept} --moments bf16 --passes-limit 11 -q"));
+    let error = fails(folder, &kept);
+    assert!(error.contains("--moments"), "{error}");
+    ok(folder, &format!("{kept} --moments bf16 -q"));
+    ok(folder, &format!("{} --moments bf16 -q", train.replace("m.tamis", "whole.tamis")));
+    assert_eq!(read("m.tamis"), read("whole.tamis"));
+}
+
+#[test]
 fn changed_rows_train_and_need_a_size() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

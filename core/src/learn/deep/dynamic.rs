@@ -12,7 +12,8 @@
 //!
 //! Weights on no path from an input to an output go first, whatever their salience, so none is left
 //! in the end. A new weight starts at 0, its second moment at the mean of its layer's. What is held
-//! for each weight: index, value, gradient and two moments, and half an entry to grow: 24 bytes.
+//! for each weight: index, value, gradient and two moments, and half an entry to grow: 24 bytes, or 20
+//! with moments as bfloat16 ([`Moments`]).
 //!
 //! Gradual pruning of a dense network, SET (D. Mocanu et al., 2018) and `RigL` (U. Evci et al.,
 //! 2020) are settings: [`Params::gradual`], [`Params::set`], [`Params::rigl`].
@@ -22,6 +23,7 @@
 //! are biases, grown where they are of use.
 
 mod checkpoint;
+mod moments;
 mod params;
 mod schedule;
 mod start;
@@ -35,6 +37,7 @@ use crate::base::rng::{Permutation, stream};
 use crate::learn::optimiser::Decay;
 pub use checkpoint::{Checkpoint, State};
 use core::ops::ControlFlow;
+pub use moments::{Held, Moments};
 pub use params::{Growth, Params, Salience, words};
 use schedule::Schedule;
 pub use start::start;
@@ -104,7 +107,7 @@ pub struct Info {
 /// }
 /// let params = Params { factor: 4.0, epochs: 60, batch: 20, every: 20, ..Params::new(12) };
 /// let (mut index, mut value) = ([0; 48], [0.0; 48]);
-/// let mut memory = vec![0; dynamic::words(48, 26, 1, 20)];
+/// let mut memory = vec![0; dynamic::words(params.moments, 48, 26, 1, 20)];
 /// let mut stack = Stack::new(20, &mut index, &mut value);
 /// dynamic::start(&mut stack, &[6, 1], &params, &mut memory)?;
 /// let mut own = [0; backprop::words(26, 1)];
@@ -124,7 +127,7 @@ pub fn run<B: Panels>(
     let n = backprop.samples();
     params.check(n).map_err(Error::widen)?;
     backprop.check(stack)?;
-    let mut support = Support::new(stack, memory).map_err(Error::widen)?;
+    let mut support = Support::new(stack, params, memory).map_err(Error::widen)?;
     let batch = params.batch.min(n);
     let steps = n.div_ceil(batch) as u64 * u64::from(params.epochs);
     let mut at = match from {
@@ -177,7 +180,7 @@ pub fn run<B: Panels>(
             }
             sum.add(loss);
             adam.step();
-            support.step(stack, params, &adam, scale, schedule.rate(step));
+            support.step(stack, params, &adam, at.steps, scale, schedule.rate(step));
             at.steps = at.steps.saturating_add(1);
         }
         at.epochs += 1;

@@ -9,14 +9,14 @@ use tamis::learn::train::Rank;
 use tamis::network::gates::{Empty, Signs};
 
 use super::super::parse::{
-    self, AugmentName, DeviceName, EMPTY, OPTIMISERS, RecipeName, SIGNS, SUPPORTS, ToPin,
+    self, AugmentName, DeviceName, EMPTY, MOMENTS, OPTIMISERS, RecipeName, SIGNS, SUPPORTS, ToPin,
 };
 use super::super::settings::Given;
 use super::super::source::SourceArgs;
 use crate::convert::named::Layout;
 use crate::data::Task;
 use crate::mask::WeightLaw;
-use crate::train::{Scale, SupportRule};
+use crate::train::{Moments, Scale, SupportRule};
 
 /// Train a sparse network on your own data, to a model of at most S nonzero weights.
 #[derive(Debug, Args)]
@@ -147,6 +147,9 @@ pub(super) struct PassArgs {
     /// How the support shrinks and moves (recipe dynamic) [default: anneal]
     #[arg(long, value_parser = parse::named(SUPPORTS))]
     pub(super) support: Option<SupportRule>,
+    /// How Adam's moments are held (recipe dynamic): bf16 takes 4 bytes a weight less [default: f32]
+    #[arg(long, value_parser = parse::named(MOMENTS))]
+    pub(super) moments: Option<Moments>,
     /// Learning rate (recipes anneal, dynamic, imp and masked) [default: anneal: at most 0.02, for inputs
     /// brought to the unit range; imp and masked: adam 0.001, sgd 0.1]
     #[arg(long, value_name = "RATE", value_parser = parse::number)]

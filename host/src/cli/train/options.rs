@@ -356,6 +356,7 @@ impl Train {
             decay: single(self.imp.weight_decay),
             warmup: self.masked.warmup,
             support: self.passes.support.unwrap_or_default(),
+            moments: self.passes.moments.unwrap_or_default(),
             factor: single(self.anneal.start_factor),
             raw: self.imp.raw_inputs,
             augment: None,

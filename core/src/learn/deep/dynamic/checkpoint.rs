@@ -1,5 +1,6 @@
 //! What a run is after an epoch, and how it resumes from there.
 
+use super::moments::Held;
 use super::params::Params;
 use crate::base::error::{self, Result};
 use crate::base::record::{Put, Record};
@@ -61,10 +62,8 @@ pub struct Checkpoint<'a> {
     pub index: &'a [u32],
     /// The weights on it.
     pub value: &'a [f32],
-    /// Adam's mean of the gradients.
-    pub mean: &'a [f32],
-    /// Adam's mean of their squares.
-    pub square: &'a [f32],
+    /// Adam's moments.
+    pub moments: Held<'a>,
 }
 
 impl<'a> Checkpoint<'a> {
@@ -84,13 +83,12 @@ impl<'a> Checkpoint<'a> {
     pub fn read(form: &Form, words: &'a [u32]) -> Result<Self> {
         let contents = form.read(words)?;
         let state = State::from_words(&contents.state()?)?;
-        let [value, mean, square] = [1, 2, 3].map(|vector| contents.vector(vector));
-        let index = bytemuck::cast_slice(contents.vector(0));
-        for (what, vector) in [("weights", value), ("means", mean), ("squares", square)] {
-            error::length(what, vector.len(), index.len())?;
-            error::finite("numbers of the checkpoint", vector)?;
-        }
-        Ok(Self { state, index, value, mean, square })
+        let [value, first, second] = [1, 2, 3].map(|vector| contents.vector(vector));
+        let index: &[u32] = bytemuck::cast_slice(contents.vector(0));
+        error::length("weights", value.len(), index.len())?;
+        error::finite("weights of the checkpoint", value)?;
+        let moments = Held::read(first, second, index.len())?;
+        Ok(Self { state, index, value, moments })
     }
 
     /// Steps done.
@@ -144,7 +142,8 @@ impl<'a> Checkpoint<'a> {
 
 impl Record for Checkpoint<'_> {
     fn write<E>(&self, put: &mut impl FnMut(&[u32]) -> Put<E>) -> Put<E> {
-        let vectors = [bytemuck::cast_slice(self.index), self.value, self.mean, self.square];
+        let [first, second] = self.moments.vectors();
+        let vectors = [bytemuck::cast_slice(self.index), self.value, first, second];
         record::write(&self.state.to_words(), &[], &vectors, put)
     }
 }

@@ -1,5 +1,6 @@
 //! Settings, and the memory that they take.
 
+use super::moments::Moments;
 use crate::base::error::{self, Result};
 use crate::network::mask::select::BINS;
 
@@ -65,6 +66,8 @@ pub struct Params {
     pub salience: Salience,
     /// By what they are grown.
     pub growth: Growth,
+    /// How the moments of the weights are held.
+    pub moments: Moments,
     /// Whether the last input is 1 in every row, for biases.
     pub constant: bool,
     /// Seed of the start, the order of the rows and those of growth.
@@ -93,6 +96,7 @@ impl Params {
             offset: 0.05,
             salience: Salience::Sensitivity,
             growth: Growth::Gradient,
+            moments: Moments::F32,
             constant: false,
             seed: 0,
         }
@@ -150,13 +154,19 @@ impl Params {
     }
 }
 
-/// Words of the memory of [`super::run`], beside the network: for as many weights as the stack has room
-/// for, [`Params::most`] or more, so many activations ([`super::Stack::activations`]) and outputs, and panels of
+/// Words of the memory of [`super::run`], beside the network: with such moments, for as many weights as the stack has
+/// room for, [`Params::most`] or more, so many activations ([`super::Stack::activations`]) and outputs, and panels of
 /// `panel` numbers.
 #[must_use]
-pub const fn words(most: usize, activations: usize, outputs: usize, panel: usize) -> usize {
+pub const fn words(
+    moments: Moments,
+    most: usize,
+    activations: usize,
+    outputs: usize,
+    panel: usize,
+) -> usize {
     let grown = most / 2 + 1;
-    let weights = most.saturating_mul(3).saturating_add(grown.saturating_mul(2));
+    let weights = most.saturating_mul(1 + moments.words()).saturating_add(grown.saturating_mul(2));
     let neurons = activations.saturating_add(outputs);
     let bits = neurons.div_ceil(32).saturating_mul(4);
     weights.saturating_add(activations).saturating_add(bits).saturating_add(panel + BINS)

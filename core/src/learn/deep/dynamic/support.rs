@@ -1,6 +1,7 @@
 //! The weights that there are: their moments, which of them are dropped, and which are grown.
 
 use super::checkpoint::{Checkpoint, State};
+use super::moments::{Pair, Step, Store, key};
 use super::params::{Growth, Params, Salience, words};
 use super::schedule::Target;
 use crate::base::budget::{self, Workspace};
@@ -21,8 +22,7 @@ const LEAST: f32 = 1e-6;
 /// State of the weights, and memory to change the support in.
 pub(super) struct Support<'m> {
     gradient: &'m mut [f32],
-    first: &'m mut [f32],
-    second: &'m mut [f32],
+    moments: Store<'m>,
     grown: &'m mut [u32],
     scores: &'m mut [f32],
     /// Root mean squares of inputs and activations.
@@ -121,22 +121,21 @@ impl Live<'_> {
 /// What weights are worth: 0 for those on no path.
 struct Worth<'a, 'm> {
     stack: &'a Stack<'a>,
-    second: &'a [f32],
+    moments: &'a Store<'m>,
     live: &'a Live<'m>,
     params: &'a Params,
 }
 
 impl Worth<'_, '_> {
     fn of(&self, place: Place, last: Option<usize>, at: usize) -> f32 {
-        let at_value = |of: &[f32]| of.get(at).copied().unwrap_or(0.0);
         if last == Some(at)
             || !self.live.has(place.ends(self.stack.index.get(at).copied().unwrap_or(0)))
         {
             return 0.0;
         }
-        let size = at_value(self.stack.values()).abs();
+        let size = self.stack.values().get(at).copied().unwrap_or(0.0).abs();
         let worth = match self.params.salience {
-            Salience::Sensitivity => size * math::sqrt(at_value(self.second)),
+            Salience::Sensitivity => size * math::sqrt(self.moments.square(at)),
             Salience::Magnitude => size,
         };
         // A weight on a path is worth more than none.
@@ -162,23 +161,19 @@ impl Scores for Worth<'_, '_> {
 }
 
 impl<'m> Support<'m> {
-    pub(super) fn new(stack: &Stack<'_>, memory: &'m mut [u32]) -> Result<Self> {
-        let (most, c) = (stack.room(), stack.outputs());
+    pub(super) fn new(stack: &Stack<'_>, params: &Params, memory: &'m mut [u32]) -> Result<Self> {
+        let (most, c, kind) = (stack.room(), stack.outputs(), params.moments);
         let acts = stack.activations();
         let longest = stack.layers.iter().map(|layer| layer.width).max().unwrap_or(0);
-        budget::enough(words(most, acts, c, longest), memory.len())?;
-        let panel = longest + memory.len() - words(most, acts, c, longest);
+        let least = words(kind, most, acts, c, longest);
+        budget::enough(least, memory.len())?;
+        let panel = longest + memory.len() - least;
         let mut space = Workspace::new(memory);
         let grown = most / 2 + 1;
         let bits = (acts + c).div_ceil(32);
-        let [gradient, first, second] =
-            [space.floats(most)?, space.floats(most)?, space.floats(most)?];
-        first.fill(0.0);
-        second.fill(0.0);
         Ok(Self {
-            gradient,
-            first,
-            second,
+            gradient: space.floats(most)?,
+            moments: Store::new(kind, most, &mut space)?,
             grown: space.indices(grown)?,
             scores: space.floats(grown)?,
             sizes: space.floats(acts)?,
@@ -196,14 +191,7 @@ impl<'m> Support<'m> {
         params: &Params,
         from: &Checkpoint<'_>,
     ) -> Result<State> {
-        let nnz = stack.nnz();
-        let own = [(&mut *self.first, from.mean), (&mut *self.second, from.square)];
-        for (own, held) in own {
-            error::length("moments of the checkpoint", held.len(), nnz)?;
-            let own = own.get_mut(..nnz).unwrap_or_default();
-            error::length("room for the checkpoint", own.len(), nnz)?;
-            own.copy_from_slice(held);
-        }
+        self.moments.resume(&from.moments, stack.nnz())?;
         let State { epochs, steps, start, .. } = from.state;
         error::range("epochs of the checkpoint", epochs as usize, 1, params.epochs as usize)?;
         error::range("steps of the checkpoint", steps as usize, 1, usize::MAX)?;
@@ -222,8 +210,7 @@ impl<'m> Support<'m> {
             state,
             index: stack.index.get(..nnz).unwrap_or(&[]),
             value: stack.values(),
-            mean: self.first.get(..nnz).unwrap_or(&[]),
-            square: self.second.get(..nnz).unwrap_or(&[]),
+            moments: self.moments.held(nnz),
         }
     }
 
@@ -236,30 +223,30 @@ impl<'m> Support<'m> {
         self.gradient.get_mut(..nnz).unwrap_or_default()
     }
 
-    /// One step of `AdamW` along the gradient times `scale`.
+    /// Step number `step` of `AdamW`, along the gradient times `scale`.
     pub(super) fn step(
         &mut self,
         stack: &mut Stack<'_>,
         params: &Params,
         adam: &Decay,
+        step: u32,
         scale: f32,
         rate: f32,
     ) {
-        let shrink = 1.0 - rate * params.decay;
+        let step = Step {
+            gradient: self.gradient,
+            adam,
+            scale,
+            rate,
+            factor: 1.0 - rate * params.decay,
+            key: key(params.seed, step),
+        };
         for l in 0..stack.layers.len() {
             let range = stack.range(l);
             let last = handed_on(stack, params, l);
-            let end = last.unwrap_or(range.end);
-            let range = range.start..end;
+            let range = range.start..last.unwrap_or(range.end);
             let weights = stack.value.get_mut(range.clone()).unwrap_or_default();
-            let gradient = self.gradient.get(range.clone()).unwrap_or(&[]);
-            let first = self.first.get_mut(range.clone()).unwrap_or_default();
-            let second = self.second.get_mut(range).unwrap_or_default();
-            for (((w, g), mean), square) in weights.iter_mut().zip(gradient).zip(first).zip(second)
-            {
-                *w *= shrink;
-                adam.update(w, scale * g, mean, square, rate);
-            }
+            self.moments.step(range.start, weights, &step);
         }
     }
 
@@ -301,7 +288,7 @@ impl<'m> Support<'m> {
         self.live.find(stack, |_| true);
         let flags = &mut *self.gradient;
         for _ in 0..ROUNDS {
-            let mut worth = Worth { stack, second: self.second, live: &self.live, params };
+            let mut worth = Worth { stack, moments: &self.moments, live: &self.live, params };
             let mut count = 0;
             worth.each(|_, worth| count += usize::from(worth > 0.0));
             let cut = match keep < count {
@@ -340,13 +327,12 @@ impl<'m> Support<'m> {
                 live.iter_mut().zip(next).for_each(|(live, next)| *live &= next);
             }
         }
-        let (first, second, mut len) = (&mut *self.first, &mut *self.second, 0);
+        let (moments, mut len) = (&mut self.moments, 0);
         let flags = &*self.gradient;
         stack.retain(|at| {
             let is_kept = flags.get(at).is_some_and(|flag| *flag > 0.0);
-            if is_kept && at < first.len() && at < second.len() {
-                first.copy_within(at..=at, len);
-                second.copy_within(at..=at, len);
+            if is_kept && at < moments.room() {
+                moments.copy(at, len);
                 len += 1;
             }
             is_kept
@@ -425,7 +411,7 @@ impl<'m> Support<'m> {
     /// Puts the first `count` of the weights found into the support, with value 0.
     fn insert(&mut self, stack: &mut Stack<'_>, count: usize) {
         let (mut left, layers) = (count, stack.layers.len());
-        let room = stack.index.len().min(stack.value.len()).min(self.first.len());
+        let room = stack.index.len().min(stack.value.len()).min(self.moments.room());
         debug_assert!(stack.nnz() + count <= room, "room for what is grown");
         let mut first = stack.layers.iter().fold(0, |sum, layer| sum + layer.width * layer.neurons);
         for l in (0..layers).rev() {
@@ -433,8 +419,8 @@ impl<'m> Support<'m> {
             first -= layer.width * layer.neurons;
             let range = stack.range(l);
             let mean = {
-                let own = self.second.get(range.clone()).unwrap_or(&[]);
-                own.iter().sum::<f32>() / own.len().max(1) as f32
+                let sum: f32 = range.clone().map(|at| self.moments.square(at)).sum();
+                sum / range.len().max(1) as f32
             };
             let (mut from, mut to) = (range.end, range.end + left);
             let end = to;
@@ -457,8 +443,7 @@ impl<'m> Support<'m> {
                         from -= 1;
                         stack.index.copy_within(from..=from, to);
                         stack.value.copy_within(from..=from, to);
-                        self.first.copy_within(from..=from, to);
-                        self.second.copy_within(from..=from, to);
+                        self.moments.copy(from, to);
                     }
                 }
             }
@@ -472,7 +457,6 @@ impl<'m> Support<'m> {
     fn put(&mut self, stack: &mut Stack<'_>, at: usize, entry: u32, mean: f32) {
         let index = stack.index.get_mut(at).zip(stack.value.get_mut(at));
         index.into_iter().for_each(|(index, value)| (*index, *value) = (entry, 0.0));
-        let moments = self.first.get_mut(at).zip(self.second.get_mut(at));
-        moments.into_iter().for_each(|(first, second)| (*first, *second) = (0.0, mean));
+        self.moments.set(at, Pair { mean: 0.0, square: mean });
     }
 }

@@ -42,7 +42,7 @@ fn fit(hidden: &[usize], params: &Params, stop_at: u32) -> Fit {
     let (mut index, mut value) = (vec![0; most], vec![0.0; most]);
     let mut stack = Stack::new(INPUTS + one, &mut index, &mut value);
     let acts = INPUTS + one + hidden.iter().map(|h| h + one).sum::<usize>();
-    let mut memory = vec![0xdead_beef; words(most, acts, 3, 30)];
+    let mut memory = vec![0xdead_beef; words(params.moments, most, acts, 3, 30)];
     start(&mut stack, &widths, params, &mut memory).unwrap();
     let mut own = vec![0; backprop::words(acts, 3)];
     let rows = Rows::new(&x, INPUTS + one).unwrap();
@@ -89,8 +89,13 @@ fn params(nnz: usize) -> Params {
 #[test]
 fn classes_are_learned_with_exactly_the_nonzeros_asked_for() {
     for hidden in [&[10][..], &[10, 8], &[10, 8, 6]] {
-        for constant in [false, true] {
-            let found = fit(hidden, &Params { constant, ..params(40) }, u32::MAX);
+        for (constant, moments) in [
+            (false, Moments::F32),
+            (true, Moments::F32),
+            (false, Moments::Bf16),
+            (true, Moments::Bf16),
+        ] {
+            let found = fit(hidden, &Params { constant, moments, ..params(40) }, u32::MAX);
             assert_eq!(found.nnz, 40, "{hidden:?}");
             assert!(found.value.iter().all(|value| *value != 0.0));
             assert!(found.accuracy > 0.78, "{hidden:?} {constant} {}", found.accuracy);
@@ -198,20 +203,25 @@ fn settings_that_cannot_be_are_refused() {
 
 #[test]
 fn resumed_run_has_the_same_bits() {
+    for moments in [Moments::F32, Moments::Bf16] {
+        resumes(&Params { constant: true, moments, ..params(60) });
+    }
+}
+
+fn resumes(params: &Params) {
     use crate::base::record::Record;
-    let params = Params { constant: true, ..params(60) };
     let (x, y) = classes(true);
     let (widths, most, acts) = ([12, 3], 600, INPUTS + 1 + 13);
     // Runs from a checkpoint or the start: the network, and the checkpoint after so many epochs.
     let course = |from: Option<&[u32]>, at: u32| {
         let (mut index, mut value) = (vec![0; most], vec![0.0; most]);
         let mut stack = Stack::new(INPUTS + 1, &mut index, &mut value);
-        let mut memory = vec![0xdead_beef; words(most, acts, 3, 30)];
+        let mut memory = vec![0xdead_beef; words(params.moments, most, acts, 3, 30)];
         let form = Checkpoint::form(most);
         let from = from.map(|words| Checkpoint::read(&form, words).unwrap());
         match &from {
-            Some(checkpoint) => checkpoint.restore(&mut stack, &widths, &params).unwrap(),
-            None => start(&mut stack, &widths, &params, &mut memory).unwrap(),
+            Some(checkpoint) => checkpoint.restore(&mut stack, &widths, params).unwrap(),
+            None => start(&mut stack, &widths, params, &mut memory).unwrap(),
         }
         let mut own = vec![0; backprop::words(acts, 3)];
         let rows = Rows::new(&x, INPUTS + 1).unwrap();
@@ -228,8 +238,7 @@ fn resumed_run_has_the_same_bits() {
             }
             Continue(())
         };
-        let info =
-            run(&mut backprop, &mut stack, &params, &mut memory, from.as_ref(), see).unwrap();
+        let info = run(&mut backprop, &mut stack, params, &mut memory, from.as_ref(), see).unwrap();
         let nnz = stack.nnz();
         (index[..nnz].to_vec(), value[..nnz].to_vec(), info, words)
     };
@@ -246,16 +255,36 @@ fn resumed_run_has_the_same_bits() {
     let damaged = Checkpoint::read(&form, &words).unwrap();
     let (mut index, mut value) = (vec![0; most], vec![0.0; most]);
     let mut stack = Stack::new(INPUTS + 1, &mut index, &mut value);
-    assert!(damaged.restore(&mut stack, &widths, &params).is_err());
+    assert!(damaged.restore(&mut stack, &widths, params).is_err());
     assert!(Checkpoint::read(&Checkpoint::form(20), &whole.3).is_err());
+    // Moments of the other kind are none of this run's.
+    let moments = match params.moments {
+        Moments::F32 => Moments::Bf16,
+        Moments::Bf16 => Moments::F32,
+    };
+    let other = Params { moments, ..*params };
+    let held = Checkpoint::read(&form, &whole.3).unwrap();
+    let (mut index, mut value) = (vec![0; most], vec![0.0; most]);
+    let mut stack = Stack::new(INPUTS + 1, &mut index, &mut value);
+    held.restore(&mut stack, &widths, &other).unwrap();
+    let mut memory = vec![0; super::words(moments, most, acts, 3, 30)];
+    let mut own = vec![0; backprop::words(acts, 3)];
+    let rows = Rows::new(&x, INPUTS + 1).unwrap();
+    let mut backprop = RowByRow::new(rows, Labels::classes(&y, 3), &stack, &mut own).unwrap();
+    let never = |_: &Progress<'_>| Continue(());
+    assert!(run(&mut backprop, &mut stack, &other, &mut memory, Some(&held), never).is_err());
 }
 
 #[test]
-fn a_weight_takes_24_bytes() {
+fn a_weight_takes_24_bytes_or_20() {
     let (acts, outputs, panel) = (1100_usize, 10, 800);
-    for most in [0, 1, 5322, 53_220] {
-        // Index and value, gradient, two moments, and half an entry to grow.
-        let own = 4 * (acts + 4 * (acts + outputs).div_ceil(32) + panel + BINS + 2);
-        assert!(8 * most + 4 * words(most, acts, outputs, panel) <= 24 * most + own);
+    for (moments, bytes) in [(Moments::F32, 24), (Moments::Bf16, 20)] {
+        for most in [0, 1, 5322, 53_220] {
+            // Index and value, gradient, two moments, and half an entry to grow.
+            let own = 4 * (acts + 4 * (acts + outputs).div_ceil(32) + panel + BINS + 2);
+            assert!(
+                8 * most + 4 * words(moments, most, acts, outputs, panel) <= bytes * most + own
+            );
+        }
     }
 }
