@@ -34,12 +34,11 @@ use crate::{Error, Result};
 
 /// Numbers of a panel of gradients: within the second-level cache.
 const PANEL: usize = 1 << 16;
-/// Bytes of a weight: index and value, gradient and moments, half an entry to grow, and links by both
-/// ends.
+/// Bytes of a weight: index and value, gradient and moments, and links by both ends.
 const fn weight_bytes(moments: Moments) -> f64 {
     match moments {
-        Moments::F32 => 32.0,
-        Moments::Bf16 => 28.0,
+        Moments::F32 => 28.0,
+        Moments::Bf16 => 24.0,
     }
 }
 
@@ -203,6 +202,8 @@ impl<'a> DynamicSetup<'a> {
             }
             Err(error) => return Err(error.into()),
         };
+        // What scores the model needs memory of its own.
+        drop((engine, memory));
         let (limit, stopped) = watch.ended(done.stopped);
         let task = match problem.task {
             Task::Binary => Task::LOG_ODDS,

@@ -95,6 +95,8 @@ pub struct Report {
     pub workspace_bytes: u64,
     /// The most memory that the process has had so far; none where the system does not say.
     pub peak_rss_bytes: Option<u64>,
+    /// The most heap that training had beside the data; none in programs that do not count it.
+    pub heap_peak_bytes: Option<u64>,
 }
 
 impl Report {

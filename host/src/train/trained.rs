@@ -253,6 +253,7 @@ impl Stopwatch {
             state_bytes: 0,
             workspace_bytes: 0,
             peak_rss_bytes: peak_rss_bytes(),
+            heap_peak_bytes: None,
         }
     }
 }

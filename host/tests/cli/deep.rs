@@ -291,6 +291,29 @@ fn moments_as_bfloat16_take_less_memory_and_learn_as_well() {
     assert_eq!(read("m.tamis"), read("whole.tamis"));
 }
 
+/// Of the heap, by the difference of two trainings that differ in their weights at the start.
+#[test]
+fn a_weight_takes_24_bytes_of_the_heap() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    ok(folder, "generate digits --samples 500 --side 28 --seed 2 -o d -q");
+    let train = format!("{CLASSES} --hidden 300,100 --nnz 4000 --epochs 1 --threads 1 -o m.tamis");
+    for (moments, most) in [("f32", 24.0), ("bf16", 20.0)] {
+        let [(less, low), (more, high)] = [1, 20].map(|factor| {
+            let report =
+                json(folder, &format!("{train} --moments {moments} --start-factor {factor}"));
+            (number(&report, "start_nnz"), number(&report, "heap_peak_bytes"))
+        });
+        assert!(more - less > 70_000.0, "{less} {more}");
+        let weight = (high - low) / (more - less);
+        assert!(weight > most - 5.0 && weight < most, "{moments}: {weight}");
+        // Beside weights: activations of a strip, a panel of gradients and memory to make it, classes.
+        let strip = 64.0 * 4.0 * f64::from(784 + 300 + 100 + 10 + 3);
+        let rest = high - weight * more;
+        assert!(rest < strip + 4.0 * 65_536.0 + 512.0 * 1024.0, "{moments}: {rest}");
+    }
+}
+
 #[test]
 fn changed_rows_train_and_need_a_size() {
     let folder = tempfile::tempdir().unwrap();

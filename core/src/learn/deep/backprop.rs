@@ -84,8 +84,7 @@ pub trait Backprop {
 /// [`super::dynamic`] needs beside.
 pub trait Panels: Backprop {
     /// Writes the derivatives that [`Backprop::gradient`] is of, by all weights that the blocks have room
-    /// for, in the network or not, to `out`: block after block. `scratch` has a place for each weight
-    /// of the network.
+    /// for, in the network or not, to `out`: block after block.
     ///
     /// # Errors
     /// As [`Backprop::gradient`]; [`Error::Length`] for `out` of another length.
@@ -94,7 +93,6 @@ pub trait Panels: Backprop {
         stack: &Stack<'_>,
         batch: &Batch,
         panel: &Panel,
-        scratch: &mut [f32],
         out: &mut [f32],
     ) -> Result<(), Self::Source>;
 
@@ -168,7 +166,7 @@ impl<'a, X: Samples> RowByRow<'a, X> {
     }
 
     /// The derivative by every weight of the outputs' product with `out`, for the row that the
-    /// activations are of, given to `add` with that weight's place in `gradient`.
+    /// activations are of, given to `add` with that weight's place in `gradient`, which may be empty.
     pub(super) fn backwards(
         &mut self,
         stack: &Stack<'_>,
@@ -193,9 +191,11 @@ impl<'a, X: Samples> RowByRow<'a, X> {
                     let i = block.neuron();
                     let a = acts.get(first + i).copied().unwrap_or(0.0);
                     let mut delta = 0.0;
-                    for ((k, v), g) in block.entries().zip(&mut gradient) {
+                    for (k, v) in block.entries() {
                         let r = out.get(k).copied().unwrap_or(0.0);
-                        add(g, a * r);
+                        if let Some(g) = gradient.next() {
+                            add(g, a * r);
+                        }
                         delta += v * r;
                     }
                     above.get_mut(i).into_iter().for_each(|above| *above = delta);
@@ -212,8 +212,10 @@ impl<'a, X: Samples> RowByRow<'a, X> {
                 let i = block.neuron();
                 let is_open = acts.get(first + i).is_some_and(|a| *a > 0.0);
                 let delta = own.get(i).copied().filter(|_| is_open).unwrap_or(0.0);
-                for ((j, w), g) in block.entries().zip(&mut gradient) {
-                    add(g, delta * row.get(j).copied().unwrap_or(0.0));
+                for (j, w) in block.entries() {
+                    if let Some(g) = gradient.next() {
+                        add(g, delta * row.get(j).copied().unwrap_or(0.0));
+                    }
                     if let Some(below) = below.get_mut(j) {
                         *below += delta * w;
                     }
@@ -277,7 +279,6 @@ impl<X: Samples> Panels for RowByRow<'_, X> {
         stack: &Stack<'_>,
         batch: &Batch,
         panel: &Panel,
-        scratch: &mut [f32],
         out: &mut [f32],
     ) -> Result<(), X::Source> {
         let Some(&layer) = stack.layers.get(panel.layer) else { return Ok(()) };
@@ -287,7 +288,7 @@ impl<X: Samples> Panels for RowByRow<'_, X> {
         out.fill(0.0);
         for k in batch.rows() {
             self.residual(k, stack)?;
-            self.backwards(stack, scratch, |_, _| ());
+            self.backwards(stack, &mut [], |_, _| ());
             let Self { acts, deltas, out: residual, .. } = &*self;
             let below = acts.get(below..).unwrap_or(&[]);
             let above = below.get(layer.width..).unwrap_or(&[]);

@@ -12,8 +12,8 @@
 //!
 //! Weights on no path from an input to an output go first, whatever their salience, so none is left
 //! in the end. A new weight starts at 0, its second moment at the mean of its layer's. What is held
-//! for each weight: index, value, gradient and two moments, and half an entry to grow: 24 bytes, or 20
-//! with moments as bfloat16 ([`Moments`]).
+//! for each weight: index, value, gradient and two moments: 20 bytes, or 16 with moments as bfloat16
+//! ([`Moments`]). Weights to grow, at most half as many, are where the gradient was.
 //!
 //! Gradual pruning of a dense network, SET (D. Mocanu et al., 2018) and `RigL` (U. Evci et al.,
 //! 2020) are settings: [`Params::gradual`], [`Params::set`], [`Params::rigl`].

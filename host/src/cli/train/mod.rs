@@ -18,6 +18,7 @@ use super::interrupt;
 use super::parse::{DeviceName, RecipeName};
 use super::progress::Watched;
 use super::saved::Object;
+use crate::base::HeapPeak;
 use crate::base::file::{self, Kind};
 use crate::data::{Problem, Task};
 use crate::model::ModelFile;
@@ -133,6 +134,7 @@ impl Train {
         let obvious = Obvious::new(&problem, &options);
         let bar = Watched::new(common);
         let mut history = History::new(self)?;
+        let heap = HeapPeak::start();
         let trained = interrupt::training(|| {
             train_with(problem, &options, Start::Zero, interrupt::stop(), |progress| {
                 history.add(progress);
@@ -140,7 +142,8 @@ impl Train {
             })
         });
         bar.clear();
-        let trained = trained?;
+        let mut trained = trained?;
+        trained.report.heap_peak_bytes = heap.bytes();
         if let Details::Paper(_) | Details::Outputs(_) = trained.report.details {
             history.losses.push(trained.report.loss as f32);
         }

@@ -84,7 +84,7 @@ impl WithSimd for Forward<'_> {
     }
 }
 
-/// Adds `<above_i, below_j>` to the gradient of link i, j; then below becomes the residuals of the
+/// Adds `<above_i, below_j>` to the gradient of link i, j, where there is one; then below becomes the residuals of the
 /// layer below, `1[below_j > 0] Σ_i w_ij above_i`.
 pub(super) struct Backward<'a> {
     /// Grouped by j.
@@ -110,7 +110,9 @@ impl Backward<'_> {
                 for v in 0..N {
                     sums[v] = simd.mul_add_f32s(w, r[v], sums[v]);
                 }
-                gradient[links.place(at)] += dot::<S, N, M>(simd, a, r);
+                if let Some(gradient) = gradient.get_mut(links.place(at)) {
+                    *gradient += dot::<S, N, M>(simd, a, r);
+                }
             }
             for v in 0..N {
                 let is_active = simd.greater_than_f32s(a[v], zero);

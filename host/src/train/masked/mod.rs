@@ -281,7 +281,6 @@ impl Panels for Engine<'_> {
         stack: &Stack<'_>,
         batch: &Batch,
         panel: &Panel,
-        scratch: &mut [f32],
         out: &mut [f32],
     ) -> Result<()> {
         let Panel { layer, blocks } = panel.clone();
@@ -291,10 +290,10 @@ impl Panels for Engine<'_> {
         let (labels, is_end) = (self.labels, self.layers[layer].is_end);
         self.with_all_inputs(|engine| {
             engine.waves(stack, batch, Reads::Changed, |wave, strips| {
-                each_with_gradient(strips, scratch, |t, strip, gradient| {
+                each(strips, |t, strip| {
                     strip.forward(wave.work, wave.draw(t), wave.rows(t));
                     strip.residual(wave.work, labels);
-                    strip.backward_to(wave.work, layer, gradient);
+                    strip.backward_to(wave.work, layer, &mut []);
                 });
                 let width = w.inputs();
                 out.par_chunks_mut(PANEL_BLOCKS * width).enumerate().for_each(|(at, out)| {

@@ -191,7 +191,8 @@ impl Strip {
         self.layer_back(work, 0, gradient);
     }
 
-    /// Residuals in place of the activations above layer `to`; those below stay.
+    /// Residuals in place of the activations above layer `to`; those below stay. Without a gradient
+    /// none is added to.
     pub(super) fn backward_to(&mut self, work: &Work<'_>, to: usize, gradient: &mut [f32]) {
         if let Head::Sum(signs) = work.stack.head() {
             let outputs = self.acts.len() - 1;
@@ -209,7 +210,10 @@ impl Strip {
         let layer = &work.layers[l];
         let (below, above) = self.acts.split_at_mut(l + 1);
         let (below, above) = (&mut below[l][..], &above[0][..]);
-        let gradient = &mut gradient[layer.start..][..layer.own.len()];
+        let gradient = match gradient {
+            [] => gradient,
+            all => &mut all[layer.start..][..layer.own.len()],
+        };
         if l > 0 {
             let (links, weights) = (layer.by_input(), layer.weights(values));
             work.arch.dispatch(Backward { links, weights, gradient, above, below });

@@ -165,8 +165,7 @@ pub const fn words(
     outputs: usize,
     panel: usize,
 ) -> usize {
-    let grown = most / 2 + 1;
-    let weights = most.saturating_mul(1 + moments.words()).saturating_add(grown.saturating_mul(2));
+    let weights = most.saturating_mul(1 + moments.words()).saturating_add(2);
     let neurons = activations.saturating_add(outputs);
     let bits = neurons.div_ceil(32).saturating_mul(4);
     weights.saturating_add(activations).saturating_add(bits).saturating_add(panel + BINS)

@@ -21,10 +21,9 @@ const LEAST: f32 = 1e-6;
 
 /// State of the weights, and memory to change the support in.
 pub(super) struct Support<'m> {
-    gradient: &'m mut [f32],
+    /// The gradient; then which weights are kept; then the weights to grow, indices before scores.
+    scratch: &'m mut [u32],
     moments: Store<'m>,
-    grown: &'m mut [u32],
-    scores: &'m mut [f32],
     /// Root mean squares of inputs and activations.
     sizes: &'m mut [f32],
     live: Live<'m>,
@@ -169,13 +168,10 @@ impl<'m> Support<'m> {
         budget::enough(least, memory.len())?;
         let panel = longest + memory.len() - least;
         let mut space = Workspace::new(memory);
-        let grown = most / 2 + 1;
         let bits = (acts + c).div_ceil(32);
         Ok(Self {
-            gradient: space.floats(most)?,
+            scratch: space.indices(most + 2)?,
             moments: Store::new(kind, most, &mut space)?,
-            grown: space.indices(grown)?,
-            scores: space.floats(grown)?,
             sizes: space.floats(acts)?,
             live: Live { reached: space.indices(bits)?, leads: space.indices(bits)? },
             next: Live { reached: space.indices(bits)?, leads: space.indices(bits)? },
@@ -220,7 +216,7 @@ impl<'m> Support<'m> {
     }
 
     pub(super) fn gradient(&mut self, nnz: usize) -> &mut [f32] {
-        self.gradient.get_mut(..nnz).unwrap_or_default()
+        bytemuck::cast_slice_mut(self.scratch.get_mut(..nnz).unwrap_or_default())
     }
 
     /// Step number `step` of `AdamW`, along the gradient times `scale`.
@@ -234,7 +230,7 @@ impl<'m> Support<'m> {
         rate: f32,
     ) {
         let step = Step {
-            gradient: self.gradient,
+            gradient: bytemuck::cast_slice(self.scratch),
             adam,
             scale,
             rate,
@@ -286,7 +282,7 @@ impl<'m> Support<'m> {
     /// there are no more such.
     fn drop_to(&mut self, stack: &mut Stack<'_>, params: &Params, keep: usize) -> Result<()> {
         self.live.find(stack, |_| true);
-        let flags = &mut *self.gradient;
+        let flags = &mut *self.scratch;
         for _ in 0..ROUNDS {
             let mut worth = Worth { stack, moments: &self.moments, live: &self.live, params };
             let mut count = 0;
@@ -300,13 +296,13 @@ impl<'m> Support<'m> {
             worth.each(|at, worth| {
                 let is_kept = worth > 0.0 && left.keeps(worth);
                 let flag = flags.get_mut(at as usize);
-                flag.into_iter().for_each(|flag| *flag = f32::from(u8::from(is_kept)));
+                flag.into_iter().for_each(|flag| *flag = u32::from(is_kept));
             });
             for l in 0..stack.layers.len() {
                 let flag = handed_on(stack, params, l).and_then(|at| flags.get_mut(at));
-                flag.into_iter().for_each(|flag| *flag = 1.0);
+                flag.into_iter().for_each(|flag| *flag = 1);
             }
-            let is_kept = |at: usize| flags.get(at).is_some_and(|flag| *flag > 0.0);
+            let is_kept = |at: usize| flags.get(at).is_some_and(|flag| *flag > 0);
             self.next.find(stack, is_kept);
             let mut is_whole = true;
             for l in 0..stack.layers.len() {
@@ -328,9 +324,9 @@ impl<'m> Support<'m> {
             }
         }
         let (moments, mut len) = (&mut self.moments, 0);
-        let flags = &*self.gradient;
+        let flags = &*self.scratch;
         stack.retain(|at| {
-            let is_kept = flags.get(at).is_some_and(|flag| *flag > 0.0);
+            let is_kept = flags.get(at).is_some_and(|flag| *flag > 0);
             if is_kept && at < moments.room() {
                 moments.copy(at, len);
                 len += 1;
@@ -357,12 +353,11 @@ impl<'m> Support<'m> {
             backprop.sizes(stack, &batch, self.sizes)?;
         }
         let rng = CounterRng::new(params.seed, stream::ANNEAL + (1 << 31) + u64::from(number));
-        let room = wanted.min(self.grown.len());
-        let (index, value) = (
-            self.grown.get_mut(..room).unwrap_or_default(),
-            self.scores.get_mut(..room).unwrap_or_default(),
-        );
-        let mut top = Top::new(index, value);
+        let (index, value) = self.scratch.split_at_mut(self.scratch.len() / 2);
+        let room = wanted.min(index.len()).min(value.len());
+        let (index, value) =
+            (index.get_mut(..room).unwrap_or_default(), value.get_mut(..room).unwrap_or_default());
+        let mut top = Top::new(index, bytemuck::cast_slice_mut(value));
         let mut first = 0_usize;
         for (l, layer) in stack.layers.iter().enumerate() {
             let place = Place::of(stack, l);
@@ -383,7 +378,7 @@ impl<'m> Support<'m> {
                     }
                 } else {
                     let of = Panel { layer: l, blocks: blocks.clone() };
-                    backprop.panel(stack, &batch, &of, self.gradient, panel)?;
+                    backprop.panel(stack, &batch, &of, panel)?;
                 }
                 let from = taken.partition_point(|&entry| (entry as usize) < base);
                 let mut taken = taken.get(from..).unwrap_or(&[]).iter().peekable();
@@ -426,7 +421,7 @@ impl<'m> Support<'m> {
             let end = to;
             // From the back, so that nothing is overwritten that is still to be moved.
             loop {
-                let new = left.checked_sub(1).and_then(|at| self.grown.get(at)).copied();
+                let new = left.checked_sub(1).and_then(|at| self.scratch.get(at)).copied();
                 let new = new.and_then(|at| (at as usize).checked_sub(first));
                 let old = from.checked_sub(1).filter(|&at| at >= range.start);
                 let old = old.and_then(|at| stack.index.get(at)).copied();
