@@ -1,6 +1,6 @@
 //! Speed as ratios within one run: the blocked operator against the matrix product it rests on,
 //! against the core's reference operator, and two threads against one; and training under a mask
-//! (`masked`).
+//! (`masked`) or on a support that moves (`support`).
 //!
 //! Machines differ and are noisy; what is compared is timed in turn, round by round, and the
 //! fastest round of each counts.
@@ -8,6 +8,7 @@
 #[cfg(feature = "gpu")]
 pub(crate) mod gpu;
 mod masked;
+mod support;
 
 use crate::base::error::{Error, Result};
 use crate::base::room_for;
@@ -33,6 +34,7 @@ pub(crate) struct BenchReport {
     threads: usize,
     shapes: Vec<ShapeReport>,
     masked: masked::MaskedReports,
+    support: support::SupportReport,
 }
 
 /// Figures of one problem size; rates are of one thread, ratios above 1 where the first is faster.
@@ -82,7 +84,8 @@ pub(crate) fn run(
         shapes.push(shape(Dims::new(samples, 100, hidden, nnz), threads, rounds, seed)?);
     }
     let masked = masked::run(rounds, seed, numpy)?;
-    Ok(BenchReport { threads, shapes, masked })
+    let support = support::run(rounds, seed)?;
+    Ok(BenchReport { threads, shapes, masked, support })
 }
 
 fn shape(dims: Dims, threads: usize, rounds: usize, seed: u64) -> Result<ShapeReport> {
@@ -195,7 +198,7 @@ impl fmt::Display for BenchReport {
             }
             writeln!(f, "  one neuron changed      {anew:8.1} times faster with kept activations")?;
         }
-        write!(f, "\n{}", self.masked)
+        write!(f, "\n{}{}", self.masked, self.support)
     }
 }
 
