@@ -101,7 +101,13 @@ impl<'a> Top<'a> {
 
     /// Offers the entries from the flat index `first` on.
     pub fn offer(&mut self, first: usize, values: &[f32]) {
-        (first as u32..).zip(values).for_each(|(j, &value)| self.push(j, value));
+        for (j, &value) in (first as u32..).zip(values) {
+            // Most are less than all that are kept, and go at once.
+            let is_full = self.len == self.room && self.must_keep.is_empty();
+            if !(is_full && value.abs() < self.get(0).value.abs()) {
+                self.push(j, value);
+            }
+        }
     }
 
     /// Offers one candidate. Zeros are no weights and never enter but where they must be kept; each

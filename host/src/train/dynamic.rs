@@ -32,8 +32,6 @@ use crate::train::resume;
 use crate::train::trained::{Start, Stopwatch, Trained};
 use crate::{Error, Result};
 
-/// Numbers of a panel of gradients: within the second-level cache.
-const PANEL: usize = 1 << 16;
 /// Bytes of a weight: index and value, gradient and moments, and links by both ends.
 const fn weight_bytes(moments: Moments) -> f64 {
     match moments {
@@ -82,7 +80,8 @@ impl<'a> DynamicSetup<'a> {
         // Each layer but the last has one more, for biases.
         let activations = inputs + 1 + hidden.iter().sum::<usize>() + layers;
         let longest = hidden.iter().copied().max().unwrap_or(0).max(outputs).max(inputs) + 1;
-        let mut panel = longest.max(PANEL);
+        // Of gradients: as much as a strip's activations, from which they are made.
+        let mut panel = longest.max(LANES * (activations + outputs));
         if let Memory::Ram(ram) = options.memory {
             // A small panel, and as many weights at the start as there is memory for.
             panel = longest;

@@ -13,15 +13,13 @@ use tamis::learn::loss::Labels;
 use crate::Result;
 use crate::data::{Matrix, Values};
 use crate::operator::Stop;
-use crate::train::masked::Engine;
+use crate::train::masked::{Engine, LANES};
 use crate::train::pool;
 
 const WIDTHS: [usize; 3] = [784, 1000, 10];
 const DENSITY: f64 = 0.02;
 const BATCH: usize = 128;
 const STEPS: usize = 32;
-/// Numbers of a panel of gradients.
-const PANEL: usize = 1 << 16;
 
 /// A change of the support, and a step, in milliseconds.
 #[derive(Debug, Serialize)]
@@ -49,7 +47,8 @@ pub(super) fn run(rounds: usize, seed: u64) -> Result<SupportReport> {
     let data = Matrix::new(rows, inputs, Values::U8(values))?;
     let classes: Vec<u16> = (0..rows).map(|_| rng.below(outputs as u32) as u16).collect();
     let activations = inputs + hidden;
-    let words = dynamic::words(often.moments, nnz, activations, outputs, PANEL);
+    let panel = LANES * (activations + outputs);
+    let words = dynamic::words(often.moments, nnz, activations, outputs, panel);
     let (mut index, mut value, mut memory) = (vec![0; nnz], vec![0.0; nnz], vec![0; words]);
     // Milliseconds of a change and of a step.
     let mut measure = |threads: usize| -> Result<[f64; 2]> {

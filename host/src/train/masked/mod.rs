@@ -296,8 +296,9 @@ impl Panels for Engine<'_> {
                     strip.backward_to(wave.work, layer, &mut []);
                 });
                 let width = w.inputs();
-                out.par_chunks_mut(PANEL_BLOCKS * width).enumerate().for_each(|(at, out)| {
-                    let (low, count) = (blocks.start + at * PANEL_BLOCKS, out.len() / width);
+                let part = (PANEL_PART / width.max(1)).max(1);
+                out.par_chunks_mut(part * width).enumerate().for_each(|(at, out)| {
+                    let (low, count) = (blocks.start + at * part, out.len() / width);
                     for strip in &*strips {
                         let [below, above] = strip.sides(layer);
                         let (own, others) = if is_end { (below, above) } else { (above, below) };
@@ -335,8 +336,8 @@ impl Panels for Engine<'_> {
     }
 }
 
-/// Blocks of a panel that one thread makes at a time.
-const PANEL_BLOCKS: usize = 32;
+/// Numbers of a panel that one thread makes at a time.
+const PANEL_PART: usize = 1 << 15;
 
 /// The blocks of input columns that the first layer has weights of.
 fn used(inputs: usize, layers: &[Layer]) -> Vec<bool> {

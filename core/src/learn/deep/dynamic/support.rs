@@ -358,6 +358,11 @@ impl<'m> Support<'m> {
         let (index, value) =
             (index.get_mut(..room).unwrap_or_default(), value.get_mut(..room).unwrap_or_default());
         let mut top = Top::new(index, bytemuck::cast_slice_mut(value));
+        // By the size of what a weight comes from.
+        let per = |score: f32, size: f32| match size > LEAST {
+            true => score.abs() / (size + params.offset),
+            false => 0.0,
+        };
         let mut first = 0_usize;
         for (l, layer) in stack.layers.iter().enumerate() {
             let place = Place::of(stack, l);
@@ -379,24 +384,26 @@ impl<'m> Support<'m> {
                 } else {
                     let of = Panel { layer: l, blocks: blocks.clone() };
                     backprop.panel(stack, &batch, &of, panel)?;
+                    for (block, scores) in blocks.zip(panel.chunks_exact_mut(width)) {
+                        // Weights of a block come from a neuron each, those of the end from one.
+                        let from = place.below + if is_hidden { 0 } else { block };
+                        let sizes = self.sizes.get(from..).unwrap_or(&[]);
+                        let scores = scores.iter_mut();
+                        if is_hidden {
+                            scores.zip(sizes).for_each(|(score, size)| *score = per(*score, *size));
+                        } else {
+                            let size = sizes.first().copied().unwrap_or(0.0);
+                            scores.for_each(|score| *score = per(*score, size));
+                        }
+                    }
                 }
+                // What is there already is not offered.
                 let from = taken.partition_point(|&entry| (entry as usize) < base);
-                let mut taken = taken.get(from..).unwrap_or(&[]).iter().peekable();
-                for (at, score) in panel.iter().enumerate() {
-                    let entry = (base + at) as u32;
-                    if taken.next_if_eq(&&entry).is_some() {
-                        continue;
-                    }
-                    let size = if is_random {
-                        1.0
-                    } else {
-                        self.sizes.get(place.ends(entry).from).copied().unwrap_or(0.0)
-                    };
-                    if size > LEAST {
-                        let offset = if is_random { 0.0 } else { params.offset };
-                        top.push((first + base + at) as u32, score.abs() / (size + offset));
-                    }
+                for &entry in taken.iter().skip(from) {
+                    let Some(score) = panel.get_mut(entry as usize - base) else { break };
+                    *score = 0.0;
                 }
+                top.offer(first + base, panel);
             }
             first += width * layer.neurons;
         }
