@@ -69,7 +69,7 @@ impl Default for Params {
 
 /// How an input becomes a byte of a model of integers.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Bytes(Reading);
+pub(super) struct Bytes(pub(super) Reading);
 
 impl Bytes {
     /// The number that the byte of `x` stands for.
@@ -80,6 +80,15 @@ impl Bytes {
     /// A step of a byte.
     pub(super) fn step(self) -> f64 {
         f64::from(self.0.scale)
+    }
+
+    /// What its number may be off by before it is cut, for inputs of at most `size`: half a step, what the
+    /// division of 32-bit floats rounds, and what the zero has too many digits for.
+    pub(super) fn rounding(self, size: f64) -> f64 {
+        /// Of a quotient; a little more than 2^-24.
+        const DIVISION: f64 = 1.01 / 16_777_216.0;
+        let zero = (self.0.zero as f32) as f64 - f64::from(self.0.zero);
+        self.step() * (0.5 + zero.abs()) + (size + self.step()) * DIVISION
     }
 
     /// The least and the largest number that a byte stands for.

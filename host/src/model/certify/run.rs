@@ -389,6 +389,14 @@ impl Job<'_> {
             };
             search.climb(x, reach.goal)?;
         }
+        if search.best > upper {
+            return Err(Error::new("a bound is wrong, which is an error of this program")
+                .expected(format_args!(
+                    "a difference of at most {upper:e} around row {at} (counted from 0)"
+                ))
+                .got(format_args!("{:e}, predicted with both models", search.best))
+                .help("do not trust bounds of these models, and report both files and the row"));
+        }
         Ok(RowCertificate {
             row: at,
             upper,
