@@ -13,7 +13,7 @@ use super::align::aligned;
 use super::input::InputBox;
 use super::near::{Goal, Near, gradients};
 use super::network::Bytes;
-use super::pair::Pair;
+use super::pair::{Pair, PairLayer};
 use crate::Result;
 use crate::model::file::Opened;
 use crate::model::predict::number;
@@ -22,6 +22,10 @@ use crate::model::predict::number;
 const STEPS: [f64; 10] = [1.0, 1.0, 0.5, 0.5, 0.25, 0.25, 0.1, 0.1, 0.05, 0.05];
 /// Products that redrawing inputs may take behind each ascent.
 const PRODUCTS: usize = 3_000_000;
+/// Rows that are drawn in small networks: the most, the least that are worth it, and products of all.
+const SAMPLES: usize = 400;
+const LEAST_SAMPLES: usize = 32;
+const SAMPLE_PRODUCTS: usize = 4_000_000;
 /// The most times that each input is redrawn.
 const SWEEPS: usize = 8;
 /// Stairs that are looked at, from each end of the trust region.
@@ -118,6 +122,42 @@ impl Search<'_> {
         let rng = &mut self.rng;
         let ends = low.iter().zip(high);
         ends.map(|(&low, &high)| (low + (high - low) * rng.uniform()).clamp(low, high)).collect()
+    }
+
+    /// Draws rows and corners of the box, as many as small networks have time for, and climbs from that of
+    /// the largest difference.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict`].
+    pub(super) fn sample(&mut self) -> Result<()> {
+        let products = |layer: &PairLayer| layer.inputs * layer.a.neurons.len().max(1);
+        let all = 2 * self.pair.layers.iter().map(products).sum::<usize>();
+        let count = (SAMPLE_PRODUCTS / all.max(1)).min(SAMPLES);
+        if count < LEAST_SAMPLES {
+            return Ok(());
+        }
+        let mut best: Option<(Goal, Place)> = None;
+        for draw in 0..count {
+            let x = match draw % 2 {
+                0 => self.random(),
+                _ => {
+                    let is_high: Vec<_> =
+                        self.of.low.iter().map(|_| self.rng.below(2) == 1).collect();
+                    self.corner(&is_high)
+                }
+            };
+            let mut place = self.place(x, Goal { output: 0, sign: 1.0 })?;
+            let apart =
+                |output: usize| f64::from(self.b.out[output]) - f64::from(self.a.out[output]);
+            let of = |output: &usize| apart(*output).abs();
+            let far = (0..self.pair.outputs).max_by(|i, j| of(i).total_cmp(&of(j)));
+            let Some(output) = far else { continue };
+            place.value = of(&output);
+            if best.as_ref().is_none_or(|(_, best)| best.value < place.value) {
+                best = Some((Goal { output, sign: apart(output).signum() }, place));
+            }
+        }
+        best.map_or(Ok(()), |(goal, place)| self.climb(place.x, goal))
     }
 
     /// Climbs from a row of the box.

@@ -389,6 +389,9 @@ impl Job<'_> {
             };
             search.climb(x, reach.goal)?;
         }
+        if !reaches.is_empty() {
+            search.sample()?;
+        }
         if search.best > upper {
             return Err(Error::new("a bound is wrong, which is an error of this program")
                 .expected(format_args!(

@@ -181,6 +181,7 @@ fn check(seed: u64, widths: &[usize], sum: bool, eps: f64) -> Result<bool, TestC
             predict_a.predict(&x).unwrap();
             predict_b.predict(&x).unwrap();
             let reached = difference(&predict_a.out, &predict_b.out);
+            prop_assert!(reached == 0.0 || row.lower > 0.0, "{reached} {row:?}");
             let bounds = [row.spectral, row.crown, row.difference];
             prop_assert!(bounds.iter().all(|bound| reached <= *bound), "{reached} {row:?}");
             if row.class_certain == Some(true) {
