@@ -90,6 +90,8 @@ pub struct ImportOutcome {
     pub model: Vec<u8>,
     /// What it is.
     pub report: ImportReport,
+    /// How far each input spreads, where the file scales them or the options say so.
+    pub spreads: Option<Vec<Spread>>,
 }
 
 /// Reads a model of another program, by what is in the file: safetensors, NPZ or ONNX.
@@ -229,7 +231,8 @@ fn convert(
     options: &ImportOptions,
 ) -> Result<ImportOutcome> {
     let Network { mut layers, decision, mut notes, meta, spreads, .. } = network;
-    let spreads = options.spreads.as_deref().or(spreads.as_deref());
+    let all = options.spreads.clone().or(spreads);
+    let spreads = all.as_deref();
     check_spreads(spreads, &layers)?;
     let outputs = layers.last().map_or(0, |layer| layer.outputs);
     let meta = meta.filter(|meta| fits(meta, &layers));
@@ -286,7 +289,7 @@ fn convert(
         layers: report_layers,
         notes,
     };
-    Ok(ImportOutcome { model, report })
+    Ok(ImportOutcome { model, report, spreads: all })
 }
 
 fn fits(meta: &Meta, layers: &[Dense]) -> bool {

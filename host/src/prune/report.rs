@@ -116,8 +116,8 @@ pub struct PruneReport {
     pub scratch: Option<Compared>,
     /// The same, pruned to the same nonzeros in its last epochs.
     pub scratch_pruned: Option<Compared>,
-    /// The network before, pruned by the magnitudes of its weights alone to the same nonzeros, with
-    /// the same fine-tuning.
+    /// The network before, pruned by the magnitudes of its weights alone to the same nonzeros, over as
+    /// many epochs as the groups had.
     pub unstructured: Option<Compared>,
     /// What there is to say of the result.
     pub notes: Vec<String>,

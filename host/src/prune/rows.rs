@@ -5,6 +5,7 @@ use tamis::store::wire;
 
 use super::network::Mlp;
 use crate::Result;
+use crate::convert::Spread;
 use crate::data::{Matrix, Problem, Task};
 use crate::train::scaling::Scaling;
 
@@ -35,6 +36,21 @@ impl Units {
         let inputs = mlp.layers[0].inputs;
         let inputs = Scaling { shift: vec![0.0; inputs], factor: vec![1.0; inputs] };
         Self { inputs, output: 1.0, are_bytes: false }
+    }
+
+    /// As the file of a network scales its inputs: centred where each neuron that reads inputs has a bias, and
+    /// brought to 1.
+    pub(super) fn of_file(mlp: &Mlp, spreads: &[Spread]) -> Self {
+        let mut units = Self::none(mlp);
+        let has_biases = mlp.has_first_biases();
+        let Scaling { shift, factor } = &mut units.inputs;
+        for ((shift, factor), of) in shift.iter_mut().zip(factor).zip(spreads) {
+            let size = if has_biases { of.size } else { of.size.hypot(of.centre) };
+            if of.size > 0.0 && (1.0 / size).is_finite() {
+                (*shift, *factor) = (if has_biases { of.centre } else { 0.0 }, 1.0 / size);
+            }
+        }
+        units
     }
 
     /// Bytes are fractions of 256. Columns of floats that are far from 0 or not about 1 are centred where each

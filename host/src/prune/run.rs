@@ -94,7 +94,10 @@ impl Begun {
     fn of(source: &PruneSource, rows: &PruneRows, options: &PruneOptions) -> Result<Self> {
         let mut mlp = Mlp::of(&source.model, last_input(source, rows)?)?;
         let units = match rows {
-            PruneRows::None => Units::none(&mlp),
+            PruneRows::None => source
+                .spreads
+                .as_deref()
+                .map_or_else(|| Units::none(&mlp), |spreads| Units::of_file(&mlp, spreads)),
             PruneRows::Samples(data) => Units::of(&mlp, data, None),
             PruneRows::Labelled { train, .. } => Units::of(&mlp, &train.data, Some(train)),
         };
@@ -413,9 +416,10 @@ impl Run<'_> {
             let rounds = self.rounds(&pruned, epochs);
             self.fit(&mut pruned, self.tuning(epochs, first_epochs), &rounds, None)?;
             report.scratch_pruned = Some(self.compared(pruned, all)?);
-            let mut alone = whole.clone();
+            // As long as groups are trained: under the lasso, and behind it.
+            let (mut alone, epochs) = (whole.clone(), all - dense_epochs);
             let rounds = self.rounds(&alone, epochs);
-            self.fit(&mut alone, self.tuning(epochs, first_epochs), &rounds, None)?;
+            self.fit(&mut alone, self.tuning(epochs, dense_epochs), &rounds, None)?;
             report.unstructured = Some(self.compared(alone, epochs)?);
         }
         Ok(())

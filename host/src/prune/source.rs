@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::network::LastInput;
 use crate::base::file;
-use crate::convert::{ImportOptions, import};
+use crate::convert::{ImportOptions, Spread, import};
 use crate::data::{Matrix, Problem};
 use crate::model::ModelFile;
 use crate::{Error, Result};
@@ -19,13 +19,16 @@ pub struct PruneSource {
     pub last: LastInput,
     /// Whether its weights are for bytes as fractions of 256, as those of other programs.
     pub is_imported: bool,
+    /// How far each input spreads, where the file of another program scales them: units of a network without
+    /// rows.
+    pub spreads: Option<Vec<Spread>>,
 }
 
 impl PruneSource {
     /// A model of tamis.
     #[must_use]
     pub const fn of(model: ModelFile) -> Self {
-        Self { model, last: LastInput::Unknown, is_imported: false }
+        Self { model, last: LastInput::Unknown, is_imported: false, spreads: None }
     }
 
     /// Reads a `.tamis` model, or a network of another program as [`import`] does.
@@ -42,7 +45,8 @@ impl PruneSource {
         }
         let outcome = import(path, options)?;
         let model = ModelFile::from_bytes(&outcome.model)?.named(path);
-        Ok(Self { model, last: LastInput::Varies, is_imported: true })
+        let spreads = outcome.spreads;
+        Ok(Self { model, last: LastInput::Varies, is_imported: true, spreads })
     }
 }
 

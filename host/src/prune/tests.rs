@@ -10,7 +10,7 @@ use super::{
     DenseStart, LassoOptions, Neurons, PruneOptions, PruneReport, PruneRows, PruneSource,
     Structured, greedy, group, prune, rows, scores, select, widths,
 };
-use crate::convert::Dense;
+use crate::convert::{Dense, Spread};
 use crate::data::{Matrix, Problem, Task, Values};
 use crate::model::ModelFile;
 use crate::operator::Stop;
@@ -356,6 +356,35 @@ fn raw_columns_are_pruned_as_standardised_ones() {
     };
     let [plain, raw] = [(&net, &plain), (&own, &raw)].map(|(net, set)| run(net, set, 150));
     assert!(raw > 0.9 && raw > plain - 0.05, "{raw} {plain}");
+}
+
+/// Without rows the units are those of the file's scaler: the cut is that of the network behind it.
+#[test]
+fn without_rows_columns_are_those_of_the_file() {
+    let [centres, sizes] =
+        [[1000.0, 0.0, -3.0, 5e4, 1e-3, 20.0], [1.0, 100.0, 0.01, 30.0, 1e-5, 2.0]];
+    let net = mlp(&[6, 12, 9, 4], 0.0, true, 11);
+    let mut own = net.clone();
+    own.map_inputs(|j, w| Mapped { weight: w / sizes[j], bias: -w / sizes[j] * centres[j] });
+    let read = |net: &Mlp, spreads: Option<Vec<Spread>>| {
+        let model = ModelFile::from_bytes(&net.encode(None).unwrap()).unwrap();
+        let source = PruneSource { spreads, ..PruneSource::of(model) };
+        let options = PruneOptions {
+            neurons: Neurons::Each(vec![8, 6]),
+            inputs: Some(3),
+            nnz: Some(Budget::nnz(50)),
+            ..PruneOptions::default()
+        };
+        let pruned = prune(&source, PruneRows::None, &options, &Stop::new(), |_| ()).unwrap();
+        assert_eq!((pruned.report.nnz, pruned.report.dead_weights), (50, 0));
+        let model = ModelFile::from_bytes(&pruned.model).unwrap();
+        Mlp::of(&model, LastInput::Unknown).unwrap().inputs_read()
+    };
+    let spread = |(&centre, &size): (&f64, &f64)| Spread { centre, size };
+    let spreads = centres.iter().zip(&sizes).map(spread).collect();
+    let plain = read(&net, None);
+    assert_eq!(read(&own, Some(spreads)), plain);
+    assert_ne!(read(&own, None), plain);
 }
 
 #[test]
