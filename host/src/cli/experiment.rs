@@ -33,7 +33,7 @@ Experiments: figure-1-left, figure-1-right, figure-2-left, figure-2-right, figur
   figure-3-right, figure-4, figure-5, runtimes, references, equal-time,
   theory-assumption, theory-curvature, theory-coverage, theory-convergence, theory-sensing,
   sketch-lemmas, sketch-magnitudes, sketch-masks, prob-table-2, prob-table-3, prob-exponents, prob-lemmas,
-  greedy-figure-1, greedy-guarantee, greedy-noise, greedy-start,
+  prob-covertype, greedy-figure-1, greedy-guarantee, greedy-noise, greedy-start,
   recovery, lm-recipe, frontier, lm-vector, two-layers, paper-recipe, images, binary, multiclass, memory
 Examples:
   tamis run figure-3-right --profile smoke -o smoke
@@ -152,6 +152,9 @@ impl Run {
                 if removed > 0 {
                     common
                         .say(format_args!("Removed {removed} cells of other settings or code."))?;
+                }
+                if !common.quiet && self.cell.is_none() {
+                    spec.notes().into_iter().for_each(|note| console::say_note(Some(note)));
                 }
                 self.all(&store, &options, common)
             }

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::record::Record;
-use super::spec::{Data, Entries, EntryLaw, Method, Metric, Part};
+use super::spec::{Choice, Data, Entries, EntryLaw, Method, Metric, Part};
 
 /// The row of a cell with a result; empty for cells that are no row of a printed table.
 pub(crate) fn row(part: &Part, record: &Record) -> Map<String, Value> {
@@ -58,6 +58,10 @@ pub(crate) fn row(part: &Part, record: &Record) -> Map<String, Value> {
 fn law(of: &Entries) -> &'static str {
     match (of.law, of.alpha) {
         (EntryLaw::Uniform, _) => "uniform",
+        // Table 3 zeroes with replacement, anew in every draw, and takes moments of what it draws.
+        (EntryLaw::Normal, Some(_)) if of.choice != Choice::Repeated => "zeroed-distinct",
+        (EntryLaw::Normal, Some(_)) if of.fixed => "zeroed-once",
+        (EntryLaw::Normal, Some(_)) if of.exact_moments => "zeroed-exact-moments",
         (EntryLaw::Normal, Some(_)) => "zeroed",
         (EntryLaw::Normal, None) if of.k > 1.0 => "normal3",
         (EntryLaw::Normal, None) => "normal",

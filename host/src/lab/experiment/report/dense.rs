@@ -36,7 +36,10 @@ fn solved(view: &View, at: Point) -> Option<&Solved> {
 pub(super) fn layers(view: &View) -> Option<Table> {
     let Data::Dense(_) = view.part.data else { return None };
     let heads = ["layer", "weights", "mean", "variance", "variance · m", "least", "largest"];
-    let note = "Of the first seed. The theory of random weights is for a variance of 3/m at most.";
+    let note = format!(
+        "{} Of the first seed. The theory of random weights is for a variance of 3/m at most.",
+        view.part.note
+    );
     let row = |at: Point, layer: usize, of: &WeightStats| -> Vec<Item> {
         let times = of.variance * at.m as f64;
         let numbers = [of.mean, of.variance].map(|x| number(x, 5));
@@ -44,10 +47,15 @@ pub(super) fn layers(view: &View) -> Option<Table> {
         let texts = [(layer + 1).to_string(), of.count.to_string()].into_iter().chain(numbers);
         texts.chain([number(times, 2)]).chain(ends).map(Item::from).collect()
     };
-    Some(by_size(&view.part, ["Weights of each layer", note], heads.map(str::to_owned), |at| {
-        let layers = solved(view, at).map_or(&[][..], |solved| &solved.layers);
-        layers.iter().enumerate().map(|(layer, of)| row(at, layer, of)).collect::<Vec<_>>()
-    }))
+    Some(by_size(
+        &view.part,
+        ["Weights of each layer", note.trim_start()],
+        heads.map(str::to_owned),
+        |at| {
+            let layers = solved(view, at).map_or(&[][..], |solved| &solved.layers);
+            layers.iter().enumerate().map(|(layer, of)| row(at, layer, of)).collect::<Vec<_>>()
+        },
+    ))
 }
 
 /// The histograms of the layers of each network.

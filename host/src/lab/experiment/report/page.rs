@@ -42,6 +42,11 @@ pub(super) fn page(experiments: &[Experiment]) -> String {
             |(name, fact): (&str, String)| format!("<dt>{name}</dt><dd>{}</dd>\n", escape(&fact));
         let facts: String = experiment.facts().into_iter().map(fact).collect();
         html += &format!("<dl>\n{facts}</dl>\n");
+        if !experiment.spec.remarks.is_empty() {
+            let remark = |text: &String| format!("<li>{}</li>\n", escape(text));
+            let remarks: String = experiment.spec.remarks.iter().map(remark).collect();
+            html += &format!("<ul>\n{remarks}</ul>\n");
+        }
         html += &experiment.views.iter().map(part).collect::<String>();
         html += "</section>\n";
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::spec::{Data, Method, Metric, Point, Published};
+use super::super::spec::{Data, Method, Metric, Point, Published, range_of_alpha};
 use super::axes::{Axis, by_size, place};
 use super::interval::Interval;
 use super::table::{Item, Table, listed};
@@ -117,13 +117,6 @@ fn exponents(view: &View) -> Table {
                 seeds; the theorem's is that of an upper bound.";
     let head = ["method", "α", "|W − Ŵ|₂", "its theory", "sup |f − F|", "theorem"];
     Table::new("Exponents", format!("{} {note}", part.note).trim_start(), head, rows)
-}
-
-/// The largest alpha that the theorem on random pruning is about: of `d^(2 - 2α)` weights at least
-/// `d ln d`, as many as Lemma 6 asks for.
-fn range_of_alpha(d: usize) -> f64 {
-    let log = (d as f64).ln();
-    0.5 * (1.0 - log.ln() / log)
 }
 
 fn slope(view: &View, method: Method, variant: usize, seed: u64, metric: Metric) -> Option<f64> {
@@ -262,15 +255,4 @@ fn over_columns(view: &View) -> Option<(String, String)> {
     ];
     let svg = plot::lines("Errors under noise, and σ √(p/n) in dashes", axes, &lines);
     Some(("errors".to_owned(), svg))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn theorem_on_random_pruning_has_a_range() {
-        assert!((range_of_alpha(64) - 0.329).abs() < 1e-3);
-        assert!(range_of_alpha(1024) > range_of_alpha(64));
-    }
 }

@@ -125,6 +125,10 @@ pub(super) fn markdown(experiments: &[Experiment]) -> String {
             env.cpu.as_deref().unwrap_or("an unknown processor"),
             experiment.processors(),
         );
+        if !spec.remarks.is_empty() {
+            let remarks = spec.remarks.iter().map(|remark| format!("- {}\n", plain(remark)));
+            text += &format!("\n{}", remarks.collect::<String>());
+        }
         for view in &experiment.views {
             let tables: Vec<Table> = table(view).into_iter().chain(random::summary(view)).collect();
             if experiment.views.len() > 1 && !tables.is_empty() {

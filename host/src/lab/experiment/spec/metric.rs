@@ -126,6 +126,8 @@ pub(crate) enum Metric {
     MatrixNorm,
     PaddedNorm,
     PaddedBound,
+    /// That with zero padding over that of the circular convolution.
+    PaddedRatio,
     /// The spectral norm of what pruning takes from a layer, the most of all.
     DeltaNorm,
     /// The largest difference of outputs found on the unit ball.
@@ -133,6 +135,8 @@ pub(crate) enum Metric {
     TheoremForm,
     /// Columns whose norm is above half of the largest.
     Columns,
+    /// Columns whose norm is above 0.99 of the largest.
+    NearLargest,
     /// Columns after pruning.
     Kept,
     Loss,
@@ -166,7 +170,7 @@ pub(crate) enum Metric {
 }
 
 /// Name in specs and files, title, and digits in pictures and in tables, in the order of the type.
-static METRICS: [(Metric, &str, &str, (usize, usize)); 95] = [
+static METRICS: [(Metric, &str, &str, (usize, usize)); 97] = [
     (Metric::Psnr, "psnr", "PSNR, dB", (0, 1)),
     (Metric::Accuracy, "accuracy", "accuracy", (3, 4)),
     (Metric::Eps, "eps", "eps", (3, 4)),
@@ -240,10 +244,12 @@ static METRICS: [(Metric, &str, &str, (usize, usize)); 95] = [
     (Metric::MatrixNorm, "matrix-norm", "norm of the matrix", (3, 4)),
     (Metric::PaddedNorm, "padded-norm", "norm, zero padding", (3, 4)),
     (Metric::PaddedBound, "padded-bound", "its bound, p + q − 1", (3, 4)),
+    (Metric::PaddedRatio, "padded-ratio", "zero padding over circular", (3, 4)),
     (Metric::DeltaNorm, "delta-norm", "|W − Ŵ|₂", (3, 4)),
     (Metric::SupNorm, "sup-norm", "sup |f − F|", (3, 4)),
     (Metric::TheoremForm, "theorem-form", "theorem, without its constant", (3, 4)),
     (Metric::Columns, "columns", "columns above half", (0, 1)),
+    (Metric::NearLargest, "near-largest", "columns above 0.99", (0, 1)),
     (Metric::Kept, "kept", "columns left", (0, 1)),
     (Metric::Loss, "loss", "loss", (3, 6)),
     (Metric::GradientNorm, "gradient-norm", "norm of the gradient", (3, 6)),

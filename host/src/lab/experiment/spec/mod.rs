@@ -11,6 +11,7 @@ mod dense;
 mod kinds;
 mod method;
 mod metric;
+mod notes;
 mod part;
 mod published;
 mod random;
@@ -32,6 +33,7 @@ pub(crate) use dense::{DenseData, Inputs, Tables};
 pub(crate) use kinds::{Data, Directions, Imp, Law, MaskedData, Pictures, Rows};
 pub(crate) use method::Method;
 pub(crate) use metric::Metric;
+pub(crate) use notes::range_of_alpha;
 pub(crate) use part::{Part, Point};
 pub(crate) use published::Published;
 pub(crate) use random::{Choice, Entries, EntryLaw, NetworkData};
@@ -52,6 +54,9 @@ pub struct Spec {
     pub(crate) title: String,
     /// Where the figure was published, with its settings in words.
     pub(crate) source: String,
+    /// What the results say of the publication, a sentence each; at the head of reports.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) remarks: Vec<String>,
     /// The profile that was applied.
     #[serde(default, deserialize_with = "named")]
     pub(crate) resolved: String,
@@ -172,10 +177,11 @@ impl Spec {
             .map_err(|error| Error::new("cannot write the spec as TOML").source(error))
     }
 
-    /// What results belong to: the same for the same resolved spec, but for how long it took.
+    /// What results belong to: the same for the same resolved spec, but for how long it took and what they
+    /// say.
     #[must_use]
     pub fn hash(&self) -> String {
-        let bare = Self { minutes: None, ..self.clone() };
+        let bare = Self { minutes: None, remarks: Vec::new(), ..self.clone() };
         let text = serde_json::to_string(&bare).unwrap_or_default();
         format!("{:016x}", Crc::<u64>::new(&CRC_64_XZ).checksum(text.as_bytes()))
     }

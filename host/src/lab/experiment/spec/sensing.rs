@@ -42,7 +42,7 @@ pub(crate) struct Sensed {
     pub(crate) beta: Option<f64>,
     pub(crate) c_b: f64,
     pub(crate) c_l: f64,
-    /// Whether lambda is the best of eight on a fifth of the measurements.
+    /// Whether lambda is the best of eight by cross-validation over five folds of the measurements.
     pub(crate) validated: bool,
     /// Standard deviation of the entries of the start.
     pub(crate) start: f64,

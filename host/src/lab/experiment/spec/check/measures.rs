@@ -50,7 +50,7 @@ impl Method {
             }
             (Self::Balls, Data::Numbers { .. }) => &[Failures, FailureForm, Fullest],
             (Self::Convolution, Data::Convolutions { .. }) => {
-                &[Norm, MatrixNorm, PaddedNorm, PaddedBound]
+                &[Norm, MatrixNorm, PaddedNorm, PaddedBound, PaddedRatio]
             }
             (_, Data::Convolutions { .. }) if self.is_pruning() => &[DeltaNorm],
             (_, Data::Networks(_)) if self.is_pruning() => &[DeltaNorm, SupNorm, TheoremForm],
@@ -62,7 +62,7 @@ impl Method {
             ],
             #[rustfmt::skip]
             (Self::Vanilla | Self::Truncated, Data::Sensing(_)) => &[
-                Columns, Kept, PrunedError, TunedError, NoiseForm, Loss, GradientNorm, IterateNorm,
+                Columns, NearLargest, Kept, PrunedError, TunedError, NoiseForm, Loss, GradientNorm, IterateNorm,
                 DescentSteps, Isometry, Correlation,
             ],
             (Self::TrainedWeights, Data::Dense(_)) => &[Accuracy, InnerVariance, VarianceForm],

@@ -95,6 +95,13 @@ pub(super) fn descend(
             losses.pop();
             continue;
         }
+        if is_still && has_lasso && step < of.steps {
+            let before = u.ncols();
+            drop_columns(problem, &mut u, &mut velocity, &mut gradient, of);
+            if u.ncols() < before {
+                continue;
+            }
+        }
         if is_still && has_lasso && perturbed < PERTURBATIONS && step < of.steps {
             let least = least_curvature(problem, u.as_ref(), &of.lasso, of.seed);
             if least < -of.goal.sqrt() {

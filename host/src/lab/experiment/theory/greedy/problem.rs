@@ -64,9 +64,10 @@ enum Seen {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Drawn {
     pub(super) kind: Measurements,
-    /// The first, and how many.
+    /// The first, and how many; behind the last of `all` comes the first again.
     pub(super) first: usize,
     pub(super) count: usize,
+    pub(super) all: usize,
     pub(super) sigma: f64,
     pub(super) seed: u64,
 }
@@ -273,7 +274,8 @@ impl Problem {
 impl Drawn {
     /// A symmetric matrix that measures as measurement `at` does, and the noise of its label.
     fn draw(&self, at: usize, d: usize) -> (Mat<f64>, f64) {
-        let mut rng = Rng::new(seed_of(self.seed, MEASURED, (self.first + at) as u32), 0);
+        let mut rng =
+            Rng::new(seed_of(self.seed, MEASURED, ((self.first + at) % self.all.max(1)) as u32), 0);
         let matrix = match self.kind {
             Measurements::Gaussian => {
                 let own = Mat::from_fn(d, d, |_, _| f64::from(rng.normal()));
@@ -362,7 +364,7 @@ mod tests {
     use super::*;
 
     fn problems() -> Vec<Problem> {
-        let own = |kind| Drawn { kind, first: 0, count: 150, sigma: 0.1, seed: 4 };
+        let own = |kind| Drawn { kind, first: 0, count: 150, all: 150, sigma: 0.1, seed: 4 };
         let at = || target(6, 2, 0.5, 3);
         vec![
             Problem::population(at(), None),
@@ -430,8 +432,14 @@ mod tests {
     #[test]
     fn many_measurements_are_nearly_isometric() {
         let of = |count| {
-            let drawn =
-                Drawn { kind: Measurements::Gaussian, first: 0, count, sigma: 0.0, seed: 1 };
+            let drawn = Drawn {
+                kind: Measurements::Gaussian,
+                first: 0,
+                count,
+                all: count,
+                sigma: 0.0,
+                seed: 1,
+            };
             let problem = Problem::measured(target(6, 2, 1.0, 3), drawn);
             problem.isometry(2, 50, 1).unwrap()
         };

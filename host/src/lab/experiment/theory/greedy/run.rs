@@ -21,6 +21,7 @@ const START: u64 = stream::USER + (0x7e32 << 32);
 const TUNED: f64 = 1e-9;
 const TUNING_STEPS: u32 = 20_000;
 /// Fractions of the recipe's lambda among which validation chooses.
+const FOLDS: usize = 5;
 const FACTORS: [f64; 8] = [0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0];
 /// Draws of an estimate of restricted isometry.
 const ISOMETRY: u32 = 200;
@@ -46,7 +47,7 @@ pub(in super::super) fn sense(task: &Task<'_>) -> Result<Solved> {
     check(d, k, r)?;
     let bytes = (8 * d as u64).saturating_mul(8 * (k + d) as u64);
     room_for("the matrices", bytes, "choose fewer rows or columns in the spec")?;
-    let problem = task.problem(0..task.at.n);
+    let problem = task.problem(0, task.at.n);
     let mut course = Course::start();
     let (mut measured, descended) = match task.method {
         Method::Greedy => task.greedy(&problem)?,
@@ -66,27 +67,21 @@ pub(in super::super) fn sense(task: &Task<'_>) -> Result<Solved> {
 }
 
 impl Task<'_> {
-    fn problem(&self, rows: std::ops::Range<usize>) -> Problem {
+    /// Of `count` measurements from the first on, behind the last of which the first comes again.
+    fn problem(&self, first: usize, count: usize) -> Problem {
         let own = target(self.at.d, self.at.s, self.of.sr, self.seed);
         if self.at.n == 0 {
             return Problem::population(own, GpuProducts::on(self.device));
         }
         let (kind, sigma, seed) = (self.data.measurements, self.of.sigma, self.seed);
-        let drawn = Drawn { kind, first: rows.start, count: rows.len(), sigma, seed };
+        let drawn = Drawn { kind, first, count, all: self.at.n, sigma, seed };
         Problem::measured(own, drawn)
     }
 
     /// The group lasso of eq. 10, or that of the spec.
     fn lasso(&self) -> Lasso {
-        let Point { m: k, s: r, n, d, .. } = self.at;
-        let (k, r, sr) = (k as f64, r as f64, self.of.sr);
-        let beta = self.of.c_b * sr * sr / r;
-        let by_recipe = self.of.c_l * sr.powi(3) / (k * r).sqrt();
-        let noise = if n == 0 { 0.0 } else { 1.2 * self.of.sigma * (d as f64 / n as f64).sqrt() };
-        Lasso {
-            lambda: self.of.lambda.unwrap_or(by_recipe.max(noise)),
-            beta: self.of.beta.unwrap_or(beta),
-        }
+        let [lambda, beta] = self.of.lasso(self.at);
+        Lasso { lambda, beta }
     }
 
     /// The norm of the gradient at which a point counts as stationary.
@@ -122,7 +117,7 @@ impl Task<'_> {
         let mut measured = Measured::from([
             (Metric::Lambda, lasso.lambda),
             (Metric::SmoothingBeta, lasso.beta),
-            (Metric::Columns, above_half(&norms)),
+            (Metric::Columns, above(&norms, 0.5)),
             (Metric::Kept, pruned.ncols() as f64),
             (Metric::PrunedError, problem.error(pruned.as_ref())),
             (Metric::TunedError, problem.error(tuned.u.as_ref())),
@@ -142,7 +137,10 @@ impl Task<'_> {
         let start = self.start();
         let found = descend(problem, start.clone(), &self.settings(Lasso::NONE), self.stop)?;
         let own = norms(found.u.as_ref(), 0);
-        let mut measured = Measured::from([(Metric::Columns, above_half(&own))]);
+        let mut measured = Measured::from([
+            (Metric::Columns, above(&own, 0.5)),
+            (Metric::NearLargest, above(&own, 0.99)),
+        ]);
         if self.method == Method::Truncated {
             let cut = truncated(found.u.as_ref(), self.at.s)?;
             let tuned = self.tuned(problem, cut.clone())?;
@@ -181,27 +179,30 @@ impl Task<'_> {
         (self.of.sigma > 0.0).then(|| self.of.sigma * (free(self.at) / n).sqrt())
     }
 
-    /// The lambda whose pruned and tuned model has the least loss on a fifth of the measurements.
+    /// The lambda whose pruned and tuned models have the least loss on measurements that they were not
+    /// fitted to, over [`FOLDS`] folds.
     fn validated(&self, recipe: Lasso) -> Result<f64> {
         let n = self.at.n;
-        if n < 5 {
+        if n < FOLDS {
             return Err(Error::new("a lambda cannot be validated without measurements")
-                .expected("n of 5 or more")
+                .expected(format_args!("n of {FOLDS} or more"))
                 .got(n)
                 .help("take validated out of the spec, or give it measurements"));
         }
-        let (own, held) = (self.problem(0..n - n / 5), self.problem(n - n / 5..n));
-        let mut best = (f64::INFINITY, recipe.lambda);
-        for factor in FACTORS {
-            let lasso = Lasso { lambda: factor * recipe.lambda, ..recipe };
-            let found = descend(&own, self.start(), &self.settings(lasso), self.stop)?;
-            let tuned = self.tuned(&own, pruned(found.u.as_ref(), &lasso))?;
-            let (loss, _) = held.by_matrix(tuned.u.as_ref());
-            if loss < best.0 {
-                best = (loss, lasso.lambda);
+        let mut losses = [0.0; FACTORS.len()];
+        for fold in 0..FOLDS {
+            let (first, next) = (fold * n / FOLDS, (fold + 1) * n / FOLDS);
+            let (own, held) =
+                (self.problem(next, n - (next - first)), self.problem(first, next - first));
+            for (factor, sum) in FACTORS.iter().zip(&mut losses) {
+                let lasso = Lasso { lambda: factor * recipe.lambda, ..recipe };
+                let found = descend(&own, self.start(), &self.settings(lasso), self.stop)?;
+                let tuned = self.tuned(&own, pruned(found.u.as_ref(), &lasso))?;
+                *sum += held.by_matrix(tuned.u.as_ref()).0;
             }
         }
-        Ok(best.1)
+        let best = FACTORS.iter().zip(losses).min_by(|(_, a), (_, b)| a.total_cmp(b));
+        Ok(best.map_or(recipe.lambda, |(factor, _)| factor * recipe.lambda))
     }
 }
 
@@ -220,10 +221,10 @@ fn norms(u: MatRef<'_, f64>, dropped: usize) -> Vec<f64> {
     u.col_iter().map(|column| column.norm_l2()).chain(vec![0.0; dropped]).collect()
 }
 
-/// Columns above half of the largest norm.
-fn above_half(norms: &[f64]) -> f64 {
+/// Columns above so much of the largest norm.
+fn above(norms: &[f64], share: f64) -> f64 {
     let most = norms.iter().copied().fold(0.0, f64::max);
-    norms.iter().filter(|norm| most > 0.0 && **norm > 0.5 * most).count() as f64
+    norms.iter().filter(|norm| most > 0.0 && **norm > share * most).count() as f64
 }
 
 /// Norms as fractions of the largest.

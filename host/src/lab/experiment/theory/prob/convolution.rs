@@ -107,10 +107,13 @@ pub(in super::super) fn convolution(
     let Point { n: p, s: size, d: channels, .. } = at;
     let mut kernel = Kernel::draw(of, channels, size, seed);
     if method == Method::Convolution {
+        let circular = kernel.norm_by_frequencies(p)?;
+        let padded = kernel.norm_of_matrix(p, Border::Zero)?;
         return Ok(Measured::from([
-            (Metric::Norm, kernel.norm_by_frequencies(p)?),
+            (Metric::Norm, circular),
             (Metric::MatrixNorm, kernel.norm_of_matrix(p, Border::Circular)?),
-            (Metric::PaddedNorm, kernel.norm_of_matrix(p, Border::Zero)?),
+            (Metric::PaddedNorm, padded),
+            (Metric::PaddedRatio, padded / circular),
             (Metric::PaddedBound, kernel.norm_by_frequencies(p + size - 1)?),
         ]));
     }
