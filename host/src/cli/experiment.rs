@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use clap::Args;
@@ -15,6 +16,7 @@ use super::parse::{self, DeviceName, limit_above_zero};
 use super::train::device::no_adapter;
 use super::{interrupt, progress};
 use crate::lab::experiment::environment::{COMMIT_VARIABLE, commit};
+use crate::lab::experiment::record::Status;
 use crate::lab::experiment::runner::{self, RunOptions, Summary};
 use crate::lab::experiment::{Cell, Place, Record, Shard, Spec, Store, figures, problem, spec};
 use crate::operator::Device;
@@ -225,7 +227,15 @@ impl Run {
         let template = "  {bar:12} {pos}/{len}, {elapsed} {wide_msg}";
         let bar = progress::line(common, Some(todo.len() as u64), template);
         bar.enable_steady_tick(Duration::from_millis(500));
+        let failure = Mutex::new(None);
         let observe = |record: &Record| {
+            if record.status == Status::Failed
+                && let Ok(mut failure) = failure.lock()
+            {
+                failure.get_or_insert_with(|| {
+                    format!("{}: {}", record.id, record.reason.as_deref().unwrap_or("no reason"))
+                });
+            }
             bar.inc(1);
             let left = HumanDuration(bar.eta());
             bar.set_message(format!("{left:#} left, {} {}", record.id, record.status.name()));
@@ -238,7 +248,16 @@ impl Run {
         let Spec { name: experiment, resolved: profile, .. } = &store.spec;
         let (spec, folder) = (store.spec.hash(), store.path.display().to_string());
         let object = Object { experiment, profile, spec, folder, summary };
-        common.result(&object, || self::summary(&object))
+        common.result(&object, || self::summary(&object))?;
+        match failure.into_inner() {
+            Ok(Some(failure)) if object.summary.done == 0 => {
+                Err(Error::new("no cell has a result")
+                    .expected("a result of some cell")
+                    .got(failure)
+                    .help("change the spec; results.jsonl has the reason of each cell"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Runs cells in this process.
