@@ -23,6 +23,10 @@ def tamis(*words):
     return json.loads(made.stdout)
 
 
+def scored(model, x, y):
+    return tamis("eval", model, "--data", x, "--labels", y)["accuracy"]
+
+
 def shown(scores):
     return " ".join("" if score is None else f"{100 * score:.2f}" for score in scores)
 
@@ -37,7 +41,8 @@ def main(mnist):
         dense = []
         for seed in SEEDS:
             flags = ["--recipe", "imp", "--hidden", "300,100", "--density", 1, "--epochs", 20, "--seed", seed, "-o", f"{folder}/{seed}.tamis"]
-            dense.append(tamis("train", *rows, *test, *flags)["test_accuracy"])
+            tamis("train", *rows, *flags)
+            dense.append(scored(f"{folder}/{seed}.tamis", tx, ty))
         print(HEAD.format(dense=shown(dense)))
         for asked in (["--neurons", "18,12"], *(["--nnz", s] for s in (500, 1000, 2000, 4000))):
             found, once = [], []
@@ -47,7 +52,7 @@ def main(mnist):
                     tamis("export", f"{folder}/{seed}.tamis", "--format", "safetensors", "-o", f"{folder}/d.safetensors")
                     tamis("import", f"{folder}/d.safetensors", "--nnz", asked[1], "-o", f"{folder}/i.tamis")
                     tamis("finetune", f"{folder}/i.tamis", "--data", x, "--labels", y, "--epochs", found[-1]["epochs"], "--seed", seed, "-o", f"{folder}/f.tamis")
-                    once.append(tamis("eval", f"{folder}/f.tamis", "--data", tx, "--labels", ty)["accuracy"])
+                    once.append(scored(f"{folder}/f.tamis", tx, ty))
             widths = "-".join(map(str, found[0]["widths"][1:-1]))
             nnz = found[0]["nnz"]
             of = lambda key: shown([(report[key] or {}).get("accuracy") for report in found])

@@ -9,6 +9,8 @@ pub(super) struct Asked<'a> {
     pub(super) hidden: Option<&'a [usize]>,
     /// Neurons that were left of them before weights were cut.
     pub(super) grouped: &'a [usize],
+    /// Inputs, where they were given.
+    pub(super) inputs: Option<usize>,
     /// Rows that neurons were fitted to.
     pub(super) rows: Option<usize>,
     /// Whether the model has a path from an input to an output.
@@ -108,6 +110,13 @@ fn size(report: &PruneReport, asked: &Asked<'_>) -> Vec<String> {
         };
         let (hidden, are) = (counts(hidden), if own == [1] { "neuron is" } else { "neurons are" });
         notes.push(format!("{} {are} left of --neurons {hidden}: {why}", counts(own)));
+    }
+    if let Some(inputs) = asked.inputs.filter(|inputs| report.inputs_read < *inputs) {
+        let are = if report.inputs_read == 1 { "input is" } else { "inputs are" };
+        notes.push(format!(
+            "{} {are} read of --inputs {inputs}: no weight is left of the others",
+            report.inputs_read
+        ));
     }
     let most = asked.hidden.and_then(|hidden| hidden.iter().max());
     if let Some((rows, most)) = asked.rows.zip(most).filter(|(rows, most)| rows < most) {

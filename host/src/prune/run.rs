@@ -313,6 +313,7 @@ fn run(
     let asked = Asked {
         hidden: matches!(options.neurons, Neurons::Each(_)).then_some(hidden.as_slice()),
         grouped: &groups.hidden(),
+        inputs: options.inputs.filter(|_| cuts_inputs),
         rows: fitted_rows,
         has_path: mlp.has_path(),
         constant: run.test.as_ref().map(Quality::of_constant),

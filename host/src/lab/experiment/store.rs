@@ -246,10 +246,11 @@ impl Store {
         file::write(self.path.join("spec.toml"), |w| w.write_all(text.as_bytes()))
     }
 
-    /// Writes the spec anew where an update was killed before it was written.
+    /// Writes the spec anew where an update was killed before it was written, or where it says something else
+    /// of the same results.
     fn heal(&self) -> Result<()> {
         let file = self.path.join("spec.toml");
-        let is_other = Spec::load(&file, None).map_or(true, |spec| spec.hash() != self.folder.spec);
+        let is_other = Spec::load(&file, None).map_or(true, |spec| spec != self.spec);
         if is_other { self.write_spec() } else { Ok(()) }
     }
 

@@ -189,7 +189,12 @@ fn over_sizes(view: &View, metric: Metric) -> Option<(String, String)> {
     let log = matches!(metric, Metric::DeltaNorm | Metric::SupNorm | Metric::Failures);
     let name = Axis::D.title(part);
     let axes = [Measure { name: &name, log: true }, Measure { name: metric.title(), log }];
-    let title = format!("{} over the {}", metric.title(), Axis::D.noun(part));
+    let dashes = match lines.iter().any(|line| line.dashed) {
+        true if log => ", the theorem in dashes",
+        true => ", printed in dashes",
+        false => "",
+    };
+    let title = format!("{} over the {}{dashes}", metric.title(), Axis::D.noun(part));
     (!lines.is_empty()).then(|| (metric.name().to_owned(), plot::lines(&title, axes, &lines)))
 }
 

@@ -19,7 +19,7 @@ impl Lasso {
     }
 
     /// The gradient of one column of this squared norm is this times the column.
-    fn slope(&self, square: f64) -> f64 {
+    pub(super) fn slope(&self, square: f64) -> f64 {
         self.lambda * (square + 2.0 * self.beta) / (square + self.beta).powf(1.5)
     }
 

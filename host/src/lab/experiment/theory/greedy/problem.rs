@@ -48,6 +48,12 @@ pub(super) fn largest_row(of: MatRef<'_, f64>) -> f64 {
     of.col_iter().map(|own| own.iter().map(|x| x.abs()).sum()).fold(0.0, f64::max)
 }
 
+/// A problem of fewer rows, and a point of it.
+pub(super) struct Reduced {
+    pub(super) problem: Problem,
+    pub(super) u: Mat<f64>,
+}
+
 enum Seen {
     /// The population loss.
     Whole,
@@ -115,6 +121,20 @@ impl Problem {
             }
         }
         Self { target, seen: Seen::Gram { gram, labels, square: squares }, gpu: None }
+    }
+
+    /// The population loss within the span of `u` and the target, beside which neither has anything.
+    pub(super) fn reduced(&self, u: MatRef<'_, f64>) -> Option<Reduced> {
+        let (d, k, r) = (u.nrows(), u.ncols(), self.target.ncols());
+        let Seen::Whole = self.seen else { return None };
+        if k + r >= d {
+            return None;
+        }
+        let both =
+            Mat::from_fn(d, k + r, |i, j| if j < k { u[(i, j)] } else { self.target[(i, j - k)] });
+        let basis = both.qr().compute_thin_Q();
+        let target = basis.transpose() * &self.target;
+        Some(Reduced { problem: Self::population(target, None), u: basis.transpose() * u })
     }
 
     /// The same with measurements drawn again whenever they are needed.
