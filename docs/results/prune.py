@@ -50,7 +50,7 @@ def main(mnist):
                 found.append(tamis("prune", f"{folder}/{seed}.tamis", *rows, *test, *asked, "--seed", seed, "-o", f"{folder}/p.tamis"))
                 if asked[0] == "--nnz":
                     tamis("export", f"{folder}/{seed}.tamis", "--format", "safetensors", "-o", f"{folder}/d.safetensors")
-                    tamis("import", f"{folder}/d.safetensors", "--nnz", asked[1], "-o", f"{folder}/i.tamis")
+                    tamis("import", f"{folder}/d.safetensors", "--nnz", asked[1], "--data", x, "-o", f"{folder}/i.tamis")
                     tamis("finetune", f"{folder}/i.tamis", "--data", x, "--labels", y, "--epochs", found[-1]["epochs"], "--seed", seed, "-o", f"{folder}/f.tamis")
                     once.append(scored(f"{folder}/f.tamis", tx, ty))
             widths = "-".join(map(str, found[0]["widths"][1:-1]))
@@ -73,7 +73,7 @@ HEAD = """# Pruning 784-300-100-10 on MNIST
 
 Made by `docs/results/prune.py MNIST_FOLDER`. A dense network without biases of three seeds ({dense} % of the test rows), each pruned with
 its seed; per cent of the 10 000 test rows, by seed. `unstructured` is magnitude alone over as many epochs as groups have in all, with the same
-rounds and weight decay; `at once` is magnitude alone at once, then `tamis finetune` for as many epochs as the fine-tuning of groups;
+rounds and weight decay; `at once` is what `tamis import --nnz S --data ROWS` leaves, the largest weights times the size of their input, then `tamis finetune` for as many epochs as the fine-tuning of groups;
 `scratch` a dense network of the widths that are left, from nothing, `scratch_pruned` the same pruned to the same nonzeros.
 
 | asked for | groups | `unstructured` | at once | `scratch` | `scratch_pruned` |

@@ -83,7 +83,7 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "anneal", pinned: 0x3ac8_34c1, ram: 10_240, run: anneal::classify::<P> },
         Self { name: "monitor", pinned: 0xa7dd_c2b1, ram: 8800, run: monitor::watch::<P> },
         Self { name: "shrink", pinned: 0xa2dc_59a7, ram: 10_240, run: deep::shrink::<P> },
-        Self { name: "dynamic", pinned: 0x0015_021a, ram: 15_360, run: dynamic::train::<P> },
+        Self { name: "dynamic", pinned: 0xf581_6777, ram: 15_360, run: dynamic::train::<P> },
         Self { name: "masked", pinned: 0x16dd_ec16, ram: 13_824, run: masked::train::<P> },
     ];
 

@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn moving_support_learns_the_pictures() {
-        let loss = fit(&mut (), &mut Digest::default()).unwrap();
+        let loss = fit(&mut (), &mut Digest::default(), &PARAMS).unwrap();
         assert!(loss < ENOUGH, "{loss}");
     }
 }

@@ -95,6 +95,6 @@ mod tests {
             closed.iter().any(|note| note.contains("lambda 0.5") && note.contains("local minimum"))
         );
         assert!(!closed.iter().any(|note| note.contains("lambda 0.05")), "{closed:?}");
-        assert_eq!(notes("greedy-figure-1"), [String::new(); 0]);
+        assert!(notes("greedy-figure-1").is_empty());
     }
 }
