@@ -45,19 +45,14 @@ def main(mnist):
             dense.append(scored(f"{folder}/{seed}.tamis", tx, ty))
         print(HEAD.format(dense=shown(dense)))
         for asked in (["--neurons", "18,12"], *(["--nnz", s] for s in (500, 1000, 2000, 4000))):
-            found, once = [], []
-            for seed in SEEDS:
-                found.append(tamis("prune", f"{folder}/{seed}.tamis", *rows, *test, *asked, "--seed", seed, "-o", f"{folder}/p.tamis"))
-                if asked[0] == "--nnz":
-                    tamis("export", f"{folder}/{seed}.tamis", "--format", "safetensors", "-o", f"{folder}/d.safetensors")
-                    tamis("import", f"{folder}/d.safetensors", "--nnz", asked[1], "--data", x, "-o", f"{folder}/i.tamis")
-                    tamis("finetune", f"{folder}/i.tamis", "--data", x, "--labels", y, "--epochs", found[-1]["epochs"], "--seed", seed, "-o", f"{folder}/f.tamis")
-                    once.append(scored(f"{folder}/f.tamis", tx, ty))
+            found = [
+                tamis("prune", f"{folder}/{seed}.tamis", *rows, *test, *asked, "--seed", seed, "-o", f"{folder}/p.tamis") for seed in SEEDS
+            ]
             widths = "-".join(map(str, found[0]["widths"][1:-1]))
             nnz = found[0]["nnz"]
             of = lambda key: shown([(report[key] or {}).get("accuracy") for report in found])
             cells = [f"`{' '.join(map(str, asked))}`: {widths}, {nnz} nonzeros", shown([report["accuracy"] for report in found])]
-            cells += [of("unstructured"), shown(once), of("scratch"), of("scratch_pruned")]
+            cells += [of("unstructured"), of("scratch"), of("scratch_pruned")]
             print("| " + " | ".join(cells) + " |", flush=True)
         print(BESIDE)
         for s in (500, 1000, 2000, 4000):
@@ -73,11 +68,10 @@ HEAD = """# Pruning 784-300-100-10 on MNIST
 
 Made by `docs/results/prune.py MNIST_FOLDER`. A dense network without biases of three seeds ({dense} % of the test rows), each pruned with
 its seed; per cent of the 10 000 test rows, by seed. `unstructured` is magnitude alone over as many epochs as groups have in all, with the same
-rounds and weight decay; `at once` is what `tamis import --nnz S --data ROWS` leaves, the largest weights times the size of their input, then `tamis finetune` for as many epochs as the fine-tuning of groups;
-`scratch` a dense network of the widths that are left, from nothing, `scratch_pruned` the same pruned to the same nonzeros.
+rounds and weight decay; `scratch` a dense network of the widths that are left, from nothing, `scratch_pruned` the same pruned to the same nonzeros.
 
-| asked for | groups | `unstructured` | at once | `scratch` | `scratch_pruned` |
-|---|---|---|---|---|---|"""
+| asked for | groups | `unstructured` | `scratch` | `scratch_pruned` |
+|---|---|---|---|---|"""
 
 BESIDE = """
 Beside `tamis train`, which never holds the dense network, and recipe `group`, which trains it from nothing first:
