@@ -82,7 +82,7 @@ def main(mnist):
 def row(second, name, found, plain):
     columns = list(zip(*found))
     ratios = lambda values: ", ".join(f"{value:.2f}" for value in values)
-    wide = lambda values: f"{statistics.median(values):.3g}"
+    wide = lambda values: f"{statistics.median(values):.0f}" if statistics.median(values) >= 10 else f"{statistics.median(values):.2f}"
     upper, spectral, crown, difference, most, certain, seconds = columns
     without = "" if plain is None else ratios([each[0] for each in plain])
     cells = [second, name, ratios(upper), ratios(most), wide(spectral), wide(crown), wide(difference), without, ", ".join(map(str, certain)), f"{max(seconds):.2f}"]

@@ -20,7 +20,7 @@ figure, axes = plt.subplots(figsize=(7, 4.2))
 axes.plot([b / 1024 for *_, b in points], [100 - a for _, a, _ in points], "o-", label="Tamis, 8-bit integers, model and code")
 for at, (nnz, right, size) in enumerate(points):
     # To both sides of the line in turn, as the last points lie side by side.
-    offset = {"xytext": (6, 6)} if at % 2 == 0 else {"xytext": (-6, -6), "ha": "right", "va": "top"}
+    offset = {"xytext": (6, 6)} if at % 2 else {"xytext": (-6, -6), "ha": "right", "va": "top"}
     axes.annotate(f"{nnz} weights\n{right:.2f} %", (size / 1024, 100 - right), textcoords="offset points", fontsize=8, **offset)
 axes.plot([12.3], [100 - 99.02], "s", color="C3", label="BitNetMCU, as published: 99.02 %")
 axes.set(xscale="log", yscale="log", xlabel="KiB of flash, Cortex-M4F", ylabel="test rows wrong, %", title="MNIST by bytes of flash")

@@ -80,13 +80,14 @@ impl<'a> DynamicSetup<'a> {
         // Each layer but the last has one more, for biases.
         let activations = inputs + 1 + hidden.iter().sum::<usize>() + layers;
         let longest = hidden.iter().copied().max().unwrap_or(0).max(outputs).max(inputs) + 1;
-        // Of gradients: as much as a strip's activations, from which they are made.
-        let mut panel = longest.max(LANES * (activations + outputs));
+        // Of gradients: as much as the activations of the strips that they are made from.
+        let strips = LANES * (activations + outputs) * rayon::current_num_threads();
+        let mut panel = longest.max(strips);
         if let Memory::Ram(ram) = options.memory {
             // A small panel, and as many weights at the start as there is memory for.
             panel = longest;
-            let strips = 4 * LANES * (activations + outputs) * rayon::current_num_threads();
-            let fixed = 4 * dynamic::words(params.moments, 0, activations, outputs, panel) + strips;
+            let fixed =
+                4 * (dynamic::words(params.moments, 0, activations, outputs, panel) + strips);
             // Gradients of the other threads.
             let others = 4.0 * rayon::current_num_threads().saturating_sub(1) as f64;
             let weight = weight_bytes(params.moments) + others;

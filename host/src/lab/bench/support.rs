@@ -47,12 +47,14 @@ pub(super) fn run(rounds: usize, seed: u64) -> Result<SupportReport> {
     let data = Matrix::new(rows, inputs, Values::U8(values))?;
     let classes: Vec<u16> = (0..rows).map(|_| rng.below(outputs as u32) as u16).collect();
     let activations = inputs + hidden;
-    let panel = LANES * (activations + outputs);
-    let words = dynamic::words(often.moments, nnz, activations, outputs, panel);
-    let (mut index, mut value, mut memory) = (vec![0; nnz], vec![0.0; nnz], vec![0; words]);
+    let (mut index, mut value) = (vec![0; nnz], vec![0.0; nnz]);
     // Milliseconds of a change and of a step.
     let mut measure = |threads: usize| -> Result<[f64; 2]> {
         pool(threads)?.install(|| {
+            // As recipe `dynamic` has it.
+            let panel = LANES * (activations + outputs) * rayon::current_num_threads();
+            let words = dynamic::words(often.moments, nnz, activations, outputs, panel);
+            let mut memory = vec![0; words];
             let mut seconds = [f64::INFINITY; 2];
             let mut changes = 0;
             for _ in 0..rounds {

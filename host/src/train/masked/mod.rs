@@ -337,7 +337,7 @@ impl Panels for Engine<'_> {
 }
 
 /// Numbers of a panel that one thread makes at a time.
-const PANEL_PART: usize = 1 << 15;
+const PANEL_PART: usize = 1 << 16;
 
 /// The blocks of input columns that the first layer has weights of.
 fn used(inputs: usize, layers: &[Layer]) -> Vec<bool> {
