@@ -82,10 +82,11 @@ def main(mnist):
 def row(second, name, found, plain):
     columns = list(zip(*found))
     ratios = lambda values: ", ".join(f"{value:.2f}" for value in values)
-    wide = lambda values: f"{statistics.median(values):.0f}" if statistics.median(values) >= 10 else f"{statistics.median(values):.2f}"
+    # Two digits.
+    wide = lambda values: f"{float(f'{statistics.median(values):.2g}'):g}"
     upper, spectral, crown, difference, most, certain, seconds = columns
     without = "" if plain is None else ratios([each[0] for each in plain])
-    cells = [second, name, ratios(upper), ratios(most), wide(spectral), wide(crown), wide(difference), without, ", ".join(map(str, certain)), f"{max(seconds):.2f}"]
+    cells = [second, name, ratios(upper), ratios(most), wide(spectral), wide(crown), wide(difference), without, ", ".join(map(str, certain)), f"{statistics.median(seconds):.2f}"]
     print("| " + " | ".join(cells) + " |", flush=True)
 
 
@@ -95,7 +96,7 @@ Made by `docs/results/certify.py MNIST_FOLDER`. Pixels from 0 to 1, boxes of eps
 (`--range 0,1`; the last but two column without). Three seeds of each original: `tamis train` with --nnz, or `--recipe imp --density 1` (dense);
 integers by `tamis quantize`, half of the weights by `tamis export` and `tamis import --density 0.5`. Medians over the images of a bound divided by
 the lower bound, by seed; of spectral norms, CROWN and differences the middle seed; the largest `upper` over `lower`; images whose
-class is certain; CPU seconds an image, files included, of the slowest seed.
+class is certain; seconds an image, files included, on one core, of the middle seed.
 
 | second model | original | upper | largest | spectral | CROWN | difference | without range | certain | seconds |
 |---|---|---|---|---|---|---|---|---|---|"""

@@ -75,7 +75,7 @@ def main(path):
                 command("quantize", f"{folder}/m.tamis", "--data", f"{folder}/train.npy", "-o", f"{folder}/q.tamis", "-q")
                 done = json.loads(command("eval", f"{folder}/q.tamis", "--data", f"{folder}/test.npy", "--labels", f"{folder}/test-labels.npy", "--json", "-q"))
                 integers.append(done["accuracy"])
-            hidden = report["hidden"]
+            hidden = report["hidden"] if isinstance(report["hidden"], int) else "-".join(map(str, report["hidden"]))
             stored = os.path.getsize(f"{folder}/m.tamis")
             row(stored, "Tamis", f"54-{hidden}-7, {s} nonzeros", stored, floats, np.mean(seconds))
             small = os.path.getsize(f"{folder}/q.tamis")
