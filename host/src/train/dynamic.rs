@@ -32,6 +32,9 @@ use crate::train::resume;
 use crate::train::trained::{Start, Stopwatch, Trained};
 use crate::{Error, Result};
 
+/// Numbers of a panel of gradients by those of the activations of all strips: each panel takes the rows through
+/// the network once more.
+pub(crate) const PANEL_STRIPS: usize = 2;
 /// Bytes of a weight: index and value, gradient and moments, and links by both ends.
 const fn weight_bytes(moments: Moments) -> f64 {
     match moments {
@@ -80,9 +83,9 @@ impl<'a> DynamicSetup<'a> {
         // Each layer but the last has one more, for biases.
         let activations = inputs + 1 + hidden.iter().sum::<usize>() + layers;
         let longest = hidden.iter().copied().max().unwrap_or(0).max(outputs).max(inputs) + 1;
-        // Of gradients: as much as the activations of the strips that they are made from.
+        // Of gradients: twice the activations of the strips that they are made from.
         let strips = LANES * (activations + outputs) * rayon::current_num_threads();
-        let mut panel = longest.max(strips);
+        let mut panel = longest.max(PANEL_STRIPS * strips);
         if let Memory::Ram(ram) = options.memory {
             // A small panel, and as many weights at the start as there is memory for.
             panel = longest;

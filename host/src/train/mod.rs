@@ -13,7 +13,7 @@ mod choice;
 pub(crate) mod deep;
 pub mod dense;
 pub(crate) mod driver;
-mod dynamic;
+pub(crate) mod dynamic;
 pub(crate) mod dynamic_options;
 pub(crate) mod encode;
 pub(crate) mod finetune;

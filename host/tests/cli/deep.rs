@@ -266,8 +266,8 @@ fn moments_as_bfloat16_take_less_memory_and_learn_as_well() {
     let folder = folder.path();
     ok(folder, DIGITS);
     let train = format!("{CLASSES} --hidden 24,16 --nnz 300 --epochs 30 -o m.tamis");
-    let (whole, half) =
-        (json(folder, &train), json(folder, &format!("{train} --moments bf16 --threads 1")));
+    let one = format!("{train} --threads 1");
+    let (whole, half) = (json(folder, &one), json(folder, &format!("{one} --moments bf16")));
     assert_eq!((&whole["moments"], &half["moments"]), (&json!("f32"), &json!("bf16")));
     // Four bytes of each weight that there is room for, of which two hand on biases.
     let room = number(&whole, "start_nnz").max(300.0);
@@ -307,10 +307,10 @@ fn a_weight_takes_24_bytes_of_the_heap() {
         assert!(more - less > 70_000.0, "{less} {more}");
         let weight = (high - low) / (more - less);
         assert!(weight > most - 5.0 && weight < most, "{moments}: {weight}");
-        // Beside weights: activations of a strip, as many gradients, memory for products, classes.
+        // Beside weights: activations of a strip, twice as many gradients, memory for products, classes.
         let strip = 64.0 * 4.0 * f64::from(784 + 300 + 100 + 10 + 3);
         let rest = high - weight * more;
-        assert!(rest < 2.0 * strip + 512.0 * 1024.0, "{moments}: {rest}");
+        assert!(rest < 3.0 * strip + 512.0 * 1024.0, "{moments}: {rest}");
     }
 }
 

@@ -13,6 +13,7 @@ use tamis::learn::loss::Labels;
 use crate::Result;
 use crate::data::{Matrix, Values};
 use crate::operator::Stop;
+use crate::train::dynamic::PANEL_STRIPS;
 use crate::train::masked::{Engine, LANES};
 use crate::train::pool;
 
@@ -52,7 +53,8 @@ pub(super) fn run(rounds: usize, seed: u64) -> Result<SupportReport> {
     let mut measure = |threads: usize| -> Result<[f64; 2]> {
         pool(threads)?.install(|| {
             // As recipe `dynamic` has it.
-            let panel = LANES * (activations + outputs) * rayon::current_num_threads();
+            let strips = LANES * (activations + outputs) * rayon::current_num_threads();
+            let panel = PANEL_STRIPS * strips;
             let words = dynamic::words(often.moments, nnz, activations, outputs, panel);
             let mut memory = vec![0; words];
             let mut seconds = [f64::INFINITY; 2];
