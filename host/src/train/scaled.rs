@@ -17,7 +17,7 @@ use crate::train::encode::{End, encode_layers};
 use crate::train::offsets;
 use crate::train::ones::layers_of;
 use crate::train::options::{Options, Recipe};
-use crate::train::report::{Neurons, Report};
+use crate::train::report::{Details, Neurons, Report};
 use crate::train::search::is_sum;
 use crate::train::trained::{Start, Trained};
 use crate::{Budget, Error, Result};
@@ -258,6 +258,14 @@ impl Scaled {
         }
         let bytes = encoded(&folded, view.task())?;
         let score = score_model(&bytes, rows)?;
+        let mut details = trained.report.details.clone();
+        if let (Details::Dynamic(details), Recipe::Dynamic(settings)) = (&mut details, &self.recipe)
+        {
+            // Test rows are as they are, which only this model takes.
+            let test = settings.test.as_ref().map(|test| score_model(&bytes, test)).transpose()?;
+            details.test_loss = test.as_ref().map(|test| test.loss);
+            details.test_accuracy = test.as_ref().and_then(|test| test.accuracy);
+        }
         let live = folded.layers[0].neurons.iter().filter(|neuron| !neuron.is_empty()).count();
         let report = Report {
             inputs: rows.data.cols,
@@ -265,6 +273,7 @@ impl Scaled {
             nnz: folded.nnz(),
             biases: folded.biases(),
             scale: self.scale,
+            details,
             live: match &trained.report.live {
                 Neurons::One(_) => Neurons::One(live),
                 each => each.clone(),

@@ -64,6 +64,23 @@ fn classes_have_exactly_the_nonzeros_asked_for() {
     }
 }
 
+/// Test rows are in the units of the file, as those that were trained on.
+#[test]
+fn test_rows_are_scored_with_the_model_that_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    tables(folder);
+    let train = "train --data c.csv --target 6 --test-data c.csv --recipe dynamic --nnz 12";
+    for scale in ["auto", "standard", "minmax", "none"] {
+        let report = json(folder, &format!("{train} --scale {scale} -o m.tamis"));
+        let eval = json(folder, "eval m.tamis --data c.csv --target 6");
+        assert_eq!(report["test_accuracy"], eval["accuracy"], "{scale} {report}");
+        assert_eq!(report["test_loss"], eval["loss"], "{scale} {report}");
+        let least = if scale == "none" { 0.4 } else { 0.9 };
+        assert!(number(&report, "test_accuracy") > least, "{scale} {report}");
+    }
+}
+
 #[test]
 fn scaled_runs_resume_to_the_same_model() {
     let folder = tempfile::tempdir().unwrap();
