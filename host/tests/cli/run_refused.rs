@@ -137,3 +137,35 @@ fn unwritable_record_ends_run_and_loses_nothing() {
     let counts = ["before", "done", "failed"].map(|key| number(&done, key));
     assert_eq!(counts, [1.0, 24.0, 0.0], "{done}");
 }
+
+/// A descent that diverges in every cell, with a group lasso that closes all ways: both are said.
+#[test]
+fn an_experiment_without_a_result_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let spec = r#"
+name = "steep"
+title = "Steep"
+source = "nowhere"
+[[part]]
+name = "steep"
+title = "Steep"
+d = [12]
+m = [6]
+s = [2]
+epochs = 50
+methods = ["greedy"]
+seeds = [0, 1]
+metric = "columns"
+range = [0, 6]
+variants = [{ name = "", sensing = { lambda = 0.9, beta = 0.01, start = 1.0, step = 100.0 } }]
+data = { kind = "sensing", samples = 0, inputs = 12 }
+"#;
+    std::fs::write(path.join("spec.toml"), spec).unwrap();
+    let output = run(path, &["run", "spec.toml", "-o", "out"]);
+    let (shown, error) = texts(&output);
+    assert_eq!(output.status.code(), Some(1), "{shown}{error}");
+    assert!(error.contains("no cell has a result") && error.contains("diverges"), "{error}");
+    assert!(error.contains("zero is a local minimum"), "{error}");
+    assert_eq!(cells(&path.join("out")).len(), 2);
+}
