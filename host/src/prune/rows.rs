@@ -7,7 +7,7 @@ use super::network::Mlp;
 use crate::Result;
 use crate::convert::Spread;
 use crate::data::{Matrix, Problem, Task};
-use crate::train::scaling::Scaling;
+use crate::train::scaling::{Scaling, inverse};
 
 /// Labelled rows to train on.
 #[derive(Debug)]
@@ -41,16 +41,10 @@ impl Units {
     /// As the file of a network scales its inputs: centred where each neuron that reads inputs has a bias, and
     /// brought to 1.
     pub(super) fn of_file(mlp: &Mlp, spreads: &[Spread]) -> Self {
-        let mut units = Self::none(mlp);
-        let has_biases = mlp.has_first_biases();
-        let Scaling { shift, factor } = &mut units.inputs;
-        for ((shift, factor), of) in shift.iter_mut().zip(factor).zip(spreads) {
-            let size = if has_biases { of.size } else { of.size.hypot(of.centre) };
-            if of.size > 0.0 && (1.0 / size).is_finite() {
-                (*shift, *factor) = (if has_biases { of.centre } else { 0.0 }, 1.0 / size);
-            }
-        }
-        units
+        let of = |of: &Spread| (of.centre, inverse(of.size));
+        let (shift, factor) = spreads.iter().map(of).unzip();
+        let inputs = Scaling { shift, factor }.for_network(mlp.has_first_biases());
+        Self { inputs, ..Self::none(mlp) }
     }
 
     /// Bytes are fractions of 256. Columns of floats that are far from 0 or not about 1 are centred where each

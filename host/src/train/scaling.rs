@@ -106,7 +106,7 @@ fn spreads(data: &Matrix) -> Vec<Spread> {
 }
 
 /// `1 / size`, and 0 where it is 0 or too small for that.
-fn inverse(size: f64) -> f64 {
+pub(crate) fn inverse(size: f64) -> f64 {
     let inverse = 1.0 / size;
     if inverse.is_finite() { inverse } else { 0.0 }
 }
@@ -149,8 +149,12 @@ impl Scaling {
     /// For a network that is there: to mean 0 and standard deviation 1, but columns that do not move, which
     /// stay as they are. Where its neurons have no biases for what is shifted, root mean squares become 1.
     pub(crate) fn of_network(data: &Matrix, has_biases: bool) -> Self {
-        let mut map = Self::standard(data);
-        for (shift, factor) in map.shift.iter_mut().zip(&mut map.factor) {
+        Self::standard(data).for_network(has_biases)
+    }
+
+    /// The same of a map to mean 0 and deviation 1, whatever says what these are.
+    pub(crate) fn for_network(mut self, has_biases: bool) -> Self {
+        for (shift, factor) in self.shift.iter_mut().zip(&mut self.factor) {
             match (*factor == 0.0, has_biases) {
                 (true, _) => (*shift, *factor) = (0.0, 1.0),
                 (false, true) => {}
@@ -160,7 +164,7 @@ impl Scaling {
                 }
             }
         }
-        map
+        self
     }
 
     /// Whether columns are so far from 0 that a network without biases cannot tell their rows

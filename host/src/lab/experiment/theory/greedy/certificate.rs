@@ -36,12 +36,12 @@ pub(super) fn certificate(
     let by_lanczos = least_curvature(problem, u, lasso, seed);
     let least = match problem.reduced(u) {
         Some(Reduced { problem, u }) => {
-            let within = blocks(&problem, u.as_ref(), zeros, lasso, seed)?;
+            let within = blocks(&problem, u.as_ref(), zeros, lasso, seed, by_lanczos)?;
             // Beside the span nothing is missing: at a column of 0 there is the group lasso alone.
             let dead = if zeros > 0 { lasso.at_zero() } else { f64::INFINITY };
             within.min(beside(u.as_ref(), lasso)?).min(dead)
         }
-        None => blocks(problem, u, zeros, lasso, seed)?,
+        None => blocks(problem, u, zeros, lasso, seed, by_lanczos)?,
     };
     Ok(Certificate { least, by_lanczos })
 }
@@ -53,11 +53,12 @@ fn blocks(
     zeros: usize,
     lasso: &Lasso,
     seed: u64,
+    by_lanczos: f64,
 ) -> Result<f64> {
     let active = match u.nrows() * u.ncols() {
         0 => f64::INFINITY,
         1..=LARGEST => least_of_block(problem, u, lasso)?,
-        _ => least_curvature(problem, u, lasso, seed),
+        _ => by_lanczos,
     };
     let dead = match u.nrows() {
         _ if zeros == 0 => f64::INFINITY,
