@@ -34,7 +34,18 @@ use crate::{Error, Result};
 
 /// Numbers of a panel of gradients by those of the activations of all strips: each panel takes the rows through
 /// the network once more.
-pub(crate) const PANEL_STRIPS: usize = 2;
+const PANEL_STRIPS: usize = 2;
+
+/// Numbers of the activations and outputs of a strip for each thread of the current pool.
+fn strips(neurons: usize) -> usize {
+    LANES * neurons * rayon::current_num_threads()
+}
+
+/// Numbers of a panel of gradients, of a network of so many activations and outputs.
+pub(crate) fn panel(neurons: usize) -> usize {
+    PANEL_STRIPS * strips(neurons)
+}
+
 /// Bytes of a weight: index and value, gradient and moments, and links by both ends.
 const fn weight_bytes(moments: Moments) -> f64 {
     match moments {
@@ -83,14 +94,12 @@ impl<'a> DynamicSetup<'a> {
         // Each layer but the last has one more, for biases.
         let activations = inputs + 1 + hidden.iter().sum::<usize>() + layers;
         let longest = hidden.iter().copied().max().unwrap_or(0).max(outputs).max(inputs) + 1;
-        // Of gradients: twice the activations of the strips that they are made from.
-        let strips = LANES * (activations + outputs) * rayon::current_num_threads();
-        let mut panel = longest.max(PANEL_STRIPS * strips);
+        let mut panel = longest.max(self::panel(activations + outputs));
         if let Memory::Ram(ram) = options.memory {
             // A small panel, and as many weights at the start as there is memory for.
             panel = longest;
-            let fixed =
-                4 * (dynamic::words(params.moments, 0, activations, outputs, panel) + strips);
+            let words = dynamic::words(params.moments, 0, activations, outputs, panel);
+            let fixed = 4 * (words + strips(activations + outputs));
             // Gradients of the other threads.
             let others = 4.0 * rayon::current_num_threads().saturating_sub(1) as f64;
             let weight = weight_bytes(params.moments) + others;

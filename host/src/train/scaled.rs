@@ -14,6 +14,7 @@ use crate::data::{Matrix, Problem, Task, Values};
 use crate::model::{ModelFile, score_model};
 use crate::train::check::{dense_weights, paths, sizes, weighted_outputs, weights_between};
 use crate::train::encode::{End, encode_layers};
+use crate::train::imp::check_test;
 use crate::train::offsets;
 use crate::train::ones::layers_of;
 use crate::train::options::{Options, Recipe};
@@ -37,6 +38,8 @@ pub(crate) struct Scaled {
     maps: Maps,
     hidden: Vec<usize>,
     recipe: Recipe,
+    /// Test rows of recipe `dynamic`, as they are: for the model of rows as they are.
+    test: Option<Problem>,
     /// Nonzeros of the model.
     pub(crate) nnz: usize,
     /// Biases that the outputs have in any case.
@@ -67,7 +70,7 @@ impl Scaled {
         if options.scale == Scale::None {
             return Ok(None);
         }
-        let (hidden, recipe) = options.resolve(problem)?;
+        let (hidden, mut recipe) = options.resolve(problem)?;
         let has_units = matches!(recipe, Recipe::Dynamic(_));
         if !is_asked && !Scaling::is_needed(problem, has_units) {
             return Ok(None);
@@ -135,12 +138,18 @@ impl Scaled {
             label_map = Some(own);
         }
         let scale = if is_asked { options.scale } else { Scale::Standard };
+        let test = match &mut recipe {
+            Recipe::Dynamic(settings) => settings.test.take(),
+            _ => None,
+        };
+        test.as_ref().map_or(Ok(()), |test| check_test(problem, test))?;
         Ok(Some(Self {
             problem: Problem { data, labels, task: problem.task },
             maps: Maps { inputs, has_ones, outputs: label_map },
             scale,
             hidden,
             recipe,
+            test,
             nnz: budget,
             shifted,
         }))
@@ -259,10 +268,8 @@ impl Scaled {
         let bytes = encoded(&folded, view.task())?;
         let score = score_model(&bytes, rows)?;
         let mut details = trained.report.details.clone();
-        if let (Details::Dynamic(details), Recipe::Dynamic(settings)) = (&mut details, &self.recipe)
-        {
-            // Test rows are as they are, which only this model takes.
-            let test = settings.test.as_ref().map(|test| score_model(&bytes, test)).transpose()?;
+        if let Details::Dynamic(details) = &mut details {
+            let test = self.test.as_ref().map(|test| score_model(&bytes, test)).transpose()?;
             details.test_loss = test.as_ref().map(|test| test.loss);
             details.test_accuracy = test.as_ref().and_then(|test| test.accuracy);
         }

@@ -13,8 +13,8 @@ use tamis::learn::loss::Labels;
 use crate::Result;
 use crate::data::{Matrix, Values};
 use crate::operator::Stop;
-use crate::train::dynamic::PANEL_STRIPS;
-use crate::train::masked::{Engine, LANES};
+use crate::train::dynamic::panel;
+use crate::train::masked::Engine;
 use crate::train::pool;
 
 const WIDTHS: [usize; 3] = [784, 1000, 10];
@@ -52,9 +52,7 @@ pub(super) fn run(rounds: usize, seed: u64) -> Result<SupportReport> {
     // Milliseconds of a change and of a step.
     let mut measure = |threads: usize| -> Result<[f64; 2]> {
         pool(threads)?.install(|| {
-            // As recipe `dynamic` has it.
-            let strips = LANES * (activations + outputs) * rayon::current_num_threads();
-            let panel = PANEL_STRIPS * strips;
+            let panel = panel(activations + outputs);
             let words = dynamic::words(often.moments, nnz, activations, outputs, panel);
             let mut memory = vec![0; words];
             let mut seconds = [f64::INFINITY; 2];
