@@ -55,7 +55,7 @@ impl Units {
             units.are_bytes = true;
             units.inputs.factor.fill(1.0 / 256.0);
         } else if Scaling::is_needed_for(data, true) {
-            units.inputs = Scaling::of_network(data, mlp.has_first_biases());
+            units.inputs = Scaling::standard(data).for_network(mlp.has_first_biases());
             // Of a last column of ones there is none.
             units.inputs.shift.truncate(mlp.layers[0].inputs);
             units.inputs.factor.truncate(mlp.layers[0].inputs);

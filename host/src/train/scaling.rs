@@ -146,13 +146,8 @@ impl Scaling {
         Mapped { weight, bias: -weight * self.shift[j] }
     }
 
-    /// For a network that is there: to mean 0 and standard deviation 1, but columns that do not move, which
-    /// stay as they are. Where its neurons have no biases for what is shifted, root mean squares become 1.
-    pub(crate) fn of_network(data: &Matrix, has_biases: bool) -> Self {
-        Self::standard(data).for_network(has_biases)
-    }
-
-    /// The same of a map to mean 0 and deviation 1, whatever says what these are.
+    /// A map to mean 0 and deviation 1 for a network that is there: columns that do not move stay as they are.
+    /// Where its neurons have no biases for what is shifted, root mean squares become 1.
     pub(crate) fn for_network(mut self, has_biases: bool) -> Self {
         for (shift, factor) in self.shift.iter_mut().zip(&mut self.factor) {
             match (*factor == 0.0, has_biases) {

@@ -27,7 +27,7 @@ impl Units {
         let is_biased = |neuron: &Vec<(usize, f32)>| {
             neuron.is_empty() || neuron.last().is_some_and(|&(column, _)| Some(column) == ones)
         };
-        let map = Scaling::of_network(&problem.data, first.neurons.iter().all(is_biased));
+        let map = Scaling::standard(&problem.data).for_network(first.neurons.iter().all(is_biased));
         Some(Self { map, ones })
     }
 
