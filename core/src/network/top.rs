@@ -17,6 +17,9 @@ use crate::base::error::Error;
 use crate::base::error::{self, Result};
 use crate::network::weights::check_support;
 
+/// Candidates that are looked at together.
+const LANES: usize = 8;
+
 #[derive(Clone, Copy)]
 struct Entry {
     index: u32,
@@ -101,13 +104,23 @@ impl<'a> Top<'a> {
 
     /// Offers the entries from the flat index `first` on.
     pub fn offer(&mut self, first: usize, values: &[f32]) {
-        for (j, &value) in (first as u32..).zip(values) {
+        for (block, values) in values.chunks(LANES).enumerate() {
             // Most are less than all that are kept, and go at once.
-            let is_full = self.len == self.room && self.must_keep.is_empty();
-            if !(is_full && value.abs() < self.get(0).value.abs()) {
-                self.push(j, value);
+            if values.iter().fold(true, |all, &value| all & self.is_less(value)) {
+                continue;
+            }
+            for (j, &value) in ((first + LANES * block) as u32..).zip(values) {
+                if !self.is_less(value) {
+                    self.push(j, value);
+                }
             }
         }
+    }
+
+    /// Whether a value is less than all that are kept, which are as many as there may be.
+    fn is_less(&self, value: f32) -> bool {
+        let is_full = self.len == self.room && self.must_keep.is_empty();
+        is_full && value.abs() < self.get(0).value.abs()
     }
 
     /// Offers one candidate. Zeros are no weights and never enter but where they must be kept; each

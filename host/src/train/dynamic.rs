@@ -91,6 +91,7 @@ impl<'a> DynamicSetup<'a> {
         let nnz = options.budget.count(dense, layers + 1)?;
         check_budget(nnz, paths(problem, hidden), outputs)?;
         let mut params = settings.params(nnz, problem.data.rows, options.seed);
+        params.rows = DynamicOptions::growth_rows(dense);
         // Each layer but the last has one more, for biases.
         let activations = inputs + 1 + hidden.iter().sum::<usize>() + layers;
         let longest = hidden.iter().copied().max().unwrap_or(0).max(outputs).max(inputs) + 1;

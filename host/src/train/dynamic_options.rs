@@ -37,6 +37,13 @@ impl SupportRule {
     }
 }
 
+/// Inputs and outputs of a network.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ends {
+    pub(crate) inputs: usize,
+    pub(crate) outputs: usize,
+}
+
 /// Settings of recipe `dynamic`; those that are none suit the nonzeros.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DynamicOptions {
@@ -90,6 +97,19 @@ impl DynamicOptions {
         self.params(nnz, rows, 0).epochs
     }
 
+    /// Neurons of each hidden layer, of s nonzeros between such ends; other recipes have one layer of `one`.
+    pub(crate) fn default_hidden(nnz: f64, ends: Ends, one: usize) -> Vec<usize> {
+        if nnz < 8.0 * ends.inputs as f64 || nnz < 24.0 * ends.outputs as f64 {
+            // A support that moves makes use of more neurons (MNIST, s = 1000: 96.4 %, 96.8 % with
+            // three times as many; Fashion-MNIST 86.1 % and 86.7 %).
+            return vec![(3 * one).min(Self::MOST_NEURONS).max(one)];
+        }
+        // Where inputs are few, weights are worth more between neurons (Covertype, s = 2000: 83 %, and 86 %).
+        let first = (5.0 * nnz).sqrt().round() as usize;
+        let first = first.clamp(4, Self::MOST_NEURONS);
+        vec![first, first / 2]
+    }
+
     /// The settings for so many nonzeros, rows and weights of the dense network.
     pub(crate) fn params(&self, nnz: usize, rows: usize, seed: u64) -> Params {
         let own = self.support.params(nnz);
@@ -100,12 +120,14 @@ impl DynamicOptions {
         let more = (Self::LEAST_STEPS as u32 / steps.max(1)).min(Self::MOST_EPOCHS);
         let epochs = self.epochs.unwrap_or_else(|| own.epochs.max(more));
         let steps = epochs.saturating_mul(steps);
+        // As much in each epoch, however many steps that has.
+        let many = Self::MANY_ROWS.max(rows as f32);
         Params {
             factor: self.factor.unwrap_or(own.factor),
             epochs,
             batch,
             rate: self.rate.unwrap_or_else(|| Self::default_rate(nnz)),
-            decay: self.decay.unwrap_or(own.decay),
+            decay: self.decay.unwrap_or_else(|| own.decay * Self::MANY_ROWS / many),
             warmup: self.warmup.unwrap_or_else(|| own.warmup.min(steps / 20)),
             every: own.every.min(steps / 60).max(1),
             moments: self.moments,
@@ -115,9 +137,22 @@ impl DynamicOptions {
         }
     }
 
+    /// Rows that gradients are taken on for growth, of so many weights of the dense network: fewer where it
+    /// is wide, so that a change of the support takes no longer than ten steps or so. Accuracies are the
+    /// same from 64 rows on.
+    pub(crate) fn growth_rows(dense: usize) -> usize {
+        (Self::MOST_PRODUCTS / dense.max(1)).clamp(128, Params::new(1).rows)
+    }
+
+    /// Products of a change of the support.
+    const MOST_PRODUCTS: usize = 200_000_000;
     /// Steps that a training has, as far as [`Self::MOST_EPOCHS`] go: few rows take more epochs.
     const LEAST_STEPS: usize = 6000;
     const MOST_EPOCHS: u32 = 200;
+    /// Rows from which on the weight decay falls.
+    const MANY_ROWS: f32 = 60_000.0;
+    /// Neurons of a layer, by default.
+    const MOST_NEURONS: usize = 1000;
 
     /// More weights at the start help most where few are left.
     const fn default_factor(nnz: usize) -> f32 {

@@ -15,7 +15,7 @@ use crate::train::budget::{Budget, Memory};
 use crate::train::check::{dense_weights, weighted_outputs, weights_between};
 use crate::train::dense::Head;
 use crate::train::dense::job::ImpSettings;
-use crate::train::dynamic_options::DynamicOptions;
+use crate::train::dynamic_options::{DynamicOptions, Ends};
 use crate::train::masked::MaskedSettings;
 use crate::train::paper_options::PaperOptions;
 use crate::train::pinned::PinnedWeights;
@@ -117,9 +117,10 @@ impl Options {
             recipe => recipe.clone(),
         };
         if let (Recipe::Dynamic(_), true) = (&recipe, self.hidden.is_empty()) {
-            // A support that moves makes use of more neurons (MNIST, s = 1000: 96.4 %, 96.8 % with three
-            // times as many; Fashion-MNIST 86.1 % and 86.7 %).
-            hidden[0] = (3 * hidden[0]).min(1000).max(hidden[0]);
+            let (inputs, outputs) = (problem.data.cols, problem.network_outputs());
+            let ends = Ends { inputs, outputs };
+            let nnz = self.nnz_by_width(inputs + outputs);
+            hidden = DynamicOptions::default_hidden(nnz, ends, hidden[0]);
         }
         check_recipe(recipe.name(), problem.task)?;
         self.check_pinned(&recipe, hidden.len())?;
@@ -168,12 +169,7 @@ impl Options {
     /// inputs are so few that these have no room for s.
     pub(crate) fn default_hidden(&self, problem: &Problem) -> usize {
         let (inputs, outputs) = (problem.data.cols, problem.network_outputs());
-        let width = inputs + outputs;
-        let hidden = match self.budget {
-            Budget::Nonzeros(nnz) => (nnz as f64).sqrt(),
-            // s = density m (d + c), which is m².
-            Budget::Density(share) => share * width as f64,
-        };
+        let hidden = self.nnz_by_width(inputs + outputs).sqrt();
         // Of one output the weights are signs, which are none of the s.
         let weights = inputs + if outputs > 1 { outputs } else { 0 };
         let least = match self.budget {
@@ -181,6 +177,15 @@ impl Options {
             Budget::Density(_) => 0,
         };
         (hidden.round() as usize).max(least).clamp(2, 1000)
+    }
+
+    /// s; where it is a density that of √s neurons between so many inputs and outputs, m of which have
+    /// density m (d + c) weights.
+    fn nnz_by_width(&self, ends: usize) -> f64 {
+        match self.budget {
+            Budget::Nonzeros(nnz) => nnz as f64,
+            Budget::Density(share) => (share * ends as f64).powi(2),
+        }
     }
 
     /// Refuses pinned weights where there are several hidden layers, or a recipe in which weights

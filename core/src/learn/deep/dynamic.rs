@@ -23,6 +23,7 @@
 //! are biases, grown where they are of use.
 
 mod checkpoint;
+mod live;
 mod moments;
 mod params;
 mod schedule;
@@ -38,7 +39,7 @@ use crate::learn::optimiser::Decay;
 pub use checkpoint::{Checkpoint, State};
 use core::ops::ControlFlow;
 pub use moments::{Held, Moments};
-pub use params::{Growth, Params, Salience, words};
+pub use params::{Growth, Params, Salience, Selection, words};
 use schedule::Schedule;
 pub use start::start;
 use support::Support;

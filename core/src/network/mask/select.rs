@@ -201,6 +201,16 @@ pub trait Scores {
     fn each(&mut self, take: impl FnMut(u32, f32));
 }
 
+/// Scores that are held, each at its index.
+#[derive(Debug, Clone, Copy)]
+pub struct Stored<'a>(pub &'a [f32]);
+
+impl Scores for Stored<'_> {
+    fn each(&mut self, mut take: impl FnMut(u32, f32)) {
+        (0..).zip(self.0).for_each(|(index, &score)| take(index, score));
+    }
+}
+
 /// Calls `emit` with the indices of the `count` largest scores, in rising order; scores are
 /// computed four times. `bins` has [`BINS`] words.
 ///
@@ -209,15 +219,9 @@ pub trait Scores {
 /// is no number, [`Error::Length`] for fewer bins.
 ///
 /// ```
-/// use tamis::network::mask::select::{BINS, Scores, largest};
-/// struct Stored([f32; 5]);
-/// impl Scores for Stored {
-///     fn each(&mut self, mut take: impl FnMut(u32, f32)) {
-///         (0..).zip(self.0).for_each(|(index, score)| take(index, score));
-///     }
-/// }
+/// use tamis::network::mask::select::{BINS, Stored, largest};
 /// let mut found = Vec::new();
-/// largest(&mut Stored([0.5, 2.0, 0.0, 2.0, 1.0]), 2, &mut [0; BINS], |k| found.push(k))?;
+/// largest(&mut Stored(&[0.5, 2.0, 0.0, 2.0, 1.0]), 2, &mut [0; BINS], |k| found.push(k))?;
 /// assert_eq!(found, [1, 3]);
 /// # Ok::<(), tamis::Error>(())
 /// ```
@@ -302,14 +306,6 @@ mod tests {
     use super::*;
     use crate::base::rng::Rng;
     use std::{vec, vec::Vec};
-
-    struct Stored<'a>(&'a [f32]);
-
-    impl Scores for Stored<'_> {
-        fn each(&mut self, mut take: impl FnMut(u32, f32)) {
-            (0..).zip(self.0).for_each(|(index, &score)| take(index, score));
-        }
-    }
 
     fn select(scores: &[f32], count: usize) -> Vec<u32> {
         let (mut bins, mut found) = (vec![7; BINS], Vec::new());

@@ -28,6 +28,17 @@ pub enum Growth {
     None,
 }
 
+/// Which weights are compared with one another, to be dropped or grown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Selection {
+    /// All of the network: layers become larger and smaller.
+    #[default]
+    Global,
+    /// Those of a layer, which has its share of the weights by ERK.
+    PerLayer,
+}
+
 /// How to train.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -66,6 +77,8 @@ pub struct Params {
     pub salience: Salience,
     /// By what they are grown.
     pub growth: Growth,
+    /// Which of them are compared.
+    pub selection: Selection,
     /// How the moments of the weights are held.
     pub moments: Moments,
     /// Whether the last input is 1 in every row, for biases.
@@ -96,6 +109,7 @@ impl Params {
             offset: 0.05,
             salience: Salience::Sensitivity,
             growth: Growth::Gradient,
+            selection: Selection::Global,
             moments: Moments::F32,
             constant: false,
             seed: 0,
@@ -110,11 +124,15 @@ impl Params {
         Self { hold, settled, power, salience, growth, exchange: 0.0, decay: 0.0, ..self }
     }
 
-    /// `RigL`: as many weights all the time, the least dropped, those of largest gradient grown.
+    /// `RigL`: as many weights of each layer all the time, the least dropped, those of largest gradient
+    /// grown.
     #[must_use]
     pub const fn rigl(self) -> Self {
-        let salience = Salience::Magnitude;
-        Self { factor: 1.0, salience, exchange: 0.3, still: 0.75, decay: 0.0, ..self }
+        let (salience, selection) = (Salience::Magnitude, Selection::PerLayer);
+        // Beside which sizes of inputs do not count.
+        let offset = 1e6;
+        let (factor, exchange, still, decay) = (1.0, 0.3, 0.75, 0.0);
+        Self { factor, exchange, still, decay, salience, selection, offset, ..self }
     }
 
     /// `SET`: the same with random growth.

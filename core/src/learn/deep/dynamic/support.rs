@@ -1,18 +1,23 @@
 //! The weights that there are: their moments, which of them are dropped, and which are grown.
 
 use super::checkpoint::{Checkpoint, State};
+use super::live::{Live, Place};
 use super::moments::{Pair, Step, Store, key};
-use super::params::{Growth, Params, Salience, words};
+use super::params::{Growth, Params, Salience, Selection, words};
 use super::schedule::Target;
 use crate::base::budget::{self, Workspace};
 use crate::base::error::{self, Error, Result};
 use crate::base::math;
 use crate::base::rng::{CounterRng, Permutation, stream};
 use crate::learn::deep::backprop::{Batch, Panel, Panels};
-use crate::learn::deep::{Head, Stack};
+use crate::learn::deep::{MAX_LAYERS, Stack};
 use crate::learn::optimiser::Decay;
-use crate::network::mask::select::{self, BINS, Cut, Scores};
+use crate::network::mask::Mlp;
+use crate::network::mask::allocate::{Allocation, Bounds};
+use crate::network::mask::select::{self, BINS, Cut, Stored};
 use crate::network::top::Top;
+use core::iter::once;
+use core::ops::Range;
 
 /// Rounds in which weights on no path are looked for; each takes at least one neuron.
 const ROUNDS: usize = 64;
@@ -21,7 +26,8 @@ const LEAST: f32 = 1e-6;
 
 /// State of the weights, and memory to change the support in.
 pub(super) struct Support<'m> {
-    /// The gradient; then which weights are kept; then the weights to grow, indices before scores.
+    /// The gradient; then what weights are worth, and which are kept; then those to grow, indices before
+    /// scores.
     scratch: &'m mut [u32],
     moments: Store<'m>,
     /// Root mean squares of inputs and activations.
@@ -30,91 +36,6 @@ pub(super) struct Support<'m> {
     next: Live<'m>,
     bins: &'m mut [u32],
     panel: &'m mut [f32],
-}
-
-/// Which neurons some input reaches, and which reach some output; inputs and outputs are neurons.
-struct Live<'m> {
-    reached: &'m mut [u32],
-    leads: &'m mut [u32],
-}
-
-fn is_set(bits: &[u32], i: usize) -> bool {
-    bits.get(i / 32).is_some_and(|word| word >> (i % 32) & 1 == 1)
-}
-
-fn set(bits: &mut [u32], i: usize) {
-    bits.get_mut(i / 32).into_iter().for_each(|word| *word |= 1 << (i % 32));
-}
-
-/// An entry of a layer: the neurons that it is between, counted over all layers from the inputs.
-#[derive(Debug, Clone, Copy)]
-struct Ends {
-    from: usize,
-    to: usize,
-}
-
-/// Layer `l` of a network, for its entries' ends.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    width: usize,
-    /// The first neuron below, and the first above.
-    below: usize,
-    above: usize,
-    is_end: bool,
-}
-
-impl Place {
-    fn of(stack: &Stack<'_>, l: usize) -> Self {
-        let mut below = 0;
-        for layer in stack.layers.iter().take(l) {
-            below += layer.width;
-        }
-        let layer = stack.layers.get(l);
-        let width = layer.map_or(1, |layer| layer.width);
-        let is_end = l + 1 == stack.layers.len() && matches!(stack.head, Head::Weights(_));
-        let inputs = if is_end { layer.map_or(0, |layer| layer.neurons) } else { width };
-        Self { width: width.max(1), below, above: below + inputs, is_end }
-    }
-
-    fn ends(self, entry: u32) -> Ends {
-        let (block, within) = (entry as usize / self.width, entry as usize % self.width);
-        let (from, to) = if self.is_end { (block, within) } else { (within, block) };
-        Ends { from: self.below + from, to: self.above + to }
-    }
-}
-
-impl Live<'_> {
-    /// Those of the entries that `is_kept` says so of, by their places.
-    fn find(&mut self, stack: &Stack<'_>, is_kept: impl Fn(usize) -> bool) {
-        self.reached.fill(0);
-        self.leads.fill(0);
-        (0..stack.inputs).for_each(|i| set(self.reached, i));
-        let layers = stack.layers.len();
-        for l in 0..layers {
-            let place = Place::of(stack, l);
-            for at in stack.range(l).filter(|&at| is_kept(at)) {
-                let Ends { from, to } = place.ends(stack.index.get(at).copied().unwrap_or(0));
-                if is_set(self.reached, from) {
-                    set(self.reached, to);
-                }
-            }
-        }
-        let outputs = stack.activations();
-        (outputs..outputs + stack.outputs()).for_each(|i| set(self.leads, i));
-        for l in (0..layers).rev() {
-            let place = Place::of(stack, l);
-            for at in stack.range(l).filter(|&at| is_kept(at)) {
-                let Ends { from, to } = place.ends(stack.index.get(at).copied().unwrap_or(0));
-                if is_set(self.leads, to) {
-                    set(self.leads, from);
-                }
-            }
-        }
-    }
-
-    fn has(&self, ends: Ends) -> bool {
-        is_set(self.reached, ends.from) && is_set(self.leads, ends.to)
-    }
 }
 
 /// What weights are worth: 0 for those on no path.
@@ -148,14 +69,101 @@ fn handed_on(stack: &Stack<'_>, params: &Params, l: usize) -> Option<usize> {
     (params.constant && is_hidden).then(|| stack.range(l).end.checked_sub(1)).flatten()
 }
 
-impl Scores for Worth<'_, '_> {
-    fn each(&mut self, mut take: impl FnMut(u32, f32)) {
-        for l in 0..self.stack.layers.len() {
-            let (place, last) = (Place::of(self.stack, l), handed_on(self.stack, self.params, l));
-            for at in self.stack.range(l) {
-                take(at as u32, self.of(place, last, at));
+/// Layers whose weights are compared with one another, and how many there are to be.
+struct Group {
+    layers: Range<usize>,
+    count: usize,
+}
+
+/// The groups of a network that is to have `all` weights.
+fn groups(
+    stack: &Stack<'_>,
+    params: &Params,
+    all: usize,
+) -> Result<heapless::Vec<Group, MAX_LAYERS>> {
+    let (mut groups, layers) = (heapless::Vec::new(), stack.layers.len());
+    let mut counts = [0; MAX_LAYERS];
+    let counts = counts.get_mut(..layers).unwrap_or_default();
+    if params.selection == Selection::Global {
+        let _ = groups.push(Group { layers: 0..layers, count: all });
+        return Ok(groups);
+    }
+    let hidden = stack.layers.iter().take(layers.saturating_sub(1)).map(|layer| layer.neurons);
+    let widths = once(stack.inputs).chain(hidden).chain(once(stack.outputs()));
+    let widths: heapless::Vec<usize, { MAX_LAYERS + 1 }> = widths.collect();
+    let net = Mlp::new(&widths)?;
+    let bounds = Bounds::at_least(1);
+    Allocation::ErdosRenyi.share(&net, all.max(layers).min(net.weights()), bounds, counts)?;
+    groups.extend(counts.iter().enumerate().map(|(l, &count)| Group { layers: l..l + 1, count }));
+    Ok(groups)
+}
+
+/// What weights that are not there are worth.
+struct Growing<'a> {
+    rng: CounterRng,
+    batch: Batch,
+    params: &'a Params,
+    sizes: &'a [f32],
+}
+
+impl Growing<'_> {
+    /// Offers those of layer `l`, whose first one is number `first` of all layers.
+    fn offer<B: Panels>(
+        &self,
+        backprop: &mut B,
+        stack: &Stack<'_>,
+        l: usize,
+        first: usize,
+        panel: &mut [f32],
+        top: &mut Top<'_>,
+    ) -> Result<(), B::Source> {
+        let Some(layer) = stack.layers.get(l) else { return Ok(()) };
+        let (place, width) = (Place::of(stack, l), layer.width.max(1));
+        let is_hidden = !place.is_end;
+        // The neuron that hands on a constant takes nothing else.
+        let blocks = layer.neurons - usize::from(self.params.constant && is_hidden);
+        let step = (panel.len() / width).max(1);
+        let taken = stack.index.get(stack.range(l)).unwrap_or(&[]);
+        for low in (0..blocks).step_by(step) {
+            let blocks = low..(low + step).min(blocks);
+            let base = low * width;
+            let panel = panel.get_mut(..blocks.len() * width).unwrap_or_default();
+            if self.params.growth == Growth::Random {
+                for (at, score) in panel.iter_mut().enumerate() {
+                    *score = self.rng.uniform((first + base + at) as u32);
+                }
+            } else {
+                let of = Panel { layer: l, blocks: blocks.clone() };
+                backprop.panel(stack, &self.batch, &of, panel)?;
+                for (block, scores) in blocks.zip(panel.chunks_exact_mut(width)) {
+                    // Weights of a block come from a neuron each, those of the end from one.
+                    let from = place.below + if is_hidden { 0 } else { block };
+                    let sizes = self.sizes.get(from..).unwrap_or(&[]);
+                    let scores = scores.iter_mut();
+                    if is_hidden {
+                        scores
+                            .zip(sizes)
+                            .for_each(|(score, size)| *score = self.per(*score, *size));
+                    } else {
+                        let size = sizes.first().copied().unwrap_or(0.0);
+                        scores.for_each(|score| *score = self.per(*score, size));
+                    }
+                }
             }
+            // What is there already is not offered.
+            let from = taken.partition_point(|&entry| (entry as usize) < base);
+            for &entry in taken.iter().skip(from) {
+                let Some(score) = panel.get_mut(entry as usize - base) else { break };
+                *score = 0.0;
+            }
+            top.offer(first + base, panel);
         }
+        Ok(())
+    }
+
+    /// A gradient by the size of what its weight comes from.
+    fn per(&self, score: f32, size: f32) -> f32 {
+        if size > LEAST { score.abs() / (size + self.params.offset) } else { 0.0 }
     }
 }
 
@@ -258,15 +266,14 @@ impl<'m> Support<'m> {
         let before = stack.nnz();
         self.drop_to(stack, params, target.keep).map_err(Error::widen)?;
         let left = stack.nnz() - self.fixed(stack, params);
-        // Where nothing is exchanged any more, what was on no path is made up for.
-        let wanted = target.all.saturating_sub(left);
         if stack.nnz() != before {
             backprop.adopt(stack)?;
         }
-        if wanted == 0 || params.growth == Growth::None {
+        // Where nothing is exchanged any more, what was on no path is made up for.
+        if left >= target.all || params.growth == Growth::None {
             return Ok(0);
         }
-        let found = self.find(backprop, stack, params, wanted, number)?;
+        let found = self.find(backprop, stack, params, target.all, number)?;
         self.insert(stack, found);
         backprop.adopt(stack)?;
         Ok(found)
@@ -281,23 +288,35 @@ impl<'m> Support<'m> {
     /// Drops all but the `keep` weights of the largest worth, all of which lie on paths; fewer where
     /// there are no more such.
     fn drop_to(&mut self, stack: &mut Stack<'_>, params: &Params, keep: usize) -> Result<()> {
+        let groups = groups(stack, params, keep)?;
         self.live.find(stack, |_| true);
         let flags = &mut *self.scratch;
         for _ in 0..ROUNDS {
-            let mut worth = Worth { stack, moments: &self.moments, live: &self.live, params };
-            let mut count = 0;
-            worth.each(|_, worth| count += usize::from(worth > 0.0));
-            let cut = match keep < count {
-                true => select::cut(&mut worth, keep, self.bins)?,
-                // All that are worth anything.
-                false => Cut { key: 0, ties: 0 },
-            };
-            let mut left = cut;
-            worth.each(|at, worth| {
-                let is_kept = worth > 0.0 && left.keeps(worth);
-                let flag = flags.get_mut(at as usize);
-                flag.into_iter().for_each(|flag| *flag = u32::from(is_kept));
-            });
+            let worth = Worth { stack, moments: &self.moments, live: &self.live, params };
+            for Group { layers, count: keep } in &groups {
+                let (first, mut end, mut count) = (stack.range(layers.start).start, 0, 0);
+                for l in layers.clone() {
+                    let (place, last) = (Place::of(stack, l), handed_on(stack, params, l));
+                    for at in stack.range(l) {
+                        let own = worth.of(place, last, at);
+                        count += usize::from(own > 0.0);
+                        flags.get_mut(at).into_iter().for_each(|flag| *flag = own.to_bits());
+                    }
+                    end = stack.range(l).end;
+                }
+                let flags = flags.get_mut(first..end).unwrap_or_default();
+                let mut left = match *keep < count {
+                    true => {
+                        select::cut(&mut Stored(bytemuck::cast_slice(flags)), *keep, self.bins)?
+                    }
+                    // All that are worth anything.
+                    false => Cut { key: 0, ties: 0 },
+                };
+                for flag in flags {
+                    let own = f32::from_bits(*flag);
+                    *flag = u32::from(own > 0.0 && left.keeps(own));
+                }
+            }
             for l in 0..stack.layers.len() {
                 let flag = handed_on(stack, params, l).and_then(|at| flags.get_mut(at));
                 flag.into_iter().for_each(|flag| *flag = 1);
@@ -336,78 +355,47 @@ impl<'m> Support<'m> {
         Ok(())
     }
 
-    /// Finds `wanted` weights to grow, as numbers over all layers in rising order: how many there are.
+    /// Finds the weights to grow that a network of `all` lacks, as numbers over all layers in rising order:
+    /// how many there are.
     fn find<B: Panels>(
         &mut self,
         backprop: &mut B,
         stack: &Stack<'_>,
         params: &Params,
-        wanted: usize,
+        all: usize,
         number: u32,
     ) -> Result<usize, B::Source> {
         let n = backprop.samples();
         let order = Permutation::new(params.seed, stream::ANNEAL + u64::from(number), n);
         let batch = Batch { positions: 0..params.rows.min(n), order: Some(order) };
-        let is_random = params.growth == Growth::Random;
-        if !is_random {
+        if params.growth != Growth::Random {
             backprop.sizes(stack, &batch, self.sizes)?;
         }
-        let rng = CounterRng::new(params.seed, stream::ANNEAL + (1 << 31) + u64::from(number));
-        let (index, value) = self.scratch.split_at_mut(self.scratch.len() / 2);
-        let room = wanted.min(index.len()).min(value.len());
-        let (index, value) =
-            (index.get_mut(..room).unwrap_or_default(), value.get_mut(..room).unwrap_or_default());
-        let mut top = Top::new(index, bytemuck::cast_slice_mut(value));
-        // By the size of what a weight comes from.
-        let per = |score: f32, size: f32| match size > LEAST {
-            true => score.abs() / (size + params.offset),
-            false => 0.0,
+        let scores = Growing {
+            rng: CounterRng::new(params.seed, stream::ANNEAL + (1 << 31) + u64::from(number)),
+            batch,
+            params,
+            sizes: self.sizes,
         };
-        let mut first = 0_usize;
-        for (l, layer) in stack.layers.iter().enumerate() {
-            let place = Place::of(stack, l);
-            let width = layer.width.max(1);
-            let is_hidden = !place.is_end;
-            // The neuron that hands on a constant takes nothing else.
-            let blocks = layer.neurons - usize::from(params.constant && is_hidden);
-            let step = (self.panel.len() / width).max(1);
-            let taken = stack.index.get(stack.range(l)).unwrap_or(&[]);
-            for low in (0..blocks).step_by(step) {
-                let blocks = low..(low + step).min(blocks);
-                let len = blocks.len() * width;
-                let base = low * width;
-                let panel = self.panel.get_mut(..len).unwrap_or_default();
-                if is_random {
-                    for (at, score) in panel.iter_mut().enumerate() {
-                        *score = rng.uniform((first + base + at) as u32);
-                    }
-                } else {
-                    let of = Panel { layer: l, blocks: blocks.clone() };
-                    backprop.panel(stack, &batch, &of, panel)?;
-                    for (block, scores) in blocks.zip(panel.chunks_exact_mut(width)) {
-                        // Weights of a block come from a neuron each, those of the end from one.
-                        let from = place.below + if is_hidden { 0 } else { block };
-                        let sizes = self.sizes.get(from..).unwrap_or(&[]);
-                        let scores = scores.iter_mut();
-                        if is_hidden {
-                            scores.zip(sizes).for_each(|(score, size)| *score = per(*score, *size));
-                        } else {
-                            let size = sizes.first().copied().unwrap_or(0.0);
-                            scores.for_each(|score| *score = per(*score, size));
-                        }
-                    }
+        let (index, value) = self.scratch.split_at_mut(self.scratch.len() / 2);
+        let (mut first, mut found) = (0, 0);
+        for Group { layers, count } in groups(stack, params, all).map_err(Error::widen)? {
+            let has = |l| stack.range(l).len() - usize::from(handed_on(stack, params, l).is_some());
+            let wanted = count.saturating_sub(layers.clone().map(has).sum());
+            let room = index.len().min(value.len());
+            let own = found..room.min(found + wanted);
+            let (index, value) = (index.get_mut(own.clone()), value.get_mut(own));
+            let value = bytemuck::cast_slice_mut(value.unwrap_or_default());
+            let mut top = Top::new(index.unwrap_or_default(), value);
+            for l in layers {
+                if wanted > 0 {
+                    scores.offer(backprop, stack, l, first, self.panel, &mut top)?;
                 }
-                // What is there already is not offered.
-                let from = taken.partition_point(|&entry| (entry as usize) < base);
-                for &entry in taken.iter().skip(from) {
-                    let Some(score) = panel.get_mut(entry as usize - base) else { break };
-                    *score = 0.0;
-                }
-                top.offer(first + base, panel);
+                first += stack.layers.get(l).map_or(0, |layer| layer.width * layer.neurons);
             }
-            first += width * layer.neurons;
+            found += top.finish().ok_or(Error::NotFinite { what: "gradient", at: 0 })?;
         }
-        top.finish().ok_or(Error::NotFinite { what: "gradient", at: 0 })
+        Ok(found)
     }
 
     /// Puts the first `count` of the weights found into the support, with value 0.

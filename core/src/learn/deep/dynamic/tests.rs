@@ -4,6 +4,8 @@ use crate::base::rng::Rng;
 use crate::data::samples::Rows;
 use crate::learn::deep::backprop::{self, Backprop, Panel, Panels, RowByRow};
 use crate::learn::loss::Labels;
+use crate::network::mask::Mlp;
+use crate::network::mask::allocate::{Allocation, Bounds};
 use crate::network::mask::select::BINS;
 use core::ops::ControlFlow::{Break, Continue};
 use std::vec;
@@ -27,6 +29,8 @@ fn classes(constant: bool) -> (Vec<f32>, Vec<u16>) {
 }
 
 struct Fit {
+    /// Weights of each layer.
+    layers: Vec<usize>,
     index: Vec<u32>,
     value: Vec<f32>,
     nnz: usize,
@@ -66,6 +70,7 @@ fn fit(hidden: &[usize], params: &Params, stop_at: u32) -> Fit {
     let nnz = stack.nnz() - one * hidden.len();
     let all = stack.nnz();
     Fit {
+        layers: stack.layers().map(|w| w.nnz()).collect(),
         index: index[..all].to_vec(),
         value: value[..all].to_vec(),
         nnz,
@@ -113,6 +118,12 @@ fn recipes_of_others_are_settings() {
         assert!((36..=40).contains(&found.nnz), "{name} {}", found.nnz);
         assert!(found.accuracy > 0.6, "{name} {}", found.accuracy);
         assert_eq!(found.info.grown == 0, name == "gradual");
+        // Layers keep their shares, but for what is on no path in the end, or some become larger.
+        let (mut shares, net) = ([0; 3], Mlp::new(&[INPUTS, 10, 8, 3]).unwrap());
+        Allocation::ErdosRenyi.share(&net, 40, Bounds::at_least(1), &mut shares).unwrap();
+        let is_within = found.layers.iter().zip(&shares).all(|(own, share)| own <= share);
+        let is_per_layer = params.selection == Selection::PerLayer;
+        assert_eq!(is_within, is_per_layer, "{name} {:?} {shares:?}", found.layers);
     }
 }
 
