@@ -8,6 +8,7 @@
 #[cfg(feature = "gpu")]
 pub(crate) mod gpu;
 mod masked;
+mod noise;
 mod support;
 
 use crate::base::error::{Error, Result};

@@ -145,7 +145,7 @@ impl DynamicOptions {
     }
 
     /// Products of a change of the support.
-    const MOST_PRODUCTS: usize = 200_000_000;
+    const MOST_PRODUCTS: usize = 140_000_000;
     /// Steps that a training has, as far as [`Self::MOST_EPOCHS`] go: few rows take more epochs.
     const LEAST_STEPS: usize = 6000;
     const MOST_EPOCHS: u32 = 200;
@@ -162,5 +162,44 @@ impl DynamicOptions {
     /// Smaller steps for larger networks.
     const fn default_rate(nnz: usize) -> f32 {
         if nnz < 3500 { 0.02 } else { 0.01 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_by_default_follow_what_inputs_and_outputs_have() {
+        let hidden = |nnz, inputs, outputs, one| {
+            DynamicOptions::default_hidden(nnz, Ends { inputs, outputs }, one)
+        };
+        // MNIST, Covertype, letters and a table of one input.
+        assert_eq!(hidden(1000.0, 784, 10, 32), [96]);
+        assert_eq!(hidden(2000.0, 54, 7, 45), [100, 50]);
+        assert_eq!(hidden(500.0, 16, 26, 22), [66]);
+        assert_eq!(hidden(624.0, 16, 26, 25), [56, 28]);
+        assert_eq!(hidden(24.0, 1, 1, 12), [11, 5]);
+        // As many as there may be, or more where few inputs need them.
+        assert_eq!(hidden(1e6, 784, 10, 1000), [1000, 500]);
+        assert_eq!(hidden(1e6, 200_000, 10, 1500), [1500]);
+    }
+
+    #[test]
+    fn many_rows_have_as_much_weight_decay_in_an_epoch() {
+        let decay = |rows| DynamicOptions::default().params(1000, rows, 0).decay;
+        assert_eq!([decay(100), decay(60_000), decay(240_000)], [0.1, 0.1, 0.025]);
+        let own = DynamicOptions { decay: Some(0.3), ..DynamicOptions::default() };
+        assert_eq!(own.params(1000, 240_000, 0).decay, 0.3);
+        let set = DynamicOptions { support: SupportRule::Set, ..DynamicOptions::default() };
+        assert_eq!(set.params(1000, 240_000, 0).decay, 0.0);
+    }
+
+    #[test]
+    fn wide_networks_grow_by_fewer_rows() {
+        assert_eq!(
+            [10, 200_000, 700_000, 1 << 30].map(DynamicOptions::growth_rows),
+            [512, 512, 200, 128]
+        );
     }
 }

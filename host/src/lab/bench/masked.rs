@@ -9,14 +9,14 @@ use std::time::Instant;
 
 use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
-use tamis::base::rng::{Rng, stream};
 use tamis::learn::deep::backprop::{Backprop as _, Batch};
 use tamis::learn::loss::Labels;
 use tamis::learn::masked::{self, Params};
 use tamis::learn::optimiser::Optimiser;
 use tamis::network::mask::initial::{Initial, Law};
 
-use crate::data::{Matrix, Problem, Task, Values};
+use super::noise::Noise;
+use crate::data::{Problem, Task};
 use crate::mask::{MaskOptions, Method, SourceNetwork, find};
 use crate::operator::Stop;
 use crate::train::dense::Rates;
@@ -98,12 +98,8 @@ fn network(widths: &[usize], density: f64, rounds: usize, seed: u64) -> Result<M
     let scale = (1.0 / density).sqrt() as f32;
     start.values.iter_mut().for_each(|value| *value *= scale);
     let layers = Layers::new(&start);
-    let mut rng = Rng::new(seed, stream::USER);
-    let (rows, inputs) = (BATCH * STEPS, widths[0]);
-    let values = (0..rows * inputs).map(|_| (rng.bits() >> 24) as u8).collect();
-    let data = Matrix::new(rows, inputs, Values::U8(values))?;
-    let outputs = widths[widths.len() - 1];
-    let classes: Vec<u16> = (0..rows).map(|_| rng.below(outputs as u32) as u16).collect();
+    let (rows, inputs, outputs) = (BATCH * STEPS, widths[0], widths[widths.len() - 1]);
+    let Noise { data, classes } = Noise::new(rows, inputs, outputs, seed)?;
     let (mut index, mut value) = (vec![0; kept], vec![0.0; kept]);
     let mut stack = layers.stack(&mut index, &mut value)?;
     let params = Params { epochs: 1, batch: BATCH, rate: 0.01, seed, ..Params::SGD };
@@ -150,10 +146,8 @@ fn dense_step(widths: &[usize], rounds: usize, seed: u64) -> Result<f64> {
     /// Batches of an epoch: dense steps are slow.
     const STEPS: usize = 2;
     let [inputs, hidden @ .., outputs] = widths else { return Ok(f64::NAN) };
-    let (rows, mut rng) = (BATCH * STEPS, Rng::new(seed, stream::USER));
-    let values = (0..rows * inputs).map(|_| (rng.bits() >> 24) as u8).collect();
-    let data = Matrix::new(rows, *inputs, Values::U8(values))?;
-    let labels = (0..rows).map(|_| rng.below(*outputs as u32) as f32).collect();
+    let Noise { data, classes } = Noise::new(BATCH * STEPS, *inputs, *outputs, seed)?;
+    let labels = classes.into_iter().map(f32::from).collect();
     let problem = Problem { data, labels, task: Task::Multiclass };
     let settings = ImpSettings {
         // The first, which begins with an allocation, is not timed.

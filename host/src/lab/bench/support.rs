@@ -5,13 +5,12 @@ use std::ops::ControlFlow::Continue;
 use std::time::Instant;
 
 use serde::Serialize;
-use tamis::base::rng::{Rng, stream};
 use tamis::learn::deep::Stack;
 use tamis::learn::deep::dynamic::{self, Params};
 use tamis::learn::loss::Labels;
 
+use super::noise::Noise;
 use crate::Result;
-use crate::data::{Matrix, Values};
 use crate::operator::Stop;
 use crate::train::dynamic::panel;
 use crate::train::dynamic_options::DynamicOptions;
@@ -45,11 +44,7 @@ pub(super) fn run(rounds: usize, seed: u64) -> Result<SupportReport> {
     let often =
         Params { factor: 1.0, epochs: 1, every: 4, warmup: 0, rows, seed, ..Params::new(nnz) };
     let never = Params { every: u32::MAX, ..often };
-    let mut rng = Rng::new(seed, stream::USER);
-    let rows = BATCH * STEPS;
-    let values = (0..rows * inputs).map(|_| (rng.bits() >> 24) as u8).collect();
-    let data = Matrix::new(rows, inputs, Values::U8(values))?;
-    let classes: Vec<u16> = (0..rows).map(|_| rng.below(outputs as u32) as u16).collect();
+    let Noise { data, classes } = Noise::new(BATCH * STEPS, inputs, outputs, seed)?;
     let activations = inputs + hidden;
     let (mut index, mut value) = (vec![0; nnz], vec![0.0; nnz]);
     // Milliseconds of a change and of a step.
