@@ -247,8 +247,8 @@ fn units(cost: &ModelCost) -> Option<String> {
     let folded = cost.layers.first().map_or(0, |layer| layer.biases);
     (folded > 0 && cost.integers.is_none()).then(|| {
         format!(
-            "Units of columns are folded into weights and {} biases: {} and no operation for a column; a \
-             map of the columns would take {map} in a prediction.",
+            "Biases of the first layer: {}, of {}. Units of columns, where they were mapped, are folded into \
+             these and the weights; a map of the columns would take {map} in a prediction.",
             count(folded),
             long(4 * folded)
         )

@@ -33,7 +33,7 @@ use crate::{Error, Result};
 pub struct Options {
     /// How many weights stay, over all layers.
     pub budget: Budget,
-    /// Neurons of each hidden layer; empty for one of about √s, 0 alone for none: a linear model.
+    /// Neurons of each hidden layer; empty for what suits the recipe and s, 0 alone for none: a linear model.
     pub hidden: Vec<usize>,
     /// What trains.
     pub recipe: Recipe,
@@ -194,7 +194,8 @@ impl Options {
         if self.pinned.is_empty() {
             return Ok(());
         }
-        if layers > 1 {
+        // Two layers may be the default of this one, which pins none anyway.
+        if layers > 1 && !matches!(recipe, Recipe::Dynamic(_)) {
             return Err(Error::new("weights are pinned in networks of one hidden layer only")
                 .expected("one number for --hidden with --must-keep")
                 .got(format_args!("{layers} hidden layers"))

@@ -108,6 +108,7 @@ pub(crate) fn dynamic_form(
         Term::float("--rate", params.rate),
         Term::float("--weight-decay", params.decay),
         Term::count("--warmup", params.warmup),
+        Term::count("rows that weights are grown by", params.rows),
         Term::float("first weights (--start-factor or --ram)", params.factor),
         Term::float("scale of the inputs (--raw-inputs)", unit),
     ];

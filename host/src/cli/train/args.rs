@@ -131,12 +131,12 @@ pub(crate) struct Train {
 )]
 pub(super) struct PassArgs {
     /// Passes over all batches; --passes-limit and --time-limit end a search (lm) [default: 15;
-    /// anneal: 100, and more where they are fewer than 2000 steps; dynamic: 20; imp: 20 each
-    /// training; masked: 10]
+    /// anneal: 100, and more where they are fewer than 2000 steps; dynamic: 20, and more where they
+    /// are fewer than 6000; imp: 20 each training; masked: 10]
     #[arg(long, value_name = "E", value_parser = parse::whole::<u32>)]
     pub(super) epochs: Option<u32>,
     /// Rows of a batch; 0 for all rows [default: 0; anneal: a hundredth of the rows, 32 to 512;
-    /// imp: 256; dynamic and masked: 128]
+    /// imp: 256; dynamic: a hundredth of the rows, 32 to 128; masked: 128]
     #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
     pub(super) batch: Option<usize>,
     /// Change rows a little whenever they are read (recipe dynamic): images, or images=28x28, for
@@ -151,7 +151,8 @@ pub(super) struct PassArgs {
     #[arg(long, value_parser = parse::named(MOMENTS))]
     pub(super) moments: Option<Moments>,
     /// Learning rate (recipes anneal, dynamic, imp and masked) [default: anneal: at most 0.02, for inputs
-    /// brought to the unit range; imp and masked: adam 0.001, sgd 0.1]
+    /// brought to the unit range; dynamic: 0.02, from S = 3500 on 0.01, gmp 0.005; imp and masked: adam
+    /// 0.001, sgd 0.1]
     #[arg(long, value_name = "RATE", value_parser = parse::number)]
     pub(super) rate: Option<f64>,
 }
@@ -229,9 +230,10 @@ pub(super) struct LmArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Classes (recipe anneal)")]
+#[command(next_help_heading = "Classes (recipes anneal and dynamic)")]
 pub(super) struct AnnealArgs {
-    /// Entries of the first support in units of S; --ram may lower it [default: 10]
+    /// Entries of the first support in units of S; --ram may lower it [default: 10;
+    /// dynamic: 3 to 10, fewer of large S]
     #[arg(long, value_name = "F", value_parser = parse::number)]
     pub(super) start_factor: Option<f64>,
     /// Fraction of the support that the first change of it drops and grows again, from 0 to 1
@@ -293,7 +295,7 @@ pub(super) struct ImpArgs {
     #[arg(long, value_name = "FRACTION", value_parser = parse::number)]
     pub(super) momentum: Option<f64>,
     /// Weight decay, which shrinks weights as ridge regression does [default: 0; dynamic: 0.1, above
-    /// 60,000 rows 6000 / rows, on small data by cross-validation]
+    /// 60,000 rows 6000 / rows, on small data by cross-validation, of --support gmp, rigl and set 0]
     #[arg(long, visible_alias = "ridge", value_name = "DECAY", value_parser = parse::number)]
     pub(super) weight_decay: Option<f64>,
     /// Epochs of a level, counted from 0, at which the rate falls [default: none; masked: half and
@@ -335,7 +337,8 @@ pub(super) struct MaskedArgs {
     #[arg(long, value_enum, default_value_t = WeightLaw::He, requires = "mask",
           conflicts_with = "weights")]
     pub(super) init: WeightLaw,
-    /// First steps, over which the rate rises linearly [default: 100, or a tenth of them all]
+    /// First steps, over which the rate rises linearly (recipes masked and dynamic) [default: 100, or a
+    /// tenth of them all; dynamic: 200, or a twentieth]
     #[arg(long, value_name = "STEPS", value_parser = parse::whole::<u32>)]
     pub(super) warmup: Option<u32>,
 }

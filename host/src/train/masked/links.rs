@@ -59,7 +59,12 @@ impl Links {
 
     /// Whether these are the links of `w` in its order.
     pub(super) fn are_of(&self, w: Weights<'_>) -> bool {
-        Self::of(w).is_ok_and(|links| links.starts == self.starts && links.others == self.others)
+        self.starts.len() == w.hidden() + 1
+            && self.others.len() == w.nnz()
+            && w.blocks().all(|block| {
+                let own = self.of_neuron(block.neuron()).map(|(_, &other)| other);
+                own.eq(block.entries().map(|(j, _)| j as u16))
+            })
     }
 
     pub(super) fn len(&self) -> usize {

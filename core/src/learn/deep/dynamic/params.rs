@@ -35,7 +35,7 @@ pub enum Selection {
     /// All of the network: layers become larger and smaller.
     #[default]
     Global,
-    /// Those of a layer, which has its share of the weights by ERK.
+    /// Those of a layer, which has its share of the weights by ERK; what a layer cannot have the next ones do.
     PerLayer,
 }
 

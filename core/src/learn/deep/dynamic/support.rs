@@ -293,7 +293,10 @@ impl<'m> Support<'m> {
         let flags = &mut *self.scratch;
         for _ in 0..ROUNDS {
             let worth = Worth { stack, moments: &self.moments, live: &self.live, params };
+            let mut lack = 0;
             for Group { layers, count: keep } in &groups {
+                // What a layer does not have the next ones may keep.
+                let keep = keep + lack;
                 let (first, mut end, mut count) = (stack.range(layers.start).start, 0, 0);
                 for l in layers.clone() {
                     let (place, last) = (Place::of(stack, l), handed_on(stack, params, l));
@@ -305,10 +308,9 @@ impl<'m> Support<'m> {
                     end = stack.range(l).end;
                 }
                 let flags = flags.get_mut(first..end).unwrap_or_default();
-                let mut left = match *keep < count {
-                    true => {
-                        select::cut(&mut Stored(bytemuck::cast_slice(flags)), *keep, self.bins)?
-                    }
+                lack = keep.saturating_sub(count);
+                let mut left = match keep < count {
+                    true => select::cut(&mut Stored(bytemuck::cast_slice(flags)), keep, self.bins)?,
                     // All that are worth anything.
                     false => Cut { key: 0, ties: 0 },
                 };
@@ -377,11 +379,15 @@ impl<'m> Support<'m> {
             params,
             sizes: self.sizes,
         };
+        let groups = groups(stack, params, all).map_err(Error::widen)?;
+        let missing = all.saturating_sub(stack.nnz() - self.fixed(stack, params));
         let (index, value) = self.scratch.split_at_mut(self.scratch.len() / 2);
-        let (mut first, mut found) = (0, 0);
-        for Group { layers, count } in groups(stack, params, all).map_err(Error::widen)? {
+        let (mut first, mut found, mut lack) = (0, 0, 0);
+        for Group { layers, count } in groups {
             let has = |l| stack.range(l).len() - usize::from(handed_on(stack, params, l).is_some());
-            let wanted = count.saturating_sub(layers.clone().map(has).sum());
+            // What a layer cannot grow the next ones do.
+            let wanted = (count + lack).saturating_sub(layers.clone().map(has).sum());
+            let wanted = wanted.min(missing - found);
             let room = index.len().min(value.len());
             let own = found..room.min(found + wanted);
             let (index, value) = (index.get_mut(own.clone()), value.get_mut(own));
@@ -393,7 +399,9 @@ impl<'m> Support<'m> {
                 }
                 first += stack.layers.get(l).map_or(0, |layer| layer.width * layer.neurons);
             }
-            found += top.finish().ok_or(Error::NotFinite { what: "gradient", at: 0 })?;
+            let grown = top.finish().ok_or(Error::NotFinite { what: "gradient", at: 0 })?;
+            found += grown;
+            lack = wanted - grown;
         }
         Ok(found)
     }

@@ -118,10 +118,11 @@ fn recipes_of_others_are_settings() {
         assert!((36..=40).contains(&found.nnz), "{name} {}", found.nnz);
         assert!(found.accuracy > 0.6, "{name} {}", found.accuracy);
         assert_eq!(found.info.grown == 0, name == "gradual");
-        // Layers keep their shares, but for what is on no path in the end, or some become larger.
+        // Layers keep their shares, but for what those before could not have, or some become larger.
         let (mut shares, net) = ([0; 3], Mlp::new(&[INPUTS, 10, 8, 3]).unwrap());
         Allocation::ErdosRenyi.share(&net, 40, Bounds::at_least(1), &mut shares).unwrap();
-        let is_within = found.layers.iter().zip(&shares).all(|(own, share)| own <= share);
+        let over = |(own, share): (&usize, &usize)| own.saturating_sub(*share);
+        let is_within = found.layers.iter().zip(&shares).map(over).sum::<usize>() < 5;
         let is_per_layer = params.selection == Selection::PerLayer;
         assert_eq!(is_within, is_per_layer, "{name} {:?} {shares:?}", found.layers);
     }
