@@ -153,7 +153,7 @@ HEAD = """# Default settings of recipe `dynamic`
 Made by `docs/results/deep-defaults.py`, of `deep-defaults.jsonl`. Accuracy on validation rows, per cent, mean of two seeds;
 no test row was read. Behind the default, one setting was changed at a time: what that adds or takes, in points. `hidden` is half and double the
 width, and the other number of layers of the two that the rule knows. Two seeds differ by .1 to .3 points, of small tables by more, so smaller
-differences are noise. Beyond noise, 5000 weights on 100,000 rows of Covertype would gain 1.1 points with less weight decay, and nothing else.
+differences are noise. Beyond noise, 5000 weights on 100,000 rows of Covertype would gain 1.1 points with less weight decay.
 
 The rule, of s nonzeros and n rows (`DynamicOptions`):
 

@@ -96,6 +96,9 @@ pub(crate) fn dynamic_form(
     if params.moments != Moments::F32 {
         changes += &format!("{:?}", params.moments);
     }
+    if params.rows != dynamic::Params::new(params.nnz).rows {
+        changes += &format!("{} rows", params.rows);
+    }
     let own = [
         Term::checksum("widths of the hidden layers (--hidden)", {
             CRC_64.checksum(bytemuck::cast_slice(&widths))
@@ -108,7 +111,6 @@ pub(crate) fn dynamic_form(
         Term::float("--rate", params.rate),
         Term::float("--weight-decay", params.decay),
         Term::count("--warmup", params.warmup),
-        Term::count("rows that weights are grown by", params.rows),
         Term::float("first weights (--start-factor or --ram)", params.factor),
         Term::float("scale of the inputs (--raw-inputs)", unit),
     ];

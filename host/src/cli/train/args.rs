@@ -33,7 +33,7 @@ pub(crate) struct Train {
     /// regression, binary or multiclass [default: as the labels are]
     #[arg(long, value_name = "TASK", value_enum, hide_possible_values = true)]
     pub(super) task: Option<Task>,
-    /// Hidden neurons; M1,M2,… a layer each; 0: linear [default: by S, about √S]
+    /// Hidden neurons; M1,M2,… a layer each; 0: linear [default: by S]
     #[arg(long, value_name = "M", value_delimiter = ',', conflicts_with = "mask",
           value_parser = parse::whole::<usize>)]
     pub(super) hidden: Vec<usize>,
