@@ -12,6 +12,8 @@ const DRAWS: u64 = stream::USER + (0xa6 << 32);
 const FIELDS: u64 = stream::USER + (0xa7 << 32);
 /// Empty pixels around a picture, so that what is outside is 0.
 const MARGIN: usize = 2;
+/// Pixels of a row that are looked up together.
+const PIXELS: usize = 32;
 /// Fields, of which a picture takes two.
 const FIELD_COUNT: usize = 64;
 /// Standard deviation of the blur of a field, in pixels.
@@ -185,27 +187,40 @@ impl Augment {
         let stride = of.width + 2 * MARGIN;
         let most_x = (stride - 1) as f32 - 0.001;
         let most_y = (of.height + 2 * MARGIN - 1) as f32 - 0.001;
-        let take = |x: f32, y: f32| {
-            let (x, y) = (x.clamp(0.0, most_x), y.clamp(0.0, most_y));
-            let (left, top) = (x as usize, y as usize);
-            let (right, below) = (x - left as f32, y - top as f32);
-            let at = top * stride + left;
-            let row = |at: usize| padded[at] + right * (padded[at + 1] - padded[at]);
-            let (high, low) = (row(at), row(at + stride));
-            high + below * (low - high)
-        };
         let fields = field(6).zip(field(7));
         for (i, row) in out.chunks_exact_mut(of.width).enumerate() {
             let y = i as f32 - middle_y;
             let (mut at_x, mut at_y) = (to_x + b * y - a * middle_x, to_y + d * y - c * middle_x);
-            let bends = fields.map(|(x, y)| (&x[i * of.width..], &y[i * of.width..]));
-            for (j, out) in row.iter_mut().enumerate() {
-                *out = match bends {
-                    Some((x, y)) => take(at_x + bend * x[j], at_y + bend * y[j]),
-                    None => take(at_x, at_y),
-                };
-                at_x += a;
-                at_y += c;
+            for (part, out) in row.chunks_mut(PIXELS).enumerate() {
+                // Step by step, each over all pixels, so that a processor does several at once.
+                let (mut xs, mut ys, mut places) = ([0.0; PIXELS], [0.0; PIXELS], [0; PIXELS]);
+                for (x, y) in xs.iter_mut().zip(&mut ys) {
+                    (*x, *y) = (at_x, at_y);
+                    at_x += a;
+                    at_y += c;
+                }
+                if let Some((x, y)) = fields {
+                    let of_part = i * of.width + part * PIXELS..;
+                    let bend = |own: &mut [f32], by: &[f32]| {
+                        own.iter_mut().zip(by).for_each(|(own, by)| *own += bend * by);
+                    };
+                    bend(&mut xs[..out.len()], &x[of_part.clone()]);
+                    bend(&mut ys[..out.len()], &y[of_part]);
+                }
+                for ((x, y), place) in xs.iter_mut().zip(&mut ys).zip(&mut places) {
+                    (*x, *y) = (x.clamp(0.0, most_x), y.clamp(0.0, most_y));
+                    let (left, top) = (*x as i32, *y as i32);
+                    (*x, *y) = (*x - left as f32, *y - top as f32);
+                    *place = top * stride as i32 + left;
+                }
+                for (((out, right), below), place) in out.iter_mut().zip(xs).zip(ys).zip(places) {
+                    let along = |at: usize| {
+                        let pair = &padded[at..at + 2];
+                        pair[0] + right * (pair[1] - pair[0])
+                    };
+                    let high = along(place as usize);
+                    *out = high + below * (along(place as usize + stride) - high);
+                }
             }
         }
     }
