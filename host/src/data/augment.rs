@@ -201,11 +201,11 @@ impl Augment {
                 }
                 if let Some((x, y)) = fields {
                     let of_part = i * of.width + part * PIXELS..;
-                    let bend = |own: &mut [f32], by: &[f32]| {
+                    let add = |own: &mut [f32], by: &[f32]| {
                         own.iter_mut().zip(by).for_each(|(own, by)| *own += bend * by);
                     };
-                    bend(&mut xs[..out.len()], &x[of_part.clone()]);
-                    bend(&mut ys[..out.len()], &y[of_part]);
+                    add(&mut xs[..out.len()], &x[of_part.clone()]);
+                    add(&mut ys[..out.len()], &y[of_part]);
                 }
                 for ((x, y), place) in xs.iter_mut().zip(&mut ys).zip(&mut places) {
                     (*x, *y) = (x.clamp(0.0, most_x), y.clamp(0.0, most_y));

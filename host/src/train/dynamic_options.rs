@@ -152,8 +152,8 @@ impl DynamicOptions {
     const MOST_EPOCHS: u32 = 200;
     /// Rows from which on the weight decay falls.
     const MANY_ROWS: f32 = 60_000.0;
-    /// Neurons of a layer, by default.
-    const MOST_NEURONS: usize = 1000;
+    /// Neurons of a layer, by default, of other recipes too.
+    pub(crate) const MOST_NEURONS: usize = 1000;
 
     /// More weights at the start help most where few are left.
     const fn default_factor(nnz: usize) -> f32 {

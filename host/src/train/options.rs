@@ -176,7 +176,7 @@ impl Options {
             Budget::Nonzeros(nnz) => nnz.div_ceil(weights.max(1)),
             Budget::Density(_) => 0,
         };
-        (hidden.round() as usize).max(least).clamp(2, 1000)
+        (hidden.round() as usize).max(least).clamp(2, DynamicOptions::MOST_NEURONS)
     }
 
     /// s; where it is a density that of √s neurons between so many inputs and outputs, m of which have

@@ -82,8 +82,6 @@ fn groups(
     all: usize,
 ) -> Result<heapless::Vec<Group, MAX_LAYERS>> {
     let (mut groups, layers) = (heapless::Vec::new(), stack.layers.len());
-    let mut counts = [0; MAX_LAYERS];
-    let counts = counts.get_mut(..layers).unwrap_or_default();
     if params.selection == Selection::Global {
         let _ = groups.push(Group { layers: 0..layers, count: all });
         return Ok(groups);
@@ -92,8 +90,10 @@ fn groups(
     let widths = once(stack.inputs).chain(hidden).chain(once(stack.outputs()));
     let widths: heapless::Vec<usize, { MAX_LAYERS + 1 }> = widths.collect();
     let net = Mlp::new(&widths)?;
-    let bounds = Bounds::at_least(1);
-    Allocation::ErdosRenyi.share(&net, all.max(layers).min(net.weights()), bounds, counts)?;
+    let mut counts = [0; MAX_LAYERS];
+    let counts = counts.get_mut(..layers).unwrap_or_default();
+    let all = all.max(layers).min(net.weights());
+    Allocation::ErdosRenyi.share(&net, all, Bounds::at_least(1), counts)?;
     groups.extend(counts.iter().enumerate().map(|(l, &count)| Group { layers: l..l + 1, count }));
     Ok(groups)
 }
@@ -382,13 +382,13 @@ impl<'m> Support<'m> {
         let groups = groups(stack, params, all).map_err(Error::widen)?;
         let missing = all.saturating_sub(stack.nnz() - self.fixed(stack, params));
         let (index, value) = self.scratch.split_at_mut(self.scratch.len() / 2);
+        let room = index.len().min(value.len());
         let (mut first, mut found, mut lack) = (0, 0, 0);
         for Group { layers, count } in groups {
             let has = |l| stack.range(l).len() - usize::from(handed_on(stack, params, l).is_some());
             // What a layer cannot grow the next ones do.
             let wanted = (count + lack).saturating_sub(layers.clone().map(has).sum());
             let wanted = wanted.min(missing - found);
-            let room = index.len().min(value.len());
             let own = found..room.min(found + wanted);
             let (index, value) = (index.get_mut(own.clone()), value.get_mut(own));
             let value = bytemuck::cast_slice_mut(value.unwrap_or_default());
