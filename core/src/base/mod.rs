@@ -1,6 +1,7 @@
-//! What every room may use: errors, mathematics, random numbers, sizes, byte budgets and checkpoint
-//! records.
+//! What every room may use: errors, mathematics, random numbers, sizes, sets of bits, byte budgets and
+//! checkpoint records.
 
+pub mod bits;
 pub mod budget;
 pub mod dims;
 pub mod error;

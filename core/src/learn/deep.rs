@@ -15,6 +15,7 @@ pub mod dynamic;
 pub mod shrink;
 pub mod tune;
 
+use crate::base::bits::is_set;
 use crate::base::error::{self, Error, Result};
 use crate::data::samples::Samples;
 use crate::network::gates::Signs;
@@ -39,7 +40,7 @@ pub enum Head<'a> {
 
 /// 1, or -1 for neuron `i` whose bit is set.
 fn sign(bits: &[u32], i: usize) -> f32 {
-    if bits.get(i / 32).is_some_and(|word| word >> (i % 32) & 1 == 1) { -1.0 } else { 1.0 }
+    if is_set(bits, i) { -1.0 } else { 1.0 }
 }
 
 /// A layer: its entries lie before `end`.

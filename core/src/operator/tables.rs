@@ -2,6 +2,7 @@
 //!
 //! A table is a row vector of n·c numbers, row by row.
 
+use crate::base::bits::is_set;
 use crate::base::error::{self, Result};
 use crate::base::math::{self, Sum};
 use crate::network::weights::Block;
@@ -232,7 +233,7 @@ impl Tables for Host {
     fn sum_active(&mut self, active: &[f32], c: usize, out: &mut [f32]) {
         let active: &[u32] = bytemuck::cast_slice(active);
         for (active, out) in active.chunks(open_words(c).max(1)).zip(out.chunks_mut(c.max(1))) {
-            let bits = |k: usize| active.get(k / 32).is_some_and(|word| word >> (k % 32) & 1 == 1);
+            let bits = |k: usize| is_set(active, k);
             let sum = out.iter().enumerate().filter(|&(k, _)| bits(k)).map(|(_, x)| x).sum();
             for (k, x) in out.iter_mut().enumerate() {
                 *x = if bits(k) { sum } else { 0.0 };

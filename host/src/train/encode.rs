@@ -1,5 +1,6 @@
 //! Model bytes of sparse layers, from the weights of each neuron.
 
+use tamis::base::bits::is_set;
 use tamis::infer::model::{self, Activation, Csr, Model, Sum};
 use tamis::network::net::Network;
 use tamis::network::weights::Weights;
@@ -104,9 +105,8 @@ pub(crate) fn encode_layers(
     let neurons = places.iter().flatten().count();
     let mut signs = vec![0_u32; neurons.div_ceil(32)];
     if let End::Sum(bits) = end {
-        let is_negative = |i: usize| bits.get(i / 32).is_some_and(|word| word >> (i % 32) & 1 == 1);
         for (i, place) in places.iter().enumerate() {
-            if let Some(place) = place.filter(|_| is_negative(i)) {
+            if let Some(place) = place.filter(|_| is_set(bits, i)) {
                 signs[place / 32] |= 1 << (place % 32);
             }
         }

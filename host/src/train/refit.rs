@@ -1,6 +1,7 @@
 //! Least squares on the support of a finished model of one hidden layer (*debiasing*): the steps of
 //! a search, and no search.
 
+use tamis::base::bits::is_set;
 use tamis::base::dims::Dims;
 use tamis::base::math::unit_scale;
 use tamis::infer::model::{Activation, Csr, Layer, Model};
@@ -54,8 +55,7 @@ impl Shallow {
         }
         let Ending { signs, outputs, index: out_index, value: out_value } = Ending::new(end)?;
         let (live, inputs) = (csr.outputs(), csr.inputs());
-        let is_negative =
-            |i: usize| signs.get(i / 32).is_some_and(|word| word >> (i % 32) & 1 == 1);
+        let is_negative = |i: usize| is_set(&signs, i);
         let mixed = (0..live).any(is_negative);
         let mut counts = [0; 2];
         let place = |i: usize| {

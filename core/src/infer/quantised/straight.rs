@@ -9,6 +9,7 @@ use super::{Chain, Layer, Rescale};
 #[cfg(any(doc, test))]
 use crate::Error;
 use crate::Result;
+use crate::base::bits::is_set;
 use crate::base::error::length;
 
 /// Bytes that the hidden layers give on a row: all layers before a sum, else all but the last.
@@ -81,8 +82,7 @@ pub fn add_gradient(
     if let (Some(sum), [residual]) = (model.sum(), residual) {
         let first = deltas.len().saturating_sub(sum.inputs());
         for (i, delta) in deltas.get_mut(first..).unwrap_or_default().iter_mut().enumerate() {
-            let is_minus = sum.signs().get(i / 32).is_some_and(|word| word >> (i % 32) & 1 == 1);
-            *delta = if is_minus { -residual } else { *residual };
+            *delta = if is_set(sum.signs(), i) { -residual } else { *residual };
         }
     }
     let (mut end, mut done, mut is_last) = (given.len(), 0, model.sum().is_none());

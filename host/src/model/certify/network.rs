@@ -14,6 +14,7 @@
 //! Hidden bytes are of no stated unit: [`Network::rescale`] chooses one for each neuron, which
 //! changes no prediction.
 
+use tamis::base::bits::is_set;
 use tamis::infer::model::{Activation, Layer as FloatLayer, Model, Sum};
 use tamis::infer::quantised::{self, Reading, Rescale};
 use tamis::store::wire;
@@ -246,11 +247,10 @@ fn is_relu(activation: Activation) -> Result<bool> {
 }
 
 fn signs(sum: &Sum<'_>, one: f64) -> Vec<Entry> {
-    let value =
-        |j: usize| match sum.signs().get(j / 32).is_some_and(|word| word >> (j % 32) & 1 == 1) {
-            true => -one,
-            false => one,
-        };
+    let value = |j: usize| match is_set(sum.signs(), j) {
+        true => -one,
+        false => one,
+    };
     (0..sum.inputs()).map(|j| Entry { column: j as u32, value: value(j) }).collect()
 }
 

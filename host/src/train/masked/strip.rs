@@ -1,6 +1,7 @@
 //! One strip of samples through the whole network, forwards and back.
 
 use pulp::{Arch, Simd, WithSimd};
+use tamis::base::bits::is_set;
 use tamis::base::error::Result;
 use tamis::learn::deep::{Head, Stack};
 use tamis::learn::loss::Labels;
@@ -236,15 +237,11 @@ impl Strip {
     }
 }
 
-fn is_minus(signs: &[u32], i: usize) -> bool {
-    signs.get(i / 32).is_some_and(|word| word >> (i % 32) & 1 == 1)
-}
-
 /// The sum of the neurons, those whose bit is set taken away.
 fn sum(signs: &[u32], hidden: &[Lanes], out: &mut Lanes) {
     *out = Lanes::ZERO;
     for (i, a) in hidden.iter().enumerate() {
-        let sign = if is_minus(signs, i) { -1.0 } else { 1.0 };
+        let sign = if is_set(signs, i) { -1.0 } else { 1.0 };
         out.0.iter_mut().zip(&a.0).for_each(|(out, a)| *out += sign * a);
     }
 }
@@ -252,7 +249,7 @@ fn sum(signs: &[u32], hidden: &[Lanes], out: &mut Lanes) {
 /// Residuals of the neurons of a sum, in place of their activations.
 fn spread(signs: &[u32], residual: &Lanes, hidden: &mut [Lanes]) {
     for (i, a) in hidden.iter_mut().enumerate() {
-        let sign = if is_minus(signs, i) { -1.0 } else { 1.0 };
+        let sign = if is_set(signs, i) { -1.0 } else { 1.0 };
         for (a, r) in a.0.iter_mut().zip(&residual.0) {
             *a = if *a > 0.0 { sign * r } else { 0.0 };
         }

@@ -1,15 +1,12 @@
 //! Between which neurons a weight is, and which neurons are on a path from an input to an output.
 
+use crate::base::bits::is_set;
 use crate::learn::deep::{Head, Stack};
 
 /// Which neurons some input reaches, and which reach some output; inputs and outputs are neurons.
 pub(super) struct Live<'m> {
     pub(super) reached: &'m mut [u32],
     pub(super) leads: &'m mut [u32],
-}
-
-fn is_set(bits: &[u32], i: usize) -> bool {
-    bits.get(i / 32).is_some_and(|word| word >> (i % 32) & 1 == 1)
 }
 
 fn set(bits: &mut [u32], i: usize) {
