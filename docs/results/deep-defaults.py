@@ -24,6 +24,8 @@ TAMIS = os.environ.get("TAMIS", "target/release/tamis")
 SIZES = {
     "MNIST": (1000, 5322),
     "Fashion-MNIST": (1000, 5000, 20000),
+    "MNIST, augmented": (1000, 5322),
+    "Fashion-MNIST, augmented": (5000,),
     "Covertype, 100,000 rows": (1000, 5000),
     "Covertype, 440,000 rows": (1000, 5000),
     "penbased": (300, 1000),
@@ -37,6 +39,7 @@ SETTINGS = {
     "hidden": ("half", "double", "other depth"),
 }
 SEEDS = (0, 1)
+AUGMENTED = ", augmented"
 
 
 def pictures(folder):
@@ -74,7 +77,7 @@ def source(name, mnist, fashion, path):
         "Covertype, 100,000 rows": lambda: covertype(path, 100_000),
         "Covertype, 440,000 rows": lambda: covertype(path, 440_000),
     }
-    return loaded.get(name, lambda: keel(name))()
+    return loaded.get(name.removesuffix(AUGMENTED), lambda: keel(name))()
 
 
 def variants():
@@ -101,6 +104,7 @@ def run(mnist, fashion, path, results):
                 if (name, s, setting, value, seed) in done and setting != "default":
                     continue
                 flags = [] if setting == "default" else [f"--{setting}", value]
+                augment = ["--augment", "images"] if name.endswith(AUGMENTED) else []
                 if setting == "hidden":
                     first, *second = widths[s]
                     layers = {
@@ -112,9 +116,9 @@ def run(mnist, fashion, path, results):
                 line = f"{TAMIS} train --data {folder}/train.npy --labels {folder}/train-labels.npy --test-data {folder}/held.npy"
                 line += f" --test-labels {folder}/held-labels.npy --task multiclass --recipe dynamic --nnz {s} --seed {seed} --threads 1"
                 line += f" --json -q -o {folder}/m.tamis"
-                made = subprocess.run([*line.split(), *flags], capture_output=True, text=True)
+                made = subprocess.run([*line.split(), *augment, *flags], capture_output=True, text=True)
                 if made.returncode:
-                    sys.exit(f"{line} {flags}\n{made.stderr}")
+                    sys.exit(f"{line} {augment} {flags}\n{made.stderr}")
                 report = json.loads(made.stdout)
                 if setting == "default":
                     widths[s] = report["hidden"]
@@ -161,8 +165,8 @@ The rule, of s nonzeros and n rows (`DynamicOptions`):
 |---|---|
 | weights at the start, F s | F = 20 000 / s, at least 3, at most 10, and at most all that the network has |
 | rate of AdamW | 0.02 below 3500 nonzeros, else 0.01; the first 200 steps (at most a twentieth) rise to it, a cosine falls to 0 |
-| weight decay | 0.1; above 60 000 rows 6000 / n, which is as much in an epoch |
-| hidden layers | one of 3 √s neurons; two, of √(5 s) and half as many, where s is at least 8 times the inputs and 24 times the outputs |
+| weight decay | 0.1, with `--augment images` from 3500 nonzeros on 0.05; above 60 000 rows 60 000 / n times that, which is as much in an epoch |
+| hidden layers | one of 3 √s neurons; two, of √(5 s) and half as many, where s is at least 8 times the inputs and 24 times the outputs, and with `--augment images` from 3500 nonzeros on |
 | rows of a batch | n / 100, at least 32, at most 128 |
 | epochs | 20, or as many as make 6000 steps, at most 200 |
 

@@ -61,13 +61,14 @@ TEXT
         deployed "1000, 100"
         row "2000, 100-50, 60, augmented" --nnz 2000 --hidden 100,50 --epochs 60 --augment images
         deployed "2000, 100-50"
-        row "3800, 300-100, 80, augmented" --nnz 3800 --hidden 300,100 --epochs 80 --augment images --weight-decay 0.05
-        row "4200, 120-60, 160, augmented" --nnz 4200 --hidden 120,60 --epochs 160 --augment images --weight-decay 0.05
+        row "3800, 300-100, 80, augmented" --nnz 3800 --hidden 300,100 --epochs 80 --augment images
+        row "4200, 120-60, 160, augmented" --nnz 4200 --hidden 120,60 --epochs 160 --augment images
         deployed "4200, 120-60"
-        row "5300, 150-60, 80, augmented" --nnz 5300 --hidden 150,60 --epochs 80 --augment images --weight-decay 0.05
+        row "5300, 150-60, 80, augmented" --nnz 5300 --hidden 150,60 --epochs 80 --augment images
         deployed "5300, 150-60"
-        row "5322, 300-100, 80, augmented" --nnz 5322 --hidden 300,100 --epochs 80 --augment images --weight-decay 0.05
-        row "6500, 300-100, 80, augmented" --nnz 6500 --hidden 300,100 --epochs 80 --augment images --weight-decay 0.05
+        row "5322, by default (163-81), 80, augmented" --nnz 5322 --epochs 80 --augment images
+        row "5322, 300-100, 80, augmented" --nnz 5322 --hidden 300,100 --epochs 80 --augment images
+        row "6500, 300-100, 80, augmented" --nnz 6500 --hidden 300,100 --epochs 80 --augment images
         deployed "6500, 300-100"
         cat <<'TEXT'
 

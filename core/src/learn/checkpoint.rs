@@ -80,7 +80,7 @@ pub struct Form {
     pub(crate) entries: [usize; 3],
     /// Vectors, and numbers of each at the most.
     pub(crate) vectors: usize,
-    pub(crate) lengths: [usize; 4],
+    pub(crate) lengths: [usize; 6],
 }
 
 impl Form {
@@ -93,9 +93,10 @@ impl Form {
     /// Words of the longest one.
     #[must_use]
     pub const fn most_words(&self) -> usize {
-        let ([a, b, c], [d, e, f, g]) = (self.entries, self.lengths);
+        let ([a, b, c], [d, e, f, g, h, i]) = (self.entries, self.lengths);
         let entries = a.saturating_add(b).saturating_add(c);
-        let numbers = d.saturating_add(e).saturating_add(f.saturating_add(g));
+        let numbers = d.saturating_add(e).saturating_add(f).saturating_add(g);
+        let numbers = numbers.saturating_add(h).saturating_add(i);
         self.least_words().saturating_add(entries.saturating_mul(2)).saturating_add(numbers)
     }
 
@@ -220,7 +221,7 @@ mod tests {
         nets: 2,
         entries: [5, 3, 0],
         vectors: 1,
-        lengths: [2, 0, 0, 0],
+        lengths: [2, 0, 0, 0, 0, 0],
     };
 
     fn words() -> Vec<u32> {

@@ -45,7 +45,7 @@ const SETTINGS: &[(&[RecipeName], &str)] = &[
     (STEPPED, "epochs batch"),
     (&[Anneal, Imp, Masked, Dynamic], "rate"),
     (&[Lm, Paper], "signs"),
-    (&[Lm, Anneal], "validation patience"),
+    (&[Lm, Anneal, Dynamic], "validation patience"),
     (&[Lm, Anneal, Paper, PaperSafe, Dynamic], "time_limit passes_limit log picture"),
     (SPARSE, "panel folds cold profile"),
     (&[Lm, Anneal, Paper, PaperSafe, Imp, Masked], "device"),

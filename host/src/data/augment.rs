@@ -2,8 +2,10 @@
 //! stretched and bent, numbers with noise. What becomes of a row is a function of the seed and of the
 //! number of its draw alone.
 
+use pulp::Arch;
 use tamis::base::rng::{CounterRng, Rng, stream};
 
+use crate::base::vectorise;
 use crate::{Error, Result};
 
 /// Draws of a row.
@@ -12,8 +14,8 @@ const DRAWS: u64 = stream::USER + (0xa6 << 32);
 const FIELDS: u64 = stream::USER + (0xa7 << 32);
 /// Empty pixels around a picture, so that what is outside is 0.
 const MARGIN: usize = 2;
-/// Pixels of a row that are looked up together.
-const PIXELS: usize = 32;
+/// Pixels that are looked up together.
+const PIXELS: usize = 8;
 /// Fields, of which a picture takes two.
 const FIELD_COUNT: usize = 64;
 /// Standard deviation of the blur of a field, in pixels.
@@ -75,6 +77,19 @@ pub struct Augment {
     seed: u64,
     /// Smooth fields of mean square 1, each of the size of a picture.
     fields: Vec<f32>,
+    arch: Arch,
+}
+
+/// Memory for [`Augment::row`]; none where no pictures are changed.
+#[derive(Debug, Clone, Default)]
+pub struct Scratch {
+    /// The picture, with empty pixels around it.
+    padded: Vec<f32>,
+    /// Bits of all pixels of a column.
+    columns: Vec<u32>,
+    /// Column and row of `padded` that a pixel is taken from, pixel by pixel; whole groups of pixels.
+    xs: Vec<f32>,
+    ys: Vec<f32>,
 }
 
 impl Augment {
@@ -88,8 +103,8 @@ impl Augment {
     /// let changes = PictureChanges::for_nnz(8, 8, 1000);
     /// let augment = Augment::new(Changes::Pictures(changes), 64, 7)?;
     /// let (row, mut out) = ([1.0_f32; 64], [0.0; 64]);
-    /// let mut padded = augment.scratch();
-    /// augment.row(3, &row, 1.0, &mut padded, &mut out);
+    /// let mut scratch = augment.scratch();
+    /// augment.row(3, &row, 1.0, &mut scratch, &mut out);
     /// assert!((out[27] - 1.0).abs() < 1e-5); // the middle of a white picture is white
     /// # Ok::<(), tamis_host::Error>(())
     /// ```
@@ -116,17 +131,23 @@ impl Augment {
             Changes::Pictures(of) if of.elastic > 0.0 => fields(of.width, of.height, seed),
             _ => Vec::new(),
         };
-        Ok(Self { changes, seed, fields })
+        Ok(Self { changes, seed, fields, arch: Arch::new() })
     }
 
     /// Memory for [`Self::row`].
     #[must_use]
-    pub fn scratch(&self) -> Vec<f32> {
+    pub fn scratch(&self) -> Scratch {
         match self.changes {
             Changes::Pictures(of) => {
-                vec![0.0; (of.width + 2 * MARGIN) * (of.height + 2 * MARGIN)]
+                let whole = (of.width * of.height).next_multiple_of(PIXELS);
+                Scratch {
+                    padded: vec![0.0; (of.width + 2 * MARGIN) * (of.height + 2 * MARGIN)],
+                    columns: vec![0; of.width],
+                    xs: vec![0.0; whole],
+                    ys: vec![0.0; whole],
+                }
             }
-            Changes::Noise(_) => Vec::new(),
+            Changes::Noise(_) => Scratch::default(),
         }
     }
 
@@ -142,7 +163,7 @@ impl Augment {
         draw: u64,
         row: &[T],
         scale: f32,
-        padded: &mut [f32],
+        scratch: &mut Scratch,
         out: &mut [f32],
     ) {
         let rng = CounterRng::new(self.seed, DRAWS + draw);
@@ -153,18 +174,43 @@ impl Augment {
                 }
             }
             Changes::Pictures(of) => {
-                let stride = of.width + 2 * MARGIN;
-                let inner = padded.chunks_exact_mut(stride).skip(MARGIN);
-                for (own, row) in inner.zip(row.chunks_exact(of.width)) {
-                    let own = &mut own[MARGIN..];
-                    own.iter_mut().zip(row).for_each(|(own, x)| *own = scale * (*x).into());
-                }
-                self.warp(&of, &rng, padded, out);
+                let warp = Warp::draw(&of, &rng);
+                let size = of.width * of.height;
+                let field = |k: u32| {
+                    let at = rng.bits(k) as usize % FIELD_COUNT;
+                    self.fields.get(at * size..(at + 1) * size)
+                };
+                let fields = field(6).zip(field(7));
+                vectorise(
+                    self.arch,
+                    #[inline(always)]
+                    || {
+                        let lit = pad(row, scale, scratch);
+                        warp.places(fields, scratch);
+                        look_up(&lit, scratch, out);
+                    },
+                );
             }
         }
     }
+}
 
-    fn warp(&self, of: &PictureChanges, rng: &CounterRng, padded: &[f32], out: &mut [f32]) {
+/// Where pixels are taken from: of column j and row i, counted from the middle, from
+/// `x = to_x + a j + b i` and `y = to_y + c j + d i`, and `bend` times what two fields say.
+struct Warp {
+    middle_x: f32,
+    middle_y: f32,
+    to_x: f32,
+    to_y: f32,
+    a: f32,
+    b: f32,
+    c: f32,
+    d: f32,
+    bend: f32,
+}
+
+impl Warp {
+    fn draw(of: &PictureChanges, rng: &CounterRng) -> Self {
         let within = |k: u32, most: f32| most * (2.0 * rng.uniform(k) - 1.0);
         let angle = within(0, of.rotation).to_radians();
         let (sin, cos) = angle.sin_cos();
@@ -172,57 +218,133 @@ impl Augment {
         let shear = within(3, of.shear);
         let centre = |size: usize| (size as f32 - 1.0) / 2.0;
         let (middle_x, middle_y) = (centre(of.width), centre(of.height));
-        let to_x = middle_x + MARGIN as f32 + within(4, of.shift);
-        let to_y = middle_y + MARGIN as f32 + within(5, of.shift);
-        // Where a pixel of the result is taken from: x' = a x + b y, y' = c x + d y, from the middle.
-        let (a, b) = (cos * across + shear * sin, -sin * down);
-        let (c, d) = (sin * across + shear * cos, cos * down);
-        let size = of.width * of.height;
-        let field = |k: u32| {
-            let at = rng.bits(k) as usize % FIELD_COUNT;
-            self.fields.get(at * size..(at + 1) * size)
-        };
-        // Uniform up to a root mean square of √3 times the mean of it.
-        let bend = of.elastic * rng.uniform(8) * 1.7;
-        let stride = of.width + 2 * MARGIN;
-        let most_x = (stride - 1) as f32 - 0.001;
-        let most_y = (of.height + 2 * MARGIN - 1) as f32 - 0.001;
-        let fields = field(6).zip(field(7));
-        for (i, row) in out.chunks_exact_mut(of.width).enumerate() {
-            let y = i as f32 - middle_y;
-            let (mut at_x, mut at_y) = (to_x + b * y - a * middle_x, to_y + d * y - c * middle_x);
-            for (part, out) in row.chunks_mut(PIXELS).enumerate() {
-                // Step by step, each over all pixels, so that a processor does several at once.
-                let (mut xs, mut ys, mut places) = ([0.0; PIXELS], [0.0; PIXELS], [0; PIXELS]);
-                for (x, y) in xs.iter_mut().zip(&mut ys) {
-                    (*x, *y) = (at_x, at_y);
-                    at_x += a;
-                    at_y += c;
-                }
-                if let Some((x, y)) = fields {
-                    let of_part = i * of.width + part * PIXELS..;
-                    let add = |own: &mut [f32], by: &[f32]| {
-                        own.iter_mut().zip(by).for_each(|(own, by)| *own += bend * by);
-                    };
-                    add(&mut xs[..out.len()], &x[of_part.clone()]);
-                    add(&mut ys[..out.len()], &y[of_part]);
-                }
-                for ((x, y), place) in xs.iter_mut().zip(&mut ys).zip(&mut places) {
-                    (*x, *y) = (x.clamp(0.0, most_x), y.clamp(0.0, most_y));
-                    let (left, top) = (*x as i32, *y as i32);
-                    (*x, *y) = (*x - left as f32, *y - top as f32);
-                    *place = top * stride as i32 + left;
-                }
-                for (((out, right), below), place) in out.iter_mut().zip(xs).zip(ys).zip(places) {
-                    let along = |at: usize| {
-                        let pair = &padded[at..at + 2];
-                        pair[0] + right * (pair[1] - pair[0])
-                    };
-                    let high = along(place as usize);
-                    *out = high + below * (along(place as usize + stride) - high);
-                }
+        Self {
+            middle_x,
+            middle_y,
+            to_x: middle_x + MARGIN as f32 + within(4, of.shift),
+            to_y: middle_y + MARGIN as f32 + within(5, of.shift),
+            a: cos * across + shear * sin,
+            b: -sin * down,
+            c: sin * across + shear * cos,
+            d: cos * down,
+            // Uniform up to a root mean square of √3 times the mean of it.
+            bend: of.elastic * rng.uniform(8) * 1.7,
+        }
+    }
+
+    /// Leaves the place of each pixel in `scratch`.
+    #[inline(always)]
+    fn places(&self, fields: Option<(&[f32], &[f32])>, scratch: &mut Scratch) {
+        let Scratch { columns, xs, ys, .. } = scratch;
+        let width = columns.len();
+        let rows = xs.chunks_exact_mut(width).zip(ys.chunks_exact_mut(width));
+        for (i, (xs, ys)) in rows.enumerate() {
+            let i = i as f32 - self.middle_y;
+            let (to_x, to_y) = (self.to_x + self.b * i, self.to_y + self.d * i);
+            for (j, (x, y)) in (0_i32..).zip(xs.iter_mut().zip(ys)) {
+                let j = j as f32 - self.middle_x;
+                (*x, *y) = (to_x + self.a * j, to_y + self.c * j);
             }
         }
+        if let Some((of_x, of_y)) = fields {
+            for (own, field) in [(xs, of_x), (ys, of_y)] {
+                own.iter_mut().zip(field).for_each(|(own, by)| *own += self.bend * by);
+            }
+        }
+    }
+}
+
+/// Places between these see a pixel that is not 0, if there is one; others are 0.
+struct Lit {
+    left: f32,
+    right: f32,
+    top: f32,
+    bottom: f32,
+}
+
+/// Puts the row into the middle of `scratch.padded`.
+#[inline(always)]
+fn pad<T: Copy + Into<f32>>(row: &[T], scale: f32, scratch: &mut Scratch) -> Lit {
+    let Scratch { padded, columns, .. } = scratch;
+    let width = columns.len();
+    let (mut first, mut last) = (usize::MAX, 0);
+    columns.fill(0);
+    let inner = padded.chunks_exact_mut(width + 2 * MARGIN).enumerate().skip(MARGIN);
+    for ((i, own), row) in inner.zip(row.chunks_exact(width)) {
+        let mut any = 0;
+        for ((own, x), column) in own[MARGIN..].iter_mut().zip(row).zip(columns.iter_mut()) {
+            *own = scale * (*x).into();
+            any |= own.to_bits();
+            *column |= own.to_bits();
+        }
+        if any != 0 {
+            (first, last) = (first.min(i), i);
+        }
+    }
+    let seen = |bits: &u32| *bits != 0;
+    let left = columns.iter().position(seen).unwrap_or(width) + MARGIN;
+    let right = columns.iter().rposition(seen).unwrap_or(0) + MARGIN;
+    let [left, right, top, bottom] = [left, right, first, last].map(|at| at as f32);
+    Lit { left: left - 1.0, right: right + 1.0, top: top - 1.0, bottom: bottom + 1.0 }
+}
+
+/// The numbers at the places in `scratch`, between four pixels. Step by step, each over several
+/// pixels, so that a processor does them at once.
+#[inline(always)]
+fn look_up(lit: &Lit, scratch: &Scratch, out: &mut [f32]) {
+    let Scratch { padded, columns, xs, ys } = scratch;
+    let stride = columns.len() + 2 * MARGIN;
+    let most_x = (stride - 1) as f32 - 0.001;
+    let most_y = (padded.len() / stride - 1) as f32 - 0.001;
+    let places = xs.as_chunks::<PIXELS>().0.iter().zip(ys.as_chunks::<PIXELS>().0);
+    for ((xs, ys), out) in places.zip(out.chunks_mut(PIXELS)) {
+        let mut is_lit = false;
+        for (x, y) in xs.iter().zip(ys) {
+            is_lit |= (*x > lit.left) & (*x < lit.right) & (*y > lit.top) & (*y < lit.bottom);
+        }
+        if !is_lit {
+            out.fill(0.0);
+            continue;
+        }
+        let (mut places, mut right, mut below) = ([0; PIXELS], [0.0; PIXELS], [0.0; PIXELS]);
+        for k in 0..PIXELS {
+            let [x, y] = [xs[k].clamp(0.0, most_x), ys[k].clamp(0.0, most_y)].map(Whole::of);
+            places[k] = y.whole * stride as u32 + x.whole;
+            (right[k], below[k]) = (x.rest, y.rest);
+        }
+        let (mut high, mut low) = ([[0.0; 2]; PIXELS], [[0.0; 2]; PIXELS]);
+        for k in 0..PIXELS {
+            let place = places[k] as usize;
+            high[k].copy_from_slice(&padded[place..place + 2]);
+            low[k].copy_from_slice(&padded[place + stride..place + stride + 2]);
+        }
+        let mut values = [0.0; PIXELS];
+        for k in 0..PIXELS {
+            let along = |pair: [f32; 2]| pair[0] + right[k] * (pair[1] - pair[0]);
+            values[k] = along(high[k]) + below[k] * (along(low[k]) - along(high[k]));
+        }
+        match out.first_chunk_mut() {
+            Some(out) => *out = values,
+            None => out.copy_from_slice(&values[..out.len()]),
+        }
+    }
+}
+
+/// A number of 0 or more in two parts. `as` would not be done for several numbers at once.
+struct Whole {
+    whole: u32,
+    rest: f32,
+}
+
+impl Whole {
+    /// Of a number below 2²³.
+    #[inline(always)]
+    fn of(x: f32) -> Self {
+        /// Floats from here on to twice as much are the whole numbers, so adding rounds.
+        const WHOLE: f32 = 8_388_608.0;
+        let near = (x + WHOLE) - WHOLE;
+        let whole = if near > x { near - 1.0 } else { near };
+        Self { whole: (whole + WHOLE).to_bits() - WHOLE.to_bits(), rest: x - whole }
     }
 }
 
@@ -276,8 +398,8 @@ mod tests {
     fn changed(changes: Changes, draw: u64) -> Vec<f32> {
         let row: Vec<f32> = (0..80).map(|k| ((k * 37 + k / 7) % 19) as f32).collect();
         let augment = Augment::new(changes, 80, 1).unwrap();
-        let (mut padded, mut out) = (augment.scratch(), vec![0.0; 80]);
-        augment.row(draw, &row, 1.0, &mut padded, &mut out);
+        let (mut scratch, mut out) = (augment.scratch(), vec![0.0; 80]);
+        augment.row(draw, &row, 1.0, &mut scratch, &mut out);
         out
     }
 
@@ -305,10 +427,10 @@ mod tests {
             row[i * 10 + 4..i * 10 + 7].fill(200);
         }
         let augment = Augment::new(Changes::Pictures(all), 80, 1).unwrap();
-        let mut padded = augment.scratch();
+        let mut scratch = augment.scratch();
         for draw in 0..50 {
             let mut out = vec![0.0; 80];
-            augment.row(draw, &row, 1.0 / 200.0, &mut padded, &mut out);
+            augment.row(draw, &row, 1.0 / 200.0, &mut scratch, &mut out);
             let light: f32 = out.iter().sum();
             assert!((4.0..8.5).contains(&light), "{light}");
         }

@@ -24,6 +24,7 @@ pub(crate) use mask::MaskLayer;
 pub use mask::{LayerName, Mask, MaskedLayer};
 pub use measures::{Calibration, CalibrationBin, ClassScore, Measures};
 pub use predict::score_model;
+pub(crate) use predict::score_rows;
 pub use quantise::{
     EpochProgress, Granularity, QuantiseOptions, QuantiseOutcome, QuantiseReport, QuantisedLayer,
     TuneOptions, TuneReport, quantise, quantise_until,

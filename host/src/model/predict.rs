@@ -23,15 +23,20 @@ const CHUNK: usize = 256;
 /// # Errors
 /// The bytes are no model of as many inputs, or a prediction overflows.
 pub fn score_model(model: &[u8], problem: &Problem) -> Result<Score> {
+    score_rows(model, problem, 0..problem.data.rows)
+}
+
+/// The same on some of the rows.
+pub(crate) fn score_rows(model: &[u8], problem: &Problem, rows: Range<usize>) -> Result<Score> {
     let bytes = Aligned::new(model);
     let view = View::parse(&bytes)?;
     let (model, data) = (view.model(), &problem.data);
     let (outputs, width) = (model.outputs().max(1), problem.outputs());
     let mut tally = Tally::new(problem.task, view.task(), outputs);
     let chunk = CHUNK * rayon::current_num_threads();
-    let mut predictions = vec![0.0; chunk.min(data.rows) * outputs];
-    for first in (0..data.rows).step_by(chunk) {
-        let rows = first..(first + chunk).min(data.rows);
+    let mut predictions = vec![0.0; chunk.min(rows.len()) * outputs];
+    for first in rows.clone().step_by(chunk) {
+        let rows = first..(first + chunk).min(rows.end);
         let predictions = &mut predictions[..rows.len() * outputs];
         let labels = &problem.labels[rows.start * width..rows.end * width];
         predict_into(model, data, rows, predictions)?;

@@ -5,9 +5,10 @@
 
 use super::Blocked;
 use super::group::{Group, Shared, with_piece};
-use super::kernel::{Element, PAD, Piece, activate, project, vectorise};
+use super::kernel::{Element, PAD, Piece, activate, project};
 use super::piece::{add_gated, interleaved_product, mask, own, widen};
 use super::tiles::start;
+use crate::base::vectorise;
 use std::ops::Range;
 use tamis::base::error::{self, Result};
 use tamis::network::gates::{Gate, Gates};

@@ -5,9 +5,10 @@
 
 use super::group::{Shared, fork};
 use super::hidden_layers::Mapped;
-use super::kernel::{Columns, Element, PAD, Piece, Size, add_product, unpack, vectorise};
+use super::kernel::{Columns, Element, PAD, Piece, Size, add_product, unpack};
 use super::piece::interleave;
 use super::tiles::View;
+use crate::base::vectorise;
 use tamis::network::weights::runs;
 
 /// Groups that the pieces are divided into, each with a matrix of its own.

@@ -112,14 +112,14 @@ macro_rules! with_piece {
         $shared.tiles.map($shared.arch, &mut mapped, &$shared.batch, $k);
         match $shared.tiles.view(&mapped, &$shared.batch, $k) {
             $crate::operator::tiles::View::F32($piece) => {
-                $crate::operator::kernel::vectorise(
+                $crate::base::vectorise(
                     $shared.arch,
                     #[inline(always)]
                     || $body,
                 );
             }
             $crate::operator::tiles::View::U8($piece) => {
-                $crate::operator::kernel::vectorise(
+                $crate::base::vectorise(
                     $shared.arch,
                     #[inline(always)]
                     || $body,

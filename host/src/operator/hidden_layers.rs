@@ -3,8 +3,9 @@
 //! A group holds what the layers make of one tile, with the bits of [`tamis::learn::deep::Stack`].
 
 use super::buffer::{self, Buffer};
-use super::kernel::{Element, Piece, activate, vectorise};
+use super::kernel::{Element, Piece, activate};
 use super::layout::Layout;
+use crate::base::vectorise;
 use pulp::Arch;
 use tamis::base::error::{self, Result};
 use tamis::learn::deep::{Head, Stack};

@@ -12,15 +12,6 @@ const LANES: usize = 64;
 /// Panels are padded to whole vectors, so that the matrix product need not pack them.
 pub(super) const PAD: usize = 16;
 
-/// Runs `work` compiled for the widest vectors of this machine.
-///
-/// The bound matters: only a closure whose kind is `FnOnce` is inlined into the vector code, and
-/// the compiler takes the kind from here. Mark the closure `#[inline(always)]`.
-#[inline(always)]
-pub(super) fn vectorise<R, F: FnOnce() -> R>(arch: pulp::Arch, work: F) -> R {
-    arch.dispatch(work)
-}
-
 pub(super) trait Element: Copy + Default + Send + Sync + 'static {
     fn widen(self) -> f32;
 

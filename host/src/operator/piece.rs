@@ -2,8 +2,9 @@
 
 use super::group::{Group, Shared};
 use super::kernel::{
-    Columns, Element, PAD, Piece, Size, activate, add_product, pack, project, unpack, vectorise,
+    Columns, Element, PAD, Piece, Size, activate, add_product, pack, project, unpack,
 };
+use crate::base::vectorise;
 use std::slice::Chunks;
 use tamis::network::gates::{Gate, Gates};
 use tamis::network::weights::{Block, Weights, runs};

@@ -53,6 +53,29 @@ pub(crate) fn validation_rows(n: usize, share: f64) -> Result<usize> {
     Ok(((n as f64 * share).round() as usize).min(n - 1))
 }
 
+/// The same of a share that is no default: 0 has none, and any other one at least one row.
+pub(crate) fn rows_asked_for(rows: usize, share: f64) -> Result<usize> {
+    let validation = validation_rows(rows, share)?;
+    if share > 0.0 && validation == 0 {
+        return Err(Error::new("there are too few rows for a validation split")
+            .expected("a fraction that gives at least one row, with one left to train on")
+            .got(format_args!("--validation {share} of {rows} rows"))
+            .help("give more rows or a larger fraction, or leave --validation out"));
+    }
+    Ok(validation)
+}
+
+/// Refuses patience without rows to be patient with.
+pub(crate) fn check_patience(patience: u32, validation: f64) -> Result<()> {
+    if patience == 0 || validation > 0.0 {
+        return Ok(());
+    }
+    Err(Error::new("patience needs a validation split")
+        .expected("--validation above 0, such as 0.1")
+        .got(format_args!("--patience {patience} without it"))
+        .help("pass --validation 0.1 too, or leave --patience out"))
+}
+
 /// c, where weights lead to the outputs: several labels a row, or classes; 0 for one label a row,
 /// where output weights are signs.
 pub(crate) fn weighted_outputs(problem: &Problem) -> usize {

@@ -310,15 +310,15 @@ pub(crate) fn train(
     Ok(trained)
 }
 
-/// The widths to compare; 0 is a linear model.
+/// The widths to compare, with room for the nonzeros; 0 is a linear model.
 fn widths(options: &Options, problem: &Problem) -> Vec<usize> {
     if let [hidden] = options.hidden[..] {
         return vec![hidden];
     }
-    let hidden = options.default_hidden(problem);
+    let (hidden, least) = (options.default_hidden(problem), options.least_hidden(problem));
     let mut all = Vec::new();
     for width in [0, hidden, (hidden / 2).max(2), 2 * hidden] {
-        if !all.contains(&width) {
+        if !all.contains(&width) && (width == 0 || width >= least.min(hidden)) {
             all.push(width);
         }
     }

@@ -138,7 +138,7 @@ fn train_on(
             let kept = options.checkpoint.as_ref();
             let file = kept.map(|kept| setup.checkpoint_file(&kept.path, &problem));
             with_checkpoints(options, file, start, observer, |start, observer| {
-                setup.train(&problem, start, observer)
+                setup.train(problem, start, observer)
             })
         });
     }

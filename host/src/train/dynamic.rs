@@ -12,10 +12,10 @@ use crate::base::limits::{Limits, Watch};
 use crate::base::memory::room_for;
 use crate::data::augment::Augment;
 use crate::data::{Problem, Task, Values};
-use crate::model::score_model;
+use crate::model::{score_model, score_rows};
 use crate::operator::Stop;
 use crate::train::budget::Memory;
-use crate::train::check::{dense_weights, paths};
+use crate::train::check::{dense_weights, paths, rows_asked_for};
 use crate::train::checkpoint::CheckpointFile;
 use crate::train::dynamic_options::DynamicOptions;
 use crate::train::encode::{End, encode_layers};
@@ -29,7 +29,7 @@ use crate::train::plan::Forecast;
 use crate::train::progress::Observer;
 use crate::train::report::{Details, DynamicDetails, Neurons, Report};
 use crate::train::resume;
-use crate::train::trained::{Start, Stopwatch, Trained};
+use crate::train::trained::{Start, Stopwatch, Trained, shuffle};
 use crate::{Error, Result};
 
 /// Numbers of a panel of gradients by those of the activations of all strips: each panel takes the rows through
@@ -90,8 +90,10 @@ impl<'a> DynamicSetup<'a> {
         let layers = hidden.len();
         let nnz = options.budget.count(dense, layers + 1)?;
         check_budget(nnz, paths(problem, hidden), outputs)?;
-        let mut params = settings.params(nnz, problem.data.rows, options.seed);
-        params.rows = DynamicOptions::growth_rows(dense);
+        let rows = problem.data.rows;
+        let validation = rows_asked_for(rows, settings.validation)?;
+        let mut params =
+            Params { validation, ..settings.params(nnz, rows - validation, options.seed) };
         // Each layer but the last has one more, for biases.
         let activations = inputs + 1 + hidden.iter().sum::<usize>() + layers;
         let longest = hidden.iter().copied().max().unwrap_or(0).max(outputs).max(inputs) + 1;
@@ -99,7 +101,8 @@ impl<'a> DynamicSetup<'a> {
         if let Memory::Ram(ram) = options.memory {
             // A small panel, and as many weights at the start as there is memory for.
             panel = longest;
-            let words = dynamic::words(params.moments, 0, activations, outputs, panel);
+            let words = dynamic::words(params.moments, 0, activations, outputs, panel)
+                + 2 * params.best_room(layers + 1);
             let fixed = 4 * (words + strips(activations + outputs));
             // Gradients of the other threads.
             let others = 4.0 * rayon::current_num_threads().saturating_sub(1) as f64;
@@ -116,7 +119,8 @@ impl<'a> DynamicSetup<'a> {
         }
         // One more in each layer but the last hands on the constant.
         let room = params.most(dense) + layers;
-        let words = dynamic::words(params.moments, room, activations, outputs, panel);
+        let words = dynamic::words(params.moments, room, activations, outputs, panel)
+            + 2 * params.best_room(layers + 1);
         let limits = options.limits;
         Ok(Self { settings, hidden, limits, params, unit, dense, room, words })
     }
@@ -155,15 +159,19 @@ impl<'a> DynamicSetup<'a> {
     /// time.
     pub(crate) fn train(
         &self,
-        problem: &Problem,
+        mut problem: Problem,
         start: Start<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<Trained> {
         let Self { settings, hidden, params, unit, dense, room, words, .. } = self;
-        let (stopwatch, layers) = (Stopwatch::start(problem), hidden.len());
+        let (stopwatch, layers) = (Stopwatch::start(&problem), hidden.len());
+        if params.validation > 0 {
+            shuffle(&mut problem, params.seed);
+        }
+        let problem = &problem;
         let outputs = problem.network_outputs();
         let widths = [hidden, &[outputs][..]].concat();
-        let rows = problem.data.rows;
+        let rows = problem.data.rows - params.validation;
         let state_bytes = self.state_bytes();
         let help = "choose fewer nonzeros, or a smaller --start-factor";
         room_for("training", state_bytes, help)?;
@@ -224,9 +232,11 @@ impl<'a> DynamicSetup<'a> {
         };
         let layers_of = layers_of_stack(&stack, *unit, Some(layers));
         let model = encode_layers(&layers_of, End::Layer, Some(task))?;
-        let (test, score) = (
+        let held = rows..problem.data.rows;
+        let (test, held, score) = (
             settings.test.as_ref().map(|test| score_model(&model, test)).transpose()?,
-            score_model(&model, problem)?,
+            (!held.is_empty()).then(|| score_rows(&model, problem, held)).transpose()?,
+            score_rows(&model, problem, 0..rows)?,
         );
         // Without the one that hands on the constant.
         let live = stack.layers().take(layers).map(|w| w.blocks().count() - 1).collect();
@@ -246,6 +256,10 @@ impl<'a> DynamicSetup<'a> {
             changes: done.changes,
             grown: done.grown,
             input_scale: *unit,
+            validation_samples: params.validation,
+            validation_loss: held.as_ref().map(|held| held.loss),
+            validation_accuracy: held.as_ref().and_then(|held| held.accuracy),
+            early: done.early,
             test_loss: test.as_ref().map(|test| test.loss),
             test_accuracy: test.as_ref().and_then(|test| test.accuracy),
         };

@@ -198,8 +198,8 @@ impl Backprop for CountedSteps<'_> {
         Ok(loss)
     }
 
-    fn loss(&mut self, stack: &Stack<'_>) -> tamis::Result<f32> {
-        self.engine.loss(stack)
+    fn loss(&mut self, stack: &Stack<'_>, batch: &Batch) -> tamis::Result<f32> {
+        self.engine.loss(stack, batch)
     }
 }
 

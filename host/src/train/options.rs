@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tamis::infer::model::MAX_INPUTS;
 use tamis::learn::deep::{shrink, tune};
 use tamis::learn::{anneal, lm};
 use tamis::network::gates::Signs;
@@ -116,11 +115,11 @@ impl Options {
             }
             recipe => recipe.clone(),
         };
-        if let (Recipe::Dynamic(_), true) = (&recipe, self.hidden.is_empty()) {
+        if let (Recipe::Dynamic(settings), true) = (&recipe, self.hidden.is_empty()) {
             let (inputs, outputs) = (problem.data.cols, problem.network_outputs());
             let ends = Ends { inputs, outputs };
             let nnz = self.nnz_by_width(inputs + outputs);
-            hidden = DynamicOptions::default_hidden(nnz, ends, hidden[0]);
+            hidden = settings.default_hidden(nnz, ends, hidden[0]);
         }
         check_recipe(recipe.name(), problem.task)?;
         self.check_pinned(&recipe, hidden.len())?;
@@ -169,14 +168,19 @@ impl Options {
     /// inputs are so few that these have no room for s.
     pub(crate) fn default_hidden(&self, problem: &Problem) -> usize {
         let (inputs, outputs) = (problem.data.cols, problem.network_outputs());
-        let hidden = self.nnz_by_width(inputs + outputs).sqrt();
+        let hidden = self.nnz_by_width(inputs + outputs).sqrt().round() as usize;
+        hidden.max(self.least_hidden(problem)).clamp(2, DynamicOptions::MOST_NEURONS)
+    }
+
+    /// Neurons of one layer that have as many weights as the budget names.
+    pub(crate) fn least_hidden(&self, problem: &Problem) -> usize {
+        let outputs = problem.network_outputs();
         // Of one output the weights are signs, which are none of the s.
-        let weights = inputs + if outputs > 1 { outputs } else { 0 };
-        let least = match self.budget {
+        let weights = problem.data.cols + if outputs > 1 { outputs } else { 0 };
+        match self.budget {
             Budget::Nonzeros(nnz) => nnz.div_ceil(weights.max(1)),
             Budget::Density(_) => 0,
-        };
-        (hidden.round() as usize).max(least).clamp(2, DynamicOptions::MOST_NEURONS)
+        }
     }
 
     /// s; where it is a density that of √s neurons between so many inputs and outputs, m of which have
@@ -269,14 +273,11 @@ impl Recipe {
     #[must_use]
     pub fn auto(task: Task, hidden: &[usize], budget: Budget, pinned: bool) -> Self {
         let is_linear = hidden.is_empty();
-        let fits = hidden.iter().all(|&width| width <= MAX_INPUTS);
         let is_small = matches!(budget, Budget::Nonzeros(..Self::CLASSED)) && hidden.len() == 1;
         match task {
             _ if is_linear => Self::Dynamic(DynamicOptions::default()),
             Task::Binary if is_small => Self::layered(task, hidden, budget, pinned),
-            Task::Binary | Task::Multiclass if !pinned && fits => {
-                Self::Dynamic(DynamicOptions::default())
-            }
+            Task::Binary | Task::Multiclass if !pinned => Self::Dynamic(DynamicOptions::default()),
             _ => Self::layered(task, hidden, budget, pinned),
         }
     }

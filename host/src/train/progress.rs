@@ -96,6 +96,12 @@ pub enum StepDetails {
         /// Length of the step.
         step_size: f32,
     },
+    /// Of an epoch of recipe `dynamic`.
+    Dynamic {
+        /// The least loss on the validation split so far.
+        #[serde(skip)]
+        validation_loss: Option<f32>,
+    },
     /// Of a level of recipe `imp`, or a joint fit of all layers.
     Epoch,
 }
@@ -137,8 +143,9 @@ impl<'o> Observer<'o> {
 
     /// Tells of an epoch of recipe `dynamic`.
     pub(crate) fn dynamic(&mut self, now: &dynamic::Progress<'_>) -> bool {
-        let &dynamic::Progress { epoch: step, epochs: steps, loss, nnz, .. } = now;
-        let (stage, passes, details) = (self.stage, f64::from(step), StepDetails::Epoch);
+        let &dynamic::Progress { epoch: step, epochs: steps, loss, nnz, validation, .. } = now;
+        let (stage, passes) = (self.stage, f64::from(step));
+        let details = StepDetails::Dynamic { validation_loss: validation };
         let goes_on =
             self.tell(Progress { stage, step, steps, loss, nnz, live: 0, passes, details });
         self.offer(Some(&now.checkpoint));

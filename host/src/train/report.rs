@@ -448,6 +448,14 @@ pub struct DynamicDetails {
     pub grown: u64,
     /// What inputs were multiplied by.
     pub input_scale: f32,
+    /// Rows of the validation split.
+    pub validation_samples: usize,
+    /// Loss on the validation split; none without it.
+    pub validation_loss: Option<f64>,
+    /// Fraction of the validation split whose class is right.
+    pub validation_accuracy: Option<f64>,
+    /// Whether the run stopped early, for want of progress on the validation split.
+    pub early: bool,
     /// Loss on the test rows.
     pub test_loss: Option<f64>,
     /// Fraction of the test rows whose class is right.

@@ -2,24 +2,27 @@
 
 use tamis::base::dims::Dims;
 use tamis::learn::checkpoint::Form as BodyForm;
-use tamis::learn::deep::dynamic::{self, Moments};
+use tamis::learn::deep::dynamic;
 use tamis::learn::iht::{Refine, Step};
 use tamis::learn::train::{OneOutput, Rank, Refresh, Schedule, SeveralOutputs};
 use tamis::learn::{anneal, lm, train};
 use tamis::network::gates::Signs;
 
+use crate::data::augment::Changes;
 use crate::data::{Matrix, Problem, Task, Values};
 use crate::operator::Layout;
 use crate::train::anneal::AnnealSetup;
 use crate::train::check::Sizes;
 use crate::train::checkpoint::terms::{CRC_64, Term};
 use crate::train::checkpoint::{Form, Kind};
-use crate::train::dynamic_options::{DynamicOptions, SupportRule};
+use crate::train::dynamic_options::DynamicOptions;
 use crate::train::paper::{self, Head, PaperSetup};
 use crate::train::plan::Plan;
 use crate::train::search::SearchSetup;
 
 const SIGNS: [&str; 4] = ["positive", "balanced", "free", "unoriented"];
+const SUPPORTS: [&str; 4] = ["anneal", "gmp", "rigl", "set"];
+const MOMENTS: [&str; 2] = ["f32", "bf16"];
 const STANDINS: [&str; 2] = ["first epoch", "every epoch"];
 const TASKS: [&str; 3] = [Task::Regression.name(), Task::Binary.name(), Task::Multiclass.name()];
 
@@ -89,23 +92,20 @@ pub(crate) fn dynamic_form(
     let first = hidden.first().copied().unwrap_or(0);
     let sizes = Sizes { dims: Dims::new(rows, cols, first, params.nnz), outputs };
     let widths: Vec<u32> = hidden.iter().map(|&width| width as u32).collect();
-    let mut changes = settings.augment.map_or_else(String::new, |changes| format!("{changes:?}"));
-    if settings.support != SupportRule::Anneal {
-        changes += &format!("{:?}", settings.support);
-    }
-    if params.moments != Moments::F32 {
-        changes += &format!("{:?}", params.moments);
-    }
-    if params.rows != dynamic::Params::new(params.nnz).rows {
-        changes += &format!("{} rows", params.rows);
-    }
+    let (augment, amounts) = match settings.augment {
+        None => (0, String::new()),
+        Some(Changes::Pictures(amounts)) => (1, format!("{amounts:?}")),
+        Some(Changes::Noise(deviation)) => (2, format!("{deviation:?}")),
+    };
     let own = [
         Term::checksum("widths of the hidden layers (--hidden)", {
             CRC_64.checksum(bytemuck::cast_slice(&widths))
         }),
-        Term::checksum("changes of rows and support, moments (--augment, --support, --moments)", {
-            CRC_64.checksum(changes.as_bytes())
-        }),
+        Term::name("--support", &SUPPORTS, settings.support as usize),
+        Term::name("--moments", &MOMENTS, params.moments as usize),
+        Term::count("rows that growth looks at", params.rows),
+        Term::name("--augment", &["none", "images", "noise"], augment),
+        Term::checksum("amounts of --augment", CRC_64.checksum(amounts.as_bytes())),
         Term::count("--epochs", params.epochs),
         Term::count("rows of a batch (--batch)", params.batch),
         Term::float("--rate", params.rate),
@@ -113,8 +113,10 @@ pub(crate) fn dynamic_form(
         Term::count("--warmup", params.warmup),
         Term::float("first weights (--start-factor or --ram)", params.factor),
         Term::float("scale of the inputs (--raw-inputs)", unit),
+        Term::count("rows of the validation split (--validation)", params.validation),
+        Term::count("--patience", params.patience),
     ];
-    let body = dynamic::Checkpoint::form(room);
+    let body = dynamic::Checkpoint::form(room, params.best_room(hidden.len() + 1));
     form(Kind::Dynamic, problem, sizes, params.seed, &own, None, body)
 }
 

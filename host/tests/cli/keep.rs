@@ -157,12 +157,13 @@ fn ctrl_c_leaves_a_checkpoint_to_resume_from() {
 }
 
 /// Recipes of steps: lines that train, but for the output.
-const STEPS: [&str; 5] = [
+const STEPS: [&str; 6] = [
     "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 10 --nnz 120 --recipe anneal --epochs 12",
     "train --data p/X.npy --labels p/noisy.npy --task regression --hidden 3 --nnz 6 --recipe paper --batch 100",
     "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 10 --nnz 120 --recipe paper --batch 100 --step fixed:0.002",
     "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 10 --nnz 120 --recipe paper-safe --trials 1 --batch 100 --step fixed:0.5",
     "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 10,8 --nnz 120 --recipe dynamic --epochs 12",
+    "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 10 --nnz 120 --recipe dynamic --epochs 12 --validation 0.2",
 ];
 
 /// The noisy problem, and digits.
@@ -318,6 +319,36 @@ fn ctrl_c_leaves_checkpoints_of_runs_of_steps() {
             assert_eq!(read("n.tamis"), read("whole.tamis"), "{line}");
         }
     }
+}
+
+#[test]
+fn validation_rows_choose_the_network_of_classes_and_may_end_training() {
+    let folder = steps();
+    let line = "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 10 --nnz 120 --rate 0.2 --epochs 60";
+    let whole = json(folder.path(), &format!("{line} --validation 0.25 --log l -o n.tamis"));
+    assert_eq!((&whole["recipe"], &whole["validation_samples"]), (&json!("dynamic"), &json!(150)));
+    assert_eq!((&whole["early"], &whole["epochs"]), (&json!(false), &json!(60)));
+    // All rows together are those of both parts, and the log ends with the least loss.
+    let eval = json(folder.path(), "eval n.tamis --data d/X.npy --labels d/y.npy");
+    for key in ["loss", "accuracy"] {
+        let held = number(&whole, &format!("validation_{key}"));
+        let both = 0.75 * number(&whole, key) + 0.25 * held;
+        assert!((both / number(&eval, key) - 1.0).abs() < 1e-5, "{both} {eval}");
+    }
+    let log = std::fs::read_to_string(folder.path().join("l")).unwrap();
+    let last: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+    let [least, own] = [&last, &whole].map(|of| number(of, "validation_loss"));
+    assert!((least / own - 1.0).abs() < 1e-4, "{least} {own}");
+    // The best network is no worse than that of a run that stopped early, nor than the last one.
+    let patient = format!("{line} --validation 0.25 --patience 2 -o m.tamis");
+    let early = json(folder.path(), &patient);
+    assert!(early["early"] == json!(true) && number(&early, "epochs") < 60.0, "{early}");
+    assert!(own <= number(&early, "validation_loss"));
+    assert!(ok(folder.path(), &patient).contains("early stopping"));
+    let error = fails(folder.path(), &format!("{line} --patience 2 -o m.tamis"));
+    assert!(error.contains("patience needs a validation split"), "{error}");
+    let error = fails(folder.path(), &format!("{line} --validation 0.0001 -o m.tamis"));
+    assert!(error.contains("too few rows for a validation split"), "{error}");
 }
 
 #[test]

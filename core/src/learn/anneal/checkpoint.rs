@@ -160,7 +160,8 @@ impl<'a> Checkpoint<'a> {
         let dims = &budget.dims;
         let best = if budget.validated { dims.nnz } else { 0 };
         let shape = Shape::weighted(dims.inputs, dims.hidden, budget.outputs);
-        let (entries, lengths) = ([budget.start, best, 0], [budget.start, budget.start, 0, 0]);
+        let (entries, lengths) =
+            ([budget.start, best, 0], [budget.start, budget.start, 0, 0, 0, 0]);
         Form { state: State::WORDS, shape, nets: 2, entries, vectors: 2, lengths }
     }
 

@@ -25,6 +25,12 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// All of so many rows, in the order of the data.
+    #[must_use]
+    pub const fn all(rows: usize) -> Self {
+        Self { positions: 0..rows, order: None }
+    }
+
     /// The rows, in order.
     pub fn rows(&self) -> impl Iterator<Item = usize> + use<> {
         let order = self.order;
@@ -73,11 +79,11 @@ pub trait Backprop {
         gradient: &mut [f32],
     ) -> Result<f32, Self::Source>;
 
-    /// Mean loss of all rows: squared error over rows and outputs, or cross-entropy over rows.
+    /// Mean loss of the rows of a batch: squared error over rows and outputs, or cross-entropy over rows.
     ///
     /// # Errors
     /// As [`Self::gradient`].
-    fn loss(&mut self, stack: &Stack<'_>) -> Result<f32, Self::Source>;
+    fn loss(&mut self, stack: &Stack<'_>, batch: &Batch) -> Result<f32, Self::Source>;
 }
 
 /// Derivatives by weights that the network does not have, and a support that may change: what
@@ -259,17 +265,13 @@ impl<X: Samples> Backprop for RowByRow<'_, X> {
         Ok(sum.value())
     }
 
-    fn loss(&mut self, stack: &Stack<'_>) -> Result<f32, X::Source> {
-        let n = self.rows.samples();
+    fn loss(&mut self, stack: &Stack<'_>, batch: &Batch) -> Result<f32, X::Source> {
         let mut sum = Sum::default();
-        for k in 0..n {
+        for k in batch.rows() {
             sum.add(self.residual(k, stack)?);
         }
-        let terms = match self.labels {
-            Labels::Values(values) => values.len(),
-            Labels::Classes(..) => n,
-        };
-        Ok(sum.value() / terms as f32)
+        let terms = self.labels.terms(self.rows.samples());
+        Ok(sum.value() / (batch.positions.len() as f32 * terms))
     }
 }
 

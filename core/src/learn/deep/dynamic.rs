@@ -21,7 +21,11 @@
 //! With [`Params::constant`] the last input is 1 in every row, and the last neuron of each hidden
 //! layer hands it on by a weight of 1 that is neither trained nor dropped nor counted: weights to it
 //! are biases, grown where they are of use.
+//!
+//! With [`Params::validation`] the result is not the last network but the one of least loss on these rows,
+//! of those with at most s weights; a run that is ended before there is one gives the last.
 
+mod best;
 mod checkpoint;
 mod live;
 mod moments;
@@ -58,6 +62,8 @@ pub struct Progress<'a> {
     pub nnz: usize,
     /// Steps done.
     pub steps: u32,
+    /// The least loss on the validation rows so far.
+    pub validation: Option<f32>,
     /// Where the run stands.
     pub checkpoint: Checkpoint<'a>,
 }
@@ -79,6 +85,10 @@ pub struct Info {
     pub grown: u64,
     /// Whether the observer ended the run.
     pub stopped: bool,
+    /// Whether it ended for want of progress on the validation rows.
+    pub early: bool,
+    /// The loss of the network on them; none where it is the last network.
+    pub validation: Option<f32>,
 }
 
 /// Trains a network on a support that shrinks and moves, from [`start`] or from a checkpoint, whose network
@@ -125,8 +135,10 @@ pub fn run<B: Panels>(
     from: Option<&Checkpoint<'_>>,
     mut observe: impl FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Info, B::Source> {
-    let n = backprop.samples();
-    params.check(n).map_err(Error::widen)?;
+    let all = backprop.samples();
+    params.check(all).map_err(Error::widen)?;
+    // Those behind are for validation.
+    let n = all.saturating_sub(params.validation);
     backprop.check(stack)?;
     let mut support = Support::new(stack, params, memory).map_err(Error::widen)?;
     let batch = params.batch.min(n);
@@ -138,18 +150,20 @@ pub fn run<B: Panels>(
         }
     };
     let schedule = Schedule::new(params, at.start as usize, steps);
-    let (terms, slope) = (backprop.labels().terms(n), backprop.labels().slope());
+    let (terms, slope) = (backprop.labels().terms(all), backprop.labels().slope());
     let mut see = |support: &Support<'_>, stack: &Stack<'_>, at: State| {
         let nnz = stack.nnz() - support.fixed(stack, params);
         let State { epochs: epoch, steps, loss, .. } = at;
         let checkpoint = support.checkpoint(stack, at);
-        let progress = Progress { epoch, epochs: params.epochs, loss, nnz, steps, checkpoint };
+        let (epochs, validation) = (params.epochs, at.validation());
+        let progress = Progress { epoch, epochs, loss, nnz, steps, validation, checkpoint };
         observe(&progress).is_break()
     };
     let mut stopped = from.is_some() && see(&support, stack, at);
     let mut adam = Decay::PYTORCH;
     (0..at.steps).for_each(|_| adam.step());
-    'epochs: while at.epochs < params.epochs && !stopped {
+    let is_early = |at: &State| params.patience > 0 && at.waited >= params.patience;
+    'epochs: while at.epochs < params.epochs && !stopped && !is_early(&at) {
         let order = Permutation::new(params.seed, stream::ROWS + u64::from(at.epochs), n);
         let mut sum = Sum::default();
         for start in (0..n).step_by(batch) {
@@ -189,12 +203,25 @@ pub fn run<B: Panels>(
         if !stack.values().iter().all(|weight| weight.is_finite()) {
             return Err(Error::Diverged { step: at.steps.saturating_sub(1) as usize });
         }
+        let nnz = stack.nnz() - support.fixed(stack, params);
+        if params.validation > 0 && nnz <= params.nnz {
+            let held = Batch { positions: n..all, order: None };
+            match backprop.loss(stack, &held) {
+                Err(Error::Stopped) => {
+                    stopped = true;
+                    break 'epochs;
+                }
+                loss => support.best.see(stack, &mut at, loss?),
+            }
+        }
         stopped = see(&support, stack, at);
     }
+    support.best.restore(stack, &at);
     support.shrink(stack, params);
     backprop.adopt(stack)?;
     let State { epochs, steps, changes, grown, loss, .. } = at;
-    Ok(Info { loss, epochs, steps, changes, grown, stopped })
+    let (early, validation) = (is_early(&at) && !stopped, at.validation());
+    Ok(Info { loss, epochs, steps, changes, grown, stopped, early, validation })
 }
 
 #[cfg(test)]

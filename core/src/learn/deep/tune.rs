@@ -155,7 +155,7 @@ pub fn run_with<B: Backprop>(
     params.check(n).map_err(Error::widen)?;
     backprop.check(stack)?;
     let memory = Memory::new(memory, stack.nnz()).map_err(Error::widen)?;
-    let before = backprop.loss(stack)?;
+    let before = backprop.loss(stack, &Batch::all(n))?;
     if !before.is_finite() {
         return Err(Error::Diverged { step: 0 });
     }
@@ -191,7 +191,7 @@ pub fn run_with<B: Backprop>(
         info.epochs += 1;
         // Activations hide weights that are no numbers: a neuron of NaN gives 0.
         let is_finite = stack.values().iter().all(|weight| weight.is_finite());
-        let now = if is_finite { backprop.loss(stack)? } else { f32::INFINITY };
+        let now = if is_finite { backprop.loss(stack, &Batch::all(n))? } else { f32::INFINITY };
         if now < info.loss {
             info.loss = now;
             memory.best.copy_from_slice(stack.values());

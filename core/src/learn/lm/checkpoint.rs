@@ -56,7 +56,7 @@ impl<'a> Checkpoint<'a> {
             outputs => Shape::weighted(dims.inputs, blocks, outputs),
         };
         let entries = [work, work, dims.nnz];
-        Form { state: State::WORDS, shape, nets: 3, entries, vectors: 0, lengths: [0; 4] }
+        Form { state: State::WORDS, shape, nets: 3, entries, vectors: 0, lengths: [0; 6] }
     }
 
     /// The checkpoint in `words`, those that [`Record::write`] of one gave; it borrows them.

@@ -92,13 +92,13 @@ fn gradients_are_slopes_of_the_loss() {
                 let batch = Batch { positions: 0..ROWS, order };
                 let sum = rows.gradient(stack, &batch, &mut gradient).unwrap();
                 let terms = ROWS as f32 * labels.terms(ROWS);
-                let mean = rows.loss(stack).unwrap();
+                let mean = rows.loss(stack, &Batch::all(ROWS)).unwrap();
                 assert!((sum / terms / mean - 1.0).abs() < 1e-5, "{sum} {mean}");
                 for (j, g) in gradient.iter().enumerate() {
                     let w = stack.values()[j];
                     let mut at = |step: f32| {
                         stack.values_mut()[j] = w + step;
-                        let loss = rows.loss(stack).unwrap();
+                        let loss = rows.loss(stack, &Batch::all(ROWS)).unwrap();
                         stack.values_mut()[j] = w;
                         loss
                     };

@@ -105,7 +105,7 @@ impl<'a> Checkpoint<'a> {
     pub const fn form(budget: &Training, signs: Signs) -> Form {
         let nnz = budget.dims.nnz;
         let third = if budget.third_network { nnz } else { 0 };
-        let (entries, lengths) = ([nnz, third, 0], [budget.sketch, 0, 0, 0]);
+        let (entries, lengths) = ([nnz, third, 0], [budget.sketch, 0, 0, 0, 0, 0]);
         let shape = shape(budget, signs);
         Form { state: State::WORDS, shape, nets: 2, entries, vectors: 1, lengths }
     }

@@ -158,7 +158,7 @@ pub(super) struct PassArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Validation split (recipes lm and anneal)")]
+#[command(next_help_heading = "Validation split (recipes lm, anneal and dynamic)")]
 pub(super) struct ValidationArgs {
     /// Fraction of the rows for the validation split, chosen by the seed: the network of at most S
     /// weights that is best on it is the result; 0 for none [default: 0; anneal:
@@ -166,7 +166,7 @@ pub(super) struct ValidationArgs {
     #[arg(long, value_name = "FRACTION", value_parser = parse::number)]
     pub(super) validation: Option<f64>,
     /// Early stopping after N perturbations of a search (lm) or epochs on the final support
-    /// (anneal) without a better loss on the validation split; 0 for never [default: 0]
+    /// (anneal, dynamic) without a better loss on the validation split; 0 for never [default: 0]
     #[arg(long, value_name = "N", value_parser = parse::whole::<u32>)]
     pub(super) patience: Option<u32>,
 }
@@ -294,8 +294,9 @@ pub(super) struct ImpArgs {
     /// Momentum of sgd [default: 0.9]
     #[arg(long, value_name = "FRACTION", value_parser = parse::number)]
     pub(super) momentum: Option<f64>,
-    /// Weight decay, which shrinks weights as ridge regression does [default: 0; dynamic: 0.1, above
-    /// 60,000 rows 6000 / rows, on small data by cross-validation, of --support gmp, rigl and set 0]
+    /// Weight decay, which shrinks weights as ridge regression does [default: 0; dynamic: 0.1, with
+    /// --augment images and 3500 nonzeros or more 0.05, above 60,000 rows less, on small data by
+    /// cross-validation, of --support gmp, rigl and set 0]
     #[arg(long, visible_alias = "ridge", value_name = "DECAY", value_parser = parse::number)]
     pub(super) weight_decay: Option<f64>,
     /// Epochs of a level, counted from 0, at which the rate falls [default: none; masked: half and

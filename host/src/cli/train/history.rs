@@ -59,6 +59,9 @@ impl Line {
                 validation = (validation_loss, validation_accuracy);
             }
         }
+        if let StepDetails::Dynamic { validation_loss } = details {
+            validation = (validation_loss, None);
+        }
         let (validation_loss, validation_accuracy) = validation;
         Self {
             step,
@@ -90,6 +93,9 @@ impl Line {
             }
             StepDetails::Anneal { validation_loss, .. } => {
                 (vec![("batch", loss), ("validation", validation_loss)], vec![live])
+            }
+            StepDetails::Dynamic { validation_loss } => {
+                (vec![("epoch", loss), ("validation, best", validation_loss)], vec![live])
             }
             StepDetails::Paper { trial, .. } => {
                 (vec![("batch", loss)], vec![live, ("random start", Some(trial as f32))])

@@ -19,6 +19,7 @@ use crate::base::{Limits, check_setting};
 use crate::data::augment::{Changes, PictureChanges};
 use crate::data::{Columns, DataFiles, Labels, Problem, Reading, Task};
 use crate::mask::{self, SourceNetwork};
+use crate::train::check::check_patience;
 use crate::train::dense::{Head, Rates, default_rate};
 use crate::train::mask::check_size;
 use crate::train::masked::MaskedSettings;
@@ -165,12 +166,7 @@ impl Train {
         check_setting(args.search_rows != Some(0), "--search-rows 1 or more", 0, help)?;
         let validation = self.validation.validation.unwrap_or(defaults.validation);
         let patience = self.validation.patience.unwrap_or(defaults.params.validation_patience);
-        if patience > 0 && validation == 0.0 {
-            return Err(Error::new("patience needs a validation split")
-                .expected("--validation above 0, such as 0.1")
-                .got(format_args!("--patience {patience} without it"))
-                .help("pass --validation 0.1 too, or leave --patience out"));
-        }
+        check_patience(patience, validation)?;
         let own = defaults.params;
         let params = lm::Params {
             rows: args.search_rows.unwrap_or(own.rows),
@@ -359,6 +355,8 @@ impl Train {
             moments: self.passes.moments.unwrap_or_default(),
             factor: single(self.anneal.start_factor),
             raw: self.imp.raw_inputs,
+            validation: self.validation.validation.unwrap_or(0.0),
+            patience: self.validation.patience.unwrap_or(0),
             augment: None,
             test: None,
         }

@@ -6,8 +6,8 @@ use super::data::Fit;
 use crate::data::Task;
 use crate::lab::plot::sparkline;
 use crate::train::{
-    AnnealDetails, Choice, Details, ImpDetails, LayersDetails, MaskedDetails, PinnedWeight, Report,
-    Scale, SearchDetails, Tried,
+    AnnealDetails, Choice, Details, DynamicDetails, ImpDetails, LayersDetails, MaskedDetails,
+    PinnedWeight, Report, Scale, SearchDetails, Tried,
 };
 
 type Fact = (&'static str, String);
@@ -51,6 +51,7 @@ pub(super) fn summary(
         Details::Imp(imp) => rows.extend(test_fact(r, imp)),
         Details::Masked(masked) => rows.extend(masked_facts(masked)),
         Details::Dynamic(dynamic) => {
+            rows.extend(dynamic_split(dynamic));
             rows.extend(tested(dynamic.test_accuracy, dynamic.test_loss));
         }
         Details::Paper(_) | Details::Outputs(_) | Details::Layers(_) => {}
@@ -238,6 +239,21 @@ fn anneal_split(anneal: &AnnealDetails) -> Option<Fact> {
     let (accuracy, loss) = anneal.validation_accuracy.zip(anneal.validation_loss)?;
     let rows = count(anneal.validation_samples);
     Some(("validation", format!("{} of {rows} rows, cross-entropy {loss:.4}", percent(accuracy))))
+}
+
+fn dynamic_split(dynamic: &DynamicDetails) -> Option<Fact> {
+    let loss = dynamic.validation_loss?;
+    let rows = count(dynamic.validation_samples);
+    let mut text = match dynamic.validation_accuracy {
+        Some(accuracy) => {
+            format!("{} of {rows} rows, cross-entropy {loss:.4}", percent(accuracy))
+        }
+        None => format!("{rows} rows: {loss:.4e} mean squared error"),
+    };
+    if dynamic.early {
+        text += "; early stopping";
+    }
+    Some(("validation", text))
 }
 
 fn search_fact(search: &SearchDetails) -> Fact {

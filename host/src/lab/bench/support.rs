@@ -13,7 +13,6 @@ use super::noise::Noise;
 use crate::Result;
 use crate::operator::Stop;
 use crate::train::dynamic::panel;
-use crate::train::dynamic_options::DynamicOptions;
 use crate::train::masked::Engine;
 use crate::train::pool;
 
@@ -40,9 +39,7 @@ pub(super) fn run(rounds: usize, seed: u64) -> Result<SupportReport> {
     let [inputs, hidden, outputs] = WIDTHS;
     let dense = inputs * hidden + hidden * outputs;
     let nnz = (DENSITY * dense as f64) as usize;
-    let rows = DynamicOptions::growth_rows(dense);
-    let often =
-        Params { factor: 1.0, epochs: 1, every: 4, warmup: 0, rows, seed, ..Params::new(nnz) };
+    let often = Params { factor: 1.0, epochs: 1, every: 4, warmup: 0, seed, ..Params::new(nnz) };
     let never = Params { every: u32::MAX, ..often };
     let Noise { data, classes } = Noise::new(BATCH * STEPS, inputs, outputs, seed)?;
     let activations = inputs + hidden;

@@ -26,7 +26,7 @@ use crate::operator::Stop;
 use crate::{Error, Result, base::file};
 use terms::Term;
 
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const MAGIC: usize = 8;
 /// Where the checksum is, and where that which it is of begins.
 const SUM: usize = 12;
@@ -70,7 +70,7 @@ impl Kind {
 
     /// Terms of its checkpoints: those of all recipes, and its own.
     pub(crate) const fn terms(self) -> usize {
-        [27, 27, 27, 25, 18][self as usize]
+        [27, 27, 27, 25, 24][self as usize]
     }
 
     /// The longest checkpoint, in bytes.

@@ -150,10 +150,13 @@ impl<'a> Engine<'a> {
     /// # Errors
     /// [`Error::Stopped`] if it was asked to end.
     pub fn score(&mut self, stack: &Stack<'_>) -> Result<Score> {
-        let all = Batch { positions: 0..self.data.rows, order: None };
-        let labels = self.labels;
+        self.score_batch(stack, &Batch::all(self.data.rows))
+    }
+
+    fn score_batch(&mut self, stack: &Stack<'_>, batch: &Batch) -> Result<Score> {
+        let (labels, rows) = (self.labels, batch.positions.len());
         let (mut sum, mut right) = (0.0, 0);
-        self.waves(stack, &all, Reads::Plain, |wave, strips| {
+        self.waves(stack, batch, Reads::Plain, |wave, strips| {
             each(strips, |t, strip| {
                 strip.forward(wave.work, wave.draw(t), wave.rows(t));
                 strip.residual(wave.work, labels);
@@ -164,8 +167,8 @@ impl<'a> Engine<'a> {
             }
         })?;
         let (terms, accuracy) = match labels {
-            Labels::Values(values) => (values.len(), None),
-            Labels::Classes(_) => (self.data.rows, Some(right as f64 / self.data.rows as f64)),
+            Labels::Values(_) => (rows * stack.outputs(), None),
+            Labels::Classes(_) => (rows, Some(right as f64 / rows as f64)),
         };
         Ok(Score { loss: sum / terms as f64, accuracy })
     }
@@ -177,7 +180,7 @@ impl<'a> Engine<'a> {
     pub fn predict(&mut self, stack: &Stack<'_>, out: &mut [f32]) -> Result<()> {
         let (n, c) = (self.data.rows, stack.outputs());
         error::length("outputs", out.len(), n * c)?;
-        let all = Batch { positions: 0..n, order: None };
+        let all = Batch::all(n);
         let mut left = out;
         self.waves(stack, &all, Reads::Plain, |wave, strips| {
             each(strips, |t, strip| {
@@ -270,8 +273,8 @@ impl Backprop for Engine<'_> {
         Ok(sum as f32)
     }
 
-    fn loss(&mut self, stack: &Stack<'_>) -> Result<f32> {
-        self.score(stack).map(|score| score.loss as f32)
+    fn loss(&mut self, stack: &Stack<'_>, batch: &Batch) -> Result<f32> {
+        self.score_batch(stack, batch).map(|score| score.loss as f32)
     }
 }
 

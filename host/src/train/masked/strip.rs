@@ -11,7 +11,7 @@ use super::gather::{Element, gather};
 use super::kernel::{Backward, Forward, LANES, Lanes, Outer};
 use super::links::Links;
 use super::residual::{Loss, residual};
-use crate::data::augment::Augment;
+use crate::data::augment::{Augment, Scratch};
 use crate::data::{Matrix, Values};
 
 /// Rows of a strip that lie one behind the other.
@@ -84,7 +84,7 @@ pub(super) struct Work<'a> {
 #[derive(Debug, Default)]
 struct Changed {
     rows: Vec<f32>,
-    scratch: Vec<f32>,
+    scratch: Option<Scratch>,
 }
 
 /// Memory for the activations of a strip, and a gradient where it is not the first of its wave.
@@ -141,9 +141,7 @@ impl Strip {
         ones.fill(Lanes::ONE);
         if let Some(augment) = work.augment {
             let Changed { rows: changed, scratch } = &mut self.changed;
-            if scratch.is_empty() {
-                *scratch = augment.scratch();
-            }
+            let scratch = scratch.get_or_insert_with(|| augment.scratch());
             changed.resize(LANES * data.cols, 0.0);
             let each = (draw..).zip(rows).zip(changed.chunks_exact_mut(data.cols.max(1)));
             for ((draw, &row), out) in each {

@@ -89,7 +89,7 @@ fn reference(stack: &Stack<'_>, labels: Labels<'_>, batch: &Batch) -> (f32, Vec<
     let mut rows = RowByRow::new(rows, labels, stack, &mut memory).unwrap();
     let mut gradient = vec![0.0; stack.nnz()];
     let loss = rows.gradient(stack, batch, &mut gradient).unwrap();
-    (loss, gradient, rows.loss(stack).unwrap())
+    (loss, gradient, rows.loss(stack, &Batch::all(ROWS)).unwrap())
 }
 
 fn is_close(a: f32, b: f32, size: f32) -> bool {
@@ -118,7 +118,7 @@ fn compare(net: &mut Net, labels: Labels<'_>) {
             for (j, (got, wanted)) in gradient.iter().zip(&wanted).enumerate() {
                 assert!(is_close(*got, *wanted, size), "{count} rows, {j}: {got} {wanted}");
             }
-            let got = engine.loss(&stack).unwrap();
+            let got = engine.loss(&stack, &Batch::all(ROWS)).unwrap();
             assert!(is_close(got, mean, mean), "{got} {mean}");
         }
     }
@@ -149,7 +149,7 @@ fn trained(threads: usize, optimiser: Optimiser) -> Vec<u32> {
         let params = Params { epochs: 3, batch: 200, optimiser, rate: 0.01, ..Params::SGD };
         let mut memory = vec![0; masked::words(stack.nnz(), optimiser)];
         masked::run(&mut engine, &mut stack, &params, &mut memory, |_| Continue(())).unwrap();
-        let loss = engine.loss(&stack).unwrap();
+        let loss = engine.loss(&stack, &Batch::all(ROWS)).unwrap();
         let mut out = vec![0.0; ROWS * 10];
         engine.predict(&stack, &mut out).unwrap();
         stack.values().iter().chain(&[loss]).chain(&out).map(|x| x.to_bits()).collect()
@@ -197,7 +197,7 @@ fn other_support_is_refused_and_stop_ends_pass() {
     let labels = Labels::values(&numbers);
     let mut engine = Engine::new(&data, SCALE, labels, &stack, &stop).unwrap();
     stop.ask();
-    assert_eq!(engine.loss(&stack), Err(Error::Stopped));
+    assert_eq!(engine.loss(&stack, &Batch::all(ROWS)), Err(Error::Stopped));
     stack.retain(|at| at != 3);
     assert!(matches!(engine.check(&stack), Err(Error::Length { .. })));
     let open = Stack::new(INPUTS, &mut [], &mut []);

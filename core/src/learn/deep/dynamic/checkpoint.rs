@@ -22,17 +22,37 @@ pub struct State {
     pub(super) start: u32,
     /// Where the entries of each layer end.
     pub(super) ends: [u32; MAX_LAYERS],
+    /// The least loss on the validation rows, where there is a best network.
+    pub(super) best_loss: f32,
+    /// Epochs since.
+    pub(super) waited: u32,
+    /// As `ends`, of the best network; 0 where there is none.
+    pub(super) best_ends: [u32; MAX_LAYERS],
 }
 
 impl State {
     /// Words of a state.
-    const WORDS: usize = 7 + MAX_LAYERS;
+    const WORDS: usize = 9 + 2 * MAX_LAYERS;
+
+    /// Weights of the best network; 0 where there is none.
+    pub(super) fn best_nnz(&self) -> usize {
+        self.best_ends.iter().fold(0, |most, &end| most.max(end as usize))
+    }
+
+    /// The least loss on the validation rows.
+    pub(super) fn validation(&self) -> Option<f32> {
+        (self.best_nnz() > 0).then_some(self.best_loss)
+    }
 
     fn to_words(self) -> [u32; Self::WORDS] {
-        let [a, b, c, d, e, f, g, h] = self.ends;
-        let Self { epochs, steps, changes, grown, loss, start, .. } = self;
+        let Self { epochs, steps, changes, grown, loss, start, best_loss, waited, .. } = self;
         let (low, high) = (grown as u32, (grown >> 32) as u32);
-        [epochs, steps, changes, low, high, loss.to_bits(), start, a, b, c, d, e, f, g, h]
+        let [loss, best_loss] = [loss, best_loss].map(f32::to_bits);
+        let mut words = [0; Self::WORDS];
+        let all = [epochs, steps, changes, low, high, loss, start, best_loss, waited].into_iter();
+        let all = all.chain(self.ends).chain(self.best_ends);
+        words.iter_mut().zip(all).for_each(|(word, number)| *word = number);
+        words
     }
 
     fn from_words(words: &[u32; Self::WORDS]) -> Result<Self> {
@@ -44,10 +64,14 @@ impl State {
             grown: u64::from(words.int()) | u64::from(words.int()) << 32,
             loss: words.float(),
             start: words.int(),
+            best_loss: words.float(),
+            waited: words.int(),
             ends: [0; MAX_LAYERS],
+            best_ends: [0; MAX_LAYERS],
         };
-        state.ends.iter_mut().for_each(|end| *end = words.int());
-        error::finite("loss of the checkpoint", &[state.loss])?;
+        let ends = state.ends.iter_mut().chain(&mut state.best_ends);
+        ends.for_each(|end| *end = words.int());
+        error::finite("loss of the checkpoint", &[state.loss, state.best_loss])?;
         Ok(state)
     }
 }
@@ -64,15 +88,20 @@ pub struct Checkpoint<'a> {
     pub value: &'a [f32],
     /// Adam's moments.
     pub moments: Held<'a>,
+    /// The support of the best network on the validation rows; empty where there is none.
+    pub best_index: &'a [u32],
+    /// The weights on it.
+    pub best_value: &'a [f32],
 }
 
 impl<'a> Checkpoint<'a> {
-    /// What the checkpoints of a run look like, of a stack with room for so many weights.
+    /// What the checkpoints of a run look like, of a stack with room for so many weights, and for so many
+    /// of the best network ([`Params::best_room`]).
     #[must_use]
-    pub const fn form(room: usize) -> Form {
+    pub const fn form(room: usize, best: usize) -> Form {
         let shape = Shape::weighted(1, 1, 1);
-        let lengths = [room, room, room, room];
-        Form { state: State::WORDS, shape, nets: 0, entries: [0; 3], vectors: 4, lengths }
+        let lengths = [room, room, room, room, best, best];
+        Form { state: State::WORDS, shape, nets: 0, entries: [0; 3], vectors: 6, lengths }
     }
 
     /// The checkpoint in `words`, those that [`Record::write`] of one gave; it borrows them.
@@ -83,12 +112,15 @@ impl<'a> Checkpoint<'a> {
     pub fn read(form: &Form, words: &'a [u32]) -> Result<Self> {
         let contents = form.read(words)?;
         let state = State::from_words(&contents.state()?)?;
-        let [value, first, second] = [1, 2, 3].map(|vector| contents.vector(vector));
+        let [value, first, second, best_value] = [1, 2, 3, 5].map(|vector| contents.vector(vector));
+        let best_index: &[u32] = bytemuck::cast_slice(contents.vector(4));
         let index: &[u32] = bytemuck::cast_slice(contents.vector(0));
         error::length("weights", value.len(), index.len())?;
         error::finite("weights of the checkpoint", value)?;
+        error::length("weights of the best network", best_value.len(), best_index.len())?;
+        error::finite("weights of the best network", best_value)?;
         let moments = Held::read(first, second, index.len())?;
-        Ok(Self { state, index, value, moments })
+        Ok(Self { state, index, value, moments, best_index, best_value })
     }
 
     /// Steps done.
@@ -143,7 +175,8 @@ impl<'a> Checkpoint<'a> {
 impl Record for Checkpoint<'_> {
     fn write<E>(&self, put: &mut impl FnMut(&[u32]) -> Put<E>) -> Put<E> {
         let [first, second] = self.moments.vectors();
-        let vectors = [bytemuck::cast_slice(self.index), self.value, first, second];
+        let [index, best_index] = [self.index, self.best_index].map(bytemuck::cast_slice);
+        let vectors = [index, self.value, first, second, best_index, self.best_value];
         record::write(&self.state.to_words(), &[], &vectors, put)
     }
 }

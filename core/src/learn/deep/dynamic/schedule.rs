@@ -47,7 +47,7 @@ impl<'p> Schedule<'p> {
         let over = self.start.saturating_sub(nnz) as f32;
         let mut shrunk = over;
         (0..power).for_each(|_| shrunk *= left);
-        let all = nnz.min(self.start) + (shrunk + 0.5) as usize;
+        let all = nnz + (shrunk + 0.5) as usize;
         let share = if x < still { exchange * Self::cosine(x / still) } else { 0.0 };
         let exchanged = if growth == Growth::None { 0 } else { (share * all as f32) as usize };
         Target { keep: all - exchanged.min(all), all }

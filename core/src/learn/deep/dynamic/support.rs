@@ -1,5 +1,6 @@
 //! The weights that there are: their moments, which of them are dropped, and which are grown.
 
+use super::best::Best;
 use super::checkpoint::{Checkpoint, State};
 use super::live::{Live, Place};
 use super::moments::{Pair, Step, Store, key};
@@ -35,6 +36,7 @@ pub(super) struct Support<'m> {
     live: Live<'m>,
     next: Live<'m>,
     bins: &'m mut [u32],
+    pub(super) best: Best<'m>,
     panel: &'m mut [f32],
 }
 
@@ -172,7 +174,8 @@ impl<'m> Support<'m> {
         let (most, c, kind) = (stack.room(), stack.outputs(), params.moments);
         let acts = stack.activations();
         let longest = stack.layers.iter().map(|layer| layer.width).max().unwrap_or(0);
-        let least = words(kind, most, acts, c, longest);
+        let best = params.best_room(stack.layers.len());
+        let least = words(kind, most, acts, c, longest).saturating_add(best.saturating_mul(2));
         budget::enough(least, memory.len())?;
         let panel = longest + memory.len() - least;
         let mut space = Workspace::new(memory);
@@ -184,6 +187,7 @@ impl<'m> Support<'m> {
             live: Live { reached: space.indices(bits)?, leads: space.indices(bits)? },
             next: Live { reached: space.indices(bits)?, leads: space.indices(bits)? },
             bins: space.indices(BINS)?,
+            best: Best::new(best, &mut space)?,
             panel: space.floats(panel)?,
         })
     }
@@ -196,6 +200,7 @@ impl<'m> Support<'m> {
         from: &Checkpoint<'_>,
     ) -> Result<State> {
         self.moments.resume(&from.moments, stack.nnz())?;
+        self.best.resume(from.best_index, from.best_value, &from.state)?;
         let State { epochs, steps, start, .. } = from.state;
         error::range("epochs of the checkpoint", epochs as usize, 1, params.epochs as usize)?;
         error::range("steps of the checkpoint", steps as usize, 1, usize::MAX)?;
@@ -210,11 +215,14 @@ impl<'m> Support<'m> {
         for (end, layer) in state.ends.iter_mut().zip(&stack.layers) {
             *end = layer.end as u32;
         }
+        let [best_index, best_value] = self.best.weights(&at);
         Checkpoint {
             state,
             index: stack.index.get(..nnz).unwrap_or(&[]),
             value: stack.values(),
             moments: self.moments.held(nnz),
+            best_index,
+            best_value: bytemuck::cast_slice(best_value),
         }
     }
 
@@ -367,7 +375,7 @@ impl<'m> Support<'m> {
         all: usize,
         number: u32,
     ) -> Result<usize, B::Source> {
-        let n = backprop.samples();
+        let n = backprop.samples().saturating_sub(params.validation);
         let order = Permutation::new(params.seed, stream::ANNEAL + u64::from(number), n);
         let batch = Batch { positions: 0..params.rows.min(n), order: Some(order) };
         if params.growth != Growth::Random {

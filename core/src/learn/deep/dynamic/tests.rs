@@ -2,11 +2,13 @@ extern crate std;
 use super::*;
 use crate::base::rng::Rng;
 use crate::data::samples::Rows;
+use crate::learn::deep::Head;
 use crate::learn::deep::backprop::{self, Backprop, Panel, Panels, RowByRow};
 use crate::learn::loss::Labels;
 use crate::network::mask::Mlp;
 use crate::network::mask::allocate::{Allocation, Bounds};
 use crate::network::mask::select::BINS;
+use crate::network::weights::Weights;
 use core::ops::ControlFlow::{Break, Continue};
 use std::vec;
 use std::vec::Vec;
@@ -46,7 +48,8 @@ fn fit(hidden: &[usize], params: &Params, stop_at: u32) -> Fit {
     let (mut index, mut value) = (vec![0; most], vec![0.0; most]);
     let mut stack = Stack::new(INPUTS + one, &mut index, &mut value);
     let acts = INPUTS + one + hidden.iter().map(|h| h + one).sum::<usize>();
-    let mut memory = vec![0xdead_beef; words(params.moments, most, acts, 3, 30)];
+    let best = 2 * params.best_room(widths.len());
+    let mut memory = vec![0xdead_beef; words(params.moments, most, acts, 3, 30) + best];
     start(&mut stack, &widths, params, &mut memory).unwrap();
     let mut own = vec![0; backprop::words(acts, 3)];
     let rows = Rows::new(&x, INPUTS + one).unwrap();
@@ -146,6 +149,44 @@ fn ended_runs_keep_no_more_than_asked_for() {
     assert_eq!(found.info.epochs, 2);
 }
 
+/// The loss of a network on the last `count` rows.
+fn loss_of_last(found: &Fit, hidden: usize, count: usize) -> f32 {
+    let (x, y) = classes(true);
+    let (mut index, mut value) = (found.index.clone(), found.value.clone());
+    let mut stack = Stack::new(INPUTS + 1, &mut index, &mut value);
+    let end = found.layers[0];
+    let first = Weights::new(INPUTS + 1, hidden + 1, &found.index[..end], &found.value[..end]);
+    stack.add(first.unwrap()).unwrap();
+    let last = Weights::new(3, hidden + 1, &found.index[end..], &found.value[end..]).unwrap();
+    stack.add(last).unwrap();
+    stack.head = Head::Weights(3);
+    let mut own = vec![0; backprop::words(stack.activations(), 3)];
+    let rows = Rows::new(&x, INPUTS + 1).unwrap();
+    let mut backprop = RowByRow::new(rows, Labels::classes(&y, 3), &stack, &mut own).unwrap();
+    backprop.loss(&stack, &Batch { positions: ROWS - count..ROWS, order: None }).unwrap()
+}
+
+#[test]
+fn the_result_is_the_best_network_on_the_validation_rows() {
+    // Steps so long that the loss goes up and down, and stays long, so that networks differ.
+    let own = Params { constant: true, rate: 0.1, decay: 0.0, settled: 0.4, ..params(60) };
+    let validated = Params { validation: 90, ..own };
+    let best = fit(&[12], &validated, u32::MAX);
+    assert_eq!(best.info.validation, Some(loss_of_last(&best, 12, 90)));
+    assert!(best.nnz <= 60 && !best.info.early, "{}", best.nnz);
+    // No network of a run that ended sooner is better, and the last one is not the best.
+    for epochs in [20, 30, 39] {
+        let sooner = fit(&[12], &validated, epochs);
+        assert!(sooner.info.validation >= best.info.validation, "{epochs}");
+    }
+    let early = fit(&[12], &Params { patience: 2, ..validated }, u32::MAX);
+    assert!(early.info.early && !early.info.stopped && early.info.epochs < 40, "{:?}", early.info);
+    assert_eq!(early.info.validation, Some(loss_of_last(&early, 12, 90)));
+    // Before the support has shrunk there is none.
+    let ended = fit(&[12], &validated, 3);
+    assert!(ended.info.stopped && ended.info.validation.is_none() && ended.nnz <= 60);
+}
+
 #[test]
 fn panels_are_the_gradient_on_the_support() {
     let (x, y) = classes(true);
@@ -198,6 +239,7 @@ fn settings_that_cannot_be_are_refused() {
         Params { still: 1.5, ..good },
         Params { exchange: -0.1, ..good },
         Params { offset: -1.0, ..good },
+        Params { validation: 100, ..good },
     ] {
         assert!(bad.check(100).is_err(), "{bad:?}");
     }
@@ -217,6 +259,9 @@ fn resumed_run_has_the_same_bits() {
     for moments in [Moments::F32, Moments::Bf16] {
         resumes(&Params { constant: true, moments, ..params(60) });
     }
+    // One checkpoint is before there is a best network, one behind.
+    let validated = Params { validation: 90, patience: 4, ..params(60) };
+    resumes(&Params { constant: true, epochs: 20, ..validated });
 }
 
 fn resumes(params: &Params) {
@@ -227,8 +272,10 @@ fn resumes(params: &Params) {
     let course = |from: Option<&[u32]>, at: u32| {
         let (mut index, mut value) = (vec![0; most], vec![0.0; most]);
         let mut stack = Stack::new(INPUTS + 1, &mut index, &mut value);
-        let mut memory = vec![0xdead_beef; words(params.moments, most, acts, 3, 30)];
-        let form = Checkpoint::form(most);
+        let best = params.best_room(2);
+        let memory = words(params.moments, most, acts, 3, 30) + 2 * best;
+        let mut memory = vec![0xdead_beef; memory];
+        let form = Checkpoint::form(most, best);
         let from = from.map(|words| Checkpoint::read(&form, words).unwrap());
         match &from {
             Some(checkpoint) => checkpoint.restore(&mut stack, &widths, params).unwrap(),
@@ -260,14 +307,15 @@ fn resumes(params: &Params) {
         assert_eq!((&resumed.0, &resumed.1, resumed.2), (&whole.0, &whole.1, whole.2), "{at}");
     }
     // What is damaged is refused.
-    let form = Checkpoint::form(most);
+    let best = params.best_room(2);
+    let form = Checkpoint::form(most, best);
     let mut words = whole.3.clone();
     words[form.least_words() + 3] = 0;
     let damaged = Checkpoint::read(&form, &words).unwrap();
     let (mut index, mut value) = (vec![0; most], vec![0.0; most]);
     let mut stack = Stack::new(INPUTS + 1, &mut index, &mut value);
     assert!(damaged.restore(&mut stack, &widths, params).is_err());
-    assert!(Checkpoint::read(&Checkpoint::form(20), &whole.3).is_err());
+    assert!(Checkpoint::read(&Checkpoint::form(20, best), &whole.3).is_err());
     // Moments of the other kind are none of this run's.
     let moments = match params.moments {
         Moments::F32 => Moments::Bf16,
@@ -278,7 +326,7 @@ fn resumes(params: &Params) {
     let (mut index, mut value) = (vec![0; most], vec![0.0; most]);
     let mut stack = Stack::new(INPUTS + 1, &mut index, &mut value);
     held.restore(&mut stack, &widths, &other).unwrap();
-    let mut memory = vec![0; super::words(moments, most, acts, 3, 30)];
+    let mut memory = vec![0; super::words(moments, most, acts, 3, 30) + 2 * best];
     let mut own = vec![0; backprop::words(acts, 3)];
     let rows = Rows::new(&x, INPUTS + 1).unwrap();
     let mut backprop = RowByRow::new(rows, Labels::classes(&y, 3), &stack, &mut own).unwrap();
