@@ -437,6 +437,33 @@ mod tests {
     }
 
     #[test]
+    fn every_pixel_lies_between_the_four_around_its_place() {
+        let all = PictureChanges { shift: 3.0, rotation: 40.0, scale: 0.3, shear: 0.2, ..STILL };
+        let all = PictureChanges { elastic: 2.0, ..all };
+        let augment = Augment::new(Changes::Pictures(all), 80, 1).unwrap();
+        let mut scratch = augment.scratch();
+        // Light up to the edge, and in a corner alone.
+        let full: Vec<f32> = (0..80).map(|k| 1.0 + (k * 37 % 19) as f32).collect();
+        let corner: Vec<f32> = (0..80).map(|k| f32::from(k % 10 < 3 && k < 30)).collect();
+        for (draw, row) in (0..40).zip([full, corner].iter().cycle()) {
+            let mut out = vec![f32::NAN; 80];
+            augment.row(draw, row, 1.0, &mut scratch, &mut out);
+            let at = |x: i32, y: i32| match (x - MARGIN as i32, y - MARGIN as i32) {
+                (x @ 0..10, y @ 0..8) => row[(y * 10 + x) as usize],
+                _ => 0.0,
+            };
+            for ((x, y), got) in scratch.xs.iter().zip(&scratch.ys).zip(&out) {
+                let (left, top) = (x.floor(), y.floor());
+                let (right, below) = (x - left, y - top);
+                let (left, top) = (left as i32, top as i32);
+                let along = |y| at(left, y) * (1.0 - right) + at(left + 1, y) * right;
+                let wanted = along(top) * (1.0 - below) + along(top + 1) * below;
+                assert!((got - wanted).abs() < 1e-3, "{draw}: {got} {wanted} at {x} {y}");
+            }
+        }
+    }
+
+    #[test]
     fn pictures_of_another_size_are_refused() {
         assert!(Augment::new(Changes::Pictures(STILL), 81, 1).is_err());
         let wrong = PictureChanges { shift: f32::NAN, ..STILL };

@@ -94,7 +94,7 @@ fn ctrl_c_is_seen_while_a_support_changes() {
     use std::time::{Duration, Instant};
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), "generate digits --samples 6000 --side 16 -o d");
-    let line = "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 100000 --nnz 300 --start-factor 1 \
+    let line = "train --data d/X.npy --labels d/y.npy --task multiclass --recipe anneal --hidden 100000 --nnz 300 --start-factor 1 \
         --epochs 2 --json -o m.tamis";
     let path = folder.path().join("m.tamis");
     for wait in [500, 1500, 3000, 6000] {

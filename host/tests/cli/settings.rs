@@ -81,7 +81,7 @@ fn settings_of_another_recipe_are_refused() {
         json(folder.path(), &format!("{classes} --epochs 2 --batch 3 --validation 0 -o n.tamis"));
     assert_eq!(
         (&report["recipe"], &report["batch"], &report["epochs"]),
-        (&json!("anneal"), &json!(3), &json!(2))
+        (&json!("dynamic"), &json!(3), &json!(2))
     );
     let binary = classes.replace("multiclass", "binary --keep-labels 0,1");
     let report = json(folder.path(), &format!("{binary} --recipe anneal --epochs 2 -o n.tamis"));

@@ -15,7 +15,8 @@ pub enum Salience {
     Magnitude,
 }
 
-/// By what weights are grown.
+/// By what weights are grown. Not by momentum, as sparse momentum does (T. Dettmers, L. Zettlemoyer, 2019):
+/// that of weights that do not exist would take dense memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Growth {
