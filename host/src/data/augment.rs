@@ -14,6 +14,8 @@ const DRAWS: u64 = stream::USER + (0xa6 << 32);
 const FIELDS: u64 = stream::USER + (0xa7 << 32);
 /// Empty pixels around a picture, so that what is outside is 0.
 const MARGIN: usize = 2;
+/// The largest amount of a change.
+const MOST: f32 = 1e6;
 /// Pixels that are looked up together.
 const PIXELS: usize = 8;
 /// Fields, of which a picture takes two.
@@ -121,9 +123,9 @@ impl Augment {
             }
             Changes::Noise(deviation) => vec![deviation],
         };
-        if let Some(wrong) = amounts.iter().find(|x| !(**x >= 0.0 && x.is_finite())) {
+        if let Some(wrong) = amounts.iter().find(|x| !(0.0..=MOST).contains(*x)) {
             return Err(Error::new("an amount of augmentation is out of bounds")
-                .expected("0 or more")
+                .expected(format_args!("0 to {MOST}"))
                 .got(wrong)
                 .help("choose another, or leave it out"));
         }

@@ -53,8 +53,8 @@ pub(crate) fn validation_rows(n: usize, share: f64) -> Result<usize> {
     Ok(((n as f64 * share).round() as usize).min(n - 1))
 }
 
-/// The same of a share that is no default: 0 has none, and any other one at least one row.
-pub(crate) fn rows_asked_for(rows: usize, share: f64) -> Result<usize> {
+/// The same of a share that was given: any but 0 is at least one row.
+pub(crate) fn given_validation_rows(rows: usize, share: f64) -> Result<usize> {
     let validation = validation_rows(rows, share)?;
     if share > 0.0 && validation == 0 {
         return Err(Error::new("there are too few rows for a validation split")
@@ -65,7 +65,7 @@ pub(crate) fn rows_asked_for(rows: usize, share: f64) -> Result<usize> {
     Ok(validation)
 }
 
-/// Refuses patience without rows to be patient with.
+/// Refuses `--patience` without a validation split.
 pub(crate) fn check_patience(patience: u32, validation: f64) -> Result<()> {
     if patience == 0 || validation > 0.0 {
         return Ok(());

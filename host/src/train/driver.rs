@@ -133,8 +133,9 @@ fn train_on(
     }
     if let Recipe::Dynamic(settings) = &recipe {
         check_start(&start)?;
-        return plan::pool(options.threads)?.install(|| {
-            let setup = DynamicSetup::new(&problem, options, settings, &hidden)?;
+        let setup = plan::pool(options.threads)?
+            .install(|| DynamicSetup::new(&problem, options, settings, &hidden))?;
+        return plan::pool(setup.threads)?.install(|| {
             let kept = options.checkpoint.as_ref();
             let file = kept.map(|kept| setup.checkpoint_file(&kept.path, &problem));
             with_checkpoints(options, file, start, observer, |start, observer| {
@@ -227,9 +228,11 @@ pub fn forecast(problem: &Problem, options: &Options) -> Result<Forecast> {
             .got(recipe.name())
             .help("choose one of these, or leave --plan out"));
         }
-        Recipe::Dynamic(settings) => plan::pool(options.threads)?.install(|| {
-            DynamicSetup::new(problem, options, settings, &hidden)?.forecast(problem)
-        })?,
+        Recipe::Dynamic(settings) => {
+            let setup = plan::pool(options.threads)?
+                .install(|| DynamicSetup::new(problem, options, settings, &hidden))?;
+            plan::pool(setup.threads)?.install(|| setup.forecast(problem))?
+        }
         _ => with_setup(problem, options, |setup, problem| {
             let Plan { layout, state_bytes, workspace_bytes } = setup.plan();
             let [requested_nnz, support] = setup.weights();

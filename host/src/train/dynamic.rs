@@ -15,7 +15,7 @@ use crate::data::{Problem, Task, Values};
 use crate::model::{score_model, score_rows};
 use crate::operator::Stop;
 use crate::train::budget::Memory;
-use crate::train::check::{dense_weights, paths, rows_asked_for};
+use crate::train::check::{dense_weights, given_validation_rows, paths};
 use crate::train::checkpoint::CheckpointFile;
 use crate::train::dynamic_options::DynamicOptions;
 use crate::train::encode::{End, encode_layers};
@@ -36,14 +36,9 @@ use crate::{Error, Result};
 /// the network once more.
 const PANEL_STRIPS: usize = 2;
 
-/// Numbers of the activations and outputs of a strip for each thread of the current pool.
-fn strips(neurons: usize) -> usize {
-    LANES * neurons * rayon::current_num_threads()
-}
-
 /// Numbers of a panel of gradients, of a network of so many activations and outputs.
 pub(crate) fn panel(neurons: usize) -> usize {
-    PANEL_STRIPS * strips(neurons)
+    PANEL_STRIPS * LANES * neurons * rayon::current_num_threads()
 }
 
 /// Bytes of a weight: index and value, gradient and moments, and links by both ends.
@@ -68,6 +63,8 @@ pub(crate) struct DynamicSetup<'a> {
     room: usize,
     /// Words beside the stack.
     words: usize,
+    /// Threads that there is memory for.
+    pub(crate) threads: usize,
 }
 
 impl<'a> DynamicSetup<'a> {
@@ -91,38 +88,44 @@ impl<'a> DynamicSetup<'a> {
         let nnz = options.budget.count(dense, layers + 1)?;
         check_budget(nnz, paths(problem, hidden), outputs)?;
         let rows = problem.data.rows;
-        let validation = rows_asked_for(rows, settings.validation)?;
+        let validation = given_validation_rows(rows, settings.validation)?;
         let mut params =
             Params { validation, ..settings.params(nnz, rows - validation, options.seed) };
         // Each layer but the last has one more, for biases.
         let activations = inputs + 1 + hidden.iter().sum::<usize>() + layers;
         let longest = hidden.iter().copied().max().unwrap_or(0).max(outputs).max(inputs) + 1;
         let mut panel = longest.max(self::panel(activations + outputs));
+        let mut threads = rayon::current_num_threads();
         if let Memory::Ram(ram) = options.memory {
             // A small panel, and as many weights at the start as there is memory for.
             panel = longest;
             let words = dynamic::words(params.moments, 0, activations, outputs, panel)
                 + 2 * params.best_room(layers + 1);
-            let fixed = 4 * (words + strips(activations + outputs));
-            // Gradients of the other threads.
-            let others = 4.0 * rayon::current_num_threads().saturating_sub(1) as f64;
-            let weight = weight_bytes(params.moments) + others;
-            let least = fixed as f64 + weight * (nnz + layers) as f64;
+            let strip = LANES * (activations + outputs);
+            let weight = weight_bytes(params.moments);
+            let least = 4.0 * (words + strip) as f64 + weight * (nnz + layers) as f64;
             let factor = 1.0 + (ram as f64 - least) / (weight * nnz as f64);
             if factor < 1.0 {
                 return Err(Error::new("the memory budget is too small for these sizes")
                     .expected(format_args!("at least {} bytes needed", least.ceil()))
                     .got(format_args!("{ram} bytes"))
-                    .help("raise --ram, choose fewer nonzeros, neurons or --threads, or pass --moments bf16"));
+                    .help(
+                        "raise --ram, choose fewer nonzeros or neurons, or pass --moments bf16",
+                    ));
             }
             params.factor = params.factor.min(factor as f32);
+            // Other threads have what that leaves, so that no result depends on them.
+            let most = params.most(dense);
+            let left = ram as f64 - least - weight * (most - nnz.min(most)) as f64;
+            let others = left.max(0.0) / (4 * (strip + most + layers)) as f64;
+            threads = threads.min(1 + others as usize);
         }
         // One more in each layer but the last hands on the constant.
         let room = params.most(dense) + layers;
         let words = dynamic::words(params.moments, room, activations, outputs, panel)
             + 2 * params.best_room(layers + 1);
         let limits = options.limits;
-        Ok(Self { settings, hidden, limits, params, unit, dense, room, words })
+        Ok(Self { settings, hidden, limits, params, unit, dense, room, words, threads })
     }
 
     const fn state_bytes(&self) -> u64 {
@@ -305,13 +308,15 @@ fn check_rows(problem: &Problem) -> Result<()> {
 }
 
 fn check_widths(inputs: usize, hidden: &[usize]) -> Result<()> {
+    // One more hands on the constant.
+    const MOST: usize = MAX_INPUTS - 1;
     let widest = hidden.iter().copied().max().unwrap_or(0).max(inputs);
-    if hidden.len() < MAX_LAYERS && widest <= MAX_INPUTS {
+    if hidden.len() < MAX_LAYERS && widest <= MOST {
         return Ok(());
     }
     Err(Error::new("no model is of this size")
         .expected(format_args!(
-            "at most {} hidden layers, of at most {MAX_INPUTS} inputs and neurons",
+            "at most {} hidden layers, of at most {MOST} inputs and neurons",
             MAX_LAYERS - 1
         ))
         .got(format_args!("{inputs} inputs and --hidden {hidden:?}"))

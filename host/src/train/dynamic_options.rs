@@ -66,11 +66,10 @@ pub struct DynamicOptions {
     pub factor: Option<f32>,
     /// Whether bytes are taken as 0 to 255, and not as fractions of 256.
     pub raw: bool,
-    /// Share of the rows for the validation split, chosen by the seed; 0 for none. The network of at most s
-    /// weights that is best on it after an epoch is the result.
+    /// Share of the rows for the validation split, chosen by the seed; 0 for none. The result is the network
+    /// that is best on it after an epoch of the last fifth, when the support has its last size.
     pub validation: f64,
-    /// Epochs on the final support without a better loss on the validation split after which a run ends; 0
-    /// for never.
+    /// Such epochs without a better loss on the validation split after which a run ends; 0 for never.
     pub patience: u32,
     /// How rows are changed whenever they are read; none for not at all.
     pub augment: Option<Changes>,
@@ -106,21 +105,21 @@ impl DynamicOptions {
         self.params(nnz, rows, 0).epochs
     }
 
-    /// Whether pictures are changed, of which a network of so many nonzeros takes in more than of fixed ones.
-    fn takes_in_more(&self, nnz: f64) -> bool {
+    /// Whether pictures are augmented, of which a network of so many nonzeros learns more than of fixed ones.
+    fn is_large_for_pictures(&self, nnz: f64) -> bool {
         nnz >= Self::LARGE as f64 && matches!(self.augment, Some(Changes::Pictures(_)))
     }
 
     /// Neurons of each hidden layer, of s nonzeros between such ends; other recipes have one layer of `one`.
     pub(crate) fn default_hidden(&self, nnz: f64, ends: Ends, one: usize) -> Vec<usize> {
         let is_narrow = nnz >= 8.0 * ends.inputs as f64 && nnz >= 24.0 * ends.outputs as f64;
-        if !is_narrow && !self.takes_in_more(nnz) {
+        if !is_narrow && !self.is_large_for_pictures(nnz) {
             // A support that moves makes use of more neurons (MNIST, s = 1000: 96.4 %, 96.8 % with
             // three times as many; Fashion-MNIST 86.1 % and 86.7 %).
             return vec![(3 * one).min(Self::MOST_NEURONS).max(one)];
         }
         // Where inputs are few for s, weights are worth more between neurons (Covertype, s = 2000: 83 %, and 86 %),
-        // and where pictures are changed (MNIST, s = 5322: 98.7 % and 98.9 %).
+        // and where pictures are augmented (MNIST, s = 5322: 98.7 % and 98.9 %).
         let first = (5.0 * nnz).sqrt().round() as usize;
         let first = first.clamp(4, Self::MOST_NEURONS);
         vec![first, first / 2]
@@ -139,7 +138,8 @@ impl DynamicOptions {
         // As much in each epoch, however many steps that has.
         let many = Self::MANY_ROWS.max(rows as f32);
         // Rows that change regularise, too.
-        let decay = if self.takes_in_more(nnz as f64) { 0.5 * own.decay } else { own.decay };
+        let decay =
+            if self.is_large_for_pictures(nnz as f64) { 0.5 * own.decay } else { own.decay };
         Params {
             factor: self.factor.unwrap_or(own.factor),
             epochs,

@@ -127,6 +127,22 @@ impl Options {
         Ok((hidden, recipe))
     }
 
+    /// What to say where layers that were asked for have more neurons than recipe `dynamic` can feed.
+    pub(crate) fn starved(&self, problem: &Problem) -> Option<String> {
+        let (hidden, recipe) = self.resolve(problem).ok()?;
+        let (Recipe::Dynamic(_), Budget::Nonzeros(nnz)) = (recipe, self.budget) else {
+            return None;
+        };
+        let widest = hidden.iter().copied().max().filter(|_| !self.hidden.is_empty())?;
+        // A neuron takes one weight to it and one from it.
+        let fed = nnz / 2;
+        (widest > fed).then(|| {
+            format!(
+                "{nnz} nonzeros feed {fed} neurons at the most; a layer of {widest} is asked for"
+            )
+        })
+    }
+
     /// Whether the model has no hidden layer: a linear or logistic one.
     #[must_use]
     pub fn is_linear(&self) -> bool {

@@ -98,7 +98,7 @@ pub enum StepDetails {
     },
     /// Of an epoch of recipe `dynamic`.
     Dynamic {
-        /// The least loss on the validation split so far.
+        /// The loss on the validation split, where it was looked at.
         #[serde(skip)]
         validation_loss: Option<f32>,
     },
@@ -143,11 +143,11 @@ impl<'o> Observer<'o> {
 
     /// Tells of an epoch of recipe `dynamic`.
     pub(crate) fn dynamic(&mut self, now: &dynamic::Progress<'_>) -> bool {
-        let &dynamic::Progress { epoch: step, epochs: steps, loss, nnz, validation, .. } = now;
+        let &dynamic::Progress { epoch: step, epochs: steps, loss, nnz, live, validation, .. } =
+            now;
         let (stage, passes) = (self.stage, f64::from(step));
         let details = StepDetails::Dynamic { validation_loss: validation };
-        let goes_on =
-            self.tell(Progress { stage, step, steps, loss, nnz, live: 0, passes, details });
+        let goes_on = self.tell(Progress { stage, step, steps, loss, nnz, live, passes, details });
         self.offer(Some(&now.checkpoint));
         goes_on
     }

@@ -107,14 +107,14 @@ pub(crate) fn dynamic_form(
         Term::name("--augment", &["none", "images", "noise"], augment),
         Term::checksum("amounts of --augment", CRC_64.checksum(amounts.as_bytes())),
         Term::count("--epochs", params.epochs),
+        Term::count("rows of the validation split (--validation)", params.validation),
+        Term::count("--patience", params.patience),
         Term::count("rows of a batch (--batch)", params.batch),
         Term::float("--rate", params.rate),
         Term::float("--weight-decay", params.decay),
         Term::count("--warmup", params.warmup),
         Term::float("first weights (--start-factor or --ram)", params.factor),
         Term::float("scale of the inputs (--raw-inputs)", unit),
-        Term::count("rows of the validation split (--validation)", params.validation),
-        Term::count("--patience", params.patience),
     ];
     let body = dynamic::Checkpoint::form(room, params.best_room(hidden.len() + 1));
     form(Kind::Dynamic, problem, sizes, params.seed, &own, None, body)

@@ -13,7 +13,7 @@ use crate::base::limits::{Limits, Watch};
 use crate::data::{Matrix, Problem, Task};
 use crate::model::Score;
 use crate::operator::{Backend, Layout, OperatorSizes, Placed, Stop, on_device};
-use crate::train::check::{Sizes, rows_asked_for, signs_name, sizes, weighted_outputs};
+use crate::train::check::{Sizes, given_validation_rows, signs_name, sizes, weighted_outputs};
 use crate::train::checkpoint::{self, Kind};
 use crate::train::encode::{End, SparseLayer, encode, encode_layers};
 use crate::train::network::{Scored, SparseNetwork};
@@ -80,7 +80,7 @@ impl<'a> SearchSetup<'a> {
                 .got(format_args!("{slots} for --hidden {}", dims.hidden))
                 .help("choose fewer neurons, such as 10 to 1000"));
         }
-        let validation = rows_asked_for(rows, options.validation)?;
+        let validation = given_validation_rows(rows, options.validation)?;
         let params = Params { signs, first, validation, seed: job.seed, ..options.params };
         Self::planned(sizes, second, params, problem.data.is_bytes(), slots, job)
     }

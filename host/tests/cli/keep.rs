@@ -336,15 +336,22 @@ fn validation_rows_choose_the_network_of_classes_and_may_end_training() {
         assert!((both / number(&eval, key) - 1.0).abs() < 1e-5, "{both} {eval}");
     }
     let log = std::fs::read_to_string(folder.path().join("l")).unwrap();
-    let last: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
-    let [least, own] = [&last, &whole].map(|of| number(of, "validation_loss"));
-    assert!((least / own - 1.0).abs() < 1e-4, "{least} {own}");
-    // The best network is no worse than that of a run that stopped early, nor than the last one.
+    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let held: Vec<f64> = lines.filter_map(|line| line["validation_loss"].as_f64()).collect();
+    let (least, own) =
+        (held.iter().copied().fold(1e9, f64::min), number(&whole, "validation_loss"));
+    assert!((least / own - 1.0).abs() < 1e-4 && held[held.len() - 1] > least, "{held:?} {own}");
+    // Looked at when the support has its last size.
+    assert!((12..=13).contains(&held.len()), "{held:?}");
     let patient = format!("{line} --validation 0.25 --patience 2 -o m.tamis");
     let early = json(folder.path(), &patient);
     assert!(early["early"] == json!(true) && number(&early, "epochs") < 60.0, "{early}");
     assert!(own <= number(&early, "validation_loss"));
     assert!(ok(folder.path(), &patient).contains("early stopping"));
+    // Wider than its weights can feed, which is said.
+    let wide = line.replace("--hidden 10", "--hidden 90").replace("--epochs 60", "--epochs 1");
+    let said = ok(folder.path(), &format!("{wide} -o m.tamis"));
+    assert!(said.contains("feed 60 neurons") && said.contains("layer of 90"), "{said}");
     let error = fails(folder.path(), &format!("{line} --patience 2 -o m.tamis"));
     assert!(error.contains("patience needs a validation split"), "{error}");
     let error = fails(folder.path(), &format!("{line} --validation 0.0001 -o m.tamis"));

@@ -23,7 +23,7 @@
 //! are biases, grown where they are of use.
 //!
 //! With [`Params::validation`] the result is not the last network but the one of least loss on these rows,
-//! of those with at most s weights; a run that is ended before there is one gives the last.
+//! of those at the ends of epochs behind `settled`; a run that is ended before there is one gives the last.
 
 mod best;
 mod checkpoint;
@@ -62,7 +62,9 @@ pub struct Progress<'a> {
     pub nnz: usize,
     /// Steps done.
     pub steps: u32,
-    /// The least loss on the validation rows so far.
+    /// Neurons that have weights.
+    pub live: usize,
+    /// The loss on the validation rows, where it was looked at after this epoch.
     pub validation: Option<f32>,
     /// Where the run stands.
     pub checkpoint: Checkpoint<'a>,
@@ -151,15 +153,18 @@ pub fn run<B: Panels>(
     };
     let schedule = Schedule::new(params, at.start as usize, steps);
     let (terms, slope) = (backprop.labels().terms(all), backprop.labels().slope());
-    let mut see = |support: &Support<'_>, stack: &Stack<'_>, at: State| {
-        let nnz = stack.nnz() - support.fixed(stack, params);
+    let mut see = |support: &Support<'_>, stack: &Stack<'_>, at: State, validation| {
+        let fixed = support.fixed(stack, params);
+        let nnz = stack.nnz() - fixed;
+        let hidden = stack.layers().take(stack.hidden().len());
+        let live = hidden.map(|w| w.blocks().count()).sum::<usize>().saturating_sub(fixed);
         let State { epochs: epoch, steps, loss, .. } = at;
         let checkpoint = support.checkpoint(stack, at);
-        let (epochs, validation) = (params.epochs, at.validation());
-        let progress = Progress { epoch, epochs, loss, nnz, steps, validation, checkpoint };
+        let epochs = params.epochs;
+        let progress = Progress { epoch, epochs, loss, nnz, steps, live, validation, checkpoint };
         observe(&progress).is_break()
     };
-    let mut stopped = from.is_some() && see(&support, stack, at);
+    let mut stopped = from.is_some() && see(&support, stack, at, None);
     let mut adam = Decay::PYTORCH;
     (0..at.steps).for_each(|_| adam.step());
     let is_early = |at: &State| params.patience > 0 && at.waited >= params.patience;
@@ -204,17 +209,22 @@ pub fn run<B: Panels>(
             return Err(Error::Diverged { step: at.steps.saturating_sub(1) as usize });
         }
         let nnz = stack.nnz() - support.fixed(stack, params);
-        if params.validation > 0 && nnz <= params.nnz {
+        let mut validation = None;
+        if params.validation > 0 && nnz <= params.nnz && schedule.is_settled(at.steps.into()) {
             let held = Batch { positions: n..all, order: None };
             match backprop.loss(stack, &held) {
                 Err(Error::Stopped) => {
                     stopped = true;
                     break 'epochs;
                 }
-                loss => support.best.see(stack, &mut at, loss?),
+                loss => {
+                    let loss = loss?;
+                    support.best.see(stack, &mut at, loss);
+                    validation = Some(loss);
+                }
             }
         }
-        stopped = see(&support, stack, at);
+        stopped = see(&support, stack, at, validation);
     }
     support.best.restore(stack, &at);
     support.shrink(stack, params);

@@ -166,7 +166,8 @@ pub(super) struct ValidationArgs {
     #[arg(long, value_name = "FRACTION", value_parser = parse::number)]
     pub(super) validation: Option<f64>,
     /// Early stopping after N perturbations of a search (lm) or epochs on the final support
-    /// (anneal, dynamic) without a better loss on the validation split; 0 for never [default: 0]
+    /// (anneal; dynamic: in the last fifth of the epochs) without a better loss on the validation split;
+    /// 0 for never [default: 0]
     #[arg(long, value_name = "N", value_parser = parse::whole::<u32>)]
     pub(super) patience: Option<u32>,
 }

@@ -95,7 +95,7 @@ impl Line {
                 (vec![("batch", loss), ("validation", validation_loss)], vec![live])
             }
             StepDetails::Dynamic { validation_loss } => {
-                (vec![("epoch", loss), ("validation, best", validation_loss)], vec![live])
+                (vec![("epoch", loss), ("validation", validation_loss)], vec![live])
             }
             StepDetails::Paper { trial, .. } => {
                 (vec![("batch", loss)], vec![live, ("random start", Some(trial as f32))])

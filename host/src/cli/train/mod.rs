@@ -15,11 +15,12 @@ use serde::Serialize;
 use super::common::Common;
 use super::console::{refuse, say_error};
 use super::interrupt;
-use super::parse::{DeviceName, RecipeName};
+use super::parse::{AugmentName, DeviceName, RecipeName};
 use super::progress::Watched;
 use super::saved::Object;
 use crate::base::HeapPeak;
 use crate::base::file::{self, Kind};
+use crate::data::augment::Changes;
 use crate::data::{Problem, Task};
 use crate::model::ModelFile;
 use crate::operator::ProfileReport;
@@ -117,6 +118,14 @@ impl Train {
             Recipe::Dynamic(settings) => {
                 settings.test = self.test(data.names(), task)?;
                 settings.augment = self.changes(problem.data.cols)?;
+                if let (Some(Changes::Pictures(of)), Some(AugmentName::Images(None))) =
+                    (settings.augment, self.passes.augment)
+                {
+                    let (width, height) = (of.width, of.height);
+                    data.note(format!(
+                        "rows are taken as pictures of {width}×{height} numbers (--augment images={width}x{height})"
+                    ));
+                }
             }
             _ => {}
         }
@@ -126,6 +135,9 @@ impl Train {
             options.device.start_profile()?;
         }
         if let Some(note) = take_all(&mut options, &problem) {
+            data.note(note);
+        }
+        if let Some(note) = options.starved(&problem) {
             data.note(note);
         }
         if self.plan {

@@ -8,6 +8,7 @@ use crate::learn::checkpoint::{self as record, Form, Numbers};
 use crate::learn::deep::{Head, MAX_LAYERS, Stack};
 use crate::network::net::Shape;
 use crate::network::weights::Weights;
+use core::ops::Range;
 
 /// Counters of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -151,23 +152,34 @@ impl<'a> Checkpoint<'a> {
         error::range("layers", widths.len(), 1, MAX_LAYERS)?;
         let one = usize::from(params.constant);
         let (mut from, mut inputs) = (0, stack.inputs);
-        for (l, (&width, &end)) in widths.iter().zip(&self.state.ends).enumerate() {
-            let range = from..end as usize;
-            let (Some(index), Some(value)) =
-                (self.index.get(range.clone()), self.value.get(range.clone()))
-            else {
-                return error::range("end of a layer", range.end, from, self.index.len());
-            };
+        let has_best = self.state.best_nnz() > 0;
+        let ends = self.state.ends.iter().zip(&self.state.best_ends);
+        let mut best_from = 0;
+        for (l, (&width, (&end, &best_end))) in widths.iter().zip(ends).enumerate() {
             let is_end = l + 1 == widths.len();
             // The end is laid out input by input.
             let neurons = if is_end { inputs } else { width.saturating_add(one) };
             let inner = if is_end { width } else { inputs };
-            stack.add(Weights::new(inner, neurons, index, value)?)?;
-            (from, inputs) = (range.end, neurons);
+            let layer = |index: &'a [u32], value: &'a [f32], range: Range<usize>| {
+                let (Some(index), Some(value)) =
+                    (index.get(range.clone()), value.get(range.clone()))
+                else {
+                    error::range("end of a layer", range.end, range.start, index.len())?;
+                    return Weights::new(inner, neurons, &[], &[]);
+                };
+                Weights::new(inner, neurons, index, value)
+            };
+            stack.add(layer(self.index, self.value, from..end as usize)?)?;
+            if has_best {
+                layer(self.best_index, self.best_value, best_from..best_end as usize)?;
+                best_from = best_end as usize;
+            }
+            (from, inputs) = (end as usize, neurons);
             if is_end {
                 stack.head = Head::Weights(width);
             }
         }
+        error::length("weights of the best network", best_from, self.best_index.len())?;
         error::length("weights of the layers", from, self.index.len())
     }
 }

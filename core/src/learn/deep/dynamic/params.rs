@@ -70,7 +70,8 @@ pub struct Params {
     pub exchange: f32,
     /// Share of the steps from which on the support is fixed.
     pub still: f32,
-    /// Rows that gradients are taken on for growth. Accuracies were the same with 64 to 512.
+    /// Rows that gradients are taken on for growth. With 64 to 512 accuracies differed by .2 points at
+    /// most, by no rule (MNIST, Fashion-MNIST, Covertype and two tables, four seeds).
     pub rows: usize,
     /// Added to the size of an input, for rows that are mostly within 1.
     pub offset: f32,
@@ -83,9 +84,9 @@ pub struct Params {
     /// How the moments of the weights are held.
     pub moments: Moments,
     /// Rows at the end of the data that are not trained on. The result is then the network of least loss on
-    /// them, of those at the ends of epochs with at most s weights.
+    /// them, of those at the ends of epochs behind `settled`.
     pub validation: usize,
-    /// Epochs without a new least loss on these rows after which a run ends; 0 for never.
+    /// Such epochs without a new least loss on these rows after which a run ends; 0 for never.
     pub patience: u32,
     /// Whether the last input is 1 in every row, for biases.
     pub constant: bool,

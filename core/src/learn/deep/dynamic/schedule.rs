@@ -40,6 +40,11 @@ impl<'p> Schedule<'p> {
         self.params.rate * grown.min(1.0) * Self::cosine(self.share(step))
     }
 
+    /// Whether the support has its last size after so many steps.
+    pub(super) fn is_settled(&self, steps: u64) -> bool {
+        self.share(steps) >= self.params.settled
+    }
+
     pub(super) fn target(&self, step: u64) -> Target {
         let Params { nnz, hold, settled, power, exchange, still, growth, .. } = *self.params;
         let x = self.share(step);
