@@ -21,6 +21,9 @@ axes.plot([b / 1024 for *_, b in points], [100 - a for _, a, _ in points], "o-",
 for at, (nnz, right, size) in enumerate(points):
     # To both sides of the line in turn, as the last points lie side by side.
     offset = {"xytext": (6, 6)} if at % 2 else {"xytext": (-6, -6), "ha": "right", "va": "top"}
+    # The last ones are close to each other.
+    if at >= len(points) - 2:
+        offset = [{"xytext": (4, -8), "va": "top"}, {"xytext": (8, 0)}][at - len(points)]
     axes.annotate(f"{nnz} weights\n{right:.2f} %", (size / 1024, 100 - right), textcoords="offset points", fontsize=8, **offset)
 axes.plot([12.3], [100 - 99.02], "s", color="C3", label="BitNetMCU, as published: 99.02 %")
 axes.set(xscale="log", yscale="log", xlabel="KiB of flash, Cortex-M4F", ylabel="test rows wrong, %", title="MNIST by bytes of flash")

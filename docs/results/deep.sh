@@ -59,6 +59,7 @@ TEXT
         deployed "500, 100"
         row "1000, 100, 60, augmented" --nnz 1000 --hidden 100 --epochs 60 --augment images
         deployed "1000, 100"
+        row "1000, 100, 80, augmented" --nnz 1000 --hidden 100 --epochs 80 --augment images
         row "2000, 100-50, 60, augmented" --nnz 2000 --hidden 100,50 --epochs 60 --augment images
         deployed "2000, 100-50"
         row "3800, 300-100, 80, augmented" --nnz 3800 --hidden 300,100 --epochs 80 --augment images
