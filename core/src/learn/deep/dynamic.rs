@@ -147,14 +147,15 @@ pub fn run<B: Panels>(
     let steps = n.div_ceil(batch) as u64 * u64::from(params.epochs);
     let mut at = match from {
         Some(checkpoint) => support.resume(stack, params, checkpoint).map_err(Error::widen)?,
-        None => {
-            State { start: (stack.nnz() - support.fixed(stack, params)) as u32, ..State::default() }
-        }
+        None => State {
+            start: (stack.nnz() - params.fixed(stack.layers.len())) as u32,
+            ..State::default()
+        },
     };
     let schedule = Schedule::new(params, at.start as usize, steps);
     let (terms, slope) = (backprop.labels().terms(all), backprop.labels().slope());
     let mut see = |support: &Support<'_>, stack: &Stack<'_>, at: State, validation| {
-        let fixed = support.fixed(stack, params);
+        let fixed = params.fixed(stack.layers.len());
         let nnz = stack.nnz() - fixed;
         let hidden = stack.layers().take(stack.hidden().len());
         let live = hidden.map(|w| w.blocks().count()).sum::<usize>().saturating_sub(fixed);
@@ -208,7 +209,7 @@ pub fn run<B: Panels>(
         if !stack.values().iter().all(|weight| weight.is_finite()) {
             return Err(Error::Diverged { step: at.steps.saturating_sub(1) as usize });
         }
-        let nnz = stack.nnz() - support.fixed(stack, params);
+        let nnz = stack.nnz() - params.fixed(stack.layers.len());
         let mut validation = None;
         if params.validation > 0 && nnz <= params.nnz && schedule.is_settled(at.steps.into()) {
             let held = Batch { positions: n..all, order: None };

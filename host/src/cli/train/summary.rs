@@ -236,24 +236,26 @@ fn search_split(search: &SearchDetails) -> Option<Fact> {
 }
 
 fn anneal_split(anneal: &AnnealDetails) -> Option<Fact> {
-    let (accuracy, loss) = anneal.validation_accuracy.zip(anneal.validation_loss)?;
-    let rows = count(anneal.validation_samples);
-    Some(("validation", format!("{} of {rows} rows, cross-entropy {loss:.4}", percent(accuracy))))
+    let AnnealDetails { validation_samples, validation_loss, validation_accuracy, .. } = *anneal;
+    Some(("validation", split(validation_samples, validation_loss?, validation_accuracy)))
 }
 
 fn dynamic_split(dynamic: &DynamicDetails) -> Option<Fact> {
-    let loss = dynamic.validation_loss?;
-    let rows = count(dynamic.validation_samples);
-    let mut text = match dynamic.validation_accuracy {
-        Some(accuracy) => {
-            format!("{} of {rows} rows, cross-entropy {loss:.4}", percent(accuracy))
-        }
-        None => format!("{rows} rows: {loss:.4e} mean squared error"),
-    };
+    let DynamicDetails { validation_samples, validation_loss, validation_accuracy, .. } = *dynamic;
+    let mut text = split(validation_samples, validation_loss?, validation_accuracy);
     if dynamic.early {
         text += "; early stopping";
     }
     Some(("validation", text))
+}
+
+/// A loss on the rows of a validation split, with the share of them that is right where they have classes.
+fn split(rows: usize, loss: f64, accuracy: Option<f64>) -> String {
+    let rows = count(rows);
+    match accuracy {
+        Some(right) => format!("{} of {rows} rows, cross-entropy {loss:.4}", percent(right)),
+        None => format!("{rows} rows: {loss:.4e} mean squared error"),
+    }
 }
 
 fn search_fact(search: &SearchDetails) -> Fact {

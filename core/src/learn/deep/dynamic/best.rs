@@ -17,13 +17,14 @@ impl<'m> Best<'m> {
         Ok(Self { index: space.indices(room)?, value: space.floats(room)? })
     }
 
-    /// The weights, none before there is one.
-    pub(super) fn weights(&self, at: &State) -> [&[u32]; 2] {
-        let nnz = at.best_nnz();
-        [
-            self.index.get(..nnz).unwrap_or(&[]),
-            bytemuck::cast_slice(self.value.get(..nnz).unwrap_or(&[])),
-        ]
+    /// The support; empty before there is one.
+    pub(super) fn index(&self, at: &State) -> &[u32] {
+        self.index.get(..at.best_nnz()).unwrap_or(&[])
+    }
+
+    /// The weights on it.
+    pub(super) fn value(&self, at: &State) -> &[f32] {
+        self.value.get(..at.best_nnz()).unwrap_or(&[])
     }
 
     /// Takes note of a network's loss on the validation rows, and keeps it where none was less.

@@ -161,8 +161,12 @@ impl Params {
     /// hand on a constant. Each takes 2 words beside [`words`].
     #[must_use]
     pub const fn best_room(&self, layers: usize) -> usize {
-        let fixed = if self.constant { layers.saturating_sub(1) } else { 0 };
-        if self.validation > 0 { self.nnz.saturating_add(fixed) } else { 0 }
+        if self.validation > 0 { self.nnz.saturating_add(self.fixed(layers)) } else { 0 }
+    }
+
+    /// Weights that hand on a constant, and do not count.
+    pub(super) const fn fixed(&self, layers: usize) -> usize {
+        if self.constant { layers.saturating_sub(1) } else { 0 }
     }
 
     pub(super) fn check(&self, rows: usize) -> Result<()> {

@@ -215,20 +215,14 @@ impl<'m> Support<'m> {
         for (end, layer) in state.ends.iter_mut().zip(&stack.layers) {
             *end = layer.end as u32;
         }
-        let [best_index, best_value] = self.best.weights(&at);
         Checkpoint {
             state,
             index: stack.index.get(..nnz).unwrap_or(&[]),
             value: stack.values(),
             moments: self.moments.held(nnz),
-            best_index,
-            best_value: bytemuck::cast_slice(best_value),
+            best_index: self.best.index(&at),
+            best_value: self.best.value(&at),
         }
-    }
-
-    /// Weights that hand on a constant, and do not count.
-    pub(super) fn fixed(&self, stack: &Stack<'_>, params: &Params) -> usize {
-        if params.constant { stack.layers.len().saturating_sub(1) } else { 0 }
     }
 
     pub(super) fn gradient(&mut self, nnz: usize) -> &mut [f32] {
@@ -273,7 +267,7 @@ impl<'m> Support<'m> {
     ) -> Result<usize, B::Source> {
         let before = stack.nnz();
         self.drop_to(stack, params, target.keep).map_err(Error::widen)?;
-        let left = stack.nnz() - self.fixed(stack, params);
+        let left = stack.nnz() - params.fixed(stack.layers.len());
         if stack.nnz() != before {
             backprop.adopt(stack)?;
         }
@@ -388,7 +382,7 @@ impl<'m> Support<'m> {
             sizes: self.sizes,
         };
         let groups = groups(stack, params, all).map_err(Error::widen)?;
-        let missing = all.saturating_sub(stack.nnz() - self.fixed(stack, params));
+        let missing = all.saturating_sub(stack.nnz() - params.fixed(stack.layers.len()));
         let (index, value) = self.scratch.split_at_mut(self.scratch.len() / 2);
         let room = index.len().min(value.len());
         let (mut first, mut found, mut lack) = (0, 0, 0);
