@@ -50,4 +50,5 @@ def main(folder, work):
     open(f"{work}/labels.bin", "wb").write(test_y.tobytes())
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

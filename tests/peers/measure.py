@@ -241,4 +241,5 @@ RAM is that of 784-32-10. Averaged pictures, 196-16-10 in CMSIS-NN int8: 10 144 
 {", ".join(version(crate) for crate in ["embedded-nn", "microflow", "microflow-macros"])}.""")
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

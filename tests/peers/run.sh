@@ -48,8 +48,8 @@ fi
 OPENBLAS_NUM_THREADS=1 "$python" tests/peers/choose.py "$work" "$tamis" "${LEAST:-0.95}"
 
 # What all programs in C are built with. Functions that the compiler knows, as memcpy, are inlined or newlib's.
-flags=(-std=c11 -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 -ffunction-sections -fdata-sections -nostartfiles
-    -Wl,--gc-sections -Wl,--nmagic -T tests/peers/c/part.ld -I tests/peers/c -Wno-unused)
+read -r -d '' -a flags < tests/peers/c/flags || true
+flags+=(-T tests/peers/c/part.ld -I tests/peers/c)
 c() {
     local name=$1
     shift

@@ -126,8 +126,15 @@ impl PictureSize {
     }
 }
 
+/// The largest deviation, whose squares are far from overflow.
+const MOST_NOISE: f64 = 1e9;
+
 pub(super) fn augment(text: &str) -> std::result::Result<AugmentName, String> {
-    let wrong = || format!("expected images, images=WIDTHxHEIGHT or noise=DEVIATION, got {text:?}");
+    let wrong = || {
+        format!(
+            "expected images, images=WIDTHxHEIGHT or noise=DEVIATION from 0 to {MOST_NOISE:e}, got {text:?}"
+        )
+    };
     match text.split_once('=') {
         None if text == "images" => Ok(AugmentName::Images(None)),
         Some(("images", size)) => {
@@ -138,7 +145,7 @@ pub(super) fn augment(text: &str) -> std::result::Result<AugmentName, String> {
         }
         Some(("noise", deviation)) => {
             let deviation: f64 = deviation.parse().map_err(|_| wrong())?;
-            let holds = deviation >= 0.0 && deviation.is_finite();
+            let holds = (0.0..=MOST_NOISE).contains(&deviation);
             holds.then_some(AugmentName::Noise(deviation)).ok_or_else(wrong)
         }
         _ => Err(wrong()),

@@ -258,6 +258,7 @@ impl<'a> DynamicSetup<'a> {
             warmup: params.warmup,
             changes: done.changes,
             grown: done.grown,
+            cut: done.cut,
             input_scale: *unit,
             validation_samples: params.validation,
             validation_loss: held.as_ref().map(|held| held.loss),

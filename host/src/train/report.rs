@@ -446,6 +446,8 @@ pub struct DynamicDetails {
     pub changes: u32,
     /// Weights that were grown.
     pub grown: u64,
+    /// Weights above s that were dropped at once, as the run ended before its support had shrunk.
+    pub cut: u32,
     /// What inputs were multiplied by.
     pub input_scale: f32,
     /// Rows of the validation split.

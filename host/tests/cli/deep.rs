@@ -328,13 +328,17 @@ fn changed_rows_train_and_need_a_size() {
     }
     let error = fails(folder, &format!("{train} --augment images=9x8"));
     assert!(error.contains("9×8 pixels a row") && error.contains("64 numbers"), "{error}");
-    for wrong in ["pictures", "images=8", "images=0x3", "noise=-1", "noise=x"] {
+    for wrong in ["pictures", "images=8", "images=0x3", "noise=-1", "noise=x", "noise=1e30"] {
         let line = format!("{train} --augment {wrong}");
         let output = run(folder, &line.split_whitespace().collect::<Vec<_>>());
         let (_, error) = texts(&output);
         assert_eq!(output.status.code(), Some(2), "{wrong} {error}");
         assert!(error.contains("images=WIDTHxHEIGHT"), "{wrong} {error}");
     }
+    let short =
+        json(folder, &format!("{CLASSES} --hidden 24,16 --nnz 100 --passes-limit 3 -o n.tamis"));
+    assert!(number(&short, "cut") > 0.0 && number(&short, "nnz") <= 100.0, "{short}");
+    assert!(short["notes"].to_string().contains("dropped at once"), "{short}");
     let error = fails(folder, &format!("{CLASSES} --hidden 24,16 --nnz 11 -o n.tamis"));
     assert!(error.contains("a path to every output") && error.contains("12 or more"), "{error}");
 }

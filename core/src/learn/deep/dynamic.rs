@@ -11,9 +11,10 @@
 //! ```
 //!
 //! Weights on no path from an input to an output go first, whatever their salience, so none is left
-//! in the end. A new weight starts at 0, its second moment at the mean of its layer's. What is held
-//! for each weight: index, value, gradient and two moments: 20 bytes, or 16 with moments as bfloat16
-//! ([`Moments`]). Weights to grow, at most half as many, are where the gradient was.
+//! in the end. A new weight starts at 0, its second moment at the mean of its layer's. What lasts from
+//! step to step is, for each weight, its index, value and two moments: 16 bytes, or 12 with moments as
+//! bfloat16 ([`Moments`]). Its gradient takes 4 more, and weights to grow, at most half as many, lie
+//! where the gradient was.
 //!
 //! Gradual pruning of a dense network, SET (D. Mocanu et al., 2018) and `RigL` (U. Evci et al.,
 //! 2020) are settings: [`Params::gradual`], [`Params::set`], [`Params::rigl`].
@@ -85,6 +86,8 @@ pub struct Info {
     pub changes: u32,
     /// Weights that were grown over all changes.
     pub grown: u64,
+    /// Weights above s that a run which ended too early dropped at once.
+    pub cut: u32,
     /// Whether the observer ended the run.
     pub stopped: bool,
     /// Whether it ended for want of progress on the validation rows.
@@ -228,11 +231,13 @@ pub fn run<B: Panels>(
         stopped = see(&support, stack, at, validation);
     }
     support.best.restore(stack, &at);
+    let above = params.nnz + params.fixed(stack.layers.len());
+    let cut = stack.nnz().saturating_sub(above) as u32;
     support.shrink(stack, params);
     backprop.adopt(stack)?;
     let State { epochs, steps, changes, grown, loss, .. } = at;
     let (early, validation) = (is_early(&at) && !stopped, at.validation());
-    Ok(Info { loss, epochs, steps, changes, grown, stopped, early, validation })
+    Ok(Info { loss, epochs, steps, changes, grown, cut, stopped, early, validation })
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ mod summary;
 use serde::Serialize;
 
 use super::common::Common;
-use super::console::{refuse, say_error};
+use super::console::{count, refuse, say_error};
 use super::interrupt;
 use super::parse::{AugmentName, DeviceName, RecipeName};
 use super::progress::Watched;
@@ -39,6 +39,20 @@ fn take_all(options: &mut Options, problem: &Problem) -> Option<String> {
     let Budget::Nonzeros(nnz) = options.budget else { return None };
     options.budget = Budget::Nonzeros(nnz.min(all));
     all_taken(nnz, all)
+}
+
+/// What a run of recipe `dynamic` that ended too early lost.
+fn cut(report: &Report) -> Option<String> {
+    let Details::Dynamic(dynamic) = &report.details else { return None };
+    let all = dynamic.cut as usize + report.requested_nnz;
+    (dynamic.cut > 0).then(|| {
+        format!(
+            "the training ended when there were still {} weights, and what was above {} was dropped at once: give it \
+             more time, or fewer --epochs",
+            count(all),
+            count(report.requested_nnz)
+        )
+    })
 }
 
 /// The object of `--json`.
@@ -163,6 +177,9 @@ impl Train {
         history.save(self, model.bytes(), &trained.report)?;
         if let Some(error) = trained.unsaved {
             return Err(error);
+        }
+        if let Some(note) = cut(&trained.report) {
+            data.note(note);
         }
         let mae = obvious.absolute_error(&model);
         let baselines = obvious.measure(&options, &trained.report)?;

@@ -151,6 +151,7 @@ fn runs_repeat_bit_for_bit_and_differ_by_seed() {
 fn ended_runs_keep_no_more_than_asked_for() {
     let found = fit(&[10, 8], &Params { constant: true, ..params(30) }, 2);
     assert!(found.info.stopped && found.nnz <= 30, "{}", found.nnz);
+    assert!(found.info.cut > 0, "{:?}", found.info);
     assert_eq!(found.info.epochs, 2);
 }
 
