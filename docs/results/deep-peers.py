@@ -24,10 +24,7 @@ import resource
 import sys
 import time
 
-import cv2
 import numpy as np
-
-cv2.setNumThreads(1)
 
 BATCH = 128
 EVERY = 100
@@ -44,6 +41,9 @@ def read(folder, part):
 
 def augmented(x, rng, is_small):
     """Each picture moved, turned, stretched and slanted by at most what `--augment images` does by default, without its waves."""
+    import cv2
+
+    cv2.setNumThreads(1)
     shift, turn, scale, shear = (0.5, 5, 0.05, 0.05) if is_small else (1, 8, 0.08, 0.1)
     n = len(x)
     draw = lambda most: rng.uniform(-most, most, n).astype(np.float32)

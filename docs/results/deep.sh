@@ -2,7 +2,7 @@
 # Writes docs/results/deep.md and deep.svg: MNIST and Fashion-MNIST by recipe `dynamic`, three seeds, test rows looked at once. Needs the
 # four files of each, qemu-system-arm (QEMU=PROGRAM), arm-none-eabi-gcc, and Python with NumPy and matplotlib (PYTHON=PROGRAM). Takes
 # about half an hour on one core; EPOCHS="20" leaves out 80 epochs and augmentation. TAMIS is the program.
-# Rows of other methods are those that docs/results/deep-peers.py has made, which takes an hour and goes on where it was.
+# Rows of other methods are made first where docs/results/deep-peers.jsonl lacks them, which takes two hours and goes on where it was.
 set -eu
 data=${1:?"usage: docs/results/deep.sh MNIST_FOLDER FASHION_FOLDER"}
 fashion=${2:?"usage: docs/results/deep.sh MNIST_FOLDER FASHION_FOLDER"}
@@ -11,6 +11,7 @@ if [ -z "${TAMIS:-}" ]; then
     cargo build --release --quiet -p tamis-host
     TAMIS=target/release/tamis
 fi
+${PYTHON:-python3} docs/results/deep-peers.py "$data" docs/results/deep-peers.jsonl
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 accuracy() {

@@ -10,7 +10,7 @@ use super::common::Common;
 use super::console::{self, count, percent};
 use super::source::{ModelColumns, TableArgs};
 use super::{interrupt, parse, progress};
-use crate::data::{Matrix, Rows};
+use crate::data::{Matrix, Rows, Task};
 use crate::model::{Boxes, Certificate, CertifyOptions, ModelFile, RowCertificate, certify};
 use crate::{Error, Result};
 
@@ -74,6 +74,17 @@ struct Object<'a> {
     seconds: f64,
 }
 
+/// Says that classes are not compared where one model has some and the other has no task.
+fn no_classes(a: &ModelFile, b: &ModelFile) -> Result<Option<String>> {
+    let without = match (a.task()?, b.task()?) {
+        (Some(task), None) if task != Task::Regression => b,
+        (None, Some(task)) if task != Task::Regression => a,
+        _ => return Ok(None),
+    };
+    let path = without.path().display();
+    Ok(Some(format!("{path} has no task (import --task): classes are not compared")))
+}
+
 impl Certify {
     pub(super) fn run(&self, common: &Common) -> Result<()> {
         let is_unit = self.boxes == Path::new("unit");
@@ -92,6 +103,7 @@ impl Certify {
         };
         let (all, fresh) = (matrix(all), matrix(fresh));
         notes.dedup();
+        notes.extend(no_classes(&a, &b)?);
         let first = all.as_ref().map(|all| self.first(all)).transpose()?;
         let boxes = match &first {
             None => Boxes::Unit { held: &self.hold },

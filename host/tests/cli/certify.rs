@@ -110,6 +110,11 @@ fn models_and_rows_that_do_not_fit_are_refused() {
     );
     std::fs::write(path.join("y.csv"), "y\n".to_owned() + &"0\n1\n".repeat(200)).unwrap();
     ok(path, "train --data p/X.npy --labels y.csv --task binary --hidden 3 --nnz 6 -o b.tamis -q");
+    // Weights alone have no task, and so no classes.
+    ok(path, "export b.tamis --format safetensors -o b.safetensors -q");
+    ok(path, "import b.safetensors -o c.tamis -q");
+    let report = json(path, "certify b.tamis c.tamis --box p/X.npy --eps 0.1 --rows 1");
+    assert!(report["notes"].to_string().contains("c.tamis has no task"), "{report}");
     let refused = [
         ("certify m.tamis n.tamis --box p/X.npy --eps 0.1", "different inputs"),
         ("certify m.tamis b.tamis --box p/X.npy --eps 0.1", "different tasks"),
