@@ -84,7 +84,8 @@ TEXT
 
 ![Share of test rows that are right, by bytes of flash](deep.svg)
 
-The figure is of this table, beside what BitNetMCU has published for the same digits: 99.02 % in 12.3 KB.
+The figure is of this table, beside what BitNetMCU has published for the same digits: 99.02 % in 12.3 KB, and 94.22 % with 4512
+weights of 2 bits, which are 1128 bytes without any code.
 TEXT
     fi
     data=$fashion
