@@ -72,7 +72,7 @@ TEXT
         deployed "6500, 300-100"
         cat <<'TEXT'
 
-The augmented networks of seed 2 as 8-bit integers, tables in C: each image for a Cortex-M4F classified all test rows in QEMU as the host
+The augmented networks of seed 2 alone (above, floats of three seeds) as 8-bit integers, tables in C: each image for a Cortex-M4F classified all test rows in QEMU as the host
 does. Bytes are those of the image less those of one that predicts nothing (`tests/peers/flash.py`); the choice of the class and a copy
 of the row are among the code.
 
@@ -107,7 +107,7 @@ TEXT
 ## Other methods
 
 Gradual magnitude pruning, RigL and SET on dense arrays, as `docs/results/deep-peers.py` has them: the same networks and epochs, biases among
-the weights that are pruned, AdamW, rate and weight decay of each chosen among four on 10,000 training rows. Augmentation is that of the rows
+the weights that are pruned, AdamW, rate and weight decay of each chosen among four after 10 epochs, for 80 too, on 10,000 training rows. Augmentation is that of the rows
 above without its waves; their rate and decay are chosen with it. SparseLab 0.2.2 has layers and kernels of its own for PyTorch; its changes stay within a neuron, its densities are
 those of ERK, and biases, which stay dense, are counted. Seconds of one thread; a process of theirs had 430 MiB at its peak, one of SparseLab with PyTorch 1.3 GiB.
 

@@ -127,7 +127,7 @@ impl PictureSize {
 }
 
 /// The largest deviation, whose squares are far from overflow.
-const MOST_NOISE: f64 = 1e9;
+const MOST_NOISE: f64 = 1e6;
 
 pub(super) fn augment(text: &str) -> std::result::Result<AugmentName, String> {
     let wrong = || {

@@ -44,13 +44,11 @@ fn take_all(options: &mut Options, problem: &Problem) -> Option<String> {
 /// What a run of recipe `dynamic` that ended too early lost.
 fn cut(report: &Report) -> Option<String> {
     let Details::Dynamic(dynamic) = &report.details else { return None };
-    let all = dynamic.cut as usize + report.requested_nnz;
     (dynamic.cut > 0).then(|| {
         format!(
-            "the training ended when there were still {} weights, and what was above {} was dropped at once: give it \
-             more time, or fewer --epochs",
-            count(all),
-            count(report.requested_nnz)
+            "the training ended before the support had shrunk: {} weights too many were dropped at once, which costs \
+             accuracy; let it run to its end, or pass fewer --epochs",
+            count(dynamic.cut as usize)
         )
     })
 }
