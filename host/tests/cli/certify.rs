@@ -112,7 +112,11 @@ fn models_and_rows_that_do_not_fit_are_refused() {
     ok(path, "train --data p/X.npy --labels y.csv --task binary --hidden 3 --nnz 6 -o b.tamis -q");
     // Weights alone have no task, and so no classes.
     ok(path, "export b.tamis --format safetensors -o b.safetensors -q");
-    ok(path, "import b.safetensors -o c.tamis -q");
+    let mut bytes = std::fs::read(path.join("b.safetensors")).unwrap();
+    let at = bytes.windows(8).position(|part| part == b"\"tamis\":").unwrap();
+    bytes[at..at + 8].copy_from_slice(b"\"other\":");
+    std::fs::write(path.join("c.safetensors"), bytes).unwrap();
+    ok(path, "import c.safetensors -o c.tamis -q");
     let report = json(path, "certify b.tamis c.tamis --box p/X.npy --eps 0.1 --rows 1");
     assert!(report["notes"].to_string().contains("c.tamis has no task"), "{report}");
     let refused = [
