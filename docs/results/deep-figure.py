@@ -20,13 +20,11 @@ if not points:
 figure, axes = plt.subplots(figsize=(7, 4.2))
 axes.plot([b / 1024 for *_, b in points], [100 - a for _, a, _ in points], "o-", label="Tamis, 8-bit integers, model and code")
 axes.plot(*zip(*alone), ":", color="C0", label="Tamis, model alone")
-for at, (nnz, right, size) in enumerate(points):
-    offset = {"xytext": (6, 5)}
-    # The last ones are close to each other.
-    if at >= len(points) - 3:
-        below = {"xytext": (-6, -6), "ha": "right", "va": "top"}
-        offset = [below, {"xytext": (4, -8), "va": "top"}, {"xytext": (8, 0)}][at - len(points)]
-    axes.annotate(f"{nnz} weights\n{right:.2f} %", (size / 1024, 100 - right), textcoords="offset points", fontsize=8, **offset)
+# The last ones are close to each other.
+places = [{"xytext": (6, 5)}] * (len(points) - 3)
+places += [{"xytext": (-6, -6), "ha": "right", "va": "top"}, {"xytext": (4, -8), "va": "top"}, {"xytext": (8, 0)}]
+for (nnz, right, size), place in zip(points, places):
+    axes.annotate(f"{nnz} weights\n{right:.2f} %", (size / 1024, 100 - right), textcoords="offset points", fontsize=8, **place)
 axes.plot([12.3e3 / 1024], [100 - 99.02], "s", color="C3", label="BitNetMCU, as published: 99.02 %")
 axes.plot([4512 / 4 / 1024], [100 - 94.22], "s", color="C3", fillstyle="none", label="BitNetMCU, as published: 94.22 %, weights alone")
 axes.set(xscale="log", yscale="log", xlabel="KiB of flash, Cortex-M4F", ylabel="test rows wrong, %", title="MNIST by bytes of flash")

@@ -3,7 +3,8 @@
 usage: deep-peers.py MNIST_FOLDER RESULTS.jsonl [PART]  runs what is not in RESULTS yet, a line each: all, or the methods whose name has PART
        deep-peers.py --table RESULTS.jsonl              prints the rows of the table
 
-Needs NumPy and OpenCV, which changes the pictures. SparseLab (pip install sparselab==0.2.2, with PyTorch) is left out where it is not installed. OMP_NUM_THREADS=1 makes seconds those of one thread.
+Needs NumPy and OpenCV, which changes the pictures. SparseLab (pip install sparselab==0.2.2, with PyTorch) is left out where it is not
+installed. OMP_NUM_THREADS=1 makes seconds those of one thread.
 
 Networks, epochs, batches and the count of what is stored are those of recipe `dynamic`: biases are weights of a constant, and pruned with the
 rest. AdamW with a cosine; each method takes the rate and the weight decay that are best after 10 epochs on the last 10,000 training rows, with

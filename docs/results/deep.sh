@@ -107,9 +107,10 @@ TEXT
 ## Other methods
 
 Gradual magnitude pruning, RigL and SET on dense arrays, as `docs/results/deep-peers.py` has them: the same networks and epochs, biases among
-the weights that are pruned, AdamW, rate and weight decay of each chosen among four after 10 epochs, for 80 too, on 10,000 training rows. Augmentation is that of the rows
-above without its waves; their rate and decay are chosen with it. SparseLab 0.2.2 has layers and kernels of its own for PyTorch; its changes stay within a neuron, its densities are
-those of ERK, and biases, which stay dense, are counted. Seconds of one thread; a process of theirs had 430 MiB at its peak, one of SparseLab with PyTorch 1.3 GiB.
+the weights that are pruned, AdamW, rate and weight decay of each chosen among four after 10 epochs, for 80 too, on 10,000 training rows.
+Augmentation is that of the rows above without its waves; rate and decay are then chosen with it. SparseLab 0.2.2 has layers and kernels of its
+own for PyTorch; its changes stay within a neuron, its densities are those of ERK, and biases, which stay dense, are counted. Seconds of one
+thread; a process of theirs had 430 MiB at its peak, 447 with augmentation, one of SparseLab with PyTorch 1.3 GiB.
 
 | nonzeros, hidden, epochs | method | mean | seeds | seconds |
 |---|---|---|---|---|

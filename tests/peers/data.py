@@ -36,6 +36,11 @@ def pooled(x):
     return ((sums + 2) >> 2).astype(np.uint8).reshape(len(x), 196)
 
 
+def packed(x):
+    """Rows as the programs take them."""
+    return struct.pack("<I12x", len(x)) + x.tobytes()
+
+
 def main(folder, work):
     x, y = load(folder, "train", "train")
     test_x, test_y = load(folder, "test", "t10k")
@@ -46,7 +51,7 @@ def main(folder, work):
         for part, (x, y) in parts.items():
             np.save(f"{work}/{pictures}/{part}_x.npy", make(x))
             np.save(f"{work}/{pictures}/{part}_y.npy", y)
-    open(f"{work}/test.bin", "wb").write(struct.pack("<IIII", len(test_x), 0, 0, 0) + test_x.tobytes())
+    open(f"{work}/test.bin", "wb").write(packed(test_x))
     open(f"{work}/labels.bin", "wb").write(test_y.tobytes())
 
 

@@ -53,23 +53,28 @@ def memory(image):
     return sum(sizes.values()) - sizes[".bss"], static, symbols["__sheap"], symbols["_stack_start"]
 
 
+def emulated(image, rows, *flags):
+    """The classes that an image prints of a file of rows."""
+    qemu = [QEMU, "-M", "mps2-an386", "-display", "none", "-serial", "null", "-monitor", "none"]
+    qemu += ["-semihosting-config", "enable=on,target=native", *flags]
+    qemu += ["-device", f"loader,file={rows},addr=0x21000000,force-raw=on", "-kernel", image]
+    done = subprocess.run(qemu, check=True, capture_output=True, text=True, timeout=LIMIT)
+    return done.stdout + done.stderr
+
+
 def run(work, pictures, image):
     """Its classes, the instructions of every row, bytes of flash, static data and stack."""
     path = f"{work}/{pictures}/images/{image}"
     counts = f"{path}.counts"
     flash, static, heap, top = memory(path)
-    qemu = [QEMU, "-M", "mps2-an386", "-display", "none", "-serial", "null", "-monitor", "none"]
-    qemu += ["-semihosting-config", "enable=on,target=native"]
-    qemu += ["-plugin", f"{work}/insncount.so,out={counts},floor={heap:#x}"]
-    qemu += ["-device", f"loader,file={work}/test.bin,addr=0x21000000,force-raw=on", "-kernel", path]
-    done = subprocess.run(qemu, check=True, capture_output=True, text=True, timeout=LIMIT)
+    classes = emulated(path, f"{work}/test.bin", "-plugin", f"{work}/insncount.so,out={counts},floor={heap:#x}")
     text = open(counts).read()
     instructions = [int(n) for n in re.findall(r"insns=(\d+)", text)]
     if pictures == "pooled":
         # Averaging, and the engine.
         instructions = [sum(pair) for pair in zip(instructions[::2], instructions[1::2], strict=True)]
     stack = top - int(re.search(r"lowest=(\d+)", text)[1])
-    return done.stdout + done.stderr, instructions, flash, static, stack
+    return classes, instructions, flash, static, stack
 
 
 def measured(work, pictures, labels):

@@ -13,6 +13,7 @@ use tamis::network::gates::{Empty, Signs};
 
 use crate::Result;
 use crate::base::check_setting;
+use crate::data::augment::MOST;
 use crate::model::{Limited, Target};
 use crate::train::{Moments, SupportRule, parse_weight};
 
@@ -126,13 +127,10 @@ impl PictureSize {
     }
 }
 
-/// The largest deviation, whose squares are far from overflow.
-const MOST_NOISE: f64 = 1e6;
-
 pub(super) fn augment(text: &str) -> std::result::Result<AugmentName, String> {
     let wrong = || {
         format!(
-            "expected images, images=WIDTHxHEIGHT or noise=DEVIATION from 0 to {MOST_NOISE:e}, got {text:?}"
+            "expected images, images=WIDTHxHEIGHT or noise=DEVIATION from 0 to {MOST:e}, got {text:?}"
         )
     };
     match text.split_once('=') {
@@ -145,7 +143,7 @@ pub(super) fn augment(text: &str) -> std::result::Result<AugmentName, String> {
         }
         Some(("noise", deviation)) => {
             let deviation: f64 = deviation.parse().map_err(|_| wrong())?;
-            let holds = (0.0..=MOST_NOISE).contains(&deviation);
+            let holds = (0.0..=f64::from(MOST)).contains(&deviation);
             holds.then_some(AugmentName::Noise(deviation)).ok_or_else(wrong)
         }
         _ => Err(wrong()),

@@ -15,7 +15,7 @@ const FIELDS: u64 = stream::USER + (0xa7 << 32);
 /// Empty pixels around a picture, so that what is outside is 0.
 const MARGIN: usize = 2;
 /// The largest amount of a change.
-const MOST: f32 = 1e6;
+pub(crate) const MOST: f32 = 1e6;
 /// Pixels that are looked up together.
 const PIXELS: usize = 8;
 /// Fields, of which a picture takes two.

@@ -148,17 +148,14 @@ pub fn run<B: Panels>(
     let mut support = Support::new(stack, params, memory).map_err(Error::widen)?;
     let batch = params.batch.min(n);
     let steps = n.div_ceil(batch) as u64 * u64::from(params.epochs);
+    let fixed = params.fixed(stack.layers.len());
     let mut at = match from {
         Some(checkpoint) => support.resume(stack, params, checkpoint).map_err(Error::widen)?,
-        None => State {
-            start: (stack.nnz() - params.fixed(stack.layers.len())) as u32,
-            ..State::default()
-        },
+        None => State { start: (stack.nnz() - fixed) as u32, ..State::default() },
     };
     let schedule = Schedule::new(params, at.start as usize, steps);
     let (terms, slope) = (backprop.labels().terms(all), backprop.labels().slope());
     let mut see = |support: &Support<'_>, stack: &Stack<'_>, at: State, validation| {
-        let fixed = params.fixed(stack.layers.len());
         let nnz = stack.nnz() - fixed;
         let hidden = stack.layers().take(stack.hidden().len());
         let live = hidden.map(|w| w.blocks().count()).sum::<usize>().saturating_sub(fixed);
@@ -212,7 +209,7 @@ pub fn run<B: Panels>(
         if !stack.values().iter().all(|weight| weight.is_finite()) {
             return Err(Error::Diverged { step: at.steps.saturating_sub(1) as usize });
         }
-        let nnz = stack.nnz() - params.fixed(stack.layers.len());
+        let nnz = stack.nnz() - fixed;
         let mut validation = None;
         if params.validation > 0 && nnz <= params.nnz && schedule.is_settled(at.steps.into()) {
             let held = Batch { positions: n..all, order: None };
@@ -231,8 +228,7 @@ pub fn run<B: Panels>(
         stopped = see(&support, stack, at, validation);
     }
     support.best.restore(stack, &at);
-    let above = params.nnz + params.fixed(stack.layers.len());
-    let cut = stack.nnz().saturating_sub(above) as u32;
+    let cut = stack.nnz().saturating_sub(params.nnz + fixed) as u32;
     support.shrink(stack, params);
     backprop.adopt(stack)?;
     let State { epochs, steps, changes, grown, loss, .. } = at;
