@@ -8,7 +8,7 @@ use clap::Args;
 use super::parse;
 use crate::Result;
 use crate::data::{
-    Columns, DataFiles, Labels, Loaded, Matrix, Missing, Rows, TableOptions, Task, Unseen,
+    Columns, DataFiles, Labels, Loaded, Matrix, Missing, Rows, TableOptions, Task, Unseen, picture,
 };
 use crate::model::ModelFile;
 
@@ -98,6 +98,11 @@ pub(super) fn samples(data: &Path, target: Option<&str>) -> Result<Matrix> {
 }
 
 impl SourceArgs {
+    /// Rows and columns of the pictures of the data, where its file says so.
+    pub(super) fn picture(&self) -> Result<Option<[usize; 2]>> {
+        picture(&self.data)
+    }
+
     pub(super) fn inputs(&self) -> impl Iterator<Item = &Path> {
         std::iter::once(self.data.as_path()).chain(self.labels.as_deref())
     }

@@ -94,6 +94,16 @@ pub struct Scratch {
     ys: Vec<f32>,
 }
 
+impl Scratch {
+    /// Bytes that it holds.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let Self { padded, columns, xs, ys } = self;
+        let numbers = [padded, xs, ys].map(|numbers| size_of_val(&numbers[..]));
+        numbers.iter().sum::<usize>() + size_of_val(&columns[..])
+    }
+}
+
 impl Augment {
     /// For rows of `inputs` numbers.
     ///

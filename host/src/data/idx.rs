@@ -33,6 +33,11 @@ pub(super) fn matches(head: &[u8]) -> bool {
 }
 
 pub(super) fn append<R: Read>(mut source: Source<R>, rows: &mut Incoming<'_>) -> Result<()> {
+    layout(&mut source)?.append(source, rows)
+}
+
+/// The header.
+pub(super) fn layout<R: Read>(source: &mut Source<R>) -> Result<Layout> {
     let magic: [u8; 4] = source.array("the idx header")?;
     let [0, 0, kind, rank] = magic else { return Err(not_idx(magic)) };
     let element = element(kind).ok_or_else(|| not_idx(magic))?;
@@ -45,7 +50,7 @@ pub(super) fn append<R: Read>(mut source: Source<R>, rows: &mut Incoming<'_>) ->
     for _ in 0..rank {
         dims.push(u64::from(u32::from_be_bytes(source.array("the idx header")?)));
     }
-    Layout { element, big_endian: true, fortran: false, dims }.append(source, rows)
+    Ok(Layout { element, big_endian: true, fortran: false, dims })
 }
 
 fn element(kind: u8) -> Option<&'static str> {

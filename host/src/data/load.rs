@@ -167,9 +167,7 @@ pub(super) type Text = Box<dyn Read>;
 /// The file cannot be read.
 pub(super) fn text(name: &Path) -> Result<Option<Source<Text>>> {
     let (path, member) = member(name);
-    let (mut file, len) = open(&path)?;
-    let start = head(&mut file)?;
-    file.rewind().map_err(|e| Error::new("cannot read").source(e))?;
+    let Begun { file, len, head: start } = begin(&path)?;
     if member.is_some() || npz::matches(&start) {
         return Ok(None);
     }
@@ -189,6 +187,20 @@ fn open(path: &Path) -> Result<(File, u64)> {
     if path == Path::new("-") { file::standard_input() } else { file::open(path) }
 }
 
+/// A file of `len` bytes, and the first of them.
+struct Begun {
+    file: File,
+    len: u64,
+    head: Vec<u8>,
+}
+
+fn begin(path: &Path) -> Result<Begun> {
+    let (mut file, len) = open(path)?;
+    let head = head(&mut file)?;
+    file.rewind().map_err(|e| Error::new("cannot read").source(e))?;
+    Ok(Begun { file, len, head })
+}
+
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// The name without the ending of gzip.
@@ -199,9 +211,7 @@ fn decompressed(path: &Path) -> PathBuf {
 
 fn append(name: &Path, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>>> {
     let (path, member) = member(name);
-    let (mut file, len) = open(&path)?;
-    let head = head(&mut file)?;
-    file.rewind().map_err(|e| Error::new("cannot read").source(e))?;
+    let Begun { file, len, head } = begin(&path)?;
     if head.is_empty() {
         return Err(empty());
     }
@@ -217,6 +227,46 @@ fn append(name: &Path, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>>> {
         return append_compressed(&path, file, len, rows);
     }
     append_plain(&path, &head, Source::new(file, Size::exact(len)), rows)
+}
+
+/// Rows and columns of the pictures in a file of pictures of one number a pixel, by its header; none in
+/// other files, and in standard input.
+///
+/// # Errors
+/// As for [`load`], as far as the header goes.
+pub(crate) fn picture(name: &Path) -> Result<Option<[usize; 2]>> {
+    let files = files(name)?;
+    let Some(first) = files.first().filter(|file| *file != Path::new("-")) else { return Ok(None) };
+    let dims = axes(first).map_err(|e| e.at(first))?;
+    let sides = dims.iter().skip(1).filter(|side| **side != 1);
+    let sides: Vec<usize> = sides.filter_map(|side| usize::try_from(*side).ok()).collect();
+    Ok(<[usize; 2]>::try_from(sides).ok())
+}
+
+/// The axes of an array; none of CSV.
+fn axes(name: &Path) -> Result<Vec<u64>> {
+    let (path, member) = member(name);
+    let Begun { file, len, head: start } = begin(&path)?;
+    if npz::matches(&start) {
+        return npz::with_array(BufReader::new(file), len, member.as_deref(), |mut source| {
+            npy::of_header(&mut source).map(|layout| layout.dims)
+        });
+    }
+    if !start.starts_with(&GZIP) {
+        return axes_of(&path, &start, Source::new(file, Size::exact(len)));
+    }
+    let mut reader = Members::new(BufReader::new(file));
+    let start = head(&mut reader)?;
+    let whole = Cursor::new(start.clone()).chain(reader);
+    axes_of(&decompressed(&path), &start, Source::new(whole, Size::limited(len)))
+}
+
+fn axes_of<R: Read>(path: &Path, head: &[u8], mut source: Source<R>) -> Result<Vec<u64>> {
+    Ok(match format(path, head)? {
+        Format::Npy => npy::of_header(&mut source)?.dims,
+        Format::Idx => idx::layout(&mut source)?.dims,
+        Format::Csv => Vec::new(),
+    })
 }
 
 fn append_compressed(

@@ -89,7 +89,12 @@ pub(super) fn read_shaped<R: Read>(mut source: Source<R>, most: u64) -> Result<(
 }
 
 pub(super) fn append<R: Read>(mut source: Source<R>, rows: &mut Incoming<'_>) -> Result<()> {
-    layout(&header_text(&mut source)?)?.append(source, rows)
+    of_header(&mut source)?.append(source, rows)
+}
+
+/// The header.
+pub(super) fn of_header<R: Read>(source: &mut Source<R>) -> Result<Layout> {
+    layout(&header_text(source)?)
 }
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";

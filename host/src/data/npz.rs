@@ -155,11 +155,21 @@ pub(super) fn append<R: Read + Seek>(
     member: Option<&str>,
     rows: &mut Incoming<'_>,
 ) -> Result<()> {
+    with_array(reader, len, member, |source| npy::append(source, rows))
+}
+
+/// Calls `run` with the bytes of an array.
+pub(super) fn with_array<R: Read + Seek, T>(
+    reader: R,
+    len: u64,
+    member: Option<&str>,
+    run: impl FnOnce(Source<ZipFile<'_, R>>) -> Result<T>,
+) -> Result<T> {
     let mut archive = ZipArchive::new(reader).map_err(|e| damaged(e, "open the archive"))?;
     let name = choose(&archive, member)?;
     let file = archive.by_name(&name).map_err(|e| damaged(e, "open the array"))?;
     let size = size(&file, len, Size::limited);
-    npy::append(Source::new(file, size), rows)
+    run(Source::new(file, size))
 }
 
 const SUFFIX: &str = ".npy";

@@ -21,7 +21,7 @@ use crate::train::dynamic_options::DynamicOptions;
 use crate::train::encode::{End, encode_layers};
 use crate::train::imp::check_test;
 use crate::train::mask::{diverged, labels_as_classes, labels_of};
-use crate::train::masked::{Engine, LANES};
+use crate::train::masked::{Engine, LANES, changed_bytes};
 use crate::train::network::SparseNetwork;
 use crate::train::ones::layers_of_stack;
 use crate::train::options::Options;
@@ -41,11 +41,11 @@ pub(crate) fn panel(neurons: usize) -> usize {
     PANEL_STRIPS * LANES * neurons * rayon::current_num_threads()
 }
 
-/// Bytes of a weight: index and value, gradient and moments, and links by both ends.
+/// Bytes of a weight: index and value, gradient and moments, and its place by the other end.
 const fn weight_bytes(moments: Moments) -> f64 {
     match moments {
-        Moments::F32 => 28.0,
-        Moments::Bf16 => 24.0,
+        Moments::F32 => 24.0,
+        Moments::Bf16 => 20.0,
     }
 }
 
@@ -63,6 +63,7 @@ pub(crate) struct DynamicSetup<'a> {
     room: usize,
     /// Words beside the stack.
     words: usize,
+    augment: Option<Augment>,
     /// Threads that there is memory for.
     pub(crate) threads: usize,
 }
@@ -96,14 +97,23 @@ impl<'a> DynamicSetup<'a> {
         let longest = hidden.iter().copied().max().unwrap_or(0).max(outputs).max(inputs) + 1;
         let mut panel = longest.max(self::panel(activations + outputs));
         let mut threads = rayon::current_num_threads();
+        let augment =
+            settings.augment.map(|of| Augment::new(of, inputs, params.seed)).transpose()?;
         if let Memory::Ram(ram) = options.memory {
             // A small panel, and as many weights at the start as there is memory for.
             panel = longest;
             let words = dynamic::words(params.moments, 0, activations, outputs, panel)
                 + 2 * params.best_room(layers + 1);
-            let strip = LANES * (activations + outputs);
+            let neurons = activations + outputs;
+            let [fields, changed] = augment
+                .as_ref()
+                .map_or([0, 0], |augment| [augment.bytes(), changed_bytes(augment, inputs)]);
+            let strip = 4 * LANES * neurons + LANES * size_of::<usize>() + changed;
             let weight = weight_bytes(params.moments);
-            let least = 4.0 * (words + strip) as f64 + weight * (nnz + layers) as f64;
+            // Where the weights of each neuron begin, by both of their ends, and which inputs have weights.
+            let starts = 8 * (neurons + layers + 1) + inputs.div_ceil(8);
+            let least = (4 * words + strip + starts + fields) as f64;
+            let least = least + weight * (nnz + layers) as f64;
             let factor = 1.0 + (ram as f64 - least) / (weight * nnz as f64);
             if factor < 1.0 {
                 return Err(Error::new("the memory budget is too small for these sizes")
@@ -117,7 +127,7 @@ impl<'a> DynamicSetup<'a> {
             // Other threads have what that leaves, so that no result depends on them.
             let most = params.most(dense);
             let left = ram as f64 - least - weight * (most - nnz.min(most)) as f64;
-            let others = left.max(0.0) / (4 * (strip + most + layers)) as f64;
+            let others = left.max(0.0) / (strip + 4 * (most + layers)) as f64;
             threads = threads.min(1 + others as usize);
         }
         // One more in each layer but the last hands on the constant.
@@ -125,7 +135,14 @@ impl<'a> DynamicSetup<'a> {
         let words = dynamic::words(params.moments, room, activations, outputs, panel)
             + 2 * params.best_room(layers + 1);
         let limits = options.limits;
-        Ok(Self { settings, hidden, limits, params, unit, dense, room, words, threads })
+        Ok(Self { settings, hidden, limits, params, unit, dense, room, words, augment, threads })
+    }
+
+    fn augmented<'e>(&'e self, engine: Engine<'e>) -> Engine<'e> {
+        match &self.augment {
+            Some(augment) => engine.augmented(augment),
+            None => engine,
+        }
     }
 
     const fn state_bytes(&self) -> u64 {
@@ -141,6 +158,7 @@ impl<'a> DynamicSetup<'a> {
         let classes = labels_as_classes(problem);
         let labels = labels_of(problem, &classes, problem.network_outputs());
         let engine = Engine::new(&problem.data, self.unit, labels, &stack, &Stop::new())?;
+        let engine = self.augmented(engine);
         Ok(Forecast {
             requested_nnz: self.params.nnz,
             support: self.room,
@@ -198,10 +216,8 @@ impl<'a> DynamicSetup<'a> {
         let classes = labels_as_classes(problem);
         let labels = labels_of(problem, &classes, problem.network_outputs());
         let mut watch = Watch::new(self.limits, observer.stop).resumed(resumed.is_some());
-        let mut engine = Engine::new(&problem.data, *unit, labels, &stack, &watch.stop())?;
-        if let Some(changes) = settings.augment {
-            engine = engine.augmented(Augment::new(changes, problem.data.cols, params.seed)?);
-        }
+        let engine = Engine::new(&problem.data, *unit, labels, &stack, &watch.stop())?;
+        let mut engine = self.augmented(engine);
         if let Some(checkpoint) = &resumed {
             engine.skip(u64::from(checkpoint.epochs()) * rows as u64);
         }

@@ -130,17 +130,27 @@ impl Options {
     /// What to say where layers that were asked for have more neurons than recipe `dynamic` can feed.
     pub(crate) fn starved(&self, problem: &Problem) -> Option<String> {
         let (hidden, recipe) = self.resolve(problem).ok()?;
-        let (Recipe::Dynamic(_), Budget::Nonzeros(nnz)) = (recipe, self.budget) else {
-            return None;
-        };
         let widest = hidden.iter().copied().max().filter(|_| !self.hidden.is_empty())?;
-        // A neuron takes one weight to it and one from it.
-        let fed = nnz / 2;
+        let Recipe::Dynamic(_) = recipe else { return None };
+        let nnz = self.nonzeros(problem)?;
+        // Each neuron takes a weight to it and one from it, and each output one to it.
+        let takes = |most: usize| {
+            let ends = [1].into_iter().chain(hidden.iter().map(|&width| width.min(most)));
+            let widths: Vec<usize> = ends.chain([problem.network_outputs()]).collect();
+            widths.windows(2).map(|pair| pair[0].max(pair[1])).sum::<usize>()
+        };
+        let fed = (1..=widest).rev().find(|&most| takes(most) <= nnz)?;
         (widest > fed).then(|| {
             format!(
-                "{nnz} nonzeros feed {fed} neurons at the most; a layer of {widest} is asked for"
+                "{nnz} nonzeros feed {fed} neurons of each layer at the most; a layer of {widest} is asked for"
             )
         })
+    }
+
+    /// s, of the network that the options have.
+    pub(crate) fn nonzeros(&self, problem: &Problem) -> Option<usize> {
+        let (hidden, _) = self.resolve(problem).ok()?;
+        self.budget.count(dense_weights(problem, &hidden), hidden.len() + 1).ok()
     }
 
     /// Whether the model has no hidden layer: a linear or logistic one.

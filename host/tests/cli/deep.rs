@@ -258,6 +258,18 @@ fn memory_budget_bounds_the_weights_at_the_start() {
         error.contains("memory budget is too small") && error.contains("bytes needed"),
         "{error}"
     );
+    // Whatever the rows become and however many threads there are.
+    for (flags, ram) in
+        [("--augment images", 300_000.0), ("--augment noise=1", 300_000.0), ("", 1e6)]
+    {
+        let train =
+            format!("{CLASSES} --hidden 24,24,16 --nnz 200 --epochs 1 --threads 3 -o m.tamis");
+        let report = json(folder, &format!("{train} {flags} --ram {ram}"));
+        let bytes = number(&report, "state_bytes") + number(&report, "workspace_bytes");
+        assert!(bytes <= ram, "{flags}: {report}");
+    }
+    let error = fails(folder, &format!("{train} --augment images --ram 70K"));
+    assert!(error.contains("memory budget is too small"), "{error}");
 }
 
 #[test]
@@ -291,14 +303,24 @@ fn moments_as_bfloat16_take_less_memory_and_learn_as_well() {
     assert_eq!(read("m.tamis"), read("whole.tamis"));
 }
 
-/// Of the heap, by the difference of two trainings that differ in their weights at the start.
+/// Of the heap, by the difference of two trainings that differ in their weights at the start; threads but
+/// the first have a gradient of their own.
 #[test]
 fn a_weight_takes_24_bytes_of_the_heap() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     ok(folder, "generate digits --samples 500 --side 28 --seed 2 -o d -q");
-    let train = format!("{CLASSES} --hidden 300,100 --nnz 4000 --epochs 1 --threads 1 -o m.tamis");
-    for (moments, most) in [("f32", 24.0), ("bf16", 20.0)] {
+    for (hidden, moments, threads, most) in [
+        (&[300, 100][..], "f32", 1, 24.0),
+        (&[300, 100], "bf16", 1, 20.0),
+        (&[300, 100], "f32", 2, 28.0),
+        (&[400, 400, 400], "f32", 1, 24.0),
+    ] {
+        let widths: Vec<String> = hidden.iter().map(u32::to_string).collect();
+        let train = format!(
+            "{CLASSES} --hidden {} --nnz 4000 --epochs 1 --threads {threads} -o m.tamis",
+            widths.join(",")
+        );
         let [(less, low), (more, high)] = [1, 20].map(|factor| {
             let report =
                 json(folder, &format!("{train} --moments {moments} --start-factor {factor}"));
@@ -306,13 +328,14 @@ fn a_weight_takes_24_bytes_of_the_heap() {
         });
         assert!(more - less > 70_000.0, "{less} {more}");
         let weight = (high - low) / (more - less);
-        assert!(weight > most - 5.0 && weight < most, "{moments}: {weight}");
-        // Beside weights: activations of a strip, twice as many gradients, memory for products, which is as
-        // large as the processor's second cache, and classes.
-        let strip = 64.0 * 4.0 * f64::from(784 + 300 + 100 + 10 + 3);
+        assert!(weight > most - 5.0 && weight < most, "{hidden:?} {moments} {threads}: {weight}");
+        // Beside weights: activations of a strip for each thread, twice as many gradients, memory for products,
+        // which is as large as the processor's second cache, and classes.
+        let neurons = 784 + hidden.iter().sum::<u32>() + 10 + hidden.len() as u32 + 1;
+        let strip = 64.0 * 4.0 * f64::from(neurons) * f64::from(threads);
         let rest = high - weight * more;
-        let products = gemm_common::cache::CACHE_INFO[1].cache_bytes as f64;
-        assert!(rest < 3.0 * strip + products + 128.0 * 1024.0, "{moments}: {rest}");
+        let products = gemm_common::cache::CACHE_INFO[1].cache_bytes as f64 * f64::from(threads);
+        assert!(rest < 3.0 * strip + products + 128.0 * 1024.0, "{hidden:?} {threads}: {rest}");
     }
 }
 
@@ -326,6 +349,13 @@ fn changed_rows_train_and_need_a_size() {
         let report = json(folder, &format!("{train} --augment {how}"));
         assert!(number(&report, "accuracy") > 0.8, "{how} {report}");
     }
+    // Runs go on with the same changes of rows, to the same bits.
+    let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
+    let kept = format!("{train} --augment images --checkpoint k --resume -q");
+    ok(folder, &format!("{kept} --passes-limit 9"));
+    ok(folder, &kept);
+    ok(folder, &format!("{} --augment images -q", train.replace("m.tamis", "whole.tamis")));
+    assert_eq!(read("m.tamis"), read("whole.tamis"));
     let error = fails(folder, &format!("{train} --augment images=9x8"));
     assert!(error.contains("9×8 pixels a row") && error.contains("64 numbers"), "{error}");
     for wrong in ["pictures", "images=8", "images=0x3", "noise=-1", "noise=x", "noise=1e7"] {
@@ -335,10 +365,30 @@ fn changed_rows_train_and_need_a_size() {
         assert_eq!(output.status.code(), Some(2), "{wrong} {error}");
         assert!(error.contains("images=WIDTHxHEIGHT"), "{wrong} {error}");
     }
+    // The size is the one that a file of pictures has.
+    let pictures = std::fs::File::create(folder.join("x.npz")).unwrap();
+    let pixels: Vec<f32> = (0..640).map(|k| (k % 19) as f32).collect();
+    let array = tamis_host::data::Array::new(&[10, 1, 4, 16], &pixels).unwrap();
+    tamis_host::data::npz::write(pictures, &[("x", array)]).unwrap();
+    std::fs::write(folder.join("few.csv"), "0\n1\n".repeat(5)).unwrap();
+    let few = "train --data x.npz --labels few.csv --task multiclass --nnz 40 --epochs 1";
+    let report = json(folder, &format!("{few} --augment images -o n.tamis"));
+    assert!(report["notes"].to_string().contains("16×4"), "{report}");
+}
+
+#[test]
+fn weights_that_are_lost_are_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    ok(folder, DIGITS);
     let short =
         json(folder, &format!("{CLASSES} --hidden 24,16 --nnz 100 --passes-limit 3 -o n.tamis"));
     assert!(number(&short, "cut") > 0.0 && number(&short, "nnz") <= 100.0, "{short}");
     assert!(short["notes"].to_string().contains("dropped at once"), "{short}");
+    let deep = "--hidden 24,24,24,24 --nnz 60 --start-factor 1 --epochs 2 -o n.tamis";
+    let few = json(folder, &format!("{CLASSES} {deep}"));
+    assert!(number(&few, "nnz") < 54.0, "{few}");
+    assert!(few["notes"].to_string().contains("on no path"), "{few}");
     let error = fails(folder, &format!("{CLASSES} --hidden 24,16 --nnz 11 -o n.tamis"));
     assert!(error.contains("a path to every output") && error.contains("12 or more"), "{error}");
 }

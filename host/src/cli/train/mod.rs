@@ -41,14 +41,22 @@ fn take_all(options: &mut Options, problem: &Problem) -> Option<String> {
     all_taken(nnz, all)
 }
 
-/// What a run of recipe `dynamic` that ended too early lost.
-fn cut(report: &Report) -> Option<String> {
+/// Which weights a run of recipe `dynamic` lost.
+fn lost(report: &Report) -> Option<String> {
     let Details::Dynamic(dynamic) = &report.details else { return None };
-    (dynamic.cut > 0).then(|| {
-        format!(
-            "the training ended before the support had shrunk: {} weights too many were dropped at once, which costs \
-             accuracy; let it run to its end, or pass fewer --epochs",
+    let (nnz, asked) = (count(report.nnz), count(report.requested_nnz));
+    if dynamic.cut > 0 {
+        return Some(format!(
+            "the training ended before the support had shrunk: {} weights too many were dropped at once, and {nnz} of \
+             {asked} are left, which costs accuracy; let it run to its end, or pass fewer --epochs",
             count(dynamic.cut as usize)
+        ));
+    }
+    let is_short = report.nnz < report.requested_nnz - report.requested_nnz / 10;
+    is_short.then(|| {
+        format!(
+            "{nnz} of {asked} weights are left: all others lay on no path from an input to an output; choose fewer or \
+             narrower layers, or leave --start-factor and --support out"
         )
     })
 }
@@ -124,12 +132,13 @@ impl Train {
             self.check_checkpoint(common)?;
         }
         let (problem, mut data) = early.map_or_else(|| self.load(), Ok)?;
+        let nnz = options.nonzeros(&problem).unwrap_or_default();
         match &mut options.recipe {
             Recipe::Imp(settings) => settings.test = self.test(data.names(), task)?,
             Recipe::Masked(settings) => settings.test = self.test(data.names(), task)?,
             Recipe::Dynamic(settings) => {
                 settings.test = self.test(data.names(), task)?;
-                settings.augment = self.changes(problem.data.cols)?;
+                settings.augment = self.changes(problem.data.cols, nnz)?;
                 if let (Some(Changes::Pictures(of)), Some(AugmentName::Images(None))) =
                     (settings.augment, self.passes.augment)
                 {
@@ -176,7 +185,7 @@ impl Train {
         if let Some(error) = trained.unsaved {
             return Err(error);
         }
-        if let Some(note) = cut(&trained.report) {
+        if let Some(note) = lost(&trained.report) {
             data.note(note);
         }
         let mae = obvious.absolute_error(&model);

@@ -323,18 +323,22 @@ impl Train {
         })
     }
 
-    /// How rows of so many numbers are changed.
-    pub(super) fn changes(&self, inputs: usize) -> Result<Option<Changes>> {
-        let nnz = self.nnz.first().copied().unwrap_or(usize::MAX);
+    /// How rows are changed, to train a network of `nnz` nonzeros.
+    pub(super) fn changes(&self, inputs: usize, nnz: usize) -> Result<Option<Changes>> {
         Ok(match self.passes.augment {
             None => None,
             Some(AugmentName::Noise(deviation)) => Some(Changes::Noise(deviation as f32)),
             Some(AugmentName::Images(size)) => {
                 let side = inputs.isqrt();
-                let size = size.or((side * side == inputs).then_some(PictureSize::square(side)));
-                let PictureSize { width, height } = size.ok_or_else(|| {
+                let square = (side * side == inputs).then_some(PictureSize::square(side));
+                let of_file = match size {
+                    Some(_) => None,
+                    None => self.source.picture()?.filter(|[h, w]| h * w == inputs),
+                };
+                let of_file = of_file.map(|[height, width]| PictureSize { width, height });
+                let PictureSize { width, height } = size.or(of_file).or(square).ok_or_else(|| {
                     Error::new("the size of the pictures is not known")
-                        .expected("rows of as many numbers as a square picture has, or a size")
+                        .expected("a file of pictures, rows of as many numbers as a square picture has, or a size")
                         .got(format_args!("{inputs} numbers a row"))
                         .help("pass it, as in --augment images=28x28: columns, then rows")
                 })?;

@@ -1,7 +1,8 @@
 //! Rows of a strip, transposed into lanes.
 
+use tamis::network::weights::Weights;
+
 use super::kernel::{LANES, Lanes};
-use super::links::Links;
 
 /// Columns, and rows, of a block.
 const BLOCK: usize = 8;
@@ -113,11 +114,12 @@ impl Element for u8 {
     }
 }
 
-/// Blocks of columns that hold one with weights, for the links of a first hidden layer; all
-/// without one.
-pub(super) fn used_blocks(columns: usize, hidden: Option<&Links>) -> Vec<bool> {
+/// Blocks of columns that hold one with weights, for those of a first hidden layer; all without one.
+pub(super) fn used_blocks(columns: usize, hidden: Option<Weights<'_>>) -> Vec<bool> {
     let mut used = vec![hidden.is_none(); columns.div_ceil(BLOCK)];
-    hidden.iter().flat_map(|links| links.others()).for_each(|j| used[j / BLOCK] = true);
+    for block in hidden.iter().flat_map(Weights::blocks) {
+        block.entries().for_each(|(j, _)| used[j / BLOCK] = true);
+    }
     used
 }
 

@@ -15,7 +15,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::links::Links;
+use super::links::{Link, Links};
 
 /// Samples of a strip: eight 256-bit or four 512-bit registers of sums under way at once.
 pub(crate) const LANES: usize = 64;
@@ -39,25 +39,25 @@ unsafe impl bytemuck::Zeroable for Lanes {}
 unsafe impl bytemuck::Pod for Lanes {}
 
 /// `out_i = Σ_j w_ij below_j`, and its relu where asked for.
-pub(super) struct Forward<'a> {
+pub(super) struct Forward<'a, L> {
     /// Grouped by i.
-    pub(super) links: &'a Links,
+    pub(super) links: L,
     pub(super) weights: &'a [f32],
     pub(super) below: &'a [Lanes],
     pub(super) out: &'a mut [Lanes],
     pub(super) relu: bool,
 }
 
-impl Forward<'_> {
+impl<L: Links> Forward<'_, L> {
     #[inline(always)]
     fn run<S: Simd, const N: usize>(self, simd: S) {
         let Self { links, weights, below, out, relu } = self;
         let zero = simd.splat_f32s(0.0);
         for (i, out) in out.iter_mut().enumerate() {
             let mut sums = [zero; N];
-            for (at, &j) in links.of_neuron(i) {
-                let w = simd.splat_f32s(weights[links.place(at)]);
-                let a = registers::<S, N>(&below[usize::from(j)]);
+            for Link { place, other: j } in links.of_neuron(i) {
+                let w = simd.splat_f32s(weights[place]);
+                let a = registers::<S, N>(&below[j]);
                 for v in 0..N {
                     sums[v] = simd.mul_add_f32s(w, a[v], sums[v]);
                 }
@@ -70,7 +70,7 @@ impl Forward<'_> {
     }
 }
 
-impl WithSimd for Forward<'_> {
+impl<L: Links> WithSimd for Forward<'_, L> {
     type Output = ();
 
     #[inline(always)]
@@ -86,16 +86,16 @@ impl WithSimd for Forward<'_> {
 
 /// Adds `<above_i, below_j>` to the gradient of link i, j, where there is one; then below becomes the residuals of the
 /// layer below, `1[below_j > 0] Σ_i w_ij above_i`.
-pub(super) struct Backward<'a> {
+pub(super) struct Backward<'a, L> {
     /// Grouped by j.
-    pub(super) links: &'a Links,
+    pub(super) links: L,
     pub(super) weights: &'a [f32],
     pub(super) gradient: &'a mut [f32],
     pub(super) above: &'a [Lanes],
     pub(super) below: &'a mut [Lanes],
 }
 
-impl Backward<'_> {
+impl<L: Links> Backward<'_, L> {
     /// N registers of 64 lanes, of which M make up the sums of a dot product.
     #[inline(always)]
     fn run<S: Simd, const N: usize, const M: usize>(self, simd: S) {
@@ -104,13 +104,13 @@ impl Backward<'_> {
         for (j, a) in below.iter_mut().enumerate() {
             let a = registers_mut::<S, N>(a);
             let mut sums = [zero; N];
-            for (at, &i) in links.of_neuron(j) {
-                let w = simd.splat_f32s(weights[links.place(at)]);
-                let r = registers::<S, N>(&above[usize::from(i)]);
+            for Link { place, other: i } in links.of_neuron(j) {
+                let w = simd.splat_f32s(weights[place]);
+                let r = registers::<S, N>(&above[i]);
                 for v in 0..N {
                     sums[v] = simd.mul_add_f32s(w, r[v], sums[v]);
                 }
-                if let Some(gradient) = gradient.get_mut(links.place(at)) {
+                if let Some(gradient) = gradient.get_mut(place) {
                     *gradient += dot::<S, N, M>(simd, a, r);
                 }
             }
@@ -122,7 +122,7 @@ impl Backward<'_> {
     }
 }
 
-impl WithSimd for Backward<'_> {
+impl<L: Links> WithSimd for Backward<'_, L> {
     type Output = ();
 
     #[inline(always)]
@@ -137,29 +137,29 @@ impl WithSimd for Backward<'_> {
 }
 
 /// Adds `<own_i, others_j>` to the gradient of link i, j: [`Backward`] of the first layer.
-pub(super) struct Outer<'a> {
+pub(super) struct Outer<'a, L> {
     /// Grouped by i, in the order of the weights.
-    pub(super) links: &'a Links,
+    pub(super) links: L,
     pub(super) gradient: &'a mut [f32],
     pub(super) own: &'a [Lanes],
     pub(super) others: &'a [Lanes],
 }
 
-impl Outer<'_> {
+impl<L: Links> Outer<'_, L> {
     #[inline(always)]
     fn run<S: Simd, const N: usize, const M: usize>(self, simd: S) {
         let Self { links, gradient, own, others } = self;
         for (i, own) in own.iter().enumerate() {
             let own = *registers::<S, N>(own);
-            for (at, &j) in links.of_neuron(i) {
-                let other = registers::<S, N>(&others[usize::from(j)]);
-                gradient[at] += dot::<S, N, M>(simd, &own, other);
+            for Link { place, other: j } in links.of_neuron(i) {
+                let other = registers::<S, N>(&others[j]);
+                gradient[place] += dot::<S, N, M>(simd, &own, other);
             }
         }
     }
 }
 
-impl WithSimd for Outer<'_> {
+impl<L: Links> WithSimd for Outer<'_, L> {
     type Output = ();
 
     #[inline(always)]

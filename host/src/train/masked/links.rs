@@ -1,22 +1,31 @@
 //! The places of a layer's weights, grouped by one of their two ends.
+//!
+//! Grouped as they lie in a stack, by block, the other ends are the stack's own indices less where
+//! the block begins; grouped by the other side, a weight takes 4 bytes.
 
 use tamis::base::error::{self, Result};
 use tamis::network::weights::Weights;
 
-/// Weights of a layer, grouped by neurons on one side: for each its links to the other side.
-#[derive(Debug, Default)]
-pub(super) struct Links {
-    /// Where the links of each neuron begin; and the end of the last.
-    starts: Vec<u32>,
-    /// Neurons of the other side.
-    others: Vec<u16>,
-    /// Places of the weights; empty where they lie in this order.
-    places: Vec<u32>,
+/// A weight of a neuron.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Link {
+    /// Where the weight lies in its layer.
+    pub(super) place: usize,
+    /// The neuron at its other end.
+    pub(super) other: usize,
 }
 
-impl Links {
-    /// Links in the order of the weights: of each neuron to its inputs.
-    ///
+/// Weights of a layer, grouped by the neurons of one side.
+pub(super) trait Links {
+    /// Those of a neuron.
+    fn of_neuron(&self, neuron: usize) -> impl Iterator<Item = Link>;
+}
+
+/// Where the weights of each block of a layer begin; and the end of the last.
+#[derive(Debug, PartialEq)]
+pub(super) struct Starts(Vec<u32>);
+
+impl Starts {
     /// # Errors
     /// [`error::Error::Range`] for more than 65536 neurons on a side.
     pub(super) fn of(w: Weights<'_>) -> Result<Self> {
@@ -24,74 +33,128 @@ impl Links {
         error::range("inputs of a layer", w.inputs(), 0, MOST)?;
         error::range("neurons of a layer", w.hidden(), 0, MOST)?;
         let mut starts = Vec::with_capacity(w.hidden() + 1);
-        let mut others = Vec::with_capacity(w.nnz());
+        let mut end = 0;
         for block in w.blocks() {
-            starts.resize(block.neuron() + 1, others.len() as u32);
-            others.extend(block.entries().map(|(j, _)| j as u16));
+            starts.resize(block.neuron() + 1, end);
+            end += block.values().len() as u32;
         }
-        starts.resize(w.hidden() + 1, others.len() as u32);
-        Ok(Self { starts, others, places: Vec::new() })
+        starts.resize(w.hidden() + 1, end);
+        Ok(Self(starts))
     }
 
-    /// The same links, grouped by the other side of `width` neurons.
-    pub(super) fn turned(&self, width: usize) -> Self {
-        let mut starts = vec![0_u32; width + 1];
-        for &j in &self.others {
-            starts[usize::from(j) + 1] += 1;
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&self.0[..])
+    }
+
+    /// The weights of a block.
+    #[inline(always)]
+    fn range(&self, block: usize) -> std::ops::Range<usize> {
+        self.0[block] as usize..self.0[block + 1] as usize
+    }
+
+    fn blocks(&self) -> usize {
+        self.0.len() - 1
+    }
+}
+
+/// Weights by their blocks, in the order in which they lie.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Blocks<'a> {
+    pub(super) starts: &'a Starts,
+    /// Flat indices of the layer, of blocks of `width`.
+    pub(super) index: &'a [u32],
+    pub(super) width: usize,
+}
+
+impl Links for Blocks<'_> {
+    #[inline(always)]
+    fn of_neuron(&self, neuron: usize) -> impl Iterator<Item = Link> {
+        let range = self.starts.range(neuron);
+        let base = (neuron * self.width) as u32;
+        let others = self.index[range.clone()].iter();
+        range.zip(others).map(move |(place, entry)| Link { place, other: (entry - base) as usize })
+    }
+}
+
+/// A weight by its other end.
+#[derive(Debug, Clone, Copy, Default)]
+struct Turn {
+    block: u16,
+    /// Its place among those of the block.
+    within: u16,
+}
+
+/// The order of the weights by their other ends.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    /// Where those of each neuron begin; and the end of the last.
+    starts: Vec<u32>,
+    turns: Vec<Turn>,
+}
+
+impl Turns {
+    pub(super) fn of(blocks: Blocks<'_>) -> Self {
+        let mut starts = vec![0_u32; blocks.width + 1];
+        let all = blocks.starts.blocks();
+        for i in 0..all {
+            blocks.of_neuron(i).for_each(|link| starts[link.other + 1] += 1);
         }
-        for j in 0..width {
+        for j in 0..blocks.width {
             starts[j + 1] += starts[j];
         }
-        let (mut others, mut places) = (vec![0; self.others.len()], vec![0; self.others.len()]);
+        let mut turns = vec![Turn::default(); blocks.index.len()];
         // Each start moves to the end of its links, which is the next one's start.
-        for i in 0..self.starts.len() - 1 {
-            for place in self.starts[i]..self.starts[i + 1] {
-                let start = &mut starts[usize::from(self.others[place as usize])];
-                others[*start as usize] = i as u16;
-                places[*start as usize] = place;
+        for i in 0..all {
+            for (within, link) in blocks.of_neuron(i).enumerate() {
+                let start = &mut starts[link.other];
+                turns[*start as usize] = Turn { block: i as u16, within: within as u16 };
                 *start += 1;
             }
         }
         starts.rotate_right(1);
         starts[0] = 0;
-        Self { starts, others, places }
-    }
-
-    /// Whether these are the links of `w` in its order.
-    pub(super) fn are_of(&self, w: Weights<'_>) -> bool {
-        self.starts.len() == w.hidden() + 1
-            && self.others.len() == w.nnz()
-            && w.blocks().all(|block| {
-                let own = self.of_neuron(block.neuron()).map(|(_, &other)| other);
-                own.eq(block.entries().map(|(j, _)| j as u16))
-            })
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.others.len()
-    }
-
-    /// Neurons of the other side that have links.
-    pub(super) fn others(&self) -> impl Iterator<Item = usize> {
-        self.others.iter().copied().map(usize::from)
+        Self { starts, turns }
     }
 
     pub(super) fn bytes(&self) -> usize {
-        size_of_val(&self.starts[..])
-            + size_of_val(&self.others[..])
-            + size_of_val(&self.places[..])
+        size_of_val(&self.starts[..]) + size_of_val(&self.turns[..])
     }
 
-    /// The links of `neuron`, numbered in their order, and their other ends.
-    #[inline(always)]
-    pub(super) fn of_neuron(&self, neuron: usize) -> impl Iterator<Item = (usize, &u16)> {
-        let range = self.starts[neuron] as usize..self.starts[neuron + 1] as usize;
-        range.clone().zip(&self.others[range])
+    pub(super) const fn is_empty(&self) -> bool {
+        self.starts.is_empty()
     }
 
-    /// Where the weight of link `at` lies.
+    /// Whether these are the weights of `blocks`.
+    pub(super) fn are_of(&self, blocks: Blocks<'_>) -> bool {
+        let by = TurnedBlocks { turns: self, starts: blocks.starts };
+        self.turns.len() == blocks.index.len()
+            && self.starts.len() == blocks.width + 1
+            && (0..blocks.width).all(|j| {
+                by.of_neuron(j).all(|Link { place, other }| {
+                    let entry = blocks.index.get(place).map(|&entry| entry as usize);
+                    entry == Some(other * blocks.width + j)
+                })
+            })
+    }
+}
+
+/// Weights by their other ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TurnedBlocks<'a> {
+    pub(super) turns: &'a Turns,
+    /// Where the blocks begin.
+    pub(super) starts: &'a Starts,
+}
+
+impl Links for TurnedBlocks<'_> {
     #[inline(always)]
-    pub(super) fn place(&self, at: usize) -> usize {
-        self.places.get(at).map_or(at, |&place| place as usize)
+    fn of_neuron(&self, neuron: usize) -> impl Iterator<Item = Link> {
+        let Turns { starts, turns } = self.turns;
+        let range = starts[neuron] as usize..starts[neuron + 1] as usize;
+        let begins = &self.starts.0[..];
+        turns[range].iter().map(move |turn| {
+            let other = usize::from(turn.block);
+            Link { place: begins[other] as usize + usize::from(turn.within), other }
+        })
     }
 }

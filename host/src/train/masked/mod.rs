@@ -4,8 +4,9 @@
 //! A batch goes through all layers in strips of 64 samples, so that the activations of a strip stay
 //! in the cache; sparse products run along the samples. Strips of a batch go in waves of as many as
 //! there are threads, and their gradients are added in order: neither the number of threads nor the
-//! width of the vectors changes a bit. Memory is that of the links of the weights, 8 bytes each,
-//! and of the activations of a strip for each thread; all threads but one have a gradient too.
+//! width of the vectors changes a bit. Memory is that of the activations of a strip for each thread, and
+//! of 4 bytes for each weight behind the first hidden layer, which is looked up by both of its ends; all threads
+//! but one have a gradient too.
 
 mod elsewhere;
 mod gather;
@@ -33,7 +34,7 @@ pub(crate) use elsewhere::Elsewhere;
 pub(crate) use job::Ran;
 pub use job::{MaskedSettings, MaskedStart};
 pub(crate) use kernel::LANES;
-use strip::{Layer, Strip, Work};
+use strip::{Changed, Layer, Strip, Work};
 
 /// How good a network is on all rows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -74,7 +75,7 @@ pub struct Engine<'a> {
     strips: Vec<Strip>,
     arch: Arch,
     stop: Stop,
-    augment: Option<Augment>,
+    augment: Option<&'a Augment>,
     /// Rows that training has read.
     drawn: u64,
 }
@@ -111,7 +112,7 @@ impl<'a> Engine<'a> {
         if matches!(stack.head(), Head::Sum(_)) {
             widths.push(1);
         }
-        let used = used(inputs, &layers);
+        let used = used(stack, &layers);
         let strip = |t| Strip::new(&widths, if t > 0 { stack.nnz() } else { 0 });
         let strips = (0..rayon::current_num_threads()).map(strip).collect();
         let (arch, stop) = (Arch::new(), stop.clone());
@@ -122,7 +123,9 @@ impl<'a> Engine<'a> {
     /// The same with rows that are changed whenever training reads them; scores are of the rows as
     /// they are.
     #[must_use]
-    pub fn augmented(mut self, augment: Augment) -> Self {
+    pub fn augmented(mut self, augment: &'a Augment) -> Self {
+        let changed = || Changed::new(augment, self.data.cols);
+        self.strips.iter_mut().for_each(|strip| strip.changed = changed());
         self.augment = Some(augment);
         self
     }
@@ -136,13 +139,13 @@ impl<'a> Engine<'a> {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let strips = self.strips.iter().map(Strip::bytes);
-        let augment = self.augment.as_ref().map_or(0, Augment::bytes);
+        let augment = self.augment.map_or(0, Augment::bytes);
         self.link_bytes() + strips.sum::<usize>() + self.used.len() + augment
     }
 
     /// Bytes that grow with the weights.
     pub(crate) fn link_bytes(&self) -> usize {
-        self.layers.iter().map(|layer| layer.own.bytes() + layer.turned.bytes()).sum()
+        self.layers.iter().map(Layer::bytes).sum()
     }
 
     /// Loss and accuracy on all rows.
@@ -213,7 +216,7 @@ impl<'a> Engine<'a> {
     ) -> Result<()> {
         let Self { data, scale, layers, used, strips, arch, stop, augment, drawn, .. } = self;
         let (scale, arch, drawn) = (*scale, *arch, *drawn);
-        let augment = augment.as_ref().filter(|_| reads == Reads::Changed);
+        let augment = augment.filter(|_| reads == Reads::Changed);
         let work = &Work { layers, stack, data, scale, used, arch, augment };
         for start in batch.positions.clone().step_by(LANES * strips.len()) {
             if stop.asked() {
@@ -241,11 +244,12 @@ impl Backprop for Engine<'_> {
         backprop::check(self.data.rows, self.labels, stack)?;
         error::length("layers of the network", stack.layers().count(), self.layers.len())?;
         for (w, layer) in stack.layers().zip(&self.layers) {
-            error::length("nonzeros of a layer", w.nnz(), layer.own.len())?;
-            let is_same = layer.own.are_of(w);
+            error::length("nonzeros of a layer", w.nnz(), layer.len())?;
+            let is_same = layer.is_of(w)?;
             error::range("support of the network as before", is_same.into(), 1, 1)?;
         }
-        Ok(())
+        let is_same = self.used == used(stack, &self.layers);
+        error::range("inputs of the network as before", is_same.into(), 1, 1)
     }
 
     fn gradient(&mut self, stack: &Stack<'_>, batch: &Batch, gradient: &mut [f32]) -> Result<f32> {
@@ -332,20 +336,25 @@ impl Panels for Engine<'_> {
     fn adopt(&mut self, stack: &Stack<'_>) -> Result<()> {
         self.layers = Vec::new();
         self.layers = Layer::all(stack)?;
-        self.used = used(stack.inputs(), &self.layers);
+        self.used = used(stack, &self.layers);
         let gradients = self.strips.iter_mut().skip(1).map(|strip| &mut strip.gradient);
         gradients.for_each(|gradient| gradient.resize(stack.nnz(), 0.0));
         Ok(())
     }
 }
 
+/// Bytes that each thread has for rows of so many columns that are changed.
+pub(crate) fn changed_bytes(augment: &Augment, cols: usize) -> usize {
+    Changed::new(augment, cols).bytes()
+}
+
 /// Numbers of a panel that one thread makes at a time.
 const PANEL_PART: usize = 1 << 16;
 
 /// The blocks of input columns that the first layer has weights of.
-fn used(inputs: usize, layers: &[Layer]) -> Vec<bool> {
-    let hidden = layers.first().filter(|layer| !layer.is_end).map(|layer| &layer.own);
-    gather::used_blocks(inputs, hidden)
+fn used(stack: &Stack<'_>, layers: &[Layer]) -> Vec<bool> {
+    let is_hidden = layers.first().is_some_and(|layer| !layer.is_end);
+    gather::used_blocks(stack.inputs(), stack.layers().next().filter(|_| is_hidden))
 }
 
 /// What strips work on that run at the same time.

@@ -1,5 +1,7 @@
 //! One strip of samples through the whole network, forwards and back.
 
+use std::ops::Range;
+
 use pulp::{Arch, Simd, WithSimd};
 use tamis::base::bits::is_set;
 use tamis::base::error::Result;
@@ -9,7 +11,7 @@ use tamis::network::weights::Weights;
 
 use super::gather::{Element, gather};
 use super::kernel::{Backward, Forward, LANES, Lanes, Outer};
-use super::links::Links;
+use super::links::{Blocks, Starts, TurnedBlocks, Turns};
 use super::residual::{Loss, residual};
 use crate::data::augment::{Augment, Scratch};
 use crate::data::{Matrix, Values};
@@ -27,13 +29,15 @@ const ALL_LANES: [usize; LANES] = {
 /// A layer's weights, by both of their ends.
 #[derive(Debug)]
 pub(super) struct Layer {
-    /// Grouped as the weights lie in a [`Stack`]: by output of a hidden layer, by input of the
-    /// weights to the outputs.
-    pub(super) own: Links,
-    /// Empty for a first layer that is hidden: its inputs need no residuals.
-    pub(super) turned: Links,
-    /// Place of the first weight.
-    pub(super) start: usize,
+    /// Blocks, as they lie in a [`Stack`]: outputs of a hidden layer, inputs of the weights to the
+    /// outputs.
+    starts: Starts,
+    /// By the other ends; empty for a first layer that is hidden: its inputs need no residuals.
+    turns: Turns,
+    /// Places of the weights in the stack.
+    range: Range<usize>,
+    /// Neurons at the other ends of a block.
+    width: usize,
     pub(super) is_end: bool,
 }
 
@@ -44,26 +48,40 @@ impl Layer {
     /// A layer of more than 65536 inputs or neurons.
     pub(super) fn all(stack: &Stack<'_>) -> Result<Vec<Self>> {
         let hidden = stack.layers().count() - usize::from(matches!(stack.head(), Head::Weights(_)));
-        let mut start = 0;
+        let mut end = 0;
         let layer = |(l, w): (usize, Weights<'_>)| {
-            let (own, is_end) = (Links::of(w)?, l >= hidden);
-            let turned = if l > 0 || is_end { own.turned(w.inputs()) } else { Links::default() };
-            start += w.nnz();
-            Ok(Self { own, turned, start: start - w.nnz(), is_end })
+            let (starts, width, is_end) = (Starts::of(w)?, w.inputs(), l >= hidden);
+            let blocks = Blocks { starts: &starts, index: w.index(), width };
+            let turns = if l > 0 || is_end { Turns::of(blocks) } else { Turns::default() };
+            let range = end..end + w.nnz();
+            end = range.end;
+            Ok(Self { starts, turns, range, width, is_end })
         };
         stack.layers().enumerate().map(layer).collect()
     }
 
-    fn by_output(&self) -> &Links {
-        if self.is_end { &self.turned } else { &self.own }
+    /// Whether it is the layer of such weights.
+    pub(super) fn is_of(&self, w: Weights<'_>) -> Result<bool> {
+        let is_turned = || self.turns.is_empty() || self.turns.are_of(self.by_block(w));
+        Ok(self.width == w.inputs() && self.starts == Starts::of(w)? && is_turned())
     }
 
-    fn by_input(&self) -> &Links {
-        if self.is_end { &self.own } else { &self.turned }
+    /// Weights.
+    pub(super) fn len(&self) -> usize {
+        self.range.len()
     }
 
-    fn weights<'a>(&self, values: &'a [f32]) -> &'a [f32] {
-        &values[self.start..][..self.own.len()]
+    /// Bytes of memory.
+    pub(super) fn bytes(&self) -> usize {
+        self.starts.bytes() + self.turns.bytes()
+    }
+
+    fn by_block<'a>(&'a self, w: Weights<'a>) -> Blocks<'a> {
+        Blocks { starts: &self.starts, index: w.index(), width: self.width }
+    }
+
+    fn by_other(&self) -> TurnedBlocks<'_> {
+        TurnedBlocks { turns: &self.turns, starts: &self.starts }
     }
 }
 
@@ -80,11 +98,22 @@ pub(super) struct Work<'a> {
     pub(super) augment: Option<&'a Augment>,
 }
 
-/// Memory for changed rows; none where none is changed.
+/// Memory for the rows of a strip that are changed; none where none is.
 #[derive(Debug, Default)]
-struct Changed {
+pub(super) struct Changed {
+    /// Rows as they were changed, one behind the other.
     rows: Vec<f32>,
-    scratch: Option<Scratch>,
+    scratch: Scratch,
+}
+
+impl Changed {
+    pub(super) fn new(augment: &Augment, cols: usize) -> Self {
+        Self { rows: vec![0.0; LANES * cols], scratch: augment.scratch() }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&self.rows[..]) + self.scratch.bytes()
+    }
 }
 
 /// Memory for the activations of a strip, and a gradient where it is not the first of its wave.
@@ -95,8 +124,7 @@ pub(super) struct Strip {
     pub(super) gradient: Vec<f32>,
     /// Rows of the data in the lanes.
     rows: Vec<usize>,
-    /// Rows as they were changed, one behind the other.
-    changed: Changed,
+    pub(super) changed: Changed,
     pub(super) loss: Loss,
 }
 
@@ -115,7 +143,8 @@ impl Strip {
 
     pub(super) fn bytes(&self) -> usize {
         let acts = self.acts.iter().map(|acts| size_of_val(&acts[..]));
-        acts.sum::<usize>() + size_of_val(&self.gradient[..]) + LANES * size_of::<usize>()
+        let own = size_of_val(&self.gradient[..]) + LANES * size_of::<usize>();
+        acts.sum::<usize>() + own + self.changed.bytes()
     }
 
     /// The outputs, row by row.
@@ -141,8 +170,6 @@ impl Strip {
         ones.fill(Lanes::ONE);
         if let Some(augment) = work.augment {
             let Changed { rows: changed, scratch } = &mut self.changed;
-            let scratch = scratch.get_or_insert_with(|| augment.scratch());
-            changed.resize(LANES * data.cols, 0.0);
             let each = (draw..).zip(rows).zip(changed.chunks_exact_mut(data.cols.max(1)));
             for ((draw, &row), out) in each {
                 let own = row * data.cols..(row + 1) * data.cols;
@@ -159,16 +186,16 @@ impl Strip {
                 Values::U8(data) => arch.dispatch(Gather { data, rows, scale, used, out }),
             }
         }
-        let values = work.stack.values();
-        for (l, layer) in work.layers.iter().enumerate() {
+        for (l, (layer, w)) in work.layers.iter().zip(work.stack.layers()).enumerate() {
             let (below, above) = self.acts.split_at_mut(l + 1);
-            arch.dispatch(Forward {
-                links: layer.by_output(),
-                weights: layer.weights(values),
-                below: &below[l],
-                out: &mut above[0],
-                relu: !layer.is_end,
-            });
+            let (weights, below, out) = (w.value(), &below[l][..], &mut above[0][..]);
+            if layer.is_end {
+                let links = layer.by_other();
+                arch.dispatch(Forward { links, weights, below, out, relu: false });
+            } else {
+                let links = layer.by_block(w);
+                arch.dispatch(Forward { links, weights, below, out, relu: true });
+            }
         }
         let outputs = self.acts.len() - 1;
         if let Head::Sum(signs) = work.stack.head() {
@@ -205,20 +232,22 @@ impl Strip {
 
     /// Layer `l`, whose outputs have their residuals.
     fn layer_back(&mut self, work: &Work<'_>, l: usize, gradient: &mut [f32]) {
-        let values = work.stack.values();
-        let layer = &work.layers[l];
+        let Some((layer, w)) = work.layers.iter().zip(work.stack.layers()).nth(l) else { return };
         let (below, above) = self.acts.split_at_mut(l + 1);
         let (below, above) = (&mut below[l][..], &above[0][..]);
         let gradient = match gradient {
             [] => gradient,
-            all => &mut all[layer.start..][..layer.own.len()],
+            all => &mut all[layer.range.clone()],
         };
-        if l > 0 {
-            let (links, weights) = (layer.by_input(), layer.weights(values));
+        let (blocks, weights) = (layer.by_block(w), w.value());
+        if l > 0 && layer.is_end {
+            work.arch.dispatch(Backward { links: blocks, weights, gradient, above, below });
+        } else if l > 0 {
+            let links = layer.by_other();
             work.arch.dispatch(Backward { links, weights, gradient, above, below });
         } else {
             let (own, others) = if layer.is_end { (&*below, above) } else { (above, &*below) };
-            work.arch.dispatch(Outer { links: &layer.own, gradient, own, others });
+            work.arch.dispatch(Outer { links: blocks, gradient, own, others });
         }
     }
 
