@@ -11,7 +11,7 @@ matplotlib.use("svg")
 matplotlib.rcParams["svg.hashsalt"] = "tamis"  # the same bytes each time
 import matplotlib.pyplot as plt
 
-ROW = re.compile(r"\| (\d+), [\d-]+ \| ([\d.]+) % \| (\d+) \| \d+ \| (\d+) \|")
+ROW = re.compile(r"\| (\d+), [\d-]+ \| ([\d.]+) % \| [\d., ]+ \| (\d+) \| \d+ \| (\d+) \|")
 rows = [ROW.match(line) for line in open(sys.argv[1])]
 points = [(row[1], float(row[2]), int(row[4])) for row in rows if row]
 alone = [(int(row[3]) / 1024, 100 - float(row[2])) for row in rows if row]

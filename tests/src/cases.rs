@@ -66,6 +66,7 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "blocks", pinned: 0x9119_856b, ram: 1792, run: deployed::blocks::<P> },
         Self { name: "embedded", pinned: 0x3aaf_2f5a, ram: 1792, run: deployed::embedded::<P> },
         Self { name: "code", pinned: 0xa0e8_b78e, ram: 1408, run: deployed::straight::<P> },
+        Self { name: "trained", pinned: 0x47b6_ac9f, ram: 1792, run: deployed::trained::<P> },
         Self { name: "float-tables", pinned: 0x71b4_0e55, ram: 1920, run: deployed::floats::<P> },
         Self { name: "file", pinned: 0x9119_856b, ram: 3072, run: deployed::file::<P> },
         Self {

@@ -1,6 +1,6 @@
 //! Models as they are put on a microcontroller: files, and what `tamis export` makes of them. 784 inputs, ten
 //! hidden neurons, ten outputs, 1000, 500 or 200 weights, of which the last layer has 100 each
-//! time.
+//! time. And a deep one that recipe `dynamic` has trained, `trained_300`: digits of 8 × 8 pixels, two hidden layers.
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p tamis-tests --test all deployed` writes all of it anew.
 
@@ -28,6 +28,7 @@ exported! {
     floats_500 "deployed/floats_500.rs"
     rows_1000 "deployed/rows_1000.rs"
     rows_500 "deployed/rows_500.rs"
+    trained_300 "deployed/trained_300.rs"
 }
 
 /// The file of 1000 weights, each layer in the encoding that is fastest: blocks, and all weights.

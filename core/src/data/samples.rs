@@ -31,6 +31,12 @@ pub trait Samples {
     /// [`Error::Range`] for a row that is not there, [`Error::Length`] for a buffer of another
     /// length, [`Error::Source`] if reading fails.
     fn row(&mut self, k: usize, out: &mut [f32]) -> Result<(), Self::Source>;
+
+    /// The next row is draw number `draw`, and those behind it the next ones, where rows are changed whenever
+    /// they are read ([`Shifted`]); none for rows as they are. Others have no use for it.
+    fn draw(&mut self, draw: Option<u64>) {
+        let _ = draw;
+    }
 }
 
 impl<S: Samples + ?Sized> Samples for &mut S {
@@ -46,6 +52,10 @@ impl<S: Samples + ?Sized> Samples for &mut S {
 
     fn row(&mut self, k: usize, out: &mut [f32]) -> Result<(), Self::Source> {
         (**self).row(k, out)
+    }
+
+    fn draw(&mut self, draw: Option<u64>) {
+        (**self).draw(draw);
     }
 }
 
@@ -192,6 +202,10 @@ impl<S: Samples> Samples for Shuffled<S> {
 
     fn row(&mut self, k: usize, out: &mut [f32]) -> Result<(), Self::Source> {
         self.inner.row(self.order.get(k), out)
+    }
+
+    fn draw(&mut self, draw: Option<u64>) {
+        self.inner.draw(draw);
     }
 }
 

@@ -353,6 +353,10 @@ impl<X: Samples> Samples for StackedRows<'_, X> {
         out.copy_from_slice(self.scratch.get(first..).unwrap_or(&[]));
         Ok(())
     }
+
+    fn draw(&mut self, draw: Option<u64>) {
+        self.rows.draw(draw);
+    }
 }
 
 /// Of s nonzeros, those that hidden layer `layer` may take, `kept` of them being taken by the

@@ -7,6 +7,10 @@ use tamis::infer::model::{MAX_INPUTS, MAX_LAYERS};
 use tamis::learn::deep::Stack;
 use tamis::learn::deep::dynamic::{self, Moments, Params};
 use tamis::learn::start::continue_if;
+use tamis::network::gates::Signs;
+use tamis::network::mask::Mlp;
+use tamis::network::mask::allocate::{Allocation, Bounds};
+use tamis::network::weights::Weights;
 
 use crate::base::limits::{Limits, Watch};
 use crate::base::memory::room_for;
@@ -153,8 +157,7 @@ impl<'a> DynamicSetup<'a> {
     pub(crate) fn forecast(&self, problem: &Problem) -> Result<Forecast> {
         let (mut index, mut value) = (vec![0; self.room], vec![0.0; self.room]);
         let mut stack = Stack::new(problem.data.cols + 1, &mut index, &mut value);
-        let widths = [self.hidden, &[problem.network_outputs()][..]].concat();
-        dynamic::start(&mut stack, &widths, &self.params, &mut vec![0; self.words])?;
+        self.fill(&mut stack, problem)?;
         let classes = labels_as_classes(problem);
         let labels = labels_of(problem, &classes, problem.network_outputs());
         let engine = Engine::new(&problem.data, self.unit, labels, &stack, &Stop::new())?;
@@ -167,6 +170,29 @@ impl<'a> DynamicSetup<'a> {
             data_bytes: problem.bytes() as u64,
             ..Forecast::default()
         })
+    }
+
+    /// As many weights as training begins with, wherever: which ones takes a pass over all that there may be.
+    fn fill(&self, stack: &mut Stack<'_>, problem: &Problem) -> Result<()> {
+        let widths = [&[problem.data.cols], self.hidden, &[problem.network_outputs()][..]].concat();
+        let net = Mlp::new(&widths)?;
+        let mut counts = vec![0; widths.len() - 1];
+        let most = self.params.most(net.weights());
+        Allocation::ErdosRenyi.share(&net, most, Bounds::at_least(1), &mut counts)?;
+        for (layer, count) in net.layers().zip(counts) {
+            let is_end = layer.number + 1 == net.layers().len();
+            // One more hands on the constant.
+            let index: Vec<u32> = (0..count as u32 + u32::from(!is_end)).collect();
+            let values = vec![1.0; index.len()];
+            if is_end {
+                let blocks = layer.inputs + 1;
+                stack.end_weights(Weights::new(layer.outputs, blocks, &index, &values)?)?;
+            } else {
+                let own = Weights::new(layer.inputs + 1, layer.outputs + 1, &index, &values)?;
+                stack.push(own, Signs::Positive)?;
+            }
+        }
+        Ok(())
     }
 
     /// The file of its checkpoints.
@@ -218,9 +244,6 @@ impl<'a> DynamicSetup<'a> {
         let mut watch = Watch::new(self.limits, observer.stop).resumed(resumed.is_some());
         let engine = Engine::new(&problem.data, *unit, labels, &stack, &watch.stop())?;
         let mut engine = self.augmented(engine);
-        if let Some(checkpoint) = &resumed {
-            engine.skip(u64::from(checkpoint.epochs()) * rows as u64);
-        }
         let workspace_bytes = engine.bytes() as u64;
         let mut observe = |now: &dynamic::Progress<'_>| {
             let passes = f64::from(now.epoch);

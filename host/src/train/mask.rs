@@ -198,6 +198,10 @@ impl Backprop for CountedSteps<'_> {
         Ok(loss)
     }
 
+    fn skip(&mut self, rows: u64) {
+        self.engine.skip(rows);
+    }
+
     fn loss(&mut self, stack: &Stack<'_>, batch: &Batch) -> tamis::Result<f32> {
         self.engine.loss(stack, batch)
     }

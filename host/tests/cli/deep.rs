@@ -267,6 +267,10 @@ fn memory_budget_bounds_the_weights_at_the_start() {
         let report = json(folder, &format!("{train} {flags} --ram {ram}"));
         let bytes = number(&report, "state_bytes") + number(&report, "workspace_bytes");
         assert!(bytes <= ram, "{flags}: {report}");
+        let plan = json(folder, &format!("{train} {flags} --ram {ram} --plan"));
+        for key in ["state_bytes", "workspace_bytes"] {
+            assert_eq!(plan[key], report[key], "{flags} {key}");
+        }
     }
     let error = fails(folder, &format!("{train} --augment images --ram 70K"));
     assert!(error.contains("memory budget is too small"), "{error}");

@@ -2,9 +2,11 @@
 //! same numbers.
 
 use super::digest::{Digest, Probe};
+use super::train::{LABELS, PIXELS};
 use crate::deployed::{
     self, FLOAT_ROW, FLOATS, INTEGERS, OUTPUTS, ROW, blocks_1000, floats_500, floats_1000,
     rows_500, rows_1000, straight_500, straight_1000, tables_200, tables_500, tables_1000,
+    trained_300,
 };
 use core::hint::black_box;
 use tamis::store::wire::{QuantisedView, View};
@@ -63,6 +65,20 @@ pub(super) fn straight<P: Probe>(probe: &mut P) -> u32 {
     counted!(probe, digest, "code, 1000", 1000, straight_1000::predict, &ROW, word);
     counted!(probe, digest, "code, 500", 500, straight_500::predict, &ROW, word);
     digest.value()
+}
+
+/// A deep network that was trained from nothing, on pictures that it has not seen; 0 unless it tells eight of ten.
+pub(super) fn trained<P: Probe>(probe: &mut P) -> u32 {
+    const PICTURES: usize = 40;
+    let mut digest = Digest::default();
+    let mut right = 0;
+    for (picture, &label) in PIXELS.as_chunks().0.iter().zip(&LABELS).take(PICTURES) {
+        let word = |y: i32| y as u32;
+        let y = counted!(probe, digest, "deep, 300", 300, trained_300::predict, picture, word);
+        let class = (0..OUTPUTS).rev().max_by_key(|&k| y.get(k).copied());
+        right += usize::from(class == Some(label as usize));
+    }
+    if 10 * right >= 8 * PICTURES { digest.value() } else { 0 }
 }
 
 /// Modules of tables of floats.

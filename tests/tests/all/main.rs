@@ -24,6 +24,7 @@ mod recovery_net;
 mod selection;
 mod slots;
 mod streaming;
+mod trained;
 mod training;
 mod training_ends;
 mod windows;

@@ -5,10 +5,14 @@ use crate::base::error::{self, Result};
 use crate::base::rng::{Rng, stream};
 
 /// Another source's rows as pictures, row by row of their pixels, each moved by at most `most` whole pixels in
-/// either direction whenever it is read; what comes in from outside is 0.
+/// either direction whenever it is read; what comes in from outside is 0. A number behind the picture, such as a constant
+/// input, stays.
 ///
-/// Reading a row again gives another move: which one is a function of the seed and of how many rows were read
-/// before. It takes no memory beside the caller's row.
+/// Reading a row again gives another move: which one is a function of the seed and of the number of the draw, which counts
+/// the rows read unless [`Samples::draw`] says another. It takes no memory beside the caller's row.
+///
+/// [`RowByRow`](crate::learn::deep::backprop::RowByRow) trains on moved rows, grows weights by the moves that the next
+/// step sees, and takes losses, such as those on validation rows, of rows that are not moved.
 ///
 /// ```
 /// use tamis::data::samples::{Rows, Samples, Shifted};
@@ -28,31 +32,23 @@ pub struct Shifted<X> {
     width: usize,
     most: usize,
     seed: u64,
-    draws: u64,
+    /// That of the next row; none for rows that stay.
+    draw: Option<u64>,
 }
 
 impl<X: Samples> Shifted<X> {
     /// Pictures of `width` pixels a row, moved by at most `most`, from draw 0 on.
     ///
     /// # Errors
-    /// [`Error::Length`](crate::Error::Length) for rows that are not whole rows of so many pixels;
+    /// [`Error::Length`](crate::Error::Length) for rows that are not whole rows of so many pixels and at most one number;
     /// [`Error::Range`](crate::Error::Range) for a width of 0, or moves as large as the picture.
     pub fn new(inner: X, width: usize, most: usize, seed: u64) -> Result<Self> {
         let inputs = inner.inputs();
         error::range("pixels in a row", width, 1, inputs)?;
-        error::length("inputs", inputs, inputs - inputs % width)?;
+        let behind = (inputs % width).min(1);
+        error::length("inputs", inputs, inputs - inputs % width + behind)?;
         error::range("pixels to move by", most, 0, width.min(inputs / width) - 1)?;
-        Ok(Self { inner, width, most, seed, draws: 0 })
-    }
-
-    /// How many rows were read.
-    pub const fn draws(&self) -> u64 {
-        self.draws
-    }
-
-    /// Goes on as if so many rows had been read: what a resumed run begins with.
-    pub const fn resume(&mut self, draws: u64) {
-        self.draws = draws;
+        Ok(Self { inner, width, most, seed, draw: Some(0) })
     }
 }
 
@@ -69,13 +65,19 @@ impl<X: Samples> Samples for Shifted<X> {
 
     fn row(&mut self, k: usize, out: &mut [f32]) -> Result<(), Self::Source> {
         self.inner.row(k, out)?;
-        let mut rng = Rng::new(self.seed, stream::SHIFT.wrapping_add(self.draws));
-        self.draws = self.draws.wrapping_add(1);
+        let Some(draw) = self.draw else { return Ok(()) };
+        self.draw = Some(draw.wrapping_add(1));
+        let mut rng = Rng::new(self.seed, stream::SHIFT.wrapping_add(draw));
         let most = self.most as i32;
         let mut by = || rng.below(2 * self.most as u32 + 1) as i32 - most;
         let (down, right) = (by(), by());
-        shift(out, self.width, down, right);
+        let pixels = out.len() - out.len() % self.width;
+        shift(out.get_mut(..pixels).unwrap_or_default(), self.width, down, right);
         Ok(())
+    }
+
+    fn draw(&mut self, draw: Option<u64>) {
+        self.draw = draw;
     }
 }
 
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn all_moves_come_and_a_resumed_source_repeats_them() {
+    fn all_moves_come_and_their_draws_repeat_them() {
         let pixels = picture();
         let source = || Shifted::new(Rows::new(&pixels, 12).unwrap(), 4, 1, 3).unwrap();
         let (mut first, mut row) = (source(), [0.0; 12]);
@@ -138,10 +140,15 @@ mod tests {
             first.row(0, &mut row).unwrap();
             rows.push(row.map(f32::to_bits));
         }
-        let mut resumed = source();
-        resumed.resume(150);
-        resumed.row(0, &mut row).unwrap();
-        assert_eq!((row.map(f32::to_bits), resumed.draws()), (rows[150], 151));
+        let mut again = source();
+        again.draw(Some(150));
+        for expected in &rows[150..152] {
+            again.row(0, &mut row).unwrap();
+            assert_eq!(row.map(f32::to_bits), *expected);
+        }
+        again.draw(None);
+        again.row(0, &mut row).unwrap();
+        assert_eq!(row[..], pixels);
         rows.sort_unstable();
         rows.dedup();
         assert_eq!(rows.len(), 9);
@@ -152,6 +159,13 @@ mod tests {
         let pixels = picture();
         let made = |width, most| Shifted::new(Rows::new(&pixels, 12).unwrap(), width, most, 0);
         assert!(matches!(made(5, 1), Err(Error::Length { .. })));
+        // One number behind the picture stays.
+        let mut behind = Shifted::new(Rows::new(&pixels[..7], 7).unwrap(), 3, 1, 0).unwrap();
+        let mut row = [0.0; 7];
+        for _ in 0..9 {
+            behind.row(0, &mut row).unwrap();
+            assert_eq!(row[6].to_bits(), 7.0_f32.to_bits());
+        }
         assert!(matches!(made(0, 0), Err(Error::Range { .. })));
         assert!(matches!(made(4, 3), Err(Error::Range { .. })));
         assert!(made(4, 2).is_ok());

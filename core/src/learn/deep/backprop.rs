@@ -79,7 +79,10 @@ pub trait Backprop {
         gradient: &mut [f32],
     ) -> Result<f32, Self::Source>;
 
-    /// Mean loss of the rows of a batch: squared error over rows and outputs, or cross-entropy over rows.
+    /// Goes on as after gradients of so many rows, where these are changed whenever they are read.
+    fn skip(&mut self, rows: u64);
+
+    /// Mean loss of the rows of a batch, as they are: squared error over rows and outputs, or cross-entropy over rows.
     ///
     /// # Errors
     /// As [`Self::gradient`].
@@ -90,7 +93,8 @@ pub trait Backprop {
 /// [`super::dynamic`] needs beside.
 pub trait Panels: Backprop {
     /// Writes the derivatives that [`Backprop::gradient`] is of, by all weights that the blocks have room
-    /// for, in the network or not, to `out`: block after block.
+    /// for, in the network or not, to `out`: block after block. Rows that are changed whenever they are read are
+    /// those of the next gradient's draws, each time.
     ///
     /// # Errors
     /// As [`Backprop::gradient`]; [`Error::Length`] for `out` of another length.
@@ -130,6 +134,8 @@ pub struct RowByRow<'a, X> {
     acts: &'a mut [f32],
     deltas: &'a mut [f32],
     pub(super) out: &'a mut [f32],
+    /// Rows that gradients have read.
+    drawn: u64,
 }
 
 /// Words of the memory of [`RowByRow`], for so many activations ([`Stack::activations`]) and
@@ -159,6 +165,7 @@ impl<'a, X: Samples> RowByRow<'a, X> {
             acts: space.floats(acts)?,
             deltas: space.floats(acts)?,
             out: space.floats(c)?,
+            drawn: 0,
         })
     }
 
@@ -257,15 +264,22 @@ impl<X: Samples> Backprop for RowByRow<'_, X> {
         gradient: &mut [f32],
     ) -> Result<f32, X::Source> {
         gradient.fill(0.0);
+        self.rows.draw(Some(self.drawn));
         let mut sum = Sum::default();
         for k in batch.rows() {
             sum.add(self.residual(k, stack)?);
             self.backwards(stack, gradient, |sum, g| *sum += g);
         }
+        self.drawn = self.drawn.wrapping_add(batch.positions.len() as u64);
         Ok(sum.value())
     }
 
+    fn skip(&mut self, rows: u64) {
+        self.drawn = rows;
+    }
+
     fn loss(&mut self, stack: &Stack<'_>, batch: &Batch) -> Result<f32, X::Source> {
+        self.rows.draw(None);
         let mut sum = Sum::default();
         for k in batch.rows() {
             sum.add(self.residual(k, stack)?);
@@ -288,6 +302,7 @@ impl<X: Samples> Panels for RowByRow<'_, X> {
         let below = stack.layers.iter().take(panel.layer).fold(0, |sum, layer| sum + layer.width);
         let is_end = panel.layer >= stack.hidden().len();
         out.fill(0.0);
+        self.rows.draw(Some(self.drawn));
         for k in batch.rows() {
             self.residual(k, stack)?;
             self.backwards(stack, &mut [], |_, _| ());
@@ -316,6 +331,7 @@ impl<X: Samples> Panels for RowByRow<'_, X> {
     ) -> Result<(), X::Source> {
         error::length("sizes of activations", out.len(), stack.activations())?;
         out.fill(0.0);
+        self.rows.draw(Some(self.drawn));
         for k in batch.rows() {
             self.residual(k, stack)?;
             out.iter_mut().zip(&*self.acts).for_each(|(sum, a)| *sum += a * a);

@@ -153,6 +153,7 @@ pub fn run<B: Panels>(
         Some(checkpoint) => support.resume(stack, params, checkpoint).map_err(Error::widen)?,
         None => State { start: (stack.nnz() - fixed) as u32, ..State::default() },
     };
+    backprop.skip(u64::from(at.epochs) * n as u64);
     let schedule = Schedule::new(params, at.start as usize, steps);
     let (terms, slope) = (backprop.labels().terms(all), backprop.labels().slope());
     let mut see = |support: &Support<'_>, stack: &Stack<'_>, at: State, validation| {

@@ -130,11 +130,6 @@ impl<'a> Engine<'a> {
         self
     }
 
-    /// Goes on as after so many rows that training has read.
-    pub(crate) const fn skip(&mut self, rows: u64) {
-        self.drawn = rows;
-    }
-
     /// Bytes of memory, without data and labels.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -275,6 +270,10 @@ impl Backprop for Engine<'_> {
         })?;
         self.drawn += batch.positions.len() as u64;
         Ok(sum as f32)
+    }
+
+    fn skip(&mut self, rows: u64) {
+        self.drawn = rows;
     }
 
     fn loss(&mut self, stack: &Stack<'_>, batch: &Batch) -> Result<f32> {

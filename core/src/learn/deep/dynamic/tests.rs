@@ -1,7 +1,7 @@
 extern crate std;
 use super::*;
 use crate::base::rng::Rng;
-use crate::data::samples::Rows;
+use crate::data::samples::{Rows, Samples as _, Shifted};
 use crate::learn::deep::Head;
 use crate::learn::deep::backprop::{self, Backprop, Panel, Panels, RowByRow};
 use crate::learn::loss::Labels;
@@ -192,6 +192,83 @@ fn validation_rows_choose_the_network() {
     assert!(ended.info.stopped && ended.info.validation.is_none() && ended.nnz <= 60);
 }
 
+/// Rows of three bars in pictures of 7 columns and 6 rows, with noise and a last 1: a bar that stands, one that lies and
+/// one that leans, each moved by at most one pixel.
+fn bars(seed: u64, rows: usize, is_moved: bool) -> (Vec<f32>, Vec<u16>) {
+    let mut rng = Rng::new(seed, 0);
+    let mut x = Vec::new();
+    let classes = (0..rows).map(|k| (k % 3) as u16).collect::<Vec<_>>();
+    for class in &classes {
+        let mut by = || if is_moved { rng.below(3) as usize } else { 1 };
+        let (down, right) = (by(), by());
+        let mut picture = [0.0; 43];
+        rng.fill_normal(&mut picture);
+        picture.iter_mut().for_each(|pixel| *pixel *= 0.1);
+        for k in 0..4 {
+            let (i, j) = [(k, 2), (2, k), (k, k)][usize::from(*class)];
+            picture[(down + i) * 7 + right + j] += 1.0;
+        }
+        picture[42] = 1.0;
+        x.extend(picture);
+    }
+    (x, classes)
+}
+
+/// The share of moved pictures that are right, after training on few of which each stands in its middle.
+fn right_of_moved(moves: usize) -> f32 {
+    let params = Params { constant: true, validation: 12, ..params(80) };
+    let (x, y) = bars(1, 48, false);
+    let (mut index, mut value) = (vec![0; 400], vec![0.0; 400]);
+    let mut stack = Stack::new(43, &mut index, &mut value);
+    let acts = 43 + 13;
+    let mut memory = vec![0; words(params.moments, 400, acts, 3, 43) + 2 * params.best_room(2)];
+    start(&mut stack, &[12, 3], &params, &mut memory).unwrap();
+    let mut own = vec![0; backprop::words(acts, 3)];
+    let rows = Shifted::new(Rows::new(&x, 43).unwrap(), 7, moves, 9).unwrap();
+    let mut rows = RowByRow::new(rows, Labels::classes(&y, 3), &stack, &mut own).unwrap();
+    let info = run(&mut rows, &mut stack, &params, &mut memory, None, |_| Continue(())).unwrap();
+    // Rows that choose the network are not moved: the loss on them is that of the network on the rows as they are.
+    let mut own = vec![0; backprop::words(acts, 3)];
+    let still = Rows::new(&x, 43).unwrap();
+    let mut still = RowByRow::new(still, Labels::classes(&y, 3), &stack, &mut own).unwrap();
+    let held = Batch { positions: 36..48, order: None };
+    assert_eq!(info.validation, Some(still.loss(&stack, &held).unwrap()));
+    let (x, y) = bars(2, 300, true);
+    let mut right = 0.0;
+    for (row, &class) in x.chunks(43).zip(&y) {
+        let (mut scratch, mut out) = (vec![0.0; acts], [0.0; 3]);
+        stack.predict(row, &mut scratch, &mut out).unwrap();
+        right += f32::from(crate::learn::loss::best(&out) == usize::from(class));
+    }
+    right / 300.0
+}
+
+#[test]
+fn moved_pictures_are_learned_from_few() {
+    let [without, with] = [0, 1].map(right_of_moved);
+    assert!(with > 0.7 && with > without + 0.3, "{without} {with}");
+}
+
+#[test]
+fn several_numbers_are_learned() {
+    let mut rng = Rng::new(8, 0);
+    let mut x = vec![0.0; 400 * INPUTS];
+    rng.fill_normal(&mut x);
+    let sums = |row: &[f32]| [row[0].max(0.0) - row[3], (row[5] + row[7]).max(0.0)];
+    let y: Vec<f32> = x.chunks(INPUTS).flat_map(sums).collect();
+    let params = Params { epochs: 80, ..params(40) };
+    let (mut index, mut value) = (vec![0; 400], vec![0.0; 400]);
+    let (mut stack, acts) = (Stack::new(INPUTS, &mut index, &mut value), INPUTS + 16);
+    let mut memory = vec![0; words(params.moments, 400, acts, 2, INPUTS)];
+    start(&mut stack, &[8, 8, 2], &params, &mut memory).unwrap();
+    let mut own = vec![0; backprop::words(acts, 2)];
+    let rows = Rows::new(&x, INPUTS).unwrap();
+    let mut rows = RowByRow::new(rows, Labels::values(&y), &stack, &mut own).unwrap();
+    let none = y.iter().map(|y| y * y).sum::<f32>() / y.len() as f32;
+    let info = run(&mut rows, &mut stack, &params, &mut memory, None, |_| Continue(())).unwrap();
+    assert!(stack.nnz() <= 40 && info.loss < 0.02 * none, "{} {none}", info.loss);
+}
+
 #[test]
 fn panels_are_the_gradient_on_the_support() {
     let (x, y) = classes(true);
@@ -262,14 +339,15 @@ fn settings_that_cannot_be_are_refused() {
 #[test]
 fn resumed_run_has_the_same_bits() {
     for moments in [Moments::F32, Moments::Bf16] {
-        resumes(&Params { constant: true, moments, ..params(60) });
+        resumes(&Params { constant: true, moments, ..params(60) }, 0);
     }
-    // One checkpoint is before there is a best network, one behind.
+    // One checkpoint is before there is a best network, one behind; and rows are moved.
     let validated = Params { validation: 90, patience: 4, ..params(60) };
-    resumes(&Params { constant: true, epochs: 20, ..validated });
+    resumes(&Params { constant: true, epochs: 20, ..validated }, 1);
 }
 
-fn resumes(params: &Params) {
+/// Of rows as pictures of six columns, moved by at most so many pixels.
+fn resumes(params: &Params, moved: usize) {
     use crate::base::record::Record;
     let (x, y) = classes(true);
     let (widths, most, acts) = ([12, 3], 600, INPUTS + 1 + 13);
@@ -287,7 +365,7 @@ fn resumes(params: &Params) {
             None => start(&mut stack, &widths, params, &mut memory).unwrap(),
         }
         let mut own = vec![0; backprop::words(acts, 3)];
-        let rows = Rows::new(&x, INPUTS + 1).unwrap();
+        let rows = Shifted::new(Rows::new(&x, INPUTS + 1).unwrap(), 6, moved, 2).unwrap();
         let mut backprop = RowByRow::new(rows, Labels::classes(&y, 3), &stack, &mut own).unwrap();
         let mut words = Vec::new();
         let see = |progress: &Progress<'_>| {
