@@ -311,7 +311,8 @@ impl<'a> DynamicSetup<'a> {
             hidden: Neurons::Each(hidden.to_vec()),
             requested_nnz: params.nnz,
             seed: params.seed,
-            nnz: stack.nnz() - layers,
+            // Weights that were grown last are 0 where a run was ended.
+            nnz: stack.values().iter().filter(|value| **value != 0.0).count() - layers,
             live: Neurons::Each(live),
             epochs: done.epochs,
             steps: done.steps.into(),

@@ -48,7 +48,7 @@ fn linear_models_take_the_whole_path() {
     ok(at, "certify m.tamis q.tamis --box t.csv --target kind --eps 0.01 -q");
     // More than there is: all is taken, and said.
     let all = ok(at, "train --data t.csv --target kind --hidden 0 --nnz 9 -o a.tamis");
-    assert!(all.contains("all 5 weights are taken"), "{all}");
+    assert!(all.contains("hold, which is 5 weights"), "{all}");
     // Numbers, too.
     let line = "train --data t.csv --ignore kind --target b --hidden 0 --nnz 4 -o r.tamis";
     assert_eq!(json(at, line)["task"], json!("regression"));

@@ -320,7 +320,7 @@ fn too_large_nnz_takes_all_and_says_so() {
         let line = crate::common::TRAIN.replace("--nnz 6", &format!("--nnz {nnz}"));
         let report = json(folder.path(), &format!("{line} -o n.tamis"));
         assert_eq!(report["requested_nnz"], json!(36));
-        assert!(report["notes"][0].as_str().unwrap().contains("all 36 weights are taken"));
+        assert!(report["notes"][0].as_str().unwrap().contains("hold, which is 36 weights"));
     }
 }
 

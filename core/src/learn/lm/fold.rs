@@ -150,6 +150,21 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         });
     }
 
+    /// Drops the smallest weight of a neuron above `above` and below `most`, in the metric of the inputs; its size.
+    pub(super) fn drop_smallest(&mut self, above: f32, most: f32) -> Option<f32> {
+        let free = self.first() * self.inputs();
+        let Self { net, columns, .. } = self;
+        let d = columns.scales.len();
+        let size =
+            |j: u32, w: f32| w.abs() * columns.scales.get(j as usize % d).copied().unwrap_or(0.0);
+        let w = net.view().w();
+        let sizes = w.index().iter().zip(w.value()).filter(|(j, _)| **j as usize >= free);
+        let sizes = sizes.map(|(j, w)| size(*j, *w)).filter(|size| *size > above && *size < most);
+        let least = sizes.min_by(f32::total_cmp)?;
+        net.edit_w(|w| w.retain(|j, w| (j as usize) < free || size(j, w) != least));
+        Some(least)
+    }
+
     /// Adds the largest entries of the dense row as a neuron of either sign, if there is room.
     fn add_pair_of_left(&mut self) -> Result<bool, S::Source> {
         let (Some(up), Some(down)) = (self.vacant(1.0), self.vacant(-1.0)) else {

@@ -175,6 +175,11 @@ pub(super) trait Moves<S: Sensing>: Support<S> {
     /// Drops weights below `least` in the metric of the inputs, where that says what they contribute.
     fn drop_below(&mut self, _least: f32) {}
 
+    /// Drops the smallest weight above `above`, in that metric, where it is below `most`; its size.
+    fn drop_next(&mut self, _above: f32, _most: f32) -> Option<f32> {
+        None
+    }
+
     /// Turns neurons where others represent the difference with fewer weights; whether there was one.
     fn turn_back(&mut self) -> Result<bool, S::Source> {
         Ok(false)

@@ -170,6 +170,10 @@ impl<S: Sensing> Moves<S> for Model<'_, S, OneOutput> {
         self.drop_useless(least);
     }
 
+    fn drop_next(&mut self, above: f32, most: f32) -> Option<f32> {
+        self.drop_smallest(above, most)
+    }
+
     fn turn_back(&mut self) -> Result<bool, S::Source> {
         self.turn_into_singles()
     }

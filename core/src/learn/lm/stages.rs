@@ -25,6 +25,10 @@ const REFUTED: f32 = 2.0;
 /// at first, rising by this factor; …
 const USELESS: f32 = 1000.0;
 const USELESS_RISES: f32 = 3.0;
+/// All of that so many times at the most; …
+const THINNINGS: u32 = 4;
+/// … so many of them, the smallest, one by one in the end; …
+const SINGLY: u32 = 16;
 /// … a loss so many times as large is as good.
 const AS_GOOD: f32 = 1.1;
 /// Steps on fewer weights before they are judged.
@@ -321,12 +325,20 @@ where
     /// make up for each other.
     fn thin_exact(&mut self, mut loss: f32) -> Result<f32, S::Source> {
         self.base.store(self.model.view())?;
-        if self.model.turn_back()? {
-            loss = self.as_good(loss)?;
+        for _ in 0..THINNINGS {
+            let before = self.base.nnz();
+            if self.model.turn_back()? {
+                loss = self.as_good(loss)?;
+            }
+            // What was turned may be there already.
+            loss = self.merge_pairs(ALIKE, loss)?;
+            loss = self.drop_useless(loss)?;
+            loss = self.drop_singly(loss)?;
+            // Fewer weights may show what is to be turned.
+            if self.base.nnz() == before {
+                break;
+            }
         }
-        // What was turned may be there already.
-        let loss = self.merge_pairs(ALIKE, loss)?;
-        let loss = self.drop_useless(loss)?;
         (self.state.result_loss, self.state.held) = (f32::INFINITY, f32::INFINITY);
         self.store_result(loss)?;
         Ok(loss)
@@ -346,6 +358,21 @@ where
                 }
             }
             roots *= USELESS_RISES;
+        }
+        self.model.loss()
+    }
+
+    /// The same for one weight after the other, since a small one may be of use among those that are not.
+    fn drop_singly(&mut self, mut loss: f32) -> Result<f32, S::Source> {
+        let mut above = 0.0;
+        for _ in 0..SINGLY {
+            let (before, most) = (self.base.nnz(), USELESS * sqrt(loss));
+            let dropped = if self.is_done() { None } else { self.model.drop_next(above, most) };
+            let Some(size) = dropped else { break };
+            loss = self.as_good(loss)?;
+            if self.base.nnz() == before {
+                above = size;
+            }
         }
         self.model.loss()
     }

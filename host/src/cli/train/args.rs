@@ -151,7 +151,7 @@ pub(super) struct PassArgs {
     #[arg(long, value_parser = parse::named(MOMENTS))]
     pub(super) moments: Option<Moments>,
     /// Learning rate (recipes anneal, dynamic, imp and masked) [default: anneal: at most 0.02, for inputs
-    /// brought to the unit range; dynamic: 0.02, from S = 3500 on 0.01, gmp 0.005; imp and masked: adam
+    /// brought to the unit range; dynamic: 0.02, from S = 3500 on 0.01; imp and masked: adam
     /// 0.001, sgd 0.1]
     #[arg(long, value_name = "RATE", value_parser = parse::number)]
     pub(super) rate: Option<f64>,
@@ -297,7 +297,7 @@ pub(super) struct ImpArgs {
     pub(super) momentum: Option<f64>,
     /// Weight decay, which shrinks weights as ridge regression does [default: 0; dynamic: 0.1, with
     /// --augment images and 3500 nonzeros or more 0.05, above 60,000 rows less, on small data by
-    /// cross-validation, of --support gmp, rigl and set 0]
+    /// cross-validation]
     #[arg(long, visible_alias = "ridge", value_name = "DECAY", value_parser = parse::number)]
     pub(super) weight_decay: Option<f64>,
     /// Epochs of a level, counted from 0, at which the rate falls [default: none; masked: half and

@@ -165,7 +165,7 @@ impl DataFacts {
 pub(super) fn all_taken(nnz: usize, all: usize) -> Option<String> {
     (nnz > all).then(|| {
         let (nnz, all) = (count(nnz), count(all));
-        format!("--nnz {nnz} is more than the network can hold: all {all} weights are taken")
+        format!("--nnz {nnz} is more than the network can hold, which is {all} weights")
     })
 }
 

@@ -130,7 +130,7 @@ impl Params {
     pub const fn gradual(self) -> Self {
         let (hold, settled, power) = (0.0, 0.8, 3);
         let (salience, growth) = (Salience::Magnitude, Growth::None);
-        Self { hold, settled, power, salience, growth, exchange: 0.0, decay: 0.0, ..self }
+        Self { hold, settled, power, salience, growth, exchange: 0.0, ..self }
     }
 
     /// `RigL`: as many weights of each layer all the time, the least dropped, those of largest gradient
@@ -140,8 +140,8 @@ impl Params {
         let (salience, selection) = (Salience::Magnitude, Selection::PerLayer);
         // Beside which sizes of inputs do not count.
         let offset = 1e6;
-        let (factor, exchange, still, decay) = (1.0, 0.3, 0.75, 0.0);
-        Self { factor, exchange, still, decay, salience, selection, offset, ..self }
+        let (factor, exchange, still) = (1.0, 0.3, 0.75);
+        Self { factor, exchange, still, salience, selection, offset, ..self }
     }
 
     /// `SET`: the same with random growth.
