@@ -20,9 +20,11 @@ if not points:
 figure, axes = plt.subplots(figsize=(7, 4.2))
 axes.plot([b / 1024 for *_, b in points], [100 - a for _, a, _ in points], "o-", label="Tamis, 8-bit integers, model and code")
 axes.plot(*zip(*alone), ":", color="C0", label="Tamis, model alone")
-# The last ones are close to each other.
+# The second and the last ones are close to others.
+left = {"xytext": (-6, -6), "ha": "right", "va": "top"}
 places = [{"xytext": (6, 5)}] * (len(points) - 3)
-places += [{"xytext": (-6, -6), "ha": "right", "va": "top"}, {"xytext": (4, -8), "va": "top"}, {"xytext": (8, 0)}]
+places[1] = {"xytext": (-9, -3), "ha": "right"}
+places += [left, {"xytext": (4, -8), "va": "top"}, {"xytext": (8, 0)}]
 for (nnz, right, size), place in zip(points, places):
     axes.annotate(f"{nnz} weights\n{right:.2f} %", (size / 1024, 100 - right), textcoords="offset points", fontsize=8, **place)
 axes.plot([12.3e3 / 1024], [100 - 99.02], "s", color="C3", label="BitNetMCU, as published: 99.02 %")
