@@ -1,7 +1,7 @@
 extern crate std;
 use super::*;
 use crate::base::rng::Rng;
-use crate::data::samples::{Rows, Samples as _, Shifted};
+use crate::data::samples::{Rows, Shifted};
 use crate::learn::deep::Head;
 use crate::learn::deep::backprop::{self, Backprop, Panel, Panels, RowByRow};
 use crate::learn::loss::Labels;
