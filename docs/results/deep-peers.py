@@ -16,6 +16,7 @@ epochs, with augmentation where the row has it: twice and half the rate, three t
   SparseLab RigL, SET   its own layers, kernels and changes of the support, which stay within a row; ERK densities, biases dense and counted
 """
 
+import functools
 import gzip
 import importlib.util
 import itertools
@@ -215,17 +216,16 @@ def sparselab(method, s, x, y, test, epochs, rate, decay, seed):
 
 
 def searched(score, start):
-    """The best of settings and their neighbours."""
-    scores = {}
-    of = lambda setting: scores.get(setting) or scores.setdefault(setting, score(setting))
-    best, is_better = start, True
+    """The best of settings and their neighbours: (rate, decay) times 2**i and 3**j."""
+    setting = lambda at: (start[0] * 2.0 ** at[0], start[1] * 3.0 ** at[1])
+    of = functools.cache(lambda at: score(setting(at)))
+    best, is_better = (0, 0), True
     while is_better:
-        rate, decay = best
-        near = [(2 * rate, decay), (rate / 2, decay), (rate, 3 * decay), (rate, decay / 3)]
-        top = max(near, key=of)
+        i, j = best
+        top = max([(i + 1, j), (i - 1, j), (i, j + 1), (i, j - 1)], key=of)
         is_better = of(top) > of(best)
         best = top if is_better else best
-    return best
+    return setting(best)
 
 
 def has_sparselab():

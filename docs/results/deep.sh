@@ -3,7 +3,7 @@
 # four files of each, qemu-system-arm (QEMU=PROGRAM), arm-none-eabi-gcc, and Python with NumPy and matplotlib (PYTHON=PROGRAM). Takes
 # about half an hour on one core; EPOCHS="20" leaves out 80 epochs and augmentation. TAMIS is the program.
 # Rows of other methods are made first where docs/results/deep-peers.jsonl lacks them, which takes six hours and goes on where it was.
-set -eu
+set -euo pipefail
 data=${1:?"usage: docs/results/deep.sh MNIST_FOLDER FASHION_FOLDER"}
 fashion=${2:?"usage: docs/results/deep.sh MNIST_FOLDER FASHION_FOLDER"}
 cd "$(dirname "$0")/../.."
@@ -43,7 +43,10 @@ row() {
     how=$1
     shift
     values=
-    for seed in 0 1 2; do values="$values $(trained $seed "$@" | tr '\n' ' ')"; done
+    for seed in 0 1 2; do
+        trained $seed "$@" >"$out/values"
+        values="$values $(tr '\n' ' ' <"$out/values")"
+    done
     echo "$values" | awk -v how="$how" '{ printf "| %s | %.2f %% | %.2f, %.2f, %.2f | %.1f | %.0f |\n", how, 100 * ($1 + $4 + $7) / 3,
         100 * $1, 100 * $4, 100 * $7, ($2 + $5 + $8) / 3, ($3 + $6 + $9) / 3 / 1048576 }'
 }
@@ -51,7 +54,7 @@ row() {
     cat <<'TEXT'
 # Deep sparse networks from nothing: recipe `dynamic` on MNIST
 
-Made by `docs/results/deep.sh MNIST_FOLDER`. Official test rows, three seeds, all stored numbers counted (weights and biases), settings
+Made by `docs/results/deep.sh MNIST_FOLDER FASHION_FOLDER`. Official test rows, three seeds, all stored numbers counted (weights and biases), settings
 by default but for what a row says; nothing was chosen by test rows here. CPU seconds of a run on one thread, and MiB of the process at its
 peak, of which 52 are the training and test rows.
 
@@ -90,8 +93,8 @@ TEXT
         cat <<'TEXT'
 
 Augmented networks as 8-bit integers, tables in C: an image of each for a Cortex-M4F classified all test rows in QEMU as the host does. Bytes
-are those of the image less those of one that predicts nothing (`tests/peers/flash.py`), of the seed that has most; the choice of the class and
-a copy of the row are among the code.
+are those of the image less those of one that predicts nothing (`tests/peers/flash.py`), in each column of the seed that has most; the choice
+of the class and a copy of the row are among the code.
 
 | nonzeros, hidden | test rows right, mean | seeds 0, 1, 2 | bytes of the model | of code | together |
 |---|---|---|---|---|---|

@@ -8,7 +8,7 @@ use clap::Args;
 use super::parse;
 use crate::Result;
 use crate::data::{
-    Columns, DataFiles, Labels, Loaded, Matrix, Missing, Rows, TableOptions, Task, Unseen, picture,
+    Columns, DataFiles, Labels, Loaded, Matrix, Missing, Rows, TableOptions, Task, Unseen, row_axes,
 };
 use crate::model::ModelFile;
 
@@ -98,9 +98,9 @@ pub(super) fn samples(data: &Path, target: Option<&str>) -> Result<Matrix> {
 }
 
 impl SourceArgs {
-    /// Rows and columns of the pictures of the data, where its file says so.
-    pub(super) fn picture(&self) -> Result<Option<[usize; 2]>> {
-        picture(&self.data)
+    /// The axes of a row of the data, where its file has several.
+    pub(super) fn row_axes(&self) -> Result<Option<Vec<usize>>> {
+        row_axes(&self.data)
     }
 
     pub(super) fn inputs(&self) -> impl Iterator<Item = &Path> {

@@ -229,18 +229,18 @@ fn append(name: &Path, rows: &mut Incoming<'_>) -> Result<Option<Vec<String>>> {
     append_plain(&path, &head, Source::new(file, Size::exact(len)), rows)
 }
 
-/// Rows and columns of the pictures in a file of pictures of one number a pixel, by its header; none in
-/// other files, and in standard input.
+/// The axes of a row in a file that has several, by its header, without those of length 1: rows and columns where
+/// rows are pictures of one number a pixel. None in other files, and in standard input.
 ///
 /// # Errors
 /// As for [`load`], as far as the header goes.
-pub(crate) fn picture(name: &Path) -> Result<Option<[usize; 2]>> {
+pub(crate) fn row_axes(name: &Path) -> Result<Option<Vec<usize>>> {
     let files = files(name)?;
     let Some(first) = files.first().filter(|file| *file != Path::new("-")) else { return Ok(None) };
     let dims = axes(first).map_err(|e| e.at(first))?;
     let sides = dims.iter().skip(1).filter(|side| **side != 1);
-    let sides: Vec<usize> = sides.filter_map(|side| usize::try_from(*side).ok()).collect();
-    Ok(<[usize; 2]>::try_from(sides).ok())
+    let sides = sides.filter_map(|side| usize::try_from(*side).ok()).collect();
+    Ok((dims.len() > 2).then_some(sides))
 }
 
 /// The axes of an array; none of CSV.

@@ -52,7 +52,7 @@ mod tabular;
 pub use array::{Array, Number};
 pub use columns::Columns;
 pub use files::{DataFiles, Labels, Loaded, Rows};
-pub(crate) use load::picture;
+pub(crate) use load::row_axes;
 pub use load::{load, load_beside, load_chosen, load_labels};
 pub(crate) use matrix::{LINE, shrink, spare};
 pub use matrix::{Matrix, Values};

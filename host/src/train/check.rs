@@ -93,7 +93,7 @@ pub(crate) fn weights_between(widths: &[usize]) -> usize {
 pub(crate) fn dense_weights(problem: &Problem, hidden: &[usize]) -> usize {
     let outputs = problem.network_outputs();
     let widths = [&[problem.data.cols], hidden, &[outputs]].concat();
-    let layers = widths.windows(2).map(|pair| (pair[0] + 1).saturating_mul(pair[1]));
+    let layers = widths.windows(2).map(|pair| pair[0].saturating_add(1).saturating_mul(pair[1]));
     layers.fold(0, usize::saturating_add)
 }
 

@@ -40,9 +40,12 @@ use crate::{Error, Result};
 /// the network once more.
 const PANEL_STRIPS: usize = 2;
 
-/// Numbers of a panel of gradients, of a network of so many activations and outputs.
-pub(crate) fn panel(neurons: usize) -> usize {
-    PANEL_STRIPS * LANES * neurons * rayon::current_num_threads()
+/// As many weights at the start, in units of s, are more of use than a larger panel is.
+const ENOUGH_FACTOR: f32 = 3.0;
+
+/// Numbers of a panel of gradients for each thread, of a network of so many activations and outputs.
+pub(crate) const fn panel(neurons: usize) -> usize {
+    PANEL_STRIPS * LANES * neurons
 }
 
 /// Bytes of a weight: index and value, gradient and moments, and its place by the other end.
@@ -99,12 +102,13 @@ impl<'a> DynamicSetup<'a> {
         // Each layer but the last has one more, for biases.
         let activations = inputs + 1 + hidden.iter().sum::<usize>() + layers;
         let longest = hidden.iter().copied().max().unwrap_or(0).max(outputs).max(inputs) + 1;
-        let mut panel = longest.max(self::panel(activations + outputs));
         let mut threads = rayon::current_num_threads();
+        let of_thread = panel(activations + outputs);
+        let mut panel = longest.max(of_thread * threads);
         let augment =
             settings.augment.map(|of| Augment::new(of, inputs, params.seed)).transpose()?;
         if let Memory::Ram(ram) = options.memory {
-            // A small panel, and as many weights at the start as there is memory for.
+            // As many weights at the start as there is memory for beside a small panel.
             panel = longest;
             let words = dynamic::words(params.moments, 0, activations, outputs, panel)
                 + 2 * params.best_room(layers + 1);
@@ -127,12 +131,31 @@ impl<'a> DynamicSetup<'a> {
                         "raise --ram, choose fewer nonzeros or neurons, or pass --moments bf16",
                     ));
             }
+            let all = dense as f64 / nnz as f64;
+            let is_more = |asked: &f32| f64::from(*asked).min(all) > factor;
+            if let Some(asked) = settings.factor.filter(is_more) {
+                return Err(Error::new("the memory budget is too small for --start-factor")
+                    .expected(format_args!("at most {factor:.2} in {ram} bytes"))
+                    .got(asked)
+                    .help("raise --ram, or leave --start-factor out, which --ram then chooses"));
+            }
+            // A larger panel first, which growth is faster by, if enough is left.
+            let enough = settings.factor.unwrap_or_else(|| params.factor.min(ENOUGH_FACTOR));
+            let of_panel = 4 * of_thread.saturating_sub(longest);
+            let beside = |bytes: usize| factor - bytes as f64 / (weight * nnz as f64);
+            let sizes = [of_panel, of_panel / 4, of_panel / 16, 0].map(beside);
+            let is_enough = |factor: &f64| *factor >= f64::from(enough);
+            let factor = sizes.into_iter().find(is_enough).unwrap_or(factor);
             params.factor = params.factor.min(factor as f32);
-            // Other threads have what that leaves, so that no result depends on them.
+            // The panel and other threads have what that leaves, so that no result depends on them.
             let most = params.most(dense);
             let left = ram as f64 - least - weight * (most - nnz.min(most)) as f64;
-            let others = left.max(0.0) / (strip + 4 * (most + layers)) as f64;
-            threads = threads.min(1 + others as usize);
+            let left = left.max(0.0) as usize;
+            let other = strip + 4 * (most + layers);
+            let others = left.saturating_sub(of_panel) / (other + 4 * of_thread);
+            threads = threads.min(1 + others);
+            let left = left - (threads - 1) * other;
+            panel = longest.max((longest + left / 4).min(of_thread * threads));
         }
         // One more in each layer but the last hands on the constant.
         let room = params.most(dense) + layers;

@@ -137,12 +137,18 @@ impl Options {
         let takes = |most: usize| {
             let ends = [1].into_iter().chain(hidden.iter().map(|&width| width.min(most)));
             let widths: Vec<usize> = ends.chain([problem.network_outputs()]).collect();
-            widths.windows(2).map(|pair| pair[0].max(pair[1])).sum::<usize>()
+            let layers = widths.windows(2).map(|pair| pair[0].max(pair[1]));
+            layers.fold(0, usize::saturating_add)
         };
-        let fed = (1..=widest).rev().find(|&most| takes(most) <= nnz)?;
+        // The most that it takes at most s for, between these.
+        let (mut fed, mut over) = (0, widest.min(nnz) + 1);
+        while over - fed > 1 {
+            let middle = fed.midpoint(over);
+            if takes(middle) <= nnz { fed = middle } else { over = middle }
+        }
         (widest > fed).then(|| {
             format!(
-                "{nnz} nonzeros feed {fed} neurons of each layer at the most; a layer of {widest} is asked for"
+                "{nnz} nonzeros feed at most {fed} of the neurons of each layer; a layer of {widest} is asked for"
             )
         })
     }

@@ -272,6 +272,8 @@ fn memory_budget_bounds_the_weights_at_the_start() {
             assert_eq!(plan[key], report[key], "{flags} {key}");
         }
     }
+    let error = fails(folder, &format!("{train} --start-factor 8 --ram 60K"));
+    assert!(error.contains("too small for --start-factor") && error.contains("at most"), "{error}");
     let error = fails(folder, &format!("{train} --augment images --ram 70K"));
     assert!(error.contains("memory budget is too small"), "{error}");
 }
@@ -378,6 +380,11 @@ fn changed_rows_train_and_need_a_size() {
     let few = "train --data x.npz --labels few.csv --task multiclass --nnz 40 --epochs 1";
     let report = json(folder, &format!("{few} --augment images -o n.tamis"));
     assert!(report["notes"].to_string().contains("16×4"), "{report}");
+    let colours = std::fs::File::create(folder.join("c.npz")).unwrap();
+    let array = tamis_host::data::Array::new(&[10, 4, 4, 4], &pixels).unwrap();
+    tamis_host::data::npz::write(colours, &[("x", array)]).unwrap();
+    let error = fails(folder, &format!("{} --augment images -o n.tamis", few.replace("x.", "c.")));
+    assert!(error.contains("one number a pixel") && error.contains("[4, 4, 4]"), "{error}");
 }
 
 #[test]
@@ -392,7 +399,7 @@ fn weights_that_are_lost_are_said() {
     let deep = "--hidden 24,24,24,24 --nnz 60 --start-factor 1 --epochs 2 -o n.tamis";
     let few = json(folder, &format!("{CLASSES} {deep}"));
     assert!(number(&few, "nnz") < 54.0, "{few}");
-    assert!(few["notes"].to_string().contains("on no path"), "{few}");
+    assert!(few["notes"].to_string().contains("more at the start"), "{few}");
     let error = fails(folder, &format!("{CLASSES} --hidden 24,16 --nnz 11 -o n.tamis"));
     assert!(error.contains("a path to every output") && error.contains("12 or more"), "{error}");
 }

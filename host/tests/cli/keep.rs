@@ -352,7 +352,7 @@ fn validation_rows_choose_the_network_of_classes_and_may_end_training() {
     // Wider than its weights can feed, which is said.
     let wide = line.replace("--hidden 10", "--hidden 90").replace("--epochs 60", "--epochs 1");
     let said = ok(folder.path(), &format!("{wide} -o m.tamis"));
-    assert!(said.contains("feed 60 neurons") && said.contains("layer of 90"), "{said}");
+    assert!(said.contains("feed at most 60 of") && said.contains("layer of 90"), "{said}");
     let error = fails(folder.path(), &format!("{line} --patience 2 -o m.tamis"));
     assert!(error.contains("patience needs a validation split"), "{error}");
     let error = fails(folder.path(), &format!("{line} --validation 0.0001 -o m.tamis"));

@@ -5,8 +5,7 @@ use crate::base::error::{self, Result};
 use crate::base::rng::{Rng, stream};
 
 /// Another source's rows as pictures, row by row of their pixels, each moved by at most `most` whole pixels in
-/// either direction whenever it is read; what comes in from outside is 0. A number behind the picture, such as a constant
-/// input, stays.
+/// either direction whenever it is read; what comes in from outside is 0.
 ///
 /// Reading a row again gives another move: which one is a function of the seed and of the number of the draw, which counts
 /// the rows read unless [`Samples::draw`] says another. It takes no memory beside the caller's row.
@@ -30,6 +29,8 @@ use crate::base::rng::{Rng, stream};
 pub struct Shifted<X> {
     inner: X,
     width: usize,
+    /// Of a row; a number behind them stays.
+    pixels: usize,
     most: usize,
     seed: u64,
     /// That of the next row; none for rows that stay.
@@ -40,15 +41,27 @@ impl<X: Samples> Shifted<X> {
     /// Pictures of `width` pixels a row, moved by at most `most`, from draw 0 on.
     ///
     /// # Errors
-    /// [`Error::Length`](crate::Error::Length) for rows that are not whole rows of so many pixels and at most one number;
+    /// [`Error::Length`](crate::Error::Length) for rows that are not whole rows of so many pixels;
     /// [`Error::Range`](crate::Error::Range) for a width of 0, or moves as large as the picture.
     pub fn new(inner: X, width: usize, most: usize, seed: u64) -> Result<Self> {
-        let inputs = inner.inputs();
-        error::range("pixels in a row", width, 1, inputs)?;
-        let behind = (inputs % width).min(1);
-        error::length("inputs", inputs, inputs - inputs % width + behind)?;
-        error::range("pixels to move by", most, 0, width.min(inputs / width) - 1)?;
-        Ok(Self { inner, width, most, seed, draw: Some(0) })
+        let pixels = inner.inputs();
+        Self::of(inner, pixels, width, most, seed)
+    }
+
+    /// The same of rows with a number behind the picture, which stays: a constant input.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn beside_constant(inner: X, width: usize, most: usize, seed: u64) -> Result<Self> {
+        let pixels = inner.inputs().saturating_sub(1);
+        Self::of(inner, pixels, width, most, seed)
+    }
+
+    fn of(inner: X, pixels: usize, width: usize, most: usize, seed: u64) -> Result<Self> {
+        error::range("pixels in a row", width, 1, pixels)?;
+        error::length("inputs", pixels, pixels - pixels % width)?;
+        error::range("pixels to move by", most, 0, width.min(pixels / width) - 1)?;
+        Ok(Self { inner, width, pixels, most, seed, draw: Some(0) })
     }
 }
 
@@ -71,8 +84,7 @@ impl<X: Samples> Samples for Shifted<X> {
         let most = self.most as i32;
         let mut by = || rng.below(2 * self.most as u32 + 1) as i32 - most;
         let (down, right) = (by(), by());
-        let pixels = out.len() - out.len() % self.width;
-        shift(out.get_mut(..pixels).unwrap_or_default(), self.width, down, right);
+        shift(out.get_mut(..self.pixels).unwrap_or_default(), self.width, down, right);
         Ok(())
     }
 
@@ -160,7 +172,9 @@ mod tests {
         let made = |width, most| Shifted::new(Rows::new(&pixels, 12).unwrap(), width, most, 0);
         assert!(matches!(made(5, 1), Err(Error::Length { .. })));
         // One number behind the picture stays.
-        let mut behind = Shifted::new(Rows::new(&pixels[..7], 7).unwrap(), 3, 1, 0).unwrap();
+        let rows = Rows::new(&pixels[..7], 7).unwrap();
+        assert!(Shifted::new(rows, 3, 1, 0).is_err());
+        let mut behind = Shifted::beside_constant(rows, 3, 1, 0).unwrap();
         let mut row = [0.0; 7];
         for _ in 0..9 {
             behind.row(0, &mut row).unwrap();

@@ -158,11 +158,17 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         let size =
             |j: u32, w: f32| w.abs() * columns.scales.get(j as usize % d).copied().unwrap_or(0.0);
         let w = net.view().w();
-        let sizes = w.index().iter().zip(w.value()).filter(|(j, _)| **j as usize >= free);
-        let sizes = sizes.map(|(j, w)| size(*j, *w)).filter(|size| *size > above && *size < most);
-        let least = sizes.min_by(f32::total_cmp)?;
-        net.edit_w(|w| w.retain(|j, w| (j as usize) < free || size(j, w) != least));
-        Some(least)
+        let mut least: Option<(u32, f32)> = None;
+        for (&j, &w) in w.index().iter().zip(w.value()).filter(|(j, _)| **j as usize >= free) {
+            let size = size(j, w);
+            let is_less = least.is_none_or(|(_, least)| size < least);
+            if size > above && size < most && is_less {
+                least = Some((j, size));
+            }
+        }
+        let (dropped, size) = least?;
+        net.edit_w(|w| w.retain(|j, _| j != dropped));
+        Some(size)
     }
 
     /// Adds the largest entries of the dense row as a neuron of either sign, if there is room.

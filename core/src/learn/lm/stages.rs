@@ -21,15 +21,15 @@ const ALIKE: f32 = 0.99;
 const SPOILT: f32 = 4.0;
 /// All rows refute a fit of some of them where the loss is so many times as large.
 const REFUTED: f32 = 2.0;
-/// So many roots of the loss of an exact fit are the most that weights are told from 0 by, and one
-/// at first, rising by this factor; …
+/// Rounds in which an exact fit loses weights, at the most: by turning and merging neurons, then small ones all at
+/// once, then one by one.
+const THINNINGS: u32 = 4;
+/// So many roots of its loss are the most that weights are told from 0 by, and one at first, rising by this factor.
 const USELESS: f32 = 1000.0;
 const USELESS_RISES: f32 = 3.0;
-/// All of that so many times at the most; …
-const THINNINGS: u32 = 4;
-/// … so many of them, the smallest, one by one in the end; …
+/// Weights of a round that are tried one by one, smallest first.
 const SINGLY: u32 = 16;
-/// … a loss so many times as large is as good.
+/// A loss so many times as large is as good where weights were lost.
 const AS_GOOD: f32 = 1.1;
 /// Steps on fewer weights before they are judged.
 const SHARING: u32 = 6;

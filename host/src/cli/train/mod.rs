@@ -54,10 +54,14 @@ fn lost(report: &Report) -> Option<String> {
     }
     let is_short = report.nnz < report.requested_nnz - report.requested_nnz / 10;
     is_short.then(|| {
-        format!(
-            "{nnz} of {asked} weights are left: all others lay on no path from an input to an output; choose fewer or \
-             narrower layers, or leave --start-factor and --support out"
-        )
+        let why = "no others lie on a path from an input that changes to an output";
+        let is_from_few = dynamic.start_nnz < 3 * report.requested_nnz.min(dynamic.dense_nnz / 3);
+        let help = if is_from_few {
+            "; more at the start (--start-factor, --ram), or fewer and narrower layers, may keep more"
+        } else {
+            ""
+        };
+        format!("{nnz} of {asked} weights are left: {why}{help}")
     })
 }
 

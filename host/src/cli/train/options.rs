@@ -329,21 +329,36 @@ impl Train {
             None => None,
             Some(AugmentName::Noise(deviation)) => Some(Changes::Noise(deviation as f32)),
             Some(AugmentName::Images(size)) => {
-                let side = inputs.isqrt();
-                let square = (side * side == inputs).then_some(PictureSize::square(side));
-                let of_file = match size {
-                    Some(_) => None,
-                    None => self.source.picture()?.filter(|[h, w]| h * w == inputs),
+                let size = match size {
+                    Some(size) => size,
+                    None => self.picture(inputs)?,
                 };
-                let of_file = of_file.map(|[height, width]| PictureSize { width, height });
-                let PictureSize { width, height } = size.or(of_file).or(square).ok_or_else(|| {
-                    Error::new("the size of the pictures is not known")
-                        .expected("a file of pictures, rows of as many numbers as a square picture has, or a size")
-                        .got(format_args!("{inputs} numbers a row"))
-                        .help("pass it, as in --augment images=28x28: columns, then rows")
-                })?;
+                let PictureSize { width, height } = size;
                 Some(Changes::Pictures(PictureChanges::for_nnz(width, height, nnz)))
             }
+        })
+    }
+
+    /// The size of pictures of so many numbers: that in their file, or a square.
+    fn picture(&self, inputs: usize) -> Result<PictureSize> {
+        let axes = self.source.row_axes()?.filter(|axes| axes.iter().product::<usize>() == inputs);
+        let help = "pass it, as in --augment images=28x28: columns, then rows";
+        match axes.as_deref() {
+            Some(&[height, width]) => return Ok(PictureSize { width, height }),
+            Some(axes @ [_, _, _, ..]) => {
+                return Err(Error::new("the rows are no pictures of one number a pixel")
+                    .expected("an axis of rows and one of columns")
+                    .got(format_args!("axes of {axes:?}"))
+                    .help(format!("make them grey; or, if they are, {help}")));
+            }
+            _ => {}
+        }
+        let side = inputs.isqrt();
+        (side * side == inputs).then_some(PictureSize::square(side)).ok_or_else(|| {
+            Error::new("the size of the pictures is not known")
+                .expected("a file of pictures, rows of as many numbers as a square has, or a size")
+                .got(format_args!("{inputs} numbers a row"))
+                .help(help)
         })
     }
 

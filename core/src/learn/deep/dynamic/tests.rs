@@ -224,7 +224,7 @@ fn right_of_moved(moves: usize) -> f32 {
     let mut memory = vec![0; words(params.moments, 400, acts, 3, 43) + 2 * params.best_room(2)];
     start(&mut stack, &[12, 3], &params, &mut memory).unwrap();
     let mut own = vec![0; backprop::words(acts, 3)];
-    let rows = Shifted::new(Rows::new(&x, 43).unwrap(), 7, moves, 9).unwrap();
+    let rows = Shifted::beside_constant(Rows::new(&x, 43).unwrap(), 7, moves, 9).unwrap();
     let mut rows = RowByRow::new(rows, Labels::classes(&y, 3), &stack, &mut own).unwrap();
     let info = run(&mut rows, &mut stack, &params, &mut memory, None, |_| Continue(())).unwrap();
     // Rows that choose the network are not moved: the loss on them is that of the network on the rows as they are.
@@ -365,7 +365,8 @@ fn resumes(params: &Params, moved: usize) {
             None => start(&mut stack, &widths, params, &mut memory).unwrap(),
         }
         let mut own = vec![0; backprop::words(acts, 3)];
-        let rows = Shifted::new(Rows::new(&x, INPUTS + 1).unwrap(), 6, moved, 2).unwrap();
+        let rows =
+            Shifted::beside_constant(Rows::new(&x, INPUTS + 1).unwrap(), 6, moved, 2).unwrap();
         let mut backprop = RowByRow::new(rows, Labels::classes(&y, 3), &stack, &mut own).unwrap();
         let mut words = Vec::new();
         let see = |progress: &Progress<'_>| {
