@@ -103,12 +103,12 @@ fn floats(nonzeros: usize) -> Vec<u8> {
     bytes
 }
 
-fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src/deployed")
 }
 
 /// Compares with the file that is kept, or writes it.
-fn golden(name: &str, found: &[u8]) {
+pub(crate) fn golden(name: &str, found: &[u8]) {
     let path = folder().join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::create_dir_all(folder()).unwrap();

@@ -4,8 +4,8 @@
 
 use std::fs;
 use std::ops::ControlFlow::Continue;
-use std::path::Path;
 
+use tamis::learn::loss::best;
 use tamis_host::convert::{ExportForm, export};
 use tamis_host::data::{Problem, Task, Values, digits};
 use tamis_host::model::{ModelFile, QuantiseOptions, quantise};
@@ -13,6 +13,8 @@ use tamis_host::operator::Stop;
 use tamis_host::train::{DynamicOptions, Start, train_with};
 use tamis_host::{Budget, Options, Recipe};
 use tamis_tests::deployed::trained_300;
+
+use crate::deployed::{folder, golden};
 
 const SIDE: usize = 8;
 
@@ -32,30 +34,21 @@ fn trained() -> Vec<u8> {
 
 #[test]
 fn model_of_two_hidden_layers_predicts_as_its_export_does() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/deployed");
-    let (file, module) = (folder.join("trained_300.tamis"), folder.join("trained_300.rs"));
-    let is_new = std::env::var_os("UPDATE_GOLDEN").is_some();
-    if is_new {
+    let file = folder().join("trained_300.tamis");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&file, trained()).unwrap();
     }
     let model = ModelFile::load(&file).unwrap();
-    let exported = export(&model, &ExportForm::Rust).unwrap().files.remove(0).1;
-    if is_new {
-        fs::write(&module, &exported).unwrap();
-    }
-    let kept = fs::read(&module).unwrap();
-    assert!(kept == exported, "{}: run with UPDATE_GOLDEN=1 after looking at it", module.display());
+    golden("trained_300.rs", &export(&model, &ExportForm::Rust).unwrap().files.remove(0).1);
     let (data, labels) = digits::generate(1000, SIDE, 6).unwrap();
     let Values::U8(pixels) = &data.values else { panic!("digits are bytes") };
     let of_file = model.predict(&data).unwrap();
     let mut right = 0;
     let rows = pixels.as_chunks().0.iter().zip(&labels).zip(of_file.chunks(10));
     for ((picture, &label), wanted) in rows {
-        let best =
-            |values: [f64; 10]| (0..10).rev().max_by(|&a, &b| values[a].total_cmp(&values[b]));
-        let own = best(trained_300::predict(picture).map(f64::from));
-        assert_eq!(own, best(std::array::from_fn(|k| wanted[k].into())));
-        right += usize::from(own == Some(label.into()));
+        let own = best(&trained_300::predict(picture).map(|y| y as f32));
+        assert_eq!(own, best(wanted));
+        right += usize::from(own == usize::from(label));
     }
     assert!(right > 850, "{right} of 1000");
 }

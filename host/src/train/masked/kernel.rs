@@ -15,7 +15,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::links::{Link, Links};
+use super::links::{Blocks, Link, Links};
 
 /// Samples of a strip: eight 256-bit or four 512-bit registers of sums under way at once.
 pub(crate) const LANES: usize = 64;
@@ -137,15 +137,15 @@ impl<L: Links> WithSimd for Backward<'_, L> {
 }
 
 /// Adds `<own_i, others_j>` to the gradient of link i, j: [`Backward`] of the first layer.
-pub(super) struct Outer<'a, L> {
+pub(super) struct Outer<'a> {
     /// Grouped by i, in the order of the weights.
-    pub(super) links: L,
+    pub(super) links: Blocks<'a>,
     pub(super) gradient: &'a mut [f32],
     pub(super) own: &'a [Lanes],
     pub(super) others: &'a [Lanes],
 }
 
-impl<L: Links> Outer<'_, L> {
+impl Outer<'_> {
     #[inline(always)]
     fn run<S: Simd, const N: usize, const M: usize>(self, simd: S) {
         let Self { links, gradient, own, others } = self;
@@ -159,7 +159,7 @@ impl<L: Links> Outer<'_, L> {
     }
 }
 
-impl<L: Links> WithSimd for Outer<'_, L> {
+impl WithSimd for Outer<'_> {
     type Output = ();
 
     #[inline(always)]
