@@ -13,7 +13,7 @@ use tamis::network::gates::{Empty, Signs};
 
 use crate::Result;
 use crate::base::check_setting;
-use crate::data::augment::MOST;
+use crate::data::augment::{MOST, PictureSize};
 use crate::model::{Limited, Target};
 use crate::train::{Moments, SupportRule, parse_weight};
 
@@ -110,21 +110,6 @@ pub(super) enum AugmentName {
     Images(Option<PictureSize>),
     /// The deviation of noise.
     Noise(f64),
-}
-
-/// The size of a picture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct PictureSize {
-    /// Pixels of a row.
-    pub(super) width: usize,
-    /// Rows.
-    pub(super) height: usize,
-}
-
-impl PictureSize {
-    pub(super) const fn square(side: usize) -> Self {
-        Self { width: side, height: side }
-    }
 }
 
 pub(super) fn augment(text: &str) -> std::result::Result<AugmentName, String> {

@@ -38,7 +38,7 @@ const SETTINGS: &[(&[RecipeName], &str)] = &[
     (&[Masked], "weights layout init"),
     (&[Masked, Dynamic], "warmup"),
     (&[Dynamic], "augment support moments"),
-    (&[Lm, Anneal, Paper, PaperSafe, Dynamic], "ram"),
+    (&[Lm, Anneal, Paper, PaperSafe, Dynamic], "ram folds cold"),
     (&[Lm, Anneal, Paper, PaperSafe, Imp, Dynamic], "checkpoint resume"),
     (SPARSE, "tune_epochs tune_rate"),
     (&[Lm, Anneal], "grow"),
@@ -47,7 +47,7 @@ const SETTINGS: &[(&[RecipeName], &str)] = &[
     (&[Lm, Paper], "signs"),
     (&[Lm, Anneal, Dynamic], "validation patience"),
     (&[Lm, Anneal, Paper, PaperSafe, Dynamic], "time_limit passes_limit log picture"),
-    (SPARSE, "panel folds cold profile"),
+    (SPARSE, "panel profile"),
     (&[Lm, Anneal, Paper, PaperSafe, Imp, Masked], "device"),
 ];
 

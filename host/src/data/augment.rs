@@ -23,13 +23,28 @@ const FIELD_COUNT: usize = 64;
 /// Standard deviation of the blur of a field, in pixels.
 const BLUR: f64 = 4.0;
 
+/// Size of a picture of one number a pixel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PictureSize {
+    /// Pixels of a row.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+}
+
+impl PictureSize {
+    /// Of as many rows as pixels in a row.
+    #[must_use]
+    pub const fn square(side: usize) -> Self {
+        Self { width: side, height: side }
+    }
+}
+
 /// How far pictures are changed at most; the amounts are uniform up to these.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PictureChanges {
-    /// Pixels of a row of the picture, and rows of it.
-    pub width: usize,
-    /// See [`Self::width`].
-    pub height: usize,
+    /// Of the pictures.
+    pub size: PictureSize,
     /// Pixels in either direction.
     pub shift: f32,
     /// Degrees.
@@ -46,19 +61,11 @@ impl PictureChanges {
     /// Changes that suit hand-written digits and the number of nonzeros: small networks have no room
     /// for large ones.
     #[must_use]
-    pub const fn for_nnz(width: usize, height: usize, nnz: usize) -> Self {
+    pub const fn for_nnz(size: PictureSize, nnz: usize) -> Self {
         if nnz < 1500 {
-            Self {
-                width,
-                height,
-                shift: 0.5,
-                rotation: 5.0,
-                scale: 0.05,
-                shear: 0.05,
-                elastic: 0.3,
-            }
+            Self { size, shift: 0.5, rotation: 5.0, scale: 0.05, shear: 0.05, elastic: 0.3 }
         } else {
-            Self { width, height, shift: 1.0, rotation: 8.0, scale: 0.08, shear: 0.1, elastic: 0.6 }
+            Self { size, shift: 1.0, rotation: 8.0, scale: 0.08, shear: 0.1, elastic: 0.6 }
         }
     }
 }
@@ -111,8 +118,8 @@ impl Augment {
     /// Rows that are no pictures of the size, or amounts that are negative or no numbers.
     ///
     /// ```
-    /// use tamis_host::data::augment::{Augment, Changes, PictureChanges};
-    /// let changes = PictureChanges::for_nnz(8, 8, 1000);
+    /// use tamis_host::data::augment::{Augment, Changes, PictureChanges, PictureSize};
+    /// let changes = PictureChanges::for_nnz(PictureSize::square(8), 1000);
     /// let augment = Augment::new(Changes::Pictures(changes), 64, 7)?;
     /// let (row, mut out) = ([1.0_f32; 64], [0.0; 64]);
     /// let mut scratch = augment.scratch();
@@ -123,9 +130,10 @@ impl Augment {
     pub fn new(changes: Changes, inputs: usize, seed: u64) -> Result<Self> {
         let amounts = match changes {
             Changes::Pictures(of) => {
-                if of.width.checked_mul(of.height) != Some(inputs) || inputs == 0 {
+                let PictureSize { width, height } = of.size;
+                if width.checked_mul(height) != Some(inputs) || inputs == 0 {
                     return Err(Error::new("the rows are no pictures of this size")
-                        .expected(format_args!("{}×{} pixels a row", of.width, of.height))
+                        .expected(format_args!("{width}×{height} pixels a row"))
                         .got(format_args!("{inputs} numbers"))
                         .help("pass the right size, as in --augment images=28x28"));
                 }
@@ -140,7 +148,7 @@ impl Augment {
                 .help("choose another, or leave it out"));
         }
         let fields = match changes {
-            Changes::Pictures(of) if of.elastic > 0.0 => fields(of.width, of.height, seed),
+            Changes::Pictures(of) if of.elastic > 0.0 => fields(of.size, seed),
             _ => Vec::new(),
         };
         Ok(Self { changes, seed, fields, arch: Arch::new() })
@@ -151,10 +159,11 @@ impl Augment {
     pub fn scratch(&self) -> Scratch {
         match self.changes {
             Changes::Pictures(of) => {
-                let whole = (of.width * of.height).next_multiple_of(PIXELS);
+                let PictureSize { width, height } = of.size;
+                let whole = (width * height).next_multiple_of(PIXELS);
                 Scratch {
-                    padded: vec![0.0; (of.width + 2 * MARGIN) * (of.height + 2 * MARGIN)],
-                    columns: vec![0; of.width],
+                    padded: vec![0.0; (width + 2 * MARGIN) * (height + 2 * MARGIN)],
+                    columns: vec![0; width],
                     xs: vec![0.0; whole],
                     ys: vec![0.0; whole],
                 }
@@ -187,7 +196,7 @@ impl Augment {
             }
             Changes::Pictures(of) => {
                 let warp = Warp::draw(&of, &rng);
-                let size = of.width * of.height;
+                let size = of.size.width * of.size.height;
                 let field = |k: u32| {
                     let at = rng.bits(k) as usize % FIELD_COUNT;
                     self.fields.get(at * size..(at + 1) * size)
@@ -229,7 +238,7 @@ impl Warp {
         let [across, down] = [1.0 + within(1, of.scale), 1.0 + within(2, of.scale)];
         let shear = within(3, of.shear);
         let centre = |size: usize| (size as f32 - 1.0) / 2.0;
-        let (middle_x, middle_y) = (centre(of.width), centre(of.height));
+        let (middle_x, middle_y) = (centre(of.size.width), centre(of.size.height));
         Self {
             middle_x,
             middle_y,
@@ -361,7 +370,8 @@ impl Whole {
 }
 
 /// White noise through a Gaussian blur, brought to mean square 1.
-fn fields(width: usize, height: usize, seed: u64) -> Vec<f32> {
+fn fields(size: PictureSize, seed: u64) -> Vec<f32> {
+    let PictureSize { width, height } = size;
     let reach = (3.0 * BLUR).ceil() as usize;
     let kernel: Vec<f32> = (0..=2 * reach)
         .map(|k| (k as f64 - reach as f64) / BLUR)
@@ -398,8 +408,7 @@ mod tests {
     use super::*;
 
     const STILL: PictureChanges = PictureChanges {
-        width: 10,
-        height: 8,
+        size: PictureSize { width: 10, height: 8 },
         shift: 0.0,
         rotation: 0.0,
         scale: 0.0,

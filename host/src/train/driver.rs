@@ -104,7 +104,7 @@ pub fn train_with(
 }
 
 /// By one recipe, on columns that are mapped where that is needed: at most so many times.
-fn train_scaled(
+pub(crate) fn train_scaled(
     problem: Problem,
     options: &Options,
     start: Start<'_>,

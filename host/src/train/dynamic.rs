@@ -105,8 +105,10 @@ impl<'a> DynamicSetup<'a> {
         let mut threads = rayon::current_num_threads();
         let of_thread = panel(activations + outputs);
         let mut panel = longest.max(of_thread * threads);
-        let augment =
-            settings.augment.map(|of| Augment::new(of, inputs, params.seed)).transpose()?;
+        let augment = settings
+            .augment
+            .map(|of| Augment::new(of.changes(nnz), inputs, params.seed))
+            .transpose()?;
         if let Memory::Ram(ram) = options.memory {
             // As many weights at the start as there is memory for beside a small panel.
             panel = longest;

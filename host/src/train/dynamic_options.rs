@@ -6,7 +6,7 @@ use tamis::learn::deep::dynamic::{Moments, Params};
 use crate::Result;
 use crate::base::check_setting;
 use crate::data::Problem;
-use crate::data::augment::Changes;
+use crate::data::augment::{Changes, PictureChanges, PictureSize};
 use crate::train::check::check_patience;
 
 /// How the support shrinks and moves.
@@ -34,6 +34,25 @@ impl SupportRule {
             Self::Gmp => Params { factor: f32::MAX, ..own.gradual() },
             Self::Rigl => own.rigl(),
             Self::Set => own.set(),
+        }
+    }
+}
+
+/// How rows are changed whenever they are read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Augmentation {
+    /// They are pictures of this size, changed as suits the nonzeros ([`PictureChanges::for_nnz`]).
+    Images(PictureSize),
+    /// By amounts that are given.
+    Changes(Changes),
+}
+
+impl Augmentation {
+    /// What is done to rows for a network of so many nonzeros.
+    pub(crate) const fn changes(self, nnz: usize) -> Changes {
+        match self {
+            Self::Images(size) => Changes::Pictures(PictureChanges::for_nnz(size, nnz)),
+            Self::Changes(changes) => changes,
         }
     }
 }
@@ -72,7 +91,7 @@ pub struct DynamicOptions {
     /// Such epochs without a better loss on the validation split after which a run ends; 0 for never.
     pub patience: u32,
     /// How rows are changed whenever they are read; none for not at all.
-    pub augment: Option<Changes>,
+    pub augment: Option<Augmentation>,
     /// Rows that are scored in the end.
     pub test: Option<Problem>,
 }
@@ -107,7 +126,8 @@ impl DynamicOptions {
 
     /// Whether pictures are augmented, of which a network of so many nonzeros learns more than of fixed ones.
     fn is_large_for_pictures(&self, nnz: f64) -> bool {
-        nnz >= Self::LARGE as f64 && matches!(self.augment, Some(Changes::Pictures(_)))
+        let changes = self.augment.map(|of| of.changes(nnz as usize));
+        nnz >= Self::LARGE as f64 && matches!(changes, Some(Changes::Pictures(_)))
     }
 
     /// Neurons of each hidden layer, of s nonzeros between such ends; other recipes have one layer of `one`.
@@ -181,8 +201,6 @@ impl DynamicOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::augment::PictureChanges;
-
     #[test]
     fn layers_by_default_follow_what_inputs_and_outputs_have() {
         let hidden = |nnz, inputs, outputs, one| {
@@ -201,15 +219,15 @@ mod tests {
 
     #[test]
     fn large_networks_of_changed_pictures_have_two_layers_and_less_weight_decay() {
-        let changes = PictureChanges::for_nnz(28, 28, 5322);
-        let own =
-            DynamicOptions { augment: Some(Changes::Pictures(changes)), ..Default::default() };
+        let images = Some(Augmentation::Images(PictureSize::square(28)));
+        let own = DynamicOptions { augment: images, ..Default::default() };
         let ends = Ends { inputs: 784, outputs: 10 };
         assert_eq!(own.default_hidden(5322.0, ends, 73), [163, 81]);
         assert_eq!(own.default_hidden(1000.0, ends, 32), [96]);
         let decay = |nnz| own.params(nnz, 60_000, 0).decay;
         assert_eq!([decay(1000), decay(5322)], [0.1, 0.05]);
-        let noise = DynamicOptions { augment: Some(Changes::Noise(0.1)), ..own };
+        let noise = Some(Augmentation::Changes(Changes::Noise(0.1)));
+        let noise = DynamicOptions { augment: noise, ..own };
         assert_eq!(noise.default_hidden(5322.0, ends, 73), [219]);
         assert_eq!(noise.params(5322, 60_000, 0).decay, 0.1);
     }

@@ -50,7 +50,7 @@ pub(crate) use checkpoint::is_writing;
 pub use checkpoint::{Checkpoint, CheckpointFile};
 pub use dense::job::ImpSettings;
 pub use driver::{checkpoint_file, forecast, plan, train, train_with, trains_layers};
-pub use dynamic_options::{DynamicOptions, SupportRule};
+pub use dynamic_options::{Augmentation, DynamicOptions, SupportRule};
 pub use finetune::{FinetuneMethod, FinetuneOptions, FinetuneOutcome, FinetuneReport, finetune};
 pub use network::SparseNetwork;
 pub(crate) use options::check_recipe;

@@ -8,7 +8,8 @@
 //!
 //! Warm starts take the network of the size before, where the recipe can: every network is then at
 //! least as good a start as the last one, and a path of searches costs little more than its
-//! longest. Cold ones take nothing, so that a size does not inherit a local minimum.
+//! longest. Cold ones take nothing, so that a size does not inherit a local minimum: those of
+//! recipes `dynamic` and `anneal`, of several outputs by `paper`, and of layers one by one.
 
 use std::ops::ControlFlow;
 
@@ -18,15 +19,16 @@ use crate::data::Problem;
 use crate::model::{ModelFile, score_model};
 use crate::operator::Stop;
 use crate::train::budget::Budget;
+use crate::train::driver::{train_scaled, trains_layers};
 use crate::train::folds::cut;
-use crate::train::layer::LayerSetup;
 use crate::train::options::{LmOptions, Options, Recipe};
 use crate::train::plan;
 use crate::train::progress::{Observer, Progress, Stage};
+use crate::train::report::{Details, Neurons};
 use crate::train::scaled::{Scaled, TRAININGS};
 use crate::train::scaling::Scale;
 use crate::train::search::default_signs;
-use crate::train::trained::{Job, Start, Trained};
+use crate::train::trained::{Start, Trained};
 use crate::{Error, Result};
 
 /// Most sizes of a path, and most folds.
@@ -51,14 +53,20 @@ pub struct PathPoint {
     pub requested_nnz: usize,
     /// Nonzeros of the model.
     pub nnz: usize,
+    /// Requested neurons of the hidden layers.
+    pub hidden: Neurons,
     /// Neurons that have weights.
-    pub live: usize,
+    pub live: Neurons,
     /// Loss on the rows trained on.
     pub loss: f64,
     /// As [`crate::model::Score::psnr_db`].
     pub psnr_db: Option<f64>,
     /// As [`crate::model::Score::accuracy`].
     pub accuracy: Option<f64>,
+    /// Loss on the test rows; none where none were given.
+    pub test_loss: Option<f64>,
+    /// Accuracy on the test rows; none of regression, and where none were given.
+    pub test_accuracy: Option<f64>,
     /// Whether it started from the network before.
     pub warm: bool,
     /// Passes over all rows of this training.
@@ -82,8 +90,6 @@ pub struct PathPoint {
 pub struct PathReport {
     /// The recipe.
     pub recipe: &'static str,
-    /// Requested hidden neurons.
-    pub hidden: usize,
     /// Each size that was trained on all rows.
     pub points: Vec<PathPoint>,
     /// Folds.
@@ -154,25 +160,30 @@ pub fn train_path(
     mut observe: impl FnMut(&Progress) -> ControlFlow<()> + Send,
 ) -> Result<PathOutcome> {
     problem.check()?;
-    let (hidden, recipe) = options.resolve(problem)?;
-    check_recipe(&recipe, &hidden)?;
+    let own = Options { budget: sizes_of(path_options), checkpoint: None, ..options.clone() };
+    let (hidden, recipe) = own.resolve(problem)?;
+    check_recipe(&recipe)?;
     check(problem, path_options)?;
-    // Two layers have no output signs.
-    let least = sizes_of(path_options);
-    let own = Options { budget: least, ..options.clone() };
     let whole = Scaled::new(problem, &own, &Start::Zero)?;
-    // What the columns of all rows need, those of a fold need, too.
-    let own = Options { scale: whole.as_ref().map_or(Scale::None, |whole| whole.scale), ..own };
     let mapped = whole.as_ref().map_or(problem, |whole| &whole.problem);
+    // Two layers have no output signs.
     let recipe = if hidden.len() == 1 { with_signs(mapped, recipe) } else { recipe };
+    let own = Options {
+        // What the columns of all rows need, those of a fold need, too.
+        scale: whole.as_ref().map_or(Scale::None, |whole| whole.scale),
+        // Networks that start from each other have the same neurons.
+        hidden: if let Recipe::Dynamic(_) = recipe { own.hidden } else { hidden },
+        recipe,
+        ..own
+    };
     drop(whole);
-    let pinned = options.pinned.flat(hidden.first().copied().unwrap_or(0), problem.data.cols)?;
     let mut observer = Observer::new(stop, &mut observe);
     let PathOptions { sizes, warm, folds } = path_options;
     // Networks on mapped columns are trained to their sizes more than once.
     let is_warm = *warm
         && own.scale == Scale::None
-        && match &recipe {
+        && !trains_layers(problem, &own)?
+        && match &own.recipe {
             Recipe::Lm(_) => true,
             Recipe::Paper(_) => !problem.has_several_outputs(),
             _ => false,
@@ -181,24 +192,17 @@ pub fn train_path(
     // Trains every size, until the path is ended, which is the result; `see` is given each network.
     let mut along = |problem: &Problem, fold: Option<usize>, see: &mut See<'_>| -> Result<bool> {
         let mut last: Option<Trained> = None;
-        let mut scaled = Scaled::new(problem, &own, &Start::Zero)?;
+        let mut own = own.clone();
+        if let (Recipe::Dynamic(settings), Some(_)) = (&mut own.recipe, fold) {
+            // Which folds are scored on.
+            settings.test = None;
+        }
         for &nnz in sizes {
             let start = last.as_ref().map_or(Start::Zero, Start::Network);
             let mut observer =
                 observer.at(Stage { training, trainings, nnz, fold, ..Stage::default() });
-            let mut train = |rows: Problem, budget| {
-                let job = Job::new(options, &hidden, budget, &pinned);
-                let job = Job { checkpoints: false, ..job };
-                let setup = LayerSetup::new(&recipe, &rows, &job)?;
-                setup.train(rows, job.threads, start, &mut observer)
-            };
-            let done = match &mut scaled {
-                None => train(problem.clone(), Budget::Nonzeros(nnz)),
-                Some(scaled) => {
-                    scaled.nnz = nnz;
-                    scaled.train(problem, options, TRAININGS, |rows, own| train(rows, own.budget))
-                }
-            };
+            own.budget = Budget::Nonzeros(nnz);
+            let done = train_scaled(problem.clone(), &own, start, TRAININGS, &mut observer);
             let done = match done {
                 Err(error) if error.is_interrupted() && training > 0 => return Ok(true),
                 Err(error) if !error.is_interrupted() => {
@@ -223,13 +227,20 @@ pub fn train_path(
     let (mut models, mut points) = (Vec::new(), Vec::new());
     let mut ended = along(problem, None, &mut |trained, warm| {
         let report = &trained.report;
+        let dynamic = match &report.details {
+            Details::Dynamic(details) => Some(details),
+            _ => None,
+        };
         points.push(PathPoint {
             requested_nnz: report.requested_nnz,
             nnz: report.nnz,
-            live: report.live.first(),
+            hidden: report.hidden.clone(),
+            live: report.live.clone(),
             loss: report.loss,
             psnr_db: report.psnr_db,
             accuracy: report.accuracy,
+            test_loss: dynamic.and_then(|details| details.test_loss),
+            test_accuracy: dynamic.and_then(|details| details.test_accuracy),
             warm,
             passes: report.passes,
             seconds: report.seconds,
@@ -263,8 +274,7 @@ pub fn train_path(
         }
     }
     let report = PathReport {
-        recipe: recipe.name(),
-        hidden: hidden[0],
+        recipe: own.recipe.name(),
         chosen_nnz: choose(&points),
         points,
         folds: *folds,
@@ -295,23 +305,19 @@ fn with_signs(problem: &Problem, recipe: Recipe) -> Recipe {
     }
 }
 
-fn check_recipe(recipe: &Recipe, hidden: &[usize]) -> Result<()> {
-    match (recipe, hidden.len()) {
-        (Recipe::Lm(_), 2) => Ok(()),
-        (Recipe::Lm(_) | Recipe::Anneal(_) | Recipe::Paper(_), 1) => Ok(()),
-        (_, layers) => Err(Error::new(
-            "several sizes are for one hidden layer, or for two that \
-             recipe lm searches for together",
-        )
-        .expected(
-            "recipe lm, anneal, paper or paper-safe with one hidden layer, or lm with \
-                 two",
-        )
-        .got(format_args!("recipe {} with {layers} hidden layers", recipe.name()))
+fn check_recipe(recipe: &Recipe) -> Result<()> {
+    match recipe {
+        Recipe::Imp(_) | Recipe::Masked(_) => Err(Error::new(format!(
+            "recipe {} trains one size at a time",
+            recipe.name()
+        ))
+        .expected("recipe dynamic, lm, anneal, paper or paper-safe for several")
+        .got(recipe.name())
         .help(
-            "pass one number to --nnz; recipe imp saves every level that it comes through, \
-                 in the folder of --checkpoint",
+            "pass one number to --nnz; recipe imp saves every level that it comes through, in the folder of \
+             --checkpoint",
         )),
+        _ => Ok(()),
     }
 }
 

@@ -183,6 +183,12 @@ pub enum Neurons {
     Each(Vec<usize>),
 }
 
+impl Default for Neurons {
+    fn default() -> Self {
+        Self::Each(Vec::new())
+    }
+}
+
 impl Neurons {
     /// Layer by layer.
     #[must_use]

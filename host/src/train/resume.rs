@@ -8,7 +8,7 @@ use tamis::learn::train::{OneOutput, Rank, Refresh, Schedule, SeveralOutputs};
 use tamis::learn::{anneal, lm, train};
 use tamis::network::gates::Signs;
 
-use crate::data::augment::Changes;
+use crate::data::augment::{Changes, PictureChanges, PictureSize};
 use crate::data::{Matrix, Problem, Task, Values};
 use crate::operator::Layout;
 use crate::train::anneal::AnnealSetup;
@@ -92,10 +92,18 @@ pub(crate) fn dynamic_form(
     let first = hidden.first().copied().unwrap_or(0);
     let sizes = Sizes { dims: Dims::new(rows, cols, first, params.nnz), outputs };
     let widths: Vec<u32> = hidden.iter().map(|&width| width as u32).collect();
-    let (augment, amounts) = match settings.augment {
-        None => (0, String::new()),
-        Some(Changes::Pictures(amounts)) => (1, format!("{amounts:?}")),
-        Some(Changes::Noise(deviation)) => (2, format!("{deviation:?}")),
+    let changes = settings.augment.map(|of| of.changes(params.nnz));
+    let (augment, size, amounts) = match changes {
+        None => (0, PictureSize::square(0), [0.0; 5]),
+        Some(Changes::Pictures(PictureChanges {
+            size,
+            shift,
+            rotation,
+            scale,
+            shear,
+            elastic,
+        })) => (1, size, [shift, rotation, scale, shear, elastic]),
+        Some(Changes::Noise(deviation)) => (2, PictureSize::square(0), [deviation; 5]),
     };
     let own = [
         Term::checksum("widths of the hidden layers (--hidden)", {
@@ -105,7 +113,10 @@ pub(crate) fn dynamic_form(
         Term::name("--moments", &MOMENTS, params.moments as usize),
         Term::count("rows that growth looks at", params.rows),
         Term::name("--augment", &["none", "images", "noise"], augment),
-        Term::checksum("amounts of --augment", CRC_64.checksum(amounts.as_bytes())),
+        Term::count("width of pictures (--augment)", size.width),
+        Term::count("height of pictures (--augment)", size.height),
+        Term::float("noise or shift of --augment", amounts[0]),
+        Term::checksum("amounts of --augment", CRC_64.checksum(bytemuck::cast_slice(&amounts))),
         Term::count("--epochs", params.epochs),
         Term::count("rows of the validation split (--validation)", params.validation),
         Term::count("--patience", params.patience),

@@ -37,6 +37,35 @@ fn path_writes_model_folder_and_cross_validation_picks() {
 }
 
 #[test]
+fn classes_of_any_depth_have_a_network_for_each_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    ok(path, "generate digits --samples 900 --side 8 --seed 2 -o d -q");
+    ok(path, "generate digits --samples 300 --side 8 --seed 3 -o t -q");
+    let train = "train --data d/X.npy --labels d/y.npy --task multiclass --epochs 16 --seed 1";
+    let test = "--test-data t/X.npy --test-labels t/y.npy";
+    let report =
+        json(path, &format!("{train} --nnz 100,400 --augment images --folds 2 {test} -o sizes"));
+    assert_eq!(report["recipe"], "dynamic", "{report}");
+    assert!(report["notes"][0].as_str().unwrap().contains("8×8"), "{report}");
+    let points = report["points"].as_array().unwrap();
+    // Each has the width that suits it, and is that which is trained alone.
+    assert_eq!((&points[0]["hidden"], &points[1]["hidden"]), (&json!([30]), &json!([60])));
+    assert!(number(&points[1], "test_accuracy") > number(&points[0], "test_accuracy"));
+    assert!(points.iter().all(|point| number(point, "cv_accuracy") > 0.5), "{report}");
+    ok(path, &format!("{train} --nnz 400 --augment images -o alone.tamis -q"));
+    let read = |name: &str| std::fs::read(path.join(name)).unwrap();
+    assert!(read("sizes/s400.tamis") == read("alone.tamis"));
+    // Several layers, and none.
+    let text = ok(path, &format!("{train} --hidden 16,8 --nnz 100,200 {test} -o deep"));
+    assert!(text.contains(" of 16, ") && text.contains("test "), "{text}");
+    let report = json(path, &format!("{train} --hidden 0 --nnz 50,5000 -o linear"));
+    // All that there are.
+    assert_eq!(report["models"], json!(["s50.tamis", "s650.tamis"]), "{report}");
+    assert_eq!(report["points"][1]["hidden"], json!([]), "{report}");
+}
+
+#[test]
 fn single_nnz_options_are_refused_writing_nothing() {
     let folder = tempfile::tempdir().unwrap();
     planted(folder.path());

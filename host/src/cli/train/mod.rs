@@ -15,12 +15,11 @@ use serde::Serialize;
 use super::common::Common;
 use super::console::{count, refuse, say_error};
 use super::interrupt;
-use super::parse::{AugmentName, DeviceName, RecipeName};
+use super::parse::{DeviceName, RecipeName};
 use super::progress::Watched;
 use super::saved::Object;
 use crate::base::HeapPeak;
 use crate::base::file::{self, Kind};
-use crate::data::augment::Changes;
 use crate::data::{Problem, Task};
 use crate::model::ModelFile;
 use crate::operator::ProfileReport;
@@ -136,24 +135,7 @@ impl Train {
             self.check_checkpoint(common)?;
         }
         let (problem, mut data) = early.map_or_else(|| self.load(), Ok)?;
-        let nnz = options.nonzeros(&problem).unwrap_or_default();
-        match &mut options.recipe {
-            Recipe::Imp(settings) => settings.test = self.test(data.names(), task)?,
-            Recipe::Masked(settings) => settings.test = self.test(data.names(), task)?,
-            Recipe::Dynamic(settings) => {
-                settings.test = self.test(data.names(), task)?;
-                settings.augment = self.changes(problem.data.cols, nnz)?;
-                if let (Some(Changes::Pictures(of)), Some(AugmentName::Images(None))) =
-                    (settings.augment, self.passes.augment)
-                {
-                    let (width, height) = (of.width, of.height);
-                    data.note(format!(
-                        "rows are taken as pictures of {width}×{height} numbers (--augment images={width}x{height})"
-                    ));
-                }
-            }
-            _ => {}
-        }
+        self.complete(&mut options.recipe, &problem, &mut data)?;
         self.check_problem(&problem, &options)?;
         self.choose_device(&problem, &mut options)?;
         if self.profile && !self.plan {
@@ -224,12 +206,6 @@ impl Train {
             let what = "a setting is for networks of several hidden layers";
             let expected = "several numbers for --hidden, such as 64,32";
             refuse(&self.layers_flags(), what, expected, "")?;
-        }
-        if self.nnz.len() > 1 && self.hidden == [0] {
-            return Err(Error::usage("several sizes are for hidden layers")
-                .expected("one number for --nnz with --hidden 0")
-                .got(format_args!("{} numbers", self.nnz.len()))
-                .help("train a linear model for each size"));
         }
         if self.nnz.len() <= 1 {
             let flags = [(self.path.cold, "--cold"), (self.path.folds.is_some(), "--folds")];

@@ -12,11 +12,12 @@ use tamis::network::mask::initial::Initial;
 
 use super::super::common::Common;
 use super::super::console::{first_given, refuse, say_error, say_note};
-use super::super::parse::{self, AugmentName, PictureSize, RecipeName, ToPin, limit_above_zero};
+use super::super::parse::{self, AugmentName, RecipeName, ToPin, limit_above_zero};
 use super::args::{LimitArgs, Train};
+use super::data::DataFacts;
 use super::device::dense_place;
 use crate::base::{Limits, check_setting};
-use crate::data::augment::{Changes, PictureChanges};
+use crate::data::augment::{Changes, PictureSize};
 use crate::data::{Columns, DataFiles, Labels, Problem, Reading, Task};
 use crate::mask::{self, SourceNetwork};
 use crate::train::check::check_patience;
@@ -24,9 +25,9 @@ use crate::train::dense::{Head, Rates, default_rate};
 use crate::train::mask::check_size;
 use crate::train::masked::MaskedSettings;
 use crate::train::{
-    AnnealOptions, Budget, CheckpointOptions, DynamicOptions, ImpSettings, LayersOptions,
-    LmOptions, Memory, Options, OutputsOptions, PaperOptions, PathOptions, PinnedWeights, Recipe,
-    check_recipe,
+    AnnealOptions, Augmentation, Budget, CheckpointOptions, DynamicOptions, ImpSettings,
+    LayersOptions, LmOptions, Memory, Options, OutputsOptions, PaperOptions, PathOptions,
+    PinnedWeights, Recipe, check_recipe,
 };
 use crate::{Error, Result};
 
@@ -62,7 +63,7 @@ impl Train {
             && self.nnz.len() <= 1
             && hidden.len() <= 1;
         // What recipe `dynamic` does not take is for those of one hidden layer.
-        let is_layered = !self.given.fits(RecipeName::Dynamic) || self.nnz.len() > 1;
+        let is_layered = !self.given.fits(RecipeName::Dynamic);
         let recipe = match (self.recipe, task) {
             _ if self.mask.is_some() => RecipeName::Masked,
             (RecipeName::Auto, _) if is_plain => RecipeName::Auto,
@@ -323,20 +324,36 @@ impl Train {
         })
     }
 
-    /// How rows are changed, to train a network of `nnz` nonzeros.
-    pub(super) fn changes(&self, inputs: usize, nnz: usize) -> Result<Option<Changes>> {
-        Ok(match self.passes.augment {
-            None => None,
-            Some(AugmentName::Noise(deviation)) => Some(Changes::Noise(deviation as f32)),
-            Some(AugmentName::Images(size)) => {
-                let size = match size {
-                    Some(size) => size,
-                    None => self.picture(inputs)?,
-                };
-                let PictureSize { width, height } = size;
-                Some(Changes::Pictures(PictureChanges::for_nnz(width, height, nnz)))
+    /// Adds to the recipe what depends on the data: test rows, and how rows are changed.
+    pub(super) fn complete(
+        &self,
+        recipe: &mut Recipe,
+        problem: &Problem,
+        data: &mut DataFacts,
+    ) -> Result<()> {
+        let (test, rows_of) = match recipe {
+            Recipe::Imp(settings) => (&mut settings.test, None),
+            Recipe::Masked(settings) => (&mut settings.test, None),
+            Recipe::Dynamic(settings) => (&mut settings.test, Some(&mut settings.augment)),
+            _ => return Ok(()),
+        };
+        *test = self.test(data.names(), problem.task)?;
+        let (Some(rows_of), Some(how)) = (rows_of, self.passes.augment) else { return Ok(()) };
+        *rows_of = Some(match how {
+            AugmentName::Noise(deviation) => {
+                Augmentation::Changes(Changes::Noise(deviation as f32))
             }
-        })
+            AugmentName::Images(Some(size)) => Augmentation::Images(size),
+            AugmentName::Images(None) => {
+                let size = self.picture(problem.data.cols)?;
+                let PictureSize { width, height } = size;
+                data.note(format!(
+                    "rows are taken as pictures of {width}×{height} numbers (--augment images={width}x{height})"
+                ));
+                Augmentation::Images(size)
+            }
+        });
+        Ok(())
     }
 
     /// The size of pictures of so many numbers: that in their file, or a square.

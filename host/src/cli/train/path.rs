@@ -12,10 +12,11 @@ use super::super::parse::RecipeName;
 use super::super::progress::Watched;
 use super::args::Train;
 use super::data::{DataFacts, all_taken};
+use super::summary::live;
 use crate::base::file::{self, Kind};
 use crate::data::Problem;
 use crate::lab::plot::{self, Line, Measure};
-use crate::train::{PathOptions, PathPoint, PathReport, train_path};
+use crate::train::{Budget, PathOptions, PathPoint, PathReport, Recipe, train_path};
 use crate::{Error, Result};
 
 /// The object of `--json`, and of `path.json`.
@@ -43,15 +44,25 @@ pub(super) fn run(
     check_folder(&train.output)?;
     let mut options = train.options(recipe, common)?;
     let (problem, mut data) = early.map_or_else(|| train.load(), Ok)?;
+    train.complete(&mut options.recipe, &problem, &mut data)?;
     train.choose_device(&problem, &mut options)?;
+    if let Some(note) = options.starved(&problem) {
+        data.note(note);
+    }
     let mut sizes = sizes.clone();
-    if let Some(all) = options.all_weights(&problem) {
-        let largest = sizes.sizes.last().copied().unwrap_or(0);
-        sizes.sizes.iter_mut().for_each(|size| *size = all.min(*size));
-        sizes.sizes.dedup();
-        if let Some(note) = all_taken(largest, all) {
-            data.note(note);
+    let largest = sizes.sizes.last().copied().unwrap_or(0);
+    let mut own = options.clone();
+    let mut all = |nnz| {
+        // By default networks of recipe `dynamic` have each their own width.
+        if let Recipe::Dynamic(_) = own.recipe {
+            own.budget = Budget::Nonzeros(nnz);
         }
+        own.all_weights(&problem).unwrap_or(nnz)
+    };
+    sizes.sizes.iter_mut().for_each(|size| *size = all(*size).min(*size));
+    sizes.sizes.dedup();
+    if let Some(note) = all_taken(largest, all(largest)) {
+        data.note(note);
     }
     if matches!(recipe, RecipeName::Paper | RecipeName::PaperSafe) {
         train.check_paper(&problem)?;
@@ -162,9 +173,10 @@ fn summary(object: &Object<'_>) -> String {
             let right = point.cv_accuracy.map(|share| format!(", {}", percent(share)));
             format!("; cross-validation {loss:.4e} ± {error:.1e}{}", right.unwrap_or_default())
         });
+        let test = point.test_accuracy.map(|share| format!("; test {}", percent(share)));
         let start = if point.warm { "warm" } else { "cold" };
-        let (nnz, live, loss) = (count(point.nnz), count(point.live), point.loss);
-        let (held, seconds) = (held.unwrap_or_default(), point.seconds);
+        let (nnz, live, loss) = (count(point.nnz), live(&point.live, &point.hidden), point.loss);
+        let (held, seconds) = (held.unwrap_or_default() + &test.unwrap_or_default(), point.seconds);
         format!(
             "{nnz} nonzeros, {live} neurons: loss {loss:.4e}, {fit}{held}; {seconds:.2} s, {start}"
         )

@@ -7,7 +7,7 @@ use crate::data::Task;
 use crate::lab::plot::sparkline;
 use crate::train::{
     AnnealDetails, Choice, Details, DynamicDetails, ImpDetails, LayersDetails, MaskedDetails,
-    PinnedWeight, Report, Scale, SearchDetails, Tried,
+    Neurons, PinnedWeight, Report, Scale, SearchDetails, Tried,
 };
 
 type Fact = (&'static str, String);
@@ -165,9 +165,14 @@ fn tested(accuracy: Option<f64>, loss: Option<f64>) -> Option<Fact> {
     accuracy.or_else(|| loss.map(|loss| ("test loss", format!("{loss:.4e}"))))
 }
 
+/// How many neurons of each layer have weights.
+pub(super) fn live(live: &Neurons, hidden: &Neurons) -> String {
+    let layers = live.layers().iter().zip(hidden.layers());
+    joined(layers.map(|(live, all)| format!("{live} of {all}")))
+}
+
 fn neurons(r: &Report) -> Fact {
-    let layers = r.live.layers().iter().zip(r.hidden.layers());
-    let of = joined(layers.map(|(live, all)| format!("{live} of {all}")));
+    let of = live(&r.live, &r.hidden);
     let text = match &r.details {
         Details::Imp(_) | Details::Masked(_) => format!("{of} count"),
         Details::Lm(SearchDetails { second_hidden: Some(m), second_live: Some(live), .. }) => {
