@@ -13,6 +13,9 @@
 //! - `network → store`
 #![no_std]
 
+#[cfg(feature = "std")]
+extern crate std;
+
 pub mod base;
 pub mod data;
 pub mod infer;

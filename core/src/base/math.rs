@@ -6,7 +6,12 @@
 
 /// Square root; correctly rounded.
 #[must_use]
+#[inline]
 pub fn sqrt(x: f32) -> f32 {
+    // That of `libm` is assembly, which keeps loops from running in vectors.
+    #[cfg(feature = "std")]
+    return x.sqrt();
+    #[cfg(not(feature = "std"))]
     libm::sqrtf(x)
 }
 

@@ -1,5 +1,6 @@
 //! Models as files, and masks: prediction, scores, quantisation, inspection, comparison with a device, and with another model.
 
+mod batch;
 pub(crate) mod certify;
 pub(crate) mod compare;
 pub mod cost;

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
-use tamis::infer::model::{Input, Model};
+use tamis::base::error;
+use tamis::infer::model::Model;
 use tamis::infer::quantised::{self, Reading, Readings};
 use tamis::store::wire::View;
 
@@ -11,14 +12,19 @@ use crate::base::file::Aligned;
 use crate::base::memory::room_for;
 use crate::data::{Matrix, Problem, Values};
 use crate::model::Score;
+use crate::model::batch::Batches;
 use crate::model::score::Tally;
+use crate::operator::gather::Element;
+use crate::operator::lanes::LANES;
 use crate::{Error, Result};
 
-/// Rows that a thread predicts at a time.
+/// Rows that a thread predicts as integers at a time.
 const CHUNK: usize = 256;
+/// Rows for each thread that are scored at a time.
+const SCORED: usize = 16 * LANES;
 
-/// Scores the bytes of a model on labelled rows; runs on the current rayon pool, a few hundred rows
-/// to each thread at a time, whose predictions are all that it holds.
+/// Scores the bytes of a model on labelled rows; runs on the current rayon pool, a thousand rows
+/// to each thread at a time: it holds their predictions, and the activations of 64 rows a thread.
 ///
 /// # Errors
 /// The bytes are no model of as many inputs, or a prediction overflows.
@@ -33,7 +39,7 @@ pub(crate) fn score_rows(model: &[u8], problem: &Problem, rows: Range<usize>) ->
     let (model, data) = (view.model(), &problem.data);
     let (outputs, width) = (model.outputs().max(1), problem.outputs());
     let mut tally = Tally::new(problem.task, view.task(), outputs);
-    let chunk = CHUNK * rayon::current_num_threads();
+    let chunk = SCORED * rayon::current_num_threads();
     let mut predictions = vec![0.0; chunk.min(rows.len()) * outputs];
     for first in rows.clone().step_by(chunk) {
         let rows = first..(first + chunk).min(rows.end);
@@ -143,38 +149,40 @@ fn predict_into(
     rows: Range<usize>,
     out: &mut [f32],
 ) -> Result<()> {
-    let d = data.cols.max(1);
+    let d = data.cols;
+    error::length("input row", d, model.inputs())?;
+    let batches = Batches::new(model)?;
     let values = rows.start * d..rows.end * d;
     match &data.values {
-        Values::F32(of) => predict(model, &of[values], d, rows.start, out),
-        Values::U8(of) => predict(model, &of[values], d, rows.start, out),
+        Values::F32(of) => predict(&batches, &of[values], d, rows.start, out),
+        Values::U8(of) => predict(&batches, &of[values], d, rows.start, out),
     }
 }
 
 /// The prediction for rows of d numbers, the first of which has this number.
-fn predict<T: Sync>(
-    model: &Model<'_>,
+fn predict<T: Element + Sync>(
+    batches: &Batches<'_>,
     values: &[T],
     d: usize,
     first: usize,
     out: &mut [f32],
-) -> Result<()>
-where
-    [T]: Input,
-{
-    let c = model.outputs().max(1);
-    let chunks = out.par_chunks_mut(CHUNK * c).zip(values.par_chunks(CHUNK * d)).enumerate();
-    chunks.try_for_each(|(chunk, (out, rows))| {
-        let mut scratch = vec![0.0; model.scratch_len()];
-        for (k, (out, row)) in out.chunks_mut(c).zip(rows.chunks(d)).enumerate() {
-            model.predict_from(row, &mut scratch, out)?;
-            if out.iter().any(|value| !value.is_finite()) {
-                let row = first + chunk * CHUNK + k;
-                return Err(Error::new("a prediction is too large for a 32-bit float")
-                    .got(format_args!("{} in row {row} (counted from 0)", out[0]))
-                    .help("scale the data as it was for training"));
+) -> Result<()> {
+    let c = out.len() / (values.len() / d).max(1);
+    let chunks = out.par_chunks_mut(LANES * c).zip(values.par_chunks(LANES * d)).enumerate();
+    chunks.try_for_each_init(
+        || batches.scratch(),
+        |scratch, (chunk, (out, rows))| {
+            batches.predict(rows, scratch, out)?;
+            let mut rows = out.chunks(c).enumerate();
+            match rows.find(|(_, out)| out.iter().any(|value| !value.is_finite())) {
+                None => Ok(()),
+                Some((k, out)) => {
+                    let row = first + chunk * LANES + k;
+                    Err(Error::new("a prediction is too large for a 32-bit float")
+                        .got(format_args!("{} in row {row} (counted from 0)", out[0]))
+                        .help("scale the data as it was for training"))
+                }
             }
-        }
-        Ok(())
-    })
+        },
+    )
 }

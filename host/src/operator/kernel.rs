@@ -135,17 +135,17 @@ pub(super) fn unpack<T: Element>(bits: &[u32], r: &[T], out: &mut [f32]) {
     }
 }
 
-pub(super) struct Size {
-    pub(super) rows: usize,
-    pub(super) depth: usize,
-    pub(super) cols: usize,
+pub(crate) struct Size {
+    pub(crate) rows: usize,
+    pub(crate) depth: usize,
+    pub(crate) cols: usize,
 }
 
 /// A matrix column by column, with unit row stride.
 #[derive(Clone, Copy)]
-pub(super) struct Columns<V> {
-    pub(super) values: V,
-    pub(super) stride: usize,
+pub(crate) struct Columns<V> {
+    pub(crate) values: V,
+    pub(crate) stride: usize,
 }
 
 impl<V: std::ops::Deref<Target = [f32]>> Columns<V> {
@@ -159,7 +159,7 @@ impl<V: std::ops::Deref<Target = [f32]>> Columns<V> {
 ///
 /// The factors are cache-sized and lie as the kernel reads them, so it need not pack.
 #[inline]
-pub(super) fn add_product(
+pub(crate) fn add_product(
     Size { rows, depth, cols }: Size,
     Columns { values: c, stride }: Columns<&mut [f32]>,
     a: Columns<&[f32]>,

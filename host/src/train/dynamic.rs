@@ -18,6 +18,7 @@ use crate::data::augment::Augment;
 use crate::data::{Problem, Task, Values};
 use crate::model::{score_model, score_rows};
 use crate::operator::Stop;
+use crate::operator::lanes::LANES;
 use crate::train::budget::Memory;
 use crate::train::check::{dense_weights, given_validation_rows, paths};
 use crate::train::checkpoint::CheckpointFile;
@@ -25,7 +26,7 @@ use crate::train::dynamic_options::DynamicOptions;
 use crate::train::encode::{End, encode_layers};
 use crate::train::imp::check_test;
 use crate::train::mask::{diverged, labels_as_classes, labels_of};
-use crate::train::masked::{Engine, LANES, changed_bytes};
+use crate::train::masked::{Engine, across_bytes, changed_bytes};
 use crate::train::network::SparseNetwork;
 use crate::train::ones::layers_of_stack;
 use crate::train::options::Options;
@@ -118,7 +119,8 @@ impl<'a> DynamicSetup<'a> {
             let [fields, changed] = augment
                 .as_ref()
                 .map_or([0, 0], |augment| [augment.bytes(), changed_bytes(augment, inputs)]);
-            let strip = 4 * LANES * neurons + LANES * size_of::<usize>() + changed;
+            let own = LANES * (4 * neurons + size_of::<usize>());
+            let strip = own + across_bytes(longest) + changed;
             let weight = weight_bytes(params.moments);
             // Where the weights of each neuron begin, by both of their ends, and which inputs have weights.
             let starts = 8 * (neurons + layers + 1) + inputs.div_ceil(8);
@@ -167,7 +169,8 @@ impl<'a> DynamicSetup<'a> {
         Ok(Self { settings, hidden, limits, params, unit, dense, room, words, augment, threads })
     }
 
-    fn augmented<'e>(&'e self, engine: Engine<'e>) -> Engine<'e> {
+    fn ready<'e>(&'e self, engine: Engine<'e>) -> Engine<'e> {
+        let engine = engine.growing();
         match &self.augment {
             Some(augment) => engine.augmented(augment),
             None => engine,
@@ -186,7 +189,7 @@ impl<'a> DynamicSetup<'a> {
         let classes = labels_as_classes(problem);
         let labels = labels_of(problem, &classes, problem.network_outputs());
         let engine = Engine::new(&problem.data, self.unit, labels, &stack, &Stop::new())?;
-        let engine = self.augmented(engine);
+        let engine = self.ready(engine);
         Ok(Forecast {
             requested_nnz: self.params.nnz,
             support: self.room,
@@ -268,7 +271,7 @@ impl<'a> DynamicSetup<'a> {
         let labels = labels_of(problem, &classes, problem.network_outputs());
         let mut watch = Watch::new(self.limits, observer.stop).resumed(resumed.is_some());
         let engine = Engine::new(&problem.data, *unit, labels, &stack, &watch.stop())?;
-        let mut engine = self.augmented(engine);
+        let mut engine = self.ready(engine);
         let workspace_bytes = engine.bytes() as u64;
         let mut observe = |now: &dynamic::Progress<'_>| {
             let passes = f64::from(now.epoch);

@@ -25,6 +25,7 @@ pub enum Activation {
 
 impl Activation {
     /// The activation of one number.
+    #[inline]
     pub fn of(self, z: f32) -> f32 {
         match self {
             Activation::Relu if z <= 0.0 => 0.0,

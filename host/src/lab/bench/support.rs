@@ -58,7 +58,8 @@ pub(super) fn run(rounds: usize, seed: u64) -> Result<SupportReport> {
                     dynamic::start(&mut stack, &[hidden, outputs], params, &mut memory)?;
                     let labels = Labels::classes(&classes, outputs);
                     let stop = Stop::new();
-                    let mut engine = Engine::new(&data, 1.0 / 256.0, labels, &stack, &stop)?;
+                    let engine = Engine::new(&data, 1.0 / 256.0, labels, &stack, &stop)?;
+                    let mut engine = engine.growing();
                     let began = Instant::now();
                     let (own, none) = (&mut memory, None);
                     let info =

@@ -16,27 +16,10 @@
 use pulp::{Simd, WithSimd};
 
 use super::links::{Blocks, Link, Links};
-
-/// Samples of a strip: eight 256-bit or four 512-bit registers of sums under way at once.
-pub(crate) const LANES: usize = 64;
+use crate::operator::lanes::{LANES, Lanes, registers, registers_mut};
 
 /// Sums of a dot product.
 const SUMS: usize = 16;
-
-/// One number for each sample of a strip, in whole lines of the cache.
-#[derive(Debug, Clone, Copy)]
-#[repr(C, align(64))]
-pub(super) struct Lanes(pub(super) [f32; LANES]);
-
-impl Lanes {
-    pub(super) const ZERO: Self = Self([0.0; LANES]);
-    pub(super) const ONE: Self = Self([1.0; LANES]);
-}
-
-// SAFETY: all zero bits are zeros.
-unsafe impl bytemuck::Zeroable for Lanes {}
-// SAFETY: 64 floats without padding, since 256 bytes are a multiple of the alignment.
-unsafe impl bytemuck::Pod for Lanes {}
 
 /// `out_i = Σ_j w_ij below_j`, and its relu where asked for.
 pub(super) struct Forward<'a, L> {
@@ -170,22 +153,6 @@ impl WithSimd for Outer<'_> {
             4 => self.run::<S, 16, 4>(simd),
             _ => self.run::<S, LANES, SUMS>(simd),
         }
-    }
-}
-
-#[inline(always)]
-fn registers<S: Simd, const N: usize>(lanes: &Lanes) -> &[S::f32s; N] {
-    match S::as_simd_f32s(&lanes.0).0.first_chunk() {
-        Some(registers) => registers,
-        None => unreachable!("N registers hold 64 lanes"),
-    }
-}
-
-#[inline(always)]
-fn registers_mut<S: Simd, const N: usize>(lanes: &mut Lanes) -> &mut [S::f32s; N] {
-    match S::as_mut_simd_f32s(&mut lanes.0).0.first_chunk_mut() {
-        Some(registers) => registers,
-        None => unreachable!("N registers hold 64 lanes"),
     }
 }
 

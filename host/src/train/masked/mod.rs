@@ -9,7 +9,6 @@
 //! but one have a gradient too.
 
 mod elsewhere;
-mod gather;
 mod job;
 mod kernel;
 mod links;
@@ -29,11 +28,11 @@ use tamis::learn::loss::Labels;
 use crate::data::Matrix;
 use crate::data::augment::Augment;
 use crate::operator::Stop;
-use crate::train::dense::product::{Mat, product};
+use crate::operator::gather::{row_stride, used_blocks};
+use crate::operator::lanes::LANES;
 pub(crate) use elsewhere::Elsewhere;
 pub(crate) use job::Ran;
 pub use job::{MaskedSettings, MaskedStart};
-pub(crate) use kernel::LANES;
 use strip::{Changed, Layer, Strip, Work};
 
 /// How good a network is on all rows.
@@ -127,6 +126,13 @@ impl<'a> Engine<'a> {
         let changed = || Changed::new(augment, self.data.cols);
         self.strips.iter_mut().for_each(|strip| strip.changed = changed());
         self.augment = Some(augment);
+        self
+    }
+
+    /// The same with memory for panels.
+    #[must_use]
+    pub fn growing(mut self) -> Self {
+        self.strips.iter_mut().for_each(Strip::grow);
         self
     }
 
@@ -293,26 +299,20 @@ impl Panels for Engine<'_> {
         let Some(w) = stack.layers().nth(layer) else { return Ok(()) };
         error::length("panel", out.len(), blocks.len() * w.inputs())?;
         out.fill(0.0);
-        let (labels, is_end) = (self.labels, self.layers[layer].is_end);
+        let labels = self.labels;
         self.with_all_inputs(|engine| {
             engine.waves(stack, batch, Reads::Changed, |wave, strips| {
                 each(strips, |t, strip| {
                     strip.forward(wave.work, wave.draw(t), wave.rows(t));
                     strip.residual(wave.work, labels);
                     strip.backward_to(wave.work, layer, &mut []);
+                    strip.cross(wave.work, layer);
                 });
                 let width = w.inputs();
                 let part = (PANEL_PART / width.max(1)).max(1);
                 out.par_chunks_mut(part * width).enumerate().for_each(|(at, out)| {
-                    let (low, count) = (blocks.start + at * part, out.len() / width);
-                    for strip in &*strips {
-                        let [below, above] = strip.sides(layer);
-                        let (own, others) = if is_end { (below, above) } else { (above, below) };
-                        let own = &own[low * LANES..][..count * LANES];
-                        let [own, others] =
-                            [Mat::new(own, count, LANES), Mat::new(others, width, LANES)];
-                        product(out, true, 1.0, own, others.t());
-                    }
+                    let low = blocks.start + at * part;
+                    strips.iter().for_each(|strip| strip.add_panel(wave.work, layer, low, out));
                 });
             })
         })
@@ -347,13 +347,24 @@ pub(crate) fn changed_bytes(augment: &Augment, cols: usize) -> usize {
     Changed::new(augment, cols).bytes()
 }
 
+/// Bytes that each thread has for panels of networks whose widest layer is this.
+pub(crate) const fn across_bytes(widest: usize) -> usize {
+    4 * LANES * row_stride(widest)
+}
+
 /// Numbers of a panel that one thread makes at a time.
 const PANEL_PART: usize = 1 << 16;
 
 /// The blocks of input columns that the first layer has weights of.
 fn used(stack: &Stack<'_>, layers: &[Layer]) -> Vec<bool> {
-    let is_hidden = layers.first().is_some_and(|layer| !layer.is_end);
-    gather::used_blocks(stack.inputs(), stack.layers().next().filter(|_| is_hidden))
+    let columns = stack.inputs();
+    match (stack.layers().next(), layers.first()) {
+        (Some(w), Some(layer)) if !layer.is_end => {
+            let used = w.blocks().flat_map(|block| block.entries().map(|(j, _)| j));
+            used_blocks(columns, used)
+        }
+        _ => used_blocks(columns, 0..columns),
+    }
 }
 
 /// What strips work on that run at the same time.

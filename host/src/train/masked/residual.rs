@@ -3,7 +3,7 @@
 use tamis::base::math::ln;
 use tamis::learn::loss::{self, Labels};
 
-use super::kernel::{LANES, Lanes};
+use crate::operator::lanes::{LANES, Lanes};
 
 /// Of the samples of a strip.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -9,12 +9,14 @@ use tamis::learn::deep::{Head, Stack};
 use tamis::learn::loss::Labels;
 use tamis::network::weights::Weights;
 
-use super::gather::{Element, gather};
-use super::kernel::{Backward, Forward, LANES, Lanes, Outer};
+use super::kernel::{Backward, Forward, Outer};
 use super::links::{Blocks, Starts, TurnedBlocks, Turns};
 use super::residual::{Loss, residual};
 use crate::data::augment::{Augment, Scratch};
 use crate::data::{Matrix, Values};
+use crate::operator::gather::{Gather, Rows, row_stride};
+use crate::operator::lanes::{LANES, Lanes};
+use crate::operator::{Columns, Size, add_product};
 
 /// Rows of a strip that lie one behind the other.
 const ALL_LANES: [usize; LANES] = {
@@ -122,6 +124,8 @@ pub(super) struct Strip {
     /// Of the input, of each hidden layer, and of the outputs.
     acts: Vec<Vec<Lanes>>,
     pub(super) gradient: Vec<f32>,
+    /// One side of a layer, row by row, for panels.
+    across: Vec<f32>,
     /// Rows of the data in the lanes.
     rows: Vec<usize>,
     pub(super) changed: Changed,
@@ -133,7 +137,7 @@ impl Strip {
         let acts = widths.iter().map(|&width| vec![Lanes::ZERO; width]).collect();
         let rows = Vec::with_capacity(LANES);
         let (gradient, changed) = (vec![0.0; gradient], Changed::default());
-        Self { acts, gradient, rows, changed, loss: Loss::default() }
+        Self { acts, gradient, across: Vec::new(), rows, changed, loss: Loss::default() }
     }
 
     /// Samples in the lanes.
@@ -143,7 +147,8 @@ impl Strip {
 
     pub(super) fn bytes(&self) -> usize {
         let acts = self.acts.iter().map(|acts| size_of_val(&acts[..]));
-        let own = size_of_val(&self.gradient[..]) + LANES * size_of::<usize>();
+        let own = size_of_val(&self.gradient[..]) + size_of_val(&self.across[..]);
+        let own = own + LANES * size_of::<usize>();
         acts.sum::<usize>() + own + self.changed.bytes()
     }
 
@@ -179,11 +184,11 @@ impl Strip {
                 }
             }
             let (order, data) = (&ALL_LANES[..rows.len()], &changed[..]);
-            arch.dispatch(Gather { data, rows: order, scale: 1.0, used, out });
+            Gather { data, rows: order, scale: 1.0, used, out }.run(arch);
         } else {
             match &data.values {
-                Values::F32(data) => arch.dispatch(Gather { data, rows, scale, used, out }),
-                Values::U8(data) => arch.dispatch(Gather { data, rows, scale, used, out }),
+                Values::F32(data) => Gather { data, rows, scale, used, out }.run(arch),
+                Values::U8(data) => Gather { data, rows, scale, used, out }.run(arch),
             }
         }
         for (l, (layer, w)) in work.layers.iter().zip(work.stack.layers()).enumerate() {
@@ -251,9 +256,33 @@ impl Strip {
         }
     }
 
-    /// Activations below layer `l` and residuals above it, one row of lanes a neuron.
-    pub(super) fn sides(&self, l: usize) -> [&[f32]; 2] {
-        [&self.acts[l], &self.acts[l + 1]].map(|acts| bytemuck::cast_slice(acts))
+    /// Makes room for [`Self::cross`] of any layer.
+    pub(super) fn grow(&mut self) {
+        let longest = self.acts.iter().map(Vec::len).max().unwrap_or(0);
+        self.across = vec![0.0; LANES * row_stride(longest)];
+    }
+
+    /// Readies layer `l` for [`Self::add_panel`], behind [`Self::backward_to`] it.
+    pub(super) fn cross(&mut self, work: &Work<'_>, l: usize) {
+        let others = if work.layers[l].is_end { l + 1 } else { l };
+        let columns = &self.acts[others][..];
+        let numbers = LANES * row_stride(columns.len());
+        if self.across.len() < numbers {
+            self.across.resize(numbers, 0.0);
+        }
+        work.arch.dispatch(Rows { columns, out: &mut self.across[..numbers] });
+    }
+
+    /// Adds the derivatives by all weights that the blocks of layer `l` from `low` on have room for.
+    pub(super) fn add_panel(&self, work: &Work<'_>, l: usize, low: usize, out: &mut [f32]) {
+        let (own, others) = if work.layers[l].is_end { (l, l + 1) } else { (l + 1, l) };
+        let (own, width) = (&self.acts[own], self.acts[others].len());
+        let cols = out.len() / width.max(1);
+        let own: &[f32] = bytemuck::cast_slice(&own[low..low + cols]);
+        let across = Columns { values: &self.across[..], stride: row_stride(width) };
+        let size = Size { rows: width, depth: LANES, cols };
+        let own = Columns { values: own, stride: LANES };
+        add_product(size, Columns { values: out, stride: width }, across, own);
     }
 
     /// Adds the sums of squares of all activations, inputs first, to `out`.
@@ -280,23 +309,6 @@ fn spread(signs: &[u32], residual: &Lanes, hidden: &mut [Lanes]) {
         for (a, r) in a.0.iter_mut().zip(&residual.0) {
             *a = if *a > 0.0 { sign * r } else { 0.0 };
         }
-    }
-}
-
-struct Gather<'a, T> {
-    data: &'a [T],
-    rows: &'a [usize],
-    scale: f32,
-    used: &'a [bool],
-    out: &'a mut [Lanes],
-}
-
-impl<T: Element> WithSimd for Gather<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        gather(self.data, self.rows, self.scale, self.used, self.out);
     }
 }
 

@@ -1,8 +1,8 @@
-//! Rows of a strip, transposed into lanes.
+//! Rows of a strip, transposed into lanes, and back.
 
-use tamis::network::weights::Weights;
+use pulp::{Arch, Simd, WithSimd};
 
-use super::kernel::{LANES, Lanes};
+use super::lanes::{LANES, Lanes};
 
 /// Columns, and rows, of a block.
 const BLOCK: usize = 8;
@@ -11,7 +11,7 @@ const BLOCK: usize = 8;
 type Columns = [Lanes; BLOCK];
 
 /// A number of the data.
-pub(super) trait Element: Copy {
+pub(crate) trait Element: Copy {
     fn widen(self) -> f32;
 
     /// `out_j[l] = scale · rows[l][start + j]` for eight columns.
@@ -114,39 +114,88 @@ impl Element for u8 {
     }
 }
 
-/// Blocks of columns that hold one with weights, for those of a first hidden layer; all without one.
-pub(super) fn used_blocks(columns: usize, hidden: Option<Weights<'_>>) -> Vec<bool> {
-    let mut used = vec![hidden.is_none(); columns.div_ceil(BLOCK)];
-    for block in hidden.iter().flat_map(Weights::blocks) {
-        block.entries().for_each(|(j, _)| used[j / BLOCK] = true);
+/// Numbers from one row of so many to the next in [`Rows`]: whole lines of the cache, an odd number of them, so that
+/// rows do not compete for the same places in it.
+pub(crate) const fn row_stride(columns: usize) -> usize {
+    const LINE: usize = 16;
+    (columns.div_ceil(LINE) | 1) * LINE
+}
+
+/// `out[l · row_stride + j] = columns_j[l]`.
+pub(crate) struct Rows<'a> {
+    pub(crate) columns: &'a [Lanes],
+    pub(crate) out: &'a mut [f32],
+}
+
+impl WithSimd for Rows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { columns, out } = self;
+        let stride = row_stride(columns.len());
+        for (columns, start) in columns.chunks(BLOCK).zip((0..).step_by(BLOCK)) {
+            for (b, rows) in out.chunks_mut(BLOCK * stride).enumerate().take(LANES / BLOCK) {
+                let mut block = [[0.0; BLOCK]; BLOCK];
+                for (own, column) in block.iter_mut().zip(columns) {
+                    own.copy_from_slice(&column.0[b * BLOCK..][..BLOCK]);
+                }
+                for (row, own) in rows.chunks_mut(stride).zip(transposed(block)) {
+                    row[start..start + BLOCK].copy_from_slice(&own);
+                }
+            }
+        }
     }
-    used
+}
+
+/// Blocks of so many columns that hold one of those that are used.
+pub(crate) fn used_blocks(columns: usize, used: impl Iterator<Item = usize>) -> Vec<bool> {
+    let mut blocks = vec![false; columns.div_ceil(BLOCK)];
+    used.for_each(|j| blocks[j / BLOCK] = true);
+    blocks
 }
 
 /// `out_j[l] = scale · data[rows[l], j]` for the columns of used blocks. Lanes without a row have
 /// the numbers of the first.
-#[inline(always)]
-pub(super) fn gather<T: Element>(
-    data: &[T],
-    rows: &[usize],
-    scale: f32,
-    used: &[bool],
-    out: &mut [Lanes],
-) {
-    let columns = out.len();
-    let row = |l: usize| &data[rows.get(l).unwrap_or(&rows[0]) * columns..][..columns];
-    let rows: [&[T]; LANES] = std::array::from_fn(row);
-    // A number of each line of the cache, so that all misses are under way at once: bytes of random
-    // rows of MNIST took 0.8 of the time with it.
-    let lines = rows.iter().flat_map(|row| row.iter().step_by(64 / size_of::<T>()));
-    std::hint::black_box(lines.fold(0.0, |sum, x| sum + x.widen()));
-    for (b, _) in used.iter().enumerate().filter(|(_, used)| **used) {
-        let start = b * BLOCK;
-        if let Some(out) = out[start..].first_chunk_mut() {
-            T::transpose(&rows, start, scale, out);
-        } else {
-            for (j, out) in out.iter_mut().enumerate().skip(start) {
-                out.0.iter_mut().zip(&rows).for_each(|(out, row)| *out = row[j].widen() * scale);
+pub(crate) struct Gather<'a, T> {
+    pub(crate) data: &'a [T],
+    pub(crate) rows: &'a [usize],
+    pub(crate) scale: f32,
+    /// Blocks of columns, of [`used_blocks`].
+    pub(crate) used: &'a [bool],
+    pub(crate) out: &'a mut [Lanes],
+}
+
+impl<T: Element> Gather<'_, T> {
+    pub(crate) fn run(self, arch: Arch) {
+        arch.dispatch(self);
+    }
+}
+
+impl<T: Element> WithSimd for Gather<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { data, rows, scale, used, out } = self;
+        let columns = out.len();
+        let row = |l: usize| &data[rows.get(l).unwrap_or(&rows[0]) * columns..][..columns];
+        let rows: [&[T]; LANES] = std::array::from_fn(row);
+        // A number of each line of the cache, so that all misses are under way at once: bytes of random
+        // rows of MNIST took 0.8 of the time with it.
+        let lines = rows.iter().flat_map(|row| row.iter().step_by(64 / size_of::<T>()));
+        std::hint::black_box(lines.fold(0.0, |sum, x| sum + x.widen()));
+        for (b, _) in used.iter().enumerate().filter(|(_, used)| **used) {
+            let start = b * BLOCK;
+            if let Some(out) = out[start..].first_chunk_mut() {
+                T::transpose(&rows, start, scale, out);
+            } else {
+                for (j, out) in out.iter_mut().enumerate().skip(start) {
+                    out.0
+                        .iter_mut()
+                        .zip(&rows)
+                        .for_each(|(out, row)| *out = row[j].widen() * scale);
+                }
             }
         }
     }
