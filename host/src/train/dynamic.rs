@@ -18,15 +18,15 @@ use crate::data::augment::Augment;
 use crate::data::{Problem, Task, Values};
 use crate::model::{score_model, score_rows};
 use crate::operator::Stop;
-use crate::operator::lanes::LANES;
 use crate::train::budget::Memory;
 use crate::train::check::{dense_weights, given_validation_rows, paths};
 use crate::train::checkpoint::CheckpointFile;
+use crate::train::dynamic_memory::{Share, Sizes};
 use crate::train::dynamic_options::DynamicOptions;
 use crate::train::encode::{End, encode_layers};
 use crate::train::imp::check_test;
 use crate::train::mask::{diverged, labels_as_classes, labels_of};
-use crate::train::masked::{Engine, across_bytes, changed_bytes};
+use crate::train::masked::Engine;
 use crate::train::network::SparseNetwork;
 use crate::train::ones::layers_of_stack;
 use crate::train::options::Options;
@@ -36,26 +36,6 @@ use crate::train::report::{Details, DynamicDetails, Neurons, Report};
 use crate::train::resume;
 use crate::train::trained::{Start, Stopwatch, Trained, shuffle};
 use crate::{Error, Result};
-
-/// Numbers of a panel of gradients by those of the activations of all strips: each panel takes the rows through
-/// the network once more.
-const PANEL_STRIPS: usize = 2;
-
-/// As many weights at the start, in units of s, are more of use than a larger panel is.
-const ENOUGH_FACTOR: f32 = 3.0;
-
-/// Numbers of a panel of gradients for each thread, of a network of so many activations and outputs.
-pub(crate) const fn panel(neurons: usize) -> usize {
-    PANEL_STRIPS * LANES * neurons
-}
-
-/// Bytes of a weight: index and value, gradient and moments, and its place by the other end.
-const fn weight_bytes(moments: Moments) -> f64 {
-    match moments {
-        Moments::F32 => 24.0,
-        Moments::Bf16 => 20.0,
-    }
-}
 
 /// A training whose sizes are settled.
 pub(crate) struct DynamicSetup<'a> {
@@ -100,71 +80,19 @@ impl<'a> DynamicSetup<'a> {
         let validation = given_validation_rows(rows, settings.validation)?;
         let mut params =
             Params { validation, ..settings.params(nnz, rows - validation, options.seed) };
-        // Each layer but the last has one more, for biases.
-        let activations = inputs + 1 + hidden.iter().sum::<usize>() + layers;
-        let longest = hidden.iter().copied().max().unwrap_or(0).max(outputs).max(inputs) + 1;
-        let mut threads = rayon::current_num_threads();
-        let of_thread = panel(activations + outputs);
-        let mut panel = longest.max(of_thread * threads);
         let augment = settings
             .augment
             .map(|of| Augment::new(of.changes(nnz), inputs, params.seed))
             .transpose()?;
-        if let Memory::Ram(ram) = options.memory {
-            // As many weights at the start as there is memory for beside a small panel.
-            panel = longest;
-            let words = dynamic::words(params.moments, 0, activations, outputs, panel)
-                + 2 * params.best_room(layers + 1);
-            let neurons = activations + outputs;
-            let [fields, changed] = augment
-                .as_ref()
-                .map_or([0, 0], |augment| [augment.bytes(), changed_bytes(augment, inputs)]);
-            let own = LANES * (4 * neurons + size_of::<usize>());
-            let strip = own + across_bytes(longest) + changed;
-            let weight = weight_bytes(params.moments);
-            // Where the weights of each neuron begin, by both of their ends, and which inputs have weights.
-            let starts = 8 * (neurons + layers + 1) + inputs.div_ceil(8);
-            let least = (4 * words + strip + starts + fields) as f64;
-            let least = least + weight * (nnz + layers) as f64;
-            let factor = 1.0 + (ram as f64 - least) / (weight * nnz as f64);
-            if factor < 1.0 {
-                return Err(Error::new("the memory budget is too small for these sizes")
-                    .expected(format_args!("at least {} bytes needed", least.ceil()))
-                    .got(format_args!("{ram} bytes"))
-                    .help(
-                        "raise --ram, choose fewer nonzeros or neurons, or pass --moments bf16",
-                    ));
-            }
-            let all = dense as f64 / nnz as f64;
-            let is_more = |asked: &f32| f64::from(*asked).min(all) > factor;
-            if let Some(asked) = settings.factor.filter(is_more) {
-                return Err(Error::new("the memory budget is too small for --start-factor")
-                    .expected(format_args!("at most {factor:.2} in {ram} bytes"))
-                    .got(asked)
-                    .help("raise --ram, or leave --start-factor out, which --ram then chooses"));
-            }
-            // A larger panel first, which growth is faster by, if enough is left.
-            let enough = settings.factor.unwrap_or_else(|| params.factor.min(ENOUGH_FACTOR));
-            let of_panel = 4 * of_thread.saturating_sub(longest);
-            let beside = |bytes: usize| factor - bytes as f64 / (weight * nnz as f64);
-            let sizes = [of_panel, of_panel / 4, of_panel / 16, 0].map(beside);
-            let is_enough = |factor: &f64| *factor >= f64::from(enough);
-            let factor = sizes.into_iter().find(is_enough).unwrap_or(factor);
-            params.factor = params.factor.min(factor as f32);
-            // The panel and other threads have what that leaves, so that no result depends on them.
-            let most = params.most(dense);
-            let left = ram as f64 - least - weight * (most - nnz.min(most)) as f64;
-            let left = left.max(0.0) as usize;
-            let other = strip + 4 * (most + layers);
-            let others = left.saturating_sub(of_panel) / (other + 4 * of_thread);
-            threads = threads.min(1 + others);
-            let left = left - (threads - 1) * other;
-            panel = longest.max((longest + left / 4).min(of_thread * threads));
-        }
-        // One more in each layer but the last hands on the constant.
-        let room = params.most(dense) + layers;
-        let words = dynamic::words(params.moments, room, activations, outputs, panel)
-            + 2 * params.best_room(layers + 1);
+        let sizes =
+            Sizes { inputs, hidden, outputs, dense, params: &params, augment: augment.as_ref() };
+        let Share { factor, threads, panel } = match options.memory {
+            Memory::Ram(ram) => sizes.within(ram, settings.factor)?,
+            _ => sizes.all(),
+        };
+        let room = sizes.room(factor);
+        let words = sizes.words(room, panel);
+        params.factor = factor;
         let limits = options.limits;
         Ok(Self { settings, hidden, limits, params, unit, dense, room, words, augment, threads })
     }

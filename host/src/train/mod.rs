@@ -14,6 +14,7 @@ pub(crate) mod deep;
 pub mod dense;
 pub(crate) mod driver;
 pub(crate) mod dynamic;
+pub(crate) mod dynamic_memory;
 pub(crate) mod dynamic_options;
 pub(crate) mod encode;
 pub(crate) mod finetune;

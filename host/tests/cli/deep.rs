@@ -267,12 +267,14 @@ fn memory_budget_bounds_the_weights_at_the_start() {
         let report = json(folder, &format!("{train} {flags} --ram {ram}"));
         let bytes = number(&report, "state_bytes") + number(&report, "workspace_bytes");
         assert!(bytes <= ram, "{flags}: {report}");
+        // The heap has what is said, and some KB.
+        assert!(number(&report, "heap_peak_bytes") < ram + 30_000.0, "{flags}: {report}");
         let plan = json(folder, &format!("{train} {flags} --ram {ram} --plan"));
         for key in ["state_bytes", "workspace_bytes"] {
             assert_eq!(plan[key], report[key], "{flags} {key}");
         }
     }
-    let error = fails(folder, &format!("{train} --start-factor 8 --ram 60K"));
+    let error = fails(folder, &format!("{train} --start-factor 8 --ram 80K"));
     assert!(error.contains("too small for --start-factor") && error.contains("at most"), "{error}");
     let error = fails(folder, &format!("{train} --augment images --ram 70K"));
     assert!(error.contains("memory budget is too small"), "{error}");
@@ -419,6 +421,11 @@ fn other_methods_are_settings_of_the_support() {
         assert!(count("nnz") <= 400 && number(&report, "accuracy") > 0.6, "{report}");
         assert_eq!(count("grown") == 0, method == "gmp", "{report}");
     }
+    // Gradual pruning says where it began with less than all.
+    let notes =
+        |flags| json(folder, &format!("{train} --support gmp {flags}"))["notes"].to_string();
+    assert!(notes("--start-factor 2").contains("began with 800 of 2"));
+    assert!(!notes("").contains("began with"));
     let error = misuses(folder, &format!("{train} --support set --recipe anneal"));
     assert!(error.contains("--support") && error.contains("dynamic"), "{error}");
 }

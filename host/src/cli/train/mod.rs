@@ -24,7 +24,8 @@ use crate::data::{Problem, Task};
 use crate::model::ModelFile;
 use crate::operator::ProfileReport;
 use crate::train::{
-    Baselines, Beaten, Budget, Details, Options, Recipe, Report, Start, train_with, trains_layers,
+    Baselines, Beaten, Budget, Details, Options, Recipe, Report, Start, SupportRule, train_with,
+    trains_layers,
 };
 use crate::{Error, Result};
 use args::Train;
@@ -61,6 +62,22 @@ fn lost(report: &Report) -> Option<String> {
             ""
         };
         format!("{nnz} of {asked} weights are left: {why}{help}")
+    })
+}
+
+/// What to say where gradual pruning has begun with fewer weights than there are.
+fn begun_short(report: &Report) -> Option<String> {
+    let Details::Dynamic(dynamic) = &report.details else { return None };
+    let all = dynamic.dense_nnz - report.hidden.layers().iter().sum::<usize>() - report.outputs;
+    // Biases are not among the first weights.
+    let is_short = dynamic.support == SupportRule::Gmp && dynamic.start_nnz < all;
+    is_short.then(|| {
+        format!(
+            "gradual pruning began with {} of {} weights, chosen by chance, for --ram or --start-factor; it grows none, so \
+             without these it may do better",
+            count(dynamic.start_nnz),
+            count(all)
+        )
     })
 }
 
@@ -171,9 +188,8 @@ impl Train {
         if let Some(error) = trained.unsaved {
             return Err(error);
         }
-        if let Some(note) = lost(&trained.report) {
-            data.note(note);
-        }
+        let notes = [begun_short(&trained.report), lost(&trained.report)];
+        notes.into_iter().flatten().for_each(|note| data.note(note));
         let mae = obvious.absolute_error(&model);
         let baselines = obvious.measure(&options, &trained.report)?;
         if let Some((beaten, text)) = data.warning(&baselines, &trained.report) {

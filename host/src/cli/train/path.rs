@@ -175,11 +175,17 @@ fn summary(object: &Object<'_>) -> String {
         });
         let test = point.test_accuracy.map(|share| format!("; test {}", percent(share)));
         let start = if point.warm { "warm" } else { "cold" };
-        let (nnz, live, loss) = (count(point.nnz), live(&point.live, &point.hidden), point.loss);
-        let (held, seconds) = (held.unwrap_or_default() + &test.unwrap_or_default(), point.seconds);
-        format!(
-            "{nnz} nonzeros, {live} neurons: loss {loss:.4e}, {fit}{held}; {seconds:.2} s, {start}"
-        )
+        let nnz = match (point.nnz, point.requested_nnz) {
+            (nnz, asked) if nnz < asked => format!("{} of {}", count(nnz), count(asked)),
+            (nnz, _) => count(nnz),
+        };
+        let live = match point.hidden.layers() {
+            [] => String::new(),
+            _ => format!(", {} neurons", live(&point.live, &point.hidden)),
+        };
+        let (loss, seconds) = (point.loss, point.seconds);
+        let held = held.unwrap_or_default() + &test.unwrap_or_default();
+        format!("{nnz} nonzeros{live}: loss {loss:.4e}, {fit}{held}; {seconds:.2} s, {start}")
     };
     let names: Vec<String> = r.points.iter().map(|point| name(point.requested_nnz)).collect();
     let mut rows: Vec<(&str, String)> =

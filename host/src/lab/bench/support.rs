@@ -12,7 +12,7 @@ use tamis::learn::loss::Labels;
 use super::noise::Noise;
 use crate::Result;
 use crate::operator::Stop;
-use crate::train::dynamic::panel;
+use crate::train::dynamic_memory::panel;
 use crate::train::masked::Engine;
 use crate::train::pool;
 

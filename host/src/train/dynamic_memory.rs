@@ -1,0 +1,140 @@
+//! How the memory of recipe `dynamic` is shared out: weights at the start, panels of growth, threads.
+
+use tamis::learn::deep::dynamic::{self, Moments, Params};
+
+use crate::data::augment::Augment;
+use crate::operator::lanes::LANES;
+use crate::train::masked::{across_bytes, changed_bytes};
+use crate::{Error, Result};
+
+/// Numbers of a panel of gradients by those of the activations of all strips: each panel takes the rows through
+/// the network once more.
+const PANEL_STRIPS: usize = 2;
+
+/// As many weights at the start, in units of s, are more of use than a larger panel is.
+const ENOUGH_FACTOR: f32 = 3.0;
+
+/// Numbers of a panel of gradients for each thread, of a network of so many activations and outputs.
+pub(crate) const fn panel(neurons: usize) -> usize {
+    PANEL_STRIPS * LANES * neurons
+}
+
+/// Bytes of a weight: index and value, gradient and moments, and its place by the other end.
+const fn weight_bytes(moments: Moments) -> f64 {
+    match moments {
+        Moments::F32 => 24.0,
+        Moments::Bf16 => 20.0,
+    }
+}
+
+/// The sizes that memory depends on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes<'a> {
+    pub(crate) inputs: usize,
+    pub(crate) hidden: &'a [usize],
+    pub(crate) outputs: usize,
+    /// Weights and biases of the dense network.
+    pub(crate) dense: usize,
+    pub(crate) params: &'a Params,
+    pub(crate) augment: Option<&'a Augment>,
+}
+
+/// What there is memory for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Share {
+    /// Weights at the start, in units of s.
+    pub(crate) factor: f32,
+    pub(crate) threads: usize,
+    /// Numbers of a panel, of all threads together.
+    pub(crate) panel: usize,
+}
+
+impl Sizes<'_> {
+    /// Each layer but the last has one more, for biases.
+    fn activations(&self) -> usize {
+        self.inputs + 1 + self.hidden.iter().sum::<usize>() + self.hidden.len()
+    }
+
+    /// Numbers of the longest block of a layer.
+    fn longest(&self) -> usize {
+        let widths = self.hidden.iter().copied();
+        widths.chain([self.inputs, self.outputs]).max().unwrap_or(0) + 1
+    }
+
+    fn panel_of_thread(&self) -> usize {
+        panel(self.activations() + self.outputs)
+    }
+
+    /// Weights that the stack has room for: one more in each layer but the last hands on the constant.
+    pub(crate) fn room(&self, factor: f32) -> usize {
+        Params { factor, ..*self.params }.most(self.dense) + self.hidden.len()
+    }
+
+    /// Words beside the stack.
+    pub(crate) fn words(&self, room: usize, panel: usize) -> usize {
+        let of_run =
+            dynamic::words(self.params.moments, room, self.activations(), self.outputs, panel);
+        of_run + 2 * self.params.best_room(self.hidden.len() + 1)
+    }
+
+    /// What memory without a limit is for.
+    pub(crate) fn all(&self) -> Share {
+        let threads = rayon::current_num_threads();
+        let panel = self.longest().max(self.panel_of_thread() * threads);
+        Share { factor: self.params.factor, threads, panel }
+    }
+
+    /// What `ram` bytes are for; `asked` is the factor that was asked for, if one was.
+    ///
+    /// # Errors
+    /// They are too few for s weights and the smallest panel, or for that factor.
+    pub(crate) fn within(&self, ram: u64, asked: Option<f32>) -> Result<Share> {
+        let &Self { inputs, hidden, outputs, dense, params, augment } = self;
+        let (nnz, layers, longest) = (params.nnz, hidden.len(), self.longest());
+        let neurons = self.activations() + outputs;
+        let [fields, changed] =
+            augment.map_or([0, 0], |augment| [augment.bytes(), changed_bytes(augment, inputs)]);
+        let own = LANES * (4 * neurons + size_of::<usize>());
+        let strip = own + across_bytes(longest) + changed;
+        let weight = weight_bytes(params.moments);
+        // Where the weights of each neuron begin, by both of their ends, and which inputs have weights.
+        let starts = 8 * (neurons + layers + 1) + inputs.div_ceil(8);
+        let least = (4 * self.words(0, longest) + strip + starts + fields) as f64;
+        let least = least + weight * (nnz + layers) as f64;
+        // As many weights at the start as there is memory for beside a small panel.
+        let factor = 1.0 + (ram as f64 - least) / (weight * nnz as f64);
+        if factor < 1.0 {
+            return Err(Error::new("the memory budget is too small for these sizes")
+                .expected(format_args!("at least {} bytes needed", least.ceil()))
+                .got(format_args!("{ram} bytes"))
+                .help("raise --ram, choose fewer nonzeros or neurons, or pass --moments bf16"));
+        }
+        let all = dense as f64 / nnz as f64;
+        let is_more = |asked: &f32| f64::from(*asked).min(all) > factor;
+        if let Some(asked) = asked.filter(is_more) {
+            return Err(Error::new("the memory budget is too small for --start-factor")
+                .expected(format_args!("at most {factor:.2} in {ram} bytes"))
+                .got(asked)
+                .help("raise --ram, or leave --start-factor out, which --ram then chooses"));
+        }
+        // A larger panel first, which growth is faster by, if enough is left.
+        let enough = asked.unwrap_or_else(|| params.factor.min(ENOUGH_FACTOR));
+        let of_thread = self.panel_of_thread();
+        let of_panel = 4 * of_thread.saturating_sub(longest);
+        let beside = |bytes: usize| factor - bytes as f64 / (weight * nnz as f64);
+        let sizes = [of_panel, of_panel / 4, of_panel / 16, 0].map(beside);
+        let is_enough = |factor: &f64| *factor >= f64::from(enough);
+        let factor = sizes.into_iter().find(is_enough).unwrap_or(factor);
+        let factor = params.factor.min(factor as f32);
+        // The panel and other threads have what that leaves, so that no result depends on them.
+        let room = self.room(factor);
+        let left = ram as f64 - least - weight * room.saturating_sub(nnz + layers) as f64;
+        let left = left.max(0.0) as usize;
+        let other = strip + 4 * room;
+        let others = left.saturating_sub(of_panel) / (other + 4 * of_thread);
+        let threads = rayon::current_num_threads().min(1 + others);
+        let left = left - (threads - 1) * other;
+        let panel = longest.max((longest + left / 4).min(of_thread * threads));
+        Ok(Share { factor, threads, panel })
+    }
+}
