@@ -369,7 +369,9 @@ where
             let (before, most) = (self.base.nnz(), USELESS * sqrt(loss));
             let dropped = if self.is_done() { None } else { self.model.drop_next(above, most) };
             let Some(size) = dropped else { break };
-            loss = self.as_good(loss)?;
+            // One that others make up for shows it within a step.
+            let fewer = self.model.loss()?;
+            loss = self.accept(fewer, AS_GOOD * loss)?;
             if self.base.nnz() == before {
                 above = size;
             }
