@@ -1,7 +1,7 @@
 //! Sparse MLPs where memory is the limit.
 //!
 //! `tamis` trains, prunes and runs networks of which only the nonzero weights exist. Everything
-//! here is `no_std`, needs no allocator, contains no `unsafe`, and gives the same bits on an x86-64
+//! here is `no_std` (but for a square root with the feature `std`), needs no allocator, contains no `unsafe`, and gives the same bits on an x86-64
 //! host and on every Cortex-M. Memory belongs to the caller; [`base::budget`] says in `const fn`
 //! how much each algorithm needs.
 //!

@@ -1,5 +1,5 @@
-//! Elementary functions (of `libm`, compiled from source) and sums with the same bits on every
-//! target.
+//! Elementary functions (of `libm`, compiled from source, but for the square root with the feature `std`) and sums
+//! with the same bits on every target.
 //!
 //! Sums run over eight lanes in blocks, block totals are added with a running compensation: fast on
 //! a host, no double precision on a device, and an error that does not grow with the length.
@@ -172,6 +172,20 @@ pub fn axpy(a: f32, x: &[f32], y: &mut [f32]) {
 mod tests {
     extern crate std;
     use super::*;
+
+    /// With the feature `std` it is not that of `libm`.
+    #[test]
+    fn square_roots_have_the_bits_of_libm() {
+        let mut bits = 0_u32;
+        for _ in 0..200_000 {
+            bits = bits.wrapping_mul(0x0019_660d).wrapping_add(0x3c6e_f35f);
+            let x = f32::from_bits(bits & 0x7fff_ffff);
+            let (own, of_libm) = (sqrt(x), libm::sqrtf(x));
+            assert!(own.to_bits() == of_libm.to_bits() || own.is_nan() && of_libm.is_nan(), "{x}");
+        }
+        assert_eq!((sqrt(0.0), sqrt(f32::INFINITY)), (0.0, f32::INFINITY));
+        assert!(sqrt(-1.0).is_nan());
+    }
 
     #[test]
     fn dot_error_is_below_one_rounding_per_block() {

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use pulp::{Arch, Simd, WithSimd};
 use tamis::base::bits::is_set;
 use tamis::base::error;
-use tamis::infer::model::{Activation, Layer, Model, Sum};
+use tamis::infer::model::{Activation, Layer, Model, Sum, WINDOW};
 
 use crate::operator::gather::{Element, Gather, used_blocks};
 use crate::operator::lanes::{LANES, Lanes, registers, registers_mut};
@@ -18,8 +18,8 @@ use crate::{Error, Result};
 /// A model whose layers are ready for batches.
 pub(super) struct Batches<'a> {
     layers: Vec<Ready<'a>>,
-    inputs: usize,
-    outputs: usize,
+    pub(super) inputs: usize,
+    pub(super) outputs: usize,
     /// Of inputs and layers the most numbers.
     widest: usize,
     /// Blocks of input columns that have weights.
@@ -64,20 +64,30 @@ impl<'a> Sparse<'a> {
                 activation: csr.activation(),
             },
             Layer::Blocks(blocks) => {
+                let (outputs, nnz) = (blocks.outputs().max(1), blocks.nonzeros());
                 let mut counts = vec![0; blocks.outputs()];
-                let (mut columns, mut values) = (Vec::new(), Vec::new());
-                blocks.entries(&mut |row, column, value| {
-                    counts[row] += 1;
-                    columns.push(column);
-                    values.push(value);
-                });
-                Self {
-                    ends: ends(counts.into_iter()),
-                    columns: columns.into(),
-                    values: values.into(),
-                    biases,
-                    activation: blocks.activation(),
+                let windows = || blocks.counts().chunks(outputs).enumerate();
+                for (_, own) in windows() {
+                    counts.iter_mut().zip(own).for_each(|(sum, n)| *sum += usize::from(*n));
                 }
+                let ends = ends(counts.iter().copied());
+                // Where the next entry of each row goes.
+                let mut next: Vec<usize> =
+                    ends.iter().zip(&counts).map(|(end, n)| end - n).collect();
+                let (mut columns, mut values) = (vec![0; nnz], vec![0.0; nnz]);
+                let mut entries = blocks.indices().iter().zip(blocks.values());
+                for (window, own) in windows() {
+                    let start = (window * WINDOW).min(blocks.inputs().saturating_sub(WINDOW));
+                    for (next, &n) in next.iter_mut().zip(own) {
+                        for (&index, &value) in entries.by_ref().take(n.into()) {
+                            columns[*next] = (start + usize::from(index)) as u16;
+                            values[*next] = value;
+                            *next += 1;
+                        }
+                    }
+                }
+                let activation = blocks.activation();
+                Self { ends, columns: columns.into(), values: values.into(), biases, activation }
             }
             _ => return None,
         })
@@ -97,7 +107,10 @@ impl<'a> Batches<'a> {
         let ready = |layer: &Layer<'a>| match (layer, Sparse::new(layer)) {
             (_, Some(sparse)) => Ok(Ready::Sparse(sparse)),
             (Layer::Sum(sum), _) => Ok(Ready::Sum(*sum)),
-            _ => Err(Error::new("a layer of this kind is not predicted in batches")),
+            _ => Err(Error::new("a layer is of a kind that is not predicted here")
+                .expected("a sparse layer, or a sum of neurons")
+                .got("another")
+                .help("use the tamis that wrote the model")),
         };
         let layers = model.layers().iter().map(ready).collect::<Result<Vec<_>>>()?;
         let (inputs, outputs) = (model.inputs(), model.outputs());
@@ -147,7 +160,7 @@ impl<'a> Batches<'a> {
             std::mem::swap(below, above);
         }
         for (lane, out) in out.chunks_exact_mut(c).enumerate() {
-            out.iter_mut().zip(&*below).for_each(|(out, of)| *out = of.0[lane]);
+            out.iter_mut().zip(&below[..self.outputs]).for_each(|(out, of)| *out = of.0[lane]);
         }
         Ok(())
     }
@@ -247,9 +260,6 @@ mod tests {
         let end = numbers(5, 3);
         let last = Csr::new(4, &[3, 2], &[0, 1, 3, 1, 2], &end, Activation::Identity).unwrap();
         let sum = Layer::Sum(Sum::new(4, &[0b0110]).unwrap());
-        let windows =
-            Blocks::new(d, 2, &[2, 1, 1, 2], &[0, 255, 9, 216, 230, 255], &end, Activation::Relu);
-        assert!(windows.is_err());
         let six = numbers(6, 4);
         let windows =
             Blocks::new(d, 2, &[2, 1, 1, 2], &[0, 255, 9, 216, 230, 255], &six, Activation::Relu);
@@ -263,5 +273,16 @@ mod tests {
                 assert_same(&model, &bytes, count);
             }
         }
+    }
+
+    #[test]
+    fn no_rows_have_no_predictions() {
+        use crate::data::{Matrix, Values};
+        use crate::model::predict::predict_rows;
+        let end = Csr::new(3, &[1], &[2], &[1.0], Activation::Identity).unwrap();
+        let model = Model::new(&[Layer::Csr(end)]).unwrap();
+        let none = |columns| Matrix::new(0, columns, Values::F32(Vec::new())).unwrap();
+        assert!(predict_rows(&model, &none(3)).unwrap().is_empty());
+        assert!(predict_rows(&model, &none(2)).unwrap_err().to_string().contains("input row"));
     }
 }

@@ -38,6 +38,7 @@ pub(crate) fn score_rows(model: &[u8], problem: &Problem, rows: Range<usize>) ->
     let view = View::parse(&bytes)?;
     let (model, data) = (view.model(), &problem.data);
     let (outputs, width) = (model.outputs().max(1), problem.outputs());
+    let batches = Batches::new(model)?;
     let mut tally = Tally::new(problem.task, view.task(), outputs);
     let chunk = SCORED * rayon::current_num_threads();
     let mut predictions = vec![0.0; chunk.min(rows.len()) * outputs];
@@ -45,7 +46,7 @@ pub(crate) fn score_rows(model: &[u8], problem: &Problem, rows: Range<usize>) ->
         let rows = first..(first + chunk).min(rows.end);
         let predictions = &mut predictions[..rows.len() * outputs];
         let labels = &problem.labels[rows.start * width..rows.end * width];
-        predict_into(model, data, rows, predictions)?;
+        predict_into(&batches, data, rows, predictions)?;
         tally.add(labels, predictions);
     }
     Ok(tally.score())
@@ -139,35 +140,32 @@ pub(crate) fn predict_rows(model: &Model<'_>, data: &Matrix) -> Result<Vec<f32>>
     let numbers = (data.rows as u64).saturating_mul(model.outputs() as u64);
     room_for("the predictions", numbers.saturating_mul(4), "predict fewer rows at a time")?;
     let mut out = vec![0.0; data.rows * model.outputs().max(1)];
-    predict_into(model, data, 0..data.rows, &mut out)?;
+    predict_into(&Batches::new(model)?, data, 0..data.rows, &mut out)?;
     Ok(out)
 }
 
 fn predict_into(
-    model: &Model<'_>,
+    batches: &Batches<'_>,
     data: &Matrix,
     rows: Range<usize>,
     out: &mut [f32],
 ) -> Result<()> {
-    let d = data.cols;
-    error::length("input row", d, model.inputs())?;
-    let batches = Batches::new(model)?;
-    let values = rows.start * d..rows.end * d;
+    error::length("input row", data.cols, batches.inputs)?;
+    let values = rows.start * data.cols..rows.end * data.cols;
     match &data.values {
-        Values::F32(of) => predict(&batches, &of[values], d, rows.start, out),
-        Values::U8(of) => predict(&batches, &of[values], d, rows.start, out),
+        Values::F32(of) => predict(batches, &of[values], rows.start, out),
+        Values::U8(of) => predict(batches, &of[values], rows.start, out),
     }
 }
 
-/// The prediction for rows of d numbers, the first of which has this number.
+/// The prediction for rows, the first of which has this number.
 fn predict<T: Element + Sync>(
     batches: &Batches<'_>,
     values: &[T],
-    d: usize,
     first: usize,
     out: &mut [f32],
 ) -> Result<()> {
-    let c = out.len() / (values.len() / d).max(1);
+    let (d, c) = (batches.inputs.max(1), batches.outputs.max(1));
     let chunks = out.par_chunks_mut(LANES * c).zip(values.par_chunks(LANES * d)).enumerate();
     chunks.try_for_each_init(
         || batches.scratch(),
@@ -179,6 +177,7 @@ fn predict<T: Element + Sync>(
                 Some((k, out)) => {
                     let row = first + chunk * LANES + k;
                     Err(Error::new("a prediction is too large for a 32-bit float")
+                        .expected("finite numbers")
                         .got(format_args!("{} in row {row} (counted from 0)", out[0]))
                         .help("scale the data as it was for training"))
                 }

@@ -1,6 +1,7 @@
 //! The one way to train: options to a trained model, whatever the recipe, the outputs and the
 //! hidden layers.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -85,34 +86,40 @@ pub fn train_with(
     let mut observe = |progress: &Progress| observe(progress);
     if !choice::is_wanted(&problem, options, &start)? {
         return train_scaled(
-            problem,
+            Cow::Owned(problem),
             options,
             start,
             TRAININGS,
             &mut Observer::new(stop, &mut observe),
         );
     }
-    let silent = |problem, options: &Options| {
+    let silent = |problem: Problem, options: &Options| {
         let observe = &mut |_: &Progress| ControlFlow::Continue(());
         // Once more where the first network has other nonzeros is near enough to compare.
-        train_scaled(problem, options, Start::Zero, 2, &mut Observer::new(stop, observe))
+        train_scaled(
+            Cow::Owned(problem),
+            options,
+            Start::Zero,
+            2,
+            &mut Observer::new(stop, observe),
+        )
     };
     choice::train(&problem, options, stop, silent, |problem, options| {
         let observer = &mut Observer::new(stop, &mut observe);
-        train_scaled(problem, options, Start::Zero, TRAININGS, observer)
+        train_scaled(Cow::Owned(problem), options, Start::Zero, TRAININGS, observer)
     })
 }
 
 /// By one recipe, on columns that are mapped where that is needed: at most so many times.
 pub(crate) fn train_scaled(
-    problem: Problem,
+    problem: Cow<'_, Problem>,
     options: &Options,
     start: Start<'_>,
     most: usize,
     observer: &mut Observer<'_>,
 ) -> Result<Trained> {
     match Scaled::new(&problem, options, &start)? {
-        None => train_on(problem, options, start, observer),
+        None => train_on(problem.into_owned(), options, start, observer),
         Some(scaled) => scaled.train(&problem, options, most, |problem, options| {
             train_on(problem, options, start, observer)
         }),

@@ -52,6 +52,8 @@ pub(crate) struct DynamicSetup<'a> {
     /// Words beside the stack.
     words: usize,
     augment: Option<Augment>,
+    /// Bytes of the checkpoints that it holds.
+    checkpoints: usize,
     /// Threads that there is memory for.
     pub(crate) threads: usize,
 }
@@ -84,21 +86,41 @@ impl<'a> DynamicSetup<'a> {
             .augment
             .map(|of| Augment::new(of.changes(nnz), inputs, params.seed))
             .transpose()?;
-        let sizes =
-            Sizes { inputs, hidden, outputs, dense, params: &params, augment: augment.as_ref() };
+        let sizes = Sizes {
+            inputs,
+            hidden,
+            outputs,
+            dense,
+            params: &params,
+            augment: augment.as_ref(),
+            has_checkpoints: options.checkpoint.is_some(),
+        };
         let Share { factor, threads, panel } = match options.memory {
             Memory::Ram(ram) => sizes.within(ram, settings.factor)?,
             _ => sizes.all(),
         };
         let room = sizes.room(factor);
         let words = sizes.words(room, panel);
+        let checkpoints = sizes.checkpoint_bytes(room);
         params.factor = factor;
         let limits = options.limits;
-        Ok(Self { settings, hidden, limits, params, unit, dense, room, words, augment, threads })
+        Ok(Self {
+            settings,
+            hidden,
+            limits,
+            params,
+            unit,
+            dense,
+            room,
+            words,
+            augment,
+            checkpoints,
+            threads,
+        })
     }
 
     fn ready<'e>(&'e self, engine: Engine<'e>) -> Engine<'e> {
-        let engine = engine.growing();
+        let engine = if self.params.grows() { engine.growing() } else { engine };
         match &self.augment {
             Some(augment) => engine.augmented(augment),
             None => engine,
@@ -122,7 +144,7 @@ impl<'a> DynamicSetup<'a> {
             requested_nnz: self.params.nnz,
             support: self.room,
             state_bytes: self.state_bytes(),
-            workspace_bytes: engine.bytes() as u64,
+            workspace_bytes: (engine.bytes() + self.checkpoints) as u64,
             data_bytes: problem.bytes() as u64,
             ..Forecast::default()
         })
@@ -200,7 +222,7 @@ impl<'a> DynamicSetup<'a> {
         let mut watch = Watch::new(self.limits, observer.stop).resumed(resumed.is_some());
         let engine = Engine::new(&problem.data, *unit, labels, &stack, &watch.stop())?;
         let mut engine = self.ready(engine);
-        let workspace_bytes = engine.bytes() as u64;
+        let workspace_bytes = (engine.bytes() + self.checkpoints) as u64;
         let mut observe = |now: &dynamic::Progress<'_>| {
             let passes = f64::from(now.epoch);
             continue_if(watch.show(passes, || observer.dynamic(now)))

@@ -4,6 +4,7 @@ use tamis::learn::deep::dynamic::{self, Moments, Params};
 
 use crate::data::augment::Augment;
 use crate::operator::lanes::LANES;
+use crate::train::checkpoint::{self, Kind};
 use crate::train::masked::{across_bytes, changed_bytes};
 use crate::{Error, Result};
 
@@ -37,6 +38,7 @@ pub(crate) struct Sizes<'a> {
     pub(crate) dense: usize,
     pub(crate) params: &'a Params,
     pub(crate) augment: Option<&'a Augment>,
+    pub(crate) has_checkpoints: bool,
 }
 
 /// What there is memory for.
@@ -77,6 +79,13 @@ impl Sizes<'_> {
         of_run + 2 * self.params.best_room(self.hidden.len() + 1)
     }
 
+    /// Bytes of the checkpoints that are held with so much room.
+    pub(crate) fn checkpoint_bytes(&self, room: usize) -> usize {
+        let best = self.params.best_room(self.hidden.len() + 1);
+        let form = dynamic::Checkpoint::form(room, best);
+        checkpoint::bytes(self.has_checkpoints, Kind::Dynamic, &form)
+    }
+
     /// What memory without a limit is for.
     pub(crate) fn all(&self) -> Share {
         let threads = rayon::current_num_threads();
@@ -89,17 +98,20 @@ impl Sizes<'_> {
     /// # Errors
     /// They are too few for s weights and the smallest panel, or for that factor.
     pub(crate) fn within(&self, ram: u64, asked: Option<f32>) -> Result<Share> {
-        let &Self { inputs, hidden, outputs, dense, params, augment } = self;
+        let &Self { inputs, hidden, outputs, dense, params, augment, .. } = self;
         let (nnz, layers, longest) = (params.nnz, hidden.len(), self.longest());
         let neurons = self.activations() + outputs;
         let [fields, changed] =
             augment.map_or([0, 0], |augment| [augment.bytes(), changed_bytes(augment, inputs)]);
         let own = LANES * (4 * neurons + size_of::<usize>());
-        let strip = own + across_bytes(longest) + changed;
-        let weight = weight_bytes(params.moments);
+        let across = if params.grows() { across_bytes(longest) } else { 0 };
+        let strip = own + across + changed;
+        let checkpoints = self.checkpoint_bytes(0);
+        let of_checkpoints = self.checkpoint_bytes(nnz) - checkpoints;
+        let weight = weight_bytes(params.moments) + of_checkpoints as f64 / nnz as f64;
         // Where the weights of each neuron begin, by both of their ends, and which inputs have weights.
         let starts = 8 * (neurons + layers + 1) + inputs.div_ceil(8);
-        let least = (4 * self.words(0, longest) + strip + starts + fields) as f64;
+        let least = (4 * self.words(0, longest) + strip + starts + fields + checkpoints) as f64;
         let least = least + weight * (nnz + layers) as f64;
         // As many weights at the start as there is memory for beside a small panel.
         let factor = 1.0 + (ram as f64 - least) / (weight * nnz as f64);

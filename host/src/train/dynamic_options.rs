@@ -1,5 +1,7 @@
 //! Settings of recipe `dynamic`, and what they are by default.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use tamis::learn::deep::dynamic::{Moments, Params};
 
@@ -93,7 +95,7 @@ pub struct DynamicOptions {
     /// How rows are changed whenever they are read; none for not at all.
     pub augment: Option<Augmentation>,
     /// Rows that are scored in the end.
-    pub test: Option<Problem>,
+    pub test: Option<Arc<Problem>>,
 }
 
 impl DynamicOptions {

@@ -9,8 +9,9 @@
 //! Warm starts take the network of the size before, where the recipe can: every network is then at
 //! least as good a start as the last one, and a path of searches costs little more than its
 //! longest. Cold ones take nothing, so that a size does not inherit a local minimum: those of
-//! recipes `dynamic` and `anneal`, of several outputs by `paper`, and of layers one by one.
+//! recipes `dynamic` and `anneal`, on mapped columns, of several outputs by `paper`, and of layers one by one.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use serde::Serialize;
@@ -20,11 +21,12 @@ use crate::model::{ModelFile, score_model};
 use crate::operator::Stop;
 use crate::train::budget::Budget;
 use crate::train::driver::{train_scaled, trains_layers};
+use crate::train::dynamic::DynamicSetup;
 use crate::train::folds::cut;
 use crate::train::options::{LmOptions, Options, Recipe};
 use crate::train::plan;
 use crate::train::progress::{Observer, Progress, Stage};
-use crate::train::report::{Details, Neurons};
+use crate::train::report::{Details, Neurons, Report, SearchDetails};
 use crate::train::scaled::{Scaled, TRAININGS};
 use crate::train::scaling::Scale;
 use crate::train::search::default_signs;
@@ -75,6 +77,8 @@ pub struct PathPoint {
     pub seconds: f64,
     /// Which limit ended it.
     pub limit: Option<&'static str>,
+    /// Whether it was ended early on request.
+    pub stopped: bool,
     /// Loss on each left-out fold.
     pub fold_losses: Vec<f64>,
     /// Their mean; none without folds.
@@ -114,6 +118,8 @@ pub struct PathReport {
 pub struct PathOutcome {
     /// The model of every point.
     pub models: Vec<ModelFile>,
+    /// The report of the training of every point.
+    pub reports: Vec<Report>,
     /// What was done.
     pub report: PathReport,
 }
@@ -130,12 +136,12 @@ impl PathOutcome {
 
 /// Trains a network for each of several sizes, and chooses one where there are folds.
 ///
-/// `observe` is called after every step of every training and ends the path by returning `false`,
+/// `observe` is called after every step of every training and ends the path by breaking,
 /// as `stop` does: the networks of all rows that were done until then are the result, the one that
 /// was ended included.
 ///
 /// # Errors
-/// Those of the recipe, of the first network; sizes that do not rise; too many of them, or too many
+/// Those of the recipe, before the first network where they can be known; sizes that do not rise; too many of them, or too many
 /// folds for the rows.
 ///
 /// ```
@@ -177,6 +183,15 @@ pub fn train_path(
         ..own
     };
     drop(whole);
+    if let Recipe::Dynamic(settings) = &own.recipe {
+        // Before the first is trained.
+        for &nnz in &path_options.sizes {
+            let own = Options { budget: Budget::Nonzeros(nnz), ..own.clone() };
+            let (hidden, _) = own.resolve(problem)?;
+            DynamicSetup::new(problem, &own, settings, &hidden)
+                .map_err(|error| error.of(format_args!("--nnz {nnz}")))?;
+        }
+    }
     let mut observer = Observer::new(stop, &mut observe);
     let PathOptions { sizes, warm, folds } = path_options;
     // Networks on mapped columns are trained to their sizes more than once.
@@ -202,7 +217,8 @@ pub fn train_path(
             let mut observer =
                 observer.at(Stage { training, trainings, nnz, fold, ..Stage::default() });
             own.budget = Budget::Nonzeros(nnz);
-            let done = train_scaled(problem.clone(), &own, start, TRAININGS, &mut observer);
+            let rows = Cow::Borrowed(problem);
+            let done = train_scaled(rows, &own, start, TRAININGS, &mut observer);
             let done = match done {
                 Err(error) if error.is_interrupted() && training > 0 => return Ok(true),
                 Err(error) if !error.is_interrupted() => {
@@ -224,18 +240,28 @@ pub fn train_path(
         Ok(false)
     };
     let began = std::time::Instant::now();
-    let (mut models, mut points) = (Vec::new(), Vec::new());
+    let (mut models, mut reports, mut points) = (Vec::new(), Vec::new(), Vec::new());
     let mut ended = along(problem, None, &mut |trained, warm| {
         let report = &trained.report;
+        let (mut hidden, mut live) = (report.hidden.clone(), report.live.clone());
         let dynamic = match &report.details {
             Details::Dynamic(details) => Some(details),
+            Details::Lm(SearchDetails {
+                second_hidden: Some(second),
+                second_live: Some(second_live),
+                ..
+            }) => {
+                hidden = Neurons::Each(vec![hidden.first(), *second]);
+                live = Neurons::Each(vec![live.first(), *second_live]);
+                None
+            }
             _ => None,
         };
         points.push(PathPoint {
             requested_nnz: report.requested_nnz,
             nnz: report.nnz,
-            hidden: report.hidden.clone(),
-            live: report.live.clone(),
+            hidden,
+            live,
             loss: report.loss,
             psnr_db: report.psnr_db,
             accuracy: report.accuracy,
@@ -245,9 +271,11 @@ pub fn train_path(
             passes: report.passes,
             seconds: report.seconds,
             limit: report.limit,
+            stopped: report.stopped,
             ..PathPoint::default()
         });
         models.push(trained.model.clone());
+        reports.push(report.clone());
         Ok(())
     })?;
     let mut accuracies = vec![Vec::new(); points.len()];
@@ -284,7 +312,7 @@ pub fn train_path(
         seconds: began.elapsed().as_secs_f64(),
         peak_rss_bytes: crate::base::peak_rss_bytes(),
     };
-    Ok(PathOutcome { models, report })
+    Ok(PathOutcome { models, reports, report })
 }
 
 /// Sees a network, and whether it started from the one before.

@@ -6,6 +6,8 @@
 //! the model has exactly s, a few times at the most, and the best model is the result. Where that
 //! would take long, or checkpoints or limits are set, one training leaves room for all biases.
 
+use std::sync::Arc;
+
 use tamis::infer::model::Layer;
 
 use super::scaling::{Layers, Maps, Scale, Scaling};
@@ -39,7 +41,7 @@ pub(crate) struct Scaled {
     hidden: Vec<usize>,
     recipe: Recipe,
     /// Test rows of recipe `dynamic`, as they are: for the model of rows as they are.
-    test: Option<Problem>,
+    test: Option<Arc<Problem>>,
     /// Nonzeros of the model.
     pub(crate) nnz: usize,
     /// Biases that the outputs have in any case.

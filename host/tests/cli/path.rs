@@ -56,6 +56,19 @@ fn classes_of_any_depth_have_a_network_for_each_size() {
     ok(path, &format!("{train} --nnz 400 --augment images -o alone.tamis -q"));
     let read = |name: &str| std::fs::read(path.join(name)).unwrap();
     assert!(read("sizes/s400.tamis") == read("alone.tamis"));
+    // What is said of one size is said of each of several, and the largest chooses the recipe.
+    let short = format!("{train} --nnz 60,120 --support gmp --start-factor 2 --passes-limit 3");
+    let text = ok(path, &format!("{short} -o short"));
+    assert!(text.contains("120 nonzeros: gradual pruning began with 240 of"), "{text}");
+    assert!(text.contains("ended by the limit of passes"), "{text}");
+    let two = train.replace("--task multiclass", "--keep-labels 3,8 --task binary");
+    let report = json(path, &format!("{two} --nnz 8,40 -o two"));
+    assert_eq!(report["recipe"], "dynamic", "{report}");
+    let error = fails(path, &format!("{train} --nnz 200,200 -o twice"));
+    assert!(error.contains("do not rise"), "{error}");
+    // Before the first is trained.
+    let error = fails(path, &format!("{train} --nnz 20,4000 --hidden 60 --ram 120K -o much"));
+    assert!(error.contains("--nnz 4000") && error.contains("memory budget"), "{error}");
     // Several layers, and none.
     let text = ok(path, &format!("{train} --hidden 16,8 --nnz 100,200 {test} -o deep"));
     assert!(text.contains(" of 16, ") && text.contains("test "), "{text}");

@@ -5,6 +5,7 @@ mod data;
 pub(super) mod device;
 mod group;
 pub(super) mod history;
+mod notes;
 mod options;
 mod path;
 mod plan;
@@ -13,7 +14,7 @@ mod summary;
 use serde::Serialize;
 
 use super::common::Common;
-use super::console::{count, refuse, say_error};
+use super::console::{refuse, say_error};
 use super::interrupt;
 use super::parse::{DeviceName, RecipeName};
 use super::progress::Watched;
@@ -24,13 +25,13 @@ use crate::data::{Problem, Task};
 use crate::model::ModelFile;
 use crate::operator::ProfileReport;
 use crate::train::{
-    Baselines, Beaten, Budget, Details, Options, Recipe, Report, Start, SupportRule, train_with,
-    trains_layers,
+    Baselines, Beaten, Budget, Details, Options, Recipe, Report, Start, train_with, trains_layers,
 };
 use crate::{Error, Result};
 use args::Train;
 use data::{DataFacts, Fit, all_taken};
 use history::{History, check_outputs};
+use notes::notes;
 use summary::summary;
 
 /// Takes all weights that there are where more nonzeros are asked for; says so.
@@ -39,46 +40,6 @@ fn take_all(options: &mut Options, problem: &Problem) -> Option<String> {
     let Budget::Nonzeros(nnz) = options.budget else { return None };
     options.budget = Budget::Nonzeros(nnz.min(all));
     all_taken(nnz, all)
-}
-
-/// Which weights a run of recipe `dynamic` lost.
-fn lost(report: &Report) -> Option<String> {
-    let Details::Dynamic(dynamic) = &report.details else { return None };
-    let (nnz, asked) = (count(report.nnz), count(report.requested_nnz));
-    if dynamic.cut > 0 {
-        return Some(format!(
-            "the training ended before the support had shrunk: {} weights too many were dropped at once, and {nnz} of \
-             {asked} are left, which costs accuracy; let it run to its end, or pass fewer --epochs",
-            count(dynamic.cut as usize)
-        ));
-    }
-    let is_short = report.nnz < report.requested_nnz - report.requested_nnz / 10;
-    is_short.then(|| {
-        let why = "no others lie on a path from an input that changes to an output";
-        let is_from_few = dynamic.start_nnz < 3 * report.requested_nnz.min(dynamic.dense_nnz / 3);
-        let help = if is_from_few {
-            "; more at the start (--start-factor, --ram), or fewer and narrower layers, may keep more"
-        } else {
-            ""
-        };
-        format!("{nnz} of {asked} weights are left: {why}{help}")
-    })
-}
-
-/// What to say where gradual pruning has begun with fewer weights than there are.
-fn begun_short(report: &Report) -> Option<String> {
-    let Details::Dynamic(dynamic) = &report.details else { return None };
-    let all = dynamic.dense_nnz - report.hidden.layers().iter().sum::<usize>() - report.outputs;
-    // Biases are not among the first weights.
-    let is_short = dynamic.support == SupportRule::Gmp && dynamic.start_nnz < all;
-    is_short.then(|| {
-        format!(
-            "gradual pruning began with {} of {} weights, chosen by chance, for --ram or --start-factor; it grows none, so \
-             without these it may do better",
-            count(dynamic.start_nnz),
-            count(all)
-        )
-    })
 }
 
 /// The object of `--json`.
@@ -188,8 +149,7 @@ impl Train {
         if let Some(error) = trained.unsaved {
             return Err(error);
         }
-        let notes = [begun_short(&trained.report), lost(&trained.report)];
-        notes.into_iter().flatten().for_each(|note| data.note(note));
+        notes(&trained.report).into_iter().for_each(|note| data.note(note));
         let mae = obvious.absolute_error(&model);
         let baselines = obvious.measure(&options, &trained.report)?;
         if let Some((beaten, text)) = data.warning(&baselines, &trained.report) {

@@ -1,6 +1,7 @@
 //! The flags of `tamis train` as options of the library.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use tamis::learn::deep::{shrink, tune};
 use tamis::learn::iht::Step;
@@ -62,6 +63,8 @@ impl Train {
             && self.must_keep.is_empty()
             && self.nnz.len() <= 1
             && hidden.len() <= 1;
+        // Of several sizes the largest says.
+        let budget = self.nnz.last().map_or(self.budget(), |&nnz| Budget::Nonzeros(nnz));
         // What recipe `dynamic` does not take is for those of one hidden layer.
         let is_layered = !self.given.fits(RecipeName::Dynamic);
         let recipe = match (self.recipe, task) {
@@ -73,8 +76,8 @@ impl Train {
             (RecipeName::Auto, Task::Binary) if one_by_one => RecipeName::Lm,
             (RecipeName::Auto, _) => {
                 let recipe = match is_layered {
-                    true => Recipe::layered(task, hidden, self.budget(), pinned),
-                    false => Recipe::auto(task, hidden, self.budget(), pinned),
+                    true => Recipe::layered(task, hidden, budget, pinned),
+                    false => Recipe::auto(task, hidden, budget, pinned),
                 };
                 match recipe {
                     Recipe::Anneal(_) => RecipeName::Anneal,
@@ -331,33 +334,40 @@ impl Train {
         problem: &Problem,
         data: &mut DataFacts,
     ) -> Result<()> {
-        let (test, rows_of) = match recipe {
-            Recipe::Imp(settings) => (&mut settings.test, None),
-            Recipe::Masked(settings) => (&mut settings.test, None),
-            Recipe::Dynamic(settings) => (&mut settings.test, Some(&mut settings.augment)),
-            _ => return Ok(()),
-        };
-        *test = self.test(data.names(), problem.task)?;
-        let (Some(rows_of), Some(how)) = (rows_of, self.passes.augment) else { return Ok(()) };
-        *rows_of = Some(match how {
+        let test = |data: &DataFacts| self.test(data.names(), problem.task);
+        match recipe {
+            Recipe::Imp(settings) => settings.test = test(data)?,
+            Recipe::Masked(settings) => settings.test = test(data)?,
+            Recipe::Dynamic(settings) => {
+                settings.test = test(data)?.map(Arc::new);
+                settings.augment = self.augmentation(problem.data.cols, data)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// How rows of so many numbers are changed.
+    fn augmentation(&self, inputs: usize, data: &mut DataFacts) -> Result<Option<Augmentation>> {
+        let Some(how) = self.passes.augment else { return Ok(None) };
+        Ok(Some(match how {
             AugmentName::Noise(deviation) => {
                 Augmentation::Changes(Changes::Noise(deviation as f32))
             }
             AugmentName::Images(Some(size)) => Augmentation::Images(size),
             AugmentName::Images(None) => {
-                let size = self.picture(problem.data.cols)?;
+                let size = self.picture(inputs, data.names().are_named())?;
                 let PictureSize { width, height } = size;
                 data.note(format!(
                     "rows are taken as pictures of {width}×{height} numbers (--augment images={width}x{height})"
                 ));
                 Augmentation::Images(size)
             }
-        });
-        Ok(())
+        }))
     }
 
-    /// The size of pictures of so many numbers: that in their file, or a square.
-    fn picture(&self, inputs: usize) -> Result<PictureSize> {
+    /// The size of pictures of so many numbers: that in their file, or a square where columns have no names.
+    fn picture(&self, inputs: usize, are_named: bool) -> Result<PictureSize> {
         let axes = self.source.row_axes()?.filter(|axes| axes.iter().product::<usize>() == inputs);
         let help = "pass it, as in --augment images=28x28: columns, then rows";
         match axes.as_deref() {
@@ -371,10 +381,12 @@ impl Train {
             _ => {}
         }
         let side = inputs.isqrt();
-        (side * side == inputs).then_some(PictureSize::square(side)).ok_or_else(|| {
+        let is_square = side * side == inputs && !are_named;
+        is_square.then_some(PictureSize::square(side)).ok_or_else(|| {
+            let what = if are_named { "columns with names" } else { "numbers a row" };
             Error::new("the size of the pictures is not known")
                 .expected("a file of pictures, rows of as many numbers as a square has, or a size")
-                .got(format_args!("{inputs} numbers a row"))
+                .got(format_args!("{inputs} {what}"))
                 .help(help)
         })
     }

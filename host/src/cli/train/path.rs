@@ -12,6 +12,7 @@ use super::super::parse::RecipeName;
 use super::super::progress::Watched;
 use super::args::Train;
 use super::data::{DataFacts, all_taken};
+use super::notes::notes;
 use super::summary::live;
 use crate::base::file::{self, Kind};
 use crate::data::Problem;
@@ -46,12 +47,16 @@ pub(super) fn run(
     let (problem, mut data) = early.map_or_else(|| train.load(), Ok)?;
     train.complete(&mut options.recipe, &problem, &mut data)?;
     train.choose_device(&problem, &mut options)?;
-    if let Some(note) = options.starved(&problem) {
-        data.note(note);
-    }
     let mut sizes = sizes.clone();
     let largest = sizes.sizes.last().copied().unwrap_or(0);
     let mut own = options.clone();
+    for &nnz in &sizes.sizes {
+        own.budget = Budget::Nonzeros(nnz);
+        if let Some(note) = own.starved(&problem) {
+            data.note(note);
+        }
+    }
+    own.budget = options.budget;
     let mut all = |nnz| {
         // By default networks of recipe `dynamic` have each their own width.
         if let Recipe::Dynamic(_) = own.recipe {
@@ -59,8 +64,11 @@ pub(super) fn run(
         }
         own.all_weights(&problem).unwrap_or(nnz)
     };
-    sizes.sizes.iter_mut().for_each(|size| *size = all(*size).min(*size));
-    sizes.sizes.dedup();
+    // Sizes that do not rise are refused.
+    if sizes.sizes.is_sorted_by(|a, b| a < b) {
+        sizes.sizes.iter_mut().for_each(|size| *size = all(*size).min(*size));
+        sizes.sizes.dedup();
+    }
     if let Some(note) = all_taken(largest, all(largest)) {
         data.note(note);
     }
@@ -74,6 +82,11 @@ pub(super) fn run(
     bar.clear();
     let outcome = outcome?;
     let report = &outcome.report;
+    for of in &outcome.reports {
+        for note in notes(of) {
+            data.note(format!("{} nonzeros: {note}", count(of.requested_nnz)));
+        }
+    }
     let models = outcome.models.iter().map(|model| data.name(model));
     let models = models.collect::<Result<Vec<_>>>()?;
     let chosen = outcome.chosen().map(|model| data.name(model)).transpose()?;
@@ -173,7 +186,14 @@ fn summary(object: &Object<'_>) -> String {
             let right = point.cv_accuracy.map(|share| format!(", {}", percent(share)));
             format!("; cross-validation {loss:.4e} ± {error:.1e}{}", right.unwrap_or_default())
         });
-        let test = point.test_accuracy.map(|share| format!("; test {}", percent(share)));
+        let test = point.test_accuracy.map(percent);
+        let test = test.or_else(|| point.test_loss.map(|loss| format!("loss {loss:.4e}")));
+        let test = test.map_or_else(String::new, |test| format!("; test {test}"));
+        let ended = match (point.limit, point.stopped) {
+            (Some(limit), _) => format!("; ended by the limit of {limit}"),
+            (None, true) => "; ended early".to_owned(),
+            _ => String::new(),
+        };
         let start = if point.warm { "warm" } else { "cold" };
         let nnz = match (point.nnz, point.requested_nnz) {
             (nnz, asked) if nnz < asked => format!("{} of {}", count(nnz), count(asked)),
@@ -184,7 +204,7 @@ fn summary(object: &Object<'_>) -> String {
             _ => format!(", {} neurons", live(&point.live, &point.hidden)),
         };
         let (loss, seconds) = (point.loss, point.seconds);
-        let held = held.unwrap_or_default() + &test.unwrap_or_default();
+        let held = held.unwrap_or_default() + &test + &ended;
         format!("{nnz} nonzeros{live}: loss {loss:.4e}, {fit}{held}; {seconds:.2} s, {start}")
     };
     let names: Vec<String> = r.points.iter().map(|point| name(point.requested_nnz)).collect();

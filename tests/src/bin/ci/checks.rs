@@ -6,8 +6,14 @@ use std::fs;
 
 /// Features of the core, each tried alone and all together; what the workspace takes, the part
 /// `clippy` tries.
-const CORE_FEATURES: &[&str] =
-    &["embedded-hal", "embedded-storage", "defmt", "embedded-hal,embedded-storage,defmt"];
+const CORE_FEATURES: &[&str] = &[
+    "embedded-hal",
+    "embedded-storage",
+    "defmt",
+    "embedded-hal,embedded-storage,defmt",
+    "first-phase",
+    "std",
+];
 
 /// Crates outside the workspace that are formatted with it.
 const OUTSIDE: &[&str] =

@@ -164,6 +164,12 @@ impl Params {
         if self.validation > 0 { self.nnz.saturating_add(self.fixed(layers)) } else { 0 }
     }
 
+    /// Whether weights are grown by the gradients of those that are not there, panel by panel.
+    #[must_use]
+    pub fn grows(&self) -> bool {
+        self.growth == Growth::Gradient
+    }
+
     /// Weights that hand on a constant, and do not count.
     pub(super) const fn fixed(&self, layers: usize) -> usize {
         if self.constant { layers.saturating_sub(1) } else { 0 }

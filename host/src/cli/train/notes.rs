@@ -1,0 +1,51 @@
+//! What is to be said of a training of recipe `dynamic`.
+
+use super::super::console::count;
+use crate::train::{Details, DynamicDetails, Report, SupportRule};
+
+/// What is not as it was asked for.
+pub(super) fn notes(report: &Report) -> Vec<String> {
+    let Details::Dynamic(dynamic) = &report.details else { return Vec::new() };
+    [begun_short(report, dynamic), lost(report, dynamic)].into_iter().flatten().collect()
+}
+
+/// Which weights it lost.
+fn lost(report: &Report, dynamic: &DynamicDetails) -> Option<String> {
+    let (nnz, asked) = (count(report.nnz), count(report.requested_nnz));
+    if dynamic.cut > 0 {
+        return Some(format!(
+            "the training ended before the support had shrunk: {} weights too many were dropped at once, and {nnz} of \
+             {asked} are left, which costs accuracy; let it run to its end, or pass fewer --epochs",
+            count(dynamic.cut as usize)
+        ));
+    }
+    // All of a small network, such as a linear one, are not few.
+    let is_short = report.nnz < report.requested_nnz - report.requested_nnz / 10
+        && report.nnz < dynamic.dense_nnz;
+    is_short.then(|| {
+        let why = "no others lie on a path from an input that changes to an output";
+        let is_from_few = dynamic.start_nnz < 3 * report.requested_nnz.min(dynamic.dense_nnz / 3);
+        let help = if is_from_few {
+            "; more at the start (--start-factor, --ram), or fewer and narrower layers, may keep more"
+        } else {
+            ""
+        };
+        format!("{nnz} of {asked} weights are left: {why}{help}")
+    })
+}
+
+/// Whether gradual pruning began with fewer weights than there are.
+fn begun_short(report: &Report, dynamic: &DynamicDetails) -> Option<String> {
+    // Biases are not among the first weights.
+    let biases = report.hidden.layers().iter().sum::<usize>() + report.outputs;
+    let all = dynamic.dense_nnz.saturating_sub(biases);
+    let is_short = dynamic.support == SupportRule::Gmp && dynamic.start_nnz < all;
+    is_short.then(|| {
+        format!(
+            "gradual pruning began with {} of {} weights, chosen by chance, for --ram or --start-factor; it grows none, so \
+             without these it may do better",
+            count(dynamic.start_nnz),
+            count(all)
+        )
+    })
+}
