@@ -7,12 +7,11 @@
 use std::borrow::Cow;
 
 use pulp::{Arch, Simd, WithSimd};
-use tamis::base::bits::is_set;
 use tamis::base::error;
 use tamis::infer::model::{Activation, Layer, Model, Sum, WINDOW};
 
 use crate::operator::gather::{Element, Gather, used_blocks};
-use crate::operator::lanes::{LANES, Lanes, registers, registers_mut};
+use crate::operator::lanes::{ALL_LANES, LANES, Lanes, registers, registers_mut, sum};
 use crate::{Error, Result};
 
 /// A model whose layers are ready for batches.
@@ -142,11 +141,10 @@ impl<'a> Batches<'a> {
         let (c, arch) = (self.outputs.max(1), self.arch);
         let count = out.len() / c;
         error::length("numbers of the rows", rows.len(), count * self.inputs)?;
-        let order: [usize; LANES] = std::array::from_fn(|lane| lane);
         let Scratch { below, above } = scratch;
         Gather {
             data: rows,
-            rows: &order[..count],
+            rows: &ALL_LANES[..count],
             scale: 1.0,
             used: &self.used,
             out: &mut below[..self.inputs],
@@ -155,7 +153,7 @@ impl<'a> Batches<'a> {
         for layer in &self.layers {
             match layer {
                 Ready::Sparse(layer) => arch.dispatch(Apply { layer, below, out: above }),
-                Ready::Sum(sum) => add(sum, below, &mut above[0]),
+                Ready::Sum(end) => sum(end.signs(), &below[..end.inputs()], &mut above[0]),
             }
             std::mem::swap(below, above);
         }
@@ -163,19 +161,6 @@ impl<'a> Batches<'a> {
             out.iter_mut().zip(&below[..self.outputs]).for_each(|(out, of)| *out = of.0[lane]);
         }
         Ok(())
-    }
-}
-
-/// The sum of the neurons from 0, one after the other, those whose bit is set taken away.
-fn add(sum: &Sum<'_>, below: &[Lanes], out: &mut Lanes) {
-    *out = Lanes::ZERO;
-    for (j, x) in below.iter().take(sum.inputs()).enumerate() {
-        let lanes = out.0.iter_mut().zip(&x.0);
-        if is_set(sum.signs(), j) {
-            lanes.for_each(|(out, x)| *out -= x);
-        } else {
-            lanes.for_each(|(out, x)| *out += x);
-        }
     }
 }
 

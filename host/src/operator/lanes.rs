@@ -1,6 +1,7 @@
 //! Sixty-four rows at a time: one number of each, in whole lines of the cache.
 
 use pulp::Simd;
+use tamis::base::bits::is_set;
 
 /// Rows of a strip: eight 256-bit or four 512-bit registers of sums under way at once.
 pub(crate) const LANES: usize = 64;
@@ -19,6 +20,25 @@ impl Lanes {
 unsafe impl bytemuck::Zeroable for Lanes {}
 // SAFETY: 64 floats without padding, since 256 bytes are a multiple of the alignment.
 unsafe impl bytemuck::Pod for Lanes {}
+
+/// Rows that lie one behind the other.
+pub(crate) const ALL_LANES: [usize; LANES] = {
+    let (mut all, mut lane) = ([0; LANES], 0);
+    while lane < LANES {
+        all[lane] = lane;
+        lane += 1;
+    }
+    all
+};
+
+/// The sum of the neurons from 0, one after the other, those whose bit is set taken away.
+pub(crate) fn sum(signs: &[u32], neurons: &[Lanes], out: &mut Lanes) {
+    *out = Lanes::ZERO;
+    for (i, a) in neurons.iter().enumerate() {
+        let sign = if is_set(signs, i) { -1.0 } else { 1.0 };
+        out.0.iter_mut().zip(&a.0).for_each(|(out, a)| *out += sign * a);
+    }
+}
 
 #[inline(always)]
 pub(crate) fn registers<S: Simd, const N: usize>(lanes: &Lanes) -> &[S::f32s; N] {

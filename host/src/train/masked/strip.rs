@@ -15,18 +15,8 @@ use super::residual::{Loss, residual};
 use crate::data::augment::{Augment, Scratch};
 use crate::data::{Matrix, Values};
 use crate::operator::gather::{Gather, Rows, row_stride};
-use crate::operator::lanes::{LANES, Lanes};
+use crate::operator::lanes::{ALL_LANES, LANES, Lanes, sum};
 use crate::operator::{Columns, Size, add_product};
-
-/// Rows of a strip that lie one behind the other.
-const ALL_LANES: [usize; LANES] = {
-    let (mut all, mut lane) = ([0; LANES], 0);
-    while lane < LANES {
-        all[lane] = lane;
-        lane += 1;
-    }
-    all
-};
 
 /// A layer's weights, by both of their ends.
 #[derive(Debug)]
@@ -290,15 +280,6 @@ impl Strip {
         for (out, acts) in out.iter_mut().zip(self.acts.iter().flatten()) {
             *out += acts.0[..self.len()].iter().map(|a| a * a).sum::<f32>();
         }
-    }
-}
-
-/// The sum of the neurons, those whose bit is set taken away.
-fn sum(signs: &[u32], hidden: &[Lanes], out: &mut Lanes) {
-    *out = Lanes::ZERO;
-    for (i, a) in hidden.iter().enumerate() {
-        let sign = if is_set(signs, i) { -1.0 } else { 1.0 };
-        out.0.iter_mut().zip(&a.0).for_each(|(out, a)| *out += sign * a);
     }
 }
 
