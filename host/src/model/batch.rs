@@ -6,12 +6,12 @@
 
 use std::borrow::Cow;
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Arch, Simd};
 use tamis::base::error;
 use tamis::infer::model::{Activation, Layer, Model, Sum, WINDOW};
 
 use crate::operator::gather::{Element, Gather, used_blocks};
-use crate::operator::lanes::{ALL_LANES, LANES, Lanes, registers, registers_mut, sum};
+use crate::operator::lanes::{ALL_LANES, Lanes, OverLanes, registers, registers_mut, sum};
 use crate::{Error, Result};
 
 /// A model whose layers are ready for batches.
@@ -128,7 +128,7 @@ impl<'a> Batches<'a> {
         Scratch { below: lanes(), above: lanes() }
     }
 
-    /// Writes the predictions of at most [`LANES`] rows, row by row, to `out`.
+    /// Writes the predictions of at most 64 rows, row by row, to `out`.
     ///
     /// # Errors
     /// Rows of another length.
@@ -152,7 +152,7 @@ impl<'a> Batches<'a> {
         .run(arch);
         for layer in &self.layers {
             match layer {
-                Ready::Sparse(layer) => arch.dispatch(Apply { layer, below, out: above }),
+                Ready::Sparse(layer) => Apply { layer, below, out: above }.on(arch),
                 Ready::Sum(end) => sum(end.signs(), &below[..end.inputs()], &mut above[0]),
             }
             std::mem::swap(below, above);
@@ -171,9 +171,9 @@ struct Apply<'a> {
     out: &'a mut [Lanes],
 }
 
-impl Apply<'_> {
+impl OverLanes for Apply<'_> {
     #[inline(always)]
-    fn run<S: Simd, const N: usize>(self, simd: S) {
+    fn run<S: Simd, const N: usize, const M: usize>(self, simd: S) {
         let Self { layer, below, out } = self;
         let Sparse { ends, columns, values, biases, activation } = layer;
         let mut start = 0;
@@ -189,20 +189,6 @@ impl Apply<'_> {
             *registers_mut::<S, N>(out) = sums;
             out.0.iter_mut().for_each(|x| *x = activation.of(*x));
             start = end;
-        }
-    }
-}
-
-impl WithSimd for Apply<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        match S::F32_LANES {
-            16 => self.run::<S, 4>(simd),
-            8 => self.run::<S, 8>(simd),
-            4 => self.run::<S, 16>(simd),
-            _ => self.run::<S, LANES>(simd),
         }
     }
 }

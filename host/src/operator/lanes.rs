@@ -1,6 +1,6 @@
 //! Sixty-four rows at a time: one number of each, in whole lines of the cache.
 
-use pulp::Simd;
+use pulp::{Arch, Simd, WithSimd};
 use tamis::base::bits::is_set;
 
 /// Rows of a strip: eight 256-bit or four 512-bit registers of sums under way at once.
@@ -37,6 +37,36 @@ pub(crate) fn sum(signs: &[u32], neurons: &[Lanes], out: &mut Lanes) {
     for (i, a) in neurons.iter().enumerate() {
         let sign = if is_set(signs, i) { -1.0 } else { 1.0 };
         out.0.iter_mut().zip(&a.0).for_each(|(out, a)| *out += sign * a);
+    }
+}
+
+/// Sums of a dot product over the lanes.
+const SUMS: usize = 16;
+
+/// A loop over lanes, in registers of any width.
+pub(crate) trait OverLanes: Sized {
+    /// N registers of 64 lanes, of which M make up the sums of a dot product.
+    fn run<S: Simd, const N: usize, const M: usize>(self, simd: S);
+
+    /// On the widest registers of the machine.
+    fn on(self, arch: Arch) {
+        arch.dispatch(Dispatched(self));
+    }
+}
+
+struct Dispatched<T>(T);
+
+impl<T: OverLanes> WithSimd for Dispatched<T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        match S::F32_LANES {
+            16 => self.0.run::<S, 4, { SUMS / 16 }>(simd),
+            8 => self.0.run::<S, 8, { SUMS / 8 }>(simd),
+            4 => self.0.run::<S, 16, { SUMS / 4 }>(simd),
+            _ => self.0.run::<S, LANES, SUMS>(simd),
+        }
     }
 }
 

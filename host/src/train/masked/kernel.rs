@@ -13,13 +13,10 @@
 //! fewer shuffles, was no faster. Bodies are loops and no closures, which would not be inlined into
 //! functions for other vectors: backwards that took 13 times as long.
 
-use pulp::{Simd, WithSimd};
+use pulp::Simd;
 
 use super::links::{Blocks, Link, Links};
-use crate::operator::lanes::{LANES, Lanes, registers, registers_mut};
-
-/// Sums of a dot product.
-const SUMS: usize = 16;
+use crate::operator::lanes::{Lanes, OverLanes, registers, registers_mut};
 
 /// `out_i = Σ_j w_ij below_j`, and its relu where asked for.
 pub(super) struct Forward<'a, L> {
@@ -31,9 +28,9 @@ pub(super) struct Forward<'a, L> {
     pub(super) relu: bool,
 }
 
-impl<L: Links> Forward<'_, L> {
+impl<L: Links> OverLanes for Forward<'_, L> {
     #[inline(always)]
-    fn run<S: Simd, const N: usize>(self, simd: S) {
+    fn run<S: Simd, const N: usize, const M: usize>(self, simd: S) {
         let Self { links, weights, below, out, relu } = self;
         let zero = simd.splat_f32s(0.0);
         for (i, out) in out.iter_mut().enumerate() {
@@ -53,20 +50,6 @@ impl<L: Links> Forward<'_, L> {
     }
 }
 
-impl<L: Links> WithSimd for Forward<'_, L> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        match S::F32_LANES {
-            16 => self.run::<S, 4>(simd),
-            8 => self.run::<S, 8>(simd),
-            4 => self.run::<S, 16>(simd),
-            _ => self.run::<S, LANES>(simd),
-        }
-    }
-}
-
 /// Adds `<above_i, below_j>` to the gradient of link i, j, where there is one; then below becomes the residuals of the
 /// layer below, `1[below_j > 0] Σ_i w_ij above_i`.
 pub(super) struct Backward<'a, L> {
@@ -78,8 +61,7 @@ pub(super) struct Backward<'a, L> {
     pub(super) below: &'a mut [Lanes],
 }
 
-impl<L: Links> Backward<'_, L> {
-    /// N registers of 64 lanes, of which M make up the sums of a dot product.
+impl<L: Links> OverLanes for Backward<'_, L> {
     #[inline(always)]
     fn run<S: Simd, const N: usize, const M: usize>(self, simd: S) {
         let Self { links, weights, gradient, above, below } = self;
@@ -105,20 +87,6 @@ impl<L: Links> Backward<'_, L> {
     }
 }
 
-impl<L: Links> WithSimd for Backward<'_, L> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        match S::F32_LANES {
-            16 => self.run::<S, 4, 1>(simd),
-            8 => self.run::<S, 8, 2>(simd),
-            4 => self.run::<S, 16, 4>(simd),
-            _ => self.run::<S, LANES, SUMS>(simd),
-        }
-    }
-}
-
 /// Adds `<own_i, others_j>` to the gradient of link i, j: [`Backward`] of the first layer.
 pub(super) struct Outer<'a> {
     /// Grouped by i, in the order of the weights.
@@ -128,7 +96,7 @@ pub(super) struct Outer<'a> {
     pub(super) others: &'a [Lanes],
 }
 
-impl Outer<'_> {
+impl OverLanes for Outer<'_> {
     #[inline(always)]
     fn run<S: Simd, const N: usize, const M: usize>(self, simd: S) {
         let Self { links, gradient, own, others } = self;
@@ -138,20 +106,6 @@ impl Outer<'_> {
                 let other = registers::<S, N>(&others[j]);
                 gradient[place] += dot::<S, N, M>(simd, &own, other);
             }
-        }
-    }
-}
-
-impl WithSimd for Outer<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        match S::F32_LANES {
-            16 => self.run::<S, 4, 1>(simd),
-            8 => self.run::<S, 8, 2>(simd),
-            4 => self.run::<S, 16, 4>(simd),
-            _ => self.run::<S, LANES, SUMS>(simd),
         }
     }
 }

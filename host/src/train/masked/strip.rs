@@ -15,7 +15,7 @@ use super::residual::{Loss, residual};
 use crate::data::augment::{Augment, Scratch};
 use crate::data::{Matrix, Values};
 use crate::operator::gather::{Gather, Rows, row_stride};
-use crate::operator::lanes::{ALL_LANES, LANES, Lanes, sum};
+use crate::operator::lanes::{ALL_LANES, LANES, Lanes, OverLanes, sum};
 use crate::operator::{Columns, Size, add_product};
 
 /// A layer's weights, by both of their ends.
@@ -186,10 +186,10 @@ impl Strip {
             let (weights, below, out) = (w.value(), &below[l][..], &mut above[0][..]);
             if layer.is_end {
                 let links = layer.by_other();
-                arch.dispatch(Forward { links, weights, below, out, relu: false });
+                Forward { links, weights, below, out, relu: false }.on(arch);
             } else {
                 let links = layer.by_block(w);
-                arch.dispatch(Forward { links, weights, below, out, relu: true });
+                Forward { links, weights, below, out, relu: true }.on(arch);
             }
         }
         let outputs = self.acts.len() - 1;
@@ -236,13 +236,13 @@ impl Strip {
         };
         let (blocks, weights) = (layer.by_block(w), w.value());
         if l > 0 && layer.is_end {
-            work.arch.dispatch(Backward { links: blocks, weights, gradient, above, below });
+            Backward { links: blocks, weights, gradient, above, below }.on(work.arch);
         } else if l > 0 {
             let links = layer.by_other();
-            work.arch.dispatch(Backward { links, weights, gradient, above, below });
+            Backward { links, weights, gradient, above, below }.on(work.arch);
         } else {
             let (own, others) = if layer.is_end { (&*below, above) } else { (above, &*below) };
-            work.arch.dispatch(Outer { links: blocks, gradient, own, others });
+            Outer { links: blocks, gradient, own, others }.on(work.arch);
         }
     }
 
