@@ -8,8 +8,9 @@ use std::borrow::Cow;
 
 use pulp::{Arch, Simd};
 use tamis::base::error;
-use tamis::infer::model::{Activation, Layer, Model, Sum, WINDOW};
+use tamis::infer::model::{Activation, Layer, Model, Sum};
 
+use super::windows::by_rows;
 use crate::operator::gather::{Element, Gather, used_blocks};
 use crate::operator::lanes::{ALL_LANES, Lanes, OverLanes, registers, registers_mut, sum};
 use crate::{Error, Result};
@@ -48,12 +49,8 @@ pub(super) struct Scratch {
 }
 
 impl<'a> Sparse<'a> {
-    fn new(layer: &Layer<'a>) -> Option<Self> {
-        let biases = match layer {
-            Layer::Csr(csr) => csr.biases(),
-            Layer::Blocks(blocks) => blocks.biases(),
-            _ => &[],
-        };
+    fn new(layer: &'a Layer<'a>) -> Option<Self> {
+        let biases = layer.biases();
         Some(match layer {
             Layer::Csr(csr) => Self {
                 ends: ends(csr.counts().iter().map(|&count| count.into())),
@@ -63,30 +60,16 @@ impl<'a> Sparse<'a> {
                 activation: csr.activation(),
             },
             Layer::Blocks(blocks) => {
-                let (outputs, nnz) = (blocks.outputs().max(1), blocks.nonzeros());
+                let entries = by_rows(blocks);
                 let mut counts = vec![0; blocks.outputs()];
-                let windows = || blocks.counts().chunks(outputs).enumerate();
-                for (_, own) in windows() {
-                    counts.iter_mut().zip(own).for_each(|(sum, n)| *sum += usize::from(*n));
+                entries.iter().for_each(|entry| counts[entry.row] += 1);
+                Self {
+                    ends: ends(counts.into_iter()),
+                    columns: entries.iter().map(|entry| entry.column).collect(),
+                    values: entries.iter().map(|entry| entry.value).collect(),
+                    biases,
+                    activation: blocks.activation(),
                 }
-                let ends = ends(counts.iter().copied());
-                // Where the next entry of each row goes.
-                let mut next: Vec<usize> =
-                    ends.iter().zip(&counts).map(|(end, n)| end - n).collect();
-                let (mut columns, mut values) = (vec![0; nnz], vec![0.0; nnz]);
-                let mut entries = blocks.indices().iter().zip(blocks.values());
-                for (window, own) in windows() {
-                    let start = (window * WINDOW).min(blocks.inputs().saturating_sub(WINDOW));
-                    for (next, &n) in next.iter_mut().zip(own) {
-                        for (&index, &value) in entries.by_ref().take(n.into()) {
-                            columns[*next] = (start + usize::from(index)) as u16;
-                            values[*next] = value;
-                            *next += 1;
-                        }
-                    }
-                }
-                let activation = blocks.activation();
-                Self { ends, columns: columns.into(), values: values.into(), biases, activation }
             }
             _ => return None,
         })
@@ -102,8 +85,8 @@ fn ends(counts: impl Iterator<Item = usize>) -> Vec<usize> {
 }
 
 impl<'a> Batches<'a> {
-    pub(super) fn new(model: &Model<'a>) -> Result<Self> {
-        let ready = |layer: &Layer<'a>| match (layer, Sparse::new(layer)) {
+    pub(super) fn new(model: &'a Model<'a>) -> Result<Self> {
+        let ready = |layer: &'a Layer<'a>| match (layer, Sparse::new(layer)) {
             (_, Some(sparse)) => Ok(Ready::Sparse(sparse)),
             (Layer::Sum(sum), _) => Ok(Ready::Sum(*sum)),
             _ => Err(Error::new("a layer is of a kind that is not predicted here")
@@ -142,14 +125,13 @@ impl<'a> Batches<'a> {
         let count = out.len() / c;
         error::length("numbers of the rows", rows.len(), count * self.inputs)?;
         let Scratch { below, above } = scratch;
-        Gather {
+        arch.dispatch(Gather {
             data: rows,
             rows: &ALL_LANES[..count],
             scale: 1.0,
             used: &self.used,
             out: &mut below[..self.inputs],
-        }
-        .run(arch);
+        });
         for layer in &self.layers {
             match layer {
                 Ready::Sparse(layer) => Apply { layer, below, out: above }.on(arch),

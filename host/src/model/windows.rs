@@ -49,10 +49,11 @@ enum Places {
     Windows { counts: Vec<u8>, indices: Vec<u8> },
 }
 
-struct Entry {
-    row: usize,
-    column: u16,
-    value: f32,
+/// A weight, and its place.
+pub(super) struct Entry {
+    pub(super) row: usize,
+    pub(super) column: u16,
+    pub(super) value: f32,
 }
 
 impl ModelFile {
@@ -98,15 +99,15 @@ fn floats(view: &View<'_>, encodings: Encodings) -> Result<Vec<u8>> {
 /// A sparse layer anew; none for a sum and for one that stays as it is.
 fn encode(layer: &Layer<'_>, encodings: Encodings) -> Result<Option<Held>> {
     let mut entries = Vec::new();
-    let mut add = |row, column, value| entries.push(Entry { row, column, value });
     let activation = match layer {
         Layer::Csr(csr) => {
             let places = rows_of(csr).zip(csr.columns()).zip(csr.values());
-            places.for_each(|((row, &column), &value)| add(row, column, value));
+            let places = places.map(|((row, &column), &value)| Entry { row, column, value });
+            entries.extend(places);
             csr.activation()
         }
         Layer::Blocks(blocks) => {
-            blocks.entries(&mut add);
+            entries = by_rows(blocks);
             blocks.activation()
         }
         _ => return Ok(None),
@@ -146,6 +147,29 @@ fn encode(layer: &Layer<'_>, encodings: Encodings) -> Result<Option<Held>> {
     Ok(Some(Held { inputs, requested: layer.requested(), activation, places, values, biases }))
 }
 
+/// The entries of a layer in windows, row after row and columns rising: each window is looked at once.
+pub(super) fn by_rows(blocks: &Blocks<'_>) -> Vec<Entry> {
+    let mut left = blocks.indices().iter().zip(blocks.values());
+    let mut entries = Vec::with_capacity(blocks.nonzeros());
+    for (window, counts) in blocks.counts().chunks(blocks.outputs().max(1)).enumerate() {
+        let start = start_of(window, blocks.inputs());
+        for (row, &count) in counts.iter().enumerate() {
+            let run = left.by_ref().take(count.into());
+            entries.extend(run.map(|(&index, &value)| {
+                let column = (start + usize::from(index)) as u16;
+                Entry { row, column, value }
+            }));
+        }
+    }
+    entries.sort_by_key(|entry| entry.row);
+    entries
+}
+
+/// The first column of a window.
+fn start_of(window: usize, inputs: usize) -> usize {
+    (window * WINDOW).min(inputs.saturating_sub(WINDOW))
+}
+
 /// Window after window; none, and nothing done, if a row has more than 255 entries in one.
 fn in_windows(inputs: usize, outputs: usize, entries: &mut [Entry]) -> Option<Places> {
     let window = |entry: &Entry| usize::from(entry.column) / WINDOW;
@@ -155,10 +179,7 @@ fn in_windows(inputs: usize, outputs: usize, entries: &mut [Entry]) -> Option<Pl
         *count = count.checked_add(1)?;
     }
     entries.sort_by_key(window);
-    let index = |entry: &Entry| {
-        let start = (window(entry) * WINDOW).min(inputs.saturating_sub(WINDOW));
-        (usize::from(entry.column) - start) as u8
-    };
+    let index = |entry: &Entry| (usize::from(entry.column) - start_of(window(entry), inputs)) as u8;
     Some(Places::Windows { counts, indices: entries.iter().map(index).collect() })
 }
 

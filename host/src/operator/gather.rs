@@ -1,6 +1,6 @@
 //! Rows of a strip, transposed into lanes, and back.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::lanes::{LANES, Lanes};
 
@@ -164,12 +164,6 @@ pub(crate) struct Gather<'a, T> {
     /// Blocks of columns, of [`used_blocks`].
     pub(crate) used: &'a [bool],
     pub(crate) out: &'a mut [Lanes],
-}
-
-impl<T: Element> Gather<'_, T> {
-    pub(crate) fn run(self, arch: Arch) {
-        arch.dispatch(self);
-    }
 }
 
 impl<T: Element> WithSimd for Gather<'_, T> {

@@ -174,11 +174,11 @@ impl Strip {
                 }
             }
             let (order, data) = (&ALL_LANES[..rows.len()], &changed[..]);
-            Gather { data, rows: order, scale: 1.0, used, out }.run(arch);
+            arch.dispatch(Gather { data, rows: order, scale: 1.0, used, out });
         } else {
             match &data.values {
-                Values::F32(data) => Gather { data, rows, scale, used, out }.run(arch),
-                Values::U8(data) => Gather { data, rows, scale, used, out }.run(arch),
+                Values::F32(data) => arch.dispatch(Gather { data, rows, scale, used, out }),
+                Values::U8(data) => arch.dispatch(Gather { data, rows, scale, used, out }),
             }
         }
         for (l, (layer, w)) in work.layers.iter().zip(work.stack.layers()).enumerate() {
