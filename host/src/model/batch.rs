@@ -10,7 +10,7 @@ use pulp::{Arch, Simd};
 use tamis::base::error;
 use tamis::infer::model::{Activation, Layer, Model, Sum};
 
-use super::windows::by_rows;
+use super::rows::by_rows;
 use crate::operator::gather::{Element, Gather, used_blocks};
 use crate::operator::lanes::{ALL_LANES, Lanes, OverLanes, registers, registers_mut, sum};
 use crate::{Error, Result};
@@ -20,8 +20,8 @@ pub(super) struct Batches<'a> {
     layers: Vec<Ready<'a>>,
     pub(super) inputs: usize,
     pub(super) outputs: usize,
-    /// Of inputs and layers the most numbers.
-    widest: usize,
+    /// The most numbers that each half of the scratch holds: layers read from one and write to the other in turn.
+    halves: [usize; 2],
     /// Blocks of input columns that have weights.
     used: Vec<bool>,
     arch: Arch,
@@ -96,19 +96,23 @@ impl<'a> Batches<'a> {
         };
         let layers = model.layers().iter().map(ready).collect::<Result<Vec<_>>>()?;
         let (inputs, outputs) = (model.inputs(), model.outputs());
-        let widest = model.layers().iter().map(Layer::outputs).fold(inputs, usize::max);
+        let mut halves = [inputs, 0];
+        for (k, layer) in model.layers().iter().enumerate() {
+            let half = &mut halves[(k + 1) % 2];
+            *half = layer.outputs().max(*half);
+        }
         let used = match layers.first() {
             Some(Ready::Sparse(first)) => {
                 used_blocks(inputs, first.columns.iter().map(|&column| column.into()))
             }
             _ => used_blocks(inputs, 0..inputs),
         };
-        Ok(Self { layers, inputs, outputs, widest, used, arch: Arch::new() })
+        Ok(Self { layers, inputs, outputs, halves, used, arch: Arch::new() })
     }
 
     pub(super) fn scratch(&self) -> Scratch {
-        let lanes = || vec![Lanes::ZERO; self.widest];
-        Scratch { below: lanes(), above: lanes() }
+        let [below, above] = self.halves.map(|numbers| vec![Lanes::ZERO; numbers]);
+        Scratch { below, above }
     }
 
     /// Writes the predictions of at most 64 rows, row by row, to `out`.
@@ -125,6 +129,7 @@ impl<'a> Batches<'a> {
         let count = out.len() / c;
         error::length("numbers of the rows", rows.len(), count * self.inputs)?;
         let Scratch { below, above } = scratch;
+        let (mut below, mut above) = (below.as_mut_slice(), above.as_mut_slice());
         arch.dispatch(Gather {
             data: rows,
             rows: &ALL_LANES[..count],
@@ -137,7 +142,7 @@ impl<'a> Batches<'a> {
                 Ready::Sparse(layer) => Apply { layer, below, out: above }.on(arch),
                 Ready::Sum(end) => sum(end.signs(), &below[..end.inputs()], &mut above[0]),
             }
-            std::mem::swap(below, above);
+            std::mem::swap(&mut below, &mut above);
         }
         for (lane, out) in out.chunks_exact_mut(c).enumerate() {
             out.iter_mut().zip(&below[..self.outputs]).for_each(|(out, of)| *out = of.0[lane]);

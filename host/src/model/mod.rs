@@ -12,6 +12,7 @@ pub(crate) mod measures;
 pub(crate) mod names;
 pub(crate) mod predict;
 pub(crate) mod quantise;
+pub(crate) mod rows;
 pub(crate) mod score;
 pub(crate) mod target;
 pub(crate) mod weights;

@@ -21,9 +21,9 @@ use crate::{Error, Result};
 /// Rows that a thread predicts as integers at a time.
 const CHUNK: usize = 256;
 /// Rows for each thread that are scored at a time.
-const SCORED: usize = 16 * LANES;
+const SCORED: usize = 4 * LANES;
 
-/// Scores the bytes of a model on labelled rows; runs on the current rayon pool, a thousand rows
+/// Scores the bytes of a model on labelled rows; runs on the current rayon pool, 256 rows
 /// to each thread at a time: it holds their predictions, and the activations of 64 rows a thread.
 ///
 /// # Errors

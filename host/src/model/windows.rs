@@ -7,6 +7,7 @@ use tamis::store::wire::{Choice, View};
 use crate::base::file::Aligned;
 use crate::model::ModelFile;
 use crate::model::file::Opened;
+use crate::model::rows::{Entry, by_rows, rows_of, start_of};
 use crate::{Error, Result};
 
 /// How the layers of a file are held.
@@ -47,13 +48,6 @@ struct Held {
 enum Places {
     Rows { counts: Vec<u16>, columns: Vec<u16> },
     Windows { counts: Vec<u8>, indices: Vec<u8> },
-}
-
-/// A weight, and its place.
-pub(super) struct Entry {
-    pub(super) row: usize,
-    pub(super) column: u16,
-    pub(super) value: f32,
 }
 
 impl ModelFile {
@@ -147,29 +141,6 @@ fn encode(layer: &Layer<'_>, encodings: Encodings) -> Result<Option<Held>> {
     Ok(Some(Held { inputs, requested: layer.requested(), activation, places, values, biases }))
 }
 
-/// The entries of a layer in windows, row after row and columns rising: each window is looked at once.
-pub(super) fn by_rows(blocks: &Blocks<'_>) -> Vec<Entry> {
-    let mut left = blocks.indices().iter().zip(blocks.values());
-    let mut entries = Vec::with_capacity(blocks.nonzeros());
-    for (window, counts) in blocks.counts().chunks(blocks.outputs().max(1)).enumerate() {
-        let start = start_of(window, blocks.inputs());
-        for (row, &count) in counts.iter().enumerate() {
-            let run = left.by_ref().take(count.into());
-            entries.extend(run.map(|(&index, &value)| {
-                let column = (start + usize::from(index)) as u16;
-                Entry { row, column, value }
-            }));
-        }
-    }
-    entries.sort_by_key(|entry| entry.row);
-    entries
-}
-
-/// The first column of a window.
-fn start_of(window: usize, inputs: usize) -> usize {
-    (window * WINDOW).min(inputs.saturating_sub(WINDOW))
-}
-
 /// Window after window; none, and nothing done, if a row has more than 255 entries in one.
 fn in_windows(inputs: usize, outputs: usize, entries: &mut [Entry]) -> Option<Places> {
     let window = |entry: &Entry| usize::from(entry.column) / WINDOW;
@@ -193,11 +164,6 @@ fn in_rows(outputs: usize, entries: &[Entry]) -> Result<Places> {
         })?;
     }
     Ok(Places::Rows { counts, columns: entries.iter().map(|entry| entry.column).collect() })
-}
-
-pub(crate) fn rows_of(csr: &Csr<'_>) -> impl Iterator<Item = usize> {
-    let counts = csr.counts().iter().enumerate();
-    counts.flat_map(|(row, &n)| std::iter::repeat_n(row, n.into()))
 }
 
 impl Held {

@@ -15,7 +15,7 @@ use tamis::network::weights::Weights;
 use tamis::store::wire;
 
 use crate::data::{Problem, Task, Values};
-use crate::model::windows::rows_of;
+use crate::model::rows::rows_of;
 use crate::operator::Stop;
 use crate::train::check::classes_of;
 use crate::train::encode::{End, SparseLayer, encode_layers};

@@ -12,7 +12,7 @@ use tamis::store::wire::View;
 
 use crate::data::Problem;
 use crate::model::ModelFile;
-use crate::model::windows::rows_of;
+use crate::model::rows::rows_of;
 use crate::train::encode::{End, SparseLayer, encode_layers};
 use crate::{Error, Result};
 

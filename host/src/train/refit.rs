@@ -14,7 +14,7 @@ use crate::base::Limits;
 use crate::base::limits::Watch;
 use crate::base::memory::room_for;
 use crate::data::{Problem, Task};
-use crate::model::windows::rows_of;
+use crate::model::rows::rows_of;
 use crate::operator::Stop;
 use crate::train::check::Sizes;
 use crate::train::encode::{End, SparseLayer, encode_layers};
