@@ -52,11 +52,16 @@ pub(super) const OPTIMISERS: [Named<Optimiser>; 2] = [
     Named("sgd", Optimiser::Sgd { momentum: 0.9 }, "Stochastic gradient descent with momentum"),
 ];
 
-pub(super) const SUPPORTS: [Named<SupportRule>; 4] = [
+pub(super) const SUPPORTS: [Named<SupportRule>; 5] = [
     Named("anneal", SupportRule::Anneal, "It begins larger, shrinks, and moves meanwhile"),
     Named("gmp", SupportRule::Gmp, "Gradual magnitude pruning, from the dense network"),
     Named("rigl", SupportRule::Rigl, "RigL: the smallest make room for the largest gradients"),
     Named("set", SupportRule::Set, "SET: the smallest make room for random weights"),
+    Named(
+        "momentum",
+        SupportRule::Momentum,
+        "Sparse momentum: as rigl, by gradients over ten batches, all layers together",
+    ),
 ];
 
 /// `--moments`

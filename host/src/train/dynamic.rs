@@ -95,12 +95,12 @@ impl<'a> DynamicSetup<'a> {
             augment: augment.as_ref(),
             has_checkpoints: options.checkpoint.is_some(),
         };
-        let Share { factor, threads, panel } = match options.memory {
+        let Share { factor, threads } = match options.memory {
             Memory::Ram(ram) => sizes.within(ram, settings.factor)?,
             _ => sizes.all(),
         };
         let room = sizes.room(factor);
-        let words = sizes.words(room, panel);
+        let words = sizes.words(room, threads);
         let checkpoints = sizes.checkpoint_bytes(room);
         params.factor = factor;
         let limits = options.limits;

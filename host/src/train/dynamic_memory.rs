@@ -8,16 +8,12 @@ use crate::train::checkpoint::{self, Kind};
 use crate::train::masked::{across_bytes, changed_bytes};
 use crate::{Error, Result};
 
-/// Numbers of a panel of gradients by those of the activations of all strips: each panel takes the rows through
-/// the network once more.
-const PANEL_STRIPS: usize = 2;
+/// Blocks of the longest that a panel of gradients holds for each thread.
+const PANEL_BLOCKS: usize = 16;
 
-/// As many weights at the start, in units of s, are more of use than a larger panel is.
-const ENOUGH_FACTOR: f32 = 3.0;
-
-/// Numbers of a panel of gradients for each thread, of a network of so many activations and outputs.
-pub(crate) const fn panel(neurons: usize) -> usize {
-    PANEL_STRIPS * LANES * neurons
+/// Numbers of a panel of gradients, of a network whose longest block has so many, for so many threads.
+pub(crate) const fn panel(longest: usize, threads: usize) -> usize {
+    PANEL_BLOCKS * longest * threads
 }
 
 /// Bytes of a weight: index and value, gradient and moments, and its place by the other end.
@@ -47,8 +43,6 @@ pub(crate) struct Share {
     /// Weights at the start, in units of s.
     pub(crate) factor: f32,
     pub(crate) threads: usize,
-    /// Numbers of a panel, of all threads together.
-    pub(crate) panel: usize,
 }
 
 impl Sizes<'_> {
@@ -63,17 +57,14 @@ impl Sizes<'_> {
         widths.chain([self.inputs, self.outputs]).max().unwrap_or(0) + 1
     }
 
-    fn panel_of_thread(&self) -> usize {
-        panel(self.activations() + self.outputs)
-    }
-
     /// Weights that the stack has room for: one more in each layer but the last hands on the constant.
     pub(crate) fn room(&self, factor: f32) -> usize {
         Params { factor, ..*self.params }.most(self.dense) + self.hidden.len()
     }
 
     /// Words beside the stack.
-    pub(crate) fn words(&self, room: usize, panel: usize) -> usize {
+    pub(crate) fn words(&self, room: usize, threads: usize) -> usize {
+        let panel = panel(self.longest(), threads);
         let of_run =
             dynamic::words(self.params.moments, room, self.activations(), self.outputs, panel);
         of_run + 2 * self.params.best_room(self.hidden.len() + 1)
@@ -88,9 +79,7 @@ impl Sizes<'_> {
 
     /// What memory without a limit is for.
     pub(crate) fn all(&self) -> Share {
-        let threads = rayon::current_num_threads();
-        let panel = self.longest().max(self.panel_of_thread() * threads);
-        Share { factor: self.params.factor, threads, panel }
+        Share { factor: self.params.factor, threads: rayon::current_num_threads() }
     }
 
     /// What `ram` bytes are for; `asked` is the factor that was asked for, if one was.
@@ -104,16 +93,15 @@ impl Sizes<'_> {
         let [fields, changed] =
             augment.map_or([0, 0], |augment| [augment.bytes(), changed_bytes(augment, inputs)]);
         let own = LANES * (4 * neurons + size_of::<usize>());
-        let across = if params.grows() { across_bytes(longest) } else { 0 };
-        let strip = own + across + changed;
+        let strip = own + changed + if params.grows() { across_bytes(longest) } else { 0 };
         let checkpoints = self.checkpoint_bytes(0);
         let of_checkpoints = self.checkpoint_bytes(nnz) - checkpoints;
         let weight = weight_bytes(params.moments) + of_checkpoints as f64 / nnz as f64;
         // Where the weights of each neuron begin, by both of their ends, and which inputs have weights.
         let starts = 8 * (neurons + layers + 1) + inputs.div_ceil(8);
-        let least = (4 * self.words(0, longest) + strip + starts + fields + checkpoints) as f64;
+        let least = (4 * self.words(0, 1) + strip + starts + fields + checkpoints) as f64;
         let least = least + weight * (nnz + layers) as f64;
-        // As many weights at the start as there is memory for beside a small panel.
+        // As many weights at the start as there is memory for.
         let factor = 1.0 + (ram as f64 - least) / (weight * nnz as f64);
         if factor < 1.0 {
             return Err(Error::new("the memory budget is too small for these sizes")
@@ -129,24 +117,13 @@ impl Sizes<'_> {
                 .got(asked)
                 .help("raise --ram, or leave --start-factor out, which --ram then chooses"));
         }
-        // A larger panel first, which growth is faster by, if enough is left.
-        let enough = asked.unwrap_or_else(|| params.factor.min(ENOUGH_FACTOR));
-        let of_thread = self.panel_of_thread();
-        let of_panel = 4 * of_thread.saturating_sub(longest);
-        let beside = |bytes: usize| factor - bytes as f64 / (weight * nnz as f64);
-        let sizes = [of_panel, of_panel / 4, of_panel / 16, 0].map(beside);
-        let is_enough = |factor: &f64| *factor >= f64::from(enough);
-        let factor = sizes.into_iter().find(is_enough).unwrap_or(factor);
         let factor = params.factor.min(factor as f32);
-        // The panel and other threads have what that leaves, so that no result depends on them.
+        // Other threads have what that leaves, so that no result depends on them.
         let room = self.room(factor);
         let left = ram as f64 - least - weight * room.saturating_sub(nnz + layers) as f64;
-        let left = left.max(0.0) as usize;
-        let other = strip + 4 * room;
-        let others = left.saturating_sub(of_panel) / (other + 4 * of_thread);
+        let other = strip + 4 * (room + panel(longest, 1));
+        let others = left.max(0.0) as usize / other;
         let threads = rayon::current_num_threads().min(1 + others);
-        let left = left - (threads - 1) * other;
-        let panel = longest.max((longest + left / 4).min(of_thread * threads));
-        Ok(Share { factor, threads, panel })
+        Ok(Share { factor, threads })
     }
 }

@@ -24,6 +24,8 @@ pub enum SupportRule {
     Rigl,
     /// `SET`: the same with random growth.
     Set,
+    /// Sparse momentum: gradients over ten batches, and layers that become larger and smaller.
+    Momentum,
 }
 
 impl SupportRule {
@@ -36,6 +38,7 @@ impl SupportRule {
             Self::Gmp => Params { factor: f32::MAX, ..own.gradual() },
             Self::Rigl => own.rigl(),
             Self::Set => own.set(),
+            Self::Momentum => own.momentum(),
         }
     }
 }

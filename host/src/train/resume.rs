@@ -21,7 +21,7 @@ use crate::train::plan::Plan;
 use crate::train::search::SearchSetup;
 
 const SIGNS: [&str; 4] = ["positive", "balanced", "free", "unoriented"];
-const SUPPORTS: [&str; 4] = ["anneal", "gmp", "rigl", "set"];
+const SUPPORTS: [&str; 5] = ["anneal", "gmp", "rigl", "set", "momentum"];
 const MOMENTS: [&str; 2] = ["f32", "bf16"];
 const STANDINS: [&str; 2] = ["first epoch", "every epoch"];
 const TASKS: [&str; 3] = [Task::Regression.name(), Task::Binary.name(), Task::Multiclass.name()];

@@ -47,6 +47,61 @@ pub struct Panel {
     pub blocks: Range<usize>,
 }
 
+impl Panel {
+    /// All blocks of some layers of a network, in panels of at most so many numbers, or of one block: layers
+    /// from the last to the first, as backpropagation goes.
+    pub fn all(
+        stack: &Stack<'_>,
+        layers: Range<usize>,
+        numbers: usize,
+    ) -> impl Iterator<Item = Self> + use<> {
+        let sizes = stack.layers.clone();
+        layers.rev().filter_map(move |l| Some((l, *sizes.get(l)?))).flat_map(move |(layer, of)| {
+            let step = (numbers / of.width.max(1)).max(1);
+            let lows = (0..of.neurons).step_by(step);
+            lows.map(move |low| Self { layer, blocks: low..(low + step).min(of.neurons) })
+        })
+    }
+
+    /// Numbers of it.
+    #[must_use]
+    pub fn len(&self, stack: &Stack<'_>) -> usize {
+        stack.layers.get(self.layer).map_or(0, |layer| self.blocks.len() * layer.width)
+    }
+}
+
+/// Derivatives by all weights of a panel, in the network or not.
+#[derive(Debug, PartialEq)]
+pub struct Derivatives<'a> {
+    /// Of which weights.
+    pub panel: Panel,
+    /// Block after block.
+    pub values: &'a mut [f32],
+    /// The root mean square over the rows of each input and of each neuron's activation, layer by layer.
+    pub sizes: &'a [f32],
+}
+
+/// Memory for [`Panels::panels`].
+#[derive(Debug)]
+pub struct PanelMemory<'a> {
+    /// As many numbers as [`Stack::activations`].
+    pub sizes: &'a mut [f32],
+    /// The longest block of a layer or more; a larger panel is faster.
+    pub panel: &'a mut [f32],
+}
+
+impl PanelMemory<'_> {
+    /// Checks that it is enough for a network: what every [`Panels::panels`] begins with.
+    ///
+    /// # Errors
+    /// [`Error::Length`].
+    pub fn check(&self, stack: &Stack<'_>) -> Result<()> {
+        error::length("sizes of activations", self.sizes.len(), stack.activations())?;
+        let longest = stack.layers.iter().map(|layer| layer.width).max().unwrap_or(0);
+        error::length("panel", self.panel.len().min(longest), longest)
+    }
+}
+
 /// Labelled rows, and what computes losses and gradients of a network on them: [`RowByRow`] here,
 /// faster ones elsewhere.
 pub trait Backprop {
@@ -92,30 +147,19 @@ pub trait Backprop {
 /// Derivatives by weights that the network does not have, and a support that may change: what
 /// [`super::dynamic`] needs beside.
 pub trait Panels: Backprop {
-    /// Writes the derivatives that [`Backprop::gradient`] is of, by all weights that the blocks have room
-    /// for, in the network or not, to `out`: block after block. Rows that are changed whenever they are read are
-    /// those of the next gradient's draws, each time.
+    /// Gives `see` the derivatives that [`Backprop::gradient`] is of, by all weights that some layers have room
+    /// for, in the order of [`Panel::all`]. Rows that are changed whenever they are read are those of the next
+    /// gradient's draws.
     ///
     /// # Errors
-    /// As [`Backprop::gradient`]; [`Error::Length`] for `out` of another length.
-    fn panel(
+    /// As [`Backprop::gradient`]; [`Error::Length`] for memory of another length, or shorter than a block.
+    fn panels(
         &mut self,
         stack: &Stack<'_>,
         batch: &Batch,
-        panel: &Panel,
-        out: &mut [f32],
-    ) -> Result<(), Self::Source>;
-
-    /// Writes the root mean square over the rows of each input and of each neuron's activation,
-    /// layer by layer, to `out`, of as many as [`Stack::activations`].
-    ///
-    /// # Errors
-    /// As [`Self::panel`].
-    fn sizes(
-        &mut self,
-        stack: &Stack<'_>,
-        batch: &Batch,
-        out: &mut [f32],
+        layers: Range<usize>,
+        memory: &mut PanelMemory<'_>,
+        see: impl FnMut(Derivatives<'_>),
     ) -> Result<(), Self::Source>;
 
     /// Takes note that the network has another support, and the same widths.
@@ -289,7 +333,25 @@ impl<X: Samples> Backprop for RowByRow<'_, X> {
     }
 }
 
-impl<X: Samples> Panels for RowByRow<'_, X> {
+impl<X: Samples> RowByRow<'_, X> {
+    /// Root mean squares of inputs and activations.
+    fn sizes(
+        &mut self,
+        stack: &Stack<'_>,
+        batch: &Batch,
+        out: &mut [f32],
+    ) -> Result<(), X::Source> {
+        out.fill(0.0);
+        for k in batch.rows() {
+            self.residual(k, stack)?;
+            out.iter_mut().zip(&*self.acts).for_each(|(sum, a)| *sum += a * a);
+        }
+        let rows = batch.positions.len().max(1) as f32;
+        out.iter_mut().for_each(|size| *size = math::sqrt(*size / rows));
+        Ok(())
+    }
+
+    /// The derivatives by all weights of a panel.
     fn panel(
         &mut self,
         stack: &Stack<'_>,
@@ -298,11 +360,9 @@ impl<X: Samples> Panels for RowByRow<'_, X> {
         out: &mut [f32],
     ) -> Result<(), X::Source> {
         let Some(&layer) = stack.layers.get(panel.layer) else { return Ok(()) };
-        error::length("panel", out.len(), panel.blocks.len().saturating_mul(layer.width))?;
         let below = stack.layers.iter().take(panel.layer).fold(0, |sum, layer| sum + layer.width);
         let is_end = panel.layer >= stack.hidden().len();
         out.fill(0.0);
-        self.rows.draw(Some(self.drawn));
         for k in batch.rows() {
             self.residual(k, stack)?;
             self.backwards(stack, &mut [], |_, _| ());
@@ -322,22 +382,26 @@ impl<X: Samples> Panels for RowByRow<'_, X> {
         }
         Ok(())
     }
+}
 
-    fn sizes(
+impl<X: Samples> Panels for RowByRow<'_, X> {
+    fn panels(
         &mut self,
         stack: &Stack<'_>,
         batch: &Batch,
-        out: &mut [f32],
+        layers: Range<usize>,
+        memory: &mut PanelMemory<'_>,
+        mut see: impl FnMut(Derivatives<'_>),
     ) -> Result<(), X::Source> {
-        error::length("sizes of activations", out.len(), stack.activations())?;
-        out.fill(0.0);
+        memory.check(stack).map_err(Error::widen)?;
+        let PanelMemory { sizes, panel: room } = memory;
         self.rows.draw(Some(self.drawn));
-        for k in batch.rows() {
-            self.residual(k, stack)?;
-            out.iter_mut().zip(&*self.acts).for_each(|(sum, a)| *sum += a * a);
+        self.sizes(stack, batch, sizes)?;
+        for panel in Panel::all(stack, layers, room.len()) {
+            let values = head_mut(room, panel.len(stack))?;
+            self.panel(stack, batch, &panel, values)?;
+            see(Derivatives { panel, values, sizes });
         }
-        let rows = batch.positions.len().max(1) as f32;
-        out.iter_mut().for_each(|size| *size = math::sqrt(*size / rows));
         Ok(())
     }
 

@@ -16,8 +16,8 @@
 //! bfloat16 ([`Moments`]). Its gradient takes 4 more, and weights to grow, at most half as many, lie
 //! where the gradient was.
 //!
-//! Gradual pruning of a dense network, SET (D. Mocanu et al., 2018) and `RigL` (U. Evci et al.,
-//! 2020) are settings: [`Params::gradual`], [`Params::set`], [`Params::rigl`].
+//! Gradual pruning of a dense network, SET (D. Mocanu et al., 2018), sparse momentum and `RigL` (U. Evci et al.,
+//! 2020) are settings: [`Params::gradual`], [`Params::set`], [`Params::momentum`], [`Params::rigl`].
 //!
 //! With [`Params::constant`] the last input is 1 in every row, and the last neuron of each hidden
 //! layer hands it on by a weight of 1 that is neither trained nor dropped nor counted: weights to it

@@ -47,7 +47,7 @@ pub(super) fn run(rounds: usize, seed: u64) -> Result<SupportReport> {
     // Milliseconds of a change and of a step.
     let mut measure = |threads: usize| -> Result<[f64; 2]> {
         pool(threads)?.install(|| {
-            let panel = rayon::current_num_threads() * panel(activations + outputs);
+            let panel = panel(inputs, rayon::current_num_threads());
             let words = dynamic::words(often.moments, nnz, activations, outputs, panel);
             let mut memory = vec![0; words];
             let mut seconds = [f64::INFINITY; 2];

@@ -5,8 +5,8 @@
 //! in the cache; sparse products run along the samples. Strips of a batch go in waves of as many as
 //! there are threads, and their gradients are added in order: neither the number of threads nor the
 //! width of the vectors changes a bit. Memory is that of the activations of a strip for each thread, and
-//! of 4 bytes for each weight behind the first hidden layer, which is looked up by both of its ends; all threads
-//! but one have a gradient too.
+//! of 4 bytes for each weight behind the first layer, which is looked up by both of its ends; all threads but one have a
+//! gradient of these weights, too.
 
 mod elsewhere;
 mod job;
@@ -14,26 +14,33 @@ mod kernel;
 mod links;
 mod residual;
 mod strip;
+mod waves;
 
 use std::convert::Infallible;
+use std::ops::Range;
 
 use pulp::Arch;
 use rayon::prelude::*;
 use serde::Serialize;
-use tamis::base::error::{self, Error, Result};
-use tamis::learn::deep::backprop::{self, Backprop, Batch, Panel, Panels};
+#[cfg(doc)]
+use tamis::base::error::Error;
+use tamis::base::error::{self, Result};
+use tamis::learn::deep::backprop::{
+    self, Backprop, Batch, Derivatives, Panel, PanelMemory, Panels,
+};
 use tamis::learn::deep::{Head, Stack};
 use tamis::learn::loss::Labels;
 
 use crate::data::Matrix;
 use crate::data::augment::Augment;
 use crate::operator::Stop;
-use crate::operator::gather::{row_stride, used_blocks};
+use crate::operator::gather::used_blocks;
 use crate::operator::lanes::LANES;
 pub(crate) use elsewhere::Elsewhere;
 pub(crate) use job::Ran;
 pub use job::{MaskedSettings, MaskedStart};
-use strip::{Changed, Layer, Strip, Work};
+use strip::{Changed, Layer, Strip, Work, across};
+use waves::{Pass, Reads, Wave, add_up, each, each_with_gradient};
 
 /// How good a network is on all rows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -72,6 +79,8 @@ pub struct Engine<'a> {
     used: Vec<bool>,
     /// One for each thread.
     strips: Vec<Strip>,
+    /// Numbers of each thread for panels.
+    across: Vec<Vec<f32>>,
     arch: Arch,
     stop: Stop,
     augment: Option<&'a Augment>,
@@ -112,11 +121,22 @@ impl<'a> Engine<'a> {
             widths.push(1);
         }
         let used = used(stack, &layers);
-        let strip = |t| Strip::new(&widths, if t > 0 { stack.nnz() } else { 0 });
+        let behind = stack.nnz() - first_len(&layers);
+        let strip = |t| Strip::new(&widths, if t > 0 { behind } else { 0 });
         let strips = (0..rayon::current_num_threads()).map(strip).collect();
-        let (arch, stop) = (Arch::new(), stop.clone());
-        let (augment, drawn) = (None, 0);
-        Ok(Self { data, scale, labels, layers, used, strips, arch, stop, augment, drawn })
+        Ok(Self {
+            data,
+            scale,
+            labels,
+            layers,
+            used,
+            strips,
+            across: Vec::new(),
+            arch: Arch::new(),
+            stop: stop.clone(),
+            augment: None,
+            drawn: 0,
+        })
     }
 
     /// The same with rows that are changed whenever training reads them; scores are of the rows as
@@ -132,8 +152,13 @@ impl<'a> Engine<'a> {
     /// The same with memory for panels.
     #[must_use]
     pub fn growing(mut self) -> Self {
-        self.strips.iter_mut().for_each(Strip::grow);
+        self.grow();
         self
+    }
+
+    fn grow(&mut self) {
+        let numbers = across(self.strips[0].widest());
+        self.across.resize_with(self.strips.len(), || vec![0.0; numbers]);
     }
 
     /// Bytes of memory, without data and labels.
@@ -141,7 +166,8 @@ impl<'a> Engine<'a> {
     pub fn bytes(&self) -> usize {
         let strips = self.strips.iter().map(Strip::bytes);
         let augment = self.augment.map_or(0, Augment::bytes);
-        self.link_bytes() + strips.sum::<usize>() + self.used.len() + augment
+        let across: usize = self.across.iter().map(|own| size_of_val(&own[..])).sum();
+        self.link_bytes() + strips.sum::<usize>() + self.used.len() + augment + across
     }
 
     /// Bytes that grow with the weights.
@@ -187,9 +213,7 @@ impl<'a> Engine<'a> {
         let all = Batch::all(n);
         let mut left = out;
         self.waves(stack, &all, Reads::Plain, |wave, strips| {
-            each(strips, |t, strip| {
-                strip.forward(wave.work, wave.draw(t), wave.rows(t));
-            });
+            wave.forward(strips);
             for strip in &*strips {
                 let (own, rest) = std::mem::take(&mut left).split_at_mut(strip.len() * c);
                 strip.outputs(own);
@@ -207,6 +231,14 @@ impl<'a> Engine<'a> {
         done
     }
 
+    fn pass<'e>(&'e mut self, stack: &'e Stack<'e>, reads: Reads) -> Pass<'e> {
+        let Self { data, scale, layers, used, strips, across, arch, stop, augment, drawn, .. } =
+            self;
+        let augment = augment.filter(|_| reads == Reads::Changed);
+        let work = Work { layers, stack, data, scale: *scale, used, arch: *arch, augment };
+        Pass { work, strips, across, drawn: *drawn, stop }
+    }
+
     /// Runs over the strips of a batch, as many at a time as there are threads.
     fn waves(
         &mut self,
@@ -215,18 +247,7 @@ impl<'a> Engine<'a> {
         reads: Reads,
         mut run: impl FnMut(Wave<'_>, &mut [Strip]),
     ) -> Result<()> {
-        let Self { data, scale, layers, used, strips, arch, stop, augment, drawn, .. } = self;
-        let (scale, arch, drawn) = (*scale, *arch, *drawn);
-        let augment = augment.filter(|_| reads == Reads::Changed);
-        let work = &Work { layers, stack, data, scale, used, arch, augment };
-        for start in batch.positions.clone().step_by(LANES * strips.len()) {
-            if stop.asked() {
-                return Err(Error::Stopped);
-            }
-            let count = (batch.positions.end - start).div_ceil(LANES).min(strips.len());
-            run(Wave { work, batch, start, drawn }, &mut strips[..count]);
-        }
-        Ok(())
+        self.pass(stack, reads).waves(batch, |wave, _, strips| run(wave, strips))
     }
 }
 
@@ -258,8 +279,9 @@ impl Backprop for Engine<'_> {
         debug_assert_eq!(self.check(stack), Ok(()));
         gradient.fill(0.0);
         let (labels, mut sum) = (self.labels, 0.0);
+        let (first, behind) = gradient.split_at_mut(first_len(&self.layers));
         self.waves(stack, batch, Reads::Changed, |wave, strips| {
-            each_with_gradient(strips, gradient, |t, strip, gradient| {
+            each_with_gradient(strips, behind, |t, strip, gradient| {
                 if t > 0 {
                     gradient.fill(0.0);
                 }
@@ -270,8 +292,9 @@ impl Backprop for Engine<'_> {
             if let [_, rest @ ..] = &*strips
                 && !rest.is_empty()
             {
-                add_up(gradient, rest);
+                add_up(behind, rest);
             }
+            wave.first_back(strips, first);
             sum += strips.iter().map(|strip| strip.loss.sum).sum::<f64>();
         })?;
         self.drawn += batch.positions.len() as u64;
@@ -288,56 +311,71 @@ impl Backprop for Engine<'_> {
 }
 
 impl Panels for Engine<'_> {
-    fn panel(
+    /// Rows that fill a strip of each thread at most go through the network once: a layer's panels are taken before
+    /// its inputs have their residuals. Others do so once for each panel.
+    fn panels(
         &mut self,
         stack: &Stack<'_>,
         batch: &Batch,
-        panel: &Panel,
-        out: &mut [f32],
+        layers: Range<usize>,
+        memory: &mut PanelMemory<'_>,
+        mut see: impl FnMut(Derivatives<'_>),
     ) -> Result<()> {
-        let Panel { layer, blocks } = panel.clone();
-        let Some(w) = stack.layers().nth(layer) else { return Ok(()) };
-        error::length("panel", out.len(), blocks.len() * w.inputs())?;
-        out.fill(0.0);
-        let labels = self.labels;
+        memory.check(stack)?;
+        let PanelMemory { sizes, panel: room } = memory;
+        let (labels, threads) = (self.labels, self.strips.len());
+        self.grow();
         self.with_all_inputs(|engine| {
-            engine.waves(stack, batch, Reads::Changed, |wave, strips| {
-                each(strips, |t, strip| {
-                    strip.forward(wave.work, wave.draw(t), wave.rows(t));
-                    strip.residual(wave.work, labels);
-                    strip.backward_to(wave.work, layer, &mut []);
-                    strip.cross(wave.work, layer);
-                });
-                let width = w.inputs();
-                let part = (PANEL_PART / width.max(1)).max(1);
-                out.par_chunks_mut(part * width).enumerate().for_each(|(at, out)| {
-                    let low = blocks.start + at * part;
-                    strips.iter().for_each(|strip| strip.add_panel(wave.work, layer, low, out));
-                });
-            })
+            let mut pass = engine.pass(stack, Reads::Changed);
+            sizes.fill(0.0);
+            pass.waves(batch, |wave, _, strips| {
+                wave.forward(strips);
+                strips.iter().for_each(|strip| strip.add_squares(sizes));
+                wave.to_residuals(labels, strips);
+            })?;
+            let rows = batch.positions.len();
+            sizes.iter_mut().for_each(|size| *size = (*size / rows.max(1) as f32).sqrt());
+            let last = stack.layers().count().saturating_sub(1);
+            let (is_one, mut top) = (rows <= LANES * threads, last);
+            for panel in Panel::all(stack, layers, room.len()) {
+                let Panel { layer, blocks } = &panel;
+                let values = &mut room[..panel.len(stack)];
+                let (part, width) = (blocks.len().div_ceil(threads), values.len() / blocks.len());
+                values.fill(0.0);
+                pass.waves(batch, |wave, across, strips| {
+                    if !is_one {
+                        wave.forward(strips);
+                        wave.to_residuals(labels, strips);
+                        top = last;
+                    }
+                    for l in (layer + 1..=top).rev() {
+                        each(strips, |_, strip| strip.layer_back(wave.work, l, &mut []));
+                    }
+                    let parts = values.par_chunks_mut(part * width).zip(across);
+                    parts.enumerate().for_each(|(at, (out, across))| {
+                        let low = blocks.start + at * part;
+                        for strip in &*strips {
+                            strip.add_panel(wave.work, *layer, low, across, out);
+                        }
+                    });
+                })?;
+                top = *layer;
+                see(Derivatives { panel, values, sizes });
+            }
+            Ok(())
         })
-    }
-
-    fn sizes(&mut self, stack: &Stack<'_>, batch: &Batch, out: &mut [f32]) -> Result<()> {
-        error::length("sizes of activations", out.len(), stack.activations())?;
-        out.fill(0.0);
-        self.with_all_inputs(|engine| {
-            engine.waves(stack, batch, Reads::Changed, |wave, strips| {
-                each(strips, |t, strip| strip.forward(wave.work, wave.draw(t), wave.rows(t)));
-                strips.iter().for_each(|strip| strip.add_squares(out));
-            })
-        })?;
-        let rows = batch.positions.len().max(1) as f32;
-        out.iter_mut().for_each(|size| *size = (*size / rows).sqrt());
-        Ok(())
     }
 
     fn adopt(&mut self, stack: &Stack<'_>) -> Result<()> {
         self.layers = Vec::new();
         self.layers = Layer::all(stack)?;
         self.used = used(stack, &self.layers);
-        let gradients = self.strips.iter_mut().skip(1).map(|strip| &mut strip.gradient);
-        gradients.for_each(|gradient| gradient.resize(stack.nnz(), 0.0));
+        let behind = stack.nnz() - first_len(&self.layers);
+        for strip in self.strips.iter_mut().skip(1) {
+            // Not both at a time.
+            strip.gradient = Vec::new();
+            strip.gradient = vec![0.0; behind];
+        }
         Ok(())
     }
 }
@@ -349,11 +387,13 @@ pub(crate) fn changed_bytes(augment: &Augment, cols: usize) -> usize {
 
 /// Bytes that each thread has for panels of networks whose widest layer is this.
 pub(crate) const fn across_bytes(widest: usize) -> usize {
-    4 * LANES * row_stride(widest)
+    4 * across(widest)
 }
 
-/// Numbers of a panel that one thread makes at a time.
-const PANEL_PART: usize = 1 << 16;
+/// Weights of the first layer.
+fn first_len(layers: &[Layer]) -> usize {
+    layers.first().map_or(0, Layer::len)
+}
 
 /// The blocks of input columns that the first layer has weights of.
 fn used(stack: &Stack<'_>, layers: &[Layer]) -> Vec<bool> {
@@ -365,79 +405,6 @@ fn used(stack: &Stack<'_>, layers: &[Layer]) -> Vec<bool> {
         }
         _ => used_blocks(columns, 0..columns),
     }
-}
-
-/// What strips work on that run at the same time.
-struct Wave<'a> {
-    work: &'a Work<'a>,
-    batch: &'a Batch,
-    /// Position of the first sample.
-    start: usize,
-    /// Rows that were read before the batch.
-    drawn: u64,
-}
-
-/// Whether rows are read as they are, or changed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Reads {
-    Plain,
-    Changed,
-}
-
-impl Wave<'_> {
-    /// The number of the first draw of strip `t`.
-    fn draw(&self, t: usize) -> u64 {
-        self.drawn + (self.start - self.batch.positions.start + t * LANES) as u64
-    }
-
-    /// Rows of strip `t`.
-    fn rows(&self, t: usize) -> impl Iterator<Item = usize> + use<> {
-        let start = self.start + t * LANES;
-        let positions = start..self.batch.positions.end.min(start + LANES);
-        Batch { positions, order: self.batch.order }.rows()
-    }
-}
-
-/// Runs `work` on every strip and its number.
-fn each(strips: &mut [Strip], work: impl Fn(usize, &mut Strip) + Sync) {
-    match strips {
-        [one] => work(0, one),
-        all => all.par_iter_mut().enumerate().for_each(|(t, strip)| work(t, strip)),
-    }
-}
-
-/// Runs `work` on every strip, its number and a gradient: the first has `gradient`, the others have
-/// their own.
-fn each_with_gradient(
-    strips: &mut [Strip],
-    gradient: &mut [f32],
-    work: impl Fn(usize, &mut Strip, &mut [f32]) + Sync,
-) {
-    match strips {
-        [] => {}
-        [one] => work(0, one, gradient),
-        [first, rest @ ..] => {
-            let others = || {
-                rest.par_iter_mut().enumerate().for_each(|(t, strip)| {
-                    let mut own = std::mem::take(&mut strip.gradient);
-                    work(t + 1, strip, &mut own);
-                    strip.gradient = own;
-                });
-            };
-            rayon::join(|| work(0, first, gradient), others);
-        }
-    }
-}
-
-/// Adds the gradients of strips in their order.
-fn add_up(gradient: &mut [f32], strips: &[Strip]) {
-    const CHUNK: usize = 1 << 14;
-    gradient.par_chunks_mut(CHUNK).enumerate().for_each(|(at, sums)| {
-        for strip in strips {
-            let own = &strip.gradient[at * CHUNK..][..sums.len()];
-            sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += *own);
-        }
-    });
 }
 
 #[cfg(test)]

@@ -63,6 +63,11 @@ impl Layer {
         self.range.len()
     }
 
+    /// Where the weights of its blocks begin.
+    pub(super) const fn starts(&self) -> &Starts {
+        &self.starts
+    }
+
     /// Bytes of memory.
     pub(super) fn bytes(&self) -> usize {
         self.starts.bytes() + self.turns.bytes()
@@ -90,6 +95,14 @@ pub(super) struct Work<'a> {
     pub(super) augment: Option<&'a Augment>,
 }
 
+/// Neurons at the other ends of a panel that are turned into rows at a time.
+const PART: usize = 128;
+
+/// Numbers that a thread needs for [`Strip::add_panel`] of a network whose widest layer is this.
+pub(super) const fn across(widest: usize) -> usize {
+    LANES * row_stride(if widest < PART { widest } else { PART })
+}
+
 /// Memory for the rows of a strip that are changed; none where none is.
 #[derive(Debug, Default)]
 pub(super) struct Changed {
@@ -114,8 +127,6 @@ pub(super) struct Strip {
     /// Of the input, of each hidden layer, and of the outputs.
     acts: Vec<Vec<Lanes>>,
     pub(super) gradient: Vec<f32>,
-    /// One side of a layer, row by row, for panels.
-    across: Vec<f32>,
     /// Rows of the data in the lanes.
     rows: Vec<usize>,
     pub(super) changed: Changed,
@@ -127,7 +138,12 @@ impl Strip {
         let acts = widths.iter().map(|&width| vec![Lanes::ZERO; width]).collect();
         let rows = Vec::with_capacity(LANES);
         let (gradient, changed) = (vec![0.0; gradient], Changed::default());
-        Self { acts, gradient, across: Vec::new(), rows, changed, loss: Loss::default() }
+        Self { acts, gradient, rows, changed, loss: Loss::default() }
+    }
+
+    /// Neurons of the widest layer.
+    pub(super) fn widest(&self) -> usize {
+        self.acts.iter().map(Vec::len).max().unwrap_or(0)
     }
 
     /// Samples in the lanes.
@@ -137,8 +153,7 @@ impl Strip {
 
     pub(super) fn bytes(&self) -> usize {
         let acts = self.acts.iter().map(|acts| size_of_val(&acts[..]));
-        let own = size_of_val(&self.gradient[..]) + size_of_val(&self.across[..]);
-        let own = own + LANES * size_of::<usize>();
+        let own = size_of_val(&self.gradient[..]) + LANES * size_of::<usize>();
         acts.sum::<usize>() + own + self.changed.bytes()
     }
 
@@ -206,73 +221,75 @@ impl Strip {
         self.loss = work.arch.dispatch(Residual { labels, rows, out });
     }
 
-    /// Adds the sum over the rows to `gradient`; activations become residuals.
+    /// Adds the sum over the rows to `gradient`, of all weights behind the first layer; the activations there become
+    /// residuals.
     pub(super) fn backward(&mut self, work: &Work<'_>, gradient: &mut [f32]) {
-        self.backward_to(work, 0, gradient);
-        self.layer_back(work, 0, gradient);
+        self.head_back(work);
+        let first = work.layers.first().map_or(0, Layer::len);
+        for (l, layer) in work.layers.iter().enumerate().skip(1).rev() {
+            let range = layer.range.start - first..layer.range.end - first;
+            self.layer_back(work, l, &mut gradient[range]);
+        }
     }
 
-    /// Residuals in place of the activations above layer `to`; those below stay. Without a gradient
-    /// none is added to.
-    pub(super) fn backward_to(&mut self, work: &Work<'_>, to: usize, gradient: &mut [f32]) {
+    /// Behind [`Self::backward`], adds the sum over the rows to `gradient`, of the weights of some blocks of the first
+    /// layer.
+    pub(super) fn first_back(&self, work: &Work<'_>, run: Range<usize>, gradient: &mut [f32]) {
+        let Some((layer, w)) = work.layers.iter().zip(work.stack.layers()).next() else { return };
+        let [below, above] = [0, 1].map(|l| &self.acts[l][..]);
+        let (own, others) = if layer.is_end { (below, above) } else { (above, below) };
+        Outer { links: layer.by_block(w), run, gradient, own, others }.on(work.arch);
+    }
+
+    /// From the residuals of the outputs to those of the last layer.
+    pub(super) fn head_back(&mut self, work: &Work<'_>) {
         if let Head::Sum(signs) = work.stack.head() {
             let outputs = self.acts.len() - 1;
             let (hidden, out) = self.acts.split_at_mut(outputs);
             spread(signs, &out[0][0], &mut hidden[outputs - 1]);
         }
-        for l in (to + 1..work.layers.len()).rev() {
-            self.layer_back(work, l, gradient);
-        }
     }
 
-    /// Layer `l`, whose outputs have their residuals.
-    fn layer_back(&mut self, work: &Work<'_>, l: usize, gradient: &mut [f32]) {
+    /// Layer `l` behind the first, whose outputs have their residuals: its inputs have them then. Without a gradient
+    /// none is added to.
+    pub(super) fn layer_back(&mut self, work: &Work<'_>, l: usize, gradient: &mut [f32]) {
         let Some((layer, w)) = work.layers.iter().zip(work.stack.layers()).nth(l) else { return };
         let (below, above) = self.acts.split_at_mut(l + 1);
         let (below, above) = (&mut below[l][..], &above[0][..]);
-        let gradient = match gradient {
-            [] => gradient,
-            all => &mut all[layer.range.clone()],
-        };
-        let (blocks, weights) = (layer.by_block(w), w.value());
-        if l > 0 && layer.is_end {
-            Backward { links: blocks, weights, gradient, above, below }.on(work.arch);
-        } else if l > 0 {
-            let links = layer.by_other();
+        let weights = w.value();
+        if layer.is_end {
+            let links = layer.by_block(w);
             Backward { links, weights, gradient, above, below }.on(work.arch);
         } else {
-            let (own, others) = if layer.is_end { (&*below, above) } else { (above, &*below) };
-            Outer { links: blocks, gradient, own, others }.on(work.arch);
+            let links = layer.by_other();
+            Backward { links, weights, gradient, above, below }.on(work.arch);
         }
     }
 
-    /// Makes room for [`Self::cross`] of any layer.
-    pub(super) fn grow(&mut self) {
-        let longest = self.acts.iter().map(Vec::len).max().unwrap_or(0);
-        self.across = vec![0.0; LANES * row_stride(longest)];
-    }
-
-    /// Readies layer `l` for [`Self::add_panel`], behind [`Self::backward_to`] it.
-    pub(super) fn cross(&mut self, work: &Work<'_>, l: usize) {
-        let others = if work.layers[l].is_end { l + 1 } else { l };
-        let columns = &self.acts[others][..];
-        let numbers = LANES * row_stride(columns.len());
-        if self.across.len() < numbers {
-            self.across.resize(numbers, 0.0);
-        }
-        work.arch.dispatch(Rows { columns, out: &mut self.across[..numbers] });
-    }
-
-    /// Adds the derivatives by all weights that the blocks of layer `l` from `low` on have room for.
-    pub(super) fn add_panel(&self, work: &Work<'_>, l: usize, low: usize, out: &mut [f32]) {
+    /// Adds the derivatives by all weights that the blocks of layer `l` from `low` on have room for, to `out`,
+    /// where its outputs have their residuals and its inputs have not; `across` has as many numbers as [`across`] says.
+    pub(super) fn add_panel(
+        &self,
+        work: &Work<'_>,
+        l: usize,
+        low: usize,
+        across: &mut [f32],
+        out: &mut [f32],
+    ) {
         let (own, others) = if work.layers[l].is_end { (l, l + 1) } else { (l + 1, l) };
-        let (own, width) = (&self.acts[own], self.acts[others].len());
+        let (own, others) = (&self.acts[own], &self.acts[others][..]);
+        let width = others.len();
         let cols = out.len() / width.max(1);
         let own: &[f32] = bytemuck::cast_slice(&own[low..low + cols]);
-        let across = Columns { values: &self.across[..], stride: row_stride(width) };
-        let size = Size { rows: width, depth: LANES, cols };
         let own = Columns { values: own, stride: LANES };
-        add_product(size, Columns { values: out, stride: width }, across, own);
+        for (columns, first) in others.chunks(PART).zip((0..).step_by(PART)) {
+            let (stride, size) =
+                (row_stride(columns.len()), Size { rows: columns.len(), depth: LANES, cols });
+            let across = &mut across[..LANES * stride];
+            work.arch.dispatch(Rows { columns, out: across });
+            let across = Columns { values: &*across, stride };
+            add_product(size, Columns { values: &mut out[first..], stride: width }, across, own);
+        }
     }
 
     /// Adds the sums of squares of all activations, inputs first, to `out`.

@@ -2,6 +2,7 @@ use super::*;
 use crate::data::Values;
 use crate::train::plan::pool;
 use std::ops::ControlFlow::Continue;
+use tamis::base::error::Error;
 use tamis::base::rng::{Permutation, Rng, stream};
 use tamis::data::samples::{ByteRows, Rows};
 use tamis::learn::deep::backprop::RowByRow;
@@ -136,6 +137,69 @@ fn gradients_and_losses_are_those_of_the_reference() {
         compare(&mut Net::new(hidden, 1, true), Labels::values(&numbers(1)));
         compare(&mut Net::new(hidden, 1, true), Labels::classes(&classes(1), 1));
     }
+}
+
+/// Sizes and derivatives of all layers, layers from the last to the first.
+fn derivatives(
+    on: &mut impl Panels<Source: std::fmt::Debug>,
+    stack: &Stack<'_>,
+    batch: &Batch,
+    room: usize,
+) -> [Vec<f32>; 2] {
+    let (mut sizes, mut panel) = (vec![f32::NAN; stack.activations()], vec![f32::NAN; room]);
+    let mut memory = PanelMemory { sizes: &mut sizes, panel: &mut panel };
+    let mut all = Vec::new();
+    let layers = 0..stack.layers().count();
+    on.panels(stack, batch, layers, &mut memory, |of| all.extend_from_slice(of.values)).unwrap();
+    [sizes, all]
+}
+
+#[test]
+fn panels_are_those_of_the_reference() {
+    let (classes, numbers, data) = (classes(10), numbers(1), matrix(Values::U8(bytes())));
+    // One layer has more inputs than are turned into rows at a time.
+    let of_classes = Labels::classes(&classes, 10);
+    for (hidden, outputs, is_sum, labels) in [
+        (&[300, 7][..], 10, false, of_classes),
+        (&[9], 10, false, of_classes),
+        (&[12, 7], 1, true, Labels::values(&numbers)),
+    ] {
+        let mut net = Net::new(hidden, outputs, is_sum);
+        let stack = net.stack();
+        for (rows, order) in [(1, None), (64, Some(Permutation::new(1, 2, ROWS))), (150, None)] {
+            let batch = Batch { positions: 7..7 + rows, order };
+            let bytes = bytes();
+            let rows = ByteRows::new(&bytes, INPUTS, SCALE).unwrap();
+            let mut memory = vec![0; backprop::words(stack.activations(), stack.outputs())];
+            let mut reference = RowByRow::new(rows, labels, &stack, &mut memory).unwrap();
+            let wanted = derivatives(&mut reference, &stack, &batch, 300);
+            let on = |threads: usize, room: usize| {
+                pool(threads).unwrap().install(|| {
+                    let mut engine =
+                        Engine::new(&data, SCALE, labels, &stack, &Stop::new()).unwrap();
+                    derivatives(&mut engine, &stack, &batch, room)
+                })
+            };
+            let one = on(1, 300);
+            for (got, wanted) in one.iter().zip(&wanted) {
+                assert_eq!(got.len(), wanted.len());
+                let size = wanted.iter().fold(0.0_f32, |top, x| top.max(x.abs()));
+                assert!(got.iter().zip(wanted).all(|(a, b)| is_close(*a, *b, size)), "{hidden:?}");
+            }
+            for (threads, room) in [(1, 10_000), (2, 301), (3, 4000)] {
+                assert!(on(threads, room) == one, "{threads} threads, {room} numbers");
+            }
+        }
+    }
+    let stack_of = |net: &mut Net| {
+        let stack = net.stack();
+        let mut engine = Engine::new(&data, SCALE, of_classes, &stack, &Stop::new()).unwrap();
+        let (mut sizes, mut panel) = (vec![0.0; stack.activations()], vec![0.0; INPUTS - 1]);
+        let mut memory = PanelMemory { sizes: &mut sizes, panel: &mut panel };
+        engine.panels(&stack, &Batch::all(ROWS), 0..2, &mut memory, |_| ())
+    };
+    let short = stack_of(&mut Net::new(&[9], 10, false));
+    assert!(matches!(short, Err(Error::Length { .. })), "{short:?}");
 }
 
 /// Trains a network on so many threads; the bits of its weights, of its loss and of its outputs.

@@ -10,13 +10,14 @@ use crate::base::budget::{self, Workspace};
 use crate::base::error::{self, Error, Result};
 use crate::base::math;
 use crate::base::rng::{CounterRng, Permutation, stream};
-use crate::learn::deep::backprop::{Batch, Panel, Panels};
+use crate::learn::deep::backprop::{Batch, Derivatives, Panel, PanelMemory, Panels};
 use crate::learn::deep::{MAX_LAYERS, Stack};
 use crate::learn::optimiser::Decay;
 use crate::network::mask::Mlp;
 use crate::network::mask::allocate::{Allocation, Bounds};
 use crate::network::mask::select::{self, BINS, Cut, Stored};
 use crate::network::top::Top;
+use crate::operator::sensing::head_mut;
 use core::iter::once;
 use core::ops::Range;
 
@@ -102,65 +103,65 @@ fn groups(
 
 /// What weights that are not there are worth.
 struct Growing<'a> {
-    rng: CounterRng,
-    batch: Batch,
+    stack: &'a Stack<'a>,
     params: &'a Params,
-    sizes: &'a [f32],
+    rng: CounterRng,
 }
 
 impl Growing<'_> {
-    /// Offers those of layer `l`, whose first one is number `first` of all layers.
-    fn offer<B: Panels>(
-        &self,
-        backprop: &mut B,
-        stack: &Stack<'_>,
-        l: usize,
-        first: usize,
-        panel: &mut [f32],
-        top: &mut Top<'_>,
-    ) -> Result<(), B::Source> {
-        let Some(layer) = stack.layers.get(l) else { return Ok(()) };
-        let (place, width) = (Place::of(stack, l), layer.width.max(1));
-        let is_hidden = !place.is_end;
-        // The neuron that hands on a constant takes nothing else.
-        let blocks = layer.neurons - usize::from(self.params.constant && is_hidden);
-        let step = (panel.len() / width).max(1);
-        let taken = stack.index.get(stack.range(l)).unwrap_or(&[]);
-        for low in (0..blocks).step_by(step) {
-            let blocks = low..(low + step).min(blocks);
-            let base = low * width;
-            let panel = panel.get_mut(..blocks.len() * width).unwrap_or_default();
-            if self.params.growth == Growth::Random {
-                for (at, score) in panel.iter_mut().enumerate() {
-                    *score = self.rng.uniform((first + base + at) as u32);
-                }
+    /// Number of the first weight of layer `l` among those of all layers.
+    fn first(&self, l: usize) -> usize {
+        self.stack.layers.iter().take(l).fold(0, |sum, layer| sum + layer.width * layer.neurons)
+    }
+
+    /// Offers those of a panel by their derivatives.
+    fn offer(&self, of: Derivatives<'_>, top: &mut Top<'_>) {
+        let Derivatives { panel, values, sizes } = of;
+        let Some(layer) = self.stack.layers.get(panel.layer) else { return };
+        let place = Place::of(self.stack, panel.layer);
+        for (block, scores) in panel.blocks.clone().zip(values.chunks_exact_mut(layer.width.max(1)))
+        {
+            // Weights of a block come from a neuron each, those of the end from one.
+            let from = place.below + if place.is_end { block } else { 0 };
+            let sizes = sizes.get(from..).unwrap_or(&[]);
+            if place.is_end {
+                let size = sizes.first().copied().unwrap_or(0.0);
+                scores.iter_mut().for_each(|score| *score = self.per(*score, size));
             } else {
-                let of = Panel { layer: l, blocks: blocks.clone() };
-                backprop.panel(stack, &self.batch, &of, panel)?;
-                for (block, scores) in blocks.zip(panel.chunks_exact_mut(width)) {
-                    // Weights of a block come from a neuron each, those of the end from one.
-                    let from = place.below + if is_hidden { 0 } else { block };
-                    let sizes = self.sizes.get(from..).unwrap_or(&[]);
-                    let scores = scores.iter_mut();
-                    if is_hidden {
-                        scores
-                            .zip(sizes)
-                            .for_each(|(score, size)| *score = self.per(*score, *size));
-                    } else {
-                        let size = sizes.first().copied().unwrap_or(0.0);
-                        scores.for_each(|score| *score = self.per(*score, size));
-                    }
-                }
+                let scores = scores.iter_mut().zip(sizes);
+                scores.for_each(|(score, size)| *score = self.per(*score, *size));
             }
-            // What is there already is not offered.
-            let from = taken.partition_point(|&entry| (entry as usize) < base);
-            for &entry in taken.iter().skip(from) {
-                let Some(score) = panel.get_mut(entry as usize - base) else { break };
-                *score = 0.0;
-            }
-            top.offer(first + base, panel);
         }
-        Ok(())
+        self.offer_scores(&panel, values, top);
+    }
+
+    /// Offers those of a panel by chance.
+    fn offer_any(&self, panel: &Panel, values: &mut [f32], top: &mut Top<'_>) {
+        let width = self.stack.layers.get(panel.layer).map_or(0, |layer| layer.width);
+        let first = self.first(panel.layer) + panel.blocks.start * width;
+        for (at, score) in values.iter_mut().enumerate() {
+            *score = self.rng.uniform((first + at) as u32);
+        }
+        self.offer_scores(panel, values, top);
+    }
+
+    fn offer_scores(&self, panel: &Panel, scores: &mut [f32], top: &mut Top<'_>) {
+        let l = panel.layer;
+        let Some(layer) = self.stack.layers.get(l) else { return };
+        let base = panel.blocks.start * layer.width;
+        // What is there already is not offered.
+        let taken = self.stack.index.get(self.stack.range(l)).unwrap_or(&[]);
+        let from = taken.partition_point(|&entry| (entry as usize) < base);
+        for &entry in taken.iter().skip(from) {
+            let Some(score) = scores.get_mut(entry as usize - base) else { break };
+            *score = 0.0;
+        }
+        // The neuron that hands on a constant, the last one, takes nothing else.
+        let is_hidden = !Place::of(self.stack, l).is_end;
+        let blocks = layer.neurons - usize::from(self.params.constant && is_hidden);
+        let blocks = blocks.saturating_sub(panel.blocks.start);
+        let scores = scores.get(..blocks * layer.width).unwrap_or(scores);
+        top.offer(self.first(l) + base, scores);
     }
 
     /// A gradient by the size of what its weight comes from.
@@ -371,35 +372,36 @@ impl<'m> Support<'m> {
     ) -> Result<usize, B::Source> {
         let n = backprop.samples().saturating_sub(params.validation);
         let order = Permutation::new(params.seed, stream::ANNEAL + u64::from(number), n);
-        let batch = Batch { positions: 0..params.rows.min(n), order: Some(order) };
-        if params.growth != Growth::Random {
-            backprop.sizes(stack, &batch, self.sizes)?;
-        }
-        let scores = Growing {
-            rng: CounterRng::new(params.seed, stream::ANNEAL + (1 << 31) + u64::from(number)),
-            batch,
-            params,
-            sizes: self.sizes,
-        };
+        let batch = Batch { positions: 0..params.growth_rows().min(n), order: Some(order) };
+        let key = stream::ANNEAL + (1 << 31) + u64::from(number);
+        let growing = Growing { stack, params, rng: CounterRng::new(params.seed, key) };
         let groups = groups(stack, params, all).map_err(Error::widen)?;
         let missing = all.saturating_sub(stack.nnz() - params.fixed(stack.layers.len()));
         let (index, value) = self.scratch.split_at_mut(self.scratch.len() / 2);
         let room = index.len().min(value.len());
-        let (mut first, mut found, mut lack) = (0, 0, 0);
+        let (mut found, mut lack) = (0, 0);
+        let mut memory = PanelMemory { sizes: self.sizes, panel: self.panel };
         for Group { layers, count } in groups {
             let has = |l| stack.range(l).len() - usize::from(handed_on(stack, params, l).is_some());
             // What a layer cannot grow the next ones do.
             let wanted = (count + lack).saturating_sub(layers.clone().map(has).sum());
             let wanted = wanted.min(missing - found);
+            if wanted == 0 {
+                lack = 0;
+                continue;
+            }
             let own = found..room.min(found + wanted);
             let (index, value) = (index.get_mut(own.clone()), value.get_mut(own));
             let value = bytemuck::cast_slice_mut(value.unwrap_or_default());
             let mut top = Top::new(index.unwrap_or_default(), value);
-            for l in layers {
-                if wanted > 0 {
-                    scores.offer(backprop, stack, l, first, self.panel, &mut top)?;
+            if params.growth == Growth::Random {
+                for panel in Panel::all(stack, layers, memory.panel.len()) {
+                    let values = head_mut(memory.panel, panel.len(stack))?;
+                    growing.offer_any(&panel, values, &mut top);
                 }
-                first += stack.layers.get(l).map_or(0, |layer| layer.width * layer.neurons);
+            } else {
+                backprop
+                    .panels(stack, &batch, layers, &mut memory, |of| growing.offer(of, &mut top))?;
             }
             let grown = top.finish().ok_or(Error::NotFinite { what: "gradient", at: 0 })?;
             found += grown;

@@ -3,7 +3,7 @@ use super::*;
 use crate::base::rng::Rng;
 use crate::data::samples::{Rows, Shifted};
 use crate::learn::deep::Head;
-use crate::learn::deep::backprop::{self, Backprop, Panel, Panels, RowByRow};
+use crate::learn::deep::backprop::{self, Backprop, Derivatives, PanelMemory, Panels, RowByRow};
 use crate::learn::loss::Labels;
 use crate::network::mask::Mlp;
 use crate::network::mask::allocate::{Allocation, Bounds};
@@ -121,7 +121,12 @@ fn classes_are_learned_with_exactly_the_nonzeros_asked_for() {
 fn recipes_of_others_are_settings() {
     let own = params(40);
     let dense = Params { factor: 10.0, ..own };
-    for (name, params) in [("gradual", dense.gradual()), ("rigl", own.rigl()), ("set", own.set())] {
+    for (name, params) in [
+        ("gradual", dense.gradual()),
+        ("rigl", own.rigl()),
+        ("set", own.set()),
+        ("momentum", own.momentum()),
+    ] {
         let found = fit(&[10, 8], &params, u32::MAX);
         assert!((36..=40).contains(&found.nnz), "{name} {}", found.nnz);
         assert!(found.accuracy > 0.6, "{name} {}", found.accuracy);
@@ -284,22 +289,21 @@ fn panels_are_the_gradient_on_the_support() {
     let mut gradient = vec![0.0; stack.nnz()];
     backprop.gradient(&stack, &batch, &mut gradient).unwrap();
     let mut at = 0;
-    for (l, w) in stack.layers().enumerate() {
-        for low in (0..w.hidden()).step_by(4) {
-            let blocks = low..(low + 4).min(w.hidden());
-            let mut out = vec![9.0; blocks.len() * w.inputs()];
-            let panel = Panel { layer: l, blocks };
-            backprop.panel(&stack, &batch, &panel, &mut out).unwrap();
-            for &entry in w.index() {
-                if let Some(found) =
-                    (entry as usize).checked_sub(low * w.inputs()).and_then(|e| out.get(e))
-                {
-                    assert!((found - gradient[at]).abs() < 1e-4, "{found} {}", gradient[at]);
-                    at += 1;
-                }
+    let (mut sizes, mut panel) = (vec![0.0; acts], vec![9.0; 4 * (INPUTS + 1)]);
+    let mut memory = PanelMemory { sizes: &mut sizes, panel: &mut panel };
+    let see = |of: Derivatives<'_>| {
+        let (l, low) = (of.panel.layer, of.panel.blocks.start);
+        let w = stack.layers().nth(l).unwrap();
+        let own = &gradient[stack.range(l)];
+        for (&entry, gradient) in w.index().iter().zip(own) {
+            let place = (entry as usize).checked_sub(low * w.inputs());
+            if let Some(found) = place.and_then(|e| of.values.get(e)) {
+                assert!((found - gradient).abs() < 1e-4, "{found} {gradient}");
+                at += 1;
             }
         }
-    }
+    };
+    backprop.panels(&stack, &batch, 0..3, &mut memory, see).unwrap();
     assert_eq!(at, stack.nnz());
 }
 
