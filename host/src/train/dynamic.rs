@@ -31,11 +31,29 @@ use crate::train::network::SparseNetwork;
 use crate::train::ones::layers_of_stack;
 use crate::train::options::Options;
 use crate::train::plan::Forecast;
-use crate::train::progress::Observer;
+use crate::train::progress::{Observer, Stage};
 use crate::train::report::{Details, DynamicDetails, Neurons, Report};
 use crate::train::resume;
 use crate::train::trained::{Start, Stopwatch, Trained, shuffle};
 use crate::{Error, Result};
+
+/// One training of a run.
+struct Trial<'t, 's> {
+    number: u32,
+    /// Of the run.
+    stopwatch: &'t Stopwatch,
+    watch: &'t mut Watch<'s>,
+    /// Passes before it.
+    passes: f64,
+}
+
+/// The loss on the validation split; infinite where there is none.
+fn held_loss(trained: &Trained) -> f64 {
+    match &trained.report.details {
+        Details::Dynamic(details) => details.validation_loss.unwrap_or(f64::INFINITY),
+        _ => f64::INFINITY,
+    }
+}
 
 /// A training whose sizes are settled.
 pub(crate) struct DynamicSetup<'a> {
@@ -68,6 +86,12 @@ impl<'a> DynamicSetup<'a> {
     ) -> Result<Self> {
         problem.check()?;
         settings.check()?;
+        if settings.trials() > 1 && options.checkpoint.is_some() {
+            return Err(Error::new("a checkpoint is of one training")
+                .expected("--checkpoint without --trials, or --trials 1")
+                .got(format_args!("--trials {}", settings.trials()))
+                .help("leave --checkpoint out, or train with one --seed after the other"));
+        }
         check_rows(problem)?;
         settings.test.as_ref().map_or(Ok(()), |test| check_test(problem, test))?;
         let outputs = problem.network_outputs();
@@ -181,19 +205,61 @@ impl<'a> DynamicSetup<'a> {
     }
 
     /// Trains a network of exactly s nonzeros, on the current pool, in memory for the most weights at a
-    /// time.
+    /// time: of several trials the one that is best on the validation split.
     pub(crate) fn train(
         &self,
         mut problem: Problem,
         start: Start<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<Trained> {
-        let Self { settings, hidden, params, unit, dense, room, words, .. } = self;
-        let (stopwatch, layers) = (Stopwatch::start(&problem), hidden.len());
-        if params.validation > 0 {
-            shuffle(&mut problem, params.seed);
+        let stopwatch = Stopwatch::start(&problem);
+        if self.params.validation > 0 {
+            shuffle(&mut problem, self.params.seed);
         }
-        let problem = &problem;
+        let is_resumed = matches!(start, Start::Checkpoint(_));
+        let mut watch = Watch::new(self.limits, observer.stop).resumed(is_resumed);
+        let first = Trial { number: 0, stopwatch: &stopwatch, watch: &mut watch, passes: 0.0 };
+        let mut trained = self.trial(&problem, start, first, observer)?;
+        let mut passes = trained.report.passes;
+        for number in 1..self.settings.trials() {
+            if trained.report.limit.is_some() || trained.report.stopped {
+                break;
+            }
+            let mut observer = observer.at(Stage { attempt: number, ..observer.stage() });
+            let next = Trial { number, stopwatch: &stopwatch, watch: &mut watch, passes };
+            let other = match self.trial(&problem, Start::Zero, next, &mut observer) {
+                Err(error) if error.is_interrupted() => {
+                    let (limit, stopped) = watch.ended(true);
+                    trained.report = Report { limit, stopped, ..trained.report };
+                    break;
+                }
+                other => other?,
+            };
+            passes += other.report.passes;
+            let Report { limit, stopped, .. } = other.report;
+            let [best, loss] = [&trained, &other].map(held_loss);
+            if loss < best {
+                trained = other;
+            }
+            trained.report = Report { limit, stopped, trials: number + 1, ..trained.report };
+        }
+        trained.report.passes = passes;
+        trained.report.seconds = stopwatch.seconds();
+        Ok(trained)
+    }
+
+    /// One training.
+    fn trial(
+        &self,
+        problem: &Problem,
+        start: Start<'_>,
+        trial: Trial<'_, '_>,
+        observer: &mut Observer<'_>,
+    ) -> Result<Trained> {
+        let Self { settings, hidden, unit, dense, room, words, .. } = self;
+        let Trial { number, stopwatch, watch, passes: before } = trial;
+        let params = &Params { seed: self.params.seed + u64::from(number), ..self.params };
+        let layers = hidden.len();
         let outputs = problem.network_outputs();
         let widths = [hidden, &[outputs][..]].concat();
         let rows = problem.data.rows - params.validation;
@@ -219,12 +285,11 @@ impl<'a> DynamicSetup<'a> {
         };
         let classes = labels_as_classes(problem);
         let labels = labels_of(problem, &classes, problem.network_outputs());
-        let mut watch = Watch::new(self.limits, observer.stop).resumed(resumed.is_some());
         let engine = Engine::new(&problem.data, *unit, labels, &stack, &watch.stop())?;
         let mut engine = self.ready(engine);
         let workspace_bytes = (engine.bytes() + self.checkpoints) as u64;
         let mut observe = |now: &dynamic::Progress<'_>| {
-            let passes = f64::from(now.epoch);
+            let passes = before + f64::from(now.epoch);
             continue_if(watch.show(passes, || observer.dynamic(now)))
         };
         let run = dynamic::run(
@@ -288,7 +353,7 @@ impl<'a> DynamicSetup<'a> {
             outputs,
             hidden: Neurons::Each(hidden.to_vec()),
             requested_nnz: params.nnz,
-            seed: params.seed,
+            seed: self.params.seed,
             // Weights that were grown last are 0 where a run was ended.
             nnz: stack.values().iter().filter(|value| **value != 0.0).count() - layers,
             live: Neurons::Each(live),

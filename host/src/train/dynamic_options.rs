@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde::Serialize;
 use tamis::learn::deep::dynamic::{Moments, Params};
 
-use crate::Result;
 use crate::base::check_setting;
 use crate::data::Problem;
 use crate::data::augment::{Changes, PictureChanges, PictureSize};
-use crate::train::check::check_patience;
+use crate::train::check::{at_least_one, check_patience};
+use crate::{Error, Result};
 
 /// How the support shrinks and moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -95,6 +95,9 @@ pub struct DynamicOptions {
     pub validation: f64,
     /// Such epochs without a better loss on the validation split after which a run ends; 0 for never.
     pub patience: u32,
+    /// Trainings with seeds of their own, of which the one that is best on the validation split is the result; none for
+    /// one.
+    pub trials: Option<u32>,
     /// How rows are changed whenever they are read; none for not at all.
     pub augment: Option<Augmentation>,
     /// Rows that are scored in the end.
@@ -117,11 +120,23 @@ impl DynamicOptions {
             }
         }
         check_patience(self.patience, self.validation)?;
+        at_least_one("--trials", self.trials() as usize, "leave --trials out for one")?;
+        if self.trials() > 1 && self.validation == 0.0 {
+            return Err(Error::new("trials need a validation split, by which the best is chosen")
+                .expected("--trials with --validation above 0")
+                .got(format_args!("--trials {} without it", self.trials()))
+                .help("pass --validation 0.1 too, or leave --trials out"));
+        }
         let rate = self.rate.unwrap_or(0.02);
         let decay = self.decay.unwrap_or(Params::new(1).decay);
         let help = "choose a smaller --weight-decay or --rate";
         let expected = "a product of --rate and --weight-decay below 1";
         check_setting(rate * decay < 1.0, expected, rate * decay, help)
+    }
+
+    /// How many trainings.
+    pub(crate) fn trials(&self) -> u32 {
+        self.trials.unwrap_or(1)
     }
 
     /// Passes over so many rows.

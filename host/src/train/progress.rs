@@ -21,7 +21,7 @@ pub struct Stage {
     pub nnz: usize,
     /// The fold that it leaves out, from 0; none for all rows.
     pub fold: Option<usize>,
-    /// The attempt at a network of several hidden layers, from 0.
+    /// The attempt at a network of several hidden layers, or the trial of recipe `dynamic`, from 0.
     pub attempt: u32,
     /// The hidden layer, from 0; the number of layers while all are fitted together.
     pub layer: usize,
@@ -128,6 +128,11 @@ impl<'o> Observer<'o> {
         tell: &'o mut (dyn FnMut(&Progress) -> ControlFlow<()> + Send),
     ) -> Self {
         Self { stage: Stage::default(), checkpoint: None, stop, tell }
+    }
+
+    /// Where it is.
+    pub(crate) const fn stage(&self) -> Stage {
+        self.stage
     }
 
     /// The same at another stage, without checkpoints.

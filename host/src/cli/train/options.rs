@@ -405,6 +405,7 @@ impl Train {
             raw: self.imp.raw_inputs,
             validation: self.validation.validation.unwrap_or(0.0),
             patience: self.validation.patience.unwrap_or(0),
+            trials: self.paper.trials,
             augment: None,
             test: None,
         }

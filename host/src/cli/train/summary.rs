@@ -51,7 +51,7 @@ pub(super) fn summary(
         Details::Imp(imp) => rows.extend(test_fact(r, imp)),
         Details::Masked(masked) => rows.extend(masked_facts(masked)),
         Details::Dynamic(dynamic) => {
-            rows.extend(dynamic_split(dynamic));
+            rows.extend(dynamic_split(dynamic, r.trials));
             rows.extend(tested(dynamic.test_accuracy, dynamic.test_loss));
         }
         Details::Paper(_) | Details::Outputs(_) | Details::Layers(_) => {}
@@ -245,11 +245,14 @@ fn anneal_split(anneal: &AnnealDetails) -> Option<Fact> {
     Some(("validation", split(validation_samples, validation_loss?, validation_accuracy)))
 }
 
-fn dynamic_split(dynamic: &DynamicDetails) -> Option<Fact> {
+fn dynamic_split(dynamic: &DynamicDetails, trials: u32) -> Option<Fact> {
     let DynamicDetails { validation_samples, validation_loss, validation_accuracy, .. } = *dynamic;
     let mut text = split(validation_samples, validation_loss?, validation_accuracy);
     if dynamic.early {
         text += "; early stopping";
+    }
+    if trials > 1 {
+        text += &format!("; the best of {trials} trials");
     }
     Some(("validation", text))
 }

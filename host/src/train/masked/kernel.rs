@@ -13,8 +13,6 @@
 //! fewer shuffles, was no faster. Bodies are loops and no closures, which would not be inlined into
 //! functions for other vectors: backwards that took 13 times as long.
 
-use std::ops::Range;
-
 use pulp::Simd;
 
 use super::links::{Blocks, Link, Links};
@@ -93,9 +91,6 @@ impl<L: Links> OverLanes for Backward<'_, L> {
 pub(super) struct Outer<'a> {
     /// Grouped by i, in the order of the weights.
     pub(super) links: Blocks<'a>,
-    /// Which i.
-    pub(super) run: Range<usize>,
-    /// Of their links.
     pub(super) gradient: &'a mut [f32],
     pub(super) own: &'a [Lanes],
     pub(super) others: &'a [Lanes],
@@ -104,13 +99,12 @@ pub(super) struct Outer<'a> {
 impl OverLanes for Outer<'_> {
     #[inline(always)]
     fn run<S: Simd, const N: usize, const M: usize>(self, simd: S) {
-        let Self { links, run, gradient, own, others } = self;
-        let first = links.starts.of_block(run.start);
-        for i in run {
-            let own = *registers::<S, N>(&own[i]);
+        let Self { links, gradient, own, others } = self;
+        for (i, own) in own.iter().enumerate() {
+            let own = *registers::<S, N>(own);
             for Link { place, other: j } in links.of_neuron(i) {
                 let other = registers::<S, N>(&others[j]);
-                gradient[place - first] += dot::<S, N, M>(simd, &own, other);
+                gradient[place] += dot::<S, N, M>(simd, &own, other);
             }
         }
     }

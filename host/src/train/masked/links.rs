@@ -3,8 +3,6 @@
 //! Grouped as they lie in a stack, by block, the other ends are the stack's own indices less where
 //! the block begins; grouped by the other side, a weight takes 4 bytes.
 
-use std::ops::Range;
-
 use tamis::base::error::{self, Result};
 use tamis::network::weights::Weights;
 
@@ -50,30 +48,12 @@ impl Starts {
 
     /// The weights of a block.
     #[inline(always)]
-    fn range(&self, block: usize) -> Range<usize> {
+    fn range(&self, block: usize) -> std::ops::Range<usize> {
         self.0[block] as usize..self.0[block + 1] as usize
     }
 
     fn blocks(&self) -> usize {
         self.0.len() - 1
-    }
-
-    /// Where the weights of a block begin.
-    pub(super) fn of_block(&self, block: usize) -> usize {
-        self.0[block] as usize
-    }
-
-    /// The blocks as so many runs of about as many weights.
-    pub(super) fn runs(&self, count: usize) -> impl Iterator<Item = Range<usize>> {
-        let all = self.0[self.blocks()] as usize;
-        let end = move |run: usize| {
-            if run == count {
-                self.blocks()
-            } else {
-                self.0.partition_point(|&at| (at as usize) < run * all / count)
-            }
-        };
-        (0..count).map(move |run| end(run)..end(run + 1))
     }
 }
 

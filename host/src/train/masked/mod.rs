@@ -5,8 +5,8 @@
 //! in the cache; sparse products run along the samples. Strips of a batch go in waves of as many as
 //! there are threads, and their gradients are added in order: neither the number of threads nor the
 //! width of the vectors changes a bit. Memory is that of the activations of a strip for each thread, and
-//! of 4 bytes for each weight behind the first layer, which is looked up by both of its ends; all threads but one have a
-//! gradient of these weights, too.
+//! of 4 bytes for each weight behind the first hidden layer, which is looked up by both of its ends; all threads
+//! but one have a gradient too.
 
 mod elsewhere;
 mod job;
@@ -121,8 +121,7 @@ impl<'a> Engine<'a> {
             widths.push(1);
         }
         let used = used(stack, &layers);
-        let behind = stack.nnz() - first_len(&layers);
-        let strip = |t| Strip::new(&widths, if t > 0 { behind } else { 0 });
+        let strip = |t| Strip::new(&widths, if t > 0 { stack.nnz() } else { 0 });
         let strips = (0..rayon::current_num_threads()).map(strip).collect();
         Ok(Self {
             data,
@@ -279,9 +278,8 @@ impl Backprop for Engine<'_> {
         debug_assert_eq!(self.check(stack), Ok(()));
         gradient.fill(0.0);
         let (labels, mut sum) = (self.labels, 0.0);
-        let (first, behind) = gradient.split_at_mut(first_len(&self.layers));
         self.waves(stack, batch, Reads::Changed, |wave, strips| {
-            each_with_gradient(strips, behind, |t, strip, gradient| {
+            each_with_gradient(strips, gradient, |t, strip, gradient| {
                 if t > 0 {
                     gradient.fill(0.0);
                 }
@@ -292,9 +290,8 @@ impl Backprop for Engine<'_> {
             if let [_, rest @ ..] = &*strips
                 && !rest.is_empty()
             {
-                add_up(behind, rest);
+                add_up(gradient, rest);
             }
-            wave.first_back(strips, first);
             sum += strips.iter().map(|strip| strip.loss.sum).sum::<f64>();
         })?;
         self.drawn += batch.positions.len() as u64;
@@ -370,12 +367,8 @@ impl Panels for Engine<'_> {
         self.layers = Vec::new();
         self.layers = Layer::all(stack)?;
         self.used = used(stack, &self.layers);
-        let behind = stack.nnz() - first_len(&self.layers);
-        for strip in self.strips.iter_mut().skip(1) {
-            // Not both at a time.
-            strip.gradient = Vec::new();
-            strip.gradient = vec![0.0; behind];
-        }
+        let gradients = self.strips.iter_mut().skip(1).map(|strip| &mut strip.gradient);
+        gradients.for_each(|gradient| gradient.resize(stack.nnz(), 0.0));
         Ok(())
     }
 }
@@ -388,11 +381,6 @@ pub(crate) fn changed_bytes(augment: &Augment, cols: usize) -> usize {
 /// Bytes that each thread has for panels of networks whose widest layer is this.
 pub(crate) const fn across_bytes(widest: usize) -> usize {
     4 * across(widest)
-}
-
-/// Weights of the first layer.
-fn first_len(layers: &[Layer]) -> usize {
-    layers.first().map_or(0, Layer::len)
 }
 
 /// The blocks of input columns that the first layer has weights of.

@@ -63,11 +63,6 @@ impl Layer {
         self.range.len()
     }
 
-    /// Where the weights of its blocks begin.
-    pub(super) const fn starts(&self) -> &Starts {
-        &self.starts
-    }
-
     /// Bytes of memory.
     pub(super) fn bytes(&self) -> usize {
         self.starts.bytes() + self.turns.bytes()
@@ -221,24 +216,17 @@ impl Strip {
         self.loss = work.arch.dispatch(Residual { labels, rows, out });
     }
 
-    /// Adds the sum over the rows to `gradient`, of all weights behind the first layer; the activations there become
-    /// residuals.
+    /// Adds the sum over the rows to `gradient`; activations become residuals.
     pub(super) fn backward(&mut self, work: &Work<'_>, gradient: &mut [f32]) {
         self.head_back(work);
-        let first = work.layers.first().map_or(0, Layer::len);
         for (l, layer) in work.layers.iter().enumerate().skip(1).rev() {
-            let range = layer.range.start - first..layer.range.end - first;
-            self.layer_back(work, l, &mut gradient[range]);
+            self.layer_back(work, l, &mut gradient[layer.range.clone()]);
         }
-    }
-
-    /// Behind [`Self::backward`], adds the sum over the rows to `gradient`, of the weights of some blocks of the first
-    /// layer.
-    pub(super) fn first_back(&self, work: &Work<'_>, run: Range<usize>, gradient: &mut [f32]) {
         let Some((layer, w)) = work.layers.iter().zip(work.stack.layers()).next() else { return };
         let [below, above] = [0, 1].map(|l| &self.acts[l][..]);
         let (own, others) = if layer.is_end { (below, above) } else { (above, below) };
-        Outer { links: layer.by_block(w), run, gradient, own, others }.on(work.arch);
+        let gradient = &mut gradient[layer.range.clone()];
+        Outer { links: layer.by_block(w), gradient, own, others }.on(work.arch);
     }
 
     /// From the residuals of the outputs to those of the last layer.

@@ -1,13 +1,11 @@
 //! Strips of a batch that run at the same time, one on each thread, and what they do together.
 
-use std::ops::Range;
-
 use rayon::prelude::*;
 use tamis::base::error::{Error, Result};
 use tamis::learn::deep::backprop::Batch;
 use tamis::learn::loss::Labels;
 
-use super::strip::{Layer, Strip, Work};
+use super::strip::{Strip, Work};
 use crate::operator::Stop;
 use crate::operator::lanes::LANES;
 
@@ -59,27 +57,6 @@ pub(super) enum Reads {
 }
 
 impl Wave<'_> {
-    /// Adds the sums over the rows of all strips, in turn, to the gradient of the first layer: threads take runs of its
-    /// blocks.
-    pub(super) fn first_back(&self, strips: &[Strip], gradient: &mut [f32]) {
-        let work = self.work;
-        let Some(starts) = work.layers.first().map(Layer::starts) else { return };
-        let mut left = gradient;
-        let runs = starts.runs(strips.len()).map(|run| {
-            let len = starts.of_block(run.end) - starts.of_block(run.start);
-            let (own, rest) = std::mem::take(&mut left).split_at_mut(len);
-            left = rest;
-            (run, own)
-        });
-        let each = |(run, own): (Range<usize>, &mut [f32])| {
-            strips.iter().for_each(|strip| strip.first_back(work, run.clone(), own));
-        };
-        match strips {
-            [_] => runs.for_each(each),
-            _ => runs.collect::<Vec<_>>().into_par_iter().for_each(each),
-        }
-    }
-
     /// Residuals of the outputs, or of the neurons that are summed up.
     pub(super) fn to_residuals(&self, labels: Labels<'_>, strips: &mut [Strip]) {
         each(strips, |_, strip| {
