@@ -47,14 +47,6 @@ struct Trial<'t, 's> {
     passes: f64,
 }
 
-/// The loss on the validation split; infinite where there is none.
-fn held_loss(trained: &Trained) -> f64 {
-    match &trained.report.details {
-        Details::Dynamic(details) => details.validation_loss.unwrap_or(f64::INFINITY),
-        _ => f64::INFINITY,
-    }
-}
-
 /// A training whose sizes are settled.
 pub(crate) struct DynamicSetup<'a> {
     settings: &'a DynamicOptions,
@@ -237,8 +229,8 @@ impl<'a> DynamicSetup<'a> {
             };
             passes += other.report.passes;
             let Report { limit, stopped, .. } = other.report;
-            let [best, loss] = [&trained, &other].map(held_loss);
-            if loss < best {
+            let held = |trained: &Trained| trained.report.validation()[0].unwrap_or(f64::INFINITY);
+            if held(&other) < held(&trained) {
                 trained = other;
             }
             trained.report = Report { limit, stopped, trials: number + 1, ..trained.report };
@@ -258,7 +250,7 @@ impl<'a> DynamicSetup<'a> {
     ) -> Result<Trained> {
         let Self { settings, hidden, unit, dense, room, words, .. } = self;
         let Trial { number, stopwatch, watch, passes: before } = trial;
-        let params = &Params { seed: self.params.seed + u64::from(number), ..self.params };
+        let params = &Params { seed: self.params.seed.wrapping_add(number.into()), ..self.params };
         let layers = hidden.len();
         let outputs = problem.network_outputs();
         let widths = [hidden, &[outputs][..]].concat();

@@ -65,6 +65,10 @@ pub struct PathPoint {
     pub psnr_db: Option<f64>,
     /// As [`crate::model::Score::accuracy`].
     pub accuracy: Option<f64>,
+    /// Loss on the validation split; none without it.
+    pub validation_loss: Option<f64>,
+    /// Accuracy on it; none of regression.
+    pub validation_accuracy: Option<f64>,
     /// Loss on the test rows; none where none were given.
     pub test_loss: Option<f64>,
     /// Accuracy on the test rows; none of regression, and where none were given.
@@ -257,6 +261,7 @@ pub fn train_path(
             }
             _ => None,
         };
+        let [validation_loss, validation_accuracy] = report.validation();
         points.push(PathPoint {
             requested_nnz: report.requested_nnz,
             nnz: report.nnz,
@@ -265,6 +270,8 @@ pub fn train_path(
             loss: report.loss,
             psnr_db: report.psnr_db,
             accuracy: report.accuracy,
+            validation_loss,
+            validation_accuracy,
             test_loss: dynamic.and_then(|details| details.test_loss),
             test_accuracy: dynamic.and_then(|details| details.test_accuracy),
             warm,

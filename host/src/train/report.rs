@@ -130,6 +130,17 @@ impl Report {
         if let Details::Anneal(details) = &self.details { Some(details) } else { None }
     }
 
+    /// Loss and accuracy on the validation split; none of other recipes, and without it.
+    #[must_use]
+    pub const fn validation(&self) -> [Option<f64>; 2] {
+        match &self.details {
+            Details::Lm(details) => [details.validation_loss, details.validation_accuracy],
+            Details::Anneal(details) => [details.validation_loss, details.validation_accuracy],
+            Details::Dynamic(details) => [details.validation_loss, details.validation_accuracy],
+            _ => [None, None],
+        }
+    }
+
     /// What was done for several hidden layers; none elsewhere.
     #[must_use]
     pub const fn layers(&self) -> Option<&LayersDetails> {

@@ -62,8 +62,12 @@ fn classes_of_any_depth_have_a_network_for_each_size() {
     assert!(text.contains("120 nonzeros: gradual pruning began with 240 of"), "{text}");
     assert!(text.contains("ended by the limit of passes"), "{text}");
     let two = train.replace("--task multiclass", "--keep-labels 3,8 --task binary");
-    let report = json(path, &format!("{two} --nnz 8,40 -o two"));
+    let report = json(path, &format!("{two} --nnz 8,40 --validation 0.2 -o two"));
     assert_eq!(report["recipe"], "dynamic", "{report}");
+    let points = report["points"].as_array().unwrap();
+    for key in ["validation_loss", "validation_accuracy"] {
+        assert!(points.iter().all(|point| point[key].is_f64()), "{key} {report}");
+    }
     let error = fails(path, &format!("{train} --nnz 200,200 -o twice"));
     assert!(error.contains("do not rise"), "{error}");
     // Before the first is trained.

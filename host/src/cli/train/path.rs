@@ -186,9 +186,13 @@ fn summary(object: &Object<'_>) -> String {
             let right = point.cv_accuracy.map(|share| format!(", {}", percent(share)));
             format!("; cross-validation {loss:.4e} ± {error:.1e}{}", right.unwrap_or_default())
         });
-        let test = point.test_accuracy.map(percent);
-        let test = test.or_else(|| point.test_loss.map(|loss| format!("loss {loss:.4e}")));
-        let test = test.map_or_else(String::new, |test| format!("; test {test}"));
+        let rows = |name: &str, accuracy: Option<f64>, loss: Option<f64>| {
+            let score =
+                accuracy.map(percent).or_else(|| loss.map(|loss| format!("loss {loss:.4e}")));
+            score.map_or_else(String::new, |score| format!("; {name} {score}"))
+        };
+        let split = rows("validation", point.validation_accuracy, point.validation_loss);
+        let test = rows("test", point.test_accuracy, point.test_loss);
         let ended = match (point.limit, point.stopped) {
             (Some(limit), _) => format!("; ended by the limit of {limit}"),
             (None, true) => "; ended early".to_owned(),
@@ -204,7 +208,7 @@ fn summary(object: &Object<'_>) -> String {
             _ => format!(", {} neurons", live(&point.live, &point.hidden)),
         };
         let (loss, seconds) = (point.loss, point.seconds);
-        let held = held.unwrap_or_default() + &test + &ended;
+        let held = held.unwrap_or_default() + &split + &test + &ended;
         format!("{nnz} nonzeros{live}: loss {loss:.4e}, {fit}{held}; {seconds:.2} s, {start}")
     };
     let names: Vec<String> = r.points.iter().map(|point| name(point.requested_nnz)).collect();
