@@ -79,7 +79,7 @@ impl Spec {
     /// All cells, in order; constant predictors of labels that no cell changes have one.
     #[must_use]
     pub fn cells(&self) -> Vec<Cell> {
-        self.part.iter().flat_map(cells).collect()
+        self.part.iter().flat_map(Part::cells).collect()
     }
 
     pub(crate) fn part_of(&self, cell: &Cell) -> Result<&Part> {
@@ -132,28 +132,32 @@ impl Spec {
     }
 }
 
-fn cells(part: &Part) -> Vec<Cell> {
-    let fixed = |method: Method| method.is_constant() && part.data.is_fixed();
-    let (constants, methods): (Vec<Method>, Vec<Method>) =
-        part.methods.iter().partition(|&&method| fixed(method));
-    let cell = |method, m, s, seed| {
-        let part = part.name.clone();
-        Cell { part, method, m, s, n: None, d: None, variant: None, seed }
-    };
-    let mut cells: Vec<Cell> =
-        constants.into_iter().map(|method| cell(method, 0, 0, part.seeds[0])).collect();
-    for at in part.points() {
-        let n = (!part.n.is_empty()).then_some(at.n);
-        let d = (!part.d.is_empty()).then_some(at.d);
-        let variant = Some(part.variant(at).name).filter(|name| !name.is_empty());
-        for &seed in &part.seeds {
-            cells.extend(methods.iter().map(|&method| {
-                let variant = variant.clone();
-                Cell { n, d, variant, ..cell(method, at.m, at.s, seed) }
-            }));
+impl Part {
+    /// Its cells, in order.
+    pub(super) fn cells(&self) -> Vec<Cell> {
+        let part = self;
+        let fixed = |method: Method| method.is_constant() && part.data.is_fixed();
+        let (constants, methods): (Vec<Method>, Vec<Method>) =
+            part.methods.iter().partition(|&&method| fixed(method));
+        let cell = |method, m, s, seed| {
+            let part = part.name.clone();
+            Cell { part, method, m, s, n: None, d: None, variant: None, seed }
+        };
+        let mut cells: Vec<Cell> =
+            constants.into_iter().map(|method| cell(method, 0, 0, part.seeds[0])).collect();
+        for at in part.points() {
+            let n = (!part.n.is_empty()).then_some(at.n);
+            let d = (!part.d.is_empty()).then_some(at.d);
+            let variant = Some(part.variant(at).name).filter(|name| !name.is_empty());
+            for &seed in &part.seeds {
+                cells.extend(methods.iter().map(|&method| {
+                    let variant = variant.clone();
+                    Cell { n, d, variant, ..cell(method, at.m, at.s, seed) }
+                }));
+            }
         }
+        cells
     }
-    cells
 }
 
 /// The trainings of machine `index`, from 1, of so many.

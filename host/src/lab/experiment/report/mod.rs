@@ -10,6 +10,7 @@ mod dense;
 mod interval;
 mod masked;
 mod masks;
+mod missing;
 mod page;
 mod pictures;
 mod random;

@@ -9,7 +9,7 @@ use super::super::spec::{Data, Method, Point};
 use super::axes::{self, by_size};
 use super::table::{Item, Table, listed, plain};
 use super::view::{Experiment, Stats, View, number};
-use super::{checks, dense, masked, random, sketch, summary, verdicts};
+use super::{checks, dense, masked, missing, random, sketch, summary, verdicts};
 
 pub(super) fn tables(view: &View) -> Vec<Table> {
     let mut tables = if let Data::Masked(_) = view.part.data {
@@ -27,7 +27,7 @@ pub(super) fn tables(view: &View) -> Vec<Table> {
         tables.extend([time(view), passes(view), memory(view)]);
         tables
     };
-    tables.push(lost(view));
+    tables.extend([lost(view), missing::table(view)]);
     tables.retain(|table| !table.rows.is_empty());
     tables
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::super::figures;
 use super::super::known::Known;
 use super::super::record::{Record, Solved, Status};
 use super::super::spec::{Imp, Method, Metric, Part, Point, Rows, Spec};
@@ -42,7 +43,12 @@ impl Experiment {
         let view = |part: &Part| {
             let records = records.iter().filter(|record| record.cell.part == part.name);
             let known = Known::of(&spec.name, &part.name)?;
-            Ok(View { part: part.clone(), records: records.cloned().collect(), known })
+            // Of an experiment of these names, not of a file.
+            let whole = figures::load(&spec.name, Some("paper")).ok();
+            let whole = whole.filter(|_| figures::names().any(|name| name == spec.name));
+            let whole =
+                whole.and_then(|whole| whole.part.into_iter().find(|own| own.name == part.name));
+            Ok(View { part: part.clone(), whole, records: records.cloned().collect(), known })
         };
         let views = spec.part.iter().map(view).collect::<Result<Vec<_>>>()?;
         Ok(Self { name: spec.name.clone(), spec, folder: store.folder.clone(), views })
@@ -97,6 +103,8 @@ impl Experiment {
 
 pub(super) struct View {
     pub(super) part: Part,
+    /// The same with the whole grid of the paper; none of a spec that somebody made.
+    pub(super) whole: Option<Part>,
     pub(super) records: Vec<Record>,
     pub(super) known: Known,
 }
