@@ -60,7 +60,7 @@ pub(super) const SUPPORTS: [Named<SupportRule>; 5] = [
     Named(
         "momentum",
         SupportRule::Momentum,
-        "Sparse momentum: as rigl, by gradients over ten batches, all layers together",
+        "After sparse momentum: as rigl, by gradients over ten batches, all layers together",
     ),
 ];
 

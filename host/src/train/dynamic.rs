@@ -107,6 +107,7 @@ impl<'a> DynamicSetup<'a> {
             hidden,
             outputs,
             dense,
+            classes: if problem.task == Task::Regression { 0 } else { problem.labels.len() },
             params: &params,
             augment: augment.as_ref(),
             has_checkpoints: options.checkpoint.is_some(),
@@ -160,7 +161,7 @@ impl<'a> DynamicSetup<'a> {
             requested_nnz: self.params.nnz,
             support: self.room,
             state_bytes: self.state_bytes(),
-            workspace_bytes: (engine.bytes() + self.checkpoints) as u64,
+            workspace_bytes: (engine.bytes() + size_of_val(&classes[..]) + self.checkpoints) as u64,
             data_bytes: problem.bytes() as u64,
             ..Forecast::default()
         })
@@ -213,6 +214,8 @@ impl<'a> DynamicSetup<'a> {
         let first = Trial { number: 0, stopwatch: &stopwatch, watch: &mut watch, passes: 0.0 };
         let mut trained = self.trial(&problem, start, first, observer)?;
         let mut passes = trained.report.passes;
+        trained.report.trials = u32::from(self.settings.trials() > 1);
+        let mut diverged = 0;
         for number in 1..self.settings.trials() {
             if trained.report.limit.is_some() || trained.report.stopped {
                 break;
@@ -220,20 +223,30 @@ impl<'a> DynamicSetup<'a> {
             let mut observer = observer.at(Stage { attempt: number, ..observer.stage() });
             let next = Trial { number, stopwatch: &stopwatch, watch: &mut watch, passes };
             let other = match self.trial(&problem, Start::Zero, next, &mut observer) {
+                Ok(other) => other,
+                // Ended before its first step.
                 Err(error) if error.is_interrupted() => {
                     let (limit, stopped) = watch.ended(true);
                     trained.report = Report { limit, stopped, ..trained.report };
                     break;
                 }
-                other => other?,
+                // Those before it stay.
+                Err(_) => {
+                    diverged += 1;
+                    continue;
+                }
             };
             passes += other.report.passes;
             let Report { limit, stopped, .. } = other.report;
+            let trials = trained.report.trials + 1;
             let held = |trained: &Trained| trained.report.validation()[0].unwrap_or(f64::INFINITY);
             if held(&other) < held(&trained) {
                 trained = other;
             }
-            trained.report = Report { limit, stopped, trials: number + 1, ..trained.report };
+            trained.report = Report { limit, stopped, trials, ..trained.report };
+        }
+        if let Details::Dynamic(details) = &mut trained.report.details {
+            details.diverged = diverged;
         }
         trained.report.passes = passes;
         trained.report.seconds = stopwatch.seconds();
@@ -279,7 +292,8 @@ impl<'a> DynamicSetup<'a> {
         let labels = labels_of(problem, &classes, problem.network_outputs());
         let engine = Engine::new(&problem.data, *unit, labels, &stack, &watch.stop())?;
         let mut engine = self.ready(engine);
-        let workspace_bytes = (engine.bytes() + self.checkpoints) as u64;
+        let workspace_bytes =
+            (engine.bytes() + size_of_val(&classes[..]) + self.checkpoints) as u64;
         let mut observe = |now: &dynamic::Progress<'_>| {
             let passes = before + f64::from(now.epoch);
             continue_if(watch.show(passes, || observer.dynamic(now)))
@@ -330,6 +344,7 @@ impl<'a> DynamicSetup<'a> {
             rate: params.rate,
             decay: params.decay,
             warmup: params.warmup,
+            diverged: 0,
             changes: done.changes,
             grown: done.grown,
             cut: done.cut,

@@ -1,6 +1,6 @@
 //! How the memory of recipe `dynamic` is shared out: weights at the start, panels of growth, threads.
 
-use tamis::learn::deep::dynamic::{self, Moments, Params};
+use tamis::learn::deep::dynamic::{self, Growth, Moments, Params};
 
 use crate::data::augment::Augment;
 use crate::operator::lanes::LANES;
@@ -32,6 +32,8 @@ pub(crate) struct Sizes<'a> {
     pub(crate) outputs: usize,
     /// Weights and biases of the dense network.
     pub(crate) dense: usize,
+    /// Labels that are classes, which are held as such, too.
+    pub(crate) classes: usize,
     pub(crate) params: &'a Params,
     pub(crate) augment: Option<&'a Augment>,
     pub(crate) has_checkpoints: bool,
@@ -64,7 +66,10 @@ impl Sizes<'_> {
 
     /// Words beside the stack.
     pub(crate) fn words(&self, room: usize, threads: usize) -> usize {
-        let panel = panel(self.longest(), threads);
+        let longest = self.longest();
+        // Where nothing is grown a block is enough.
+        let panel =
+            if self.params.growth == Growth::None { longest } else { panel(longest, threads) };
         let of_run =
             dynamic::words(self.params.moments, room, self.activations(), self.outputs, panel);
         of_run + 2 * self.params.best_room(self.hidden.len() + 1)
@@ -99,7 +104,8 @@ impl Sizes<'_> {
         let weight = weight_bytes(params.moments) + of_checkpoints as f64 / nnz as f64;
         // Where the weights of each neuron begin, by both of their ends, and which inputs have weights.
         let starts = 8 * (neurons + layers + 1) + inputs.div_ceil(8);
-        let least = (4 * self.words(0, 1) + strip + starts + fields + checkpoints) as f64;
+        let least = 4 * self.words(0, 1) + strip + starts + fields + checkpoints;
+        let least = (least + size_of::<u16>() * self.classes) as f64;
         let least = least + weight * (nnz + layers) as f64;
         // As many weights at the start as there is memory for.
         let factor = 1.0 + (ram as f64 - least) / (weight * nnz as f64);

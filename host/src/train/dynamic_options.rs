@@ -24,7 +24,7 @@ pub enum SupportRule {
     Rigl,
     /// `SET`: the same with random growth.
     Set,
-    /// Sparse momentum: gradients over ten batches, and layers that become larger and smaller.
+    /// After sparse momentum: gradients over ten batches, and layers that become larger and smaller.
     Momentum,
 }
 

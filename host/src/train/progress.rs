@@ -98,6 +98,8 @@ pub enum StepDetails {
     },
     /// Of an epoch of recipe `dynamic`.
     Dynamic {
+        /// Trial, from 1.
+        trial: u32,
         /// The loss on the validation split, where it was looked at.
         #[serde(skip)]
         validation_loss: Option<f32>,
@@ -151,7 +153,8 @@ impl<'o> Observer<'o> {
         let &dynamic::Progress { epoch: step, epochs: steps, loss, nnz, live, validation, .. } =
             now;
         let (stage, passes) = (self.stage, f64::from(step));
-        let details = StepDetails::Dynamic { validation_loss: validation };
+        let trial = stage.attempt + 1;
+        let details = StepDetails::Dynamic { trial, validation_loss: validation };
         let goes_on = self.tell(Progress { stage, step, steps, loss, nnz, live, passes, details });
         self.offer(Some(&now.checkpoint));
         goes_on

@@ -342,6 +342,7 @@ impl<X: Samples> RowByRow<'_, X> {
         out: &mut [f32],
     ) -> Result<(), X::Source> {
         out.fill(0.0);
+        self.rows.draw(Some(self.drawn));
         for k in batch.rows() {
             self.residual(k, stack)?;
             out.iter_mut().zip(&*self.acts).for_each(|(sum, a)| *sum += a * a);
@@ -363,6 +364,7 @@ impl<X: Samples> RowByRow<'_, X> {
         let below = stack.layers.iter().take(panel.layer).fold(0, |sum, layer| sum + layer.width);
         let is_end = panel.layer >= stack.hidden().len();
         out.fill(0.0);
+        self.rows.draw(Some(self.drawn));
         for k in batch.rows() {
             self.residual(k, stack)?;
             self.backwards(stack, &mut [], |_, _| ());
@@ -395,7 +397,6 @@ impl<X: Samples> Panels for RowByRow<'_, X> {
     ) -> Result<(), X::Source> {
         memory.check(stack).map_err(Error::widen)?;
         let PanelMemory { sizes, panel: room } = memory;
-        self.rows.draw(Some(self.drawn));
         self.sizes(stack, batch, sizes)?;
         for panel in Panel::all(stack, layers, room.len()) {
             let values = head_mut(room, panel.len(stack))?;

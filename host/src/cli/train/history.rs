@@ -59,7 +59,7 @@ impl Line {
                 validation = (validation_loss, validation_accuracy);
             }
         }
-        if let StepDetails::Dynamic { validation_loss } = details {
+        if let StepDetails::Dynamic { validation_loss, .. } = details {
             validation = (validation_loss, None);
         }
         let (validation_loss, validation_accuracy) = validation;
@@ -94,7 +94,7 @@ impl Line {
             StepDetails::Anneal { validation_loss, .. } => {
                 (vec![("batch", loss), ("validation", validation_loss)], vec![live])
             }
-            StepDetails::Dynamic { validation_loss } => {
+            StepDetails::Dynamic { validation_loss, .. } => {
                 (vec![("epoch", loss), ("validation", validation_loss)], vec![live])
             }
             StepDetails::Paper { trial, .. } => {

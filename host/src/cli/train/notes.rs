@@ -6,7 +6,8 @@ use crate::train::{Details, DynamicDetails, Report, SupportRule};
 /// What is not as it was asked for.
 pub(super) fn notes(report: &Report) -> Vec<String> {
     let Details::Dynamic(dynamic) = &report.details else { return Vec::new() };
-    [begun_short(report, dynamic), lost(report, dynamic)].into_iter().flatten().collect()
+    let all = [begun_short(report, dynamic), lost(report, dynamic), diverged(report, dynamic)];
+    all.into_iter().flatten().collect()
 }
 
 /// Which weights it lost.
@@ -31,6 +32,18 @@ fn lost(report: &Report, dynamic: &DynamicDetails) -> Option<String> {
             ""
         };
         format!("{nnz} of {asked} weights are left: {why}{help}")
+    })
+}
+
+/// Which trials gave no network.
+fn diverged(report: &Report, dynamic: &DynamicDetails) -> Option<String> {
+    let DynamicDetails { diverged, rate, .. } = *dynamic;
+    let all = count((report.trials + diverged) as usize);
+    (diverged > 0).then(|| {
+        format!(
+            "{} of {all} trials diverged, with --rate {rate}; pass a smaller one, or more --warmup",
+            count(diverged as usize)
+        )
     })
 }
 

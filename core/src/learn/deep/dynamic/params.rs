@@ -22,8 +22,8 @@ pub enum Growth {
     /// The gradient of the loss over the size of the input.
     #[default]
     Gradient,
-    /// The same on the rows of ten batches: it stands for a momentum of .9, which reaches back as far, and which weights
-    /// that do not exist would take dense memory for.
+    /// The same on the rows of ten batches, in place of a momentum of .9, which averages over about as many: that would
+    /// take memory for all weights.
     Momentum,
     /// Chance.
     Random,
@@ -152,8 +152,9 @@ impl Params {
         Self { growth: Growth::Random, still: 1.0, ..self.rigl() }
     }
 
-    /// Sparse momentum (T. Dettmers, L. Zettlemoyer, 2019): as many weights all the time, and layers that become
-    /// larger and smaller; the least are dropped, those of largest [`Growth::Momentum`] grown.
+    /// After sparse momentum (T. Dettmers, L. Zettlemoyer, 2019): as many weights all the time, the least dropped, those
+    /// of largest [`Growth::Momentum`] grown. All layers are compared together, where theirs lose the same share each and
+    /// grow by their mean momentum.
     #[must_use]
     pub const fn momentum(self) -> Self {
         let (growth, selection) = (Growth::Momentum, Selection::Global);

@@ -283,11 +283,14 @@ fn panels_are_the_gradient_on_the_support() {
     let acts = INPUTS + 1 + 11 + 9;
     start(&mut stack, &[10, 8, 3], &own, &mut vec![0; BINS]).unwrap();
     let mut memory = vec![0; backprop::words(acts, 3)];
+    // Each row is moved by its own draw, which all panels have to see.
     let rows = Rows::new(&x, INPUTS + 1).unwrap();
+    let rows = Shifted::beside_constant(rows, 6, 2, 5).unwrap();
     let mut backprop = RowByRow::new(rows, Labels::classes(&y, 3), &stack, &mut memory).unwrap();
     let batch = Batch { positions: 3..50, order: None };
     let mut gradient = vec![0.0; stack.nnz()];
     backprop.gradient(&stack, &batch, &mut gradient).unwrap();
+    backprop.skip(0);
     let mut at = 0;
     let (mut sizes, mut panel) = (vec![0.0; acts], vec![9.0; 4 * (INPUTS + 1)]);
     let mut memory = PanelMemory { sizes: &mut sizes, panel: &mut panel };
