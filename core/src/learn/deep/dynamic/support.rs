@@ -118,7 +118,12 @@ impl Growing<'_> {
     fn offer(&self, of: Derivatives<'_>, top: &mut Top<'_>) {
         let Derivatives { panel, values, sizes } = of;
         let Some(layer) = self.stack.layers.get(panel.layer) else { return };
-        let place = Place::of(self.stack, panel.layer);
+        let (place, offset) = (Place::of(self.stack, panel.layer), self.params.offset);
+        // A quotient that is not taken does no harm, and loops without branches become vectors.
+        let per = |score: f32, size: f32| {
+            let quotient = score.abs() / (size + offset);
+            if size > LEAST { quotient } else { 0.0 }
+        };
         for (block, scores) in panel.blocks.clone().zip(values.chunks_exact_mut(layer.width.max(1)))
         {
             // Weights of a block come from a neuron each, those of the end from one.
@@ -126,10 +131,10 @@ impl Growing<'_> {
             let sizes = sizes.get(from..).unwrap_or(&[]);
             if place.is_end {
                 let size = sizes.first().copied().unwrap_or(0.0);
-                scores.iter_mut().for_each(|score| *score = self.per(*score, size));
+                scores.iter_mut().for_each(|score| *score = per(*score, size));
             } else {
                 let scores = scores.iter_mut().zip(sizes);
-                scores.for_each(|(score, size)| *score = self.per(*score, *size));
+                scores.for_each(|(score, size)| *score = per(*score, *size));
             }
         }
         self.offer_scores(&panel, values, top);
@@ -162,11 +167,6 @@ impl Growing<'_> {
         let blocks = blocks.saturating_sub(panel.blocks.start);
         let scores = scores.get(..blocks * layer.width).unwrap_or(scores);
         top.offer(self.first(l) + base, scores);
-    }
-
-    /// A gradient by the size of what its weight comes from.
-    fn per(&self, score: f32, size: f32) -> f32 {
-        if size > LEAST { score.abs() / (size + self.params.offset) } else { 0.0 }
     }
 }
 
