@@ -101,3 +101,25 @@ fn cells_of_other_code_are_not_mixed() {
     assert_eq!(number(&done, "before"), 0.0, "{done}");
     assert!(std::fs::read_to_string(&results).unwrap().contains(&code));
 }
+
+#[test]
+fn reports_say_what_the_whole_grid_lacks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let cell = "planted-paper-m5-s5-seed0";
+    ok(path, &format!("run figure-1-left --profile reduced --cell {cell} -o out -q"));
+    ok(path, "report out -o report -q");
+    let page = std::fs::read_to_string(path.join("report/report.md")).unwrap();
+    let (_, table) = page.split_once("### Not run").unwrap();
+    let row = |method: &str| table.lines().find(|line| line.starts_with(method)).unwrap();
+    let own = row("| IHT as published | 281 | 1 to 1000 | 1 to 1000 | 0, 1, 2 | ");
+    let hours: f64 = own.rsplit('|').nth(1).unwrap().trim().parse().unwrap();
+    assert!((0.0..5.0).contains(&hours), "{own}");
+    assert!(row("| Tamis, default recipe | 282 |").ends_with("| unknown |"), "{table}");
+    // Other data have another grid.
+    std::fs::write(path.join("spec.toml"), DIGITS).unwrap();
+    ok(path, "run spec.toml -o own -q --cell digits-imp-m3-s5-seed0");
+    ok(path, "report own -o page -q");
+    let page = std::fs::read_to_string(path.join("page/report.md")).unwrap();
+    assert!(!page.contains("Not run"), "{page}");
+}

@@ -43,11 +43,11 @@ impl Experiment {
         let view = |part: &Part| {
             let records = records.iter().filter(|record| record.cell.part == part.name);
             let known = Known::of(&spec.name, &part.name)?;
-            // Of an experiment of these names, not of a file.
+            // Of an experiment of these names, on the same data.
             let whole = figures::load(&spec.name, Some("paper")).ok();
             let whole = whole.filter(|_| figures::names().any(|name| name == spec.name));
-            let whole =
-                whole.and_then(|whole| whole.part.into_iter().find(|own| own.name == part.name));
+            let mut parts = whole.into_iter().flat_map(|whole| whole.part);
+            let whole = parts.find(|own| own.name == part.name && own.data == part.data);
             Ok(View { part: part.clone(), whole, records: records.cloned().collect(), known })
         };
         let views = spec.part.iter().map(view).collect::<Result<Vec<_>>>()?;
