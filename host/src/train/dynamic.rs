@@ -78,10 +78,10 @@ impl<'a> DynamicSetup<'a> {
     ) -> Result<Self> {
         problem.check()?;
         settings.check()?;
-        if settings.trials() > 1 && options.checkpoint.is_some() {
+        if settings.starts() > 1 && options.checkpoint.is_some() {
             return Err(Error::new("a checkpoint is of one training")
-                .expected("--checkpoint without --trials, or --trials 1")
-                .got(format_args!("--trials {}", settings.trials()))
+                .expected("--checkpoint without --starts, or --starts 1")
+                .got(format_args!("--starts {}", settings.starts()))
                 .help("leave --checkpoint out, or train with one --seed after the other"));
         }
         check_rows(problem)?;
@@ -198,7 +198,7 @@ impl<'a> DynamicSetup<'a> {
     }
 
     /// Trains a network of exactly s nonzeros, on the current pool, in memory for the most weights at a
-    /// time: of several trials the one that is best on the validation split.
+    /// time: of several starts the one that is best on the validation split.
     pub(crate) fn train(
         &self,
         mut problem: Problem,
@@ -214,9 +214,9 @@ impl<'a> DynamicSetup<'a> {
         let first = Trial { number: 0, stopwatch: &stopwatch, watch: &mut watch, passes: 0.0 };
         let mut trained = self.trial(&problem, start, first, observer)?;
         let mut passes = trained.report.passes;
-        trained.report.trials = u32::from(self.settings.trials() > 1);
+        trained.report.trials = u32::from(self.settings.starts() > 1);
         let mut diverged = 0;
-        for number in 1..self.settings.trials() {
+        for number in 1..self.settings.starts() {
             if trained.report.limit.is_some() || trained.report.stopped {
                 break;
             }

@@ -97,7 +97,7 @@ pub struct DynamicOptions {
     pub patience: u32,
     /// Trainings with seeds of their own, of which the one that is best on the validation split is the result; none for
     /// one.
-    pub trials: Option<u32>,
+    pub starts: Option<u32>,
     /// How rows are changed whenever they are read; none for not at all.
     pub augment: Option<Augmentation>,
     /// Rows that are scored in the end.
@@ -120,12 +120,14 @@ impl DynamicOptions {
             }
         }
         check_patience(self.patience, self.validation)?;
-        at_least_one("--trials", self.trials() as usize, "leave --trials out for one")?;
-        if self.trials() > 1 && self.validation == 0.0 {
-            return Err(Error::new("trials need a validation split, by which the best is chosen")
-                .expected("--trials with --validation above 0")
-                .got(format_args!("--trials {} without it", self.trials()))
-                .help("pass --validation 0.1 too, or leave --trials out"));
+        at_least_one("--starts", self.starts() as usize, "leave --starts out for one")?;
+        if self.starts() > 1 && self.validation == 0.0 {
+            return Err(Error::new(
+                "several starts need a validation split, by which the best is chosen",
+            )
+            .expected("--starts with --validation above 0")
+            .got(format_args!("--starts {} without it", self.starts()))
+            .help("pass --validation 0.1 too, or leave --starts out"));
         }
         let rate = self.rate.unwrap_or(0.02);
         let decay = self.decay.unwrap_or(Params::new(1).decay);
@@ -135,8 +137,8 @@ impl DynamicOptions {
     }
 
     /// How many trainings.
-    pub(crate) fn trials(&self) -> u32 {
-        self.trials.unwrap_or(1)
+    pub(crate) fn starts(&self) -> u32 {
+        self.starts.unwrap_or(1)
     }
 
     /// Passes over so many rows.

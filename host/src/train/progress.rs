@@ -21,7 +21,7 @@ pub struct Stage {
     pub nnz: usize,
     /// The fold that it leaves out, from 0; none for all rows.
     pub fold: Option<usize>,
-    /// The attempt at a network of several hidden layers, or the trial of recipe `dynamic`, from 0.
+    /// The attempt at a network of several hidden layers, or the start of recipe `dynamic`, from 0.
     pub attempt: u32,
     /// The hidden layer, from 0; the number of layers while all are fitted together.
     pub layer: usize,
@@ -98,8 +98,8 @@ pub enum StepDetails {
     },
     /// Of an epoch of recipe `dynamic`.
     Dynamic {
-        /// Trial, from 1.
-        trial: u32,
+        /// Random start, from 1.
+        start: u32,
         /// The loss on the validation split, where it was looked at.
         #[serde(skip)]
         validation_loss: Option<f32>,
@@ -153,8 +153,8 @@ impl<'o> Observer<'o> {
         let &dynamic::Progress { epoch: step, epochs: steps, loss, nnz, live, validation, .. } =
             now;
         let (stage, passes) = (self.stage, f64::from(step));
-        let trial = stage.attempt + 1;
-        let details = StepDetails::Dynamic { trial, validation_loss: validation };
+        let start = stage.attempt + 1;
+        let details = StepDetails::Dynamic { start, validation_loss: validation };
         let goes_on = self.tell(Progress { stage, step, steps, loss, nnz, live, passes, details });
         self.offer(Some(&now.checkpoint));
         goes_on

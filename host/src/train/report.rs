@@ -459,7 +459,7 @@ pub struct DynamicDetails {
     pub decay: f32,
     /// First steps, over which the rate rose.
     pub warmup: u32,
-    /// Trials that diverged, beside those that the report counts.
+    /// Starts that diverged, beside those that the report counts.
     pub diverged: u32,
     /// How often the support changed.
     pub changes: u32,

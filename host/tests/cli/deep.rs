@@ -317,31 +317,31 @@ fn moments_as_bfloat16_take_less_memory_and_learn_as_well() {
 }
 
 #[test]
-fn best_trial_on_validation_rows_is_the_result() {
+fn best_start_on_validation_rows_is_the_result() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     ok(folder, DIGITS);
     let train = format!("{CLASSES} --hidden 24,16 --nnz 200 --epochs 20 --seed 1 -o m.tamis");
     let run = |flags: &str| json(folder, &format!("{train} --validation 0.3 {flags}"));
-    let losses = [1, 2, 3, 4].map(|trials| {
-        let report = run(&format!("--trials {trials}"));
-        let passes = f64::from(trials) * 20.0;
+    let losses = [1, 2, 3, 4].map(|starts| {
+        let report = run(&format!("--starts {starts}"));
+        let passes = f64::from(starts) * 20.0;
         assert!((number(&report, "passes") - passes).abs() < 1.0, "{report}");
-        assert_eq!(number(&report, "trials"), f64::from(if trials > 1 { trials } else { 0 }));
+        assert_eq!(number(&report, "trials"), f64::from(if starts > 1 { starts } else { 0 }));
         number(&report, "validation_loss")
     });
     assert!(losses.is_sorted_by(|a, b| a >= b) && losses[3] < losses[0], "{losses:?}");
     // A limit counts all of them, and what there is stays.
-    let cut = run("--trials 4 --passes-limit 30");
+    let cut = run("--starts 4 --passes-limit 30");
     assert_eq!((&cut["limit"], number(&cut, "trials")), (&json!("passes"), 2.0), "{cut}");
     let is_first = number(&cut, "validation_loss") <= losses[0];
     assert!(is_first && number(&cut, "passes") == 30.0, "{cut}");
-    let said = ok(folder, &format!("{train} --validation 0.3 --trials 2"));
-    assert!(said.contains("the best of 2 trials"), "{said}");
+    let said = ok(folder, &format!("{train} --validation 0.3 --starts 2"));
+    assert!(said.contains("the best of 2 starts"), "{said}");
     for (flags, expected) in [
-        ("--trials 2", "--validation above 0"),
-        ("--trials 0 --validation 0.3", "--trials 1 or more"),
-        ("--trials 2 --validation 0.3 --checkpoint k", "a checkpoint is of one training"),
+        ("--starts 2", "--validation above 0"),
+        ("--starts 0 --validation 0.3", "--starts 1 or more"),
+        ("--starts 2 --validation 0.3 --checkpoint k", "a checkpoint is of one training"),
     ] {
         let error = fails(folder, &format!("{train} {flags}"));
         assert!(error.contains(expected), "{error}");

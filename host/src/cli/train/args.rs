@@ -170,6 +170,10 @@ pub(super) struct ValidationArgs {
     /// 0 for never [default: 0]
     #[arg(long, value_name = "N", value_parser = parse::whole::<u32>)]
     pub(super) patience: Option<u32>,
+    /// Random starts that are trained, of which the best on the validation split is the result (dynamic)
+    /// [default: 1]
+    #[arg(long, value_name = "N", value_parser = parse::whole::<u32>)]
+    pub(super) starts: Option<u32>,
 }
 
 #[derive(Debug, Args)]
@@ -246,9 +250,8 @@ pub(super) struct AnnealArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Published method (recipe paper)")]
 pub(super) struct PaperArgs {
-    /// Random starts: tried on some of the rows, and the best continues (paper; 1 for the published method alone), or
-    /// all trained, and the best on the validation split is the result (dynamic) [default: paper 32, of several
-    /// outputs 8; dynamic 1]
+    /// Random starts tried on some of the rows, of which the best continues; 1 for the published
+    /// method alone [default: 32, of several outputs 8]
     #[arg(long, value_name = "R", value_parser = parse::whole::<u32>)]
     pub(super) trials: Option<u32>,
     /// Rows of a trial [default: 2000]

@@ -35,13 +35,13 @@ fn lost(report: &Report, dynamic: &DynamicDetails) -> Option<String> {
     })
 }
 
-/// Which trials gave no network.
+/// Which starts gave no network.
 fn diverged(report: &Report, dynamic: &DynamicDetails) -> Option<String> {
     let DynamicDetails { diverged, rate, .. } = *dynamic;
     let all = count((report.trials + diverged) as usize);
     (diverged > 0).then(|| {
         format!(
-            "{} of {all} trials diverged, with --rate {rate}; pass a smaller one, or more --warmup",
+            "{} of {all} starts diverged, with --rate {rate}; pass a smaller one, or more --warmup",
             count(diverged as usize)
         )
     })

@@ -405,7 +405,7 @@ impl Train {
             raw: self.imp.raw_inputs,
             validation: self.validation.validation.unwrap_or(0.0),
             patience: self.validation.patience.unwrap_or(0),
-            trials: self.paper.trials,
+            starts: self.validation.starts,
             augment: None,
             test: None,
         }

@@ -252,7 +252,7 @@ fn dynamic_split(dynamic: &DynamicDetails, trials: u32) -> Option<Fact> {
         text += "; early stopping";
     }
     if trials > 1 {
-        text += &format!("; the best of {trials} trials");
+        text += &format!("; the best of {trials} starts");
     }
     Some(("validation", text))
 }
