@@ -62,6 +62,12 @@ impl Cell {
         format!("{part}-{method}-m{m}-s{s}{n}{d}{variant}-seed{seed}")
     }
 
+    /// The name of the training that gives it, which may give all s.
+    pub(super) fn training(&self, part: &Part) -> String {
+        let is_shared = self.method.is_dense() && part.data.is_fixed();
+        Self { s: if is_shared { 0 } else { self.s }, ..self.clone() }.id()
+    }
+
     /// Its sizes, in its part.
     pub(crate) fn point(&self, part: &Part) -> Point {
         let own = |variant: &String| part.variants.iter().position(|of| of.name == *variant);
@@ -99,15 +105,12 @@ impl Spec {
     /// Cells, those together that one training gives: of iterative magnitude pruning all that are
     /// alike but for s, where no cell changes the data.
     pub(crate) fn together(&self, cells: Vec<Cell>) -> Vec<Vec<Cell>> {
-        let is_shared = |cell: &Cell| {
-            let of = self.part_of(cell);
-            cell.method.is_dense() && of.is_ok_and(|part| part.data.is_fixed())
-        };
         let mut places = BTreeMap::new();
         let mut all: Vec<Vec<Cell>> = Vec::new();
         for cell in cells {
-            let network = Cell { s: if is_shared(&cell) { 0 } else { cell.s }, ..cell.clone() };
-            let at = *places.entry(network.id()).or_insert(all.len());
+            let training =
+                self.part_of(&cell).map_or_else(|_| cell.id(), |part| cell.training(part));
+            let at = *places.entry(training).or_insert(all.len());
             match all.get_mut(at) {
                 Some(training) => training.push(cell),
                 None => all.push(vec![cell]),

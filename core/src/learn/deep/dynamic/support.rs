@@ -101,6 +101,11 @@ fn groups(
     Ok(groups)
 }
 
+/// Number of the first weight of layer `l` among those that all layers have room for.
+fn first(stack: &Stack<'_>, l: usize) -> usize {
+    stack.layers.iter().take(l).fold(0, |sum, layer| sum + layer.width * layer.neurons)
+}
+
 /// What weights that are not there are worth.
 struct Growing<'a> {
     stack: &'a Stack<'a>,
@@ -109,11 +114,6 @@ struct Growing<'a> {
 }
 
 impl Growing<'_> {
-    /// Number of the first weight of layer `l` among those of all layers.
-    fn first(&self, l: usize) -> usize {
-        self.stack.layers.iter().take(l).fold(0, |sum, layer| sum + layer.width * layer.neurons)
-    }
-
     /// Offers those of a panel by their derivatives.
     fn offer(&self, of: Derivatives<'_>, top: &mut Top<'_>) {
         let Derivatives { panel, values, sizes } = of;
@@ -143,7 +143,7 @@ impl Growing<'_> {
     /// Offers those of a panel by chance.
     fn offer_any(&self, panel: &Panel, values: &mut [f32], top: &mut Top<'_>) {
         let width = self.stack.layers.get(panel.layer).map_or(0, |layer| layer.width);
-        let first = self.first(panel.layer) + panel.blocks.start * width;
+        let first = first(self.stack, panel.layer) + panel.blocks.start * width;
         for (at, score) in values.iter_mut().enumerate() {
             *score = self.rng.uniform((first + at) as u32);
         }
@@ -166,7 +166,7 @@ impl Growing<'_> {
         let blocks = layer.neurons - usize::from(self.params.constant && is_hidden);
         let blocks = blocks.saturating_sub(panel.blocks.start);
         let scores = scores.get(..blocks * layer.width).unwrap_or(scores);
-        top.offer(self.first(l) + base, scores);
+        top.offer(first(self.stack, l) + base, scores);
     }
 }
 
@@ -415,10 +415,8 @@ impl<'m> Support<'m> {
         let (mut left, layers) = (count, stack.layers.len());
         let room = stack.index.len().min(stack.value.len()).min(self.moments.room());
         debug_assert!(stack.nnz() + count <= room, "room for what is grown");
-        let mut first = stack.layers.iter().fold(0, |sum, layer| sum + layer.width * layer.neurons);
         for l in (0..layers).rev() {
-            let Some(&layer) = stack.layers.get(l) else { continue };
-            first -= layer.width * layer.neurons;
+            let first = first(stack, l);
             let range = stack.range(l);
             let mean = {
                 let sum: f32 = range.clone().map(|at| self.moments.square(at)).sum();

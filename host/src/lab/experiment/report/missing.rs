@@ -28,13 +28,10 @@ fn row(view: &View, whole: &Part, method: Method, cells: &[Cell]) -> Option<Vec<
     if own.is_empty() || method.is_constant() {
         return None;
     }
-    // One training may give all s.
     let mut trainings = BTreeMap::<String, f64>::new();
     for &cell in &own {
-        let is_shared = method.is_dense() && whole.data.is_fixed();
-        let training = Cell { s: if is_shared { 0 } else { cell.s }, ..cell.clone() };
         if let Some(own) = nearest(view, cell) {
-            let seconds = trainings.entry(training.id()).or_default();
+            let seconds = trainings.entry(cell.training(whole)).or_default();
             *seconds = seconds.max(own);
         }
     }

@@ -40,14 +40,14 @@ impl Experiment {
         let spec = store.spec.clone();
         let records = store.records()?;
         one_code(store, &records)?;
+        let has_whole = figures::names().any(|name| name == spec.name);
+        let whole = has_whole.then(|| figures::load(&spec.name, Some("paper"))).transpose()?;
         let view = |part: &Part| {
             let records = records.iter().filter(|record| record.cell.part == part.name);
             let known = Known::of(&spec.name, &part.name)?;
-            // Of an experiment of these names, on the same data.
-            let whole = figures::load(&spec.name, Some("paper")).ok();
-            let whole = whole.filter(|_| figures::names().any(|name| name == spec.name));
-            let mut parts = whole.into_iter().flat_map(|whole| whole.part);
-            let whole = parts.find(|own| own.name == part.name && own.data == part.data);
+            // On the same data.
+            let mut parts = whole.iter().flat_map(|whole| &whole.part);
+            let whole = parts.find(|own| own.name == part.name && own.data == part.data).cloned();
             Ok(View { part: part.clone(), whole, records: records.cloned().collect(), known })
         };
         let views = spec.part.iter().map(view).collect::<Result<Vec<_>>>()?;
