@@ -40,23 +40,37 @@ def read(folder, part):
     return x, np.frombuffer(labels, np.uint8, offset=8).astype(int)
 
 
+@functools.cache
+def waves():
+    """White noise through a blur of 4 pixels, of mean square 1."""
+    import cv2
+
+    noise = np.random.default_rng(64).normal(size=(64, 52, 52)).astype(np.float32)
+    fields = np.stack([cv2.GaussianBlur(one, (25, 25), 4)[12:40, 12:40] for one in noise])
+    return fields / np.sqrt((fields**2).mean((1, 2), keepdims=True))
+
+
 def augmented(x, rng, is_small):
-    """Each picture moved, turned, stretched and slanted by at most what `--augment images` does by default, without its waves."""
+    """Each picture moved, turned, stretched, slanted and bent by at most what `--augment images` does by default."""
     import cv2
 
     cv2.setNumThreads(1)
-    shift, turn, scale, shear = (0.5, 5, 0.05, 0.05) if is_small else (1, 8, 0.08, 0.1)
+    shift, turn, scale, shear, bend = (0.5, 5, 0.05, 0.05, 0.3) if is_small else (1, 8, 0.08, 0.1, 0.6)
     n = len(x)
-    draw = lambda most: rng.uniform(-most, most, n).astype(np.float32)
-    angle = np.radians(draw(turn))
-    a = np.stack([np.cos(angle) * (1 + draw(scale)), np.sin(angle) + draw(shear)], 1)
-    b = np.stack([-np.sin(angle), np.cos(angle) * (1 + draw(scale))], 1)
-    # Where the picture's column and row come from, which the library takes in this order.
-    centre = lambda c: 13.5 * (1 - c.sum(1)) + draw(shift)
-    maps = np.stack([np.stack([c[:, 1], c[:, 0], centre(c)], 1) for c in (b, a)], 1)
+    draw = lambda most: rng.uniform(-most, most, (n, 1, 1)).astype(np.float32)
+    angle, across, down, slant = np.radians(draw(turn)), 1 + draw(scale), 1 + draw(scale), draw(shear)
+    sin, cos = np.sin(angle), np.cos(angle)
+    column = np.arange(28, dtype=np.float32) - 13.5
+    row = column[:, None]
+    # Where each pixel's column and row come from.
+    from_x = (cos * across + slant * sin) * column - sin * down * row + (13.5 + draw(shift))
+    from_y = (sin * across + slant * cos) * column + cos * down * row + (13.5 + draw(shift))
+    most = (1.7 * bend * rng.random((n, 1, 1))).astype(np.float32)
+    for places in (from_x, from_y):
+        places += most * waves()[rng.integers(64, size=n)]
     changed = np.empty((n, 28, 28), np.float32)
-    for picture, to, how in zip(x.reshape(-1, 28, 28), changed, maps):
-        cv2.warpAffine(picture, how, (28, 28), to, cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP)
+    for picture, to, *places in zip(x.reshape(-1, 28, 28), changed, from_x, from_y):
+        cv2.remap(picture, *places, cv2.INTER_LINEAR, to, cv2.BORDER_CONSTANT)
     return changed.reshape(n, 784)
 
 

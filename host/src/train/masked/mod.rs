@@ -5,8 +5,9 @@
 //! in the cache; sparse products run along the samples. Strips of a batch go in waves of as many as
 //! there are threads, and their gradients are added in order: neither the number of threads nor the
 //! width of the vectors changes a bit. Memory is that of the activations of a strip for each thread, and
-//! of 4 bytes for each weight behind the first hidden layer, which is looked up by both of its ends; all threads
-//! but one have a gradient too.
+//! of 4 bytes for each weight behind the first hidden layer, which is looked up by both of its ends. Threads
+//! but the first that have a strip of a batch have a gradient too, of one layer, or of several that have no more
+//! weights together.
 
 mod elsewhere;
 mod job;
@@ -39,7 +40,7 @@ use crate::operator::lanes::LANES;
 pub(crate) use elsewhere::Elsewhere;
 pub(crate) use job::Ran;
 pub use job::{MaskedSettings, MaskedStart};
-use strip::{Changed, Layer, Strip, Work, across};
+use strip::{Changed, Group, Layer, Strip, Work, across};
 use waves::{Pass, Reads, Wave, add_up, each, each_with_gradient};
 
 /// How good a network is on all rows.
@@ -121,8 +122,7 @@ impl<'a> Engine<'a> {
             widths.push(1);
         }
         let used = used(stack, &layers);
-        let strip = |t| Strip::new(&widths, if t > 0 { stack.nnz() } else { 0 });
-        let strips = (0..rayon::current_num_threads()).map(strip).collect();
+        let strips = (0..rayon::current_num_threads()).map(|_| Strip::new(&widths)).collect();
         Ok(Self {
             data,
             scale,
@@ -277,20 +277,36 @@ impl Backprop for Engine<'_> {
         error::length("gradient", gradient.len(), stack.nnz())?;
         debug_assert_eq!(self.check(stack), Ok(()));
         gradient.fill(0.0);
+        let groups = Group::all(&self.layers);
+        // Those of a group, of all threads but the first that have a strip of a batch.
+        let room = groups.iter().map(|group| group.places.len()).max().unwrap_or(0);
+        let own = batch.positions.len().div_ceil(LANES).min(self.strips.len());
+        self.strips[..own].iter_mut().skip(1).for_each(|strip| strip.gradient.resize(room, 0.0));
         let (labels, mut sum) = (self.labels, 0.0);
         self.waves(stack, batch, Reads::Changed, |wave, strips| {
-            each_with_gradient(strips, gradient, |t, strip, gradient| {
-                if t > 0 {
-                    gradient.fill(0.0);
+            for (number, Group { layers, places }) in groups.iter().enumerate() {
+                let gradient = &mut gradient[places.clone()];
+                each_with_gradient(strips, gradient, |t, strip, gradient| {
+                    if number == 0 {
+                        strip.forward(wave.work, wave.draw(t), wave.rows(t));
+                        strip.residual(wave.work, labels);
+                        strip.head_back(wave.work);
+                    }
+                    if t > 0 {
+                        gradient.fill(0.0);
+                    }
+                    let mut left = gradient;
+                    for l in layers.clone().rev() {
+                        let (rest, own) = left.split_at_mut(left.len() - wave.work.layers[l].len());
+                        strip.layer_back(wave.work, l, own);
+                        left = rest;
+                    }
+                });
+                if let [_, rest @ ..] = &*strips
+                    && !rest.is_empty()
+                {
+                    add_up(gradient, rest);
                 }
-                strip.forward(wave.work, wave.draw(t), wave.rows(t));
-                strip.residual(wave.work, labels);
-                strip.backward(wave.work, gradient);
-            });
-            if let [_, rest @ ..] = &*strips
-                && !rest.is_empty()
-            {
-                add_up(gradient, rest);
             }
             sum += strips.iter().map(|strip| strip.loss.sum).sum::<f64>();
         })?;
@@ -367,8 +383,6 @@ impl Panels for Engine<'_> {
         self.layers = Vec::new();
         self.layers = Layer::all(stack)?;
         self.used = used(stack, &self.layers);
-        let gradients = self.strips.iter_mut().skip(1).map(|strip| &mut strip.gradient);
-        gradients.for_each(|gradient| gradient.resize(stack.nnz(), 0.0));
         Ok(())
     }
 }

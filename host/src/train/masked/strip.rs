@@ -77,6 +77,30 @@ impl Layer {
     }
 }
 
+/// Layers whose gradient is taken at a time.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) layers: Range<usize>,
+    /// Places of their weights in the stack.
+    pub(super) places: Range<usize>,
+}
+
+impl Group {
+    /// Those of all layers, the last first, with no more weights than the largest layer.
+    pub(super) fn all(layers: &[Layer]) -> Vec<Self> {
+        let most = layers.iter().map(Layer::len).max().unwrap_or(0);
+        let (mut groups, mut end) = (Vec::new(), layers.len());
+        while end > 0 {
+            let last = layers[end - 1].range.end;
+            let is_in = |layer: &&Layer| last - layer.range.start <= most;
+            let start = end - layers[..end].iter().rev().take_while(is_in).count();
+            groups.push(Self { layers: start..end, places: layers[start].range.start..last });
+            end = start;
+        }
+        groups
+    }
+}
+
 /// What is the same for all strips of a pass.
 #[derive(Clone, Copy)]
 pub(super) struct Work<'a> {
@@ -129,11 +153,10 @@ pub(super) struct Strip {
 }
 
 impl Strip {
-    pub(super) fn new(widths: &[usize], gradient: usize) -> Self {
+    pub(super) fn new(widths: &[usize]) -> Self {
         let acts = widths.iter().map(|&width| vec![Lanes::ZERO; width]).collect();
-        let rows = Vec::with_capacity(LANES);
-        let (gradient, changed) = (vec![0.0; gradient], Changed::default());
-        Self { acts, gradient, rows, changed, loss: Loss::default() }
+        let (rows, gradient) = (Vec::with_capacity(LANES), Vec::new());
+        Self { acts, gradient, rows, changed: Changed::default(), loss: Loss::default() }
     }
 
     /// Neurons of the widest layer.
@@ -216,19 +239,6 @@ impl Strip {
         self.loss = work.arch.dispatch(Residual { labels, rows, out });
     }
 
-    /// Adds the sum over the rows to `gradient`; activations become residuals.
-    pub(super) fn backward(&mut self, work: &Work<'_>, gradient: &mut [f32]) {
-        self.head_back(work);
-        for (l, layer) in work.layers.iter().enumerate().skip(1).rev() {
-            self.layer_back(work, l, &mut gradient[layer.range.clone()]);
-        }
-        let Some((layer, w)) = work.layers.iter().zip(work.stack.layers()).next() else { return };
-        let [below, above] = [0, 1].map(|l| &self.acts[l][..]);
-        let (own, others) = if layer.is_end { (below, above) } else { (above, below) };
-        let gradient = &mut gradient[layer.range.clone()];
-        Outer { links: layer.by_block(w), gradient, own, others }.on(work.arch);
-    }
-
     /// From the residuals of the outputs to those of the last layer.
     pub(super) fn head_back(&mut self, work: &Work<'_>) {
         if let Head::Sum(signs) = work.stack.head() {
@@ -238,13 +248,18 @@ impl Strip {
         }
     }
 
-    /// Layer `l` behind the first, whose outputs have their residuals: its inputs have them then. Without a gradient
-    /// none is added to.
+    /// Layer `l`, whose outputs have their residuals: adds the sum over the rows to the layer's `gradient`, unless that
+    /// is empty; its inputs have their residuals then, but those of the network.
     pub(super) fn layer_back(&mut self, work: &Work<'_>, l: usize, gradient: &mut [f32]) {
         let Some((layer, w)) = work.layers.iter().zip(work.stack.layers()).nth(l) else { return };
         let (below, above) = self.acts.split_at_mut(l + 1);
         let (below, above) = (&mut below[l][..], &above[0][..]);
         let weights = w.value();
+        if l == 0 {
+            let (own, others) = if layer.is_end { (&*below, above) } else { (above, &*below) };
+            Outer { links: layer.by_block(w), gradient, own, others }.on(work.arch);
+            return;
+        }
         if layer.is_end {
             let links = layer.by_block(w);
             Backward { links, weights, gradient, above, below }.on(work.arch);

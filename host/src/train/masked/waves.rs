@@ -91,7 +91,7 @@ pub(super) fn each(strips: &mut [Strip], work: impl Fn(usize, &mut Strip) + Sync
 }
 
 /// Runs `work` on every strip, its number and a gradient: the first has `gradient`, the others have
-/// their own.
+/// so many numbers of their own.
 pub(super) fn each_with_gradient(
     strips: &mut [Strip],
     gradient: &mut [f32],
@@ -101,10 +101,11 @@ pub(super) fn each_with_gradient(
         [] => {}
         [one] => work(0, one, gradient),
         [first, rest @ ..] => {
+            let len = gradient.len();
             let others = || {
                 rest.par_iter_mut().enumerate().for_each(|(t, strip)| {
                     let mut own = std::mem::take(&mut strip.gradient);
-                    work(t + 1, strip, &mut own);
+                    work(t + 1, strip, &mut own[..len]);
                     strip.gradient = own;
                 });
             };
@@ -113,7 +114,7 @@ pub(super) fn each_with_gradient(
     }
 }
 
-/// Adds the gradients of strips in their order.
+/// Adds the strips' own gradients in their order.
 pub(super) fn add_up(gradient: &mut [f32], strips: &[Strip]) {
     const CHUNK: usize = 1 << 14;
     gradient.par_chunks_mut(CHUNK).enumerate().for_each(|(at, sums)| {
