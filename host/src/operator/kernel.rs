@@ -92,14 +92,16 @@ pub(super) fn activate<T: Element>(piece: Piece<'_, T>, w: Block<'_>, out: &mut 
 /// `v · x_j` over the rows of the piece, over 64 lanes whatever the machine.
 #[inline(always)]
 pub(super) fn project<T: Element>(v: &[f32], column: &[T]) -> f32 {
-    let mut lanes = [0.0_f32; LANES];
-    let (vs, xs) = (v.chunks_exact(LANES), column.chunks_exact(LANES));
-    let (v_rest, x_rest) = (vs.remainder(), xs.remainder());
-    for (v, x) in vs.zip(xs) {
-        for ((lane, v), x) in lanes.iter_mut().zip(v).zip(x) {
-            *lane += v * x.widen();
+    let mut sums = [0.0_f32; LANES];
+    let (vs, v_rest) = v.as_chunks::<LANES>();
+    let (xs, x_rest) = column.as_chunks::<LANES>();
+    for (v, x) in vs.iter().zip(xs) {
+        for l in 0..LANES {
+            sums[l] += v[l] * x[l].widen();
         }
     }
+    // A copy, since what is indexed by a number of the data lies in memory and not in registers.
+    let mut lanes = sums;
     for ((lane, v), x) in lanes.iter_mut().zip(v_rest).zip(x_rest) {
         *lane += v * x.widen();
     }
