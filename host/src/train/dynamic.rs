@@ -93,7 +93,7 @@ impl<'a> DynamicSetup<'a> {
         let dense = dense_weights(problem, hidden);
         let layers = hidden.len();
         let nnz = options.budget.count(dense, layers + 1)?;
-        check_budget(nnz, paths(problem, hidden), outputs)?;
+        check_budget(nnz, problem, hidden)?;
         let rows = problem.data.rows;
         let validation = given_validation_rows(rows, settings.validation)?;
         let mut params =
@@ -161,7 +161,9 @@ impl<'a> DynamicSetup<'a> {
             requested_nnz: self.params.nnz,
             support: self.room,
             state_bytes: self.state_bytes(),
-            workspace_bytes: (engine.bytes() + size_of_val(&classes[..]) + self.checkpoints) as u64,
+            workspace_bytes: (engine.bytes(self.params.batch)
+                + size_of_val(&classes[..])
+                + self.checkpoints) as u64,
             data_bytes: problem.bytes() as u64,
             ..Forecast::default()
         })
@@ -293,7 +295,7 @@ impl<'a> DynamicSetup<'a> {
         let engine = Engine::new(&problem.data, *unit, labels, &stack, &watch.stop())?;
         let mut engine = self.ready(engine);
         let workspace_bytes =
-            (engine.bytes() + size_of_val(&classes[..]) + self.checkpoints) as u64;
+            (engine.bytes(self.params.batch) + size_of_val(&classes[..]) + self.checkpoints) as u64;
         let mut observe = |now: &dynamic::Progress<'_>| {
             let passes = before + f64::from(now.epoch);
             continue_if(watch.show(passes, || observer.dynamic(now)))
@@ -402,12 +404,12 @@ fn check_widths(inputs: usize, hidden: &[usize]) -> Result<()> {
     // One more hands on the constant.
     const MOST: usize = MAX_INPUTS - 1;
     let widest = hidden.iter().copied().max().unwrap_or(0).max(inputs);
-    if hidden.len() < MAX_LAYERS && widest <= MOST {
+    if hidden.len() < MAX_LAYERS && widest <= MOST && !hidden.contains(&0) {
         return Ok(());
     }
     Err(Error::new("no model is of this size")
         .expected(format_args!(
-            "at most {} hidden layers, of at most {MOST} inputs and neurons",
+            "at most {} hidden layers, each of 1 to {MOST} neurons, and at most {MOST} inputs",
             MAX_LAYERS - 1
         ))
         .got(format_args!("{inputs} inputs and --hidden {hidden:?}"))
@@ -415,13 +417,17 @@ fn check_widths(inputs: usize, hidden: &[usize]) -> Result<()> {
 }
 
 /// Refuses fewer nonzeros than paths to all outputs take.
-fn check_budget(nnz: usize, least: usize, outputs: usize) -> Result<()> {
+fn check_budget(nnz: usize, problem: &Problem, hidden: &[usize]) -> Result<()> {
+    let [least, linear] = [hidden, &[][..]].map(|hidden| paths(problem, hidden));
     if nnz >= least {
         return Ok(());
     }
+    let without =
+        if hidden.is_empty() { String::new() } else { format!("; {linear} with --hidden 0") };
     Err(Error::new("too few nonzeros for a path to every output")
         .expected(format_args!(
-            "{least} or more: one for each of {outputs} outputs and each layer before"
+            "{least} or more: one for each of {} outputs and each layer before{without}",
+            problem.network_outputs()
         ))
         .got(nnz)
         .help(

@@ -16,11 +16,11 @@ pub(crate) const fn panel(longest: usize, threads: usize) -> usize {
     PANEL_BLOCKS * longest * threads
 }
 
-/// Bytes of a weight: index and value, gradient and moments, and its place by the other end.
+/// Bytes of a weight: index and value, gradient and moments, and its block by the other end.
 const fn weight_bytes(moments: Moments) -> f64 {
     match moments {
-        Moments::F32 => 24.0,
-        Moments::Bf16 => 20.0,
+        Moments::F32 => 22.0,
+        Moments::Bf16 => 18.0,
     }
 }
 
@@ -97,7 +97,7 @@ impl Sizes<'_> {
         let neurons = self.activations() + outputs;
         let [fields, changed] =
             augment.map_or([0, 0], |augment| [augment.bytes(), changed_bytes(augment, inputs)]);
-        let own = LANES * (4 * neurons + size_of::<usize>());
+        let own = LANES * (4 * neurons + size_of::<usize>()) + 4 * longest;
         let strip = own + changed + if params.grows() { across_bytes(longest) } else { 0 };
         let checkpoints = self.checkpoint_bytes(0);
         let of_checkpoints = self.checkpoint_bytes(nnz) - checkpoints;

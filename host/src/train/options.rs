@@ -466,7 +466,7 @@ pub(crate) fn check_recipe(recipe: &str, task: Task) -> Result<()> {
             "paper",
             "labels 0 and 1 are classes too: pass --task multiclass",
         ),
-        (_, Task::Multiclass) => ("--task regression or binary", "anneal", "leave --recipe out"),
+        (_, Task::Multiclass) => ("--task regression or binary", "dynamic", "leave --recipe out"),
         _ => return Ok(()),
     };
     Err(Error::new(format!("recipe {recipe} does not train for this task"))

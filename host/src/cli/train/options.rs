@@ -65,8 +65,6 @@ impl Train {
             && hidden.len() <= 1;
         // Of several sizes the largest says.
         let budget = self.nnz.last().map_or(self.budget(), |&nnz| Budget::Nonzeros(nnz));
-        // What recipe `dynamic` does not take is for those of one hidden layer.
-        let is_layered = !self.given.fits(RecipeName::Dynamic);
         let recipe = match (self.recipe, task) {
             _ if self.mask.is_some() => RecipeName::Masked,
             (RecipeName::Auto, _) if is_plain => RecipeName::Auto,
@@ -75,16 +73,17 @@ impl Train {
             (RecipeName::Auto, Task::Multiclass) if one_by_one => RecipeName::Anneal,
             (RecipeName::Auto, Task::Binary) if one_by_one => RecipeName::Lm,
             (RecipeName::Auto, _) => {
-                let recipe = match is_layered {
-                    true => Recipe::layered(task, hidden, budget, pinned),
-                    false => Recipe::auto(task, hidden, budget, pinned),
-                };
-                match recipe {
-                    Recipe::Anneal(_) => RecipeName::Anneal,
-                    Recipe::Paper(_) => RecipeName::Paper,
-                    Recipe::Dynamic(_) => RecipeName::Dynamic,
-                    _ => RecipeName::Lm,
-                }
+                let [layered, auto] = [Recipe::layered, Recipe::auto].map(|of| {
+                    match of(task, hidden, budget, pinned) {
+                        Recipe::Anneal(_) => RecipeName::Anneal,
+                        Recipe::Paper(_) => RecipeName::Paper,
+                        Recipe::Dynamic(_) => RecipeName::Dynamic,
+                        _ => RecipeName::Lm,
+                    }
+                });
+                // What recipe `dynamic` does not take is for those of one hidden layer, if they do.
+                let is_layered = !self.given.fits(RecipeName::Dynamic) && self.given.fits(layered);
+                if is_layered { layered } else { auto }
             }
             (recipe, _) => recipe,
         };

@@ -31,7 +31,7 @@ pub(super) struct Forward<'a, L> {
 impl<L: Links> OverLanes for Forward<'_, L> {
     #[inline(always)]
     fn run<S: Simd, const N: usize, const M: usize>(self, simd: S) {
-        let Self { links, weights, below, out, relu } = self;
+        let Self { mut links, weights, below, out, relu } = self;
         let zero = simd.splat_f32s(0.0);
         for (i, out) in out.iter_mut().enumerate() {
             let mut sums = [zero; N];
@@ -64,7 +64,7 @@ pub(super) struct Backward<'a, L> {
 impl<L: Links> OverLanes for Backward<'_, L> {
     #[inline(always)]
     fn run<S: Simd, const N: usize, const M: usize>(self, simd: S) {
-        let Self { links, weights, gradient, above, below } = self;
+        let Self { mut links, weights, gradient, above, below } = self;
         let zero = simd.splat_f32s(0.0);
         for (j, a) in below.iter_mut().enumerate() {
             let a = registers_mut::<S, N>(a);
@@ -99,7 +99,7 @@ pub(super) struct Outer<'a> {
 impl OverLanes for Outer<'_> {
     #[inline(always)]
     fn run<S: Simd, const N: usize, const M: usize>(self, simd: S) {
-        let Self { links, gradient, own, others } = self;
+        let Self { mut links, gradient, own, others } = self;
         for (i, own) in own.iter().enumerate() {
             let own = *registers::<S, N>(own);
             for Link { place, other: j } in links.of_neuron(i) {

@@ -1,7 +1,7 @@
 //! The places of a layer's weights, grouped by one of their two ends.
 //!
 //! Grouped as they lie in a stack, by block, the other ends are the stack's own indices less where
-//! the block begins; grouped by the other side, a weight takes 4 bytes.
+//! the block begins; grouped by the other side, a weight takes 2 bytes, those of its block.
 
 use tamis::base::error::{self, Result};
 use tamis::network::weights::Weights;
@@ -17,8 +17,8 @@ pub(super) struct Link {
 
 /// Weights of a layer, grouped by the neurons of one side.
 pub(super) trait Links {
-    /// Those of a neuron.
-    fn of_neuron(&self, neuron: usize) -> impl Iterator<Item = Link>;
+    /// Those of a neuron; neurons are asked for in their order, each once, and all of their weights are taken.
+    fn of_neuron(&mut self, neuron: usize) -> impl Iterator<Item = Link>;
 }
 
 /// Where the weights of each block of a layer begin; and the end of the last.
@@ -66,9 +66,9 @@ pub(super) struct Blocks<'a> {
     pub(super) width: usize,
 }
 
-impl Links for Blocks<'_> {
+impl Blocks<'_> {
     #[inline(always)]
-    fn of_neuron(&self, neuron: usize) -> impl Iterator<Item = Link> {
+    fn of_block(&self, neuron: usize) -> impl Iterator<Item = Link> {
         let range = self.starts.range(neuron);
         let base = (neuron * self.width) as u32;
         let others = self.index[range.clone()].iter();
@@ -76,20 +76,20 @@ impl Links for Blocks<'_> {
     }
 }
 
-/// A weight by its other end.
-#[derive(Debug, Clone, Copy, Default)]
-struct Turn {
-    block: u16,
-    /// Its place among those of the block.
-    within: u16,
+impl Links for Blocks<'_> {
+    #[inline(always)]
+    fn of_neuron(&mut self, neuron: usize) -> impl Iterator<Item = Link> {
+        self.of_block(neuron)
+    }
 }
 
 /// The order of the weights by their other ends.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Turns {
     /// Where those of each neuron begin; and the end of the last.
     starts: Vec<u32>,
-    turns: Vec<Turn>,
+    /// Block of each weight, those of a neuron in their order.
+    blocks: Vec<u16>,
 }
 
 impl Turns {
@@ -97,27 +97,27 @@ impl Turns {
         let mut starts = vec![0_u32; blocks.width + 1];
         let all = blocks.starts.blocks();
         for i in 0..all {
-            blocks.of_neuron(i).for_each(|link| starts[link.other + 1] += 1);
+            blocks.of_block(i).for_each(|link| starts[link.other + 1] += 1);
         }
         for j in 0..blocks.width {
             starts[j + 1] += starts[j];
         }
-        let mut turns = vec![Turn::default(); blocks.index.len()];
+        let mut turned = vec![0; blocks.index.len()];
         // Each start moves to the end of its links, which is the next one's start.
         for i in 0..all {
-            for (within, link) in blocks.of_neuron(i).enumerate() {
+            for link in blocks.of_block(i) {
                 let start = &mut starts[link.other];
-                turns[*start as usize] = Turn { block: i as u16, within: within as u16 };
+                turned[*start as usize] = i as u16;
                 *start += 1;
             }
         }
         starts.rotate_right(1);
         starts[0] = 0;
-        Self { starts, turns }
+        Self { starts, blocks: turned }
     }
 
     pub(super) fn bytes(&self) -> usize {
-        size_of_val(&self.starts[..]) + size_of_val(&self.turns[..])
+        size_of_val(&self.starts[..]) + size_of_val(&self.blocks[..])
     }
 
     pub(super) const fn is_empty(&self) -> bool {
@@ -126,35 +126,38 @@ impl Turns {
 
     /// Whether these are the weights of `blocks`.
     pub(super) fn are_of(&self, blocks: Blocks<'_>) -> bool {
-        let by = TurnedBlocks { turns: self, starts: blocks.starts };
-        self.turns.len() == blocks.index.len()
+        self.blocks.len() == blocks.index.len()
             && self.starts.len() == blocks.width + 1
-            && (0..blocks.width).all(|j| {
-                by.of_neuron(j).all(|Link { place, other }| {
-                    let entry = blocks.index.get(place).map(|&entry| entry as usize);
-                    entry == Some(other * blocks.width + j)
-                })
-            })
+            && *self == Self::of(blocks)
+    }
+
+    /// To be asked for, with memory for a number of each block.
+    pub(super) fn links<'a>(&'a self, starts: &Starts, next: &'a mut [u32]) -> TurnedBlocks<'a> {
+        let blocks = starts.blocks();
+        next[..blocks].copy_from_slice(&starts.0[..blocks]);
+        TurnedBlocks { turns: self, next }
     }
 }
 
-/// Weights by their other ends.
-#[derive(Debug, Clone, Copy)]
+/// Weights by their other ends. Those of a block are met in the order in which they lie.
+#[derive(Debug)]
 pub(super) struct TurnedBlocks<'a> {
-    pub(super) turns: &'a Turns,
-    /// Where the blocks begin.
-    pub(super) starts: &'a Starts,
+    turns: &'a Turns,
+    /// Place of the next weight of each block.
+    next: &'a mut [u32],
 }
 
 impl Links for TurnedBlocks<'_> {
     #[inline(always)]
-    fn of_neuron(&self, neuron: usize) -> impl Iterator<Item = Link> {
-        let Turns { starts, turns } = self.turns;
+    fn of_neuron(&mut self, neuron: usize) -> impl Iterator<Item = Link> {
+        let Turns { starts, blocks } = self.turns;
         let range = starts[neuron] as usize..starts[neuron + 1] as usize;
-        let begins = &self.starts.0[..];
-        turns[range].iter().map(move |turn| {
-            let other = usize::from(turn.block);
-            Link { place: begins[other] as usize + usize::from(turn.within), other }
+        let next = &mut *self.next;
+        blocks[range].iter().map(move |&block| {
+            let other = usize::from(block);
+            let place = next[other] as usize;
+            next[other] += 1;
+            Link { place, other }
         })
     }
 }

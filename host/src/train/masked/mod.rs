@@ -5,9 +5,8 @@
 //! in the cache; sparse products run along the samples. Strips of a batch go in waves of as many as
 //! there are threads, and their gradients are added in order: neither the number of threads nor the
 //! width of the vectors changes a bit. Memory is that of the activations of a strip for each thread, and
-//! of 4 bytes for each weight behind the first hidden layer, which is looked up by both of its ends. Threads
-//! but the first that have a strip of a batch have a gradient too, of one layer, or of several that have no more
-//! weights together.
+//! of 2 bytes for each weight behind the first hidden layer, which is looked up by both of its ends. Each
+//! strip of a wave but the first has a gradient too, of one layer, or of several that have no more weights together.
 
 mod elsewhere;
 mod job;
@@ -160,13 +159,24 @@ impl<'a> Engine<'a> {
         self.across.resize_with(self.strips.len(), || vec![0.0; numbers]);
     }
 
-    /// Bytes of memory, without data and labels.
+    /// Bytes of memory for batches of so many rows, without data and labels.
     #[must_use]
-    pub fn bytes(&self) -> usize {
+    pub fn bytes(&self, batch: usize) -> usize {
+        let gradients = self.strips_of(batch).saturating_sub(1) * self.largest_layer();
         let strips = self.strips.iter().map(Strip::bytes);
         let augment = self.augment.map_or(0, Augment::bytes);
         let across: usize = self.across.iter().map(|own| size_of_val(&own[..])).sum();
-        self.link_bytes() + strips.sum::<usize>() + self.used.len() + augment + across
+        let own = self.used.len() + augment + across + size_of::<f32>() * gradients;
+        self.link_bytes() + strips.sum::<usize>() + own
+    }
+
+    /// Strips of a wave of a batch of so many rows.
+    fn strips_of(&self, rows: usize) -> usize {
+        rows.div_ceil(LANES).min(self.strips.len())
+    }
+
+    fn largest_layer(&self) -> usize {
+        self.layers.iter().map(Layer::len).max().unwrap_or(0)
     }
 
     /// Bytes that grow with the weights.
@@ -278,10 +288,15 @@ impl Backprop for Engine<'_> {
         debug_assert_eq!(self.check(stack), Ok(()));
         gradient.fill(0.0);
         let groups = Group::all(&self.layers);
-        // Those of a group, of all threads but the first that have a strip of a batch.
-        let room = groups.iter().map(|group| group.places.len()).max().unwrap_or(0);
-        let own = batch.positions.len().div_ceil(LANES).min(self.strips.len());
-        self.strips[..own].iter_mut().skip(1).for_each(|strip| strip.gradient.resize(room, 0.0));
+        let room = self.largest_layer();
+        let own = self.strips_of(batch.positions.len());
+        for Strip { gradient, .. } in self.strips[..own].iter_mut().skip(1) {
+            if gradient.len() != room {
+                // The old one goes first.
+                *gradient = Vec::new();
+                *gradient = vec![0.0; room];
+            }
+        }
         let (labels, mut sum) = (self.labels, 0.0);
         self.waves(stack, batch, Reads::Changed, |wave, strips| {
             for (number, Group { layers, places }) in groups.iter().enumerate() {

@@ -72,8 +72,8 @@ impl Layer {
         Blocks { starts: &self.starts, index: w.index(), width: self.width }
     }
 
-    fn by_other(&self) -> TurnedBlocks<'_> {
-        TurnedBlocks { turns: &self.turns, starts: &self.starts }
+    fn by_other<'a>(&'a self, next: &'a mut [u32]) -> TurnedBlocks<'a> {
+        self.turns.links(&self.starts, next)
     }
 }
 
@@ -146,6 +146,8 @@ pub(super) struct Strip {
     /// Of the input, of each hidden layer, and of the outputs.
     acts: Vec<Vec<Lanes>>,
     pub(super) gradient: Vec<f32>,
+    /// A number of each neuron of the widest layer, for [`TurnedBlocks`].
+    next: Vec<u32>,
     /// Rows of the data in the lanes.
     rows: Vec<usize>,
     pub(super) changed: Changed,
@@ -155,8 +157,9 @@ pub(super) struct Strip {
 impl Strip {
     pub(super) fn new(widths: &[usize]) -> Self {
         let acts = widths.iter().map(|&width| vec![Lanes::ZERO; width]).collect();
+        let next = vec![0; widths.iter().copied().max().unwrap_or(0)];
         let (rows, gradient) = (Vec::with_capacity(LANES), Vec::new());
-        Self { acts, gradient, rows, changed: Changed::default(), loss: Loss::default() }
+        Self { acts, gradient, next, rows, changed: Changed::default(), loss: Loss::default() }
     }
 
     /// Neurons of the widest layer.
@@ -169,9 +172,10 @@ impl Strip {
         self.rows.len()
     }
 
+    /// Bytes of memory, without the gradient.
     pub(super) fn bytes(&self) -> usize {
         let acts = self.acts.iter().map(|acts| size_of_val(&acts[..]));
-        let own = size_of_val(&self.gradient[..]) + LANES * size_of::<usize>();
+        let own = size_of_val(&self.next[..]) + LANES * size_of::<usize>();
         acts.sum::<usize>() + own + self.changed.bytes()
     }
 
@@ -218,7 +222,7 @@ impl Strip {
             let (below, above) = self.acts.split_at_mut(l + 1);
             let (weights, below, out) = (w.value(), &below[l][..], &mut above[0][..]);
             if layer.is_end {
-                let links = layer.by_other();
+                let links = layer.by_other(&mut self.next);
                 Forward { links, weights, below, out, relu: false }.on(arch);
             } else {
                 let links = layer.by_block(w);
@@ -264,7 +268,7 @@ impl Strip {
             let links = layer.by_block(w);
             Backward { links, weights, gradient, above, below }.on(work.arch);
         } else {
-            let links = layer.by_other();
+            let links = layer.by_other(&mut self.next);
             Backward { links, weights, gradient, above, below }.on(work.arch);
         }
     }

@@ -268,17 +268,17 @@ fn other_support_is_refused_and_stop_ends_pass() {
     assert!(Engine::new(&data, SCALE, labels, &open, &stop).is_err());
 }
 
-/// Beside activations and what is of each neuron, 4 bytes a weight behind the first layer.
+/// Beside activations and what is of each neuron, 2 bytes a weight behind the first layer.
 #[test]
-fn links_take_four_bytes_a_weight() {
+fn links_take_two_bytes_a_weight() {
     let (classes, data) = (classes(10), floats());
     let mut net = Net::new(&[200, 100], 10, false);
     let stack = net.stack();
     let bytes = pool(1).unwrap().install(|| {
         let labels = Labels::classes(&classes, 10);
-        Engine::new(&data, SCALE, labels, &stack, &Stop::new()).unwrap().bytes()
+        Engine::new(&data, SCALE, labels, &stack, &Stop::new()).unwrap().bytes(LANES)
     });
     let widths = stack.activations() + stack.outputs();
     let behind: usize = stack.layers().skip(1).map(|w| w.nnz()).sum();
-    assert!(bytes <= 4 * behind + widths * (4 * LANES + 16) + 1000, "{bytes}");
+    assert!(bytes <= 2 * behind + widths * (4 * LANES + 16) + 1000, "{bytes}");
 }
