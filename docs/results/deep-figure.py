@@ -23,7 +23,7 @@ axes.plot(*zip(*alone), ":", color="C0", label="Tamis, model alone")
 # The second and the last ones are close to others.
 left = {"xytext": (-6, -6), "ha": "right", "va": "top"}
 places = [{"xytext": (6, 5)}] * (len(points) - 3)
-places[1] = {"xytext": (-9, -3), "ha": "right"}
+places[1] = {"xytext": (-6, -24), "ha": "right"}
 places += [left, {"xytext": (4, -8), "va": "top"}, {"xytext": (8, 0)}]
 for (nnz, right, size), place in zip(points, places):
     axes.annotate(f"{nnz} weights\n{right:.2f} %", (size / 1024, 100 - right), textcoords="offset points", fontsize=8, **place)
