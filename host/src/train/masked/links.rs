@@ -84,7 +84,7 @@ impl Links for Blocks<'_> {
 }
 
 /// The order of the weights by their other ends.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 pub(super) struct Turns {
     /// Where those of each neuron begin; and the end of the last.
     starts: Vec<u32>,
@@ -124,11 +124,18 @@ impl Turns {
         self.starts.is_empty()
     }
 
-    /// Whether these are the weights of `blocks`.
+    /// Whether these are the weights of `blocks`, of which there were as many when these were made.
     pub(super) fn are_of(&self, blocks: Blocks<'_>) -> bool {
+        let mut next = vec![0; blocks.starts.blocks()];
+        let mut links = self.links(blocks.starts, &mut next);
         self.blocks.len() == blocks.index.len()
             && self.starts.len() == blocks.width + 1
-            && *self == Self::of(blocks)
+            && (0..blocks.width).all(|j| {
+                links.of_neuron(j).all(|Link { place, other }| {
+                    let entry = blocks.index.get(place).map(|&entry| entry as usize);
+                    entry == Some(other * blocks.width + j)
+                })
+            })
     }
 
     /// To be asked for, with memory for a number of each block.
