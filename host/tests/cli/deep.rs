@@ -158,6 +158,18 @@ fn invalid_deep_settings_are_refused_writing_nothing() {
         assert!(error.contains(says), "{flags}: {error}");
         assert!(!folder.path().join("m.tamis").exists());
     }
+    ok(folder.path(), DIGITS);
+    for (flags, says) in [
+        ("--hidden 8,0 --nnz 40", "each of 1 to 65535 neurons"),
+        (
+            "--nnz 9",
+            "11 or more: one for each of 10 outputs and each layer before; 10 with --hidden 0",
+        ),
+    ] {
+        let error = fails(folder.path(), &format!("{CLASSES} {flags} -o m.tamis"));
+        assert!(error.contains(says), "{flags}: {error}");
+        assert!(!folder.path().join("m.tamis").exists());
+    }
     for (flags, says) in [
         ("--hidden 8,8,8 --nnz 20 --grow 2 --recipe paper", "recipe paper does not take --grow"),
         (

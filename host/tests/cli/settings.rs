@@ -63,6 +63,12 @@ fn settings_of_another_recipe_are_refused() {
         let error = misuses(folder.path(), &format!("{classes} {flags} -o n.tamis"));
         assert!(error.contains(&format!("choose {name}")), "{flags}: {error}");
     }
+    // The recipe that is the task's default says no, where none of those that it has takes a setting.
+    for flags in ["--hidden 4,3 --trials 2", "--hidden 4,3 --convex", "--support gmp --trials 2"] {
+        let line = format!("{} {flags} -o n.tamis", classes.replace("--hidden 3 ", ""));
+        let error = misuses(folder.path(), &line);
+        assert!(error.contains("recipe dynamic does not take --"), "{flags}: {error}");
+    }
     for flags in ["--kicks 2", "--refine none", "--empty open", "--signs positive"] {
         let error = misuses(folder.path(), &format!("{classes} {flags} -o n.tamis"));
         assert!(

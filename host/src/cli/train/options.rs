@@ -70,8 +70,14 @@ impl Train {
             (RecipeName::Auto, _) if is_plain => RecipeName::Auto,
             (RecipeName::Auto, Task::Regression | Task::Binary) if published => RecipeName::Paper,
             (RecipeName::Auto, Task::Binary) if searched && !deep => RecipeName::Lm,
-            (RecipeName::Auto, Task::Multiclass) if one_by_one => RecipeName::Anneal,
-            (RecipeName::Auto, Task::Binary) if one_by_one => RecipeName::Lm,
+            (RecipeName::Auto, Task::Multiclass)
+                if one_by_one && self.given.fits(RecipeName::Anneal) =>
+            {
+                RecipeName::Anneal
+            }
+            (RecipeName::Auto, Task::Binary) if one_by_one && self.given.fits(RecipeName::Lm) => {
+                RecipeName::Lm
+            }
             (RecipeName::Auto, _) => {
                 let [layered, auto] = [Recipe::layered, Recipe::auto].map(|of| {
                     match of(task, hidden, budget, pinned) {
