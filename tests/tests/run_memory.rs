@@ -148,14 +148,19 @@ fn training_memory_equals_plan_without_growth_per_step() {
             }
         }
         // A bit for each row, while their order is made and undone, is all that grows with them. What threads take to hand
-        // each other work differs from run to run by some KB, more on a busy machine.
-        let [(few, stated), (many, same)] =
-            [8_000, 32_000].map(|rows| peak_of_layers(rows, outputs, Memory::Least));
-        assert_eq!(stated, same);
-        assert!(
-            many <= few + 24_000 / 8 + 12_000,
-            "{outputs} outputs: {few} and {many} bytes at the peak"
-        );
+        // each other work differs from run to run by some KB: the least of three runs at most.
+        let (few, stated) = peak_of_layers(8_000, outputs, Memory::Least);
+        let most = few + 24_000 / 8 + 4096;
+        let mut many = usize::MAX;
+        for _ in 0..3 {
+            let (peak, same) = peak_of_layers(32_000, outputs, Memory::Least);
+            assert_eq!(stated, same);
+            many = many.min(peak);
+            if many <= most {
+                break;
+            }
+        }
+        assert!(many <= most, "{outputs} outputs: {few} and {many} bytes at the peak");
         assert!(
             many < 150_000,
             "{outputs} outputs: {many} bytes beside {} of data",

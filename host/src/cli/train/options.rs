@@ -40,8 +40,6 @@ impl Train {
         let has_search = self.given.only_for(&[RecipeName::Lm]);
         let deep = self.hidden.len() > 1 && !has_search && self.signs.is_none();
         let searched = has_search || self.signs.is_some() || self.hidden.len() > 1;
-        // Settings of layers that are trained one by one.
-        let one_by_one = deep && !self.given.fits(RecipeName::Dynamic);
         // A search gives no weight a place that lasts.
         let pinned = !self.must_keep.is_empty() && self.hidden.len() <= 1 && !has_search;
         // By default there are two neurons or more.
@@ -70,14 +68,6 @@ impl Train {
             (RecipeName::Auto, _) if is_plain => RecipeName::Auto,
             (RecipeName::Auto, Task::Regression | Task::Binary) if published => RecipeName::Paper,
             (RecipeName::Auto, Task::Binary) if searched && !deep => RecipeName::Lm,
-            (RecipeName::Auto, Task::Multiclass)
-                if one_by_one && self.given.fits(RecipeName::Anneal) =>
-            {
-                RecipeName::Anneal
-            }
-            (RecipeName::Auto, Task::Binary) if one_by_one && self.given.fits(RecipeName::Lm) => {
-                RecipeName::Lm
-            }
             (RecipeName::Auto, _) => {
                 let [layered, auto] = [Recipe::layered, Recipe::auto].map(|of| {
                     match of(task, hidden, budget, pinned) {
@@ -87,7 +77,7 @@ impl Train {
                         _ => RecipeName::Lm,
                     }
                 });
-                // What recipe `dynamic` does not take is for those of one hidden layer, if they do.
+                // What recipe `dynamic` does not take is for those that train layers one by one, if they do.
                 let is_layered = !self.given.fits(RecipeName::Dynamic) && self.given.fits(layered);
                 if is_layered { layered } else { auto }
             }

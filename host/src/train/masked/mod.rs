@@ -162,7 +162,7 @@ impl<'a> Engine<'a> {
     /// Bytes of memory for batches of so many rows, without data and labels.
     #[must_use]
     pub fn bytes(&self, batch: usize) -> usize {
-        let gradients = self.strips_of(batch).saturating_sub(1) * self.largest_layer();
+        let gradients = self.strips_of(batch).saturating_sub(1) * Layer::largest(&self.layers);
         let strips = self.strips.iter().map(Strip::bytes);
         let augment = self.augment.map_or(0, Augment::bytes);
         let across: usize = self.across.iter().map(|own| size_of_val(&own[..])).sum();
@@ -174,11 +174,6 @@ impl<'a> Engine<'a> {
     fn strips_of(&self, rows: usize) -> usize {
         rows.div_ceil(LANES).min(self.strips.len())
     }
-
-    fn largest_layer(&self) -> usize {
-        self.layers.iter().map(Layer::len).max().unwrap_or(0)
-    }
-
     /// Bytes that grow with the weights.
     pub(crate) fn link_bytes(&self) -> usize {
         self.layers.iter().map(Layer::bytes).sum()
@@ -288,7 +283,7 @@ impl Backprop for Engine<'_> {
         debug_assert_eq!(self.check(stack), Ok(()));
         gradient.fill(0.0);
         let groups = Group::all(&self.layers);
-        let room = self.largest_layer();
+        let room = Layer::largest(&self.layers);
         let own = self.strips_of(batch.positions.len());
         for Strip { gradient, .. } in self.strips[..own].iter_mut().skip(1) {
             if gradient.len() != room {

@@ -58,6 +58,11 @@ impl Layer {
         Ok(self.width == w.inputs() && self.starts == Starts::of(w)? && is_turned())
     }
 
+    /// Weights of the largest of some layers.
+    pub(super) fn largest(layers: &[Self]) -> usize {
+        layers.iter().map(Self::len).max().unwrap_or(0)
+    }
+
     /// Weights.
     pub(super) fn len(&self) -> usize {
         self.range.len()
@@ -88,7 +93,7 @@ pub(super) struct Group {
 impl Group {
     /// Those of all layers, the last first, with no more weights than the largest layer.
     pub(super) fn all(layers: &[Layer]) -> Vec<Self> {
-        let most = layers.iter().map(Layer::len).max().unwrap_or(0);
+        let most = Layer::largest(layers);
         let (mut groups, mut end) = (Vec::new(), layers.len());
         while end > 0 {
             let last = layers[end - 1].range.end;
