@@ -76,6 +76,13 @@ pub struct Stack<'a> {
     head: Head<'a>,
 }
 
+/// A network without room, and the room.
+struct Parts<'a> {
+    stack: Stack<'a>,
+    index: &'a mut [u32],
+    value: &'a mut [f32],
+}
+
 impl<'a> Stack<'a> {
     /// No layer yet, for rows of `inputs` numbers; the shorter buffer says how many weights there
     /// is room for.
@@ -222,6 +229,16 @@ impl<'a> Stack<'a> {
             at = layer.end;
             layer.end = len;
         }
+    }
+
+    /// The network as it is, and the room behind its weights.
+    fn parts(&mut self) -> Parts<'_> {
+        let nnz = self.nnz().min(self.room());
+        let (own, index) = self.index.split_at_mut(nnz);
+        let (values, value) = self.value.split_at_mut(nnz);
+        let Self { inputs, head, .. } = *self;
+        let stack = Stack { inputs, index: own, value: values, layers: self.layers.clone(), head };
+        Parts { stack, index, value }
     }
 
     fn hidden(&self) -> &[Layer] {

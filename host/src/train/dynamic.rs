@@ -18,6 +18,7 @@ use crate::data::augment::Augment;
 use crate::data::{Problem, Task, Values};
 use crate::model::{score_model, score_rows};
 use crate::operator::Stop;
+use crate::operator::lanes::Lanes;
 use crate::train::budget::Memory;
 use crate::train::check::{dense_weights, given_validation_rows, paths};
 use crate::train::checkpoint::CheckpointFile;
@@ -25,6 +26,7 @@ use crate::train::dynamic_memory::{Share, Sizes};
 use crate::train::dynamic_options::DynamicOptions;
 use crate::train::encode::{End, encode_layers};
 use crate::train::imp::check_test;
+use crate::train::labels::TakenLabels;
 use crate::train::mask::{diverged, labels_as_classes, labels_of};
 use crate::train::masked::Engine;
 use crate::train::network::SparseNetwork;
@@ -107,7 +109,6 @@ impl<'a> DynamicSetup<'a> {
             hidden,
             outputs,
             dense,
-            classes: if problem.task == Task::Regression { 0 } else { problem.labels.len() },
             params: &params,
             augment: augment.as_ref(),
             has_checkpoints: options.checkpoint.is_some(),
@@ -117,7 +118,7 @@ impl<'a> DynamicSetup<'a> {
             _ => sizes.all(),
         };
         let room = sizes.room(factor);
-        let words = sizes.words(room, threads);
+        let words = sizes.words(room);
         let checkpoints = sizes.checkpoint_bytes(room);
         params.factor = factor;
         let limits = options.limits;
@@ -161,9 +162,7 @@ impl<'a> DynamicSetup<'a> {
             requested_nnz: self.params.nnz,
             support: self.room,
             state_bytes: self.state_bytes(),
-            workspace_bytes: (engine.bytes(self.params.batch)
-                + size_of_val(&classes[..])
-                + self.checkpoints) as u64,
+            workspace_bytes: (engine.bytes() + self.checkpoints) as u64,
             data_bytes: problem.bytes() as u64,
             ..Forecast::default()
         })
@@ -214,7 +213,7 @@ impl<'a> DynamicSetup<'a> {
         let is_resumed = matches!(start, Start::Checkpoint(_));
         let mut watch = Watch::new(self.limits, observer.stop).resumed(is_resumed);
         let first = Trial { number: 0, stopwatch: &stopwatch, watch: &mut watch, passes: 0.0 };
-        let mut trained = self.trial(&problem, start, first, observer)?;
+        let mut trained = self.trial(&mut problem, start, first, observer)?;
         let mut passes = trained.report.passes;
         trained.report.trials = u32::from(self.settings.starts() > 1);
         let mut diverged = 0;
@@ -224,7 +223,7 @@ impl<'a> DynamicSetup<'a> {
             }
             let mut observer = observer.at(Stage { attempt: number, ..observer.stage() });
             let next = Trial { number, stopwatch: &stopwatch, watch: &mut watch, passes };
-            let other = match self.trial(&problem, Start::Zero, next, &mut observer) {
+            let other = match self.trial(&mut problem, Start::Zero, next, &mut observer) {
                 Ok(other) => other,
                 // Ended before its first step.
                 Err(error) if error.is_interrupted() => {
@@ -258,7 +257,7 @@ impl<'a> DynamicSetup<'a> {
     /// One training.
     fn trial(
         &self,
-        problem: &Problem,
+        problem: &mut Problem,
         start: Start<'_>,
         trial: Trial<'_, '_>,
         observer: &mut Observer<'_>,
@@ -273,13 +272,17 @@ impl<'a> DynamicSetup<'a> {
         let state_bytes = self.state_bytes();
         let help = "choose fewer nonzeros, or a smaller --start-factor";
         room_for("training", state_bytes, help)?;
-        let (mut index, mut value, mut memory) =
-            (vec![0; *room], vec![0.0; *room], vec![0; *words]);
-        let mut stack = Stack::new(problem.data.cols + 1, &mut index, &mut value);
         let resumed = match start {
             Start::Checkpoint(checkpoint) => Some(checkpoint.dynamic()?),
             _ => None,
         };
+        // Before there are the state and the strips, whose memory is free until then.
+        let neurons = problem.data.cols + widths.iter().sum::<usize>();
+        let strips = rayon::current_num_threads() * neurons * size_of::<Lanes>();
+        let taken = TakenLabels::of(problem, state_bytes + strips as u64);
+        let (mut index, mut value, mut memory) =
+            (vec![0; *room], vec![0.0; *room], vec![0; *words]);
+        let mut stack = Stack::new(problem.data.cols + 1, &mut index, &mut value);
         let start_nnz = match &resumed {
             Some(checkpoint) => {
                 checkpoint.restore(&mut stack, &widths, params)?;
@@ -290,24 +293,22 @@ impl<'a> DynamicSetup<'a> {
                 stack.nnz() - layers
             }
         };
-        let classes = labels_as_classes(problem);
-        let labels = labels_of(problem, &classes, problem.network_outputs());
-        let engine = Engine::new(&problem.data, *unit, labels, &stack, &watch.stop())?;
-        let mut engine = self.ready(engine);
-        let workspace_bytes =
-            (engine.bytes(self.params.batch) + size_of_val(&classes[..]) + self.checkpoints) as u64;
-        let mut observe = |now: &dynamic::Progress<'_>| {
-            let passes = before + f64::from(now.epoch);
-            continue_if(watch.show(passes, || observer.dynamic(now)))
+        let mut workspace_bytes = 0;
+        let mut train = || {
+            let (data, labels) = (&problem.data, taken.labels(outputs));
+            let engine = Engine::new(data, *unit, labels, &stack, &watch.stop())?;
+            let mut engine = self.ready(engine);
+            workspace_bytes = (engine.bytes() + self.checkpoints) as u64;
+            let observe = |now: &dynamic::Progress<'_>| {
+                let passes = before + f64::from(now.epoch);
+                continue_if(watch.show(passes, || observer.dynamic(now)))
+            };
+            dynamic::run(&mut engine, &mut stack, params, &mut memory, resumed.as_ref(), observe)
         };
-        let run = dynamic::run(
-            &mut engine,
-            &mut stack,
-            params,
-            &mut memory,
-            resumed.as_ref(),
-            &mut observe,
-        );
+        let run = train();
+        // What scores the model needs memory of its own.
+        drop(memory);
+        taken.give_to(problem);
         let done = match run {
             Ok(info) => info,
             Err(tamis::Error::Diverged { step }) => return Err(diverged(step, params.rate)),
@@ -316,8 +317,6 @@ impl<'a> DynamicSetup<'a> {
             }
             Err(error) => return Err(error.into()),
         };
-        // What scores the model needs memory of its own.
-        drop((engine, memory));
         let (limit, stopped) = watch.ended(done.stopped);
         let task = match problem.task {
             Task::Binary => Task::LOG_ODDS,

@@ -1,4 +1,4 @@
-//! How the memory of recipe `dynamic` is shared out: weights at the start, panels of growth, threads.
+//! How the memory of recipe `dynamic` is shared out: weights at the start, and threads.
 
 use tamis::learn::deep::dynamic::{self, Growth, Moments, Params};
 
@@ -8,13 +8,11 @@ use crate::train::checkpoint::{self, Kind};
 use crate::train::masked::{across_bytes, changed_bytes};
 use crate::{Error, Result};
 
-/// Blocks of the longest that a panel of gradients holds for each thread.
-const PANEL_BLOCKS: usize = 16;
+/// Blocks of the longest that a panel of gradients has room for at least: it lies where the gradient does.
+const PANEL_BLOCKS: usize = 8;
 
-/// Numbers of a panel of gradients, of a network whose longest block has so many, for so many threads.
-pub(crate) const fn panel(longest: usize, threads: usize) -> usize {
-    PANEL_BLOCKS * longest * threads
-}
+/// Bytes of the gradient by a weight.
+const GRADIENT: usize = size_of::<f32>();
 
 /// Bytes of a weight: index and value, gradient and moments, and its block by the other end.
 const fn weight_bytes(moments: Moments) -> f64 {
@@ -32,8 +30,6 @@ pub(crate) struct Sizes<'a> {
     pub(crate) outputs: usize,
     /// Weights and biases of the dense network.
     pub(crate) dense: usize,
-    /// Labels that are classes, which are held as such, too.
-    pub(crate) classes: usize,
     pub(crate) params: &'a Params,
     pub(crate) augment: Option<&'a Augment>,
     pub(crate) has_checkpoints: bool,
@@ -65,14 +61,17 @@ impl Sizes<'_> {
     }
 
     /// Words beside the stack.
-    pub(crate) fn words(&self, room: usize, threads: usize) -> usize {
-        let longest = self.longest();
-        // Where nothing is grown a block is enough.
-        let panel =
-            if self.params.growth == Growth::None { longest } else { panel(longest, threads) };
+    pub(crate) fn words(&self, room: usize) -> usize {
+        let &Self { params, hidden, outputs, .. } = self;
         let of_run =
-            dynamic::words(self.params.moments, room, self.activations(), self.outputs, panel);
-        of_run + 2 * self.params.best_room(self.hidden.len() + 1)
+            dynamic::words(params.moments, room, self.activations(), outputs, self.panel());
+        of_run + 2 * params.best_room(hidden.len() + 1)
+    }
+
+    /// The smallest panel; where nothing is grown a block is enough.
+    fn panel(&self) -> usize {
+        let blocks = if self.params.growth == Growth::None { 1 } else { PANEL_BLOCKS };
+        blocks * self.longest()
     }
 
     /// Bytes of the checkpoints that are held with so much room.
@@ -104,11 +103,16 @@ impl Sizes<'_> {
         let weight = weight_bytes(params.moments) + of_checkpoints as f64 / nnz as f64;
         // Where the weights of each neuron begin, by both of their ends, and which inputs have weights.
         let starts = 8 * (neurons + layers + 1) + inputs.div_ceil(8);
-        let least = 4 * self.words(0, 1) + strip + starts + fields + checkpoints;
-        let least = (least + size_of::<u16>() * self.classes) as f64;
-        let least = least + weight * (nnz + layers) as f64;
+        // With no weight; those that the panel is large enough for need no room for their gradients.
+        let none = (4 * self.words(0) + strip + starts + fields + checkpoints) as f64;
+        let bytes =
+            |room: usize| none + weight * room as f64 - (GRADIENT * room.min(self.panel())) as f64;
+        let least = bytes(nnz + layers);
         // As many weights at the start as there is memory for.
-        let factor = 1.0 + (ram as f64 - least) / (weight * nnz as f64);
+        let left = ram as f64 - least;
+        let spare = (GRADIENT * self.panel().saturating_sub(nnz + layers)) as f64;
+        let more = (left / (weight - GRADIENT as f64)).min((left + spare) / weight);
+        let factor = 1.0 + more / nnz as f64;
         if factor < 1.0 {
             return Err(Error::new("the memory budget is too small for these sizes")
                 .expected(format_args!("at least {} bytes needed", least.ceil()))
@@ -126,9 +130,8 @@ impl Sizes<'_> {
         let factor = params.factor.min(factor as f32);
         // Other threads have what that leaves, so that no result depends on them.
         let room = self.room(factor);
-        let left = ram as f64 - least - weight * room.saturating_sub(nnz + layers) as f64;
-        let other = strip + 4 * (room + panel(longest, 1));
-        let others = left.max(0.0) as usize / other;
+        let left = ram as f64 - bytes(room);
+        let others = left.max(0.0) as usize / strip;
         let threads = rayon::current_num_threads().min(1 + others);
         Ok(Share { factor, threads })
     }

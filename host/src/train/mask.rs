@@ -139,7 +139,7 @@ fn on_threads(
     let words = masked::words(stack.nnz(), params.optimiser);
     let mut ran = Ran {
         state_bytes: (8 * stack.nnz() + 4 * words) as u64,
-        workspace_bytes: engine.bytes(params.batch) as u64,
+        workspace_bytes: engine.bytes() as u64,
         ..Ran::default()
     };
     room_for("training", ran.state_bytes + ran.workspace_bytes, "pass a mask of fewer weights")?;

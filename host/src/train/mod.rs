@@ -21,6 +21,7 @@ pub(crate) mod finetune;
 mod folds;
 pub(crate) mod imp;
 pub(crate) mod joint;
+mod labels;
 pub(crate) mod layer;
 pub(crate) mod lm;
 pub(crate) mod mask;

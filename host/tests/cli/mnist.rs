@@ -78,12 +78,17 @@ fn ten_classes_reach_what_the_table_says() {
         ("100", 1000, "--epochs 20", 0.964),
         ("300,100", 5322, "--epochs 20", 0.981),
     ] {
-        let sizes = format!("--task multiclass --hidden {hidden} --nnz {nnz} {flags}");
+        let sizes = format!("--task multiclass --hidden {hidden} --nnz {nnz} {flags} --threads 2");
         let report = json(folder.path(), &format!("train {} {sizes} -o m.tamis", source("train")));
         assert_eq!(
             (report["nnz"].as_u64(), report["classes"].as_array().map(Vec::len)),
             (Some(nnz), Some(10))
         );
+        let widths = hidden.split(',').map(|width| width.parse::<f64>().unwrap());
+        // 24 bytes a weight at the start, and two strips of 64 rows, beside the data.
+        let strips = 2.0 * 64.0 * 4.0 * (784.0 + 10.0 + widths.sum::<f64>());
+        let [weights, heap] = ["start_nnz", "heap_peak_bytes"].map(|key| number(&report, key));
+        assert!(heap < 24.0 * weights + strips, "{hidden} {nnz}: {heap} {weights}");
         let eval = json(folder.path(), &format!("eval m.tamis {}", source("t10k")));
         let accuracy = eval["accuracy"].as_f64().unwrap();
         assert!(accuracy >= least, "{hidden} {nnz}: {accuracy}");

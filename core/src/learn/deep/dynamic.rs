@@ -13,8 +13,8 @@
 //! Weights on no path from an input to an output go first, whatever their salience, so none is left
 //! in the end. A new weight starts at 0, its second moment at the mean of its layer's. What lasts from
 //! step to step is, for each weight, its index, value and two moments: 16 bytes, or 12 with moments as
-//! bfloat16 ([`Moments`]). Its gradient takes 4 more, and weights to grow, at most half as many, lie
-//! where the gradient was.
+//! bfloat16 ([`Moments`]). Its gradient takes 4 more; where it was lie the panels that
+//! weights are grown from, and those that are found lie where there is room for them in the network.
 //!
 //! Gradual pruning of a dense network, SET (D. Mocanu et al., 2018), sparse momentum and `RigL` (U. Evci et al.,
 //! 2020) are settings: [`Params::gradual`], [`Params::set`], [`Params::momentum`], [`Params::rigl`].
@@ -100,8 +100,8 @@ pub struct Info {
 /// the stack has ([`Checkpoint::restore`]); `observe` is called after each epoch, and where a run resumes, and may end it,
 /// which then drops at once what is too much, as it does where the machine ends it.
 ///
-/// `memory` holds at least [`words`] with a panel of at least the longest block of a layer; more are
-/// taken as a larger panel. What it held before does not matter.
+/// `memory` holds at least [`words`] with a panel of at least the longest block of a layer; more make a larger
+/// panel. What it held before does not matter.
 ///
 /// # Errors
 /// [`Error::Range`] or [`Error::NotFinite`] for settings out of bounds, [`Error::Budget`] with the

@@ -12,7 +12,6 @@ use tamis::learn::loss::Labels;
 use super::noise::Noise;
 use crate::Result;
 use crate::operator::Stop;
-use crate::train::dynamic_memory::panel;
 use crate::train::masked::Engine;
 use crate::train::pool;
 
@@ -47,8 +46,7 @@ pub(super) fn run(rounds: usize, seed: u64) -> Result<SupportReport> {
     // Milliseconds of a change and of a step.
     let mut measure = |threads: usize| -> Result<[f64; 2]> {
         pool(threads)?.install(|| {
-            let panel = panel(inputs, rayon::current_num_threads());
-            let words = dynamic::words(often.moments, nnz, activations, outputs, panel);
+            let words = dynamic::words(often.moments, nnz, activations, outputs, inputs);
             let mut memory = vec![0; words];
             let mut seconds = [f64::INFINITY; 2];
             let mut changes = 0;

@@ -13,6 +13,8 @@
 //! fewer shuffles, was no faster. Bodies are loops and no closures, which would not be inlined into
 //! functions for other vectors: backwards that took 13 times as long.
 
+use std::ops::Range;
+
 use pulp::Simd;
 
 use super::links::{Blocks, Link, Links};
@@ -87,10 +89,12 @@ impl<L: Links> OverLanes for Backward<'_, L> {
     }
 }
 
-/// Adds `<own_i, others_j>` to the gradient of link i, j: [`Backward`] of the first layer.
+/// Adds `<own_i, others_j>` to the gradient of link i, j, for some i: what [`Backward`] adds.
 pub(super) struct Outer<'a> {
     /// Grouped by i, in the order of the weights.
     pub(super) links: Blocks<'a>,
+    pub(super) blocks: Range<usize>,
+    /// Of these blocks.
     pub(super) gradient: &'a mut [f32],
     pub(super) own: &'a [Lanes],
     pub(super) others: &'a [Lanes],
@@ -99,12 +103,13 @@ pub(super) struct Outer<'a> {
 impl OverLanes for Outer<'_> {
     #[inline(always)]
     fn run<S: Simd, const N: usize, const M: usize>(self, simd: S) {
-        let Self { mut links, gradient, own, others } = self;
-        for (i, own) in own.iter().enumerate() {
-            let own = *registers::<S, N>(own);
+        let Self { mut links, blocks, gradient, own, others } = self;
+        let before = links.starts.before(blocks.start);
+        for i in blocks {
+            let own = *registers::<S, N>(&own[i]);
             for Link { place, other: j } in links.of_neuron(i) {
                 let other = registers::<S, N>(&others[j]);
-                gradient[place] += dot::<S, N, M>(simd, &own, other);
+                gradient[place - before] += dot::<S, N, M>(simd, &own, other);
             }
         }
     }

@@ -3,6 +3,8 @@
 //! Grouped as they lie in a stack, by block, the other ends are the stack's own indices less where
 //! the block begins; grouped by the other side, a weight takes 2 bytes, those of its block.
 
+use std::ops::Range;
+
 use tamis::base::error::{self, Result};
 use tamis::network::weights::Weights;
 
@@ -48,12 +50,23 @@ impl Starts {
 
     /// The weights of a block.
     #[inline(always)]
-    fn range(&self, block: usize) -> std::ops::Range<usize> {
+    fn range(&self, block: usize) -> Range<usize> {
         self.0[block] as usize..self.0[block + 1] as usize
     }
 
-    fn blocks(&self) -> usize {
+    pub(super) fn blocks(&self) -> usize {
         self.0.len() - 1
+    }
+
+    /// Weights of the blocks before this one.
+    pub(super) fn before(&self, block: usize) -> usize {
+        self.0[block] as usize
+    }
+
+    /// The first of some blocks that has half of their weights before it.
+    pub(super) fn middle(&self, blocks: &Range<usize>) -> usize {
+        let half = self.0[blocks.start].midpoint(self.0[blocks.end]);
+        blocks.start + self.0[blocks.clone()].partition_point(|&start| start < half)
     }
 }
 

@@ -3,10 +3,9 @@
 //!
 //! A batch goes through all layers in strips of 64 samples, so that the activations of a strip stay
 //! in the cache; sparse products run along the samples. Strips of a batch go in waves of as many as
-//! there are threads, and their gradients are added in order: neither the number of threads nor the
+//! there are threads; then each takes the gradient of some weights over all of them, strip by strip: neither the number of threads nor the
 //! width of the vectors changes a bit. Memory is that of the activations of a strip for each thread, and
-//! of 2 bytes for each weight behind the first hidden layer, which is looked up by both of its ends. Each
-//! strip of a wave but the first has a gradient too, of one layer, or of several that have no more weights together.
+//! of 2 bytes for each weight behind the first hidden layer, which is looked up by both of its ends.
 
 mod elsewhere;
 mod job;
@@ -39,8 +38,8 @@ use crate::operator::lanes::LANES;
 pub(crate) use elsewhere::Elsewhere;
 pub(crate) use job::Ran;
 pub use job::{MaskedSettings, MaskedStart};
-use strip::{Changed, Group, Layer, Strip, Work, across};
-use waves::{Pass, Reads, Wave, add_up, each, each_with_gradient};
+use strip::{Changed, Layer, Strip, Work, across};
+use waves::{Pass, Reads, Wave, add_gradient, each};
 
 /// How good a network is on all rows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -159,21 +158,15 @@ impl<'a> Engine<'a> {
         self.across.resize_with(self.strips.len(), || vec![0.0; numbers]);
     }
 
-    /// Bytes of memory for batches of so many rows, without data and labels.
+    /// Bytes of memory, without data and labels.
     #[must_use]
-    pub fn bytes(&self, batch: usize) -> usize {
-        let gradients = self.strips_of(batch).saturating_sub(1) * Layer::largest(&self.layers);
+    pub fn bytes(&self) -> usize {
         let strips = self.strips.iter().map(Strip::bytes);
         let augment = self.augment.map_or(0, Augment::bytes);
         let across: usize = self.across.iter().map(|own| size_of_val(&own[..])).sum();
-        let own = self.used.len() + augment + across + size_of::<f32>() * gradients;
-        self.link_bytes() + strips.sum::<usize>() + own
+        self.link_bytes() + strips.sum::<usize>() + self.used.len() + augment + across
     }
 
-    /// Strips of a wave of a batch of so many rows.
-    fn strips_of(&self, rows: usize) -> usize {
-        rows.div_ceil(LANES).min(self.strips.len())
-    }
     /// Bytes that grow with the weights.
     pub(crate) fn link_bytes(&self) -> usize {
         self.layers.iter().map(Layer::bytes).sum()
@@ -282,40 +275,23 @@ impl Backprop for Engine<'_> {
         error::length("gradient", gradient.len(), stack.nnz())?;
         debug_assert_eq!(self.check(stack), Ok(()));
         gradient.fill(0.0);
-        let groups = Group::all(&self.layers);
-        let room = Layer::largest(&self.layers);
-        let own = self.strips_of(batch.positions.len());
-        for Strip { gradient, .. } in self.strips[..own].iter_mut().skip(1) {
-            if gradient.len() != room {
-                // The old one goes first.
-                *gradient = Vec::new();
-                *gradient = vec![0.0; room];
-            }
-        }
-        let (labels, mut sum) = (self.labels, 0.0);
+        let labels = self.labels;
+        let mut sum = 0.0;
         self.waves(stack, batch, Reads::Changed, |wave, strips| {
-            for (number, Group { layers, places }) in groups.iter().enumerate() {
-                let gradient = &mut gradient[places.clone()];
-                each_with_gradient(strips, gradient, |t, strip, gradient| {
-                    if number == 0 {
-                        strip.forward(wave.work, wave.draw(t), wave.rows(t));
-                        strip.residual(wave.work, labels);
-                        strip.head_back(wave.work);
+            wave.forward(strips);
+            wave.to_residuals(labels, strips);
+            let Work { layers, .. } = wave.work;
+            for (l, layer) in layers.iter().enumerate().rev() {
+                let gradient = &mut gradient[layer.range.clone()];
+                match &mut *strips {
+                    [one] => one.layer_back(wave.work, l, gradient),
+                    all => {
+                        let blocks = 0..layer.blocks();
+                        add_gradient(wave.work, all, l, blocks, gradient, all.len());
+                        if l > 0 {
+                            each(all, |_, strip| strip.layer_back(wave.work, l, &mut []));
+                        }
                     }
-                    if t > 0 {
-                        gradient.fill(0.0);
-                    }
-                    let mut left = gradient;
-                    for l in layers.clone().rev() {
-                        let (rest, own) = left.split_at_mut(left.len() - wave.work.layers[l].len());
-                        strip.layer_back(wave.work, l, own);
-                        left = rest;
-                    }
-                });
-                if let [_, rest @ ..] = &*strips
-                    && !rest.is_empty()
-                {
-                    add_up(gradient, rest);
                 }
             }
             sum += strips.iter().map(|strip| strip.loss.sum).sum::<f64>();

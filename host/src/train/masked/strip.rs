@@ -27,7 +27,7 @@ pub(super) struct Layer {
     /// By the other ends; empty for a first layer that is hidden: its inputs need no residuals.
     turns: Turns,
     /// Places of the weights in the stack.
-    range: Range<usize>,
+    pub(super) range: Range<usize>,
     /// Neurons at the other ends of a block.
     width: usize,
     pub(super) is_end: bool,
@@ -58,9 +58,18 @@ impl Layer {
         Ok(self.width == w.inputs() && self.starts == Starts::of(w)? && is_turned())
     }
 
-    /// Weights of the largest of some layers.
-    pub(super) fn largest(layers: &[Self]) -> usize {
-        layers.iter().map(Self::len).max().unwrap_or(0)
+    pub(super) fn blocks(&self) -> usize {
+        self.starts.blocks()
+    }
+
+    /// The first block behind half of the weights of some blocks.
+    pub(super) fn middle(&self, blocks: &Range<usize>) -> usize {
+        self.starts.middle(blocks)
+    }
+
+    /// Weights of the blocks before this one.
+    pub(super) fn before(&self, block: usize) -> usize {
+        self.starts.before(block)
     }
 
     /// Weights.
@@ -82,30 +91,6 @@ impl Layer {
     }
 }
 
-/// Layers whose gradient is taken at a time.
-#[derive(Debug)]
-pub(super) struct Group {
-    pub(super) layers: Range<usize>,
-    /// Places of their weights in the stack.
-    pub(super) places: Range<usize>,
-}
-
-impl Group {
-    /// Those of all layers, the last first, with no more weights than the largest layer.
-    pub(super) fn all(layers: &[Layer]) -> Vec<Self> {
-        let most = Layer::largest(layers);
-        let (mut groups, mut end) = (Vec::new(), layers.len());
-        while end > 0 {
-            let last = layers[end - 1].range.end;
-            let is_in = |layer: &&Layer| last - layer.range.start <= most;
-            let start = end - layers[..end].iter().rev().take_while(is_in).count();
-            groups.push(Self { layers: start..end, places: layers[start].range.start..last });
-            end = start;
-        }
-        groups
-    }
-}
-
 /// What is the same for all strips of a pass.
 #[derive(Clone, Copy)]
 pub(super) struct Work<'a> {
@@ -119,8 +104,14 @@ pub(super) struct Work<'a> {
     pub(super) augment: Option<&'a Augment>,
 }
 
+impl<'a> Work<'a> {
+    fn layer(&self, l: usize) -> Option<(&'a Layer, Weights<'a>)> {
+        self.layers.iter().zip(self.stack.layers()).nth(l)
+    }
+}
+
 /// Neurons at the other ends of a panel that are turned into rows at a time.
-const PART: usize = 128;
+const PART: usize = 32;
 
 /// Numbers that a thread needs for [`Strip::add_panel`] of a network whose widest layer is this.
 pub(super) const fn across(widest: usize) -> usize {
@@ -145,12 +136,11 @@ impl Changed {
     }
 }
 
-/// Memory for the activations of a strip, and a gradient where it is not the first of its wave.
+/// Memory for the activations of a strip.
 #[derive(Debug)]
 pub(super) struct Strip {
     /// Of the input, of each hidden layer, and of the outputs.
     acts: Vec<Vec<Lanes>>,
-    pub(super) gradient: Vec<f32>,
     /// A number of each neuron of the widest layer, for [`TurnedBlocks`].
     next: Vec<u32>,
     /// Rows of the data in the lanes.
@@ -163,8 +153,8 @@ impl Strip {
     pub(super) fn new(widths: &[usize]) -> Self {
         let acts = widths.iter().map(|&width| vec![Lanes::ZERO; width]).collect();
         let next = vec![0; widths.iter().copied().max().unwrap_or(0)];
-        let (rows, gradient) = (Vec::with_capacity(LANES), Vec::new());
-        Self { acts, gradient, next, rows, changed: Changed::default(), loss: Loss::default() }
+        let rows = Vec::with_capacity(LANES);
+        Self { acts, next, rows, changed: Changed::default(), loss: Loss::default() }
     }
 
     /// Neurons of the widest layer.
@@ -177,7 +167,7 @@ impl Strip {
         self.rows.len()
     }
 
-    /// Bytes of memory, without the gradient.
+    /// Bytes of memory.
     pub(super) fn bytes(&self) -> usize {
         let acts = self.acts.iter().map(|acts| size_of_val(&acts[..]));
         let own = size_of_val(&self.next[..]) + LANES * size_of::<usize>();
@@ -260,15 +250,14 @@ impl Strip {
     /// Layer `l`, whose outputs have their residuals: adds the sum over the rows to the layer's `gradient`, unless that
     /// is empty; its inputs have their residuals then, but those of the network.
     pub(super) fn layer_back(&mut self, work: &Work<'_>, l: usize, gradient: &mut [f32]) {
-        let Some((layer, w)) = work.layers.iter().zip(work.stack.layers()).nth(l) else { return };
+        let Some((layer, w)) = work.layer(l) else { return };
+        if l == 0 {
+            self.add_gradient(work, l, 0..layer.blocks(), gradient);
+            return;
+        }
         let (below, above) = self.acts.split_at_mut(l + 1);
         let (below, above) = (&mut below[l][..], &above[0][..]);
         let weights = w.value();
-        if l == 0 {
-            let (own, others) = if layer.is_end { (&*below, above) } else { (above, &*below) };
-            Outer { links: layer.by_block(w), gradient, own, others }.on(work.arch);
-            return;
-        }
         if layer.is_end {
             let links = layer.by_block(w);
             Backward { links, weights, gradient, above, below }.on(work.arch);
@@ -276,6 +265,21 @@ impl Strip {
             let links = layer.by_other(&mut self.next);
             Backward { links, weights, gradient, above, below }.on(work.arch);
         }
+    }
+
+    /// Adds the sum over the rows to the `gradient` of some blocks of layer `l`, whose outputs have their residuals and
+    /// whose inputs have not.
+    pub(super) fn add_gradient(
+        &self,
+        work: &Work<'_>,
+        l: usize,
+        blocks: Range<usize>,
+        gradient: &mut [f32],
+    ) {
+        let Some((layer, w)) = work.layer(l) else { return };
+        let (own, others) = if layer.is_end { (l, l + 1) } else { (l + 1, l) };
+        let (own, others) = (&self.acts[own][..], &self.acts[others][..]);
+        Outer { links: layer.by_block(w), blocks, gradient, own, others }.on(work.arch);
     }
 
     /// Adds the derivatives by all weights that the blocks of layer `l` from `low` on have room for, to `out`,

@@ -205,7 +205,8 @@ fn panels_are_those_of_the_reference() {
 /// Trains a network on so many threads; the bits of its weights, of its loss and of its outputs.
 fn trained(threads: usize, optimiser: Optimiser) -> Vec<u32> {
     let (classes, data) = (classes(10), floats());
-    let mut net = Net::new(&[12, 7], 10, false);
+    // Large enough for threads to share the gradient of a layer, and small enough for them not to share another's.
+    let mut net = Net::new(&[60, 90], 10, false);
     let mut stack = net.stack();
     pool(threads).unwrap().install(|| {
         let labels = Labels::classes(&classes, 10);
@@ -276,7 +277,7 @@ fn links_take_two_bytes_a_weight() {
     let stack = net.stack();
     let bytes = pool(1).unwrap().install(|| {
         let labels = Labels::classes(&classes, 10);
-        Engine::new(&data, SCALE, labels, &stack, &Stop::new()).unwrap().bytes(LANES)
+        Engine::new(&data, SCALE, labels, &stack, &Stop::new()).unwrap().bytes()
     });
     let widths = stack.activations() + stack.outputs();
     let behind: usize = stack.layers().skip(1).map(|w| w.nnz()).sum();

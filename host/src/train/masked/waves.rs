@@ -1,5 +1,7 @@
 //! Strips of a batch that run at the same time, one on each thread, and what they do together.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use tamis::base::error::{Error, Result};
 use tamis::learn::deep::backprop::Batch;
@@ -90,37 +92,27 @@ pub(super) fn each(strips: &mut [Strip], work: impl Fn(usize, &mut Strip) + Sync
     }
 }
 
-/// Runs `work` on every strip, its number and a gradient: the first has `gradient`, the others have
-/// so many numbers of their own.
-pub(super) fn each_with_gradient(
-    strips: &mut [Strip],
+/// Adds the sums over the rows of all strips to the `gradient` of some blocks of layer `l`, strip by strip.
+pub(super) fn add_gradient(
+    work: &Work<'_>,
+    strips: &[Strip],
+    l: usize,
+    blocks: Range<usize>,
     gradient: &mut [f32],
-    work: impl Fn(usize, &mut Strip, &mut [f32]) + Sync,
+    threads: usize,
 ) {
-    match strips {
-        [] => {}
-        [one] => work(0, one, gradient),
-        [first, rest @ ..] => {
-            let len = gradient.len();
-            let others = || {
-                rest.par_iter_mut().enumerate().for_each(|(t, strip)| {
-                    let mut own = std::mem::take(&mut strip.gradient);
-                    work(t + 1, strip, &mut own[..len]);
-                    strip.gradient = own;
-                });
-            };
-            rayon::join(|| work(0, first, gradient), others);
-        }
+    // Fewer take less time than it takes to hand them to another thread.
+    const LEAST: usize = 1 << 11;
+    if threads < 2 || gradient.len() * strips.len() < LEAST {
+        strips.iter().for_each(|strip| strip.add_gradient(work, l, blocks.clone(), gradient));
+        return;
     }
-}
-
-/// Adds the strips' own gradients in their order.
-pub(super) fn add_up(gradient: &mut [f32], strips: &[Strip]) {
-    const CHUNK: usize = 1 << 14;
-    gradient.par_chunks_mut(CHUNK).enumerate().for_each(|(at, sums)| {
-        for strip in strips {
-            let own = &strip.gradient[at * CHUNK..][..sums.len()];
-            sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += *own);
-        }
-    });
+    let layer = &work.layers[l];
+    let middle = layer.middle(&blocks);
+    let first = layer.before(middle) - layer.before(blocks.start);
+    let (low, high) = gradient.split_at_mut(first);
+    rayon::join(
+        || add_gradient(work, strips, l, blocks.start..middle, low, threads / 2),
+        || add_gradient(work, strips, l, middle..blocks.end, high, threads.div_ceil(2)),
+    );
 }

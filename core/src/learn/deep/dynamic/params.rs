@@ -221,7 +221,7 @@ impl Params {
 
 /// Words of the memory of [`super::run`], beside the network: with such moments, for as many weights as the stack has
 /// room for, [`Params::most`] or more, so many activations ([`super::Stack::activations`]) and outputs, and panels of
-/// `panel` numbers. With validation rows there are 2 times [`Params::best_room`] more.
+/// `panel` numbers, which lie where the gradient does. With validation rows there are 2 times [`Params::best_room`] more.
 #[must_use]
 pub const fn words(
     moments: Moments,
@@ -230,8 +230,9 @@ pub const fn words(
     outputs: usize,
     panel: usize,
 ) -> usize {
-    let weights = most.saturating_mul(1 + moments.words()).saturating_add(2);
+    let scratch = if most > panel { most } else { panel };
+    let weights = most.saturating_mul(moments.words()).saturating_add(scratch);
     let neurons = activations.saturating_add(outputs);
     let bits = neurons.div_ceil(32).saturating_mul(4);
-    weights.saturating_add(activations).saturating_add(bits).saturating_add(panel + BINS)
+    weights.saturating_add(activations).saturating_add(bits).saturating_add(BINS)
 }

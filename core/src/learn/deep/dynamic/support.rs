@@ -11,7 +11,7 @@ use crate::base::error::{self, Error, Result};
 use crate::base::math;
 use crate::base::rng::{CounterRng, Permutation, stream};
 use crate::learn::deep::backprop::{Batch, Derivatives, Panel, PanelMemory, Panels};
-use crate::learn::deep::{MAX_LAYERS, Stack};
+use crate::learn::deep::{MAX_LAYERS, Parts, Stack};
 use crate::learn::optimiser::Decay;
 use crate::network::mask::Mlp;
 use crate::network::mask::allocate::{Allocation, Bounds};
@@ -28,8 +28,8 @@ const LEAST: f32 = 1e-6;
 
 /// State of the weights, and memory to change the support in.
 pub(super) struct Support<'m> {
-    /// The gradient; then what weights are worth, and which are kept; then those to grow, indices before
-    /// scores.
+    /// The gradient; then what weights are worth, and which are kept; then a panel; then the indices of those to
+    /// grow.
     scratch: &'m mut [u32],
     moments: Store<'m>,
     /// Root mean squares of inputs and activations.
@@ -38,7 +38,6 @@ pub(super) struct Support<'m> {
     next: Live<'m>,
     bins: &'m mut [u32],
     pub(super) best: Best<'m>,
-    panel: &'m mut [f32],
 }
 
 /// What weights are worth: 0 for those on no path.
@@ -178,18 +177,17 @@ impl<'m> Support<'m> {
         let best = params.best_room(stack.layers.len());
         let least = words(kind, most, acts, c, longest).saturating_add(best.saturating_mul(2));
         budget::enough(least, memory.len())?;
-        let panel = longest + memory.len() - least;
+        let scratch = most.max(longest) + memory.len() - least;
         let mut space = Workspace::new(memory);
         let bits = (acts + c).div_ceil(32);
         Ok(Self {
-            scratch: space.indices(most + 2)?,
+            scratch: space.indices(scratch)?,
             moments: Store::new(kind, most, &mut space)?,
             sizes: space.floats(acts)?,
             live: Live { reached: space.indices(bits)?, leads: space.indices(bits)? },
             next: Live { reached: space.indices(bits)?, leads: space.indices(bits)? },
             bins: space.indices(BINS)?,
             best: Best::new(best, &mut space)?,
-            panel: space.floats(panel)?,
         })
     }
 
@@ -360,12 +358,12 @@ impl<'m> Support<'m> {
         Ok(())
     }
 
-    /// Finds the weights to grow that a network of `all` lacks, as numbers over all layers in rising order:
-    /// how many there are.
+    /// Finds the weights to grow that a network of `all` lacks, as numbers over all layers in rising order at the
+    /// front of the scratch: how many there are.
     fn find<B: Panels>(
         &mut self,
         backprop: &mut B,
-        stack: &Stack<'_>,
+        stack: &mut Stack<'_>,
         params: &Params,
         all: usize,
         number: u32,
@@ -374,13 +372,17 @@ impl<'m> Support<'m> {
         let order = Permutation::new(params.seed, stream::ANNEAL + u64::from(number), n);
         let batch = Batch { positions: 0..params.growth_rows().min(n), order: Some(order) };
         let key = stream::ANNEAL + (1 << 31) + u64::from(number);
+        // The best of them so far lie where there is room for them in the network, behind its weights.
+        let Parts { stack, index, value } = stack.parts();
+        let stack = &stack;
         let growing = Growing { stack, params, rng: CounterRng::new(params.seed, key) };
         let groups = groups(stack, params, all).map_err(Error::widen)?;
         let missing = all.saturating_sub(stack.nnz() - params.fixed(stack.layers.len()));
-        let (index, value) = self.scratch.split_at_mut(self.scratch.len() / 2);
         let room = index.len().min(value.len());
+        debug_assert!(missing <= room, "room for what is grown");
         let (mut found, mut lack) = (0, 0);
-        let mut memory = PanelMemory { sizes: self.sizes, panel: self.panel };
+        let panel = bytemuck::cast_slice_mut(self.scratch);
+        let mut memory = PanelMemory { sizes: self.sizes, panel };
         for Group { layers, count } in groups {
             let has = |l| stack.range(l).len() - usize::from(handed_on(stack, params, l).is_some());
             // What a layer cannot grow the next ones do.
@@ -392,8 +394,7 @@ impl<'m> Support<'m> {
             }
             let own = found..room.min(found + wanted);
             let (index, value) = (index.get_mut(own.clone()), value.get_mut(own));
-            let value = bytemuck::cast_slice_mut(value.unwrap_or_default());
-            let mut top = Top::new(index.unwrap_or_default(), value);
+            let mut top = Top::new(index.unwrap_or_default(), value.unwrap_or_default());
             if params.growth == Growth::Random {
                 for panel in Panel::all(stack, layers, memory.panel.len()) {
                     let values = head_mut(memory.panel, panel.len(stack))?;
@@ -407,6 +408,7 @@ impl<'m> Support<'m> {
             found += grown;
             lack = wanted - grown;
         }
+        self.scratch.iter_mut().zip(index.iter().take(found)).for_each(|(to, from)| *to = *from);
         Ok(found)
     }
 

@@ -1,0 +1,89 @@
+//! Labels as stacks are trained on them, in the memory that they have in a problem.
+
+use tamis::learn::loss::Labels;
+
+use crate::data::{Problem, Task};
+
+/// Labels that were taken out of a problem: numbers as they are, classes in 2 bytes each.
+#[derive(Debug)]
+pub(crate) enum TakenLabels {
+    Values(Vec<f32>),
+    /// The classes of so many rows, at the front of the memory of the numbers that they were.
+    Classes {
+        memory: Vec<f32>,
+        rows: usize,
+    },
+}
+
+impl TakenLabels {
+    /// Classes give the other half of their memory back where a copy of them takes at most `spare` bytes, for a
+    /// moment.
+    pub(crate) fn of(problem: &mut Problem, spare: u64) -> Self {
+        let mut memory = std::mem::take(&mut problem.labels);
+        if problem.task == Task::Regression {
+            return Self::Values(memory);
+        }
+        let rows = memory.len();
+        let halves: &mut [u16] = bytemuck::cast_slice_mut(&mut memory);
+        for at in 0..rows {
+            let label: f32 = bytemuck::cast([halves[2 * at], halves[2 * at + 1]]);
+            halves[at] = label as u16;
+        }
+        if (rows * size_of::<u16>()) as u64 <= spare {
+            memory.truncate(rows.div_ceil(2));
+            memory.shrink_to_fit();
+        }
+        Self::Classes { memory, rows }
+    }
+
+    /// As stacks of so many outputs are trained on them.
+    pub(crate) fn labels(&self, outputs: usize) -> Labels<'_> {
+        match self {
+            Self::Values(values) => Labels::values(values),
+            Self::Classes { memory, rows } => {
+                Labels::classes(&bytemuck::cast_slice(memory)[..*rows], outputs)
+            }
+        }
+    }
+
+    /// Gives them back.
+    pub(crate) fn give_to(self, problem: &mut Problem) {
+        problem.labels = match self {
+            Self::Values(values) => values,
+            Self::Classes { mut memory, rows } => {
+                memory.reserve_exact(rows - memory.len());
+                memory.resize(rows, 0.0);
+                let halves: &mut [u16] = bytemuck::cast_slice_mut(&mut memory);
+                for at in (0..rows).rev() {
+                    let label: [u16; 2] = bytemuck::cast(f32::from(halves[at]));
+                    halves[2 * at..][..2].copy_from_slice(&label);
+                }
+                memory
+            }
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Matrix, Values};
+
+    #[test]
+    fn classes_lie_where_the_labels_lay_and_come_back() {
+        for labels in [vec![], vec![3.0], vec![0.0, 65535.0, 2.0, 2.0, 511.0]] {
+            let rows = labels.len();
+            let data = Matrix::new(rows, 1, Values::U8(vec![0; rows])).unwrap();
+            let mut problem = Problem { data, labels: labels.clone(), task: Task::Multiclass };
+            let classes: Vec<u16> = labels.iter().map(|&label| label as u16).collect();
+            for spare in [0, 100] {
+                let taken = TakenLabels::of(&mut problem, spare);
+                let Labels::Classes(own) = taken.labels(70_000) else { unreachable!() };
+                assert_eq!(own.labels, &classes);
+                assert!(problem.labels.is_empty());
+                taken.give_to(&mut problem);
+                assert_eq!(problem.labels, labels);
+            }
+        }
+    }
+}
