@@ -314,7 +314,9 @@ impl Gpu {
         self.pipelines[slot].get_or_init(|| {
             let module = self.device.create_shader_module(wgpu::ShaderModuleDescriptor {
                 label: Some(kernel.name()),
-                source: wgpu::ShaderSource::Wgsl(kernel.source(bytes).into()),
+                source: wgpu::ShaderSource::Wgsl(
+                    kernel.source(bytes, self.adapter.is_software()).into(),
+                ),
             });
             // No kernel reads what is shared before it writes it.
             let options = wgpu::PipelineCompilationOptions {
@@ -332,6 +334,15 @@ impl Gpu {
             Pipeline { layout: pipeline.get_bind_group_layout(0), pipeline }
         })
     }
+}
+
+/// Threads of a workgroup of the kernel `forward`.
+const FORWARD_THREADS: usize = 256;
+
+/// Threads that share the neurons of four rows in it. On software the lanes of a vector are threads, which read what is
+/// the same for all of them once where they go through the same neurons.
+const fn shares(is_software: bool) -> usize {
+    if is_software { 1 } else { 8 }
 }
 
 const ENTRIES: &str = include_str!("kernels/entries.wgsl");
@@ -443,9 +454,12 @@ impl Kernel {
         }
     }
 
-    /// Fours of rows that a workgroup takes, of kernels that go through weights neuron by neuron.
-    pub(crate) const fn quads(self) -> usize {
-        if matches!(self, Self::Forward) { 32 } else { 64 }
+    /// Fours of rows that a workgroup takes, of kernels that go through weights neuron by neuron, on software or not.
+    pub(crate) const fn quads(self, is_software: bool) -> usize {
+        match self {
+            Self::Forward => FORWARD_THREADS / shares(is_software),
+            _ => 64,
+        }
     }
 
     const fn reads_data(self) -> bool {
@@ -461,7 +475,7 @@ impl Kernel {
     }
 
     /// The program, with what it shares with others.
-    fn source(self, bytes: bool) -> String {
+    fn source(self, bytes: bool, is_software: bool) -> String {
         let data = match (self.reads_data(), bytes) {
             (false, _) => "",
             (true, false) => include_str!("kernels/x_f32.wgsl"),
@@ -473,6 +487,10 @@ impl Kernel {
             Self::Panel | Self::Gram | Self::Product => [include_str!("kernels/tile.wgsl"), ""],
             _ => [""; 2],
         };
-        [data, shared[0], shared[1], self.text()].concat()
+        let constants = match self {
+            Self::Forward => format!("const SHARES = {}u;\n", shares(is_software)),
+            _ => String::new(),
+        };
+        [&constants, data, shared[0], shared[1], self.text()].concat()
     }
 }

@@ -269,7 +269,8 @@ impl Summation<'_> {
                 (&chunk.bits).into(),
             ];
             places.extend_from_slice(more);
-            recorder.run(kernel, &dims, &places, [piece.quad_groups(kernel.quads()), lines, 1]);
+            let quads = kernel.quads(recorder.gpu.adapter.is_software());
+            recorder.run(kernel, &dims, &places, [piece.quad_groups(quads), lines, 1]);
         }
     }
 }

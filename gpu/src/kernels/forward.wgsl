@@ -1,6 +1,8 @@
 // Outputs `sum_i gate_i (w_i · x)` of rows.
 //
-// grid          (rows / 128); a thread takes four rows and every eighth neuron
+// SHARES        threads that share the neurons of four rows, at most 8
+//
+// grid          (rows SHARES / 1024); a thread takes four rows and every SHARES-th neuron
 // dims.quads    rows of the chunk / 4
 // dims.words    rows of the chunk / 32
 // dims.blocks   neurons
@@ -17,20 +19,21 @@ var<workgroup> parts: array<vec4<f32>, 256>;
 
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-    let own = group.x * 32u + thread % 32u;
+    let quads = 256u / SHARES;
+    let own = group.x * quads + thread % quads;
     let quad = own_quad(own);
     var part = vec4<f32>();
-    for (var b = thread / 32u; b < dims.blocks; b += 8u) {
+    for (var b = thread / quads; b < dims.blocks; b += SHARES) {
         part += activation(blocks[b], quad);
     }
     parts[thread] = part;
     workgroupBarrier();
-    if thread >= 32u {
+    if thread >= quads {
         return;
     }
     var sum = vec4<f32>();
-    for (var eighth = 0u; eighth < 8u; eighth++) {
-        sum += parts[eighth * 32u + thread];
+    for (var share = 0u; share < SHARES; share++) {
+        sum += parts[share * quads + thread];
     }
     for (var t = 0u; t < 4u; t++) {
         if is_own(own, t) {
