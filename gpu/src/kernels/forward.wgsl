@@ -1,6 +1,6 @@
 // Outputs `sum_i gate_i (w_i · x)` of rows.
 //
-// SHARES        threads that share the neurons of four rows, at most 8
+// SHARES        threads that share the neurons of four rows; divides 256
 //
 // grid          (rows SHARES / 1024); a thread takes four rows and every SHARES-th neuron
 // dims.quads    rows of the chunk / 4

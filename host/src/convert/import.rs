@@ -268,8 +268,9 @@ fn convert(
         layer.requested = layer.requested.max(requested);
     }
     let end = sum.as_deref().map_or(End::Layer, End::Sum);
+    let inputs = sparse.first().map_or(0, |layer| layer.inputs);
     let model = encode_layers(
-        &sparse,
+        sparse,
         end,
         task.map(|(task, from)| match task {
             Task::Binary => wire::Task::Binary { threshold: from },
@@ -280,7 +281,7 @@ fn convert(
         format,
         task: task.map(|(task, _)| task),
         threshold: task.filter(|(task, _)| *task == Task::Binary).map(|(_, from)| from),
-        inputs: sparse.first().map_or(0, |layer| layer.inputs),
+        inputs,
         outputs,
         dense_nnz,
         nnz_before,

@@ -231,7 +231,7 @@ impl Mlp {
         }
         let sparse = layers.iter().map(sparse_layer).collect::<Result<Vec<_>>>()?;
         let end = if self.is_sum { End::Sum(&signs) } else { End::Layer };
-        encode_layers(&sparse, end, task)
+        encode_layers(sparse, end, task)
     }
 }
 

@@ -276,10 +276,6 @@ impl<'a> DynamicSetup<'a> {
             Start::Checkpoint(checkpoint) => Some(checkpoint.dynamic()?),
             _ => None,
         };
-        // Before there are the state and the strips, whose memory is free until then.
-        let neurons = problem.data.cols + widths.iter().sum::<usize>();
-        let strips = rayon::current_num_threads() * neurons * size_of::<Lanes>();
-        let taken = TakenLabels::of(problem, state_bytes + strips as u64);
         let (mut index, mut value, mut memory) =
             (vec![0; *room], vec![0.0; *room], vec![0; *words]);
         let mut stack = Stack::new(problem.data.cols + 1, &mut index, &mut value);
@@ -293,6 +289,10 @@ impl<'a> DynamicSetup<'a> {
                 stack.nnz() - layers
             }
         };
+        // Before there are strips, whose memory is free until then.
+        let neurons = problem.data.cols + widths.iter().sum::<usize>();
+        let strips = rayon::current_num_threads() * neurons * size_of::<Lanes>();
+        let taken = TakenLabels::of(problem, strips);
         let mut workspace_bytes = 0;
         let mut train = || {
             let (data, labels) = (&problem.data, taken.labels(outputs));
@@ -323,15 +323,18 @@ impl<'a> DynamicSetup<'a> {
             task => task.stored(),
         };
         let layers_of = layers_of_stack(&stack, *unit, Some(layers));
-        let model = encode_layers(&layers_of, End::Layer, Some(task))?;
+        // Weights that were grown last are 0 where a run was ended.
+        let nnz = stack.values().iter().filter(|value| **value != 0.0).count() - layers;
+        // Without the one that hands on the constant.
+        let live = stack.layers().take(layers).map(|w| w.blocks().count() - 1).collect();
+        drop((index, value));
+        let model = encode_layers(layers_of, End::Layer, Some(task))?;
         let held = rows..problem.data.rows;
         let (test, held, score) = (
             settings.test.as_ref().map(|test| score_model(&model, test)).transpose()?,
             (!held.is_empty()).then(|| score_rows(&model, problem, held)).transpose()?,
             score_rows(&model, problem, 0..rows)?,
         );
-        // Without the one that hands on the constant.
-        let live = stack.layers().take(layers).map(|w| w.blocks().count() - 1).collect();
         let batch = params.batch.min(rows).max(1);
         let details = DynamicDetails {
             support: settings.support,
@@ -362,8 +365,7 @@ impl<'a> DynamicSetup<'a> {
             hidden: Neurons::Each(hidden.to_vec()),
             requested_nnz: params.nnz,
             seed: self.params.seed,
-            // Weights that were grown last are 0 where a run was ended.
-            nnz: stack.values().iter().filter(|value| **value != 0.0).count() - layers,
+            nnz,
             live: Neurons::Each(live),
             epochs: done.epochs,
             steps: done.steps.into(),

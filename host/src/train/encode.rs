@@ -23,13 +23,21 @@ pub(crate) struct SparseLayer {
 
 impl SparseLayer {
     pub(crate) fn new(w: Weights<'_>, requested: usize) -> Self {
-        let neurons = (0..w.hidden()).map(|i| w.block(i).entries().collect()).collect();
+        let mut neurons = vec![Vec::new(); w.hidden()];
+        for block in w.blocks() {
+            // No more memory than for these.
+            let own = &mut neurons[block.neuron()];
+            own.reserve_exact(block.values().len());
+            own.extend(block.entries());
+        }
         Self { inputs: w.inputs(), requested, neurons, biases: Vec::new() }
     }
 
     /// The layer behind neurons whose weights to it these are, neuron by neuron.
     pub(crate) fn behind(wt: Weights<'_>, requested: usize) -> Self {
-        let mut neurons = vec![Vec::new(); wt.inputs()];
+        let mut counts = vec![0; wt.inputs()];
+        wt.blocks().flat_map(|block| block.entries()).for_each(|(k, _)| counts[k] += 1);
+        let mut neurons: Vec<_> = counts.into_iter().map(Vec::with_capacity).collect();
         for block in wt.blocks() {
             block.entries().for_each(|(k, value)| neurons[k].push((block.neuron(), value)));
         }
@@ -61,7 +69,7 @@ struct LayerArrays {
 /// below nor to above are left out. Layers whose biases are all 0 have
 /// none.
 pub(crate) fn encode_layers(
-    layers: &[SparseLayer],
+    layers: Vec<SparseLayer>,
     end: End<'_>,
     task: Option<wire::Task>,
 ) -> Result<Vec<u8>> {
@@ -69,8 +77,10 @@ pub(crate) fn encode_layers(
     // Which inputs of a layer there are, and where they are in the model.
     let mut places: Vec<Option<usize>> =
         (0..layers.first().map_or(0, |layer| layer.inputs)).map(Some).collect();
-    for (l, layer) in layers.iter().enumerate() {
-        let above = layers.get(l + 1);
+    let mut layers = layers.into_iter().peekable();
+    // Each goes as its arrays come.
+    while let Some(layer) = layers.next() {
+        let above = layers.peek();
         let mut used = vec![end == End::Layer && above.is_none(); layer.neurons.len()];
         for &(input, _) in above.iter().flat_map(|above| above.neurons.iter().flatten()) {
             used[input] = true;
@@ -78,6 +88,9 @@ pub(crate) fn encode_layers(
         let inputs = places.iter().flatten().count();
         let mut array =
             LayerArrays { inputs, requested: layer.requested, ..LayerArrays::default() };
+        let weights = layer.neurons.iter().map(Vec::len).sum();
+        array.columns.reserve_exact(weights);
+        array.values.reserve_exact(weights);
         let mut own = Vec::with_capacity(layer.neurons.len());
         let biases = layer.biases.iter().copied().chain(std::iter::repeat(0.0));
         for ((neuron, used), bias) in layer.neurons.iter().zip(used).zip(biases) {

@@ -162,7 +162,7 @@ fn encode(job: &ImpJob<'_>, done: &Imp) -> Result<Vec<u8>> {
     };
     let layers: Vec<SparseLayer> = job.shape.layers().enumerate().map(sparse).collect();
     let end = if job.shape.head == Head::Sum { End::Sum(&[]) } else { End::Layer };
-    encode_layers(&layers, end, Some(job.task.stored()))
+    encode_layers(layers, end, Some(job.task.stored()))
 }
 
 /// Neurons of each hidden layer that some input reaches and that reach some output.

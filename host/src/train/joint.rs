@@ -243,5 +243,5 @@ pub(crate) fn encode_stack(
     });
     let layers: Vec<_> = layers.collect();
     let end = if layers.len() > hidden.len() { End::Layer } else { End::Sum(signs) };
-    encode_layers(&layers, end, task)
+    encode_layers(layers, end, task)
 }

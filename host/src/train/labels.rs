@@ -16,9 +16,8 @@ pub(crate) enum TakenLabels {
 }
 
 impl TakenLabels {
-    /// Classes give the other half of their memory back where a copy of them takes at most `spare` bytes, for a
-    /// moment.
-    pub(crate) fn of(problem: &mut Problem, spare: u64) -> Self {
+    /// Classes give half of their memory back where there are `spare` bytes for a copy of the other half, which that takes.
+    pub(crate) fn of(problem: &mut Problem, spare: usize) -> Self {
         let mut memory = std::mem::take(&mut problem.labels);
         if problem.task == Task::Regression {
             return Self::Values(memory);
@@ -29,7 +28,7 @@ impl TakenLabels {
             let label: f32 = bytemuck::cast([halves[2 * at], halves[2 * at + 1]]);
             halves[at] = label as u16;
         }
-        if (rows * size_of::<u16>()) as u64 <= spare {
+        if rows * size_of::<u16>() <= spare {
             memory.truncate(rows.div_ceil(2));
             memory.shrink_to_fit();
         }

@@ -83,7 +83,7 @@ pub(crate) fn train(
         Task::Binary => Task::LOG_ODDS,
         task => task.stored(),
     };
-    let model = encode_layers(&layers_of_stack(&stack, unit, handing), End::Layer, Some(task))?;
+    let model = encode_layers(layers_of_stack(&stack, unit, handing), End::Layer, Some(task))?;
     let score = |problem: &Problem| score_model(&model, problem);
     let (test, score) = (settings.test.as_ref().map(score).transpose()?, score(problem)?);
     let masked = start.mask.layers();

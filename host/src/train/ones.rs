@@ -56,7 +56,7 @@ pub(crate) fn changed(view: &View<'_>, change: impl FnOnce(&mut [SparseLayer])) 
         Some(Layer::Sum(sum)) => End::Sum(sum.signs()),
         _ => End::Layer,
     };
-    encode_layers(&layers, end, view.task())
+    encode_layers(layers, end, view.task())
 }
 
 /// The sparse layers of a model in rows.

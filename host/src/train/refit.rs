@@ -98,11 +98,11 @@ impl Shallow {
             biases: Vec::new(),
         };
         match self.network.outputs {
-            0 => encode_layers(&[hidden], End::Sum(&self.signs), task),
+            0 => encode_layers(vec![hidden], End::Sum(&self.signs), task),
             // Neurons are in the places of their own.
             outputs => {
                 let last = SparseLayer::behind(net.wt(), outputs);
-                encode_layers(&[hidden, last], End::Layer, task)
+                encode_layers(vec![hidden, last], End::Layer, task)
             }
         }
     }

@@ -302,7 +302,7 @@ fn encoded(of: &Layers, task: Option<wire::Task>) -> Result<Vec<u8>> {
         };
         signs.chunks(32).map(word).collect::<Vec<_>>()
     });
-    encode_layers(&of.layers, bits.as_deref().map_or(End::Layer, End::Sum), task)
+    encode_layers(of.layers.clone(), bits.as_deref().map_or(End::Layer, End::Sum), task)
 }
 
 /// Whether neurons with positive signs alone are searched for, as for labels without negatives:

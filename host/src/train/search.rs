@@ -239,7 +239,7 @@ impl<'a> SearchSetup<'a> {
             (Some(_), _) => {
                 let first = SparseLayer::new(net.w(), net.w().hidden());
                 let second = SparseLayer::behind(net.wt(), job.second.unwrap_or(0));
-                encode_layers(&[first, second], End::Sum(&[]), Some(task.stored()))?
+                encode_layers(vec![first, second], End::Sum(&[]), Some(task.stored()))?
             }
             (None, 0) => encode(net, dims.hidden, task.stored())?,
             (None, _) => encode(net, net.w().hidden(), task.stored())?,

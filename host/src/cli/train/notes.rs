@@ -14,9 +14,14 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
 fn lost(report: &Report, dynamic: &DynamicDetails) -> Option<String> {
     let (nnz, asked) = (count(report.nnz), count(report.requested_nnz));
     if dynamic.cut > 0 {
+        let is_whole = report.limit.is_none() && !report.stopped;
+        let help = match is_whole {
+            true => "pass more --epochs, or a smaller --batch",
+            false => "let it run to its end, or pass fewer --epochs",
+        };
         return Some(format!(
             "the training ended before the support had shrunk: {} weights too many were dropped at once, and {nnz} of \
-             {asked} are left, which costs accuracy; let it run to its end, or pass fewer --epochs",
+             {asked} are left, which costs accuracy; {help}",
             count(dynamic.cut as usize)
         ));
     }

@@ -63,10 +63,11 @@ impl Starts {
         self.0[block] as usize
     }
 
-    /// The first of some blocks that has half of their weights before it.
-    pub(super) fn middle(&self, blocks: &Range<usize>) -> usize {
-        let half = self.0[blocks.start].midpoint(self.0[blocks.end]);
-        blocks.start + self.0[blocks.clone()].partition_point(|&start| start < half)
+    /// The first of some blocks that has this share of their weights before it.
+    pub(super) fn split(&self, blocks: &Range<usize>, share: f64) -> usize {
+        let (first, end) = (self.before(blocks.start), self.before(blocks.end));
+        let at = first + ((end - first) as f64 * share) as usize;
+        blocks.start + self.0[blocks.clone()].partition_point(|&start| (start as usize) < at)
     }
 }
 

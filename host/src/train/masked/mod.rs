@@ -286,7 +286,7 @@ impl Backprop for Engine<'_> {
                 match &mut *strips {
                     [one] => one.layer_back(wave.work, l, gradient),
                     all => {
-                        let blocks = 0..layer.blocks();
+                        let blocks = 0..layer.starts.blocks();
                         add_gradient(wave.work, all, l, blocks, gradient, all.len());
                         if l > 0 {
                             each(all, |_, strip| strip.layer_back(wave.work, l, &mut []));

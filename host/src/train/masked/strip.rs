@@ -23,7 +23,7 @@ use crate::operator::{Columns, Size, add_product};
 pub(super) struct Layer {
     /// Blocks, as they lie in a [`Stack`]: outputs of a hidden layer, inputs of the weights to the
     /// outputs.
-    starts: Starts,
+    pub(super) starts: Starts,
     /// By the other ends; empty for a first layer that is hidden: its inputs need no residuals.
     turns: Turns,
     /// Places of the weights in the stack.
@@ -56,20 +56,6 @@ impl Layer {
     pub(super) fn is_of(&self, w: Weights<'_>) -> Result<bool> {
         let is_turned = || self.turns.is_empty() || self.turns.are_of(self.by_block(w));
         Ok(self.width == w.inputs() && self.starts == Starts::of(w)? && is_turned())
-    }
-
-    pub(super) fn blocks(&self) -> usize {
-        self.starts.blocks()
-    }
-
-    /// The first block behind half of the weights of some blocks.
-    pub(super) fn middle(&self, blocks: &Range<usize>) -> usize {
-        self.starts.middle(blocks)
-    }
-
-    /// Weights of the blocks before this one.
-    pub(super) fn before(&self, block: usize) -> usize {
-        self.starts.before(block)
     }
 
     /// Weights.
@@ -247,12 +233,12 @@ impl Strip {
         }
     }
 
-    /// Layer `l`, whose outputs have their residuals: adds the sum over the rows to the layer's `gradient`, unless that
-    /// is empty; its inputs have their residuals then, but those of the network.
+    /// Layer `l`, whose outputs have their residuals: adds the sum over the rows to the layer's `gradient`, which
+    /// may be empty but for the first layer; its inputs have their residuals then, but those of the network.
     pub(super) fn layer_back(&mut self, work: &Work<'_>, l: usize, gradient: &mut [f32]) {
         let Some((layer, w)) = work.layer(l) else { return };
         if l == 0 {
-            self.add_gradient(work, l, 0..layer.blocks(), gradient);
+            self.add_gradient(work, l, 0..layer.starts.blocks(), gradient);
             return;
         }
         let (below, above) = self.acts.split_at_mut(l + 1);

@@ -107,12 +107,12 @@ pub(super) fn add_gradient(
         strips.iter().for_each(|strip| strip.add_gradient(work, l, blocks.clone(), gradient));
         return;
     }
-    let layer = &work.layers[l];
-    let middle = layer.middle(&blocks);
-    let first = layer.before(middle) - layer.before(blocks.start);
-    let (low, high) = gradient.split_at_mut(first);
+    let starts = &work.layers[l].starts;
+    let few = threads / 2;
+    let middle = starts.split(&blocks, few as f64 / threads as f64);
+    let (low, high) = gradient.split_at_mut(starts.before(middle) - starts.before(blocks.start));
     rayon::join(
-        || add_gradient(work, strips, l, blocks.start..middle, low, threads / 2),
-        || add_gradient(work, strips, l, middle..blocks.end, high, threads.div_ceil(2)),
+        || add_gradient(work, strips, l, blocks.start..middle, low, few),
+        || add_gradient(work, strips, l, middle..blocks.end, high, threads - few),
     );
 }
