@@ -131,7 +131,7 @@ Gradual magnitude pruning, RigL and SET on dense arrays, as `docs/results/deep-p
 the weights that are pruned, AdamW. Rate and weight decay of GMP, of RigL after 20 epochs and of SparseLab's RigL were searched for, each row
 by itself, on 10,000 training rows, trained on the others for as many epochs, from 0.01 and 0.1 on (with 5322 nonzeros and augmentation GMP keeps the setting that it had before,
 which is better by test rows than the one found). Those of the other rows are the best of four (0.002 or 0.01, 0 or 0.1) after 10 epochs, with augmentation
-where the row has it, as the script did before it searched. Augmentation is that of the rows above, for RigL and SET without its waves; it had none when settings were looked
+where the row has it, as the script did before it searched. Augmentation is that of the rows above; it had no waves when settings were looked
 for, and 120 epochs have those of 80. SparseLab 0.2.2 has layers and kernels of its own for PyTorch; its changes stay within a neuron, its densities are those of ERK, and biases, which stay dense, are counted. Seconds of one
 thread; a process of theirs had 430 MiB at its peak, 447 with augmentation, one of SparseLab with PyTorch 1.3 GiB.
 

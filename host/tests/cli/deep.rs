@@ -461,7 +461,10 @@ fn weights_that_are_lost_are_said() {
     let short =
         json(folder, &format!("{CLASSES} --hidden 24,16 --nnz 100 --passes-limit 3 -o n.tamis"));
     assert!(number(&short, "cut") > 0.0 && number(&short, "nnz") <= 100.0, "{short}");
-    assert!(short["notes"].to_string().contains("dropped at once"), "{short}");
+    assert!(short["notes"].to_string().contains("let it run to its end"), "{short}");
+    let steps = "--hidden 24,16 --nnz 100 --epochs 2 --batch 600 -o n.tamis";
+    let whole = json(folder, &format!("{CLASSES} {steps}"))["notes"].to_string();
+    assert!(whole.contains("dropped at once") && whole.contains("more --epochs"), "{whole}");
     let deep = "--hidden 24,24,24,24 --nnz 60 --start-factor 1 --epochs 2 -o n.tamis";
     let few = json(folder, &format!("{CLASSES} {deep}"));
     assert!(number(&few, "nnz") < 54.0, "{few}");

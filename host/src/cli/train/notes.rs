@@ -31,7 +31,9 @@ fn lost(report: &Report, dynamic: &DynamicDetails) -> Option<String> {
     is_short.then(|| {
         let why = "no others lie on a path from an input that changes to an output";
         let is_from_few = dynamic.start_nnz < 3 * report.requested_nnz.min(dynamic.dense_nnz / 3);
-        let help = if is_from_few {
+        // Many layers with a weight or two a neuron hand nothing on.
+        let has_died = 2 * report.nnz < report.requested_nnz;
+        let help = if is_from_few || has_died && dynamic.start_nnz < dynamic.dense_nnz {
             "; more at the start (--start-factor, --ram), or fewer and narrower layers, may keep more"
         } else {
             ""
