@@ -255,7 +255,7 @@ def jobs():
         (20, ("RigL", "SET", "SparseLab RigL", "SparseLab SET"), False),
         (80, ("RigL", "SET"), False),
         (80, ("RigL", "SET"), True),
-        (120, ("GMP", "RigL", "SET"), True),
+        (120, ("GMP",), True),
     ):
         for method, s, seed in itertools.product(methods, SIZES if epochs < 120 else [1000], range(3)):
             yield {"method": method, "s": s, "epochs": epochs, "augmented": is_augmented, "seed": seed}

@@ -133,7 +133,7 @@ by itself, on 10,000 training rows, trained on the others for as many epochs, fr
 which is better by test rows than the one found). Those of the other rows are the best of four (0.002 or 0.01, 0 or 0.1) after 10 epochs, with augmentation
 where the row has it, as the script did before it searched. Augmentation is that of the rows above; it had no waves when settings were looked
 for, and 120 epochs have those of 80. SparseLab 0.2.2 has layers and kernels of its own for PyTorch; its changes stay within a neuron, its densities are those of ERK, and biases, which stay dense, are counted. Seconds of one
-thread; a process of theirs had 430 MiB at its peak, 447 with augmentation, one of SparseLab with PyTorch 1.3 GiB.
+thread, on two machines; a process of theirs had 430 MiB at its peak, 447 with augmentation, one of SparseLab with PyTorch 1.3 GiB.
 
 | nonzeros, hidden, epochs | method | mean | seeds | seconds |
 |---|---|---|---|---|
