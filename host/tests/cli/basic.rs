@@ -401,11 +401,11 @@ fn ten_digits_from_training_to_predictions() {
     ok(folder.path(), &format!("{train} --threads 1 -o one.tamis"));
     let bytes = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
     assert_eq!(bytes("one.tamis"), bytes("m.tamis"));
-    let small = json(folder.path(), &format!("{train} --ram 72K -o small.tamis"));
-    ok(folder.path(), &format!("{train} --ram 72K --threads 1 -o one.tamis"));
+    let small = json(folder.path(), &format!("{train} --ram 64K -o small.tamis"));
+    ok(folder.path(), &format!("{train} --ram 64K --threads 1 -o one.tamis"));
     assert_eq!(bytes("one.tamis"), bytes("small.tamis"));
     let used = small["state_bytes"].as_u64().unwrap() + small["workspace_bytes"].as_u64().unwrap();
-    assert!(used <= 72 << 10 && small["nnz"] == json!(250), "{small}");
+    assert!(used <= 64 << 10 && small["nnz"] == json!(250), "{small}");
     assert!(small["start_nnz"].as_u64() < report["start_nnz"].as_u64(), "{small}");
     // The class comes first, and is that of the largest score.
     let predict = json(folder.path(), "predict m.tamis --data d/X.npy -o p.npy");
