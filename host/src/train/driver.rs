@@ -153,7 +153,7 @@ fn train_on(
     if let Recipe::Masked(settings) = &recipe {
         check_layers(options, &start)?;
         return plan::pool(options.threads)?
-            .install(|| mask::train(&problem, options, settings, observer));
+            .install(|| mask::train(problem, options, settings, observer));
     }
     if is_layer_by_layer(options, &problem, &hidden, &recipe) {
         check_layers(options, &start)?;

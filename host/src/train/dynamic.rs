@@ -26,8 +26,8 @@ use crate::train::dynamic_memory::{Share, Sizes};
 use crate::train::dynamic_options::DynamicOptions;
 use crate::train::encode::{End, encode_layers};
 use crate::train::imp::check_test;
-use crate::train::labels::TakenLabels;
-use crate::train::mask::{diverged, labels_as_classes, labels_of};
+use crate::train::labels::HeldLabels;
+use crate::train::mask::diverged;
 use crate::train::masked::Engine;
 use crate::train::network::SparseNetwork;
 use crate::train::ones::layers_of_stack;
@@ -154,8 +154,8 @@ impl<'a> DynamicSetup<'a> {
         let (mut index, mut value) = (vec![0; self.room], vec![0.0; self.room]);
         let mut stack = Stack::new(problem.data.cols + 1, &mut index, &mut value);
         self.fill(&mut stack, problem)?;
-        let classes = labels_as_classes(problem);
-        let labels = labels_of(problem, &classes, problem.network_outputs());
+        let held = HeldLabels::new(problem.labels.clone(), problem.task, 0);
+        let labels = held.labels(problem.network_outputs());
         let engine = Engine::new(&problem.data, self.unit, labels, &stack, &Stop::new())?;
         let engine = self.ready(engine);
         Ok(Forecast {
@@ -292,10 +292,10 @@ impl<'a> DynamicSetup<'a> {
         // Before there are strips, whose memory is free until then.
         let neurons = problem.data.cols + widths.iter().sum::<usize>();
         let strips = rayon::current_num_threads() * neurons * size_of::<Lanes>();
-        let taken = TakenLabels::of(problem, strips);
+        let kept = HeldLabels::new(std::mem::take(&mut problem.labels), problem.task, strips);
         let mut workspace_bytes = 0;
         let mut train = || {
-            let (data, labels) = (&problem.data, taken.labels(outputs));
+            let (data, labels) = (&problem.data, kept.labels(outputs));
             let engine = Engine::new(data, *unit, labels, &stack, &watch.stop())?;
             let mut engine = self.ready(engine);
             workspace_bytes = (engine.bytes() + self.checkpoints) as u64;
@@ -308,7 +308,7 @@ impl<'a> DynamicSetup<'a> {
         let run = train();
         // What scores the model needs memory of its own.
         drop(memory);
-        taken.give_to(problem);
+        problem.labels = kept.into_numbers();
         let done = match run {
             Ok(info) => info,
             Err(tamis::Error::Diverged { step }) => return Err(diverged(step, params.rate)),

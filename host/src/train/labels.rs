@@ -1,12 +1,12 @@
-//! Labels as stacks are trained on them, in the memory that they have in a problem.
+//! Labels as stacks are trained on them, in the memory of the numbers that they are.
 
 use tamis::learn::loss::Labels;
 
-use crate::data::{Problem, Task};
+use crate::data::Task;
 
-/// Labels that were taken out of a problem: numbers as they are, classes in 2 bytes each.
+/// Labels of a problem: numbers as they are, classes in 2 bytes each.
 #[derive(Debug)]
-pub(crate) enum TakenLabels {
+pub(crate) enum HeldLabels {
     Values(Vec<f32>),
     /// The classes of so many rows, at the front of the memory of the numbers that they were.
     Classes {
@@ -15,14 +15,13 @@ pub(crate) enum TakenLabels {
     },
 }
 
-impl TakenLabels {
+impl HeldLabels {
     /// Classes give half of their memory back where there are `spare` bytes for a copy of the other half, which that takes.
-    pub(crate) fn of(problem: &mut Problem, spare: usize) -> Self {
-        let mut memory = std::mem::take(&mut problem.labels);
-        if problem.task == Task::Regression {
-            return Self::Values(memory);
+    pub(crate) fn new(labels: Vec<f32>, task: Task, spare: usize) -> Self {
+        if task == Task::Regression {
+            return Self::Values(labels);
         }
-        let rows = memory.len();
+        let (rows, mut memory) = (labels.len(), labels);
         let halves: &mut [u16] = bytemuck::cast_slice_mut(&mut memory);
         for at in 0..rows {
             let label: f32 = bytemuck::cast([halves[2 * at], halves[2 * at + 1]]);
@@ -45,9 +44,9 @@ impl TakenLabels {
         }
     }
 
-    /// Gives them back.
-    pub(crate) fn give_to(self, problem: &mut Problem) {
-        problem.labels = match self {
+    /// The numbers again.
+    pub(crate) fn into_numbers(self) -> Vec<f32> {
+        match self {
             Self::Values(values) => values,
             Self::Classes { mut memory, rows } => {
                 memory.reserve_exact(rows - memory.len());
@@ -59,29 +58,23 @@ impl TakenLabels {
                 }
                 memory
             }
-        };
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Matrix, Values};
 
     #[test]
     fn classes_lie_where_the_labels_lay_and_come_back() {
         for labels in [vec![], vec![3.0], vec![0.0, 65535.0, 2.0, 2.0, 511.0]] {
-            let rows = labels.len();
-            let data = Matrix::new(rows, 1, Values::U8(vec![0; rows])).unwrap();
-            let mut problem = Problem { data, labels: labels.clone(), task: Task::Multiclass };
             let classes: Vec<u16> = labels.iter().map(|&label| label as u16).collect();
             for spare in [0, 100] {
-                let taken = TakenLabels::of(&mut problem, spare);
-                let Labels::Classes(own) = taken.labels(70_000) else { unreachable!() };
+                let held = HeldLabels::new(labels.clone(), Task::Multiclass, spare);
+                let Labels::Classes(own) = held.labels(70_000) else { unreachable!() };
                 assert_eq!(own.labels, &classes);
-                assert!(problem.labels.is_empty());
-                taken.give_to(&mut problem);
-                assert_eq!(problem.labels, labels);
+                assert_eq!(held.into_numbers(), labels);
             }
         }
     }

@@ -18,6 +18,7 @@ use crate::train::check::{at_least_one, weights_between};
 use crate::train::dense::{DensePlace, Rates, check_momentum, default_rate};
 use crate::train::encode::{End, encode_layers};
 use crate::train::imp::check_test;
+use crate::train::labels::HeldLabels;
 use crate::train::masked::{Elsewhere, Engine, MaskedSettings, MaskedStart, Ran};
 use crate::train::network::SparseNetwork;
 use crate::train::ones::layers_of_stack;
@@ -32,14 +33,14 @@ const WARMUP: u64 = 100;
 
 /// Trains the weights of a mask on `problem`, on the current pool, in memory for these weights.
 pub(crate) fn train(
-    problem: &Problem,
+    mut problem: Problem,
     options: &Options,
     settings: &MaskedSettings,
     observer: &mut Observer<'_>,
 ) -> Result<Trained> {
     problem.check()?;
-    check(problem, settings)?;
-    let stopwatch = Stopwatch::start(problem);
+    check(&problem, settings)?;
+    let stopwatch = Stopwatch::start(&problem);
     let start = &settings.start;
     let unit = if problem.data.is_bytes() && !settings.raw { 1.0 / 256.0 } else { 1.0 };
     let layers = Layers::new(start);
@@ -71,10 +72,9 @@ pub(crate) fn train(
     };
     let (place, rates) = (&settings.place, &rates);
     let ran = match *place == DensePlace::default() {
-        true => on_threads(problem, unit, &params, &mut stack, observer)?,
-        false => {
-            Elsewhere { problem, unit, params: &params, rates, place }.run(&mut stack, observer)?
-        }
+        true => on_threads(&mut problem, unit, &params, &mut stack, observer)?,
+        false => Elsewhere { problem: &problem, unit, params: &params, rates, place }
+            .run(&mut stack, observer)?,
     };
     if !stack.values().iter().all(|weight| weight.is_finite()) {
         return Err(diverged(ran.steps.saturating_sub(1) as usize, rates.rate));
@@ -85,7 +85,7 @@ pub(crate) fn train(
     };
     let model = encode_layers(layers_of_stack(&stack, unit, handing), End::Layer, Some(task))?;
     let score = |problem: &Problem| score_model(&model, problem);
-    let (test, score) = (settings.test.as_ref().map(score).transpose()?, score(problem)?);
+    let (test, score) = (settings.test.as_ref().map(score).transpose()?, score(&problem)?);
     let masked = start.mask.layers();
     let hidden = start.hidden();
     let biases = start.biases.iter().map(Vec::len).sum();
@@ -127,14 +127,14 @@ pub(crate) fn train(
 
 /// Trains in memory for the kept weights, on the current pool.
 fn on_threads(
-    problem: &Problem,
+    problem: &mut Problem,
     unit: f32,
     params: &Params<'_>,
     stack: &mut Stack<'_>,
     observer: &mut Observer<'_>,
 ) -> Result<Ran> {
-    let classes = labels_as_classes(problem);
-    let labels = labels_of(problem, &classes, stack.outputs());
+    let held = HeldLabels::new(std::mem::take(&mut problem.labels), problem.task, 0);
+    let labels = held.labels(stack.outputs());
     let engine = Engine::new(&problem.data, unit, labels, stack, observer.stop)?;
     let words = masked::words(stack.nnz(), params.optimiser);
     let mut ran = Ran {
@@ -152,6 +152,8 @@ fn on_threads(
     let mut counted = CountedSteps { engine, steps: 0 };
     let done = masked::run(&mut counted, stack, params, &mut memory, &mut observe);
     ran.steps = counted.steps;
+    drop(counted);
+    problem.labels = held.into_numbers();
     match done {
         Ok(info) => ran.stopped = info.stopped,
         Err(tamis::Error::Diverged { step }) => return Err(diverged(step, params.rate)),
@@ -204,26 +206,6 @@ impl Backprop for CountedSteps<'_> {
 
     fn loss(&mut self, stack: &Stack<'_>, batch: &Batch) -> tamis::Result<f32> {
         self.engine.loss(stack, batch)
-    }
-}
-
-/// Labels as classes, of two as of several; none where they are numbers.
-pub(crate) fn labels_as_classes(problem: &Problem) -> Vec<u16> {
-    match problem.task {
-        Task::Regression => Vec::new(),
-        _ => problem.labels.iter().map(|&label| label as u16).collect(),
-    }
-}
-
-/// Labels as stacks of so many outputs are trained on them, given those that are classes.
-pub(crate) fn labels_of<'a>(
-    problem: &'a Problem,
-    classes: &'a [u16],
-    outputs: usize,
-) -> Labels<'a> {
-    match problem.task {
-        Task::Regression => Labels::values(&problem.labels),
-        _ => Labels::classes(classes, outputs),
     }
 }
 

@@ -234,13 +234,14 @@ impl Scaled {
         task: Option<wire::Task>,
     ) -> Result<Layers> {
         let folded = layers.clone().fold(&self.maps, &[])?;
-        let y = ModelFile::from_bytes(&encoded(&folded, task)?)?.predict(&rows.data)?;
+        let outputs = folded.outputs();
+        let y = ModelFile::from_bytes(&encoded(folded, task)?)?.predict(&rows.data)?;
         let offsets = match rows.task {
-            Task::Multiclass => offsets::of_classes(&y, &rows.labels, folded.outputs()),
+            Task::Multiclass => offsets::of_classes(&y, &rows.labels, outputs),
             Task::Binary if task == Some(Task::LOG_ODDS) => {
                 vec![offsets::of_log_odds(&y, &rows.labels)]
             }
-            _ => offsets::of_numbers(&y, &rows.labels, folded.outputs()),
+            _ => offsets::of_numbers(&y, &rows.labels, outputs),
         };
         layers.clone().fold(&self.maps, &offsets)
     }
@@ -267,7 +268,9 @@ impl Scaled {
             }
             folded = self.with_offsets(&layers, rows, view.task())?;
         }
-        let bytes = encoded(&folded, view.task())?;
+        let live = folded.layers[0].neurons.iter().filter(|neuron| !neuron.is_empty()).count();
+        let (left, biases) = (folded.nnz(), folded.biases());
+        let bytes = encoded(folded, view.task())?;
         let score = score_model(&bytes, rows)?;
         let mut details = trained.report.details.clone();
         if let Details::Dynamic(details) = &mut details {
@@ -275,12 +278,11 @@ impl Scaled {
             details.test_loss = test.as_ref().map(|test| test.loss);
             details.test_accuracy = test.as_ref().and_then(|test| test.accuracy);
         }
-        let live = folded.layers[0].neurons.iter().filter(|neuron| !neuron.is_empty()).count();
         let report = Report {
             inputs: rows.data.cols,
             requested_nnz: most,
-            nnz: folded.nnz(),
-            biases: folded.biases(),
+            nnz: left,
+            biases,
             scale: self.scale,
             details,
             live: match &trained.report.live {
@@ -295,14 +297,14 @@ impl Scaled {
 }
 
 /// The bytes of a model.
-fn encoded(of: &Layers, task: Option<wire::Task>) -> Result<Vec<u8>> {
+fn encoded(of: Layers, task: Option<wire::Task>) -> Result<Vec<u8>> {
     let bits = of.signs.as_ref().map(|signs| {
         let word = |signs: &[bool]| {
             signs.iter().enumerate().fold(0, |word, (k, &minus)| word | u32::from(minus) << k)
         };
         signs.chunks(32).map(word).collect::<Vec<_>>()
     });
-    encode_layers(of.layers.clone(), bits.as_deref().map_or(End::Layer, End::Sum), task)
+    encode_layers(of.layers, bits.as_deref().map_or(End::Layer, End::Sum), task)
 }
 
 /// Whether neurons with positive signs alone are searched for, as for labels without negatives:

@@ -138,6 +138,11 @@ fn any_model_is_finetuned_on_its_own_support() {
 fn invalid_deep_settings_are_refused_writing_nothing() {
     let folder = tempfile::tempdir().unwrap();
     ok(folder.path(), PLANTED);
+    let refused = |train: &str, flags: &str, says: &str| {
+        let error = fails(folder.path(), &format!("{train} {flags} -o m.tamis"));
+        assert!(error.contains(says), "{flags}: {error}");
+        assert!(!folder.path().join("m.tamis").exists());
+    };
     for (flags, says) in [
         ("--hidden 8,8,0 --nnz 20", "the sizes of the network do not fit"),
         ("--hidden 8,8 --nnz 1", "2 to 144"),
@@ -154,9 +159,7 @@ fn invalid_deep_settings_are_refused_writing_nothing() {
         ("--hidden 8,8 --nnz 20 --recipe paper-safe", "several outputs"),
         ("--hidden 8,8,8 --nnz 20 --ram 1K", "hidden layer 1"),
     ] {
-        let error = fails(folder.path(), &format!("{VALUES} {flags} -o m.tamis"));
-        assert!(error.contains(says), "{flags}: {error}");
-        assert!(!folder.path().join("m.tamis").exists());
+        refused(VALUES, flags, says);
     }
     ok(folder.path(), DIGITS);
     for (flags, says) in [
@@ -166,9 +169,7 @@ fn invalid_deep_settings_are_refused_writing_nothing() {
             "11 or more: one for each of 10 outputs and each layer before; 10 with --hidden 0",
         ),
     ] {
-        let error = fails(folder.path(), &format!("{CLASSES} {flags} -o m.tamis"));
-        assert!(error.contains(says), "{flags}: {error}");
-        assert!(!folder.path().join("m.tamis").exists());
+        refused(CLASSES, flags, says);
     }
     for (flags, says) in [
         ("--hidden 8,8,8 --nnz 20 --grow 2 --recipe paper", "recipe paper does not take --grow"),

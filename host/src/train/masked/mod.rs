@@ -3,9 +3,10 @@
 //!
 //! A batch goes through all layers in strips of 64 samples, so that the activations of a strip stay
 //! in the cache; sparse products run along the samples. Strips of a batch go in waves of as many as
-//! there are threads; then each takes the gradient of some weights over all of them, strip by strip: neither the number of threads nor the
-//! width of the vectors changes a bit. Memory is that of the activations of a strip for each thread, and
-//! of 2 bytes for each weight behind the first hidden layer, which is looked up by both of its ends.
+//! there are threads; then each thread takes the gradient of some weights over all of them, strip by
+//! strip: neither the number of threads nor the width of the vectors changes a bit. Memory is that of
+//! the activations of a strip for each thread, and of 2 bytes for each weight behind the first hidden
+//! layer, which is looked up by both of its ends.
 
 mod elsewhere;
 mod job;
@@ -278,8 +279,7 @@ impl Backprop for Engine<'_> {
         let labels = self.labels;
         let mut sum = 0.0;
         self.waves(stack, batch, Reads::Changed, |wave, strips| {
-            wave.forward(strips);
-            wave.to_residuals(labels, strips);
+            wave.forward_to_residuals(labels, strips);
             let Work { layers, .. } = wave.work;
             for (l, layer) in layers.iter().enumerate().rev() {
                 let gradient = &mut gradient[layer.range.clone()];
@@ -343,8 +343,7 @@ impl Panels for Engine<'_> {
                 values.fill(0.0);
                 pass.waves(batch, |wave, across, strips| {
                     if !is_one {
-                        wave.forward(strips);
-                        wave.to_residuals(labels, strips);
+                        wave.forward_to_residuals(labels, strips);
                         top = last;
                     }
                     for l in (layer + 1..=top).rev() {

@@ -59,6 +59,15 @@ pub(super) enum Reads {
 }
 
 impl Wave<'_> {
+    /// Takes the rows through the network, to residuals as [`Self::to_residuals`].
+    pub(super) fn forward_to_residuals(&self, labels: Labels<'_>, strips: &mut [Strip]) {
+        each(strips, |t, strip| {
+            strip.forward(self.work, self.draw(t), self.rows(t));
+            strip.residual(self.work, labels);
+            strip.head_back(self.work);
+        });
+    }
+
     /// Residuals of the outputs, or of the neurons that are summed up.
     pub(super) fn to_residuals(&self, labels: Labels<'_>, strips: &mut [Strip]) {
         each(strips, |_, strip| {
