@@ -279,15 +279,28 @@ impl Gpu {
     /// [`Error::Limit`] if it is larger than a binding.
     pub(crate) fn buffer(&self, what: &str, bytes: u64) -> Result<wgpu::Buffer, Error> {
         self.within_binding(what, bytes)?;
+        Ok(self.create(what, bytes))
+    }
+
+    /// A new vector of zeros, which may be larger than a binding.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if it is larger than a buffer.
+    pub(crate) fn vector(&self, what: &str, bytes: u64) -> Result<wgpu::Buffer, Error> {
+        self.within("max_buffer_size", self.device.limits().max_buffer_size, what, bytes)?;
+        Ok(self.create(what, bytes))
+    }
+
+    pub(crate) fn create(&self, what: &str, bytes: u64) -> wgpu::Buffer {
         let usage = wgpu::BufferUsages::STORAGE
             | wgpu::BufferUsages::COPY_SRC
             | wgpu::BufferUsages::COPY_DST;
-        Ok(self.device.create_buffer(&wgpu::BufferDescriptor {
+        self.device.create_buffer(&wgpu::BufferDescriptor {
             label: Some(what),
             size: bytes.next_multiple_of(16).max(16),
             usage,
             mapped_at_creation: false,
-        }))
+        })
     }
 
     /// Checks that a binding can be so large.
@@ -295,17 +308,15 @@ impl Gpu {
     /// # Errors
     /// [`Error::Limit`] if it cannot.
     pub(crate) fn within_binding(&self, what: &str, bytes: u64) -> Result<(), Error> {
-        let has = self.binding_limit();
-        if bytes <= has {
+        self.within("max_storage_buffer_binding_size", self.binding_limit(), what, bytes)
+    }
+
+    fn within(&self, limit: &str, has: u64, what: &str, needed: u64) -> Result<(), Error> {
+        if needed <= has {
             return Ok(());
         }
-        Err(Error::Limit {
-            adapter: self.adapter.name.clone(),
-            limit: "max_storage_buffer_binding_size".to_owned(),
-            what: what.to_owned(),
-            needed: bytes,
-            has,
-        })
+        let (adapter, limit, what) = (self.adapter.name.clone(), limit.to_owned(), what.to_owned());
+        Err(Error::Limit { adapter, limit, what, needed, has })
     }
 
     /// The pipeline of a kernel, for X of bytes or of floats where it reads X.
@@ -336,11 +347,12 @@ impl Gpu {
     }
 }
 
-/// Threads of a workgroup of the kernel `forward`.
-const FORWARD_THREADS: usize = 256;
+/// Threads of a workgroup of the kernels `forward` and `sum`.
+const SHARING: usize = 256;
 
-/// Threads that share the neurons of four rows in it. On software the lanes of a vector are threads, which read what is
-/// the same for all of them once where they go through the same neurons.
+/// Threads of these that share the neurons of four rows, or the groups of a number. On software the lanes of a vector
+/// are threads, which read what is the same for all of them once where they go through the same neurons, and to wait for
+/// each other takes long.
 const fn shares(is_software: bool) -> usize {
     if is_software { 1 } else { 8 }
 }
@@ -454,10 +466,11 @@ impl Kernel {
         }
     }
 
-    /// Fours of rows that a workgroup takes, of kernels that go through weights neuron by neuron, on software or not.
-    pub(crate) const fn quads(self, is_software: bool) -> usize {
+    /// What a workgroup takes: fours of rows, of kernels that go through weights neuron by neuron, or numbers of `sum`, on
+    /// software or not.
+    pub(crate) const fn own(self, is_software: bool) -> usize {
         match self {
-            Self::Forward => FORWARD_THREADS / shares(is_software),
+            Self::Forward | Self::Sum => SHARING / shares(is_software),
             _ => 64,
         }
     }
@@ -488,7 +501,7 @@ impl Kernel {
             _ => [""; 2],
         };
         let constants = match self {
-            Self::Forward => format!("const SHARES = {}u;\n", shares(is_software)),
+            Self::Forward | Self::Sum => format!("const SHARES = {}u;\n", shares(is_software)),
             _ => String::new(),
         };
         [&constants, data, shared[0], shared[1], self.text()].concat()

@@ -5,9 +5,10 @@ use crate::device::Kernel;
 use crate::error::Error;
 use crate::gates::Neurons;
 use crate::operator::{GpuOperator, len};
-use crate::recorder::Place;
+use crate::place::{Place, Rows};
 use crate::restricted::{Mode, TASKS};
 use crate::tables::{Entries, by_output, output_weights, rows_by};
+use crate::vectors::GROUP;
 use std::ops::Range;
 use tamis::base::error;
 use tamis::network::gates::Gates;
@@ -20,7 +21,7 @@ use tamis::operator::tables::Tables as _;
 
 type Result<T> = tamis::Result<T, Error>;
 
-/// Numbers of neurons times rows that are made on the way, at most: what every device binds.
+/// Numbers of several neurons times rows that are made on the way, at most: what WebGPU binds by default.
 const ROOM: usize = 1 << 25;
 
 impl GpuOperator {
@@ -54,9 +55,13 @@ impl GpuOperator {
             let [places, weights] = by_output(blocks, c);
             let recorder = &mut self.machine.recorder;
             let [places, weights] = [&places, &weights].map(|words| recorder.send(words));
-            let dims = [n as u32, c as u32, 0, 0];
-            let places = [places, weights, image, out.clone()];
-            recorder.run(Kernel::Outputs, &dims, &places, rows_by(n, c));
+            for rows in recorder.windows(Rows { count: n, width: c, group: GROUP }) {
+                let a = image.part_of_lines(neurons.len(), rows.clone());
+                let dims = [rows.len(), c, n, a.first].map(|x| x as u32);
+                let out = out.part(c * rows.start..c * rows.end).place;
+                let places = [places.clone(), weights.clone(), a.place, out];
+                recorder.run(Kernel::Outputs, &dims, &places, rows_by(rows.len(), c));
+            }
         }
         Ok(())
     }
@@ -64,14 +69,16 @@ impl GpuOperator {
     /// Neurons whose numbers of all rows, and products with c outputs, are made at a time: a function
     /// of the sizes, since pieces are added up as one.
     fn neurons_at_once(&self, c: usize) -> usize {
-        (ROOM / self.batch.len()).min(TASKS / c.div_ceil(4).max(1)).max(1)
+        let room = ROOM.min(self.machine.recorder.gpu.binding_limit() as usize / 4);
+        (room / self.batch.len()).min(TASKS / c.div_ceil(4).max(1)).max(1)
     }
 
     /// `R wt_i` of these neurons, n numbers each.
     fn back(&mut self, wt: Weights<'_>, neurons: &[u32], r: &[u32]) -> Place {
         let (n, c) = (self.batch.len(), wt.inputs());
         let [places, weights] = output_weights(neurons.iter().map(|&i| wt.block(i as usize)));
-        let back = self.machine.recorder.grow(&mut self.back, "residuals", n * neurons.len());
+        let back =
+            self.machine.recorder.grow_vector(&mut self.back, "residuals", n * neurons.len());
         let back = Place::from(&back);
         self.machine.project_to(r, &places, &weights, [n, c], &back);
         back
@@ -84,14 +91,10 @@ impl GpuOperator {
         for &i in of {
             neurons.push(gates.gate(i as usize), w.block(i as usize));
         }
-        let image = self.machine.recorder.grow(&mut self.image, "activations", n * of.len());
+        let image = self.machine.recorder.grow_vector(&mut self.image, "activations", n * of.len());
         let image = Place::from(&image);
-        let sizes = |piece: &Piece| {
-            let sizes = [piece.row, piece.rows, piece.at, n].map(|x| x as u32);
-            [sizes[0], sizes[1], sizes[2], sizes[3], 0, 0]
-        };
-        let more = [image.clone()];
-        self.summation().neurons(Kernel::Activations, &neurons, &more, sizes, of.len());
+        let sizes = |piece: &Piece, first| [piece.row, piece.rows, first, n, 0, 0];
+        self.summation().neurons(Kernel::Activations, &neurons, &image, sizes, of.len());
         self.go_on()?;
         Ok(image)
     }
@@ -142,7 +145,7 @@ impl Factored for GpuOperator {
         for live in live.chunks(self.neurons_at_once(c).min(self.panel())) {
             self.go_on()?;
             let back = self.back(net.wt(), live, r);
-            let inner = self.summation().panel_at(live, &back, Mode::Each);
+            let inner = self.summation().panel_at(live, &back, Mode::Each(live.len()));
             let mut entries = Entries::default();
             for slot in 0..live.len() as u32 {
                 entries.push([0, slot], 0..c as u32);
@@ -192,7 +195,7 @@ impl Factored for GpuOperator {
                 by_wt.push([0, slot], to.entries().map(|(k, _)| k as u32));
             }
             let back = self.back(wt, neurons, r);
-            let sums = self.summation().restricted(&by_w, &back, Mode::Each);
+            let sums = self.summation().restricted(&by_w, &back, Mode::Each(neurons.len()));
             let (own, rest) = dw.split_at_mut(sums.len());
             own.copy_from_slice(&sums);
             dw = rest;

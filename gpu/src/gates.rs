@@ -2,7 +2,8 @@
 
 use crate::data::{Data, Piece};
 use crate::device::Kernel;
-use crate::recorder::{Place, Recorder};
+use crate::place::Place;
+use crate::recorder::Recorder;
 use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};

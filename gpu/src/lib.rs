@@ -6,7 +6,7 @@
 //! empty and pulls nothing in.
 //!
 //! ```text
-//! error → device → recorder → roofline → product → reduce → vectors → second → tables → data → gates → restricted → solve → select → operator → factored
+//! error → device → place → recorder → roofline → product → reduce → vectors → second → tables → data → gates → restricted → solve → select → operator → factored
 //! ```
 //!
 //! # The same result every time
@@ -21,7 +21,7 @@
 //!
 //! One file of `kernels/` each, with its sizes. Those over X are prefixed with `x_f32.wgsl` or
 //! `x_u8.wgsl`, which read four rows of a column. X is tiled by rows into buffers of at most the
-//! largest binding of the device.
+//! largest binding of the device, and vectors that are larger are bound by windows of rows.
 
 #[cfg(feature = "wgpu")]
 mod data;
@@ -35,6 +35,8 @@ mod factored;
 mod gates;
 #[cfg(feature = "wgpu")]
 mod operator;
+#[cfg(feature = "wgpu")]
+mod place;
 #[cfg(feature = "wgpu")]
 mod product;
 #[cfg(feature = "wgpu")]

@@ -1,10 +1,11 @@
 //! The operator: the products of one output on a device.
 
-use crate::data::{Data, Values};
+use crate::data::{Data, Piece, Values};
 use crate::device::{Gpu, Kernel};
 use crate::error::Error;
 use crate::gates::{GateBits, Neurons};
-use crate::recorder::{Place, Transfers};
+use crate::place::Place;
+use crate::recorder::Transfers;
 use crate::restricted::{Mode, Summation};
 use crate::select::{Selected, Selector, Steps};
 use crate::solve::{Solver, Support};
@@ -183,12 +184,10 @@ impl GpuOperator {
 
     /// Outputs of some neurons, or what they add to outputs.
     fn outputs(&mut self, neurons: &Neurons, out: &Place, add: bool) {
-        let count = neurons.len() as u32;
-        let sizes = |piece: &crate::data::Piece| {
-            let [row, rows, at] = [piece.row, piece.rows, piece.at].map(|x| x as u32);
-            [count, u32::from(add), row, rows, at, 0]
-        };
-        self.summation().neurons(Kernel::Forward, neurons, std::slice::from_ref(out), sizes, 1);
+        let count = neurons.len();
+        let sizes =
+            |piece: &Piece, first| [count, usize::from(add), piece.row, piece.rows, first, 0];
+        self.summation().neurons(Kernel::Forward, neurons, out, sizes, 1);
     }
 
     /// `A_S^T A_S p`, and the sums of it.
@@ -196,7 +195,7 @@ impl GpuOperator {
         self.set(gates)?;
         let neurons = self.neurons(gates, p.blocks())?;
         let n = self.batch.len();
-        let image = self.machine.recorder.grow(&mut self.image, "outputs", n);
+        let image = self.machine.recorder.grow_vector(&mut self.image, "outputs", n);
         self.outputs(&neurons, &(&image).into(), false);
         let entries = self.entries(p.index());
         Ok(self.summation().restricted(&entries, &(&image).into(), Mode::One))

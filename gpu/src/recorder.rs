@@ -2,6 +2,8 @@
 
 use crate::device::{Gpu, Kernel, Pipeline};
 use crate::error::Error;
+use crate::place::{ALIGN, Place, Rows};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -55,22 +57,6 @@ const CALLBACK: Duration = Duration::from_secs(30);
 const CALLS: usize = wgpu::QUERY_SET_MAX_QUERIES as usize / 2;
 /// How long a GPU is asked whether it is done before this thread sleeps.
 const ASKING: Duration = Duration::from_millis(2);
-/// What bindings within a buffer begin at a multiple of.
-const ALIGN: usize = 256;
-
-/// A piece of a buffer that a kernel is given.
-#[derive(Debug, Clone)]
-pub(crate) struct Place {
-    buffer: Buffer,
-    offset: u64,
-    bytes: u64,
-}
-
-impl From<&Buffer> for Place {
-    fn from(buffer: &Buffer) -> Self {
-        Self { buffer: buffer.clone(), offset: 0, bytes: buffer.size() }
-    }
-}
 
 impl Clock {
     fn new(gpu: &Gpu) -> Self {
@@ -188,14 +174,19 @@ impl Recorder {
     /// A buffer of zeros; an empty one after a failure.
     pub(crate) fn buffer(&mut self, what: &str, numbers: usize) -> Buffer {
         let made = self.gpu.buffer(what, 4 * numbers as u64);
+        self.made(what, made)
+    }
+
+    /// The same for a vector that kernels go through by windows.
+    pub(crate) fn vector(&mut self, what: &str, numbers: usize) -> Buffer {
+        let made = self.gpu.vector(what, 4 * numbers as u64);
+        self.made(what, made)
+    }
+
+    fn made(&mut self, what: &str, made: Result<Buffer, Error>) -> Buffer {
         made.unwrap_or_else(|error| {
             self.fail(error);
-            self.gpu.device.create_buffer(&wgpu::BufferDescriptor {
-                label: Some(what),
-                size: 16,
-                usage: BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST,
-                mapped_at_creation: false,
-            })
+            self.gpu.create(what, 0)
         })
     }
 
@@ -206,10 +197,25 @@ impl Recorder {
         what: &str,
         numbers: usize,
     ) -> Buffer {
-        match buffer {
-            Some(there) if there.size() >= 4 * numbers as u64 => there.clone(),
-            _ => buffer.insert(self.buffer(what, numbers)).clone(),
-        }
+        enough(buffer, numbers).unwrap_or_else(|| buffer.insert(self.buffer(what, numbers)).clone())
+    }
+
+    /// The same for a vector that kernels go through by windows.
+    pub(crate) fn grow_vector(
+        &mut self,
+        buffer: &mut Option<Buffer>,
+        what: &str,
+        numbers: usize,
+    ) -> Buffer {
+        enough(buffer, numbers).unwrap_or_else(|| buffer.insert(self.vector(what, numbers)).clone())
+    }
+
+    /// The rows of one call after the other; none after a failure.
+    pub(crate) fn windows(&mut self, rows: Rows) -> Vec<Range<usize>> {
+        rows.windows(&self.gpu).unwrap_or_else(|error| {
+            self.fail(error);
+            Vec::new()
+        })
     }
 
     /// Sends numbers, unless they were sent before and are on the device still; the place is for calls
@@ -292,8 +298,10 @@ impl Recorder {
         }
         let dims = self.stage(dims);
         let Pipeline { pipeline, layout } = self.gpu.pipeline(kernel, self.bytes);
-        let entry = |(binding, place)| wgpu::BindGroupEntry { binding, resource: resource(place) };
-        let entries: Vec<_> = (0..).zip([&dims].into_iter().chain(places)).map(entry).collect();
+        let all = (0..).zip(std::iter::once(&dims).chain(places));
+        let entries: Vec<_> = all
+            .map(|(binding, place)| wgpu::BindGroupEntry { binding, resource: place.resource() })
+            .collect();
         let group = self.gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: None,
             layout,
@@ -446,19 +454,16 @@ impl Recorder {
     }
 }
 
-fn resource(place: &Place) -> wgpu::BindingResource<'_> {
-    wgpu::BindingResource::Buffer(wgpu::BufferBinding {
-        buffer: &place.buffer,
-        offset: place.offset,
-        size: std::num::NonZeroU64::new(place.bytes),
-    })
-}
-
 fn encoder<'e>(
     kept: &'e mut Option<wgpu::CommandEncoder>,
     gpu: &Gpu,
 ) -> &'e mut wgpu::CommandEncoder {
     kept.get_or_insert_with(|| gpu.device.create_command_encoder(&Default::default()))
+}
+
+/// A buffer that is large enough.
+fn enough(buffer: &Option<Buffer>, numbers: usize) -> Option<Buffer> {
+    buffer.clone().filter(|there| there.size() >= 4 * numbers as u64)
 }
 
 fn arena(gpu: &Gpu, size: u64) -> Buffer {

@@ -1,6 +1,7 @@
 //! Sums over the numbers of vectors: groups on the device, which the host adds in order.
 
 use crate::device::Kernel;
+use crate::place::{Place, Rows};
 use crate::recorder::Recorder;
 use wgpu::Buffer;
 
@@ -51,24 +52,23 @@ pub(crate) fn run(
     recorder: &mut Recorder,
     room: &mut Option<Buffer>,
     of: &Reduction,
-    vectors: [&Buffer; 3],
+    vectors: [&Place; 3],
 ) -> [f64; 2] {
     let group = group_of(of.numbers);
     let groups = of.numbers.div_ceil(group);
     let sums = recorder.grow(room, "sums", 2 * groups.max(2));
-    let [numbers, first, step, size] = [of.numbers, of.first, of.step, group].map(|x| x as u32);
-    let dims = [
-        numbers,
-        of.kind as u32,
-        first,
-        step,
-        size,
-        of.a.to_bits(),
-        of.b.to_bits(),
-        of.c.to_bits(),
-    ];
-    let [x, y, z] = vectors.map(Into::into);
-    recorder.run(Kernel::Reduce, &dims, &[x, y, z, (&sums).into()], [groups, 1, 1]);
+    let [a, b, c] = [of.a, of.b, of.c].map(f32::to_bits);
+    let [x, y, z] = vectors;
+    for rows in recorder.windows(Rows { count: of.numbers, width: of.step, group }) {
+        let x = x.part(of.first + rows.start..of.first + rows.end);
+        let y = y.part(of.step * rows.start..of.step * rows.end);
+        let z = z.part(rows.clone());
+        let sizes = [rows.len(), of.kind as usize, x.first, of.step, group, rows.start / group];
+        let [numbers, kind, first, step, size, base] = sizes.map(|x| x as u32);
+        let dims = [numbers, kind, first, step, size, base, a, b, c, 0, 0, 0];
+        let places = [x.place, y.place, z.place, (&sums).into()];
+        recorder.run(Kernel::Reduce, &dims, &places, [rows.len().div_ceil(group), 1, 1]);
+    }
     if groups == 0 {
         return [0.0; 2];
     }
@@ -86,14 +86,17 @@ pub(crate) fn run(
 pub(crate) fn largest(
     recorder: &mut Recorder,
     room: &mut Option<Buffer>,
-    vector: &Buffer,
+    vector: &Place,
     numbers: usize,
 ) -> f32 {
     let group = group_of(numbers);
     let groups = numbers.div_ceil(group);
     let out = recorder.grow(room, "sums", groups.max(4));
-    let dims = [numbers as u32, group as u32, 0, 0];
-    recorder.run(Kernel::Largest, &dims, &[vector.into(), (&out).into()], [groups, 1, 1]);
+    for rows in recorder.windows(Rows { count: numbers, width: 1, group }) {
+        let dims = [rows.len(), group, rows.start / group, 0].map(|x| x as u32);
+        let places = [vector.part(rows.clone()).place, (&out).into()];
+        recorder.run(Kernel::Largest, &dims, &places, [rows.len().div_ceil(group), 1, 1]);
+    }
     let found = recorder.read(&out, groups);
     if found.len() < groups {
         return f32::NAN;

@@ -3,14 +3,15 @@
 use crate::data::{self, Data, Piece};
 use crate::device::Kernel;
 use crate::gates::Neurons;
-use crate::recorder::{OnRows, Place, Recorder};
+use crate::place::{Part, Place};
+use crate::recorder::{OnRows, Recorder};
 use crate::tables::Entries;
 use crate::vectors::{GpuVectors, add_groups};
 use std::ops::Range;
 use wgpu::Buffer;
 
-/// Tiles of a matrix product times groups of rows that keep a device busy.
-const TILES: usize = 8192;
+/// Tiles of a matrix product times groups of rows that keep a device busy: a GPU, and a processor of software adapters.
+const TILES: [usize; 2] = [8192, 128];
 /// Numbers of the sums of all groups, at most: the least binding that a device has.
 const SUMS: usize = 1 << 25;
 /// Neurons of a panel that are too few for a tile: their sums are those of entries.
@@ -22,11 +23,28 @@ pub(crate) const TASKS: usize = 1 << 15;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Mode {
     /// One residual for all neurons.
-    One = 0,
-    /// One for each.
-    Each = 1,
+    One,
+    /// One for each of so many.
+    Each(usize),
     /// Squares of the columns.
-    Squares = 2,
+    Squares,
+}
+
+impl Mode {
+    /// As kernels have it.
+    const fn number(self) -> u32 {
+        match self {
+            Self::One => 0,
+            Self::Each(_) => 1,
+            Self::Squares => 2,
+        }
+    }
+
+    /// The residuals of a piece.
+    fn residuals(self, r: &Place, piece: &Piece) -> Part {
+        let lines = if let Self::Each(lines) = self { lines } else { 1 };
+        r.part_of_lines(lines, piece.at..piece.at + piece.rows)
+    }
 }
 
 /// What sums over rows are made of.
@@ -50,7 +68,8 @@ impl Summation<'_> {
         let Self { data, batch, .. } = self;
         let origin = batch.start / data.group * data.group;
         let all = (batch.end - origin).div_ceil(data::LEAST);
-        let count = (TILES / tiles.max(1)).min(SUMS / numbers.max(1)).clamp(1, all);
+        let most = TILES[usize::from(self.machine.recorder.gpu.adapter.is_software())];
+        let count = (most / tiles.max(1)).min(SUMS / numbers.max(1)).clamp(1, all);
         // A power of two, as chunks have of such parts a whole number.
         let rows = all.div_ceil(count).next_power_of_two() * data::LEAST;
         let part = rows.min(data.group);
@@ -96,21 +115,24 @@ impl Summation<'_> {
         let Self { machine, data, batch } = self;
         let GpuVectors { recorder, partial, .. } = &mut **machine;
         let sums = recorder.grow(partial, "partial sums", groups * numbers);
-        for Piece { chunk, row, rows, at } in data.pieces(batch) {
+        for piece @ Piece { chunk, row, rows, .. } in data.pieces(batch) {
             let chunk = &data.chunks[chunk];
             let [quads, words] = chunk.strides();
             let before = (chunk.base + row) / data.group - first;
             let own = (row + rows).div_ceil(data.group) - row / data.group;
-            let sizes = [row, rows, at, batch.len(), data.group / 4, before * numbers, numbers];
+            let r = mode.residuals(r, &piece);
+            let sizes =
+                [row, rows, r.first, batch.len(), data.group / 4, before * numbers, numbers];
             let [row, rows, at, batch, group, sum, entries] = sizes.map(|x| x as u32);
-            let dims = [quads, words, row, rows, at, batch, group, sum, entries, mode as u32, 0, 0];
+            let mode = mode.number();
+            let dims = [quads, words, row, rows, at, batch, group, sum, entries, mode, 0, 0];
             let places = [
                 (&chunk.x).into(),
                 tasks.clone(),
                 inputs.clone(),
                 (&chunk.bits).into(),
-                r.clone(),
-                r.clone(),
+                r.place.clone(),
+                r.place,
                 (&sums).into(),
             ];
             recorder.run(Kernel::Restricted, &dims, &places, [count, own, 1]);
@@ -156,7 +178,8 @@ impl Summation<'_> {
         if is_few && numbers * self.row_groups().1 <= SUMS {
             let mut entries = Entries::default();
             for (slot, &neuron) in (0..).zip(neurons) {
-                entries.push([neuron, if mode == Mode::Each { slot } else { 0 }], 0..inputs as u32);
+                let which = if matches!(mode, Mode::Each(_)) { slot } else { 0 };
+                entries.push([neuron, which], 0..inputs as u32);
             }
             let recorder = &mut self.machine.recorder;
             let places = [&entries.tasks, &entries.at].map(|words| recorder.send(words));
@@ -170,13 +193,14 @@ impl Summation<'_> {
         let sums = recorder.grow(partial, "partial sums", count * numbers);
         recorder.clear(&sums, count * numbers);
         let neurons_of = recorder.send(neurons);
-        for Piece { chunk, row, rows, at } in data.pieces(batch) {
+        for piece @ Piece { chunk, row, rows, .. } in data.pieces(batch) {
             let chunk = &data.chunks[chunk];
             let [quads, words] = chunk.strides();
-            let sizes = [chunk.base, row, rows, at, batch.len(), origin, group, part];
+            let r = mode.residuals(r, &piece);
+            let sizes = [chunk.base, row, rows, r.first, batch.len(), origin, group, part];
             let [base, row, rows, at, batch, origin, group, part] = sizes.map(|x| x as u32);
             let [p, d] = [neurons.len(), inputs].map(|x| x as u32);
-            let mode = mode as u32;
+            let mode = mode.number();
             let dims = [
                 quads, words, base, row, rows, at, batch, origin, group, part, p, d, mode, 0, 0, 0,
             ];
@@ -184,7 +208,7 @@ impl Summation<'_> {
                 (&chunk.x).into(),
                 neurons_of.clone(),
                 (&chunk.bits).into(),
-                r.clone(),
+                r.place,
                 (&sums).into(),
             ];
             recorder.run(Kernel::Panel, &dims, &places, [tiles[0], tiles[1], count]);
@@ -222,14 +246,14 @@ impl Summation<'_> {
         add_groups(recorder, &sums, out, size * size, count);
     }
 
-    /// Runs a kernel over neurons' weights for every piece of the batch: what comes after their
-    /// blocks, entries and bits, the sizes after the strides for a piece, and lines of the grid.
+    /// Runs a kernel over neurons' weights for every piece of the batch: what it writes, with as many lines as the
+    /// grid, and the sizes after the strides for a piece and where the first of its numbers stands.
     pub(crate) fn neurons(
         &mut self,
         kernel: Kernel,
         neurons: &Neurons,
-        more: &[Place],
-        sizes: impl Fn(&Piece) -> [u32; 6],
+        out: &Place,
+        sizes: impl Fn(&Piece, usize) -> [usize; 6],
         lines: usize,
     ) {
         let recorder = &mut self.machine.recorder;
@@ -242,7 +266,7 @@ impl Summation<'_> {
             inputs: products.min(self.data.inputs),
         });
         recorder.note_work(kernel, work);
-        self.neurons_at(kernel, [blocks, inputs, values], more, sizes, lines);
+        self.neurons_at(kernel, [blocks, inputs, values], out, sizes, lines);
     }
 
     /// The same for blocks and entries that are on the device.
@@ -250,8 +274,8 @@ impl Summation<'_> {
         &mut self,
         kernel: Kernel,
         [blocks, inputs, values]: [Place; 3],
-        more: &[Place],
-        sizes: impl Fn(&Piece) -> [u32; 6],
+        out: &Place,
+        sizes: impl Fn(&Piece, usize) -> [usize; 6],
         lines: usize,
     ) {
         let Self { machine, data, batch } = self;
@@ -259,17 +283,18 @@ impl Summation<'_> {
         for piece in data.pieces(batch) {
             let chunk = &data.chunks[piece.chunk];
             let [quads, words] = chunk.strides();
-            let [a, b, c, d, e, f] = sizes(&piece);
+            let out = out.part_of_lines(lines, piece.at..piece.at + piece.rows);
+            let [a, b, c, d, e, f] = sizes(&piece, out.first).map(|x| x as u32);
             let dims = [quads, words, a, b, c, d, e, f];
-            let mut places = vec![
+            let places = [
                 (&chunk.x).into(),
                 blocks.clone(),
                 inputs.clone(),
                 values.clone(),
                 (&chunk.bits).into(),
+                out.place,
             ];
-            places.extend_from_slice(more);
-            let quads = kernel.quads(recorder.gpu.adapter.is_software());
+            let quads = kernel.own(recorder.gpu.adapter.is_software());
             recorder.run(kernel, &dims, &places, [piece.quad_groups(quads), lines, 1]);
         }
     }

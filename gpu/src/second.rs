@@ -1,9 +1,11 @@
 //! Tables whose outputs are the neurons of a second layer.
 
 use crate::device::Kernel;
+use crate::place::{Place, Rows};
 use crate::reduce::{Kind, Reduction};
 use crate::vectors::{GROUP, GpuVectors, lines};
 use tamis::network::weights::Block;
+use tamis::operator::machine::Machine as _;
 use tamis::operator::tables::open_words;
 
 /// Operations of `kernels/second.wgsl`.
@@ -29,22 +31,29 @@ struct Of<'a> {
 
 impl GpuVectors {
     fn second(&mut self, kind: Second, c: usize, of: Of<'_>) {
-        let rows = of.table.len() / c.max(1);
-        let losses = self.recorder.grow(&mut self.losses, "losses", 2 * rows);
-        let sizes = [rows, c, open_words(c), kind as usize, of.first, of.weights.len() / 2];
-        let [n, c, words, kind, first, weights] = sizes.map(|x| x as u32);
-        let dims = [n, c, words, kind, first, weights, of.scale.to_bits(), 0];
+        let count = of.table.len() / c.max(1);
+        let losses = self.recorder.grow_vector(&mut self.losses, "losses", count);
+        let losses = Place::from(&losses);
         let [x, table, bits] = [of.x, of.table, of.bits].map(|handle| self.place(handle));
-        let weights = self.recorder.send(of.weights);
-        let places = [weights, x, table, bits, (&losses).into()];
-        self.recorder.run(Kernel::Second, &dims, &places, lines(rows, 64));
+        let (words, weights_of) = (open_words(c), self.recorder.send(of.weights));
+        for rows in self.recorder.windows(Rows { count, width: c.max(words), group: GROUP }) {
+            let x = x.part(of.first + rows.start..of.first + rows.end);
+            let sizes = [rows.len(), c, words, kind as usize, x.first, of.weights.len() / 2];
+            let [n, c_of, words_of, kind, first, weights] = sizes.map(|x| x as u32);
+            let dims = [n, c_of, words_of, kind, first, weights, of.scale.to_bits(), 0];
+            let table = table.part(c * rows.start..c * rows.end).place;
+            let bits = bits.part(words * rows.start..words * rows.end).place;
+            let own = losses.part(rows.clone()).place;
+            let places = [weights_of.clone(), x.place, table, bits, own];
+            self.recorder.run(Kernel::Second, &dims, &places, lines(rows.len(), 64));
+        }
     }
 
-    /// The sum of what the last operation wrote for each of so many rows, from the row `first` on.
-    fn sum_of_rows(&mut self, rows: usize, first: usize) -> f64 {
-        let Some(losses) = self.losses.clone() else { return f64::NAN };
-        let of = Reduction { first, ..Reduction::new(Kind::Sum, rows) };
-        self.reduce(&of, [&losses; 3])[0]
+    /// The sum of what the last operation wrote for each of so many rows.
+    fn sum_of_rows(&mut self, rows: usize) -> f64 {
+        let Some(losses) = &self.losses else { return f64::NAN };
+        let losses = Place::from(losses);
+        self.reduce(&Reduction::new(Kind::Sum, rows), [&losses; 3])[0]
     }
 
     /// [`tamis::operator::tables::Tables::second_residual`].
@@ -57,7 +66,7 @@ impl GpuVectors {
         table: &[u32],
     ) -> f32 {
         self.second(Second::Residual, c, Of { x: labels, first, scale, table, ..Of::default() });
-        self.sum_of_rows(table.len() / c.max(1), 0) as f32
+        self.sum_of_rows(table.len() / c.max(1)) as f32
     }
 
     /// [`tamis::operator::tables::Tables::mark_active`].
@@ -82,8 +91,8 @@ impl GpuVectors {
         let weights: Vec<u32> = entries.collect();
         let of = Of { weights: &weights, x: a, table: r, ..Of::default() };
         self.second(Second::Square, c, of);
-        let total = self.sum_of_rows(a.len(), 0);
-        (total / self.sum_of_rows(a.len(), a.len()).max(1.0)) as f32
+        let total = self.sum_of_rows(a.len());
+        (total / self.count_active(a, 1.0).max(1) as f64) as f32
     }
 
     /// `(sum_k a_k R_kj, sum_k a_k²` where output j is active`)` for each of c outputs; a is 1 where
@@ -92,10 +101,16 @@ impl GpuVectors {
         let rows = r.len() / c.max(1);
         let groups = rows.div_ceil(GROUP);
         let sums = self.recorder.grow(&mut self.partial, "partial sums", 2 * groups * c);
-        let ones = u32::from(a.is_empty());
-        let dims = [rows as u32, c as u32, GROUP as u32, ones];
-        let places = [self.place(a), self.place(r), (&sums).into()];
-        self.recorder.run(Kernel::Active, &dims, &places, [c, groups, 1]);
+        let ones = usize::from(a.is_empty());
+        let [a, r] = [a, r].map(|handle| self.place(handle));
+        for window in self.recorder.windows(Rows { count: rows, width: c, group: GROUP }) {
+            let sizes = [window.len(), c, GROUP, ones, window.start / GROUP, 0, 0, 0];
+            let dims = sizes.map(|x| x as u32);
+            let r = r.part(c * window.start..c * window.end).place;
+            let places = [a.part(window.clone()).place, r, (&sums).into()];
+            let grid = [c, window.len().div_ceil(GROUP), 1];
+            self.recorder.run(Kernel::Active, &dims, &places, grid);
+        }
         self.add_groups(&sums, 2 * c, groups).chunks(2).map(|pair| [pair[0], pair[1]]).collect()
     }
 }

@@ -2,7 +2,8 @@
 //! grow with the panel.
 
 use crate::device::Kernel;
-use crate::recorder::{Place, Recorder};
+use crate::place::Place;
+use crate::recorder::Recorder;
 use crate::vectors::lines;
 use wgpu::Buffer;
 

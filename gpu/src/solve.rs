@@ -1,6 +1,7 @@
 //! The restricted solve: conjugate gradients whose vectors stay on the device, with products over the
 //! data until the Gram matrix of the support is worth making.
 
+use crate::data::Piece;
 use crate::device::Kernel;
 use crate::gates::kind;
 use crate::recorder::OnRows;
@@ -11,10 +12,8 @@ use wgpu::Buffer;
 
 /// Entries of a support whose Gram matrix is kept, at most: 64 MiB.
 const GRAM: usize = 4096;
-/// So many more entries of a support make its Gram matrix worth waiting for one more product: on a
-/// GPU as on the host, and on a software adapter, where it costs as much as s / 7 products (measured
-/// at s = 300).
-const ENTRIES_A_PRODUCT: [usize; 2] = [96, 7];
+/// So many more entries of a support make its Gram matrix worth waiting for one more product.
+const ENTRIES_A_PRODUCT: usize = 96;
 /// Products between two looks at whether it is done.
 const LOOK: usize = 4;
 /// Numbers before the vectors.
@@ -69,11 +68,11 @@ impl Solver {
         }
         let gpu = &on.machine.recorder.gpu;
         let keeps = s <= GRAM && (4 * s * s) as u64 <= gpu.binding_limit();
-        let entries = ENTRIES_A_PRODUCT[usize::from(gpu.adapter.is_software())];
         let products = Products::new(self, on, pairs);
         self.begin(on, &equations, unknowns);
-        let before = if keeps { s / entries + 1 } else { usize::MAX };
-        let mut done = self.state(on)?;
+        let before = if keeps { s / ENTRIES_A_PRODUCT + 1 } else { usize::MAX };
+        // What is done already is left as it is by the first products.
+        let mut done = [0.0; 5];
         while !self.made && self.products < before && done[4] == 0.0 {
             let turns = LOOK.min(before - self.products);
             for _ in 0..turns {
@@ -158,7 +157,7 @@ impl Products {
         }
         let n = on.batch.len();
         let recorder = &mut on.machine.recorder;
-        recorder.grow(&mut solver.image, "outputs", n);
+        recorder.grow_vector(&mut solver.image, "outputs", n);
         recorder.grow(&mut solver.product, "products", entries.at.len());
         Self { neurons, entries }
     }
@@ -171,15 +170,12 @@ impl Products {
             return;
         };
         let Self { neurons, entries } = self;
-        let count = neurons.len() as u32 / 4;
-        let sizes = |piece: &crate::data::Piece| {
-            let [row, rows, at] = [piece.row, piece.rows, piece.at].map(|x| x as u32);
-            [count, 0, row, rows, at, 0]
-        };
+        let count = neurons.len() / 4;
+        let sizes = |piece: &Piece, first| [count, 0, piece.row, piece.rows, first, 0];
         let recorder = &mut on.machine.recorder;
         let [blocks, inputs, tasks] =
             [neurons, &entries.at, &entries.tasks].map(|words| recorder.send(words));
-        let image = crate::recorder::Place::from(image);
+        let image = crate::place::Place::from(image);
         let places = [blocks, inputs.clone(), values.into()];
         let products = entries.at.len();
         let work = recorder.work_on(OnRows {
@@ -188,7 +184,7 @@ impl Products {
             inputs: products.min(on.data.inputs),
         });
         recorder.note_work(Kernel::Forward, work);
-        on.neurons_at(Kernel::Forward, places, std::slice::from_ref(&image), sizes, 1);
+        on.neurons_at(Kernel::Forward, places, &image, sizes, 1);
         let sizes = [entries.tasks(), entries.at.len()];
         on.restricted_at([tasks, inputs], sizes, &image, Mode::One, product);
     }

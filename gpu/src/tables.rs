@@ -1,7 +1,7 @@
 //! Tables of several numbers a row: outputs, residuals and classes.
 
 use crate::device::Kernel;
-use crate::recorder::Place;
+use crate::place::{Place, Rows};
 use crate::reduce::{Kind, Reduction};
 use crate::vectors::{GROUP, GpuVectors, add_groups, lines};
 use std::ops::Range;
@@ -84,11 +84,15 @@ impl GpuVectors {
         [rows, width]: [usize; 2],
         out: &Place,
     ) {
-        let dims = [rows as u32, width as u32, 0, 0];
-        let r = self.place(r);
-        let [places_of, weights] = [places, weights].map(|words| self.recorder.send(words));
-        let grid = rows_by(rows, places.len() / 2);
-        self.recorder.run(Kernel::Project, &dims, &[places_of, weights, r, out.clone()], grid);
+        let (r, neurons) = (self.place(r), places.len() / 2);
+        let [places, weights] = [places, weights].map(|words| self.recorder.send(words));
+        for window in self.recorder.windows(Rows { count: rows, width, group: GROUP }) {
+            let to = out.part_of_lines(neurons, window.clone());
+            let r = r.part(width * window.start..width * window.end).place;
+            let dims = [window.len(), width, rows, to.first].map(|x| x as u32);
+            let places = [places.clone(), weights.clone(), r, to.place];
+            self.recorder.run(Kernel::Project, &dims, &places, rows_by(window.len(), neurons));
+        }
     }
 
     /// `sum_k a_ik R_kj` for these entries, in their order.
@@ -114,13 +118,21 @@ impl GpuVectors {
         let (groups, numbers) = (rows.div_ceil(GROUP), entries.at.len());
         let out = self.recorder.grow(&mut self.other_sums, "other sums", numbers);
         let sums = self.recorder.grow(&mut self.partial, "partial sums", groups * numbers);
-        let dims = [rows as u32, width as u32, GROUP as u32, numbers as u32];
         let r = self.place(r);
         let swapped: Vec<u32> =
             entries.tasks.chunks(4).flat_map(|task| [task[3], task[1], task[2], 0]).collect();
+        let lines = swapped.chunks(4).map(|task| task[0] as usize + 1).max().unwrap_or(1);
         let [tasks, at] = [&swapped, &entries.at].map(|words| self.recorder.send(words));
-        let places = [tasks, at, a.clone(), r, (&sums).into()];
-        self.recorder.run(Kernel::Transpose, &dims, &places, [entries.tasks(), groups, 1]);
+        for window in self.recorder.windows(Rows { count: rows, width, group: GROUP }) {
+            let from = a.part_of_lines(lines, window.clone());
+            let r = r.part(width * window.start..width * window.end).place;
+            let base = window.start / GROUP;
+            let sizes = [window.len(), width, GROUP, numbers, rows, from.first, base, 0];
+            let dims = sizes.map(|x| x as u32);
+            let places = [tasks.clone(), at.clone(), from.place, r, (&sums).into()];
+            let grid = [entries.tasks(), window.len().div_ceil(GROUP), 1];
+            self.recorder.run(Kernel::Transpose, &dims, &places, grid);
+        }
         add_groups(&mut self.recorder, &sums, &out, numbers, groups);
         out
     }
@@ -134,10 +146,18 @@ impl GpuVectors {
         count: bool,
     ) -> f64 {
         let rows = out.len() / width.max(1);
-        let losses = self.recorder.grow(&mut self.losses, "losses", rows);
-        let dims = [rows as u32, width as u32, first as u32, u32::from(count)];
-        let places = [self.place(labels), self.place(out), (&losses).into()];
-        self.recorder.run(Kernel::Softmax, &dims, &places, lines(rows, 64));
+        let losses = self.recorder.grow_vector(&mut self.losses, "losses", rows);
+        let losses = Place::from(&losses);
+        let [labels, out] = [labels, out].map(|handle| self.place(handle));
+        for window in self.recorder.windows(Rows { count: rows, width, group: GROUP }) {
+            let labels = labels.part(first + window.start..first + window.end);
+            let out = out.part(width * window.start..width * window.end).place;
+            let own = losses.part(window.clone()).place;
+            let sizes = [window.len(), width, labels.first, usize::from(count)];
+            let dims = sizes.map(|x| x as u32);
+            let places = [labels.place, out, own];
+            self.recorder.run(Kernel::Softmax, &dims, &places, lines(window.len(), 64));
+        }
         self.reduce(&Reduction::new(Kind::Sum, rows), [&losses; 3])[0]
     }
 
@@ -149,12 +169,17 @@ impl GpuVectors {
         c: usize,
         out: &[u32],
     ) {
-        let rows = out.len() / c.max(1);
-        let dims = [rows as u32, c as u32, weights.len() as u32 / 4, u32::from(second)];
-        let [a, b] = vectors.map(|handle| self.place(handle));
+        let (count, [a, b]) = (out.len() / c.max(1), vectors.map(|handle| self.place(handle)));
+        let (out, entries) = (self.place(out), weights.len() / 4);
         let weights = self.recorder.send(weights);
-        let out = self.place(out);
-        self.recorder.run(Kernel::Outer, &dims, &[weights, a, b, out], lines(rows, 64));
+        for rows in self.recorder.windows(Rows { count, width: c, group: GROUP }) {
+            let sizes = [rows.len(), c, entries, usize::from(second)];
+            let [a, b] = [&a, &b].map(|vector| vector.part(rows.clone()).place);
+            let out = out.part(c * rows.start..c * rows.end).place;
+            let dims = sizes.map(|x| x as u32);
+            let places = [weights.clone(), a, b, out];
+            self.recorder.run(Kernel::Outer, &dims, &places, lines(rows.len(), 64));
+        }
     }
 }
 
@@ -292,7 +317,7 @@ impl Tables for GpuVectors {
 
     fn pair(&mut self, r: &[u32], a: &[u32], b: &[u32], ratio: f32, c: usize) -> Along {
         let of = Reduction { step: c.max(1), a: ratio, ..Reduction::new(Kind::Pair, a.len()) };
-        let [x, y, z] = [a, r, b].map(|handle| self.buffer(handle));
+        let [x, y, z] = [a, r, b].map(|handle| self.place(handle));
         let [product, norm2] = self.reduce(&of, [&x, &y, &z]);
         Along { product: product as f32, norm2: norm2 as f32 }
     }

@@ -6,7 +6,8 @@
 
 use crate::device::{Gpu, Kernel};
 use crate::error::Error;
-use crate::recorder::{Place, Recorder};
+use crate::place::{GRID, Place, Rows};
+use crate::recorder::Recorder;
 use crate::reduce::{self, Reduction};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -146,20 +147,23 @@ impl GpuVectors {
     }
 
     /// The sums of a reduction, two.
-    pub(crate) fn reduce(&mut self, reduction: &Reduction, vectors: [&Buffer; 3]) -> [f64; 2] {
+    pub(crate) fn reduce(&mut self, reduction: &Reduction, vectors: [&Place; 3]) -> [f64; 2] {
         reduce::run(&mut self.recorder, &mut self.sums, reduction, vectors)
     }
 
     fn map(&mut self, kind: Map, numbers: [f32; 3], of: &Inputs<'_>, out: &[u32]) {
         let [a, b, c] = numbers.map(f32::to_bits);
-        let [x, y] = [of.x, of.y].map(|handle| self.place(handle));
-        let dims = [out.len() as u32, kind as u32, of.first as u32, 0, a, b, c, 0];
-        let out_place = self.place(out);
-        self.recorder.run(Kernel::Map, &dims, &[x, y, out_place], lines(out.len(), 64));
+        let [x, y, to] = [of.x, of.y, out].map(|handle| self.place(handle));
+        for rows in self.recorder.windows(Rows { count: out.len(), width: 1, group: GROUP }) {
+            let x = x.part(of.first + rows.start..of.first + rows.end);
+            let [y, to] = [&y, &to].map(|vector| vector.part(rows.clone()).place);
+            let dims = [rows.len() as u32, kind as u32, x.first as u32, 0, a, b, c, 0];
+            self.recorder.run(Kernel::Map, &dims, &[x.place, y, to], lines(rows.len(), 64));
+        }
     }
 
     fn sums_of(&mut self, reduction: &Reduction, x: &[u32], y: &[u32], z: &[u32]) -> [f64; 2] {
-        let [x, y, z] = [x, y, z].map(|handle| self.buffer(handle));
+        let [x, y, z] = [x, y, z].map(|handle| self.place(handle));
         self.reduce(reduction, [&x, &y, &z])
     }
 }
@@ -174,9 +178,8 @@ struct Inputs<'a> {
 
 /// A grid of at least `numbers / size` groups, in lines of as many as a device admits.
 pub(crate) fn lines(numbers: usize, size: usize) -> [usize; 3] {
-    const MOST: usize = 65535;
     let groups = numbers.div_ceil(size);
-    let wide = groups.min(MOST);
+    let wide = groups.min(GRID);
     [wide, groups.div_ceil(wide.max(1)), 1]
 }
 
@@ -188,7 +191,8 @@ pub(crate) fn add_groups(
     groups: usize,
 ) {
     let dims = [numbers as u32, groups as u32, 0, 0];
-    recorder.run(Kernel::Sum, &dims, &[sums.into(), out.into()], lines(numbers, 32));
+    let size = Kernel::Sum.own(recorder.gpu.adapter.is_software());
+    recorder.run(Kernel::Sum, &dims, &[sums.into(), out.into()], lines(numbers, size));
 }
 
 fn along(sums: [f64; 2]) -> Along {
@@ -219,7 +223,7 @@ impl Machine for GpuVectors {
         }
         self.last += 1;
         *first = self.last;
-        let buffer = self.recorder.buffer("a row vector", (end - start) / size_of::<f32>());
+        let buffer = self.recorder.vector("a row vector", (end - start) / size_of::<f32>());
         self.buffers.insert(self.last, buffer);
         self.places.insert(start, Handle { number: self.last, end });
         handle
@@ -266,8 +270,8 @@ impl Machine for GpuVectors {
     }
 
     fn largest(&mut self, a: &[u32]) -> f32 {
-        let a_buffer = self.buffer(a);
-        reduce::largest(&mut self.recorder, &mut self.sums, &a_buffer, a.len())
+        let place = self.place(a);
+        reduce::largest(&mut self.recorder, &mut self.sums, &place, a.len())
     }
 
     fn squares(&mut self, a: &[u32]) -> f32 {

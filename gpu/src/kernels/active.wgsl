@@ -1,14 +1,17 @@
 // Sums over the rows where outputs are active: `sum_k a_k R_kj`, and `sum_k a_k²` where output j is active.
 //
 // grid          (outputs, groups of rows)
-// dims.rows     n
+// dims.rows     n, rows of the window
 // dims.width    c
 // dims.group    rows of a group
 // dims.ones     whether a is 1 everywhere
+// dims.base     number of the first group
 // a             n
 // r             n × c
 // sums          groups × c × 2
-struct Dims { rows: u32, width: u32, group: u32, ones: u32 }
+struct Dims {
+    rows: u32, width: u32, group: u32, ones: u32, base: u32, pad0: u32, pad1: u32, pad2: u32,
+}
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> a: array<f32>;
 @group(0) @binding(2) var<storage, read> r: array<f32>;
@@ -37,6 +40,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         for (var t = 0u; t < 64u; t++) {
             all += parts[t];
         }
-        sums[group.y * dims.width + k] = all;
+        sums[(dims.base + group.y) * dims.width + k] = all;
     }
 }

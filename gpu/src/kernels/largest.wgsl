@@ -4,9 +4,10 @@
 // grid          (groups); a group takes `dims.group` numbers
 // dims.numbers  numbers
 // dims.group    numbers of a group
+// dims.base     number of the first group
 // x             the vector, as bits
 // out           groups
-struct Dims { numbers: u32, group: u32, pad0: u32, pad1: u32 }
+struct Dims { numbers: u32, group: u32, base: u32, pad: u32 }
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> x: array<u32>;
 @group(0) @binding(2) var<storage, read_write> out: array<u32>;
@@ -28,6 +29,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     atomicMax(&parts[0], most);
     workgroupBarrier();
     if thread == 0u {
-        out[group.x] = atomicLoad(&parts[0]);
+        out[dims.base + group.x] = atomicLoad(&parts[0]);
     }
 }

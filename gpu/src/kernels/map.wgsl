@@ -1,7 +1,7 @@
 // Numbers of a vector one by one, as the machine's operations say.
 //
 // grid          (numbers / 64)
-// dims.numbers  numbers of `out`
+// dims.numbers  numbers of `out`, or of a window of it
 // dims.kind     which operation
 // dims.first    where x begins
 // dims.a, b, c  its numbers

@@ -1,13 +1,13 @@
 // Adds outer products to a table at some outputs: `out += a vᵀ - b uᵀ`.
 //
 // grid          (rows / 64)
-// dims.rows     n
+// dims.rows     rows of the window
 // dims.width    c
 // dims.weights  outputs of v and u
 // dims.second   whether there is a second product
 // weights       (output, v, u)
-// a, b          n
-// out           n × c
+// a, b          rows
+// out           rows × c
 struct Dims { rows: u32, width: u32, weights: u32, second: u32 }
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> weights: array<vec4<u32>>;

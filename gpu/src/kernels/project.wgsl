@@ -1,13 +1,15 @@
 // Products of a table with output weights of neurons, `out[i] = R wt_i`.
 //
 // grid          (rows / 64, neurons, planes of these)
-// dims.rows     n
+// dims.rows     rows of the window
 // dims.width    c
+// dims.stride   numbers of a line of `out`
+// dims.first    where the first row stands in it
 // places        (first, entries) of the neuron's output weights
 // weights       (output, value)
-// r             n × c
+// r             rows × c
 // out           neurons × n
-struct Dims { rows: u32, width: u32, pad0: u32, pad1: u32 }
+struct Dims { rows: u32, width: u32, stride: u32, first: u32 }
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> places: array<vec2<u32>>;
 @group(0) @binding(2) var<storage, read> weights: array<vec2<u32>>;
@@ -26,5 +28,5 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
         let weight = weights[e];
         sum += bitcast<f32>(weight.y) * r[row * dims.width + weight.x];
     }
-    out[id.y * dims.rows + row] = sum;
+    out[id.y * dims.stride + dims.first + row] = sum;
 }

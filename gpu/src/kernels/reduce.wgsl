@@ -6,10 +6,14 @@
 // dims.first    where x begins
 // dims.step     distance of two numbers of y
 // dims.group    numbers of a group
+// dims.base     number of the first group
 // dims.a, b, c  its numbers
 // x, y, z       vectors
 // sums          groups × 2
-struct Dims { numbers: u32, kind: u32, first: u32, step: u32, group: u32, a: f32, b: f32, c: f32 }
+struct Dims {
+    numbers: u32, kind: u32, first: u32, step: u32, group: u32, base: u32, a: f32, b: f32, c: f32,
+    pad0: u32, pad1: u32, pad2: u32,
+}
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read> y: array<f32>;
@@ -31,7 +35,7 @@ fn term(i: u32) -> vec2<f32> {
         // dot
         case 0u: { return vec2<f32>(x[i] * y[i], 0.0); }
         // sum
-        case 1u: { return vec2<f32>(x[dims.first + i], 0.0); }
+        case 1u: { return vec2<f32>(x[i], 0.0); }
         // active: sign x > 0
         case 2u: { return vec2<f32>(select(0.0, 1.0, dims.a * x[i] > 0.0), 0.0); }
         // power of the labels
@@ -69,6 +73,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         workgroupBarrier();
     }
     if thread == 0u {
-        sums[group.x] = parts[0];
+        sums[dims.base + group.x] = parts[0];
     }
 }

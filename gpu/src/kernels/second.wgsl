@@ -2,7 +2,7 @@
 // where its residual is not 0.
 //
 // grid          (rows / 64)
-// dims.rows     n
+// dims.rows     n, rows of the window
 // dims.width    c
 // dims.words    words of bits of a row
 // dims.kind     residual of labels 0, bits of the active outputs 1, their sum in their places 2, square of the
@@ -14,7 +14,7 @@
 // x             labels, or activations: one number a row
 // table         n × c, which is written by 0 and 2
 // bits          n × words, written by 1
-// rows          written by 0, the squared residual, and by 3, the square: n; and by 3, whether x > 0: n more
+// rows          written by 0, the squared residual, and by 3, the square where x > 0: n
 struct Dims {
     rows: u32, width: u32, words: u32, kind: u32, first: u32, weights: u32, scale: f32, pad: u32,
 }
@@ -81,9 +81,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
                     sum += bitcast<f32>(weights[e].y);
                 }
             }
-            let counts = x[row] > 0.0;
-            rows[row] = select(0.0, sum * sum, counts);
-            rows[dims.rows + row] = select(0.0, 1.0, counts);
+            rows[row] = select(0.0, sum * sum, x[row] > 0.0);
         }
     }
 }

@@ -2,7 +2,7 @@
 // whether the outputs of each row say its class.
 //
 // grid          (rows / 64)
-// dims.rows     rows
+// dims.rows     rows of the window
 // dims.width    c; one output is the log-odds of class 1
 // dims.first    where the labels begin
 // dims.count    only say whether the class is right

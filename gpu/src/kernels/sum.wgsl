@@ -1,6 +1,8 @@
 // Adds what groups have, in an order that their number says: `out[e] = sum_g sums[g][e]`.
 //
-// grid          (numbers / 32); eight threads a number, each of which takes every eighth group
+// SHARES        threads that share the groups of a number; divides 256
+//
+// grid          (numbers SHARES / 256); a thread takes every SHARES-th group
 // dims.numbers  numbers of a group
 // dims.groups   groups
 // sums          groups × numbers
@@ -18,20 +20,27 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) thread: u32,
 ) {
-    let at = (group.y * groups.x + group.x) * 32u + thread % 32u;
+    let numbers = 256u / SHARES;
+    let at = (group.y * groups.x + group.x) * numbers + thread % numbers;
     let is_own = at < dims.numbers;
     var part = 0.0;
     if is_own {
-        for (var g = thread / 32u; g < dims.groups; g += 8u) {
+        for (var g = thread / numbers; g < dims.groups; g += SHARES) {
             part += sums[g * dims.numbers + at];
         }
     }
+    if SHARES == 1u {
+        if is_own {
+            out[at] = part;
+        }
+        return;
+    }
     parts[thread] = part;
     workgroupBarrier();
-    if thread < 32u && is_own {
+    if thread < numbers && is_own {
         var sum = 0.0;
-        for (var eighth = 0u; eighth < 8u; eighth++) {
-            sum += parts[eighth * 32u + thread];
+        for (var share = 0u; share < SHARES; share++) {
+            sum += parts[share * numbers + thread];
         }
         out[at] = sum;
     }

@@ -1,16 +1,21 @@
 // Products of a table with activations of neurons, `sum_k a_ik R_kj`.
 //
 // grid          (tasks, groups of rows); a task is up to four outputs of one neuron
-// dims.rows     n
+// dims.rows     rows of the window
 // dims.width    c
 // dims.group    rows of a group
 // dims.entries  sums of a group
+// dims.stride   numbers of a line of `a`
+// dims.first    where the first row stands in it
+// dims.base     number of the first group
 // tasks         (which activations, first entry, entries)
 // outputs       the output of each entry
 // a             neurons × n
-// r             n × c
+// r             rows × c
 // sums          groups × entries
-struct Dims { rows: u32, width: u32, group: u32, entries: u32 }
+struct Dims {
+    rows: u32, width: u32, group: u32, entries: u32, stride: u32, first: u32, base: u32, pad: u32,
+}
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> tasks: array<vec4<u32>>;
 @group(0) @binding(2) var<storage, read> outputs: array<u32>;
@@ -31,7 +36,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let k = vec4<u32>(outputs[place.x], outputs[place.y], outputs[place.z], outputs[place.w]);
     var acc = vec4<f32>();
     for (var row = first + thread; row < end; row += 64u) {
-        let v = a[task.x * dims.rows + row];
+        let v = a[task.x * dims.stride + dims.first + row];
         if v != 0.0 {
             let at = row * dims.width + k;
             acc += v * vec4<f32>(r[at.x], r[at.y], r[at.z], r[at.w]);
@@ -45,7 +50,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             sum += parts[t];
         }
         for (var e = 0u; e < task.z; e++) {
-            sums[group.y * dims.entries + task.y + e] = sum[e];
+            sums[(dims.base + group.y) * dims.entries + task.y + e] = sum[e];
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::on_host::OnHost;
 use crate::{gpu, limited, normal};
 use std::ops::Range;
+use std::sync::Arc;
 use tamis::base::budget::gated_words;
 use tamis::base::dims::Dims;
 use tamis::data::samples::Rows;
@@ -15,7 +16,7 @@ use tamis::operator::machine::{Halves, Hinge, Host, Machine};
 use tamis::operator::sensing::Sensing;
 use tamis::operator::solve::{Equations, Unknowns};
 use tamis::operator::tables::Tables;
-use tamis_gpu::{GpuOperator, Values};
+use tamis_gpu::{Gpu, GpuOperator, Values};
 use tamis_tests::conformance::{
     Agreement, Situation, Spy, recover, recovery_words, run, table, words,
 };
@@ -127,13 +128,14 @@ fn products(operator: GpuOperator, [n, d, m]: [usize; 3]) -> Vec<u32> {
 
 #[test]
 fn same_bits_on_repeat_and_whatever_a_binding_holds() {
-    let sizes @ [n, d, m] = [21000, 6, 5];
+    let sizes @ [n, d, m] = [50000, 6, 5];
     let values = normal(n * d, 9);
     let of = |gpu: &_| products(GpuOperator::new(gpu, d, m, Values::F32(&values)).unwrap(), sizes);
     let expected = of(gpu());
     assert_eq!(of(gpu()), expected, "again");
-    // Three tiles in place of one.
+    // Seven tiles in place of one, and 13, with vectors of two windows.
     assert_eq!(of(&limited(200 << 10)), expected, "in tiles");
+    assert_eq!(of(&limited(100 << 10)), expected, "in windows");
 }
 
 #[test]
@@ -203,16 +205,19 @@ fn close_by(limit: f32, what: &str, expected: &[f32], got: &[f32]) {
 
 #[test]
 fn products_of_several_outputs_agree_with_the_reference() {
-    several_outputs(size(700, 11, 9), 13, &[0..700, 100..650]);
+    several_outputs(gpu(), size(700, 11, 9), 13, &[0..700, 100..650]);
     // More products than a grid has groups of threads in a line.
-    several_outputs(size(20, 2, 400), 700, &[0..20, 3..18]);
+    several_outputs(gpu(), size(20, 2, 400), 700, &[0..20, 3..18]);
+    // Tables that no binding holds, with several neurons of all rows in one, and with less than one.
+    several_outputs(&limited(200 << 10), size(9000, 11, 9), 13, &[0..9000, 1001..8003]);
+    several_outputs(&limited(48 << 10), size(20000, 2, 3), 2, &[0..20000, 4999..19001]);
 }
 
-fn several_outputs(Size { n, d, m }: Size, c: usize, batches: &[Range<usize>]) {
+fn several_outputs(gpu: &Arc<Gpu>, Size { n, d, m }: Size, c: usize, batches: &[Range<usize>]) {
     let values = normal(n * d, 11);
     let mut memory = vec![0.0; gated_words(d, m)];
     let mut reference = Gated::new(Rows::new(&values, d).unwrap(), m, 1, &mut memory).unwrap();
-    let mut sensing = OnHost::new(GpuOperator::new(gpu(), d, m, Values::F32(&values)).unwrap());
+    let mut sensing = OnHost::new(GpuOperator::new(gpu, d, m, Values::F32(&values)).unwrap());
     // Some neurons without weights on either side.
     let index: Vec<u32> = (0..(d * m) as u32).filter(|j| j / d as u32 != 3 && j % 3 == 0).collect();
     let out: Vec<u32> = (0..(c * m) as u32).filter(|j| j / c as u32 != 5 && j % 4 != 1).collect();
@@ -256,8 +261,14 @@ fn several_outputs(Size { n, d, m }: Size, c: usize, batches: &[Range<usize>]) {
 
 #[test]
 fn operations_on_vectors_agree_with_the_host() {
-    let (n, c) = (3001, 3);
-    let mut operator = GpuOperator::new(gpu(), 1, 1, Values::F32(&[1.0])).unwrap();
+    operations_on_vectors(gpu(), 3001);
+    // Vectors of two windows, tables of nine.
+    operations_on_vectors(&limited(24 << 10), 9001);
+}
+
+fn operations_on_vectors(gpu: &Arc<Gpu>, n: usize) {
+    let c = 3;
+    let mut operator = GpuOperator::new(gpu, 1, 1, Values::F32(&[1.0])).unwrap();
     let device = operator.machine();
     let [x, y, z] = [1, 2, 3].map(|seed| normal(n, seed));
     let table = normal(n * c, 4);
@@ -288,9 +299,9 @@ fn operations_on_vectors_agree_with_the_host() {
     near("pair", a.norm2, b.norm2, size);
     // Those that change a vector.
     let (mut own, hinge) = (x.clone(), Hinge { sign: -1.0, band: 0.7, length: 3.0 });
-    let r = Host.residual(&y[..n - 4], 0, 2.0, &mut own[..n - 4]).unwrap();
-    let (head, labels) = (&mut hx[..n - 4], &hy[..n - 4]);
-    near("residual", r, device.residual(labels, 0, 2.0, head).unwrap(), 9.0 * size);
+    let r = Host.residual(&y[..n - 1], 3, 2.0, &mut own[..n - 4]).unwrap();
+    let (head, labels) = (&mut hx[..n - 4], &hy[..n - 1]);
+    near("residual", r, device.residual(labels, 3, 2.0, head).unwrap(), 9.0 * size);
     near("exchange", Host.exchange(&mut own, &y, &z), device.exchange(hx, hy, hz), 9.0 * size);
     Host.near_hinge(&mut own, &y, &z, hinge);
     device.near_hinge(hx, hy, hz, hinge);

@@ -6,6 +6,7 @@ use tamis::network::gates::{Empty, Gates, Signs};
 use tamis::network::weights::Weights;
 use tamis::operator::machine::Machine;
 use tamis::operator::sensing::Sensing;
+use tamis::operator::tables::Tables as _;
 use tamis_gpu::wgpu::Limits;
 use tamis_gpu::{Error, Gpu, GpuOperator, Values, adapters};
 
@@ -41,12 +42,15 @@ fn what_is_larger_than_a_binding_names_the_limit() {
     let text = error.to_string();
     assert!(text.contains("max_storage_buffer_binding_size is 65536"), "{text}");
     assert!(text.contains(&gpu.adapter.name), "{text}");
-    // A vector of rows: its operations cannot fail, the next product does.
+    // A table whose rows that are added up as one no binding holds: its operations cannot fail, the next product does.
     let mut operator = GpuOperator::new(&gpu, 2, 1, Values::F32(&normal(40000, 1))).unwrap();
-    let mut memory = vec![0.0; 20000];
+    let (mut memory, mut table) = (vec![0.0; 20000], vec![0.0; 20000 * 17]);
     let out = operator.machine().rows_in(&mut memory);
     let w = Weights::empty(2, 1);
     let gates = Gates::of(w, Signs::Positive, Empty::Freeze, 0, 0);
+    operator.forward(gates, w, out).unwrap();
+    let table = operator.machine().rows_in(&mut table);
+    operator.machine().active_shares(table, &mut [0.0; 17]);
     let error = operator.forward(gates, w, out).unwrap_err();
     assert!(matches!(error, tamis::Error::Source(Error::Limit { .. })), "{error:?}");
 }
