@@ -1,9 +1,9 @@
 //! Products of networks with several outputs.
 
 use crate::data::Piece;
-use crate::device::Kernel;
 use crate::error::Error;
 use crate::gates::Neurons;
+use crate::kernel::Kernel;
 use crate::operator::{GpuOperator, len};
 use crate::place::{Place, Rows};
 use crate::restricted::{Mode, TASKS};

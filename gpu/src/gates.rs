@@ -1,7 +1,7 @@
 //! Gates as bits on the device, which stay as long as the same gates are asked for.
 
 use crate::data::{Data, Piece};
-use crate::device::Kernel;
+use crate::kernel::Kernel;
 use crate::place::Place;
 use crate::recorder::Recorder;
 use std::num::NonZeroU32;

@@ -6,7 +6,7 @@
 //! empty and pulls nothing in.
 //!
 //! ```text
-//! error → device → place → recorder → roofline → product → reduce → vectors → second → tables → data → gates → restricted → solve → select → operator → factored
+//! error → kernel → device → place → recorder → roofline → product → reduce → vectors → second → tables → data → gates → restricted → solve → select → operator → factored
 //! ```
 //!
 //! # The same result every time
@@ -33,6 +33,8 @@ mod error;
 mod factored;
 #[cfg(feature = "wgpu")]
 mod gates;
+#[cfg(feature = "wgpu")]
+mod kernel;
 #[cfg(feature = "wgpu")]
 mod operator;
 #[cfg(feature = "wgpu")]

@@ -1,9 +1,10 @@
 //! The operator: the products of one output on a device.
 
 use crate::data::{Data, Piece, Values};
-use crate::device::{Gpu, Kernel};
+use crate::device::Gpu;
 use crate::error::Error;
 use crate::gates::{GateBits, Neurons};
+use crate::kernel::Kernel;
 use crate::place::Place;
 use crate::recorder::Transfers;
 use crate::restricted::{Mode, Summation};

@@ -1,7 +1,8 @@
 //! Products of dense matrices by the tiles that gradients are made of.
 
-use crate::device::{Gpu, Kernel};
+use crate::device::Gpu;
 use crate::error::Error;
+use crate::kernel::Kernel;
 use crate::recorder::{Recorder, Work};
 use std::sync::Arc;
 

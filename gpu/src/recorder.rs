@@ -1,7 +1,8 @@
 //! Calls of kernels, recorded and submitted together, and what moves between host and device.
 
-use crate::device::{Gpu, Kernel, Pipeline};
+use crate::device::{Gpu, Pipeline};
 use crate::error::Error;
+use crate::kernel::Kernel;
 use crate::place::{ALIGN, Place, Rows};
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Sums over the numbers of vectors: groups on the device, which the host adds in order.
 
-use crate::device::Kernel;
+use crate::kernel::Kernel;
 use crate::place::{Place, Rows};
 use crate::recorder::Recorder;
 use wgpu::Buffer;

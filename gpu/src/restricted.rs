@@ -1,8 +1,8 @@
 //! Sums over the rows of the batch, in groups that kernels add up and the host reads once.
 
 use crate::data::{self, Data, Piece};
-use crate::device::Kernel;
 use crate::gates::Neurons;
+use crate::kernel::Kernel;
 use crate::place::{Part, Place};
 use crate::recorder::{OnRows, Recorder};
 use crate::tables::Entries;

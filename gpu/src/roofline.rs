@@ -1,7 +1,8 @@
 //! What a device does at the most, measured: multiply-adds, and bytes read from its memory.
 
-use crate::device::{Gpu, Kernel};
+use crate::device::Gpu;
 use crate::error::Error;
+use crate::kernel::Kernel;
 use crate::recorder::Recorder;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

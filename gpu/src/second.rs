@@ -1,6 +1,6 @@
 //! Tables whose outputs are the neurons of a second layer.
 
-use crate::device::Kernel;
+use crate::kernel::Kernel;
 use crate::place::{Place, Rows};
 use crate::reduce::{Kind, Reduction};
 use crate::vectors::{GROUP, GpuVectors, lines};

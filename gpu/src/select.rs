@@ -1,7 +1,7 @@
 //! The largest numbers of a vector, selected where it lies: what is read of a gradient step does not
 //! grow with the panel.
 
-use crate::device::Kernel;
+use crate::kernel::Kernel;
 use crate::place::Place;
 use crate::recorder::Recorder;
 use crate::vectors::lines;

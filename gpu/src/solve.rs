@@ -2,8 +2,8 @@
 //! data until the Gram matrix of the support is worth making.
 
 use crate::data::Piece;
-use crate::device::Kernel;
 use crate::gates::kind;
+use crate::kernel::Kernel;
 use crate::recorder::OnRows;
 use crate::restricted::{Mode, Summation};
 use crate::tables::Entries;

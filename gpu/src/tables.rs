@@ -1,6 +1,6 @@
 //! Tables of several numbers a row: outputs, residuals and classes.
 
-use crate::device::Kernel;
+use crate::kernel::Kernel;
 use crate::place::{Place, Rows};
 use crate::reduce::{Kind, Reduction};
 use crate::vectors::{GROUP, GpuVectors, add_groups, lines};

@@ -4,8 +4,9 @@
 //! first word names a buffer. A buffer is given back once its memory becomes that of another
 //! vector, so the device holds no more than the algorithm's memory has room for.
 
-use crate::device::{Gpu, Kernel};
+use crate::device::Gpu;
 use crate::error::Error;
+use crate::kernel::Kernel;
 use crate::place::{GRID, Place, Rows};
 use crate::recorder::Recorder;
 use crate::reduce::{self, Reduction};
