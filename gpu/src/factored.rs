@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::gates::Neurons;
 use crate::kernel::Kernel;
 use crate::operator::{GpuOperator, len};
-use crate::place::{Place, Rows};
+use crate::place::{Place, Rows, Several};
 use crate::restricted::{Mode, TASKS};
 use crate::tables::{Entries, by_output, output_weights, rows_by};
 use crate::vectors::GROUP;
@@ -56,7 +56,8 @@ impl GpuOperator {
             let recorder = &mut self.machine.recorder;
             let [places, weights] = [&places, &weights].map(|words| recorder.send(words));
             for rows in recorder.windows(Rows { count: n, width: c, group: GROUP }) {
-                let a = image.part_of_lines(neurons.len(), rows.clone());
+                let of = Several { count: neurons.len(), numbers: n };
+                let a = image.part_of_each(of, rows.clone());
                 let dims = [rows.len(), c, n, a.first].map(|x| x as u32);
                 let out = out.part(c * rows.start..c * rows.end).place;
                 let places = [places.clone(), weights.clone(), a.place, out];

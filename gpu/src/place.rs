@@ -46,13 +46,13 @@ impl Place {
         Part { place, first: numbers.start - begin as usize / 4 }
     }
 
-    /// Some of the numbers of each of so many lines: one line has a place for these, and of several, which together
-    /// fit a binding, they are all bound.
-    pub(crate) fn part_of_lines(&self, lines: usize, numbers: Range<usize>) -> Part {
-        if lines == 1 {
+    /// Some of the numbers of each of several vectors: one has a place for these, and more, which together fit a
+    /// binding, are bound whole.
+    pub(crate) fn part_of_each(&self, of: Several, numbers: Range<usize>) -> Part {
+        if of.count == 1 {
             return self.part(numbers);
         }
-        Part { place: self.clone(), first: numbers.start }
+        Part { place: self.part(0..of.count * of.numbers).place, first: numbers.start }
     }
 
     /// What it is bound as.
@@ -63,6 +63,13 @@ impl Place {
             size: std::num::NonZeroU64::new(self.bytes),
         })
     }
+}
+
+/// Vectors one behind the other, of as many numbers: activations or residuals of neurons.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Several {
+    pub(crate) count: usize,
+    pub(crate) numbers: usize,
 }
 
 /// Rows that a kernel goes through.

@@ -3,7 +3,7 @@
 use crate::data::{self, Data, Piece};
 use crate::gates::Neurons;
 use crate::kernel::Kernel;
-use crate::place::{Part, Place};
+use crate::place::{Part, Place, Several};
 use crate::recorder::{OnRows, Recorder};
 use crate::tables::Entries;
 use crate::vectors::{GpuVectors, add_groups};
@@ -40,10 +40,10 @@ impl Mode {
         }
     }
 
-    /// The residuals of a piece.
-    fn residuals(self, r: &Place, piece: &Piece) -> Part {
-        let lines = if let Self::Each(lines) = self { lines } else { 1 };
-        r.part_of_lines(lines, piece.at..piece.at + piece.rows)
+    /// The residuals of a piece of a batch of so many rows.
+    fn residuals(self, r: &Place, piece: &Piece, rows: usize) -> Part {
+        let count = if let Self::Each(lines) = self { lines } else { 1 };
+        r.part_of_each(Several { count, numbers: rows }, piece.at..piece.at + piece.rows)
     }
 }
 
@@ -120,7 +120,7 @@ impl Summation<'_> {
             let [quads, words] = chunk.strides();
             let before = (chunk.base + row) / data.group - first;
             let own = (row + rows).div_ceil(data.group) - row / data.group;
-            let r = mode.residuals(r, &piece);
+            let r = mode.residuals(r, &piece, batch.len());
             let sizes =
                 [row, rows, r.first, batch.len(), data.group / 4, before * numbers, numbers];
             let [row, rows, at, batch, group, sum, entries] = sizes.map(|x| x as u32);
@@ -196,7 +196,7 @@ impl Summation<'_> {
         for piece @ Piece { chunk, row, rows, .. } in data.pieces(batch) {
             let chunk = &data.chunks[chunk];
             let [quads, words] = chunk.strides();
-            let r = mode.residuals(r, &piece);
+            let r = mode.residuals(r, &piece, batch.len());
             let sizes = [chunk.base, row, rows, r.first, batch.len(), origin, group, part];
             let [base, row, rows, at, batch, origin, group, part] = sizes.map(|x| x as u32);
             let [p, d] = [neurons.len(), inputs].map(|x| x as u32);
@@ -283,7 +283,8 @@ impl Summation<'_> {
         for piece in data.pieces(batch) {
             let chunk = &data.chunks[piece.chunk];
             let [quads, words] = chunk.strides();
-            let out = out.part_of_lines(lines, piece.at..piece.at + piece.rows);
+            let of = Several { count: lines, numbers: batch.len() };
+            let out = out.part_of_each(of, piece.at..piece.at + piece.rows);
             let [a, b, c, d, e, f] = sizes(&piece, out.first).map(|x| x as u32);
             let dims = [quads, words, a, b, c, d, e, f];
             let places = [

@@ -1,7 +1,7 @@
 //! Tables of several numbers a row: outputs, residuals and classes.
 
 use crate::kernel::Kernel;
-use crate::place::{Place, Rows};
+use crate::place::{Place, Rows, Several};
 use crate::reduce::{Kind, Reduction};
 use crate::vectors::{GROUP, GpuVectors, add_groups, lines};
 use std::ops::Range;
@@ -87,7 +87,7 @@ impl GpuVectors {
         let (r, neurons) = (self.place(r), places.len() / 2);
         let [places, weights] = [places, weights].map(|words| self.recorder.send(words));
         for window in self.recorder.windows(Rows { count: rows, width, group: GROUP }) {
-            let to = out.part_of_lines(neurons, window.clone());
+            let to = out.part_of_each(Several { count: neurons, numbers: rows }, window.clone());
             let r = r.part(width * window.start..width * window.end).place;
             let dims = [window.len(), width, rows, to.first].map(|x| x as u32);
             let places = [places.clone(), weights.clone(), r, to.place];
@@ -121,10 +121,10 @@ impl GpuVectors {
         let r = self.place(r);
         let swapped: Vec<u32> =
             entries.tasks.chunks(4).flat_map(|task| [task[3], task[1], task[2], 0]).collect();
-        let lines = swapped.chunks(4).map(|task| task[0] as usize + 1).max().unwrap_or(1);
+        let count = swapped.chunks(4).map(|task| task[0] as usize + 1).max().unwrap_or(1);
         let [tasks, at] = [&swapped, &entries.at].map(|words| self.recorder.send(words));
         for window in self.recorder.windows(Rows { count: rows, width, group: GROUP }) {
-            let from = a.part_of_lines(lines, window.clone());
+            let from = a.part_of_each(Several { count, numbers: rows }, window.clone());
             let r = r.part(width * window.start..width * window.end).place;
             let base = window.start / GROUP;
             let sizes = [window.len(), width, GROUP, numbers, rows, from.first, base, 0];
