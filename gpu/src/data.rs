@@ -2,7 +2,7 @@
 
 use crate::device::Gpu;
 use crate::error::Error;
-use crate::place::ALIGN;
+use crate::place;
 use crate::recorder::Recorder;
 use std::ops::Range;
 use wgpu::Buffer;
@@ -79,12 +79,11 @@ fn rows_of(gpu: &Gpu, inputs: usize, hidden: usize, bytes: usize) -> Result<[usi
     while group > LEAST && group.saturating_mul(row) > GROUP_BYTES {
         group /= 2;
     }
-    // As many numbers of a vector are bound, and what a part may have before them.
-    let number = size_of::<f32>();
-    let row = inputs.saturating_mul(bytes).max((hidden + 1).div_ceil(8)).max(number) as u64;
-    let room = gpu.binding_limit().saturating_sub(ALIGN as u64);
-    let most = usize::try_from(room / row).unwrap_or(CHUNK).min(CHUNK);
-    gpu.within_binding("a tile of the data", row * group as u64 + ALIGN as u64)?;
+    let row = inputs.saturating_mul(bytes).max((hidden + 1).div_ceil(8)) as u64;
+    // As many numbers of a vector are bound, too.
+    let most = (gpu.binding_limit() / row).min(place::room(gpu) as u64);
+    let most = usize::try_from(most).unwrap_or(CHUNK).min(CHUNK);
+    gpu.within_binding("a tile of the data", (row * group as u64).max(place::bytes(group)))?;
     Ok([most / group * group, group])
 }
 

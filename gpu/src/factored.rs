@@ -55,11 +55,11 @@ impl GpuOperator {
             let [places, weights] = by_output(blocks, c);
             let recorder = &mut self.machine.recorder;
             let [places, weights] = [&places, &weights].map(|words| recorder.send(words));
-            for rows in recorder.windows(Rows { count: n, width: c, group: GROUP }) {
+            for rows in recorder.windows(Rows::apart(n, c)) {
                 let of = Several { count: neurons.len(), numbers: n };
                 let a = image.part_of_each(of, rows.clone());
                 let dims = [rows.len(), c, n, a.first].map(|x| x as u32);
-                let out = out.part(c * rows.start..c * rows.end).place;
+                let out = out.rows(&rows, c);
                 let places = [places.clone(), weights.clone(), a.place, out];
                 recorder.run(Kernel::Outputs, &dims, &places, rows_by(rows.len(), c));
             }
@@ -68,10 +68,11 @@ impl GpuOperator {
     }
 
     /// Neurons whose numbers of all rows, and products with c outputs, are made at a time: a function
-    /// of the sizes, since pieces are added up as one.
+    /// of the sizes, since pieces are added up as one, where a device binds what WebGPU does by default.
     fn neurons_at_once(&self, c: usize) -> usize {
         let room = ROOM.min(self.machine.recorder.gpu.binding_limit() as usize / 4);
-        (room / self.batch.len()).min(TASKS / c.div_ceil(4).max(1)).max(1)
+        let (rows, sums) = (self.batch.len(), self.batch.len().div_ceil(GROUP) * c);
+        (room / rows).min(room / sums.max(1)).min(TASKS / c.div_ceil(4).max(1)).max(1)
     }
 
     /// `R wt_i` of these neurons, n numbers each.

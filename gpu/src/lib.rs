@@ -12,8 +12,9 @@
 //! # The same result every time
 //!
 //! On one device and driver a run gives the same bits each time. No floating-point atomics and no
-//! subgroup operations; sums over rows are those of groups of a fixed size, added in a fixed
-//! order, and neither depends on the limits of the device. Between devices, and against the host,
+//! subgroup operations; sums over rows are those of groups whose size and order the sizes of the
+//! problem say, not the limits of the device where it binds what WebGPU does by default (software
+//! adapters have fewer groups). Between devices, and against the host,
 //! bits differ, since a driver may fuse a product with the sum that it goes to: products agree
 //! within rounding, and a gate may differ where a sum is within rounding of 0.
 //!

@@ -55,6 +55,13 @@ impl Place {
         Part { place: self.part(0..of.count * of.numbers).place, first: numbers.start }
     }
 
+    /// Rows of so many numbers each, which begin where a binding can, as those of [`Rows::windows`] do.
+    pub(crate) fn rows(&self, rows: &Range<usize>, width: usize) -> Self {
+        let Part { place, first } = self.part(width * rows.start..width * rows.end);
+        debug_assert_eq!(first, 0, "rows begin where a binding can");
+        place
+    }
+
     /// What it is bound as.
     pub(crate) fn resource(&self) -> wgpu::BindingResource<'_> {
         wgpu::BindingResource::Buffer(wgpu::BufferBinding {
@@ -72,6 +79,16 @@ pub(crate) struct Several {
     pub(crate) numbers: usize,
 }
 
+/// Numbers of a part that a binding holds, whatever it has before them.
+pub(crate) fn room(gpu: &Gpu) -> usize {
+    (gpu.binding_limit() as usize).saturating_sub(ALIGN) / 16 * 4
+}
+
+/// Bytes of a binding that has such room for so many numbers.
+pub(crate) const fn bytes(numbers: usize) -> u64 {
+    (4 * numbers.next_multiple_of(4) + ALIGN) as u64
+}
+
 /// Rows that a kernel goes through.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rows {
@@ -83,18 +100,21 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
+    /// Rows that need not stay together, but for windows to begin where bindings can.
+    pub(crate) const fn apart(count: usize, width: usize) -> Self {
+        Self { count, width, group: ALIGN / 4 }
+    }
+
     /// The rows of one call after the other: all of them where their numbers fit a binding.
     ///
     /// # Errors
     /// [`Error::Limit`] if the rows of a group do not.
     pub(crate) fn windows(self, gpu: &Gpu) -> Result<Vec<Range<usize>>, Error> {
         let Self { count, width, group } = self;
-        // Less what a part may have before its numbers.
-        let room = (gpu.binding_limit() as usize).saturating_sub(ALIGN) / 4;
-        let fits = (room / width.max(1)).min(GRID * group);
+        let fits = (room(gpu) / width.max(1)).min(GRID * group);
         let most = if fits < count { fits / group * group } else { count };
-        if most == 0 && count > 0 {
-            gpu.within_binding("rows that are added up as one", 4 * (group * width) as u64 + 1)?;
+        if most == 0 {
+            gpu.within_binding("rows of a window", bytes(group.min(count) * width))?;
         }
         let window = |first| first..count.min(first + most);
         Ok((0..count).step_by(most.max(1)).map(window).collect())

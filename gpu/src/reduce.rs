@@ -61,12 +61,11 @@ pub(crate) fn run(
     let [x, y, z] = vectors;
     for rows in recorder.windows(Rows { count: of.numbers, width: of.step, group }) {
         let x = x.part(of.first + rows.start..of.first + rows.end);
-        let y = y.part(of.step * rows.start..of.step * rows.end);
-        let z = z.part(rows.clone());
+        let (y, z) = (y.rows(&rows, of.step), z.rows(&rows, 1));
         let sizes = [rows.len(), of.kind as usize, x.first, of.step, group, rows.start / group];
         let [numbers, kind, first, step, size, base] = sizes.map(|x| x as u32);
         let dims = [numbers, kind, first, step, size, base, a, b, c, 0, 0, 0];
-        let places = [x.place, y.place, z.place, (&sums).into()];
+        let places = [x.place, y, z, (&sums).into()];
         recorder.run(Kernel::Reduce, &dims, &places, [rows.len().div_ceil(group), 1, 1]);
     }
     if groups == 0 {
@@ -94,7 +93,7 @@ pub(crate) fn largest(
     let out = recorder.grow(room, "sums", groups.max(4));
     for rows in recorder.windows(Rows { count: numbers, width: 1, group }) {
         let dims = [rows.len(), group, rows.start / group, 0].map(|x| x as u32);
-        let places = [vector.part(rows.clone()).place, (&out).into()];
+        let places = [vector.rows(&rows, 1), (&out).into()];
         recorder.run(Kernel::Largest, &dims, &places, [rows.len().div_ceil(group), 1, 1]);
     }
     let found = recorder.read(&out, groups);

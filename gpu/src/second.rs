@@ -36,14 +36,13 @@ impl GpuVectors {
         let losses = Place::from(&losses);
         let [x, table, bits] = [of.x, of.table, of.bits].map(|handle| self.place(handle));
         let (words, weights_of) = (open_words(c), self.recorder.send(of.weights));
-        for rows in self.recorder.windows(Rows { count, width: c.max(words), group: GROUP }) {
+        for rows in self.recorder.windows(Rows::apart(count, c.max(words))) {
             let x = x.part(of.first + rows.start..of.first + rows.end);
             let sizes = [rows.len(), c, words, kind as usize, x.first, of.weights.len() / 2];
             let [n, c_of, words_of, kind, first, weights] = sizes.map(|x| x as u32);
             let dims = [n, c_of, words_of, kind, first, weights, of.scale.to_bits(), 0];
-            let table = table.part(c * rows.start..c * rows.end).place;
-            let bits = bits.part(words * rows.start..words * rows.end).place;
-            let own = losses.part(rows.clone()).place;
+            let (table, bits) = (table.rows(&rows, c), bits.rows(&rows, words));
+            let own = losses.rows(&rows, 1);
             let places = [weights_of.clone(), x.place, table, bits, own];
             self.recorder.run(Kernel::Second, &dims, &places, lines(rows.len(), 64));
         }
@@ -106,8 +105,7 @@ impl GpuVectors {
         for window in self.recorder.windows(Rows { count: rows, width: c, group: GROUP }) {
             let sizes = [window.len(), c, GROUP, ones, window.start / GROUP, 0, 0, 0];
             let dims = sizes.map(|x| x as u32);
-            let r = r.part(c * window.start..c * window.end).place;
-            let places = [a.part(window.clone()).place, r, (&sums).into()];
+            let places = [a.rows(&window, 1), r.rows(&window, c), (&sums).into()];
             let grid = [c, window.len().div_ceil(GROUP), 1];
             self.recorder.run(Kernel::Active, &dims, &places, grid);
         }

@@ -71,19 +71,23 @@ impl Solver {
         let products = Products::new(self, on, pairs);
         self.begin(on, &equations, unknowns);
         let before = if keeps { s / ENTRIES_A_PRODUCT + 1 } else { usize::MAX };
-        // What is done already is left as it is by the first products.
-        let mut done = [0.0; 5];
-        while !self.made && self.products < before && done[4] == 0.0 {
+        // What is done from the start is left as it is by products.
+        let mut done = None;
+        while !self.made && self.products < before && !is_done(done) {
             let turns = LOOK.min(before - self.products);
             for _ in 0..turns {
                 products.run(self, on);
                 self.step(on, &equations, 1);
             }
-            let last = done[0];
-            done = self.state(on)?;
-            self.products += (done[0] - last) as usize;
+            let last = done.map_or(0.0, |[products, ..]| products);
+            let now = self.state(on)?;
+            self.products += (now[0] - last) as usize;
+            done = Some(now);
         }
-        if done[4] == 0.0 {
+        if !self.made && done.is_none() {
+            done = self.state(on);
+        }
+        if !is_done(done) {
             if !self.made {
                 let matrix = on.machine.recorder.grow(&mut self.matrix, "a Gram matrix", s * s);
                 on.gram(pairs, &matrix);
@@ -139,6 +143,10 @@ impl Solver {
         // A failure is seen by the caller.
         Some(numbers.try_into().unwrap_or([0.0, 0.0, 0.0, 0.0, 1.0]))
     }
+}
+
+fn is_done(state: Option<[f32; 5]>) -> bool {
+    state.is_some_and(|[.., done]| done != 0.0)
 }
 
 /// Products over the data on a support: what they go through.

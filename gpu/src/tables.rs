@@ -86,9 +86,9 @@ impl GpuVectors {
     ) {
         let (r, neurons) = (self.place(r), places.len() / 2);
         let [places, weights] = [places, weights].map(|words| self.recorder.send(words));
-        for window in self.recorder.windows(Rows { count: rows, width, group: GROUP }) {
+        for window in self.recorder.windows(Rows::apart(rows, width)) {
             let to = out.part_of_each(Several { count: neurons, numbers: rows }, window.clone());
-            let r = r.part(width * window.start..width * window.end).place;
+            let r = r.rows(&window, width);
             let dims = [window.len(), width, rows, to.first].map(|x| x as u32);
             let places = [places.clone(), weights.clone(), r, to.place];
             self.recorder.run(Kernel::Project, &dims, &places, rows_by(window.len(), neurons));
@@ -125,7 +125,7 @@ impl GpuVectors {
         let [tasks, at] = [&swapped, &entries.at].map(|words| self.recorder.send(words));
         for window in self.recorder.windows(Rows { count: rows, width, group: GROUP }) {
             let from = a.part_of_each(Several { count, numbers: rows }, window.clone());
-            let r = r.part(width * window.start..width * window.end).place;
+            let r = r.rows(&window, width);
             let base = window.start / GROUP;
             let sizes = [window.len(), width, GROUP, numbers, rows, from.first, base, 0];
             let dims = sizes.map(|x| x as u32);
@@ -149,10 +149,9 @@ impl GpuVectors {
         let losses = self.recorder.grow_vector(&mut self.losses, "losses", rows);
         let losses = Place::from(&losses);
         let [labels, out] = [labels, out].map(|handle| self.place(handle));
-        for window in self.recorder.windows(Rows { count: rows, width, group: GROUP }) {
+        for window in self.recorder.windows(Rows::apart(rows, width)) {
             let labels = labels.part(first + window.start..first + window.end);
-            let out = out.part(width * window.start..width * window.end).place;
-            let own = losses.part(window.clone()).place;
+            let (out, own) = (out.rows(&window, width), losses.rows(&window, 1));
             let sizes = [window.len(), width, labels.first, usize::from(count)];
             let dims = sizes.map(|x| x as u32);
             let places = [labels.place, out, own];
@@ -172,10 +171,10 @@ impl GpuVectors {
         let (count, [a, b]) = (out.len() / c.max(1), vectors.map(|handle| self.place(handle)));
         let (out, entries) = (self.place(out), weights.len() / 4);
         let weights = self.recorder.send(weights);
-        for rows in self.recorder.windows(Rows { count, width: c, group: GROUP }) {
+        for rows in self.recorder.windows(Rows::apart(count, c)) {
             let sizes = [rows.len(), c, entries, usize::from(second)];
-            let [a, b] = [&a, &b].map(|vector| vector.part(rows.clone()).place);
-            let out = out.part(c * rows.start..c * rows.end).place;
+            let [a, b] = [&a, &b].map(|vector| vector.rows(&rows, 1));
+            let out = out.rows(&rows, c);
             let dims = sizes.map(|x| x as u32);
             let places = [weights.clone(), a, b, out];
             self.recorder.run(Kernel::Outer, &dims, &places, lines(rows.len(), 64));

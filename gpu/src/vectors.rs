@@ -155,9 +155,9 @@ impl GpuVectors {
     fn map(&mut self, kind: Map, numbers: [f32; 3], of: &Inputs<'_>, out: &[u32]) {
         let [a, b, c] = numbers.map(f32::to_bits);
         let [x, y, to] = [of.x, of.y, out].map(|handle| self.place(handle));
-        for rows in self.recorder.windows(Rows { count: out.len(), width: 1, group: GROUP }) {
+        for rows in self.recorder.windows(Rows::apart(out.len(), 1)) {
             let x = x.part(of.first + rows.start..of.first + rows.end);
-            let [y, to] = [&y, &to].map(|vector| vector.part(rows.clone()).place);
+            let [y, to] = [&y, &to].map(|vector| vector.rows(&rows, 1));
             let dims = [rows.len() as u32, kind as u32, x.first as u32, 0, a, b, c, 0];
             self.recorder.run(Kernel::Map, &dims, &[x.place, y, to], lines(rows.len(), 64));
         }

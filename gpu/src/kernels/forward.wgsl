@@ -26,19 +26,21 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     for (var b = thread / quads; b < dims.blocks; b += SHARES) {
         part += activation(blocks[b], quad);
     }
-    parts[thread] = part;
-    workgroupBarrier();
-    if thread >= quads {
-        return;
-    }
-    var sum = vec4<f32>();
-    for (var share = 0u; share < SHARES; share++) {
-        sum += parts[share * quads + thread];
+    if SHARES > 1u {
+        parts[thread] = part;
+        workgroupBarrier();
+        if thread >= quads {
+            return;
+        }
+        part = vec4<f32>();
+        for (var share = 0u; share < SHARES; share++) {
+            part += parts[share * quads + thread];
+        }
     }
     for (var t = 0u; t < 4u; t++) {
         if is_own(own, t) {
             let at = dims.out + quad * 4u + t - dims.row;
-            out[at] = select(sum[t], out[at] + sum[t], dims.add == 1u);
+            out[at] = select(part[t], out[at] + part[t], dims.add == 1u);
         }
     }
 }

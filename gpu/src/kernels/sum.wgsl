@@ -29,19 +29,15 @@ fn main(
             part += sums[g * dims.numbers + at];
         }
     }
-    if SHARES == 1u {
-        if is_own {
-            out[at] = part;
-        }
-        return;
-    }
-    parts[thread] = part;
-    workgroupBarrier();
-    if thread < numbers && is_own {
-        var sum = 0.0;
+    if SHARES > 1u {
+        parts[thread] = part;
+        workgroupBarrier();
+        part = 0.0;
         for (var share = 0u; share < SHARES; share++) {
-            sum += parts[share * numbers + thread];
+            part += parts[share * numbers + thread % numbers];
         }
-        out[at] = sum;
+    }
+    if thread < numbers && is_own {
+        out[at] = part;
     }
 }

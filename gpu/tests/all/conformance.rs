@@ -133,9 +133,9 @@ fn same_bits_on_repeat_and_whatever_a_binding_holds() {
     let of = |gpu: &_| products(GpuOperator::new(gpu, d, m, Values::F32(&values)).unwrap(), sizes);
     let expected = of(gpu());
     assert_eq!(of(gpu()), expected, "again");
-    // Seven tiles in place of one, and 13, with vectors of two windows.
+    // Seven tiles in place of one, and 13, with vectors of which a binding holds the half.
     assert_eq!(of(&limited(200 << 10)), expected, "in tiles");
-    assert_eq!(of(&limited(100 << 10)), expected, "in windows");
+    assert_eq!(of(&limited(100 << 10)), expected, "in more");
 }
 
 #[test]
@@ -384,6 +384,53 @@ fn operations_on_vectors(gpu: &Arc<Gpu>, n: usize) {
         close("residual of classes", &own, &device.download(outputs));
     }
     assert_eq!(device.failure(), None);
+}
+
+/// All bits of what operations on vectors and tables give, one after the other.
+fn bits_of_operations(gpu: &Arc<Gpu>) -> Vec<u32> {
+    let (n, c) = (9001, 3);
+    let mut operator = GpuOperator::new(gpu, 1, 1, Values::F32(&[1.0])).unwrap();
+    let device = operator.machine();
+    let (mut handles, mut memory) = (vec![vec![0.0; n]; 4], vec![0.0; n * c]);
+    let [x, y, z, labels] = &mut handles[..] else { unreachable!() };
+    let [x, y, z] = [(x, 1), (y, 2), (z, 3)].map(|(h, seed)| device.upload(&normal(n, seed), h));
+    let classes: Vec<u16> = (0..n).map(|k| (k % c) as u16).collect();
+    let labels = device.upload_classes(&classes, labels);
+    let table = device.upload(&normal(n * c, 4), &mut memory);
+    let weights = [1.5, -0.5];
+    let wt = Weights::new(c, 1, &[0, 2], &weights).unwrap().block(0);
+    let halves = Halves { sign: -1.0, share: 0.2, length: 0.4 };
+    let mut all = vec![device.dot(x, y), device.largest(x), device.power(x, 5, 0.5, n - 9)];
+    all.push(device.count_active(x, 1.0) as f32);
+    for along in [
+        device.fit(x, 0, 0.5, table, c),
+        device.halves(x, y, z, halves),
+        device.pair(table, x, y, 0.3, c),
+    ] {
+        all.extend([along.product, along.norm2]);
+    }
+    all.push(device.residual(y, 3, 2.0, &mut z[..n - 4]).unwrap());
+    device.add_outer(y, wt, c, table);
+    let mut sums = [[0.0; 3]; 4];
+    let [own, at, dots, norms] = &mut sums;
+    device.transpose(table, y, own);
+    device.transpose_at(table, y, wt, c, &mut at[..2]);
+    device.project(table, wt, c, z);
+    all.extend(device.download(z));
+    all.push(device.second_residual(x, 0, 0.5, c, table));
+    device.transpose_active(table, y, dots, norms);
+    all.push(device.active_square(table, y, wt, c));
+    all.extend(device.download(table));
+    all.push(device.cross_entropy(labels, 0..n, c, table).unwrap());
+    all.extend(device.download(table));
+    all.extend(sums.concat());
+    assert_eq!(device.failure(), None);
+    all.into_iter().map(f32::to_bits).collect()
+}
+
+#[test]
+fn windows_of_rows_give_the_same_bits() {
+    assert_eq!(bits_of_operations(&limited(24 << 10)), bits_of_operations(gpu()));
 }
 
 #[test]
