@@ -229,9 +229,11 @@ fn draw_lines(
     let runs: Vec<_> = lines.iter().map(runs).collect();
     let is_dotted = |line: &Line| line.points.len() <= DOTTED;
     let colour = |line: &Line| page::SERIES[line.colour % page::SERIES.len()];
+    // A colour that is another line's, too, is told by the dashes.
+    let is_dashed = |line: &Line| line.dashed || line.colour >= page::SERIES.len();
     let key = |(line, runs): (&Line, &Vec<Vec<_>>)| {
         let mark = match runs.iter().any(|run| run.len() > 1) {
-            _ if line.dashed => Mark::Dashed,
+            _ if is_dashed(line) => Mark::Dashed,
             false => Mark::Dot,
             true if is_dotted(line) => Mark::Dotted,
             true => Mark::Line,
@@ -245,7 +247,7 @@ fn draw_lines(
             let style = colour(line).light.stroke_width(2);
             let dot = Key::new(Mark::Dot, colour(line), "");
             for run in runs {
-                if line.dashed {
+                if is_dashed(line) {
                     chart.draw_series([DashedPathElement::new(run, 7, 5, style)])?;
                     continue;
                 }
@@ -398,6 +400,24 @@ mod tests {
         let rows = Measure { name: "n, rows", log: true };
         let svg = lines("Gates", [rows, Measure { name: "fraction", log: false }], &[line]);
         assert!(svg.contains("n, rows") && svg.contains("gamma"));
+    }
+
+    #[test]
+    fn lines_of_one_colour_are_told_apart() {
+        let line = |colour| Line {
+            label: format!("line {colour}"),
+            points: (0..90).map(|k| (f64::from(k), 0.5)).collect(),
+            colour,
+            dashed: false,
+        };
+        let drawn = |colour| {
+            let axes = ["x", "y"].map(|name| Measure { name, log: false });
+            lines("Lines", axes, &[line(colour)]).replace(&format!("line {colour}"), "line")
+        };
+        let all = [0, 1, page::SERIES.len(), page::SERIES.len() + 1].map(drawn);
+        for (i, svg) in all.iter().enumerate() {
+            assert!(!all[..i].contains(svg), "{i}");
+        }
     }
 
     #[test]
