@@ -292,6 +292,7 @@ impl Gpu {
         Ok(self.create(what, bytes))
     }
 
+    /// A new buffer of zeros, of at least 16 bytes; what is larger than the device admits is an error of the device.
     pub(crate) fn create(&self, what: &str, bytes: u64) -> wgpu::Buffer {
         let usage = wgpu::BufferUsages::STORAGE
             | wgpu::BufferUsages::COPY_SRC

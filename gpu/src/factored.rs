@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::gates::Neurons;
 use crate::kernel::Kernel;
 use crate::operator::{GpuOperator, len};
-use crate::place::{Place, Rows, Several};
+use crate::place::{BOUND, Place, Rows, Several};
 use crate::restricted::{Mode, TASKS};
 use crate::tables::{Entries, by_output, output_weights, rows_by};
 use crate::vectors::GROUP;
@@ -20,9 +20,6 @@ use tamis::operator::sensing::{Done, Sensing as _};
 use tamis::operator::tables::Tables as _;
 
 type Result<T> = tamis::Result<T, Error>;
-
-/// Numbers of several neurons times rows that are made on the way, at most: what WebGPU binds by default.
-const ROOM: usize = 1 << 25;
 
 impl GpuOperator {
     /// d and c, if network and residual fit the operator.
@@ -70,7 +67,7 @@ impl GpuOperator {
     /// Neurons whose numbers of all rows, and products with c outputs, are made at a time: a function
     /// of the sizes, since pieces are added up as one, where a device binds what WebGPU does by default.
     fn neurons_at_once(&self, c: usize) -> usize {
-        let room = ROOM.min(self.machine.recorder.gpu.binding_limit() as usize / 4);
+        let room = BOUND.min(self.machine.recorder.gpu.binding_limit() as usize / 4);
         let (rows, sums) = (self.batch.len(), self.batch.len().div_ceil(GROUP) * c);
         (room / rows).min(room / sums.max(1)).min(TASKS / c.div_ceil(4).max(1)).max(1)
     }

@@ -8,6 +8,8 @@ use wgpu::Buffer;
 
 /// What bindings within a buffer begin at a multiple of, in bytes.
 pub(crate) const ALIGN: usize = 256;
+/// Numbers that every device binds: 128 MiB of them, WebGPU's default.
+pub(crate) const BOUND: usize = 1 << 25;
 /// Groups of a line of a grid, at most.
 pub(crate) const GRID: usize = 65535;
 

@@ -3,7 +3,7 @@
 use crate::data::{self, Data, Piece};
 use crate::gates::Neurons;
 use crate::kernel::Kernel;
-use crate::place::{Part, Place, Several};
+use crate::place::{BOUND, Part, Place, Several};
 use crate::recorder::{OnRows, Recorder};
 use crate::tables::Entries;
 use crate::vectors::{GpuVectors, add_groups};
@@ -12,8 +12,6 @@ use wgpu::Buffer;
 
 /// Tiles of a matrix product times groups of rows that keep a device busy: a GPU, and a processor of software adapters.
 const TILES: [usize; 2] = [8192, 128];
-/// Numbers of the sums of all groups, at most: the least binding that a device has.
-const SUMS: usize = 1 << 25;
 /// Neurons of a panel that are too few for a tile: their sums are those of entries.
 const FEW: usize = 4;
 /// Tasks of one call, at most: a grid has no more lines.
@@ -69,7 +67,7 @@ impl Summation<'_> {
         let origin = batch.start / data.group * data.group;
         let all = (batch.end - origin).div_ceil(data::LEAST);
         let most = TILES[usize::from(self.machine.recorder.gpu.adapter.is_software())];
-        let count = (most / tiles.max(1)).min(SUMS / numbers.max(1)).clamp(1, all);
+        let count = (most / tiles.max(1)).min(BOUND / numbers.max(1)).clamp(1, all);
         // A power of two, as chunks have of such parts a whole number.
         let rows = all.div_ceil(count).next_power_of_two() * data::LEAST;
         let part = rows.min(data.group);
@@ -175,7 +173,7 @@ impl Summation<'_> {
         // By the sizes alone, since sums are added up otherwise.
         let numbers = neurons.len() * inputs;
         let is_few = neurons.len() <= FEW && numbers <= 4 * TASKS;
-        if is_few && numbers * self.row_groups().1 <= SUMS {
+        if is_few && numbers * self.row_groups().1 <= BOUND {
             let mut entries = Entries::default();
             for (slot, &neuron) in (0..).zip(neurons) {
                 let which = if matches!(mode, Mode::Each(_)) { slot } else { 0 };

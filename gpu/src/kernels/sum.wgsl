@@ -32,12 +32,15 @@ fn main(
     if SHARES > 1u {
         parts[thread] = part;
         workgroupBarrier();
+        if thread >= numbers {
+            return;
+        }
         part = 0.0;
         for (var share = 0u; share < SHARES; share++) {
-            part += parts[share * numbers + thread % numbers];
+            part += parts[share * numbers + thread];
         }
     }
-    if thread < numbers && is_own {
+    if is_own {
         out[at] = part;
     }
 }
