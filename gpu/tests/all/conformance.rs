@@ -196,7 +196,12 @@ fn close(what: &str, expected: &[f32], got: &[f32]) {
 }
 
 fn close_by(limit: f32, what: &str, expected: &[f32], got: &[f32]) {
-    let scale = expected.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
+    close_from(limit, 0.0, what, expected, got);
+}
+
+/// Relative to the largest, which counts as `least` where it is smaller.
+fn close_from(limit: f32, least: f32, what: &str, expected: &[f32], got: &[f32]) {
+    let scale = expected.iter().fold(least, |most, x| most.max(x.abs()));
     for (at, (a, b)) in expected.iter().zip(got).enumerate() {
         assert!((a - b).abs() <= limit * scale, "{what}, {at}: {a} on the host, {b}");
     }
@@ -251,10 +256,11 @@ fn several_outputs(gpu: &Arc<Gpu>, Size { n, d, m }: Size, c: usize, batches: &[
                 }};
             }
             let (expected, got) = (on!(reference), on!(sensing));
-            for (what, (a, b)) in
-                ["outputs", "panel", "support"].into_iter().zip(expected.iter().zip(&got))
-            {
-                close(what, a, b);
+            // Sums over rows may cancel; what was rounded is of the size of the root of their number.
+            let root = (rows.len() as f32).sqrt();
+            let kinds = [("outputs", 0.0), ("panel", root), ("support", root)];
+            for ((what, least), (a, b)) in kinds.into_iter().zip(expected.iter().zip(&got)) {
+                close_from(1e-5, least, what, a, b);
             }
         }
     }
