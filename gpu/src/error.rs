@@ -57,7 +57,7 @@ impl Error {
                 "choose one of these names with --adapter, or leave it out"
             }
             Self::NoAdapter { .. } => {
-                "install a driver for Vulkan (Debian: mesa-vulkan-drivers), or use --device cpu"
+                "install a driver for Vulkan (Debian: mesa-vulkan-drivers; VK_LOADER_DEBUG=error says what an installed one lacks), or use --device cpu"
             }
             Self::Limit { .. } => "choose another adapter or smaller sizes, or use --device cpu",
             Self::Memory { .. } => {

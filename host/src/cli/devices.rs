@@ -21,7 +21,8 @@ impl Devices {
         let why = match (cfg!(feature = "gpu"), all.is_empty()) {
             (false, _) => Some(format!("this build of tamis computes on no GPU; {WITH_GPU}")),
             (true, true) => Some(
-                "there is no GPU adapter; install a driver for Vulkan (Debian: mesa-vulkan-drivers)"
+                "there is no GPU adapter; install a driver for Vulkan (Debian: mesa-vulkan-drivers; \
+                 VK_LOADER_DEBUG=error says what an installed one lacks)"
                     .to_owned(),
             ),
             (true, false) => None,

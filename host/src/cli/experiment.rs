@@ -48,7 +48,7 @@ pub(super) struct Run {
     /// The name of an experiment, or a file SPEC.toml
     #[arg(value_name = "NAME|SPEC.toml")]
     experiment: String,
-    /// smoke: seconds, without any files; reduced: under an hour on two cores; paper: the full grid
+    /// smoke: seconds, without any files; reduced: minutes to hours on two cores; paper: the full grid
     /// [default: paper]
     #[arg(long, value_name = "PROFILE", value_parser = crate::lab::experiment::spec::PROFILES)]
     profile: Option<String>,
