@@ -60,8 +60,8 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         add_dense(self.single.dense, self.net.view().w().block(0), 1.0);
         self.net.remove(0);
         let live = self.net.view().w().blocks().count();
-        if least.is_some() {
-            self.orient()?;
+        if let Some(least) = least {
+            self.orient(least)?;
         } else {
             head_mut(self.solver.p, live)?.fill(OPEN);
         }

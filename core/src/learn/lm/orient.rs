@@ -3,8 +3,10 @@
 //! Where `l + Σ b_i w_i = 0` with b in {0, 1}, so says each input alone: of the few neurons with
 //! weights from it, one choice of b gives 0 to the precision of the fit, and all others are far from
 //! it. So choices of the input with the fewest undecided neurons are tried, all of them, and where
-//! one is best by far its neurons are decided, which leaves fewer for the other inputs. What is left
-//! in the end is for the least squares of [`super::fold`].
+//! one is best by far its neurons are decided, which leaves fewer for the other inputs. A neuron of one
+//! weight may be turned in part, and then another choice may be near 0 by chance: sums that are as near as the
+//! fit is precise decide first, others once no such sum is left. What is left in the end is for the least
+//! squares of [`super::fold`].
 
 use super::goal::OneOutput;
 use super::model::Model;
@@ -16,7 +18,11 @@ use crate::operator::sensing::{Sensing, head_mut};
 
 /// Undecided neurons of an input whose choices are tried: 2^14 sums.
 const MOST: usize = 14;
-/// A sum counts as 0 below this part of the mean size of weights …
+/// A sum counts as 0 below so many times what weights are told from 0 by, and once that decides no more below
+/// more, rising by this factor …
+const CLOSE: f32 = 4.0;
+const CLOSE_RISES: f32 = 8.0;
+/// … up to this part of the mean size of weights, …
 const NEAR: f32 = 2e-3;
 /// … where the next best is so many times as large.
 const FAR: f32 = 8.0;
@@ -52,9 +58,10 @@ fn choose(left: f32, summands: &[f32]) -> Choice {
 
 impl<S: Sensing> Model<'_, S, OneOutput> {
     /// Decides neurons, whose linear parts go into the dense row, which holds the linear term. `p` of
-    /// the solver then has 0, 1 or [`OPEN`] for each neuron with weights, in their order.
+    /// the solver then has 0, 1 or [`OPEN`] for each neuron with weights, in their order. Weights below `least`
+    /// are not told from 0.
     #[inline(never)]
-    pub(super) fn orient(&mut self) -> Result<(), S::Source> {
+    pub(super) fn orient(&mut self, least: f32) -> Result<(), S::Source> {
         let Self { solver, net, columns, single, .. } = self;
         let (w, d) = (net.view().w(), columns.scales.len());
         let live = w.blocks().count();
@@ -63,7 +70,9 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         let tried = head_mut(&mut *solver.h, d)?;
         tried.fill(0.0);
         let squares: f32 = w.value().iter().map(|w| w * w).sum();
-        let near = NEAR * sqrt(squares / w.nnz().max(1) as f32);
+        let most = NEAR * sqrt(squares / w.nnz().max(1) as f32);
+        // Nothing is told from 0 where the loss is 0.
+        let mut near = most.min((CLOSE * least).max(f32::EPSILON * most));
         let place =
             |block: Block<'_>, j: usize| block.entries().find(|(of, _)| *of == j).map(|(_, w)| w);
         loop {
@@ -80,7 +89,14 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
                 **count > 0.0 && **count <= MOST as f32 && **tried == 0.0
             });
             let fewest = open.min_by(|a, b| a.1.0.total_cmp(b.1.0));
-            let Some((j, _)) = fewest else { return Ok(()) };
+            let Some((j, _)) = fewest else {
+                if !(near < most) {
+                    return Ok(());
+                }
+                near = most.min(CLOSE_RISES * near);
+                tried.fill(0.0);
+                continue;
+            };
             let mut summands = heapless::Vec::<f32, MOST>::new();
             for (block, part) in w.blocks().zip(&*parts) {
                 if let (true, Some(w)) = (*part == OPEN, place(block, j)) {
@@ -91,7 +107,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
             }
             let left = single.dense.get(j).copied().unwrap_or(0.0);
             let choice = choose(left, &summands);
-            if !(choice.best <= near && choice.second > FAR * choice.best) {
+            if !(choice.best <= near && choice.second > FAR * choice.best.max(least)) {
                 tried.get_mut(j).into_iter().for_each(|tried| *tried = 1.0);
                 continue;
             }
@@ -114,6 +130,26 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learn::lm::signed::tests::with;
+    use crate::network::gates::Signs;
+
+    #[test]
+    fn sums_that_are_near_zero_by_chance_decide_nothing() {
+        // Part of the first neuron is to be turned, and all of the second: its weight from x_0 all but cancels
+        // the linear term as it is, which x_1 contradicts.
+        let net = [(4, 1.2893), (8, -0.7076), (9, -0.2301), (13, 0.4391), (17, 0.2891)];
+        with(Signs::Free, &[(1.0, [1.0; 4])], &net, |model| {
+            let scale = model.net.view().w().value()[0] / 1.2893;
+            let linear = [-0.7064 + 0.7076, 0.2301, 0.0, 0.0];
+            for least in [1e-6 * scale, 0.0] {
+                for (to, l) in model.single.dense.iter_mut().zip(linear) {
+                    *to = scale * l;
+                }
+                model.orient(least).unwrap();
+                assert_eq!(model.solver.p[..4], [OPEN, 1.0, 0.0, 0.0]);
+            }
+        });
+    }
 
     #[test]
     fn all_choices_are_tried() {
