@@ -2,7 +2,7 @@
 # Runs experiments, all of them or those that are named, and reports all that have results into docs/results/experiments.
 # The profile is `reduced`, and `paper` for those of masks, of pruned networks, of matrix sensing and at equal time, whose summary tables are also
 # docs/results/prob.md and greedy.md. Needs the folder of data, with mnist/, fashion/, cifar/ and covtype/ in it. All take about
-# ten hours on two cores. Results that are there are gone on with, and cells whose settings have changed run again; remove a
+# fourteen hours on two cores. Results that are there are gone on with, and cells whose settings have changed run again; remove a
 # folder to begin it anew.
 set -eu
 data=${1:?"usage: docs/results/experiments.sh DATA [NAME...]"}

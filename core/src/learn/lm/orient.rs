@@ -18,10 +18,9 @@ use crate::operator::sensing::{Sensing, head_mut};
 
 /// Undecided neurons of an input whose choices are tried: 2^14 sums.
 const MOST: usize = 14;
-/// A sum counts as 0 below so many times what weights are told from 0 by, and once that decides no more below
-/// more, rising by this factor …
+/// At first a sum counts as 0 below so many times what weights are told from 0 by; where no input has one, the
+/// smallest sum of all inputs does …
 const CLOSE: f32 = 4.0;
-const CLOSE_RISES: f32 = 8.0;
 /// … up to this part of the mean size of weights, …
 const NEAR: f32 = 2e-3;
 /// … where the next best is so many times as large.
@@ -58,8 +57,8 @@ fn choose(left: f32, summands: &[f32]) -> Choice {
 
 impl<S: Sensing> Model<'_, S, OneOutput> {
     /// Decides neurons, whose linear parts go into the dense row, which holds the linear term. `p` of
-    /// the solver then has 0, 1 or [`OPEN`] for each neuron with weights, in their order. Weights below `least`
-    /// are not told from 0.
+    /// the solver then has 0, 1 or [`OPEN`] for each neuron with weights, in their order. Weights below `least`,
+    /// in the metric of the inputs, are not told from 0.
     #[inline(never)]
     pub(super) fn orient(&mut self, least: f32) -> Result<(), S::Source> {
         let Self { solver, net, columns, single, .. } = self;
@@ -69,10 +68,13 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         parts.fill(OPEN);
         let tried = head_mut(&mut *solver.h, d)?;
         tried.fill(0.0);
-        let squares: f32 = w.value().iter().map(|w| w * w).sum();
-        let most = NEAR * sqrt(squares / w.nnz().max(1) as f32);
-        // Nothing is told from 0 where the loss is 0.
-        let mut near = most.min((CLOSE * least).max(f32::EPSILON * most));
+        let scale = |j: usize| columns.scales.get(j).copied().unwrap_or(0.0);
+        let sizes = w.blocks().flat_map(|block| block.entries()).map(|(j, w)| w * scale(j));
+        let size = sqrt(sizes.map(|w| w * w).sum::<f32>() / w.nnz().max(1) as f32);
+        // Sums are no more precise than floats of their size.
+        let (most, least) = (NEAR * size, least.max(f32::EPSILON * size));
+        let first = most.min(CLOSE * least);
+        let (mut near, mut nearest) = (first, f32::INFINITY);
         let place =
             |block: Block<'_>, j: usize| block.entries().find(|(of, _)| *of == j).map(|(_, w)| w);
         loop {
@@ -90,10 +92,10 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
             });
             let fewest = open.min_by(|a, b| a.1.0.total_cmp(b.1.0));
             let Some((j, _)) = fewest else {
-                if !(near < most) {
+                if !(nearest.is_finite() && nearest <= most) {
                     return Ok(());
                 }
-                near = most.min(CLOSE_RISES * near);
+                (near, nearest) = (nearest, f32::INFINITY);
                 tried.fill(0.0);
                 continue;
             };
@@ -101,17 +103,20 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
             for (block, part) in w.blocks().zip(&*parts) {
                 if let (true, Some(w)) = (*part == OPEN, place(block, j)) {
                     // There are no more than were counted.
-                    let pushed = summands.push(w);
+                    let pushed = summands.push(w * scale(j));
                     debug_assert!(pushed.is_ok(), "more than {MOST}");
                 }
             }
-            let left = single.dense.get(j).copied().unwrap_or(0.0);
+            let left = single.dense.get(j).copied().unwrap_or(0.0) * scale(j);
             let choice = choose(left, &summands);
-            if !(choice.best <= near && choice.second > FAR * choice.best.max(least)) {
+            let is_clear = choice.second > FAR * choice.best.max(least);
+            if !(is_clear && choice.best <= near) {
+                nearest = if is_clear { nearest.min(choice.best) } else { nearest };
                 tried.get_mut(j).into_iter().for_each(|tried| *tried = 1.0);
                 continue;
             }
             tried.fill(0.0);
+            (near, nearest) = (first, f32::INFINITY);
             let mut nth = 0;
             for (block, part) in w.blocks().zip(&mut *parts) {
                 if *part != OPEN || place(block, j).is_none() {
@@ -138,17 +143,22 @@ mod tests {
         // Part of the first neuron is to be turned, and all of the second: its weight from x_0 all but cancels
         // the linear term as it is, which x_1 contradicts.
         let net = [(4, 1.2893), (8, -0.7076), (9, -0.2301), (13, 0.4391), (17, 0.2891)];
-        with(Signs::Free, &[(1.0, [1.0; 4])], &net, |model| {
-            let scale = model.net.view().w().value()[0] / 1.2893;
-            let linear = [-0.7064 + 0.7076, 0.2301, 0.0, 0.0];
-            for least in [1e-6 * scale, 0.0] {
-                for (to, l) in model.single.dense.iter_mut().zip(linear) {
-                    *to = scale * l;
+        for unit in [1.0, 1e-4, 1e5] {
+            with(Signs::Free, &[(1.0, [1.0; 4])], &net, |model| {
+                // Inputs in another unit, and weights that make up for it.
+                model.columns.scales.iter_mut().for_each(|c| *c *= unit);
+                model.net.values().0.iter_mut().for_each(|w| *w /= unit);
+                let scale = model.net.view().w().value()[0] / 1.2893;
+                let linear = [-0.7064 + 0.7076, 0.2301, 0.0, 0.0];
+                for least in [1e-6 * scale * unit, 0.0] {
+                    for (to, l) in model.single.dense.iter_mut().zip(linear) {
+                        *to = scale * l;
+                    }
+                    model.orient(least).unwrap();
+                    assert_eq!(model.solver.p[..4], [OPEN, 1.0, 0.0, 0.0]);
                 }
-                model.orient(least).unwrap();
-                assert_eq!(model.solver.p[..4], [OPEN, 1.0, 0.0, 0.0]);
-            }
-        });
+            });
+        }
     }
 
     #[test]
