@@ -5,7 +5,7 @@ use clap::Args;
 use super::common::Common;
 use super::console::say_note;
 use crate::Result;
-use crate::operator::{DeviceReport, WITH_GPU, devices};
+use crate::operator::{DeviceReport, devices, no_devices};
 
 /// List the GPUs that training can use, the one taken by default first.
 #[derive(Debug, Args)]
@@ -18,17 +18,8 @@ impl Devices {
     #[allow(clippy::unused_self, reason = "as the other verbs")]
     pub(super) fn run(&self, common: &Common) -> Result<()> {
         let all = devices();
-        let why = match (cfg!(feature = "gpu"), all.is_empty()) {
-            (false, _) => Some(format!("this build of tamis computes on no GPU; {WITH_GPU}")),
-            (true, true) => Some(
-                "there is no GPU adapter; install a driver for Vulkan (Debian: mesa-vulkan-drivers; \
-                 VK_LOADER_DEBUG=error says what an installed one lacks)"
-                    .to_owned(),
-            ),
-            (true, false) => None,
-        };
-        if !common.quiet {
-            say_note(why);
+        if all.is_empty() && !common.quiet {
+            say_note(Some(no_devices()));
         }
         common.result(&all, || all.iter().map(line).collect::<Vec<_>>().join("\n"))
     }

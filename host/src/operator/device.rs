@@ -119,8 +119,8 @@ impl Device {
 }
 
 /// How to build with GPUs.
-pub(crate) const WITH_GPU: &str =
-    "build with cargo build --release --features gpu, or use --device cpu";
+#[cfg(not(feature = "gpu"))]
+const WITH_GPU: &str = "build with cargo build --release --features gpu, or use --device cpu";
 
 /// What is known of a GPU adapter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -167,6 +167,17 @@ pub fn devices() -> Vec<DeviceReport> {
     return tamis_gpu::adapters().into_iter().map(DeviceReport::from).collect();
     #[cfg(not(feature = "gpu"))]
     Vec::new()
+}
+
+/// What to say where [`devices`] finds none.
+pub(crate) fn no_devices() -> String {
+    #[cfg(feature = "gpu")]
+    {
+        let none = tamis_gpu::Error::NoAdapter { wanted: None, found: Vec::new() };
+        format!("{none}; {}", none.help())
+    }
+    #[cfg(not(feature = "gpu"))]
+    format!("this build of tamis computes on no GPU; {WITH_GPU}")
 }
 
 /// Where the time went on a GPU.

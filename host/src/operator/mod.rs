@@ -26,7 +26,7 @@ mod sensing;
 mod tiles;
 
 pub use crate::base::Stop;
-pub(crate) use device::{CPU, WITH_GPU};
+pub(crate) use device::{CPU, no_devices};
 pub use device::{
     Device, DeviceReport, KernelReport, LimitsReport, ProfileReport, RooflineReport, devices,
 };

@@ -5,11 +5,11 @@
 //! it. So choices of the input with the fewest undecided neurons are tried, all of them, and where
 //! one is best by far its neurons are decided, which leaves fewer for the other inputs. A neuron of one
 //! weight may be turned in part, and then another choice may be near 0 by chance: sums that are as near as the
-//! fit is precise decide first, others once no such sum is left. What is left in the end is for the least
+//! fit is precise decide first, the nearest of the others where there is no such sum. What is left in the end is for the least
 //! squares of [`super::fold`].
 
 use super::goal::OneOutput;
-use super::model::Model;
+use super::model::{Model, scaled, square_in};
 use super::neuron::add_dense;
 use crate::base::error::Result;
 use crate::base::math::sqrt;
@@ -68,15 +68,16 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         parts.fill(OPEN);
         let tried = head_mut(&mut *solver.h, d)?;
         tried.fill(0.0);
-        let scale = |j: usize| columns.scales.get(j).copied().unwrap_or(0.0);
-        let sizes = w.blocks().flat_map(|block| block.entries()).map(|(j, w)| w * scale(j));
-        let size = sqrt(sizes.map(|w| w * w).sum::<f32>() / w.nnz().max(1) as f32);
+        let scales = &*columns.scales;
+        let squares: f32 = w.blocks().map(|block| square_in(block, scales)).sum();
+        let size = sqrt(squares / w.nnz().max(1) as f32);
         // Sums are no more precise than floats of their size.
         let (most, least) = (NEAR * size, least.max(f32::EPSILON * size));
         let first = most.min(CLOSE * least);
         let (mut near, mut nearest) = (first, f32::INFINITY);
-        let place =
-            |block: Block<'_>, j: usize| block.entries().find(|(of, _)| *of == j).map(|(_, w)| w);
+        let place = |block: Block<'_>, j: usize| {
+            scaled(block, scales).find(|(of, _)| *of == j).map(|(_, w)| w)
+        };
         loop {
             // The undecided neurons of each input, and the input with the fewest.
             let counts = head_mut(&mut *solver.rhs, d)?;
@@ -103,11 +104,11 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
             for (block, part) in w.blocks().zip(&*parts) {
                 if let (true, Some(w)) = (*part == OPEN, place(block, j)) {
                     // There are no more than were counted.
-                    let pushed = summands.push(w * scale(j));
+                    let pushed = summands.push(w);
                     debug_assert!(pushed.is_ok(), "more than {MOST}");
                 }
             }
-            let left = single.dense.get(j).copied().unwrap_or(0.0) * scale(j);
+            let left = single.dense.get(j).zip(scales.get(j)).map_or(0.0, |(l, c)| l * c);
             let choice = choose(left, &summands);
             let is_clear = choice.second > FAR * choice.best.max(least);
             if !(is_clear && choice.best <= near) {
