@@ -14,8 +14,10 @@
 //! moves ◄─┐  flip mirror images back, flip neurons that lower the loss, merge those of one hinge;
 //!   │     │  candidates by ⟨r, φ⟩²/|φ|²: new neurons from inputs and random gates, splits
 //!   │     │  from 24 neurons on: one candidate for every 12 neurons at once;
-//!   │     │  else up to 24, 6 at a time: apply · 2 LM · up to 4 outer steps; one that leaves 70 %
-//!   ├─────┘  of the loss is taken at once, the best of a batch from 98 % on; then descend
+//!   │     │  else an exact fit is finished, which ends the search where the network is found;
+//!   │     │  else up to 24, 6 at a time: apply · 2 LM · up to 4 outer steps while 70 % is in reach;
+//!   │     │  one that leaves 70 % of the loss is taken at once, the best of a batch from 98 % on;
+//!   ├─────┘  then descend
 //!   │ no candidate helps
 //! restart    the best network without a fifth of its neurons, or more after restarts without
 //!   │        progress; descend; back to the moves. On four times the rows, from the best network,

@@ -82,6 +82,9 @@ where
     pub(super) fn moves(&mut self, mut loss: f32) -> Result<Stage, S::Source> {
         if !self.is_found(loss) {
             let better = if self.is_done() { None } else { self.try_moves(loss)? };
+            if self.is_found(self.state.result_loss) {
+                return self.take_result();
+            }
             loss = match better {
                 Some(better) if self.is_found(better) => better,
                 Some(_) => return Ok(Stage::Moves),
@@ -197,7 +200,7 @@ where
 
     /// Down to s weights and m neurons without a linear term; stores the result.
     #[inline(never)]
-    fn finish(&mut self, loss: f32) -> Result<f32, S::Source> {
+    pub(super) fn finish(&mut self, loss: f32) -> Result<f32, S::Source> {
         // Two neurons that are equivalent may be further apart than those that are the same.
         self.base.store(self.model.view())?;
         let before = self.merge(loss, ALIKE, loss)?;

@@ -72,6 +72,31 @@ where
                 return self.descend(tried, Phase::Move).map(Some);
             }
         }
+        if !self.is_exact(loss) || self.is_done() {
+            return self.try_singly(&candidates, draw, loss);
+        }
+        // An exact fit may bear the way down as it is, which takes less than candidates one by one.
+        self.model.load(self.base.view())?;
+        let loss = self.model.loss()?;
+        self.store_best(loss)?;
+        self.finish(loss)?;
+        if self.is_found(self.state.result_loss) {
+            return Ok(Some(loss));
+        }
+        self.model.load(self.best.view())?;
+        let loss = self.model.loss()?;
+        self.base.store(self.model.view())?;
+        let candidates = self.model.candidates(draw)?;
+        self.try_singly(&candidates, draw, loss)
+    }
+
+    /// Tries candidates one by one until one helps; else the base is at hand again.
+    fn try_singly(
+        &mut self,
+        candidates: &[Candidate],
+        draw: Draw,
+        loss: f32,
+    ) -> Result<Option<f32>, S::Source> {
         for batch in candidates.chunks(BATCH) {
             let least = self.try_batch(batch, draw, loss)?;
             if least < PROGRESS * loss {
@@ -138,7 +163,11 @@ where
         self.base.store(self.model.view())?;
         let loss = self.unmirror(loss)?;
         let flipped = self.model.flip(loss)?;
-        self.merge(flipped, cosine, loss)
+        let loss = self.merge(flipped, cosine, loss)?;
+        // Where all at once were too many, a new neuron would take the place of one that is needed.
+        let used = self.model.first() + self.model.neurons().count();
+        let is_full = used >= self.model.view().w().hidden();
+        if is_full && !self.is_done() { self.merge_pairs(cosine, loss) } else { Ok(loss) }
     }
 
     /// Flips mirror images back as long as the fit bears it. The base is the network throughout.
@@ -167,7 +196,7 @@ where
         self.accept(simplified, SIMPLIFIED * loss)
     }
 
-    /// Merges pair by pair what an exact fit bears. The base is the network throughout.
+    /// Merges pair by pair what the fit bears. The base is the network throughout.
     pub(super) fn merge_pairs(&mut self, cosine: f32, mut loss: f32) -> Result<f32, S::Source> {
         let blocks = self.model.view().w().hidden();
         for i in self.model.first()..blocks {
@@ -224,13 +253,17 @@ where
             return Ok(f32::INFINITY);
         }
         let mut tried = self.model.refit(2)?;
-        for _ in 0..TRIAL {
+        for left in (0..TRIAL).rev() {
             if self.is_found(tried) || self.is_done() {
                 break;
             }
             let before = tried;
             tried = self.outer(tried, self.model.task.work_size(), Phase::Trial)?;
-            if tried < SUCCESS * loss || !(tried < TRIAL_STALL * before) {
+            let ratio = tried / before;
+            // What the steps that are left would lead to if each won as much.
+            let expected = (0..left).fold(tried, |loss, _| ratio * loss);
+            let is_hopeful = ratio < TRIAL_STALL && expected < SUCCESS * loss;
+            if tried < SUCCESS * loss || !is_hopeful {
                 break;
             }
         }

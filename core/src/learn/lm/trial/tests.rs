@@ -130,19 +130,19 @@ fn every_trial_starts_from_unchanged_base() {
 }
 
 #[test]
-fn trial_ends_at_success_or_after_four_steps() {
+fn trial_goes_on_while_success_is_in_reach() {
     let (mut search, loss) = at_base(&RICH, &BOTH);
+    let mut steps = |number, loss| {
+        let before = search.model.task.info.steps;
+        tried(&mut search, added(number), loss);
+        search.model.task.info.steps - before
+    };
     let mut most = 0;
     for number in 0..8 {
-        let steps = search.model.task.info.steps;
-        // A success is out of reach.
-        tried(&mut search, added(number), 0.0);
-        most = most.max(search.model.task.info.steps - steps);
-        let steps = search.model.task.info.steps;
-        // Any loss is a success.
-        tried(&mut search, added(number), 1e9);
-        assert_eq!(search.model.task.info.steps - steps, 1);
-        let _ = loss;
+        // One is out of reach, and any loss is one.
+        assert_eq!([0.0, 1e9].map(|loss| steps(number, loss)), [1, 1]);
+        let near = (0..40).map(|nth| steps(number, loss * 0.9_f32.powi(nth)));
+        most = near.fold(most, u32::max);
     }
     assert!((2..=4).contains(&most), "{most}");
 }
@@ -263,6 +263,43 @@ fn exact_fit_merges_what_is_the_same_and_nothing_else() {
     let merged = search.merge_pairs(0.99, loss).unwrap();
     assert!(merged < 1e-12, "{merged}");
     assert_eq!((search.model.live(), search.model.view().nnz(), search.base.nnz()), (2, 6, 6));
+}
+
+#[test]
+fn full_network_merges_pair_by_pair_where_all_at_once_spoil_the_fit() {
+    // The first neuron in two halves, one that is nearly the same as it, and four others.
+    let near = [1.0, -2.0, 0.55, 0.0];
+    let others = [SECOND, [0.0, 0.0, 1.0, -1.0], [-1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 1.0, 0.0]];
+    let planted: Vec<_> = [FIRST, near].into_iter().chain(others).map(|w| (1.0, w)).collect();
+    let half = FIRST.map(|w| 0.5 * w);
+    let neurons: Vec<_> = [half, half, near].into_iter().chain(others).collect();
+    for (count, left) in [(7, 6), (6, 6)] {
+        let net = neurons[..count].iter().flatten().copied().enumerate();
+        let net: Vec<_> = net.filter(|(_, w)| *w != 0.0).map(|(j, w)| (j as u32, w)).collect();
+        let (mut search, loss) = at_base(&planted[..count - 1], &net);
+        assert!(loss < 1e-12 && search.model.live() == count);
+        let simplified = search.simplify(loss).unwrap();
+        assert!(simplified < 1e-12, "{simplified}");
+        assert_eq!((search.model.live(), search.base.nnz()), (left, search.model.view().nnz()));
+    }
+}
+
+#[test]
+fn exact_fit_goes_down_to_s_before_candidates_one_by_one() {
+    // Three weights beside those of both neurons.
+    let net =
+        [(4, 1.001), (5, -2.0), (6, 0.5), (7, 1e-4), (12, 1e-4), (13, 1.0), (14, 1e-4), (15, 1.0)];
+    let pass = |nnz, goal: f32| {
+        let (mut search, loss) = at_base(&PLANTED, &net);
+        (search.model.task.nnz, search.model.task.goal) = (nnz, goal * loss);
+        search.try_candidates(loss).unwrap();
+        (search.is_found(search.state.result_loss), search.model.task.info.trials > 0)
+    };
+    // Where that finds the network none is tried.
+    assert_eq!(pass(6, 10.0), (true, false));
+    // Where weights are too few for it, or the fit is not exact, they are.
+    assert_eq!(pass(3, 10.0), (false, true));
+    assert_eq!(pass(6, 0.5), (false, true));
 }
 
 #[test]
