@@ -11,10 +11,11 @@
 //! descend    outer steps while one leaves at most 85 % of the loss, at most 200 in a row:
 //!   │          grow by the 0.5 s largest |g|/c · 2 LM · threshold to 1.25 s by |w| |column| · 2 LM
 //!   │
-//! moves ◄─┐  flip mirror images back, flip neurons that lower the loss, merge those of one hinge;
+//! moves ◄─┐  an exact fit is finished, which ends the search where the network is found, and again
+//!   │     │  with a quarter of its loss;
+//!   │     │  flip mirror images back, flip neurons that lower the loss, merge those of one hinge;
 //!   │     │  candidates by ⟨r, φ⟩²/|φ|²: new neurons from inputs and random gates, splits
 //!   │     │  from 24 neurons on: one candidate for every 12 neurons at once;
-//!   │     │  else an exact fit is finished, which ends the search where the network is found;
 //!   │     │  else up to 24, 6 at a time: apply · 2 LM · up to 4 outer steps while 70 % is in reach;
 //!   │     │  one that leaves 70 % of the loss is taken at once, the best of a batch from 98 % on;
 //!   ├─────┘  then descend

@@ -97,6 +97,8 @@ pub struct State {
     /// Loss on the validation rows of the best network on them, and the restarts since.
     pub(super) held: f32,
     pub(super) stale: u32,
+    /// The least loss of an exact fit from which the way down to s weights was tried before it was found.
+    pub(super) finished: f32,
     /// Whether early stopping ended the search.
     pub(super) early: bool,
     pub(super) info: Info,
@@ -147,7 +149,7 @@ impl Stage {
 
 impl State {
     /// Words of [`Self::to_words`].
-    pub const WORDS: usize = 21;
+    pub const WORDS: usize = 22;
 
     /// Before anything was done, with a search on so many rows to come.
     pub(super) fn starting(rows: usize) -> Self {
@@ -164,14 +166,15 @@ impl State {
             idle: 0,
             held: loss,
             stale: 0,
+            finished: loss,
             early: false,
             info: Info::default(),
         }
     }
 
     /// Every number that is a word of its own, with the place of that word. The others are the
-    /// stage (0), two halves of the rows read (14, 15), and whether it ended early (20).
-    fn numbers(&mut self) -> [(usize, &mut u32); 17] {
+    /// stage (0), two halves of the rows read (14, 15), and whether it ended early (21).
+    fn numbers(&mut self) -> [(usize, &mut u32); 18] {
         let Info { steps, trials, moves, flips, merges, folds, perturbations, .. } = &mut self.info;
         let float = bytemuck::cast_mut::<f32, u32>;
         [
@@ -192,6 +195,7 @@ impl State {
             (17, &mut self.idle),
             (18, float(&mut self.held)),
             (19, &mut self.stale),
+            (20, float(&mut self.finished)),
         ]
     }
 
@@ -204,7 +208,7 @@ impl State {
                 *word = *number;
             }
         }
-        (words[0], words[20]) = (self.stage as u32, u32::from(self.early));
+        (words[0], words[21]) = (self.stage as u32, u32::from(self.early));
         (words[14], words[15]) = (read as u32, (read >> 32) as u32);
         words
     }
@@ -327,6 +331,7 @@ mod tests {
                 idle: 4,
                 held: 0.75,
                 stale: 5,
+                finished: 0.375,
                 early: true,
                 info,
             };

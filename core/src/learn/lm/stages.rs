@@ -19,6 +19,8 @@ const PATIENT_RESTARTS: usize = 3;
 const ALIKE: f32 = 0.99;
 /// The way down to s weights has spoilt an exact fit where the loss is so many times as large.
 const SPOILT: f32 = 4.0;
+/// An exact fit that has not borne it is brought down again where the loss is below this fraction.
+const AGAIN: f32 = 0.25;
 /// All rows refute a fit of some of them where the loss is so many times as large.
 const REFUTED: f32 = 2.0;
 /// Rounds in which an exact fit loses weights, at the most: by turning and merging neurons, then small ones all at
@@ -67,6 +69,7 @@ where
         (self.state.best_loss, self.state.result_loss, self.state.perturbations) =
             (f32::INFINITY, f32::INFINITY, 0);
         (self.state.mark, self.state.idle, self.state.stale) = (f32::INFINITY, 0, 0);
+        self.state.finished = f32::INFINITY;
         self.model.relax()?;
         self.store_best(loss)?;
         Ok(Stage::Fall)
@@ -80,11 +83,18 @@ where
     }
 
     pub(super) fn moves(&mut self, mut loss: f32) -> Result<Stage, S::Source> {
-        if !self.is_found(loss) {
-            let better = if self.is_done() { None } else { self.try_moves(loss)? };
+        if self.may_bear(loss) {
+            self.state.finished = loss;
+            self.store_best(loss)?;
+            self.finish(loss)?;
             if self.is_found(self.state.result_loss) {
                 return self.take_result();
             }
+            self.model.load(self.best.view())?;
+            return Ok(Stage::Moves);
+        }
+        if !self.is_found(loss) {
+            let better = if self.is_done() { None } else { self.try_moves(loss)? };
             loss = match better {
                 Some(better) if self.is_found(better) => better,
                 Some(_) => return Ok(Stage::Moves),
@@ -96,6 +106,13 @@ where
         }
         let loss = self.finish(loss)?;
         Ok(if self.is_exact(loss) { self.take_result()? } else { Stage::Perturb })
+    }
+
+    /// Whether an exact fit may bear the way down to s weights though it may become more exact. That is tried
+    /// first, and again where much less of the loss is left.
+    fn may_bear(&self, loss: f32) -> bool {
+        let is_new = loss < AGAIN * self.state.finished && !self.is_done();
+        is_new && self.is_exact(loss) && !self.is_found(loss)
     }
 
     /// Whether all rows say otherwise than those that are fitted; more are fitted then.
@@ -200,7 +217,7 @@ where
 
     /// Down to s weights and m neurons without a linear term; stores the result.
     #[inline(never)]
-    pub(super) fn finish(&mut self, loss: f32) -> Result<f32, S::Source> {
+    fn finish(&mut self, loss: f32) -> Result<f32, S::Source> {
         // Two neurons that are equivalent may be further apart than those that are the same.
         self.base.store(self.model.view())?;
         let before = self.merge(loss, ALIKE, loss)?;

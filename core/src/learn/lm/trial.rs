@@ -72,31 +72,6 @@ where
                 return self.descend(tried, Phase::Move).map(Some);
             }
         }
-        if !self.is_exact(loss) || self.is_done() {
-            return self.try_singly(&candidates, draw, loss);
-        }
-        // An exact fit may bear the way down as it is, which takes less than candidates one by one.
-        self.model.load(self.base.view())?;
-        let loss = self.model.loss()?;
-        self.store_best(loss)?;
-        self.finish(loss)?;
-        if self.is_found(self.state.result_loss) {
-            return Ok(Some(loss));
-        }
-        self.model.load(self.best.view())?;
-        let loss = self.model.loss()?;
-        self.base.store(self.model.view())?;
-        let candidates = self.model.candidates(draw)?;
-        self.try_singly(&candidates, draw, loss)
-    }
-
-    /// Tries candidates one by one until one helps; else the base is at hand again.
-    fn try_singly(
-        &mut self,
-        candidates: &[Candidate],
-        draw: Draw,
-        loss: f32,
-    ) -> Result<Option<f32>, S::Source> {
         for batch in candidates.chunks(BATCH) {
             let least = self.try_batch(batch, draw, loss)?;
             if least < PROGRESS * loss {

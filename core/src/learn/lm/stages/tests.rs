@@ -258,6 +258,28 @@ fn steps_repeat_until_stall_moves_until_none_helps() {
 }
 
 #[test]
+fn exact_fit_goes_down_to_s_before_moves() {
+    // Three weights beside those of both neurons.
+    let net =
+        [(4, 1.001), (5, -2.0), (6, 0.5), (7, 1e-4), (12, 1e-4), (13, 1.0), (14, 1e-4), (15, 1.0)];
+    let pass = |nnz, goal: f32, finished: f32| {
+        let (mut search, loss) = standing(&Params::DEFAULT, &PLANTED, &net);
+        (search.model.task.nnz, search.model.task.goal) = (nnz, goal * loss);
+        search.state.finished = finished * loss;
+        let stage = search.moves(loss).unwrap();
+        let has_moved = search.state.turn > 0;
+        (stage, has_moved, search.state.finished / loss, search.state.best_loss <= loss)
+    };
+    // Where that finds the network no move is tried.
+    assert_eq!(pass(6, 10.0, f32::INFINITY), (Stage::AllRows, false, 1.0, true));
+    // With too few weights it does not, once: it is not tried again before the loss is a quarter.
+    assert_eq!(pass(3, 10.0, f32::INFINITY), (Stage::Moves, false, 1.0, true));
+    assert!(pass(3, 10.0, 3.0).1 && !pass(3, 10.0, 5.0).1);
+    // Nor where the fit is not exact.
+    assert!(pass(6, 0.5, f32::INFINITY).1);
+}
+
+#[test]
 fn exact_fit_over_budget_shrinks_to_planted_support() {
     let spread =
         [(4, 1.0), (5, -2.0), (6, 0.5), (7, 1e-7), (12, 1e-7), (13, 1.0), (14, 1e-7), (15, 1.0)];

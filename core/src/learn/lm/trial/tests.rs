@@ -285,24 +285,6 @@ fn full_network_merges_pair_by_pair_where_all_at_once_spoil_the_fit() {
 }
 
 #[test]
-fn exact_fit_goes_down_to_s_before_candidates_one_by_one() {
-    // Three weights beside those of both neurons.
-    let net =
-        [(4, 1.001), (5, -2.0), (6, 0.5), (7, 1e-4), (12, 1e-4), (13, 1.0), (14, 1e-4), (15, 1.0)];
-    let pass = |nnz, goal: f32| {
-        let (mut search, loss) = at_base(&PLANTED, &net);
-        (search.model.task.nnz, search.model.task.goal) = (nnz, goal * loss);
-        search.try_candidates(loss).unwrap();
-        (search.is_found(search.state.result_loss), search.model.task.info.trials > 0)
-    };
-    // Where that finds the network none is tried.
-    assert_eq!(pass(6, 10.0), (true, false));
-    // Where weights are too few for it, or the fit is not exact, they are.
-    assert_eq!(pass(3, 10.0), (false, true));
-    assert_eq!(pass(6, 0.5), (false, true));
-}
-
-#[test]
 fn loss_increase_gets_some_steps_before_undo() {
     let (mut search, _) = at_base(&PLANTED, &BOTH[..3]);
     let base = bits(search.base.view());
