@@ -13,7 +13,8 @@
 //!   │
 //! moves ◄─┐  an exact fit is finished, which ends the search where the network is found, and again
 //!   │     │  with a quarter of its loss;
-//!   │     │  flip mirror images back, flip neurons that lower the loss, merge those of one hinge;
+//!   │     │  flip mirror images back, flip neurons that lower the loss, merge those of one hinge,
+//!   │     │  pair by pair where all blocks are in use and all at once spoil the fit;
 //!   │     │  candidates by ⟨r, φ⟩²/|φ|²: new neurons from inputs and random gates, splits
 //!   │     │  from 24 neurons on: one candidate for every 12 neurons at once;
 //!   │     │  else up to 24, 6 at a time: apply · 2 LM · up to 4 outer steps while 70 % is in reach;
