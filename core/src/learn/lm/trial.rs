@@ -235,10 +235,11 @@ where
             let before = tried;
             tried = self.outer(tried, self.model.task.work_size(), Phase::Trial)?;
             let ratio = tried / before;
-            // What the steps that are left would lead to if each won as much.
+            // What the steps that are left would lead to if each won as much: a single candidate has no
+            // others to be tried with, and may win more later.
             let expected = (0..left).fold(tried, |loss, _| ratio * loss);
-            let is_hopeful = ratio < TRIAL_STALL && expected < SUCCESS * loss;
-            if tried < SUCCESS * loss || !is_hopeful {
+            let is_hopeful = candidates.len() == 1 || expected < SUCCESS * loss;
+            if tried < SUCCESS * loss || !(ratio < TRIAL_STALL && is_hopeful) {
                 break;
             }
         }
