@@ -7,7 +7,7 @@
 //! `l·x = relu(l·x) - relu(-l·x)`: the better network of at most s weights and m neurons is taken.
 
 use super::goal::OneOutput;
-use super::model::{Model, square_in};
+use super::model::{Model, Small, scaled, square_in};
 use super::neuron::{Forming, add_dense};
 use super::orient::OPEN;
 use super::sides::Sides;
@@ -150,24 +150,24 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         });
     }
 
-    /// Drops the smallest weight of a neuron above `above` and below `most`, in the metric of the inputs; its size.
-    pub(super) fn drop_smallest(&mut self, above: f32, most: f32) -> Option<f32> {
-        let free = self.first() * self.inputs();
-        let Self { net, columns, .. } = self;
-        let d = columns.scales.len();
-        let size =
-            |j: u32, w: f32| w.abs() * columns.scales.get(j as usize % d).copied().unwrap_or(0.0);
-        let w = net.view().w();
-        let mut least: Option<(u32, f32)> = None;
-        for (&j, &w) in w.index().iter().zip(w.value()).filter(|(j, _)| **j as usize >= free) {
-            let size = size(j, w);
-            let is_less = least.is_none_or(|(_, least)| size < least);
-            if size > above && size < most && is_less {
-                least = Some((j, size));
+    /// Drops the smallest of these weights of neurons; its size.
+    pub(super) fn drop_smallest(&mut self, small: Small) -> Option<f32> {
+        let scales = self.columns.scales();
+        let d = scales.len();
+        let largest = self.neurons().map(|block| square_in(block, scales)).fold(0.0, f32::max);
+        let turned = small.turned * sqrt(largest);
+        let mut least: Option<(usize, f32)> = None;
+        for block in self.neurons() {
+            for (j, size) in scaled(block, scales).map(|(j, w)| (j, w.abs())) {
+                let is_small =
+                    size > small.above && size < small.below && size * size * size < turned;
+                if is_small && least.is_none_or(|(_, least)| size < least) {
+                    least = Some((block.neuron() * d + j, size));
+                }
             }
         }
         let (dropped, size) = least?;
-        net.edit_w(|w| w.retain(|j, _| j != dropped));
+        self.net.edit_w(|w| w.retain(|j, _| j as usize != dropped));
         Some(size)
     }
 

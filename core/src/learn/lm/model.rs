@@ -15,6 +15,8 @@ use crate::network::weights::Block;
 use crate::operator::sensing::{Rows, Sensing};
 
 const HURRIED_STEPS: u32 = 2;
+/// The loss of the network that is looked for is this fraction of an exact one.
+const RELAXED: f32 = 0.01;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Task {
@@ -33,6 +35,11 @@ pub(super) struct Task {
 }
 
 impl Task {
+    /// Whether the network is found: another one may fit exactly, but less so.
+    pub(super) fn is_found(&self, loss: f32) -> bool {
+        loss <= RELAXED * self.goal
+    }
+
     /// Of so many steps, those that are made.
     pub(super) fn steps(&self, steps: u32) -> u32 {
         if self.hurried { steps.min(HURRIED_STEPS) } else { steps }
@@ -116,6 +123,15 @@ pub(super) trait Support<S: Sensing> {
     }
 }
 
+/// Weights that may be of no use, by their size in the metric of the inputs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Small {
+    pub(super) above: f32,
+    pub(super) below: f32,
+    /// The cube of the size is below so many times the norm of the largest neuron.
+    pub(super) turned: f32,
+}
+
 /// What a search does with a network of one kind.
 pub(super) trait Moves<S: Sensing>: Support<S> {
     fn second_live(&self) -> usize {
@@ -175,8 +191,8 @@ pub(super) trait Moves<S: Sensing>: Support<S> {
     /// Drops weights below `least` in the metric of the inputs, where that says what they contribute.
     fn drop_below(&mut self, _least: f32) {}
 
-    /// Drops the smallest weight above `above`, in that metric, where it is below `most`; its size.
-    fn drop_next(&mut self, _above: f32, _most: f32) -> Option<f32> {
+    /// Drops the smallest of these weights; its size.
+    fn drop_next(&mut self, _small: Small) -> Option<f32> {
         None
     }
 

@@ -13,6 +13,8 @@ use crate::operator::sensing::Sensing;
 
 /// Steps between two cuts on the way down.
 pub(super) const SLIM_STEPS: u32 = 5;
+/// A loss so many times as large is as good where weights were lost.
+pub(super) const AS_GOOD: f32 = 1.1;
 /// Neurons with a cosine above this are the same.
 pub(super) const SAME: f32 = 0.9999;
 
@@ -217,8 +219,12 @@ where
             loss = self.loss()?;
             loss = self.improve(loss, 3, self.task.goal)?;
         }
+        // One that is found is as good with fewer weights where it is as exact.
+        let enough = if self.task.is_found(loss) { AS_GOOD * loss } else { 0.0 };
         while let excess @ 1.. = self.counted().saturating_sub(self.task.nnz) {
-            loss = self.cut(self.counted() - self.task.share(excess), SLIM_STEPS)?;
+            self.threshold(self.counted() - self.task.share(excess))?;
+            loss = self.loss()?;
+            loss = self.improve(loss, SLIM_STEPS, enough)?;
             self.task.hurried |= !report(self, loss);
         }
         Ok(loss)

@@ -16,10 +16,6 @@ use crate::operator::sensing::Sensing;
 const STALL: f32 = 0.85;
 /// Outer steps of a descent at the most.
 const DESCENT: u32 = 40;
-/// Below this fraction of the mean square of the labels is what rounding leaves.
-const FLOOR: f32 = 1e-14;
-/// The loss of the network that is looked for is this fraction of an exact one.
-const RELAXED: f32 = 0.01;
 /// Where all rows refute an exact fit of some of them, the search continues with so many times more.
 pub(super) const MORE_ROWS: usize = 4;
 
@@ -226,9 +222,8 @@ where
         loss <= self.model.task.goal
     }
 
-    /// Whether the network is found: another one may fit exactly, but less so.
     pub(super) fn is_found(&self, loss: f32) -> bool {
-        loss <= RELAXED * self.model.task.goal
+        self.model.task.is_found(loss)
     }
 
     /// An outer step down to `size` weights; the observer sees it.
@@ -248,7 +243,7 @@ where
         Ok(loss)
     }
 
-    /// Outer steps until the loss stalls, at most [`DESCENT`], also below the goal.
+    /// Outer steps until the loss stalls or the network is found, at most [`DESCENT`].
     #[inline(never)]
     pub(super) fn descend(&mut self, mut loss: f32, phase: Phase) -> Result<f32, S::Source> {
         for _ in 0..DESCENT {
@@ -262,7 +257,7 @@ where
 
     /// One outer step, unless there is none to make: the loss, and whether another one is worth it.
     pub(super) fn down(&mut self, before: f32, phase: Phase) -> Result<(f32, bool), S::Source> {
-        if before <= FLOOR * self.model.fit.power || self.is_done() {
+        if self.is_found(before) || self.is_done() {
             return Ok((before, false));
         }
         let loss = self.outer(before, self.model.task.work_size(), phase)?;

@@ -2,7 +2,7 @@
 
 use super::equations::Jacobian;
 use super::goal::OneOutput;
-use super::model::{Model, Moves, Support, cosine, square_in};
+use super::model::{Model, Moves, Small, Support, cosine, square_in};
 use super::neuron::{Forming, Origin};
 use super::sides::Sides;
 use super::solver::{Stepped, entries};
@@ -170,8 +170,8 @@ impl<S: Sensing> Moves<S> for Model<'_, S, OneOutput> {
         self.drop_useless(least);
     }
 
-    fn drop_next(&mut self, above: f32, most: f32) -> Option<f32> {
-        self.drop_smallest(above, most)
+    fn drop_next(&mut self, small: Small) -> Option<f32> {
+        self.drop_smallest(small)
     }
 
     fn turn_back(&mut self) -> Result<bool, S::Source> {

@@ -3,7 +3,8 @@
 
 use super::checkpoint::{Stage, State};
 use super::fit::Readout;
-use super::model::{Model, Moves, Support};
+use super::model::{Model, Moves, Small, Support};
+use super::moves::AS_GOOD;
 use super::search::{MORE_ROWS, Search, step};
 use super::{Phase, Progress};
 use crate::base::error::Result;
@@ -31,8 +32,9 @@ const USELESS: f32 = 1000.0;
 const USELESS_RISES: f32 = 3.0;
 /// Weights of a round that are tried one by one, smallest first.
 const SINGLY: u32 = 16;
-/// A loss so many times as large is as good where weights were lost.
-const AS_GOOD: f32 = 1.1;
+/// A weight v that is dropped turns its neuron w, which costs at least v³/|w|, about, whatever others make up for: so
+/// many times the loss is the most.
+const TURNED: f32 = 10.0;
 /// Steps on fewer weights before they are judged.
 const SHARING: u32 = 6;
 /// With so many weights the plain method is worth its few passes even where the run was ended.
@@ -386,8 +388,9 @@ where
     fn drop_singly(&mut self, mut loss: f32) -> Result<f32, S::Source> {
         let mut above = 0.0;
         for _ in 0..SINGLY {
-            let (before, most) = (self.base.nnz(), USELESS * sqrt(loss));
-            let dropped = if self.is_done() { None } else { self.model.drop_next(above, most) };
+            let before = self.base.nnz();
+            let small = Small { above, below: USELESS * sqrt(loss), turned: TURNED * loss };
+            let dropped = if self.is_done() { None } else { self.model.drop_next(small) };
             let Some(size) = dropped else { break };
             // One that others make up for shows it within a step.
             let fewer = self.model.loss()?;

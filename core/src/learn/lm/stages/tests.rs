@@ -444,10 +444,15 @@ fn small_weights_are_dropped_one_by_one_but_those_of_use() {
     let net = [(4, 0.99999), (5, -2.99997), (6, 2e-5), (8, 1e-5), (9, -3e-5), (13, 1.0), (15, 1.0)];
     let (mut search, _) = standing(&Params::DEFAULT, &[(1.0, first), PLANTED[1]], &net);
     let size = |of: Option<f32>| of.unwrap_or(0.0);
-    let least = size(search.model.drop_next(0.0, 0.1));
-    let next = size(search.model.drop_next(least, 0.1));
-    assert!(0.0 < least && least < next && search.model.drop_next(0.0, next).is_none());
+    let small = Small { above: 0.0, below: 0.1, turned: 0.1 };
+    let least = size(search.model.drop_next(small));
+    let next = size(search.model.drop_next(Small { above: least, ..small }));
+    assert!(0.0 < least && least < next);
+    assert_eq!(search.model.drop_next(Small { below: next, ..small }), None);
     assert_eq!(search.model.view().w().index(), [4, 5, 9, 13, 15]);
+    // Of 4e-6 where the largest neuron has 0.4.
+    assert_eq!(search.model.drop_next(Small { turned: 1e-16, ..small }), None);
+    assert!(search.model.drop_next(Small { turned: 1e-15, ..small }).is_some());
     let (mut search, loss) = standing(&Params::DEFAULT, &[(1.0, first), PLANTED[1]], &net);
     assert!(search.is_exact(loss));
     search.base.store::<()>(search.model.view()).unwrap();

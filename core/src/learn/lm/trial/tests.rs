@@ -130,21 +130,25 @@ fn every_trial_starts_from_unchanged_base() {
 }
 
 #[test]
-fn trial_goes_on_while_success_is_in_reach() {
+fn trial_goes_on_while_it_wins_of_several_while_success_is_in_reach() {
     let (mut search, loss) = at_base(&RICH, &BOTH);
-    let mut steps = |number, loss| {
+    let mut steps = |candidates: &[Candidate], loss| {
         let before = search.model.task.info.steps;
-        tried(&mut search, added(number), loss);
+        search.model.solver.lambda = 0.01;
+        search.try_out(candidates, DRAW, loss).unwrap();
         search.model.task.info.steps - before
     };
-    let mut most = 0;
+    let (mut alone, mut most) = (0, 0);
     for number in 0..8 {
-        // One is out of reach, and any loss is one.
-        assert_eq!([0.0, 1e9].map(|loss| steps(number, loss)), [1, 1]);
-        let near = (0..40).map(|nth| steps(number, loss * 0.9_f32.powi(nth)));
+        // Any loss is a success, or none is.
+        let several = [added(number), added((number + 1) % 8)];
+        assert_eq!([0.0, 1e9].map(|loss| steps(&several, loss)), [1, 1]);
+        assert_eq!(steps(&several[..1], 1e9), 1);
+        alone = alone.max(steps(&several[..1], 0.0));
+        let near = (0..40).map(|nth| steps(&several, loss * 0.9_f32.powi(nth)));
         most = near.fold(most, u32::max);
     }
-    assert!((2..=4).contains(&most), "{most}");
+    assert!((2..=4).contains(&alone) && (2..=4).contains(&most), "{alone} {most}");
 }
 
 #[test]
