@@ -15,8 +15,9 @@ use crate::network::weights::Block;
 use crate::operator::sensing::{Rows, Sensing};
 
 const HURRIED_STEPS: u32 = 2;
-/// The loss of the network that is looked for is this fraction of an exact one.
-const RELAXED: f32 = 0.01;
+/// The loss of the network that is looked for is what rounding leaves, a few times: this fraction of that of an exact
+/// fit, and so much more for every neuron, but at most the last one.
+const ROUNDED: [f32; 3] = [5e-4, 1e-5, 0.01];
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Task {
@@ -37,7 +38,8 @@ pub(super) struct Task {
 impl Task {
     /// Whether the network is found: another one may fit exactly, but less so.
     pub(super) fn is_found(&self, loss: f32) -> bool {
-        loss <= RELAXED * self.goal
+        let [least, neuron, most] = ROUNDED;
+        loss <= (least + neuron * self.hidden as f32).min(most) * self.goal
     }
 
     /// Of so many steps, those that are made.

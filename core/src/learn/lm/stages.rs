@@ -278,7 +278,8 @@ where
         self.state.result_loss = f32::INFINITY;
         self.store_result(loss)?;
         self.step(Phase::AllRows, loss, State { best_loss: loss, ..self.state });
-        if self.is_exact(loss) || self.is_done() || rows == all {
+        // Rows that tell two networks apart may be few.
+        if self.is_found(loss) || self.is_done() || rows == all {
             return Ok(Stage::Polish);
         }
         if !claimed {
