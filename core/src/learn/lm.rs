@@ -103,6 +103,7 @@ mod orient;
 mod params;
 mod progress;
 mod search;
+mod share;
 mod sides;
 mod signed;
 mod solver;

@@ -7,7 +7,7 @@
 //! `l·x = relu(l·x) - relu(-l·x)`: the better network of at most s weights and m neurons is taken.
 
 use super::goal::OneOutput;
-use super::model::{Model, Small, scaled, square_in};
+use super::model::{Model, square_in};
 use super::neuron::{Forming, add_dense};
 use super::orient::OPEN;
 use super::sides::Sides;
@@ -135,40 +135,6 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         self.add_single(1.0)?;
         self.net.values_of(i).0.iter_mut().for_each(|w| *w *= 1.0 - part);
         Ok(())
-    }
-
-    /// Drops weights of neurons below `least`, in the metric of the inputs.
-    pub(super) fn drop_useless(&mut self, least: f32) {
-        let free = self.first() * self.inputs();
-        let Self { net, columns, .. } = self;
-        let d = columns.scales.len();
-        net.edit_w(|w| {
-            w.retain(|j, w| {
-                let c = columns.scales.get(j as usize % d).copied().unwrap_or(0.0);
-                (j as usize) < free || w.abs() * c >= least
-            });
-        });
-    }
-
-    /// Drops the smallest of these weights of neurons; its size.
-    pub(super) fn drop_smallest(&mut self, small: Small) -> Option<f32> {
-        let scales = self.columns.scales();
-        let d = scales.len();
-        let largest = self.neurons().map(|block| square_in(block, scales)).fold(0.0, f32::max);
-        let turned = small.turned * sqrt(largest);
-        let mut least: Option<(usize, f32)> = None;
-        for block in self.neurons() {
-            for (j, size) in scaled(block, scales).map(|(j, w)| (j, w.abs())) {
-                let is_small =
-                    size > small.above && size < small.below && size * size * size < turned;
-                if is_small && least.is_none_or(|(_, least)| size < least) {
-                    least = Some((block.neuron() * d + j, size));
-                }
-            }
-        }
-        let (dropped, size) = least?;
-        self.net.edit_w(|w| w.retain(|j, _| j as usize != dropped));
-        Some(size)
     }
 
     /// Adds the largest entries of the dense row as a neuron of either sign, if there is room.
