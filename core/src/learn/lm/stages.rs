@@ -232,10 +232,9 @@ where
         if !ended && self.model.task.info.stopped && loss > SPOILT * before {
             loss = self.thin_again(loss)?;
         }
-        if self.is_found(loss) && self.model.first() > 0 {
+        if self.is_exact(loss) && self.model.first() > 0 {
             // Folding needs room.
-            self.base.store(self.model.view())?;
-            loss = self.drop_useless(loss)?;
+            loss = self.lighten(loss)?;
         }
         let Self { model, base, trial, .. } = self;
         let loss = model.conclude(loss, [base, trial])?;
@@ -344,13 +343,20 @@ where
         })
     }
 
-    /// Makes an exact fit one of fewer weights: without those that rounding has made, or that only
-    /// make up for each other.
-    fn thin_exact(&mut self, mut loss: f32) -> Result<f32, S::Source> {
+    /// Makes an exact fit one of fewer weights, which is the result.
+    fn thin_exact(&mut self, loss: f32) -> Result<f32, S::Source> {
+        let loss = self.lighten(loss)?;
+        (self.state.result_loss, self.state.held) = (f32::INFINITY, f32::INFINITY);
+        self.store_result(loss)?;
+        Ok(loss)
+    }
+
+    /// The same without those weights that rounding has made, or that only make up for each other.
+    fn lighten(&mut self, mut loss: f32) -> Result<f32, S::Source> {
         self.base.store(self.model.view())?;
         for _ in 0..THINNINGS {
             let before = self.base.nnz();
-            if self.model.turn_back()? {
+            if self.model.first() == 0 && self.model.turn_back()? {
                 loss = self.as_good(loss)?;
             }
             // What was turned may be there already.
@@ -362,8 +368,6 @@ where
                 break;
             }
         }
-        (self.state.result_loss, self.state.held) = (f32::INFINITY, f32::INFINITY);
-        self.store_result(loss)?;
         Ok(loss)
     }
 
