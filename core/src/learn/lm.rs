@@ -101,6 +101,7 @@ mod moves;
 mod neuron;
 mod orient;
 mod params;
+mod parts;
 mod progress;
 mod search;
 mod share;

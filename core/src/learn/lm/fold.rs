@@ -2,21 +2,19 @@
 //!
 //! Since `relu(w·x) = w·x + relu(-w·x)`, flipping those neurons i with `b_i = 1` cancels l where
 //! `l + Σ b_i w_i = 0`. Where the fit is exact, single inputs say most of b ([`super::orient`]). The rest of b, in [0, 1],
-//! minimises `|l + Σ b_i w_i|` by coordinate descent and is rounded, one neuron after the other, the surest first; but of
-//! a neuron with one weight a part may be turned, `relu(z) - b z = (1 - b) relu(z) + b relu(-z)`, where there is room for a second one. What is left of l is dropped, or becomes a neuron of either sign,
+//! minimises `|l + Σ b_i w_i|` and is rounded ([`super::parts`]); but of a neuron with one weight a part may be turned, `relu(z) - b z = (1 - b) relu(z) + b relu(-z)`, where there is room for a second one. What is left of l is dropped, or becomes a neuron of either sign,
 //! `l·x = relu(l·x) - relu(-l·x)`: the better network of at most s weights and m neurons is taken.
 
 use super::goal::OneOutput;
 use super::model::{Model, square_in};
 use super::neuron::{Forming, add_dense};
 use super::orient::OPEN;
+use super::parts::Parts;
 use super::sides::Sides;
 use crate::base::error::Result;
 use crate::base::math::sqrt;
 use crate::operator::sensing::{Sensing, head_mut};
 
-/// Sweeps of the coordinate descent.
-const SWEEPS: u32 = 300;
 /// A fit is exact below this part of the mean square of the labels.
 const EXACT: f32 = 1e-9;
 /// So many roots of the loss are what weights are told from 0 by.
@@ -65,40 +63,17 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         } else {
             head_mut(self.solver.p, live)?.fill(OPEN);
         }
-        let left = &mut *self.single.dense;
-        let (parts, decided) = (head_mut(self.solver.p, live)?, head_mut(self.solver.rhs, live)?);
-        for (part, decided) in parts.iter_mut().zip(&mut *decided) {
-            *decided = if *part == OPEN { 0.0 } else { 1.0 };
-            *part = part.max(0.0);
-        }
-        let scale2 = |j: usize| self.columns.scales.get(j).map_or(0.0, |c| c * c);
-        loop {
-            for _ in 0..SWEEPS {
-                let blocks = self.net.view().w().blocks().zip(&*decided);
-                for (part, (block, _)) in parts.iter_mut().zip(blocks).filter(|of| *of.1.1 == 0.0) {
-                    let (mut along, mut norm) = (0.0, 0.0);
-                    for (j, w) in block.entries() {
-                        along += scale2(j) * w * left.get(j).copied().unwrap_or(0.0);
-                        norm += scale2(j) * w * w;
-                    }
-                    let new = (*part - along / norm).clamp(0.0, 1.0);
-                    if new.is_finite() {
-                        add_dense(left, block, new - *part);
-                        *part = new;
-                    }
-                }
-            }
-            // Those of an exact fit that are turned in part make up for what rounding the others leaves.
-            let blocks = self.net.view().w().blocks().zip(parts.iter_mut().zip(&mut *decided));
-            let open = blocks.filter(|(block, (_, decided))| {
-                least.is_some() && **decided == 0.0 && block.values().len() > 1
-            });
-            let sure = |part: f32| part.min(1.0 - part);
-            let surest = open.min_by(|a, b| sure(*a.1.0).total_cmp(&sure(*b.1.0)));
-            let Some((block, (part, decided))) = surest else { break };
-            let new = if *part > 0.5 { 1.0 } else { 0.0 };
-            add_dense(left, block, new - *part);
-            (*part, *decided) = (new, 1.0);
+        let mut parts = Parts {
+            w: self.net.view().w(),
+            scales: self.columns.scales(),
+            part: head_mut(self.solver.p, live)?,
+            decided: head_mut(self.solver.rhs, live)?,
+            left: self.single.dense,
+        };
+        parts.settle();
+        // Those of an exact fit that are turned in part make up for what rounding the others leaves.
+        if least.is_some() {
+            parts.round();
         }
         let (mut places, mut split) = (0.., 0);
         for i in numbers {
