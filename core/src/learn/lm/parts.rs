@@ -1,4 +1,4 @@
-//! Which part b_i of each neuron is to be turned where single inputs leave it open, by least squares:
+//! Which part `b_i` of each neuron is to be turned where single inputs leave it open, by least squares:
 //! b in [0, 1] that minimises `|l + Σ b_i w_i|` in the metric of the inputs.
 
 use super::neuron::add_dense;
