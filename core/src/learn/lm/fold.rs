@@ -2,11 +2,12 @@
 //!
 //! Since `relu(w·x) = w·x + relu(-w·x)`, flipping those neurons i with `b_i = 1` cancels l where
 //! `l + Σ b_i w_i = 0`. Where the fit is exact, single inputs say most of b ([`super::orient`]). The rest of b, in [0, 1],
-//! minimises `|l + Σ b_i w_i|` and is rounded ([`super::parts`]); but of a neuron with one weight a part may be turned, `relu(z) - b z = (1 - b) relu(z) + b relu(-z)`, where there is room for a second one. What is left of l is dropped, or becomes a neuron of either sign,
+//! minimises `|l + Σ b_i w_i|` and is rounded ([`super::parts`]); but of a neuron with one weight a part may be turned, `relu(z) - b z = (1 - b) relu(z) + b relu(-z)`, where there is room for a second one, and neurons
+//! that nearly read one input alone make up for what is left of it. What then is left of l is dropped, or becomes a neuron of either sign,
 //! `l·x = relu(l·x) - relu(-l·x)`: the better network of at most s weights and m neurons is taken.
 
 use super::goal::OneOutput;
-use super::model::{Model, square_in};
+use super::model::{Model, main_input, square_in};
 use super::neuron::{Forming, add_dense};
 use super::orient::OPEN;
 use super::parts::Parts;
@@ -98,7 +99,48 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
             let (i, part) = (of(self.solver.rhs) as usize, of(self.solver.delta));
             self.turn_part(i, part)?;
         }
+        if let Some(least) = least {
+            (0..self.inputs()).try_for_each(|j| self.absorb(j, least))?;
+        }
         Ok(())
+    }
+
+    /// Gives what is left of input j to neurons that nearly read it alone, `l x = relu(l x) - relu(-l x)`: to one of
+    /// that sign, or a new one, and from one of the other sign that is steeper.
+    fn absorb(&mut self, j: usize, least: f32) -> Result<(), S::Source> {
+        let left = self.single.dense.get(j).copied().unwrap_or(0.0);
+        let size = left.abs() * self.columns.scales().get(j).copied().unwrap_or(0.0);
+        let Some((from, steep)) = self.nearly_single(j, -left).filter(|_| size > least) else {
+            return Ok(());
+        };
+        let to = self.nearly_single(j, left).map(|(to, _)| to);
+        let new = self.vacant(1.0).filter(|_| self.net.nnz() < self.task.nnz);
+        if !(steep > left.abs()) || to.or(new).is_none() {
+            return Ok(());
+        }
+        for i in [Some(from), to].into_iter().flatten() {
+            let at = self.net.view().w().block(i).entries().position(|(at, _)| at == j);
+            let w = at.and_then(|at| self.net.values_of(i).0.get_mut(at));
+            w.into_iter().for_each(|w| *w += left);
+        }
+        if let (None, Some(new)) = (to, new) {
+            self.single.entries.unit((new * self.inputs() + j) as u32, left);
+            self.add_single(1.0)?;
+        }
+        self.single.dense.get_mut(j).into_iter().for_each(|l| *l = 0.0);
+        Ok(())
+    }
+
+    /// The steepest neuron that is added and nearly reads input j alone, with this sign; and how steep.
+    fn nearly_single(&self, j: usize, sign: f32) -> Option<(usize, f32)> {
+        let scales = self.columns.scales();
+        let single = self.neurons().filter_map(|block| {
+            let (_, w) = block.entries().find(|(at, _)| *at == j)?;
+            let is_added = self.fit.signs.sign(block.neuron()) > 0.0;
+            let is_it = w * sign > 0.0 && is_added && main_input(block, scales) == Some(j);
+            is_it.then_some((block.neuron(), w.abs()))
+        });
+        single.max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
     /// Turns neuron `i` where more than half of it is to be turned.

@@ -15,6 +15,8 @@ use crate::network::weights::Block;
 use crate::operator::sensing::{Rows, Sensing};
 
 const HURRIED_STEPS: u32 = 2;
+/// A neuron nearly reads one input alone where its weight from it is this part of its square.
+const NEARLY: f32 = 0.98;
 /// The loss of the network that is looked for is what rounding leaves, a few times: this fraction of that of an exact
 /// fit, and so much more for every neuron, but at most the last one.
 const ROUNDED: [f32; 3] = [5e-4, 1e-5, 0.01];
@@ -303,6 +305,12 @@ pub(super) fn scaled<'w>(
 /// The squared norm of weights in the metric of the inputs.
 pub(super) fn square_in(w: Block<'_>, scales: &[f32]) -> f32 {
     scaled(w, scales).map(|(_, x)| x * x).sum()
+}
+
+/// The input that a neuron nearly reads alone, in the metric of the inputs.
+pub(super) fn main_input(w: Block<'_>, scales: &[f32]) -> Option<usize> {
+    let all = square_in(w, scales);
+    scaled(w, scales).find(|(_, x)| x * x >= NEARLY * all).map(|(j, _)| j)
 }
 
 pub(super) fn square(w: Block<'_>) -> f32 {

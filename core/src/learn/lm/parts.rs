@@ -1,6 +1,7 @@
 //! Which part `b_i` of each neuron is to be turned where single inputs leave it open, by least squares:
 //! b in [0, 1] that minimises `|l + Σ b_i w_i|` in the metric of the inputs.
 
+use super::model::main_input;
 use super::neuron::add_dense;
 use super::orient::OPEN;
 use crate::network::weights::{Block, Weights};
@@ -29,13 +30,15 @@ impl<'v> Parts<'v> {
         self.descend();
     }
 
-    /// Rounds those of several weights, the surest first, each to what leaves less once the others make up for it.
+    /// Rounds those of several weights, the surest first, each to what leaves less once the others make up for it; of the
+    /// input that it nearly reads alone a part may be left.
     pub(super) fn round(&mut self) {
         while let Some((nth, block)) = self.surest() {
             let near = if self.part.get(nth).is_some_and(|part| *part > 0.5) { 1.0 } else { 0.0 };
             let [first, other] = [near, 1.0 - near].map(|part| {
                 self.set(nth, block, part);
-                self.descend()
+                self.descend();
+                self.square(main_input(block, self.scales))
             });
             if first <= other {
                 self.set(nth, block, near);
@@ -62,8 +65,8 @@ impl<'v> Parts<'v> {
         (*part, *decided) = (new, 1.0);
     }
 
-    /// Coordinate descent over those that are not decided; the square of what is left.
-    fn descend(&mut self) -> f32 {
+    /// Coordinate descent over those that are not decided.
+    fn descend(&mut self) {
         let Self { w, scales, part, decided, left } = self;
         let scale2 = |j: usize| scales.get(j).map_or(0.0, |c| c * c);
         for _ in 0..SWEEPS {
@@ -81,7 +84,12 @@ impl<'v> Parts<'v> {
                 }
             }
         }
-        left.iter().enumerate().map(|(j, l)| scale2(j) * l * l).sum()
+    }
+
+    /// The square of what is left of all inputs but one.
+    fn square(&self, but: Option<usize>) -> f32 {
+        let of = self.left.iter().zip(self.scales).enumerate();
+        of.filter(|(j, _)| Some(*j) != but).map(|(_, (l, c))| c * c * l * l).sum()
     }
 }
 

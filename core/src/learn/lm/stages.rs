@@ -10,6 +10,7 @@ use super::{Phase, Progress};
 use crate::base::error::Result;
 use crate::base::math::sqrt;
 use crate::base::rng::{Rng, seed_of, stream};
+use crate::network::gates::Signs;
 use crate::operator::sensing::Sensing;
 
 /// A restart empties one in so many neurons, …
@@ -185,7 +186,9 @@ where
             self.widen(rows)?;
             return Ok(Stage::Descend);
         }
-        let was_last = self.state.perturbations >= self.params.perturbations;
+        // An exact fit of unoriented neurons needs no other one, but a search of oriented ones from its result.
+        let is_fit = self.params.signs == Signs::Unoriented && self.is_exact(self.state.best_loss);
+        let was_last = is_fit || self.state.perturbations >= self.params.perturbations;
         if idle || self.state.early || self.is_done() || was_last {
             let loss = self.model.loss()?;
             self.finish(loss)?;
