@@ -273,4 +273,35 @@ mod tests {
             });
         }
     }
+
+    #[test]
+    fn neurons_that_nearly_read_one_input_take_up_what_is_left_of_it() {
+        let steep = [(8, -1.1), (9, -0.05)];
+        let also = [(8, -1.1), (9, -0.05), (16, 0.2), (17, 0.01)];
+        let both = [(8, -1.1), (9, -0.5)];
+        // A new neuron, one that is there, one that is not steep enough, and one that reads another input too.
+        for (net, left, expected, rest) in [
+            (&steep[..], 0.3, &[(8, -0.8), (9, -0.05), (4, 0.3)][..], 0.0),
+            (&also, 0.3, &[(8, -0.8), (9, -0.05), (16, 0.5), (17, 0.01)], 0.0),
+            (&also, -0.1, &[(8, -1.2), (9, -0.05), (16, 0.1), (17, 0.01)], 0.0),
+            (&steep, 1.2, &steep, 1.2),
+            (&steep, -0.3, &steep, -0.3),
+            (&both, 0.3, &both, 0.3),
+            (&steep, 1e-7, &steep, 1e-7),
+        ] {
+            with(Signs::Unoriented, &[], net, |model| {
+                let unit = model.net.view().w().value()[0] / -1.1;
+                model.single.dense.fill(0.0);
+                model.single.dense[0] = unit * left;
+                model.absorb(0, 1e-5 * unit).unwrap();
+                assert!((model.single.dense[0] - unit * rest).abs() < 1e-6 * unit);
+                let mut expected = expected.to_vec();
+                expected.sort_by_key(|(j, _)| *j);
+                let w = model.net.view().w();
+                assert!(w.index().iter().eq(expected.iter().map(|(j, _)| j)), "{:?}", w.index());
+                let close = |(w, e): (&f32, &(u32, f32))| (w / unit - e.1).abs() < 1e-6;
+                assert!(w.value().iter().zip(&expected).all(close), "{left} {:?}", w.value());
+            });
+        }
+    }
 }

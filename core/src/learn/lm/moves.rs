@@ -308,6 +308,24 @@ mod tests {
     }
 
     #[test]
+    fn found_network_loses_weights_without_steps_where_it_stays_as_exact() {
+        let net = [(4, 1.001), (5, -2.0), (6, 0.5), (8, 1e-6), (13, 1.0), (15, 1.0), (16, 1e-6)];
+        for (goal, stays) in [(1e4, true), (10.0, false)] {
+            with(Signs::Positive, &PLANTED, &net, |model| {
+                let loss = model.loss().unwrap();
+                let before = model.view().w().value()[0];
+                (model.task.nnz, model.task.goal) = (5, goal * loss);
+                let thin = model.thin(loss, |_, _| true).unwrap();
+                assert_eq!(model.view().w().index(), [4, 5, 6, 13, 15]);
+                assert_eq!(
+                    (model.view().w().value()[0] == before, thin > 0.5 * loss),
+                    (stays, stays)
+                );
+            });
+        }
+    }
+
+    #[test]
     fn duplicates_merge_before_the_last_cuts() {
         // The first neuron in two halves: eight weights for six, and no cut is needed.
         let net =

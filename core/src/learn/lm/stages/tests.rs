@@ -100,6 +100,19 @@ fn emptied_network_restarts_only_where_budget_is_tight() {
 }
 
 #[test]
+fn exact_fit_of_unoriented_neurons_is_not_perturbed() {
+    for (signs, net, next) in [
+        (Signs::Unoriented, &BOTH[..], Stage::AllRows),
+        (Signs::Free, &BOTH, Stage::Fall),
+        (Signs::Unoriented, &BOTH[..3], Stage::Fall),
+    ] {
+        let (mut search, _) = standing(&Params { signs, ..Params::DEFAULT }, &PLANTED, net);
+        assert_eq!(search.restart().unwrap(), next);
+        assert_eq!(search.state.perturbations > 0, next == Stage::Fall);
+    }
+}
+
+#[test]
 fn search_ends_with_best_network_after_last_perturbation() {
     for (perturbations, stopped) in [(0, false), (9, true)] {
         let (mut search, _) = standing(&Params { perturbations, ..Params::DEFAULT }, &RICH, &SEVEN);
