@@ -70,6 +70,7 @@ impl<'v> Parts<'v> {
         let Self { w, scales, part, decided, left } = self;
         let scale2 = |j: usize| scales.get(j).map_or(0.0, |c| c * c);
         for _ in 0..SWEEPS {
+            let mut moved = false;
             let blocks = w.blocks().zip(&**decided);
             for (part, (block, _)) in part.iter_mut().zip(blocks).filter(|of| *of.1.1 == 0.0) {
                 let (mut along, mut norm) = (0.0, 0.0);
@@ -78,10 +79,13 @@ impl<'v> Parts<'v> {
                     norm += scale2(j) * w * w;
                 }
                 let new = (*part - along / norm).clamp(0.0, 1.0);
-                if new.is_finite() {
+                if new.is_finite() && new != *part {
                     add_dense(left, block, new - *part);
-                    *part = new;
+                    (*part, moved) = (new, true);
                 }
+            }
+            if !moved {
+                break;
             }
         }
     }

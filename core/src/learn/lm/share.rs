@@ -1,9 +1,9 @@
 //! Weights that an exact fit may do without, since they are small or others make up for them.
 //!
-//! Two neurons of nearly one direction may share the weight from an input that only one of them needs:
-//! with `c` what they have in common, `relu(a c + u x_j) + relu(b c + v x_j)` is nearly that of other sizes and weights of the
-//! same sums `a + b` and `u + v` and the same `u²/a + v²/b`, and so nearly `relu(a' c) + relu(b' c + (u + v) x_j)` with
-//! `b' = (u + v)² / (u²/a + v²/b)`. Steps of a fit hardly see the difference.
+//! Neurons of nearly one direction may share the weight from an input that only one of them needs: with `c` what they
+//! have in common, `Σ relu(a_i c + u_i x_j)` is nearly that of other sizes and weights with the same sums of `a_i`, of
+//! `u_i` and of `u_i² / a_i`, and so nearly `relu(a c) + relu(b c + u x_j)` with `u = Σ u_i` and `b = u² / Σ (u_i² / a_i)`.
+//! Steps of a fit hardly see the difference.
 
 use super::goal::OneOutput;
 use super::model::{Model, Small, cosine, scaled, square, square_in};
@@ -36,61 +36,78 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         for block in self.neurons() {
             for (j, size) in scaled(block, scales).map(|(j, w)| (j, w.abs())) {
                 let is_least = least.is_none_or(|(.., least)| size < least);
-                if is_least && size > small.above && size < small.below {
-                    let i = block.neuron();
-                    if size * size * size < turned || self.sharer(i, j).is_some() {
-                        least = Some((i, j, size));
-                    }
+                let i = block.neuron();
+                let is_small = size < small.below && size * size * size < turned;
+                if is_least && size > small.above && (is_small || self.sharer(i, j).is_some()) {
+                    least = Some((i, j, size));
                 }
             }
         }
         let (i, j, size) = least?;
         if let Some(to) = self.sharer(i, j) {
-            self.hand_over(j, i, to);
+            self.hand_over(j, to);
         }
         let dropped = i * self.inputs() + j;
         self.net.edit_w(|w| w.retain(|j, _| j as usize != dropped));
         Some(size)
     }
 
-    /// The neuron with which neuron `i` may share its weight from input j, which turns that one further.
+    /// Of the neurons with which neuron `i` may share its weight from input j the one that it turns furthest; none where
+    /// that is `i`.
     fn sharer(&self, i: usize, j: usize) -> Option<usize> {
-        let (scales, signs) = (self.columns.scales(), self.fit.signs);
-        let block = self.net.view().w().block(i);
         let turned = |k: usize| {
-            let block = self.net.view().w().block(k);
-            let of = block.entries().find_map(|(at, w)| (at == j).then_some(w * w));
-            of.unwrap_or(0.0) / square(block)
+            let (own, rest) = self.sizes(k, j);
+            own * own / (own * own + rest * rest)
         };
-        let own = turned(i);
-        let shares = |k: usize, other| {
-            k != i && signs.sign(k) == signs.sign(i) && cosine(other, block, scales) > SHARING
-        };
-        let mut others = self.neurons().map(|other| (other.neuron(), other));
-        others.find(|&(k, other)| shares(k, other) && turned(k) > own).map(|(k, _)| k)
+        let others = self.neurons().map(|other| other.neuron()).filter(|&k| self.shares(k, i));
+        let furthest = others.max_by(|a, b| turned(*a).total_cmp(&turned(*b)));
+        furthest.filter(|&k| turned(k) > turned(i))
     }
 
-    /// Gives the weight of neuron `from` from input j to neuron `to`, and shares what they have in common so that their
-    /// sum changes least. The weight stays behind as it is.
-    fn hand_over(&mut self, j: usize, from: usize, to: usize) {
-        let of = |i| {
-            let block = self.net.view().w().block(i);
-            let own = block.entries().find_map(|(at, w)| (at == j).then_some(w)).unwrap_or(0.0);
-            (own, sqrt((square(block) - own * own).max(0.0)))
-        };
-        let ((u, a), (v, b)) = (of(from), of(to));
-        let steep = (u + v) * (u + v) / (u * u / a + v * v / b);
-        let left = a + b - steep;
-        if !(steep > 0.0 && left > 0.0 && steep.is_finite()) {
+    /// Whether two neurons are nearly one.
+    fn shares(&self, k: usize, i: usize) -> bool {
+        let (w, signs) = (self.net.view().w(), self.fit.signs);
+        let cosine = cosine(w.block(k), w.block(i), self.columns.scales());
+        k != i && signs.sign(k) == signs.sign(i) && cosine > SHARING
+    }
+
+    /// The weight of a neuron from input j, and the norm of the others.
+    fn sizes(&self, i: usize, j: usize) -> (f32, f32) {
+        let block = self.net.view().w().block(i);
+        let own = block.entries().find_map(|(at, w)| (at == j).then_some(w)).unwrap_or(0.0);
+        (own, sqrt((square(block) - own * own).max(0.0)))
+    }
+
+    /// Gives the weights from input j of all neurons that share it to neuron `to`, and shares what they have in common so
+    /// that their sum changes least.
+    fn hand_over(&mut self, j: usize, to: usize) {
+        let (mut common, mut turn, mut second) = (0.0, 0.0, 0.0);
+        for i in 0..self.blocks() {
+            let (own, rest) = self.sizes(i, j);
+            if (i == to || self.shares(i, to)) && own != 0.0 {
+                (common, turn, second) = (common + rest, turn + own, second + own * own / rest);
+            }
+        }
+        let (steep, (_, before)) = (turn * turn / second, self.sizes(to, j));
+        let left = (common - steep) / (common - before);
+        if !(steep > 0.0 && left > 0.0 && steep.is_finite() && left.is_finite()) {
             return;
         }
-        for (i, factor) in [(from, left / a), (to, steep / b)] {
+        let d = self.inputs();
+        for i in 0..self.blocks() {
+            let is_it = i == to;
+            if !is_it && (!self.shares(i, to) || self.sizes(i, j).0 == 0.0) {
+                continue;
+            }
             let at = self.net.view().w().block(i).entries().position(|(at, _)| at == j);
             for (nth, w) in self.net.values_of(i).0.iter_mut().enumerate() {
-                match (Some(nth) == at, i == to) {
-                    (false, _) => *w *= factor,
-                    (true, is_to) => *w = if is_to { u + v } else { *w },
-                }
+                *w = match Some(nth) == at {
+                    true => turn,
+                    false => *w * if is_it { steep / before } else { left },
+                };
+            }
+            if !is_it {
+                self.net.edit_w(|w| w.retain(|at, _| at as usize != i * d + j));
             }
         }
     }

@@ -404,6 +404,14 @@ fn only_exact_fit_of_all_rows_ends_search() {
     let loss = search.model.loss().unwrap();
     assert_eq!(search.all_rows(loss).unwrap(), Stage::Descend);
     assert_eq!(search.model.fit.rows(), 40);
+    // The same where it is exact there too, but others may be more so.
+    let near = BOTH.map(|(j, w)| (j, if j == BOTH[0].0 { w * (1.0 + 4e-6) } else { w }));
+    let (mut search, _) = standing(&Params { final_steps: 0, ..Params::DEFAULT }, &PLANTED, &near);
+    search.take_up(20).unwrap();
+    let loss = search.model.loss().unwrap();
+    assert_eq!(search.all_rows(loss).unwrap(), Stage::Descend);
+    let on_all = search.model.loss().unwrap();
+    assert!(search.is_exact(on_all) && !search.is_found(on_all));
     // Not exact on all rows, which are all there are.
     let (mut search, loss) = standing(&Params::DEFAULT, &RICH, &SEVEN);
     assert_eq!(search.all_rows(loss).unwrap(), Stage::Polish);

@@ -161,7 +161,7 @@ fn immediately_exact_trial_is_cut_to_search_budget() {
     (search.model.task.nnz, search.model.task.hidden) = (4, 2);
     search.base.store::<core::convert::Infallible>(search.model.view()).unwrap();
     let loss = search.model.loss().unwrap();
-    // Found is a hundredth of it.
+    // Found is a small part of it.
     search.model.task.goal = 1e-2;
     let tried = search.try_out(&[added(3)], DRAW, loss).unwrap();
     assert_eq!((search.model.task.info.steps, search.model.counted()), (0, 5));
