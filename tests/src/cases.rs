@@ -53,7 +53,7 @@ impl<P: Probe + 'static> Case<P> {
         },
         Self { name: "predict", pinned: 0x07d2_1fe3, ram: 2880, run: predict::predict::<P> },
         Self { name: "train", pinned: 0xf856_b05d, ram: 10_240, run: train::train::<P> },
-        Self { name: "recover", pinned: 0x9a16_43a0, ram: 12_032, run: recover::recover::<P> },
+        Self { name: "recover", pinned: 0xcf32_4a7d, ram: 12_032, run: recover::recover::<P> },
     ];
 
     /// Those of its second image: all of them together outgrow the flash of the smallest board.
