@@ -202,6 +202,11 @@ impl<'a> Block<'a> {
         self.index.iter().zip(self.value).map(move |(&j, &v)| ((j as usize).wrapping_sub(base), v))
     }
 
+    /// The weight from input j, if there is one.
+    pub(crate) fn weight(&self, j: usize) -> Option<f32> {
+        self.entries().find_map(|(at, w)| (at == j).then_some(w))
+    }
+
     /// `w_i · x` for a row x of length d, added from the lowest input on.
     #[must_use]
     pub fn dot(&self, row: &[f32]) -> f32 {

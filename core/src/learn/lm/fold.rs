@@ -2,8 +2,9 @@
 //!
 //! Since `relu(w·x) = w·x + relu(-w·x)`, flipping those neurons i with `b_i = 1` cancels l where
 //! `l + Σ b_i w_i = 0`. Where the fit is exact, single inputs say most of b ([`super::orient`]). The rest of b, in [0, 1],
-//! minimises `|l + Σ b_i w_i|` and is rounded ([`super::parts`]); but of a neuron with one weight a part may be turned, `relu(z) - b z = (1 - b) relu(z) + b relu(-z)`, where there is room for a second one, and neurons
-//! that nearly read one input alone make up for what is left of it. What then is left of l is dropped, or becomes a neuron of either sign,
+//! minimises `|l + Σ b_i w_i|` and is rounded ([`super::parts`]); but of a neuron with one weight a part may be turned,
+//! `relu(z) - b z = (1 - b) relu(z) + b relu(-z)`, where there is room for a second one, and neurons that nearly read one
+//! input alone make up for what is left of it. What then is left of l is dropped, or becomes a neuron of either sign,
 //! `l·x = relu(l·x) - relu(-l·x)`: the better network of at most s weights and m neurons is taken.
 
 use super::goal::OneOutput;
@@ -119,9 +120,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
             return Ok(());
         }
         for i in [Some(from), to].into_iter().flatten() {
-            let at = self.net.view().w().block(i).entries().position(|(at, _)| at == j);
-            let w = at.and_then(|at| self.net.values_of(i).0.get_mut(at));
-            w.into_iter().for_each(|w| *w += left);
+            self.weight_mut(i, j).into_iter().for_each(|w| *w += left);
         }
         if let (None, Some(new)) = (to, new) {
             self.single.entries.unit((new * self.inputs() + j) as u32, left);
@@ -135,7 +134,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
     fn nearly_single(&self, j: usize, sign: f32) -> Option<(usize, f32)> {
         let scales = self.columns.scales();
         let single = self.neurons().filter_map(|block| {
-            let (_, w) = block.entries().find(|(at, _)| *at == j)?;
+            let w = block.weight(j)?;
             let is_added = self.fit.signs.sign(block.neuron()) > 0.0;
             let is_it = w * sign > 0.0 && is_added && main_input(block, scales) == Some(j);
             is_it.then_some((block.neuron(), w.abs()))

@@ -241,6 +241,12 @@ impl<S: Sensing, H: Readout<S>> Model<'_, S, H> {
         self.net.view().w().blocks().filter(move |block| block.neuron() >= first)
     }
 
+    /// The weight of neuron `i` of the first layer from input j.
+    pub(super) fn weight_mut(&mut self, i: usize, j: usize) -> Option<&mut f32> {
+        let at = self.net.view().w().block(i).entries().position(|(at, _)| at == j)?;
+        self.net.values_of(i).0.get_mut(at)
+    }
+
     pub(super) fn is_vacant(&self, i: usize) -> bool {
         self.net.view().w().block(i).is_empty()
     }

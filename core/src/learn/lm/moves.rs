@@ -189,12 +189,12 @@ where
         self.improve(loss, steps, goal)
     }
 
-    /// Thresholds to `size` weights and fits them with at most `steps` steps.
+    /// Thresholds to `size` weights and fits them with at most `steps` steps until `goal`.
     #[inline(never)]
-    pub(super) fn cut(&mut self, size: usize, steps: u32) -> Result<f32, S::Source> {
+    pub(super) fn cut(&mut self, size: usize, steps: u32, goal: f32) -> Result<f32, S::Source> {
         self.threshold(size)?;
         let loss = self.loss()?;
-        self.improve(loss, steps, 0.0)
+        self.improve(loss, steps, goal)
     }
 
     /// An outer step: grow by 0.5 s, fit, threshold to `size`, fit.
@@ -202,7 +202,7 @@ where
     pub(super) fn outer(&mut self, loss: f32, size: usize) -> Result<f32, S::Source> {
         self.grow(Recovery::growth(self.task.nnz))?;
         self.improve(loss, 2, 0.0)?;
-        self.cut(size, 2)
+        self.cut(size, 2, 0.0)
     }
 
     /// Merges what is the same, unless the fit is exact, and goes down to s weights, a third of the
@@ -226,9 +226,7 @@ where
             enough = AS_GOOD * loss;
         }
         while let excess @ 1.. = self.counted().saturating_sub(self.task.nnz) {
-            self.threshold(self.counted() - self.task.share(excess))?;
-            loss = self.loss()?;
-            loss = self.improve(loss, SLIM_STEPS, enough)?;
+            loss = self.cut(self.counted() - self.task.share(excess), SLIM_STEPS, enough)?;
             self.task.hurried |= !report(self, loss);
         }
         Ok(loss)
@@ -398,7 +396,7 @@ mod tests {
             // A cut leaves it, and makes no more steps than it may.
             model.solver.lambda = 1e-6;
             let read = model.fit.rows_read;
-            model.cut(2, 0).unwrap();
+            model.cut(2, 0, 0.0).unwrap();
             assert_eq!((model.solver.lambda, model.counted()), (1e-6, 2));
             // The norms of the columns and the loss.
             assert_eq!(model.fit.rows_read - read, 2 * model.fit.rows() as u64);

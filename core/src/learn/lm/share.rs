@@ -27,7 +27,8 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         });
     }
 
-    /// Drops the smallest of these weights of neurons, or hands it over to a neuron that shares it; its size.
+    /// Drops the smallest of these weights of neurons, and of those of any size above `small.above` that a neuron shares,
+    /// to which it is handed over; its size.
     pub(super) fn drop_smallest(&mut self, small: Small) -> Option<f32> {
         let scales = self.columns.scales();
         let largest = self.neurons().map(|block| square_in(block, scales)).fold(0.0, f32::max);
@@ -74,7 +75,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
     /// The weight of a neuron from input j, and the norm of the others.
     fn sizes(&self, i: usize, j: usize) -> (f32, f32) {
         let block = self.net.view().w().block(i);
-        let own = block.entries().find_map(|(at, w)| (at == j).then_some(w)).unwrap_or(0.0);
+        let own = block.weight(j).unwrap_or(0.0);
         (own, sqrt((square(block) - own * own).max(0.0)))
     }
 
@@ -99,14 +100,11 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
             if !is_it && (!self.shares(i, to) || self.sizes(i, j).0 == 0.0) {
                 continue;
             }
-            let at = self.net.view().w().block(i).entries().position(|(at, _)| at == j);
-            for (nth, w) in self.net.values_of(i).0.iter_mut().enumerate() {
-                *w = match Some(nth) == at {
-                    true => turn,
-                    false => *w * if is_it { steep / before } else { left },
-                };
-            }
-            if !is_it {
+            let factor = if is_it { steep / before } else { left };
+            self.net.values_of(i).0.iter_mut().for_each(|w| *w *= factor);
+            if is_it {
+                self.weight_mut(i, j).into_iter().for_each(|w| *w = turn);
+            } else {
                 self.net.edit_w(|w| w.retain(|at, _| at as usize != i * d + j));
             }
         }

@@ -119,7 +119,7 @@ where
             self.model.grow(count)?;
             self.model.solver.damp();
             self.model.improve(loss, SWAP_STEPS, 0.0)?;
-            let swapped = self.model.cut(size, DROP_STEPS)?;
+            let swapped = self.model.cut(size, DROP_STEPS, 0.0)?;
             self.step(Phase::Trial, swapped, self.state);
             if swapped < SWAP_PROGRESS * loss {
                 self.store_best(swapped)?;
@@ -151,7 +151,7 @@ where
         for i in 0..self.model.view().w().hidden() {
             if self.model.unmirror(i)? > 0 {
                 self.model.solver.damp();
-                let turned = self.model.cut(self.model.task.work_size(), 3)?;
+                let turned = self.model.cut(self.model.task.work_size(), 3, 0.0)?;
                 loss = self.accept(turned, UNMIRRORED * loss)?;
             }
         }
@@ -244,7 +244,7 @@ where
             }
         }
         if self.model.counted() > self.model.task.work_size() {
-            tried = self.model.cut(self.model.task.work_size(), 2)?;
+            tried = self.model.cut(self.model.task.work_size(), 2, 0.0)?;
         }
         self.store_best(tried)?;
         Ok(tried)

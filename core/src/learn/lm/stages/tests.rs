@@ -11,6 +11,8 @@ use crate::learn::lm::search::tests::{
 use crate::learn::lm::signed::tests::{D, N};
 use std::vec::Vec;
 
+mod end;
+
 const PLANTED: [(f32, [f32; D]); 2] = [(1.0, FIRST), (1.0, SECOND)];
 /// Three neurons of twelve weights, where six are to be had: no exact fit.
 const RICH: [(f32, [f32; D]); 3] =
@@ -428,89 +430,4 @@ fn only_exact_fit_of_all_rows_ends_search() {
     // The best network while searching was that of fewer rows.
     assert!(search.state.best_loss > 0.0 && search.best.nnz() > 0);
     assert_eq!(bits(search.model.view()), bits(search.result.view()));
-}
-
-#[test]
-fn polish_adds_missing_weights_and_stays_at_s() {
-    // Before any outer step.
-    let (mut search, loss) =
-        standing(&Params { polish: 0, ..Params::DEFAULT }, &PLANTED, &BOTH[..4]);
-    search.polish(loss).unwrap();
-    assert!(search.result.nnz() == 6 && search.state.result_loss < loss);
-    let (mut search, _) = standing(&Params::DEFAULT, &PLANTED, &BOTH[..4]);
-    search.model.task.nnz = 5;
-    search.state.result_loss = f32::INFINITY;
-    let loss = search.model.loss().unwrap();
-    assert_eq!(search.polish(loss).unwrap(), Stage::End);
-    assert_eq!(search.result.view().w().index(), [4, 5, 6, 13, 15]);
-    assert!(search.is_exact(search.state.result_loss));
-    // Where no exact fit is in reach the plain method has a try.
-    let (mut search, _) = standing(&Params::DEFAULT, &RICH, &SEVEN[..6]);
-    let loss = search.model.loss().unwrap();
-    assert_eq!(search.polish(loss).unwrap(), Stage::Plain);
-    assert!(search.result.nnz() <= 6 && search.state.result_loss < loss);
-    // In a run that was ended only with one or two weights.
-    for (nnz, next) in [(2, Stage::Plain), (3, Stage::End)] {
-        search.model.task.nnz = nnz;
-        search.model.task.info.stopped = true;
-        search.state.result_loss = f32::INFINITY;
-        assert_eq!(search.polish(loss).unwrap(), next);
-    }
-}
-
-#[test]
-fn small_weights_are_dropped_one_by_one_but_those_of_use() {
-    // Of use is one of 2e-5, between those of 1e-5 and 3e-5 of a neuron that another one makes up for.
-    let first = [1.0, -3.0, 2e-5, 0.0];
-    let net = [(4, 0.99999), (5, -2.99997), (6, 2e-5), (8, 1e-5), (9, -3e-5), (13, 1.0), (15, 1.0)];
-    let (mut search, _) = standing(&Params::DEFAULT, &[(1.0, first), PLANTED[1]], &net);
-    let size = |of: Option<f32>| of.unwrap_or(0.0);
-    let small = Small { above: 0.0, below: 0.1, turned: 0.1 };
-    let least = size(search.model.drop_next(small));
-    let next = size(search.model.drop_next(Small { above: least, ..small }));
-    assert!(0.0 < least && least < next);
-    assert_eq!(search.model.drop_next(Small { below: next, ..small }), None);
-    assert_eq!(search.model.view().w().index(), [4, 5, 9, 13, 15]);
-    // Of 4e-6 where the largest neuron has 0.4.
-    assert_eq!(search.model.drop_next(Small { turned: 1e-16, ..small }), None);
-    assert!(search.model.drop_next(Small { turned: 1e-15, ..small }).is_some());
-    let (mut search, loss) = standing(&Params::DEFAULT, &[(1.0, first), PLANTED[1]], &net);
-    assert!(search.is_exact(loss));
-    search.base.store::<()>(search.model.view()).unwrap();
-    let loss = search.drop_singly(loss).unwrap();
-    assert!(search.is_exact(loss));
-    assert_eq!(search.model.view().w().index(), [4, 5, 6, 13, 15]);
-}
-
-#[test]
-fn plain_method_replaces_result_only_if_better() {
-    let (mut search, _) = standing(&Params::DEFAULT, &[(1.0, FIRST)], &SEVEN[..1]);
-    search.model.task.nnz = 3;
-    (search.state.result_loss, search.model.task.hidden) = (f32::INFINITY, 1);
-    assert_eq!(search.plain().unwrap(), Stage::End);
-    let plain = search.state.result_loss;
-    assert!(plain < 0.5 * search.model.fit.power && search.result.nnz() <= 3, "{plain}");
-    search.state.result_loss = 0.0;
-    let found = bits(search.result.view());
-    search.params.seed = 8;
-    assert_eq!(search.plain().unwrap(), Stage::End);
-    assert_eq!((bits(search.result.view()), search.state.result_loss), (found, 0.0));
-}
-
-#[test]
-fn debiasing_changes_values_only_and_ends_without_gain() {
-    let near: Vec<(u32, f32)> = BOTH.iter().map(|&(j, w)| (j, 1.1 * w)).collect();
-    for (final_steps, exact) in [(1, false), (30, true)] {
-        let (mut search, loss) =
-            standing(&Params { final_steps, ..Params::DEFAULT }, &PLANTED, &near);
-        search.take_up(20).unwrap();
-        assert_eq!(search.refit().unwrap(), Stage::End);
-        assert_eq!(
-            (search.model.fit.rows(), search.is_exact(search.state.result_loss)),
-            (N, exact)
-        );
-        assert!(search.state.result_loss < loss);
-        assert_eq!(search.result.view().w().index(), BOTH.map(|(j, _)| j));
-        assert!(search.model.task.info.steps <= 10);
-    }
 }
