@@ -346,12 +346,29 @@ where
         })
     }
 
-    /// Makes an exact fit one of fewer weights, which is the result.
+    /// Makes an exact fit one of fewer weights, and of those that it lacks then; which is the result.
     fn thin_exact(&mut self, loss: f32) -> Result<f32, S::Source> {
         let loss = self.lighten(loss)?;
+        let loss = self.complete(loss)?;
         (self.state.result_loss, self.state.held) = (f32::INFINITY, f32::INFINITY);
         self.store_result(loss)?;
         Ok(loss)
+    }
+
+    /// An exact fit with the weights that are missing from s, where they make it more exact: few of the planted ones
+    /// may have gone on the way down.
+    fn complete(&mut self, loss: f32) -> Result<f32, S::Source> {
+        let missing = self.model.task.nnz.saturating_sub(self.model.view().nnz());
+        if missing == 0 || self.is_done() {
+            return Ok(loss);
+        }
+        self.model.grow(missing)?;
+        let more = self.model.loss()?;
+        let more = self.model.improve(more, SHARING, 0.0)?;
+        match self.accept(more, loss / AS_GOOD)? {
+            better if better < loss => self.lighten(better),
+            same => Ok(same),
+        }
     }
 
     /// The same without those weights that rounding has made, or that only make up for each other.
