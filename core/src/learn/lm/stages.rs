@@ -93,8 +93,7 @@ where
             if self.is_found(self.state.result_loss) {
                 return self.take_result();
             }
-            self.model.load(self.best.view())?;
-            return Ok(Stage::Moves);
+            return self.go_on();
         }
         if !self.is_found(loss) {
             let better = if self.is_done() { None } else { self.try_moves(loss)? };
@@ -109,6 +108,19 @@ where
         }
         let loss = self.finish(loss)?;
         Ok(if self.is_exact(loss) { self.take_result()? } else { Stage::Perturb })
+    }
+
+    /// From the better one of the result and the best network, which an exact fit is before the way down to s weights.
+    fn go_on(&mut self) -> Result<Stage, S::Source> {
+        self.model.load(self.result.view())?;
+        let loss = self.model.loss()?;
+        if loss < self.state.best_loss {
+            self.model.relax()?;
+            self.store_best(loss)?;
+            return Ok(Stage::Fall);
+        }
+        self.model.load(self.best.view())?;
+        Ok(Stage::Moves)
     }
 
     /// Whether an exact fit may bear the way down to s weights though it may become more exact. That is tried
