@@ -94,6 +94,7 @@ mod first;
 mod fit;
 mod fold;
 mod goal;
+mod lighten;
 mod method;
 mod mirror;
 mod model;

@@ -3,12 +3,12 @@
 
 use super::checkpoint::{Stage, State};
 use super::fit::Readout;
-use super::model::{Model, Moves, Small, Support};
-use super::moves::AS_GOOD;
+use super::lighten::ALIKE;
+use super::model::{Model, Moves, Support};
+use super::moves::SLIM_STEPS;
 use super::search::{MORE_ROWS, Search, step};
 use super::{Phase, Progress};
 use crate::base::error::Result;
-use crate::base::math::sqrt;
 use crate::base::rng::{Rng, seed_of, stream};
 use crate::network::gates::Signs;
 use crate::operator::sensing::Sensing;
@@ -17,27 +17,12 @@ use crate::operator::sensing::Sensing;
 const PERTURBED: usize = 5;
 /// … and as many again for every so many restarts without progress.
 const PATIENT_RESTARTS: usize = 3;
-/// Before the way down to s weights neurons with a cosine above this are merged.
-const ALIKE: f32 = 0.99;
 /// The way down to s weights has spoilt an exact fit where the loss is so many times as large.
 const SPOILT: f32 = 4.0;
 /// An exact fit that has not borne it is brought down again where the loss is below this fraction.
 const AGAIN: f32 = 0.25;
 /// All rows refute a fit of some of them where the loss is so many times as large.
 const REFUTED: f32 = 2.0;
-/// Rounds in which an exact fit loses weights, at the most: by turning and merging neurons, then small ones all at
-/// once, then one by one.
-const THINNINGS: u32 = 4;
-/// So many roots of its loss are the most that weights are told from 0 by, and one at first, rising by this factor.
-const USELESS: f32 = 1000.0;
-const USELESS_RISES: f32 = 3.0;
-/// Weights of a round that are tried one by one, smallest first.
-const SINGLY: u32 = 16;
-/// A weight v that is dropped turns its neuron w, which costs at least v³/|w|, about, whatever others make up for: so
-/// many times the loss is the most.
-const TURNED: f32 = 10.0;
-/// Steps on fewer weights before they are judged.
-const SHARING: u32 = 6;
 /// With so many weights the plain method is worth its few passes even where the run was ended.
 const FEW: usize = 2;
 /// A loss above this fraction of the mean square of the labels is far from exact …
@@ -252,7 +237,11 @@ where
             loss = self.lighten(loss)?;
         }
         let Self { model, base, trial, .. } = self;
-        let loss = model.conclude(loss, [base, trial])?;
+        let mut loss = model.conclude(loss, [base, trial])?;
+        // Whether it is the network shows once it is as exact as it can be.
+        if loss <= model.task.goal && !model.task.is_found(loss) {
+            loss = model.improve(loss, SLIM_STEPS, 0.0)?;
+        }
         self.store_result(loss)?;
         // An exact fit that the way down has spoilt: a weight too many went, and comes back.
         if self.is_exact(before) && loss > SPOILT * before {
@@ -356,95 +345,6 @@ where
         } else {
             Stage::Plain
         })
-    }
-
-    /// Makes an exact fit one of fewer weights, and of those that it lacks then; which is the result.
-    fn thin_exact(&mut self, loss: f32) -> Result<f32, S::Source> {
-        let loss = self.lighten(loss)?;
-        let loss = self.complete(loss)?;
-        (self.state.result_loss, self.state.held) = (f32::INFINITY, f32::INFINITY);
-        self.store_result(loss)?;
-        Ok(loss)
-    }
-
-    /// An exact fit with the weights that are missing from s, where they make it more exact: few of the planted ones
-    /// may have gone on the way down.
-    fn complete(&mut self, loss: f32) -> Result<f32, S::Source> {
-        let missing = self.model.task.nnz.saturating_sub(self.model.view().nnz());
-        if missing == 0 || self.is_done() {
-            return Ok(loss);
-        }
-        self.model.grow(missing)?;
-        let more = self.model.loss()?;
-        let more = self.model.improve(more, SHARING, 0.0)?;
-        match self.accept(more, loss / AS_GOOD)? {
-            better if better < loss => self.lighten(better),
-            same => Ok(same),
-        }
-    }
-
-    /// The same without those weights that rounding has made, or that only make up for each other.
-    fn lighten(&mut self, mut loss: f32) -> Result<f32, S::Source> {
-        self.base.store(self.model.view())?;
-        for _ in 0..THINNINGS {
-            let before = self.base.nnz();
-            if self.model.first() == 0 && self.model.turn_back()? {
-                loss = self.as_good(loss)?;
-            }
-            // What was turned may be there already.
-            loss = self.merge_pairs(ALIKE, loss)?;
-            loss = self.drop_useless(loss)?;
-            loss = self.drop_singly(loss)?;
-            // Fewer weights may show what is to be turned.
-            if self.base.nnz() == before {
-                break;
-            }
-        }
-        Ok(loss)
-    }
-
-    /// The same for weights, the smallest first; the network is the base before and then.
-    fn drop_useless(&mut self, mut loss: f32) -> Result<f32, S::Source> {
-        let mut roots = 1.0;
-        while roots <= USELESS && !self.is_done() {
-            let before = self.base.nnz();
-            self.model.drop_below(roots * sqrt(loss));
-            if self.model.view().nnz() < before {
-                loss = self.as_good(loss)?;
-                // Those above are worth no more.
-                if self.base.nnz() == before {
-                    break;
-                }
-            }
-            roots *= USELESS_RISES;
-        }
-        self.model.loss()
-    }
-
-    /// The same for one weight after the other, since a small one may be of use among those that are not.
-    fn drop_singly(&mut self, mut loss: f32) -> Result<f32, S::Source> {
-        let mut above = 0.0;
-        for _ in 0..SINGLY {
-            let before = self.base.nnz();
-            let small = Small { above, below: USELESS * sqrt(loss), turned: TURNED * loss };
-            let dropped = if self.is_done() { None } else { self.model.drop_next(small) };
-            let Some(size) = dropped else { break };
-            // One that others make up for shows it within a step.
-            let fewer = self.model.loss()?;
-            loss = self.accept(fewer, AS_GOOD * loss)?;
-            if self.base.nnz() == before {
-                above = size;
-            }
-        }
-        self.model.loss()
-    }
-
-    /// Fits, and goes back to the base where that was better.
-    fn as_good(&mut self, loss: f32) -> Result<f32, S::Source> {
-        let fewer = self.model.loss()?;
-        // What nearly parallel neurons share moves between them in some steps.
-        let fewer = self.model.improve(fewer, SHARING, AS_GOOD * loss)?;
-        self.accept(fewer, AS_GOOD * loss)
     }
 
     /// At most [`Params::polish`] outer steps at s weights while they lower the loss above `goal`.

@@ -199,6 +199,11 @@ where
                 break;
             }
         }
+        self.keep(loss, most)
+    }
+
+    /// The same without steps.
+    pub(super) fn keep(&mut self, loss: f32, most: f32) -> Result<f32, S::Source> {
         if loss <= most {
             self.base.store(self.model.view())?;
             return Ok(loss);
@@ -234,12 +239,10 @@ where
             }
             let before = tried;
             tried = self.outer(tried, self.model.task.work_size(), Phase::Trial)?;
-            let ratio = tried / before;
-            // What the steps that are left would lead to if each won as much: a single candidate has no
-            // others to be tried with, and may win more later.
-            let expected = (0..left).fold(tried, |loss, _| ratio * loss);
-            let is_hopeful = candidates.len() == 1 || expected < SUCCESS * loss;
-            if tried < SUCCESS * loss || !(ratio < TRIAL_STALL && is_hopeful) {
+            // A single candidate has no others to be tried with, and may win more later.
+            let is_hopeful =
+                candidates.len() == 1 || expected(before, tried, left) < SUCCESS * loss;
+            if tried < SUCCESS * loss || !(tried < TRIAL_STALL * before && is_hopeful) {
                 break;
             }
         }
@@ -249,6 +252,12 @@ where
         self.store_best(tried)?;
         Ok(tried)
     }
+}
+
+/// The loss after so many steps that are left if each wins as much as the last one.
+pub(super) fn expected(before: f32, loss: f32, left: u32) -> f32 {
+    let ratio = loss / before;
+    (0..left).fold(loss, |loss, _| ratio * loss)
 }
 
 /// Candidates in the joint trial, of so many that are listed; none where that would be one.

@@ -295,6 +295,30 @@ fn exact_fit_goes_down_to_s_before_moves() {
 }
 
 #[test]
+fn search_goes_on_from_what_the_way_down_has_made_better() {
+    // A third neuron stays out of reach.
+    let planted = [PLANTED[0], PLANTED[1], (1.0, [0.0, 0.0, -1e-3, 1e-3])];
+    let net = [(4, 1.01), (5, -2.0), (6, 0.5), (12, 1e-4), (13, 1.0), (15, 1.0)];
+    let (mut search, loss) = standing(&Params::DEFAULT, &planted, &net);
+    (search.model.task.nnz, search.model.task.goal) = (5, 10.0 * loss);
+    assert_eq!(search.moves(loss).unwrap(), Stage::Fall);
+    let result = search.state.result_loss;
+    assert!(result < 0.1 * loss && !search.is_found(result));
+    assert_eq!(search.model.loss().unwrap(), search.state.best_loss);
+    assert_eq!(bits(search.model.view()), bits(search.result.view()));
+    assert_eq!(bits(search.model.view()), bits(search.best.view()));
+}
+
+#[test]
+fn exact_fit_is_fitted_before_it_is_judged() {
+    let net = [(4, 1.001), (5, -2.0), (6, 0.5), (13, 1.0), (15, 1.0)];
+    let (mut search, loss) = standing(&Params::DEFAULT, &PLANTED, &net);
+    search.model.task.goal = 10.0 * loss;
+    let result = search.finish(loss).unwrap();
+    assert!(!search.is_found(loss) && search.is_found(result), "{loss:e} {result:e}");
+}
+
+#[test]
 fn exact_fit_over_budget_shrinks_to_planted_support() {
     let spread =
         [(4, 1.0), (5, -2.0), (6, 0.5), (7, 1e-7), (12, 1e-7), (13, 1.0), (14, 1e-7), (15, 1.0)];

@@ -31,43 +31,6 @@ fn polish_adds_missing_weights_and_stays_at_s() {
 }
 
 #[test]
-fn exact_fit_gets_back_the_weight_that_it_lacks_and_no_other() {
-    let net = [(4, 1.0), (5, -2.0), (6, 0.5), (13, 1.0), (15, 1.0)];
-    for (small, found) in [(5e-6, &[4, 5, 6, 7, 13, 15][..]), (0.0, &[4, 5, 6, 13, 15])] {
-        let first = [1.0, -2.0, 0.5, small];
-        let (mut search, loss) = standing(&Params::DEFAULT, &[(1.0, first), PLANTED[1]], &net);
-        assert!(search.is_exact(loss));
-        assert_eq!(search.polish(loss).unwrap(), Stage::End);
-        assert_eq!(search.result.view().w().index(), found);
-        assert!(search.state.result_loss < 1e-14 * search.model.fit.power);
-    }
-}
-
-#[test]
-fn small_weights_are_dropped_one_by_one_but_those_of_use() {
-    // Of use is one of 2e-5, between those of 1e-5 and 3e-5 of a neuron that another one makes up for.
-    let first = [1.0, -3.0, 2e-5, 0.0];
-    let net = [(4, 0.99999), (5, -2.99997), (6, 2e-5), (8, 1e-5), (9, -3e-5), (13, 1.0), (15, 1.0)];
-    let (mut search, _) = standing(&Params::DEFAULT, &[(1.0, first), PLANTED[1]], &net);
-    let size = |of: Option<f32>| of.unwrap_or(0.0);
-    let small = Small { above: 0.0, below: 0.1, turned: 0.1 };
-    let least = size(search.model.drop_next(small));
-    let next = size(search.model.drop_next(Small { above: least, ..small }));
-    assert!(0.0 < least && least < next);
-    assert_eq!(search.model.drop_next(Small { below: next, ..small }), None);
-    assert_eq!(search.model.view().w().index(), [4, 5, 9, 13, 15]);
-    // Of 4e-6 where the largest neuron has 0.4.
-    assert_eq!(search.model.drop_next(Small { turned: 1e-16, ..small }), None);
-    assert!(search.model.drop_next(Small { turned: 1e-15, ..small }).is_some());
-    let (mut search, loss) = standing(&Params::DEFAULT, &[(1.0, first), PLANTED[1]], &net);
-    assert!(search.is_exact(loss));
-    search.base.store::<()>(search.model.view()).unwrap();
-    let loss = search.drop_singly(loss).unwrap();
-    assert!(search.is_exact(loss));
-    assert_eq!(search.model.view().w().index(), [4, 5, 6, 13, 15]);
-}
-
-#[test]
 fn plain_method_replaces_result_only_if_better() {
     let (mut search, _) = standing(&Params::DEFAULT, &[(1.0, FIRST)], &SEVEN[..1]);
     search.model.task.nnz = 3;
