@@ -60,10 +60,18 @@ impl Limits {
     pub const NONE: Self = Self { time: None, passes: None };
 }
 
+/// Later limits, of a run whose loss has come down to this.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Near {
+    pub loss: f64,
+    pub limits: Limits,
+}
+
 /// Decides after every step whether a run continues.
 #[derive(Debug)]
 pub(crate) struct Watch<'s> {
     limits: Limits,
+    near: Option<Near>,
     began: Instant,
     stop: &'s Stop,
     /// Whether the run has begun and continues, as far as the operator may know.
@@ -80,7 +88,20 @@ impl<'s> Watch<'s> {
     /// Time counts from now on.
     pub(crate) fn new(limits: Limits, stop: &'s Stop) -> Self {
         let (began, begun) = (Instant::now(), Arc::default());
-        Self { limits, began, stop, begun, limit: None, interrupted: false, resumed: false }
+        let (near, limit) = (None, None);
+        Self { limits, near, began, stop, begun, limit, interrupted: false, resumed: false }
+    }
+
+    /// The same with later limits where the run comes near its end.
+    pub(crate) fn near(self, near: Near) -> Self {
+        Self { near: Some(near), ..self }
+    }
+
+    /// Takes the later limits for good where the loss is so small.
+    pub(crate) fn reach(&mut self, loss: f32) {
+        if let Some(near) = self.near.take_if(|near| f64::from(loss) <= near.loss) {
+            self.limits = near.limits;
+        }
     }
 
     /// The same for a run resumed from a checkpoint, if it is one: its first step was shown before.
@@ -94,10 +115,11 @@ impl<'s> Watch<'s> {
         self.goes_on(passes, observed)
     }
 
-    /// What an operator heeds within a step: the wish to end, and the limit of time from the first
-    /// step on.
+    /// What an operator heeds within a step: the wish to end, and the latest limit of time from the
+    /// first step on.
     pub(crate) fn stop(&self) -> Stop {
-        let deadline = self.limits.time.and_then(|time| self.began.checked_add(time));
+        let limits = self.near.map_or(self.limits, |near| near.limits);
+        let deadline = limits.time.and_then(|time| self.began.checked_add(time));
         deadline.map_or(self.stop.clone(), |deadline| self.stop.within(deadline, &self.begun))
     }
 
@@ -154,6 +176,29 @@ mod tests {
         assert!(watch.goes_on(1.0, true));
         watch.limits.time = Some(Duration::ZERO);
         assert_eq!(watch.ended(true), (Some("time"), false));
+    }
+
+    #[test]
+    fn a_run_that_has_come_near_has_later_limits_for_good() {
+        let stop = Stop::new();
+        let of = |passes| Limits { time: None, passes: Some(passes) };
+        let watch = || Watch::new(of(2.0), &stop).near(Near { loss: 0.5, limits: of(4.0) });
+        let mut near = watch();
+        near.reach(0.6);
+        assert!(near.goes_on(1.0, true));
+        near.reach(0.5);
+        near.reach(0.6);
+        assert!(near.goes_on(3.0, true) && !near.goes_on(4.0, true));
+        let mut far = watch();
+        far.reach(0.6);
+        assert!(!far.goes_on(2.0, true));
+        // The operator ends nothing before the latest limit.
+        let at_once = Limits { time: Some(Duration::ZERO), passes: None };
+        let mut watch = Watch::new(at_once, &stop).near(Near { loss: 0.5, limits: of(4.0) });
+        watch.begun.store(true, Ordering::Relaxed);
+        assert!(!watch.stop().asked());
+        watch.near = None;
+        assert!(watch.stop().asked());
     }
 
     #[test]

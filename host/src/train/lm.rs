@@ -17,7 +17,7 @@ use tamis::learn::lm::{Params, Progress};
 use tamis::network::gates::Signs;
 
 use crate::Result;
-use crate::base::limits::Limits;
+use crate::base::limits::{Limits, Near, Watch};
 use crate::base::peak_rss_bytes;
 use crate::base::statistics::mean_square;
 use crate::data::Problem;
@@ -36,8 +36,11 @@ const TIME: f64 = 0.15;
 /// Share of a limit of passes that it leaves, which are more often tight.
 const PASSES: f64 = 0.3;
 
-/// Share of the limits that a search for neurons of any orientation has.
+/// Share of the limits that a search for neurons of any orientation has, …
 const FIRST: f64 = 0.6;
+
+/// … unless it has come down to this part of the mean square of the labels: then it has that of any search.
+const NEARLY_EXACT: f64 = 1e-5;
 
 /// Oriented neurons go on from a network with less than this part of the mean square of the labels.
 const NEAR: f64 = 1e-3;
@@ -98,16 +101,20 @@ pub(crate) fn train(
 ) -> Result<Trained> {
     let mut run = LmRun { setup, turns, stopwatch: Stopwatch::start(&problem) };
     let SearchSetup { job, sizes, .. } = &run.setup;
-    let limits = match run.setup.params.signs {
-        Signs::Unoriented => first_limits(job.limits),
-        _ if run.has_turns() => search_limits(job.limits),
-        _ => job.limits,
+    let (stop, setup) = (observer.stop, &run.setup);
+    let watch = match setup.params.signs {
+        Signs::Unoriented => {
+            let loss = NEARLY_EXACT * mean_square(&problem.labels);
+            let near = Near { loss, limits: search_limits(job.limits) };
+            Watch::new(first_limits(job.limits), stop).near(near)
+        }
+        _ if run.has_turns() => Watch::new(search_limits(job.limits), stop),
+        _ => Watch::new(job.limits, stop),
     };
     let rows = sizes.dims.samples;
-    let (stop, setup) = (observer.stop, &run.setup);
     let oriented = setup.oriented(problem.data.is_bytes()).transpose()?;
     let (mut trained, mut returned) =
-        setup.search(problem, start, limits, stop, &mut |progress| observer.lm(progress, rows))?;
+        setup.search(problem, start, watch, &mut |progress| observer.lm(progress, rows))?;
     let Some(oriented) = oriented else { return Ok(run.improve(trained, returned, observer)) };
     // Where neurons of any orientation do not fit exactly, those with one may fit better.
     run.setup = oriented;
@@ -120,11 +127,11 @@ pub(crate) fn train(
             // A run is resumed within the search before.
             progress.checkpoint.is_some() || observer.lm(&after(&done, *progress), rows)
         };
-        let limits = search_limits(limits);
+        let watch = Watch::new(search_limits(limits), stop);
         let is_near = trained.report.loss <= NEAR * mean_square(&returned.labels);
         let (setup, problem) = (&run.setup, returned.shuffled());
         let from = if is_near { Start::Network(&trained) } else { Start::Zero };
-        match setup.search(problem, from, limits, stop, &mut observe) {
+        match setup.search(problem, from, watch, &mut observe) {
             Ok((found, again)) => {
                 let limit = found.report.limit;
                 run.add(&mut trained, found);
@@ -220,7 +227,7 @@ impl LmRun<'_> {
                             progress.checkpoint.is_some()
                                 || observer.lm(&after(&done, *progress), rows)
                         };
-                        setup.search(problem, from, limits, stop, &mut observe)?
+                        setup.search(problem, from, Watch::new(limits, stop), &mut observe)?
                     }
                 };
                 self.add(best, found);

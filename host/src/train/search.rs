@@ -9,10 +9,10 @@ use tamis::learn::start::{self, continue_if};
 use tamis::network::gates::{Empty, Gates, Signs};
 use tamis::operator::factored;
 
-use crate::base::limits::{Limits, Watch};
+use crate::base::limits::Watch;
 use crate::data::{Matrix, Problem, Task};
 use crate::model::Score;
-use crate::operator::{Backend, Layout, OperatorSizes, Placed, Stop, on_device};
+use crate::operator::{Backend, Layout, OperatorSizes, Placed, on_device};
 use crate::train::check::{Sizes, given_validation_rows, signs_name, sizes, weighted_outputs};
 use crate::train::checkpoint::{self, Kind};
 use crate::train::encode::{End, SparseLayer, encode, encode_layers};
@@ -178,6 +178,7 @@ impl<'a> SearchSetup<'a> {
         let from = from.map_or(start::Start::Zero, start::Start::Checkpoint);
         let observe = |progress: &Progress<'_>| {
             let passes = progress.rows_read as f64 / dims.samples as f64;
+            watch.reach(progress.search_best);
             continue_if(watch.goes_on(passes, observe(progress)))
         };
         let (one, several) = (Goal::one_output(*dims), Goal::several_outputs(*dims));
@@ -192,13 +193,12 @@ impl<'a> SearchSetup<'a> {
         trained.map_err(|error| on.failed(error))
     }
 
-    /// The model of a search within these limits, from `start`.
+    /// The model of a search as long as `watch` lets it, from `start`.
     pub(crate) fn search(
         &self,
         mut problem: Problem,
         start: Start<'_>,
-        limits: Limits,
-        stop: &Stop,
+        mut watch: Watch<'_>,
         observe: &mut dyn FnMut(&Progress<'_>) -> bool,
     ) -> Result<(Trained, ReturnedData)> {
         let Self { sizes, second, ref params, slots, ref job, .. } = *self;
@@ -208,7 +208,6 @@ impl<'a> SearchSetup<'a> {
         let Problem { data, labels, task } = problem;
         let mut operator = self.operator(data)?;
         let mut memory = vec![0; self.budget.words()];
-        let mut watch = Watch::new(limits, stop);
         let warm = match start {
             Start::Network(from) => Some(self.warm(from, &labels)?),
             Start::Mask(_) => return Err(no_mask("lm")),
