@@ -95,19 +95,15 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
             return;
         }
         let d = self.inputs();
+        // Which neurons share is asked of `to` as it was.
         for i in 0..self.blocks() {
-            let is_it = i == to;
-            if !is_it && (!self.shares(i, to) || self.sizes(i, j).0 == 0.0) {
-                continue;
-            }
-            let factor = if is_it { steep / before } else { left };
-            self.net.values_of(i).0.iter_mut().for_each(|w| *w *= factor);
-            if is_it {
-                self.weight_mut(i, j).into_iter().for_each(|w| *w = turn);
-            } else {
+            if i != to && self.shares(i, to) && self.sizes(i, j).0 != 0.0 {
+                self.net.values_of(i).0.iter_mut().for_each(|w| *w *= left);
                 self.net.edit_w(|w| w.retain(|at, _| at as usize != i * d + j));
             }
         }
+        self.net.values_of(to).0.iter_mut().for_each(|w| *w *= steep / before);
+        self.weight_mut(to, j).into_iter().for_each(|w| *w = turn);
     }
 }
 
