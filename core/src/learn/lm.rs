@@ -12,7 +12,7 @@
 //!   │          grow by the 0.5 s largest |g|/c · 2 LM · threshold to 1.25 s by |w| |column| · 2 LM
 //!   │
 //! moves ◄─┐  an exact fit is finished, which ends the search where the network is found, and again
-//!   │     │  with a quarter of its loss;
+//!   │     │  with a quarter of its loss; the better one of both goes on;
 //!   │     │  flip mirror images back, flip neurons that lower the loss, merge those of one hinge,
 //!   │     │  pair by pair where all blocks are in use and all at once spoil the fit;
 //!   │     │  candidates by ⟨r, φ⟩²/|φ|²: new neurons from inputs and random gates, splits
@@ -26,11 +26,13 @@
 //!   │        where all rows refute it or restarts make no progress
 //!   │ exact, or no restart is left
 //! finish     merge · flip mirror images back · threshold to s, a third of the excess at a time,
-//!   │        5 LM between · fold the linear term · m neurons
+//!   │        5 LM between · fold the linear term · m neurons · 5 LM where that is exact
 //!   │        exact at 1.25 s weights but not at s: restart
 //! all rows   LM on all rows; where an exact fit of some rows is none of all, search on four times
 //!   │        as many
-//! polish     outer steps at exactly s weights, as long as they help
+//! polish     an exact fit: drop small weights, merge and turn neurons, as long as it stays as exact;
+//!            grow what is missing from s, where that makes it more exact
+//!            else outer steps at exactly s weights, as long as they help
 //! ```
 //!
 //! g is the gradient, r the residual, `c_j` the root mean square of input j, φ the change that a
