@@ -8,7 +8,7 @@
 //! ```text
 //! start      random gates: the s largest |g|/c, w = g/c² on them; one factor for all; 3 LM steps
 //!   │
-//! descend    outer steps while one leaves at most 85 % of the loss, at most 200 in a row:
+//! descend    outer steps while one leaves at most 85 % of the loss:
 //!   │          grow by the 0.5 s largest |g|/c · 2 LM · threshold to 1.25 s by |w| |column| · 2 LM
 //!   │
 //! moves ◄─┐  an exact fit is finished, which ends the search where the network is found, and again
@@ -16,8 +16,8 @@
 //!   │     │  flip mirror images back, flip neurons that lower the loss, merge those of one hinge,
 //!   │     │  pair by pair where all blocks are in use and all at once spoil the fit;
 //!   │     │  candidates by ⟨r, φ⟩²/|φ|²: new neurons from inputs and random gates, splits
-//!   │     │  from 24 neurons on: one candidate for every 12 neurons at once;
-//!   │     │  else up to 24, 6 at a time: apply · 2 LM · up to 4 outer steps while 70 % is in reach;
+//!   │     │  from 24 neurons on: one candidate for every 12 neurons at once, while 70 % is in reach;
+//!   │     │  else up to 24, 6 at a time: apply · 2 LM · up to 4 outer steps while one leaves 95 %;
 //!   │     │  one that leaves 70 % of the loss is taken at once, the best of a batch from 98 % on;
 //!   ├─────┘  then descend
 //!   │ no candidate helps
@@ -26,10 +26,10 @@
 //!   │        where all rows refute it or restarts make no progress
 //!   │ exact, or no restart is left
 //! finish     merge · flip mirror images back · threshold to s, a third of the excess at a time,
-//!   │        5 LM between · fold the linear term · m neurons · 5 LM where that is exact
-//!   │        exact at 1.25 s weights but not at s: restart
-//! all rows   LM on all rows; where an exact fit of some rows is none of all, search on four times
-//!   │        as many
+//!   │        5 LM between · lighter, fold the linear term · m neurons · 5 LM where that is exact
+//!   │        exact at 1.25 s weights but not at s: restart, or the end with unoriented neurons
+//! all rows   LM on all rows; where an exact fit of some rows is not the network on all, search on
+//!   │        four times as many
 //! polish     an exact fit: drop small weights, merge and turn neurons, as long as it stays as exact;
 //!            grow what is missing from s, where that makes it more exact
 //!            else outer steps at exactly s weights, as long as they help

@@ -60,7 +60,7 @@ impl Limits {
     pub const NONE: Self = Self { time: None, passes: None };
 }
 
-/// Later limits, of a run whose loss has come down to this.
+/// Other limits, where they are later, for a run whose loss has come down to this.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Near {
     pub loss: f64,
@@ -71,6 +71,8 @@ pub(crate) struct Near {
 #[derive(Debug)]
 pub(crate) struct Watch<'s> {
     limits: Limits,
+    /// Those of a run that is not near.
+    far: Limits,
     near: Option<Near>,
     began: Instant,
     stop: &'s Stop,
@@ -89,19 +91,23 @@ impl<'s> Watch<'s> {
     pub(crate) fn new(limits: Limits, stop: &'s Stop) -> Self {
         let (began, begun) = (Instant::now(), Arc::default());
         let (near, limit) = (None, None);
-        Self { limits, near, began, stop, begun, limit, interrupted: false, resumed: false }
+        let (interrupted, resumed, far) = (false, false, limits);
+        Self { limits, far, near, began, stop, begun, limit, interrupted, resumed }
     }
 
     /// The same with later limits where the run comes near its end.
     pub(crate) fn near(self, near: Near) -> Self {
-        Self { near: Some(near), ..self }
+        let (far, other) = (self.far, near.limits);
+        let time = far.time.zip(other.time).map(|(a, b)| a.max(b));
+        let passes = far.passes.zip(other.passes).map(|(a, b)| a.max(b));
+        let limits = Limits { time, passes };
+        Self { near: Some(Near { limits, ..near }), ..self }
     }
 
-    /// Takes the later limits for good where the loss is so small.
+    /// The limits from now on, of a run with this loss: what a checkpoint says, so that a resumed run has the same.
     pub(crate) fn reach(&mut self, loss: f32) {
-        if let Some(near) = self.near.take_if(|near| f64::from(loss) <= near.loss) {
-            self.limits = near.limits;
-        }
+        let near = self.near.filter(|near| f64::from(loss) <= near.loss);
+        self.limits = near.map_or(self.far, |near| near.limits);
     }
 
     /// The same for a run resumed from a checkpoint, if it is one: its first step was shown before.
@@ -179,22 +185,26 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_has_come_near_has_later_limits_for_good() {
+    fn a_run_that_is_near_has_later_limits() {
         let stop = Stop::new();
         let of = |passes| Limits { time: None, passes: Some(passes) };
-        let watch = || Watch::new(of(2.0), &stop).near(Near { loss: 0.5, limits: of(4.0) });
-        let mut near = watch();
+        let watch = |near| Watch::new(of(2.0), &stop).near(Near { loss: 0.5, limits: of(near) });
+        let mut near = watch(4.0);
         near.reach(0.6);
         assert!(near.goes_on(1.0, true));
         near.reach(0.5);
-        near.reach(0.6);
         assert!(near.goes_on(3.0, true) && !near.goes_on(4.0, true));
-        let mut far = watch();
+        let mut far = watch(4.0);
+        far.reach(0.5);
         far.reach(0.6);
         assert!(!far.goes_on(2.0, true));
+        // Never earlier ones.
+        let mut near = watch(1.0);
+        near.reach(0.5);
+        assert!(near.goes_on(1.5, true) && !near.goes_on(2.0, true));
         // The operator ends nothing before the latest limit.
-        let at_once = Limits { time: Some(Duration::ZERO), passes: None };
-        let mut watch = Watch::new(at_once, &stop).near(Near { loss: 0.5, limits: of(4.0) });
+        let time = |seconds| Limits { time: Some(Duration::from_secs(seconds)), passes: None };
+        let mut watch = Watch::new(time(0), &stop).near(Near { loss: 0.5, limits: time(3600) });
         watch.begun.store(true, Ordering::Relaxed);
         assert!(!watch.stop().asked());
         watch.near = None;

@@ -178,7 +178,9 @@ impl<'a> SearchSetup<'a> {
         let from = from.map_or(start::Start::Zero, start::Start::Checkpoint);
         let observe = |progress: &Progress<'_>| {
             let passes = progress.rows_read as f64 / dims.samples as f64;
-            watch.reach(progress.search_best);
+            if progress.checkpoint.is_some() {
+                watch.reach(progress.search_best);
+            }
             continue_if(watch.goes_on(passes, observe(progress)))
         };
         let (one, several) = (Goal::one_output(*dims), Goal::several_outputs(*dims));

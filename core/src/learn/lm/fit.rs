@@ -101,7 +101,7 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
     }
 
     /// [`Self::terms`] of the whole batch, wherever its rows are: what means are taken over.
-    fn all_terms(&self) -> f32 {
+    pub(super) fn all_terms(&self) -> f32 {
         self.sensing.batch_rows().saturating_mul(self.width) as f32
     }
 

@@ -35,7 +35,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         self.task.info.folds = self.task.info.folds.saturating_add(1);
         let least = (loss <= EXACT * self.fit.power).then_some(USELESS * sqrt(loss));
         if let Some(least) = least {
-            self.drop_useless(least);
+            self.drop_small(least);
         }
         self.cancel(least)?;
         self.better_of(
@@ -123,8 +123,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
             self.weight_mut(i, j).into_iter().for_each(|w| *w += left);
         }
         if let (None, Some(new)) = (to, new) {
-            self.single.entries.unit((new * self.inputs() + j) as u32, left);
-            self.add_single(1.0)?;
+            self.add_weight(new, j, left)?;
         }
         self.single.dense.get_mut(j).into_iter().for_each(|l| *l = 0.0);
         Ok(())

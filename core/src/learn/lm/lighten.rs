@@ -23,8 +23,11 @@ const SINGLY: u32 = 16;
 /// A weight v that is dropped turns its neuron w, which costs at least v³/|w|, about, whatever others make up for: so
 /// many times the loss is the most.
 const TURNED: f32 = 10.0;
-/// Steps on fewer weights before they are judged.
-const SHARING: u32 = 6;
+/// Steps on other weights before they are judged.
+const STEPS: u32 = 6;
+/// The largest of many gradients of noise, squared, to their mean: so much of a row's share of the loss a weight takes
+/// that only fits noise.
+const CHANCE: f32 = 20.0;
 
 impl<'a, S: Sensing, H: Readout<S>, F: FnMut(&Progress<'_>) -> bool> Search<'a, S, H, F>
 where
@@ -33,8 +36,9 @@ where
     /// Makes an exact fit one of fewer weights, and of those that it lacks then; which is the result.
     pub(super) fn thin_exact(&mut self, loss: f32) -> Result<f32, S::Source> {
         let loss = self.lighten(loss)?;
-        let loss = self.complete(loss)?;
         (self.state.result_loss, self.state.held) = (f32::INFINITY, f32::INFINITY);
+        self.store_result(loss)?;
+        let loss = self.complete(loss)?;
         self.store_result(loss)?;
         Ok(loss)
     }
@@ -43,13 +47,17 @@ where
     /// may have gone on the way down.
     fn complete(&mut self, loss: f32) -> Result<f32, S::Source> {
         let missing = self.model.task.nnz.saturating_sub(self.model.view().nnz());
-        if missing == 0 || self.is_done() {
+        let by_chance = CHANCE * missing as f32 / self.model.fit.all_terms();
+        if missing == 0 || !(by_chance < 1.0) || self.is_done() {
             return Ok(loss);
         }
+        // As many steps without them say what they are worth.
+        let loss = self.model.improve(loss, STEPS, 0.0)?;
+        self.base.store(self.model.view())?;
         self.model.grow(missing)?;
         let more = self.model.loss()?;
-        let more = self.model.improve(more, SHARING, 0.0)?;
-        match self.accept(more, loss / AS_GOOD)? {
+        let more = self.model.improve(more, STEPS, 0.0)?;
+        match self.keep(more, (1.0 - by_chance) * loss / AS_GOOD)? {
             better if better < loss => self.lighten(better),
             same => Ok(same),
         }
@@ -103,7 +111,7 @@ where
             let Some(size) = dropped else { break };
             // One that others make up for shows it within a step.
             let fewer = self.model.loss()?;
-            loss = self.accept(fewer, AS_GOOD * loss)?;
+            loss = self.accept(fewer, self.most(loss))?;
             if self.base.nnz() == before {
                 above = size;
             }
@@ -111,11 +119,17 @@ where
         self.model.loss()
     }
 
+    /// The largest loss that is as good as this one: what is exact stays so.
+    fn most(&self, loss: f32) -> f32 {
+        let goal = self.model.task.goal;
+        if loss <= goal { (AS_GOOD * loss).min(goal) } else { AS_GOOD * loss }
+    }
+
     /// Fits, and goes back to the base where that was better.
     fn as_good(&mut self, loss: f32) -> Result<f32, S::Source> {
-        let (mut fewer, most) = (self.model.loss()?, AS_GOOD * loss);
+        let (mut fewer, most) = (self.model.loss()?, self.most(loss));
         // What nearly parallel neurons share moves between them in some steps.
-        for left in (0..SHARING).rev() {
+        for left in (0..STEPS).rev() {
             let before = fewer;
             fewer = self.model.improve(fewer, 1, most)?;
             if fewer <= most || expected(before, fewer, left) > most {
@@ -132,7 +146,7 @@ mod tests {
     use super::*;
     use crate::learn::lm::Params;
     use crate::learn::lm::search::tests::{FIRST, SECOND, searching};
-    use crate::learn::lm::signed::tests::D;
+    use crate::learn::lm::signed::tests::{D, N};
 
     const PLANTED: [(f32, [f32; D]); 2] = [(1.0, FIRST), (1.0, SECOND)];
 
@@ -147,6 +161,20 @@ mod tests {
             search.thin_exact(loss).unwrap();
             assert_eq!(search.result.view().w().index(), found);
             assert!(search.state.result_loss < 1e-14 * search.model.fit.power);
+        }
+    }
+
+    #[test]
+    fn so_many_weights_that_they_may_fit_noise_are_not_looked_for() {
+        let net = [(4, 1.0), (5, -2.0), (6, 0.5), (13, 1.0), (15, 1.0)];
+        for (more, looked) in [(N / 20 - 1, true), (N / 20 + 1, false)] {
+            let mut search = searching(&Params::DEFAULT, &PLANTED, &net);
+            let loss = search.model.loss().unwrap();
+            search.model.task.nnz = net.len() + more;
+            let before = search.model.fit.rows_read;
+            search.complete(loss).unwrap();
+            assert_eq!(search.model.fit.rows_read > before, looked);
+            assert_eq!(search.model.view().nnz(), net.len());
         }
     }
 
@@ -190,7 +218,7 @@ mod tests {
                 assert_eq!(search.model.view().w().index(), net.map(|(j, _)| j));
             } else {
                 let fewer = search.model.loss().unwrap();
-                search.model.improve(fewer, SHARING, 0.0).unwrap();
+                search.model.improve(fewer, STEPS, 0.0).unwrap();
             }
             search.model.fit.rows_read - before
         };

@@ -104,7 +104,12 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
                     match single {
                         Some((k, _)) if !stays => self.net.remove(k),
                         Some((k, _)) => self.net.values_of(k).0.iter_mut().for_each(|of| *of += w),
-                        None if stays => self.add_weight(j, w)?,
+                        None if stays => {
+                            let vacant = self.vacant(1.0);
+                            debug_assert!(vacant.is_some(), "room was counted before");
+                            let Some(to) = vacant else { continue };
+                            self.add_weight(to, j, w)?;
+                        }
                         None => {}
                     }
                 }
@@ -151,11 +156,8 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         self.neurons().find(is_image).map(|other| other.neuron())
     }
 
-    /// Adds a neuron of one weight, from input j, where there is room.
-    fn add_weight(&mut self, j: usize, w: f32) -> Result<(), S::Source> {
-        let vacant = self.vacant(1.0);
-        debug_assert!(vacant.is_some(), "room was counted before");
-        let Some(to) = vacant else { return Ok(()) };
+    /// Makes the empty neuron `to` one of one weight, from input j.
+    pub(super) fn add_weight(&mut self, to: usize, j: usize, w: f32) -> Result<(), S::Source> {
         self.single.entries.unit((to * self.inputs() + j) as u32, w);
         self.add_single(1.0)
     }

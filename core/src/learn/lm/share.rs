@@ -15,7 +15,7 @@ const SHARING: f32 = 0.99;
 
 impl<S: Sensing> Model<'_, S, OneOutput> {
     /// Drops weights of neurons below `least`, in the metric of the inputs.
-    pub(super) fn drop_useless(&mut self, least: f32) {
+    pub(super) fn drop_small(&mut self, least: f32) {
         let free = self.first() * self.inputs();
         let Self { net, columns, .. } = self;
         let d = columns.scales.len();
@@ -35,11 +35,13 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         let turned = small.turned * sqrt(largest);
         let mut least: Option<(usize, usize, f32)> = None;
         for block in self.neurons() {
+            let is_shared = self.neurons().any(|other| self.shares(other.neuron(), block.neuron()));
             for (j, size) in scaled(block, scales).map(|(j, w)| (j, w.abs())) {
                 let is_least = least.is_none_or(|(.., least)| size < least);
                 let i = block.neuron();
                 let is_small = size < small.below && size * size * size < turned;
-                if is_least && size > small.above && (is_small || self.sharer(i, j).is_some()) {
+                let is_candidate = is_least && size > small.above;
+                if is_candidate && (is_small || is_shared && self.sharer(i, j).is_some()) {
                     least = Some((i, j, size));
                 }
             }
@@ -83,7 +85,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
     /// that their sum changes least.
     fn hand_over(&mut self, j: usize, to: usize) {
         let (mut common, mut turn, mut second) = (0.0, 0.0, 0.0);
-        for i in 0..self.blocks() {
+        for i in self.first()..self.blocks() {
             let (own, rest) = self.sizes(i, j);
             if (i == to || self.shares(i, to)) && own != 0.0 {
                 (common, turn, second) = (common + rest, turn + own, second + own * own / rest);
@@ -96,7 +98,7 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         }
         let d = self.inputs();
         // Which neurons share is asked of `to` as it was.
-        for i in 0..self.blocks() {
+        for i in self.first()..self.blocks() {
             if i != to && self.shares(i, to) && self.sizes(i, j).0 != 0.0 {
                 self.net.values_of(i).0.iter_mut().for_each(|w| *w *= left);
                 self.net.edit_w(|w| w.retain(|at, _| at as usize != i * d + j));

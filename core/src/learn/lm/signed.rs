@@ -167,7 +167,7 @@ impl<S: Sensing> Moves<S> for Model<'_, S, OneOutput> {
     }
 
     fn drop_below(&mut self, least: f32) {
-        self.drop_useless(least);
+        self.drop_small(least);
     }
 
     fn drop_next(&mut self, small: Small) -> Option<f32> {

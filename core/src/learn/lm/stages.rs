@@ -64,7 +64,7 @@ where
     }
 
     /// [`Stage::Fall`]: one outer step of a descent. Each that leads to another leaves less than a
-    /// fixed fraction of the loss, down to rounding, so that there are at most 200 in a row.
+    /// fixed fraction of the loss, so that there are few in a row.
     pub(super) fn fall(&mut self, loss: f32) -> Result<Stage, S::Source> {
         let (_, again) = self.down(loss, self.state.falling())?;
         Ok(if again { Stage::Fall } else { Stage::Moves })

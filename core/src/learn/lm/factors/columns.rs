@@ -195,7 +195,7 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_, S>> {
         let net = self.net.view();
         let (mut product, mut of_k, mut of_l) = (0.0, 0.0, 0.0);
         for wt in net.wt().blocks() {
-            let value = |k: usize| wt.entries().find(|(j, _)| *j == k).map_or(0.0, |(_, v)| v);
+            let value = |k: usize| wt.weight(k).unwrap_or(0.0);
             let (a, b) = (value(k), value(l));
             if a != 0.0 || b != 0.0 {
                 let size = square_in(net.w().block(wt.neuron()), self.columns.scales);
@@ -224,7 +224,7 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_, S>> {
         let c = self.fit.outputs;
         for i in 0..self.blocks() {
             let wt = self.net.view().wt().block(i);
-            let Some((_, v)) = wt.entries().find(|(k, _)| *k == from) else { continue };
+            let Some(v) = wt.weight(from) else { continue };
             // One by one, since there may be no room for two of them.
             self.net.edit_wt(|wt| {
                 wt.retain(|at, _| at as usize != i * c + from);

@@ -171,7 +171,7 @@ impl<S: Factored> Moves<S> for Model<'_, S, SecondLayer<'_, S>> {
             let (from, to) = (self.net.view().w().block(j), self.net.view().w().block(i));
             let mut change = 0;
             for (at, w) in from.entries() {
-                let old = to.entries().find(|(e, _)| *e == at).map_or(0.0, |(_, w)| w);
+                let old = to.weight(at).unwrap_or(0.0);
                 let is_there = |sum: f32| i32::from(sum.abs() > CANCELS * (ratio * w).abs());
                 change += is_there(old + ratio * w) - is_there(old);
             }
