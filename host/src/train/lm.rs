@@ -3,7 +3,8 @@
 //!
 //! Large networks are searched for with neurons of any orientation first, after steps of Adam; where
 //! that does not fit exactly, with oriented ones, from what it found or from nothing, and the better
-//! network goes on.
+//! network goes on. Two layers with few weights for their neurons are searched for with all of them first, and with
+//! fewer then.
 //!
 //! ```text
 //! search ──exact─────────────────────────────────────────────────────────────────────> its network
@@ -36,7 +37,7 @@ const TIME: f64 = 0.15;
 /// Share of a limit of passes that it leaves, which are more often tight.
 const PASSES: f64 = 0.3;
 
-/// Share of the limits that a search for neurons of any orientation has, …
+/// Share of the limits that a search has where another one follows, …
 const FIRST: f64 = 0.6;
 
 /// … unless it has come down to this part of the mean square of the labels: then it has that of any search.
@@ -66,7 +67,7 @@ fn search_limits(limits: Limits) -> Limits {
     }
 }
 
-/// The limits of a search for neurons of any orientation.
+/// The limits of a search that another one follows.
 fn first_limits(limits: Limits) -> Limits {
     Limits {
         time: limits.time.map(|time| time.mul_f64(FIRST)),
@@ -102,22 +103,28 @@ pub(crate) fn train(
     let mut run = LmRun { setup, turns, stopwatch: Stopwatch::start(&problem) };
     let SearchSetup { job, sizes, .. } = &run.setup;
     let (stop, setup) = (observer.stop, &run.setup);
-    let watch = match setup.params.signs {
-        Signs::Unoriented => {
-            let loss = NEARLY_EXACT * mean_square(&problem.labels);
-            let near = Near { loss, limits: search_limits(job.limits) };
-            Watch::new(first_limits(job.limits), stop).near(near)
-        }
-        _ if run.has_turns() => Watch::new(search_limits(job.limits), stop),
-        _ => Watch::new(job.limits, stop),
+    let other = setup.other(problem.data.is_bytes()).transpose()?;
+    let is_narrower = other.as_ref().is_some_and(|other| other.sizes != setup.sizes);
+    let watch = if other.is_some() {
+        // Nothing follows a search of fewer neurons.
+        let (part, limits) = if is_narrower {
+            (NEAR, job.limits)
+        } else {
+            (NEARLY_EXACT, search_limits(job.limits))
+        };
+        let near = Near { loss: part * mean_square(&problem.labels), limits };
+        Watch::new(first_limits(job.limits), stop).near(near)
+    } else if run.has_turns() {
+        Watch::new(search_limits(job.limits), stop)
+    } else {
+        Watch::new(job.limits, stop)
     };
     let rows = sizes.dims.samples;
-    let oriented = setup.oriented(problem.data.is_bytes()).transpose()?;
     let (mut trained, mut returned) =
         setup.search(problem, start, watch, &mut |progress| observer.lm(progress, rows))?;
-    let Some(oriented) = oriented else { return Ok(run.improve(trained, returned, observer)) };
-    // Where neurons of any orientation do not fit exactly, those with one may fit better.
-    run.setup = oriented;
+    let Some(other) = other else { return Ok(run.improve(trained, returned, observer)) };
+    // Where neurons of any orientation, or all of them, do not fit exactly, others may fit better.
+    run.setup = other;
     let left = remaining(run.setup.job.limits, &run.stopwatch, trained.report.passes);
     // One that its share of a limit has ended goes on in the same way, exact or not.
     let goes_on = is_open(&trained.report) || trained.report.limit.is_some();
@@ -127,8 +134,9 @@ pub(crate) fn train(
             // A run is resumed within the search before.
             progress.checkpoint.is_some() || observer.lm(&after(&done, *progress), rows)
         };
-        let watch = Watch::new(search_limits(limits), stop);
-        let is_near = trained.report.loss <= NEAR * mean_square(&returned.labels);
+        let limits = if run.has_turns() { search_limits(limits) } else { limits };
+        let watch = Watch::new(limits, stop);
+        let is_near = !is_narrower && trained.report.loss <= NEAR * mean_square(&returned.labels);
         let (setup, problem) = (&run.setup, returned.shuffled());
         let from = if is_near { Start::Network(&trained) } else { Start::Zero };
         match setup.search(problem, from, watch, &mut observe) {
@@ -283,8 +291,18 @@ impl LmRun<'_> {
             search.merges += more.merges;
             search.flips += more.flips;
         }
-        if found.loss >= own.loss {
+        let held =
+            search.validation_loss.zip(found.search().and_then(|found| found.validation_loss));
+        let (before, after) = held.unwrap_or((own.loss, found.loss));
+        if after >= before {
             return;
+        }
+        if let Some(better) = found.search() {
+            search.second_live = better.second_live;
+            search.validation_loss = better.validation_loss;
+            search.validation_psnr_db = better.validation_psnr_db;
+            search.validation_accuracy = better.validation_accuracy;
+            search.early = better.early;
         }
         search.exact = found.search().is_some_and(|search| search.exact);
         search.turns += u32::from(found.search().is_none());
@@ -312,6 +330,8 @@ fn after<'a>(done: &Report, mut progress: Progress<'a>) -> Progress<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::{Matrix, Task, Values};
+    use crate::train::options::LmOptions;
 
     #[test]
     fn a_search_leaves_a_part_of_every_limit() {
@@ -325,5 +345,26 @@ mod tests {
         assert_eq!(search_limits(of(20, 400.0)), of(17, 200.0));
         assert_eq!(search_limits(of(20, 1e6)), of(17, 980000.0));
         assert_eq!(search_limits(Limits::NONE), Limits::NONE);
+    }
+
+    #[test]
+    fn two_layers_of_few_weights_for_their_neurons_are_searched_for_with_fewer() {
+        let (n, d) = (60, 10);
+        let at = |k: usize, j: usize| ((k * 7919 + j * 104_729) % 997) as f32 / 997.0 - 0.5;
+        let values = (0..n * d).map(|e| at(e / d, e % d)).collect();
+        let labels = (0..n).map(|k| (at(k, 0) + at(k, 3)).max(0.0)).collect();
+        let data = Matrix::new(n, d, Values::F32(values)).unwrap();
+        let problem = Problem { data, labels, task: Task::Regression };
+        let of = |hidden: usize, second: Option<usize>, nnz: usize| {
+            let job = Job { second, ..Job::plain(hidden, nnz) };
+            let setup = SearchSetup::new(&problem, &LmOptions::default(), &job).unwrap();
+            let other = setup.other(false)?.unwrap();
+            Some((other.sizes.dims.hidden, other.second))
+        };
+        assert_eq!(of(50, Some(20), 280), Some((7, Some(7))));
+        assert_eq!(of(50, Some(6), 40), Some((5, Some(5))));
+        // Not where neurons have weights enough, nor of one layer.
+        assert_eq!(of(5, Some(5), 40), None);
+        assert_eq!(of(50, None, 40), None);
     }
 }

@@ -85,13 +85,21 @@ impl<'a> SearchSetup<'a> {
         Self::planned(sizes, second, params, problem.data.is_bytes(), slots, job)
     }
 
-    /// The search without steps before it, whose neurons are oriented from the start; none where this one is.
-    pub(crate) fn oriented(&self, bytes: bool) -> Option<Result<Self>> {
-        let Self { sizes, params, second, ref job, .. } = *self;
-        let params = Params { signs: Signs::Positive, first: 0, ..params };
+    /// The search that follows where this one does not fit exactly: of oriented neurons after unoriented ones, without
+    /// steps before it, and of fewer neurons of two layers where the weights are few for them; none else.
+    pub(crate) fn other(&self, bytes: bool) -> Option<Result<Self>> {
+        let Self { mut sizes, mut params, mut second, ref job, .. } = *self;
+        let fewer = (sizes.dims.nnz / FED).max(FEWEST);
+        if params.signs == Signs::Unoriented {
+            params = Params { signs: Signs::Positive, first: 0, ..params };
+        } else if second.is_some() && fewer < sizes.dims.hidden {
+            sizes.dims.hidden = fewer;
+            second = second.map(|second| second.min(fewer));
+        } else {
+            return None;
+        }
         let slots = lm::slots(sizes.dims.hidden, params.signs);
-        let is_other = self.params.signs == Signs::Unoriented;
-        is_other.then(|| Self::planned(sizes, second, params, bytes, slots, job))
+        Some(Self::planned(sizes, second, params, bytes, slots, job))
     }
 
     /// With the layout that fits the memory of the job, for an operator of so many blocks.
@@ -232,7 +240,7 @@ impl<'a> SearchSetup<'a> {
         if !params.signs.both() {
             // The search has neurons to spare; without signs any number will do.
             network.renumber();
-            (neurons, network.signs) = (dims.hidden, Signs::Positive);
+            (neurons, network.signs) = (dims.hidden.max(job.hidden), Signs::Positive);
         }
         let signs = network.signs;
         let net = network.net(neurons)?;
@@ -397,6 +405,11 @@ fn no_adam() -> Error {
         .got("--adam-steps above 0")
         .help("leave --adam-steps out")
 }
+
+/// Weights of a neuron of two layers, where fewer neurons may fit better, …
+const FED: usize = 40;
+/// … of which there are at least so many.
+const FEWEST: usize = 5;
 
 /// Steps of Adam before a search, for each weight.
 const FIRST: u32 = 20;
