@@ -43,7 +43,8 @@ const FIRST: f64 = 0.6;
 /// … unless it has come down to this part of the mean square of the labels: then it has that of any search.
 const NEARLY_EXACT: f64 = 1e-5;
 
-/// Oriented neurons go on from a network with less than this part of the mean square of the labels.
+/// Oriented neurons go on from a network with less than this part of the mean square of the labels, and two layers
+/// keep all of the limits.
 const NEAR: f64 = 1e-3;
 
 /// Fewest passes that it leaves, but no more than half of all; and most.
@@ -114,10 +115,8 @@ pub(crate) fn train(
         };
         let near = Near { loss: part * mean_square(&problem.labels), limits };
         Watch::new(first_limits(job.limits), stop).near(near)
-    } else if run.has_turns() {
-        Watch::new(search_limits(job.limits), stop)
     } else {
-        Watch::new(job.limits, stop)
+        Watch::new(run.limits(job.limits), stop)
     };
     let rows = sizes.dims.samples;
     let (mut trained, mut returned) =
@@ -134,8 +133,7 @@ pub(crate) fn train(
             // A run is resumed within the search before.
             progress.checkpoint.is_some() || observer.lm(&after(&done, *progress), rows)
         };
-        let limits = if run.has_turns() { search_limits(limits) } else { limits };
-        let watch = Watch::new(limits, stop);
+        let watch = Watch::new(run.limits(limits), stop);
         let is_near = !is_narrower && trained.report.loss <= NEAR * mean_square(&returned.labels);
         let (setup, problem) = (&run.setup, returned.shuffled());
         let from = if is_near { Start::Network(&trained) } else { Start::Zero };
@@ -175,6 +173,11 @@ impl LmRun<'_> {
         let SearchSetup { sizes, second, params, .. } = &self.setup;
         let is_plain = sizes.outputs == 0 && second.is_none() && params.signs == Signs::Positive;
         is_plain && params.validation == 0 && self.turns > 0
+    }
+
+    /// The limits of a search before what may follow it.
+    fn limits(&self, limits: Limits) -> Limits {
+        if self.has_turns() { search_limits(limits) } else { limits }
     }
 
     /// The network of the search, or a better one that alternations lead to within the limits.
