@@ -19,7 +19,7 @@ use tamis_host::train::{AnnealOptions, LmOptions, Memory, Plan, Start, train_wit
 use tamis_host::{Budget, Options, Recipe};
 
 /// What an observer saw at one call.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 struct Mark {
     bytes: usize,
     numbers: usize,
@@ -110,8 +110,8 @@ impl Case {
         }
     }
 
-    /// Runs, and checks that nothing is asked for and nothing given back from the first step to the
-    /// last.
+    /// Runs, and checks that nothing is asked for and nothing given back from the first step of a
+    /// search to its last, and that no search holds more than the first.
     fn run(self) -> Held {
         let mut seen = Seen(Vec::with_capacity(20_000));
         let stop = Stop::new();
@@ -142,18 +142,23 @@ impl Case {
         };
         let Seen(marks) = seen;
         assert!(marks.len() > 3, "{self:?}: {} steps", marks.len());
-        for (step, mark) in marks.iter().enumerate() {
-            if self.threads == 1 {
-                assert_eq!(*mark, marks[0], "{self:?}: at step {step} and at the first one");
-                continue;
+        let searches: Vec<_> = marks.chunk_by(|one, next| one.numbers == next.numbers).collect();
+        // Two layers with few weights for their neurons have another search, of fewer neurons.
+        let most = if self.second.is_some() { 2 } else { 1 };
+        assert!(searches.len() <= most, "{self:?}: {} sizes", searches.len());
+        for (at, search) in searches.into_iter().enumerate() {
+            let first = search[0];
+            assert!(first.numbers <= marks[0].numbers, "{self:?}: more in search {at}");
+            for (step, mark) in search.iter().enumerate() {
+                // The queues of a pool with several threads renew a block of their own now and then.
+                let (most_calls, most_bytes) =
+                    if self.threads == 1 { (0, 0) } else { (32, 1 << 13) };
+                let (calls, bytes) = (mark.calls - first.calls, mark.bytes.abs_diff(first.bytes));
+                assert!(
+                    calls <= most_calls && bytes <= most_bytes,
+                    "{self:?}: {calls} calls, {bytes} bytes at step {step} of search {at}"
+                );
             }
-            // The queues of a pool with several threads renew a block of their own now and then.
-            let (calls, bytes) = (mark.calls - marks[0].calls, mark.bytes.abs_diff(marks[0].bytes));
-            assert!(
-                calls <= 32 && bytes <= 1 << 13,
-                "{self:?}: {calls} calls, {bytes} bytes at step {step}"
-            );
-            assert_eq!(mark.numbers, marks[0].numbers, "{self:?}: at step {step}");
         }
         let (bytes, numbers) = (marks[0].bytes + labels, marks[0].numbers + labels);
         Held { bytes: bytes - before.bytes, numbers: numbers - before.numbers, plan }

@@ -14,7 +14,7 @@
 
 use std::time::Duration;
 
-use tamis::learn::lm::{Params, Progress};
+use tamis::learn::lm::{self, Params, Progress};
 use tamis::network::gates::Signs;
 
 use crate::Result;
@@ -23,7 +23,7 @@ use crate::base::peak_rss_bytes;
 use crate::base::statistics::mean_square;
 use crate::data::Problem;
 use crate::operator::Stop;
-use crate::train::budget::Budget;
+use crate::train::budget::{Budget, Memory};
 use crate::train::paper::{FrozenLayers, PaperSetup};
 use crate::train::paper_options::PaperOptions;
 use crate::train::progress::Observer;
@@ -46,6 +46,11 @@ const NEARLY_EXACT: f64 = 1e-5;
 /// Oriented neurons go on from a network with less than this part of the mean square of the labels, and two layers
 /// keep all of the limits.
 const NEAR: f64 = 1e-3;
+
+/// Weights of a neuron of two layers, where fewer neurons may fit better, …
+const FED: usize = 40;
+/// … of which there are at least so many.
+const FEWEST: usize = 5;
 
 /// Fewest passes that it leaves, but no more than half of all; and most.
 const LEFT: (f64, f64) = (300.0, 20000.0);
@@ -84,6 +89,34 @@ fn remaining(limits: Limits, start: &Stopwatch, passes: f64) -> Option<Limits> {
     let is_over =
         time.is_some_and(|time| time.is_zero()) || passes.is_some_and(|passes| passes <= 0.0);
     (!is_over).then_some(Limits { time, passes })
+}
+
+impl<'a> SearchSetup<'a> {
+    /// The search that follows where this one does not fit exactly: of oriented neurons after unoriented ones, without
+    /// steps before it, and of fewer neurons of two layers where the weights are few for them; none else.
+    fn other(&self, bytes: bool) -> Option<Result<Self>> {
+        let Self { mut sizes, mut params, mut second, ref job, .. } = *self;
+        let fewer = (sizes.dims.nnz / FED).max(FEWEST);
+        if params.signs == Signs::Unoriented {
+            params = Params { signs: Signs::Positive, first: 0, ..params };
+        } else if second.is_some() && fewer < sizes.dims.hidden {
+            sizes.dims.hidden = fewer;
+            second = second.map(|second| second.min(fewer));
+        } else {
+            return None;
+        }
+        let slots = lm::slots(sizes.dims.hidden, params.signs);
+        let within = |job: &Job<'a>| Self::planned(sizes, second, params, bytes, slots, job);
+        let most = self.plan.total_bytes();
+        Some(match within(job) {
+            // A layout for fewer neurons may be larger, and the plan of a run is that of its first search.
+            Ok(search) if search.plan.total_bytes() > most => {
+                let search = within(&Job { memory: Memory::Ram(most), ..*job });
+                search.map(|search| Self { job: *job, ..search })
+            }
+            search => search,
+        })
+    }
 }
 
 /// A search and its alternations with published steps.

@@ -85,23 +85,6 @@ impl<'a> SearchSetup<'a> {
         Self::planned(sizes, second, params, problem.data.is_bytes(), slots, job)
     }
 
-    /// The search that follows where this one does not fit exactly: of oriented neurons after unoriented ones, without
-    /// steps before it, and of fewer neurons of two layers where the weights are few for them; none else.
-    pub(crate) fn other(&self, bytes: bool) -> Option<Result<Self>> {
-        let Self { mut sizes, mut params, mut second, ref job, .. } = *self;
-        let fewer = (sizes.dims.nnz / FED).max(FEWEST);
-        if params.signs == Signs::Unoriented {
-            params = Params { signs: Signs::Positive, first: 0, ..params };
-        } else if second.is_some() && fewer < sizes.dims.hidden {
-            sizes.dims.hidden = fewer;
-            second = second.map(|second| second.min(fewer));
-        } else {
-            return None;
-        }
-        let slots = lm::slots(sizes.dims.hidden, params.signs);
-        Some(Self::planned(sizes, second, params, bytes, slots, job))
-    }
-
     /// With the layout that fits the memory of the job, for an operator of so many blocks.
     pub(crate) fn planned(
         sizes: Sizes,
@@ -405,11 +388,6 @@ fn no_adam() -> Error {
         .got("--adam-steps above 0")
         .help("leave --adam-steps out")
 }
-
-/// Weights of a neuron of two layers, where fewer neurons may fit better, …
-const FED: usize = 40;
-/// … of which there are at least so many.
-const FEWEST: usize = 5;
 
 /// Steps of Adam before a search, for each weight.
 const FIRST: u32 = 20;
