@@ -7,6 +7,7 @@
 //! on the number of threads. Nothing is allocated after construction.
 
 mod activations;
+pub mod backprop;
 mod buffer;
 mod bytes;
 mod device;

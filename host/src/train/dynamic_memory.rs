@@ -3,9 +3,9 @@
 use tamis::learn::deep::dynamic::{self, Growth, Moments, Params};
 
 use crate::data::augment::Augment;
+use crate::operator::backprop::{across_bytes, changed_bytes};
 use crate::operator::lanes::LANES;
 use crate::train::checkpoint::{self, Kind};
-use crate::train::masked::{across_bytes, changed_bytes};
 use crate::{Error, Result};
 
 /// Blocks of the longest that a panel of gradients has room for at least: it lies where the gradient does.

@@ -19,11 +19,11 @@ use super::noise::Noise;
 use crate::data::{Problem, Task};
 use crate::mask::{MaskOptions, Method, SourceNetwork, find};
 use crate::operator::Stop;
+use crate::operator::backprop::Engine;
 use crate::train::dense::Rates;
 use crate::train::dense::imp::imp;
 use crate::train::dense::job::ImpJob;
 use crate::train::mask::Layers;
-use crate::train::masked::Engine;
 use crate::train::{Budget, ImpSettings, pool};
 use crate::{Error, Result};
 

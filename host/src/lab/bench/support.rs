@@ -12,7 +12,7 @@ use tamis::learn::loss::Labels;
 use super::noise::Noise;
 use crate::Result;
 use crate::operator::Stop;
-use crate::train::masked::Engine;
+use crate::operator::backprop::Engine;
 use crate::train::pool;
 
 const WIDTHS: [usize; 3] = [784, 1000, 10];

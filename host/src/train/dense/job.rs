@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use tamis::infer::model::{MAX_INPUTS, MAX_LAYERS};
 use tamis::learn::optimiser::Optimiser;
 
+use super::kept;
 use super::optimiser::{Rates, check_momentum, default_rate};
 use super::pass::{Engine, Measure};
 use super::place::DensePlace;
@@ -178,7 +179,9 @@ impl<'a> ImpJob<'a> {
         let batch = self.rows(problem.data.rows);
         let floats = matches!(problem.data.values, Values::F32(_));
         let gather = !floats || batch < problem.data.rows || self.input_scale != 1.0;
-        Engine::bytes(&self.shape, self.task, batch, gather)
+        let all = Engine::bytes(&self.shape, self.task, batch, gather);
+        // Never at the same time.
+        all.max(kept::bytes(&self.shape, self.task, self.settings.optimiser, problem.data.rows))
     }
 
     /// Rows of a batch of so many rows.

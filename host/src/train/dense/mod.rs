@@ -15,6 +15,7 @@ pub(crate) mod device;
 mod folder;
 pub(crate) mod imp;
 pub(crate) mod job;
+mod kept;
 mod optimiser;
 pub(crate) mod pass;
 mod place;

@@ -118,6 +118,23 @@ impl State {
         }
     }
 
+    /// What it remembers of the weights at these places.
+    pub(super) fn of(&self, places: &[u32]) -> Self {
+        let own = |all: &[f32]| match all {
+            [] => Vec::new(),
+            all => places.iter().map(|&at| all[at as usize]).collect(),
+        };
+        Self { first: own(&self.first), second: own(&self.second), ..*self }
+    }
+
+    /// Goes on from where `own` is, which is of these places.
+    pub(super) fn put(&mut self, places: &[u32], own: &Self) {
+        self.steps = own.steps;
+        for (all, own) in [(&mut self.first, &own.first), (&mut self.second, &own.second)] {
+            places.iter().zip(own).for_each(|(&at, &moment)| all[at as usize] = moment);
+        }
+    }
+
     /// One step on the weights of the mask; the others have the value 0 and keep it.
     pub(super) fn step(
         &mut self,

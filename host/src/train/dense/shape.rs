@@ -106,7 +106,9 @@ impl Shape {
 
     /// The layers that have weights, in order.
     #[must_use]
-    pub fn layers(&self) -> impl DoubleEndedIterator<Item = Layer> + ExactSizeIterator + '_ {
+    pub fn layers(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = Layer> + ExactSizeIterator + Clone + '_ {
         (0..self.layers).map(|l| self.layer(l))
     }
 
@@ -122,7 +124,7 @@ impl Shape {
     }
 
     /// Widths of what the layers give, and of the sum behind them where there is one.
-    pub(super) fn acts(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn acts(&self) -> impl Iterator<Item = usize> + Clone + '_ {
         let sum = (self.head == Head::Sum).then_some(1);
         self.layers().map(|layer| layer.outputs).chain(sum)
     }

@@ -3,10 +3,13 @@
 use super::device::{
     DenseDevice, DenseTraining, Epoch, NetOnRows, Passed, Setup, Trained, diverged,
 };
+use super::kept::Kept;
 use super::optimiser::State;
 use super::pass::{Batch, Engine, Goal, Measure};
+use super::shape::Shape;
 use crate::Result;
-use crate::data::Problem;
+use crate::data::{Problem, Task};
+use crate::operator::Stop;
 
 /// The CPU.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,10 +22,10 @@ impl DenseDevice for Threads {
 
     fn training(&self, setup: &Setup<'_>) -> Result<Box<dyn DenseTraining>> {
         let &Setup { shape, task, optimiser, batch, stop } = setup;
-        Ok(Box::new(OnThreads {
-            engine: Engine::new(shape, task, batch, stop),
-            state: State::new(optimiser, shape.weights()),
-        }))
+        let (shape, stop) = (shape.clone(), stop.clone());
+        let state = State::new(optimiser, shape.weights());
+        let products = Products { shape, task, batch, stop, engine: None };
+        Ok(Box::new(OnThreads { products, state }))
     }
 
     fn pass(&self, on: &NetOnRows<'_>, goal: Goal<'_>, temperature: f32) -> Result<Passed> {
@@ -36,8 +39,24 @@ impl DenseDevice for Threads {
 }
 
 struct OnThreads {
-    engine: Engine,
+    products: Products,
     state: State,
+}
+
+/// The products of all weights, in memory that is given back while few are trained.
+struct Products {
+    shape: Shape,
+    task: Task,
+    batch: usize,
+    stop: Stop,
+    engine: Option<Engine>,
+}
+
+impl Products {
+    fn engine(&mut self) -> &mut Engine {
+        let Self { shape, task, batch, stop, engine } = self;
+        engine.get_or_insert_with(|| Engine::new(shape, *task, *batch, stop))
+    }
 }
 
 impl DenseTraining for OnThreads {
@@ -50,20 +69,28 @@ impl DenseTraining for OnThreads {
     }
 
     fn epoch(&mut self, net: Trained<'_>, of: &Epoch<'_>) -> Result<f64> {
+        let Self { products, state } = self;
+        if of.penalty.is_none()
+            && let Some(kept) = Kept::of(&products.shape, net.weights, net.mask)
+        {
+            products.engine = None;
+            return kept.epoch(net, state, of, &products.stop);
+        }
+        let engine = products.engine();
         let Trained { weights, mask, steps } = net;
         let mut sum = 0.0;
         for batch in of.batches() {
             let share = batch.rows.len() as f64 / of.rows.len() as f64;
-            let loss = self.engine.pass(weights, &batch, Goal::Gradient)?.loss;
+            let loss = engine.pass(weights, &batch, Goal::Gradient)?.loss;
             if !loss.is_finite() {
                 return Err(diverged(loss));
             }
             sum += loss * share;
             if let Some(penalty) = of.penalty {
-                penalty(weights, self.engine.sum_mut());
+                penalty(weights, engine.sum_mut());
             }
             let rate = of.rate_of(*steps);
-            self.state.step(rate, of.decay, weights, self.engine.sum(), mask);
+            state.step(rate, of.decay, weights, engine.sum(), mask);
             *steps += 1;
         }
         Ok(sum)
@@ -71,6 +98,6 @@ impl DenseTraining for OnThreads {
 
     fn measure(&mut self, weights: &[f32], set: &Problem, scale: f32) -> Result<Measure> {
         let batch = Batch { set, rows: 0..set.data.rows, order: None, scale };
-        self.engine.pass(weights, &batch, Goal::Loss)
+        self.products.engine().pass(weights, &batch, Goal::Loss)
     }
 }

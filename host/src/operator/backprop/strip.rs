@@ -122,6 +122,13 @@ impl Changed {
     }
 }
 
+/// Bytes that each thread has for the activations of layers of these widths, that of the inputs first.
+pub(crate) fn strip_bytes(widths: impl Iterator<Item = usize> + Clone) -> usize {
+    let acts = widths.clone().map(|width| size_of::<Lanes>() * width);
+    let next = size_of::<u32>() * widths.max().unwrap_or(0);
+    acts.sum::<usize>() + next + LANES * size_of::<usize>()
+}
+
 /// Memory for the activations of a strip.
 #[derive(Debug)]
 pub(super) struct Strip {
@@ -155,9 +162,7 @@ impl Strip {
 
     /// Bytes of memory.
     pub(super) fn bytes(&self) -> usize {
-        let acts = self.acts.iter().map(|acts| size_of_val(&acts[..]));
-        let own = size_of_val(&self.next[..]) + LANES * size_of::<usize>();
-        acts.sum::<usize>() + own + self.changed.bytes()
+        strip_bytes(self.acts.iter().map(Vec::len)) + self.changed.bytes()
     }
 
     /// The outputs, row by row.
