@@ -143,6 +143,13 @@ impl<'a> Engine<'a> {
         self
     }
 
+    /// The same with at most so many strips at once, whatever the threads.
+    #[must_use]
+    pub(crate) fn with_strips(mut self, most: usize) -> Self {
+        self.strips.truncate(most.max(1));
+        self
+    }
+
     /// The same with memory for panels.
     #[must_use]
     pub fn growing(mut self) -> Self {

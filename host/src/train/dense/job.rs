@@ -181,7 +181,8 @@ impl<'a> ImpJob<'a> {
         let gather = !floats || batch < problem.data.rows || self.input_scale != 1.0;
         let all = Engine::bytes(&self.shape, self.task, batch, gather);
         // Never at the same time.
-        all.max(kept::bytes(&self.shape, self.task, self.settings.optimiser, problem.data.rows))
+        let (optimiser, rows) = (self.settings.optimiser, problem.data.rows);
+        all.max(kept::bytes(&self.shape, self.task, optimiser, [rows, batch]))
     }
 
     /// Rows of a batch of so many rows.

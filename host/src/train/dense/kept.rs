@@ -16,9 +16,16 @@ use crate::Result;
 use crate::data::Task;
 use crate::operator::Stop;
 use crate::operator::backprop::{Engine, strip_bytes};
+use crate::operator::lanes::LANES;
 
 /// Share of all weights up to which the products of these alone take less time.
 const FEW: f64 = 0.5;
+
+/// Strips of rows that go through the network at once, at most: more threads have nothing to do.
+fn strips(batch: usize) -> usize {
+    const MOST: usize = 8;
+    batch.div_ceil(LANES).clamp(1, MOST)
+}
 
 /// The most weights that are few.
 fn most(shape: &Shape) -> usize {
@@ -139,7 +146,8 @@ fn steps_of(
     } else {
         (Labels::values(&set.labels), stack.outputs())
     };
-    let mut engine = Engine::new(&set.data, of.scale, labels, stack, stop)?;
+    let mut engine =
+        Engine::new(&set.data, of.scale, labels, stack, stop)?.with_strips(strips(of.batch));
     let mut gradient = vec![0.0; stack.nnz()];
     let mut sum = 0.0;
     for batch in of.batches() {
@@ -158,13 +166,18 @@ fn steps_of(
     Ok(sum)
 }
 
-/// Bytes that an epoch of few weights takes at most, on so many rows.
-pub(super) fn bytes(shape: &Shape, task: Task, optimiser: Optimiser, rows: usize) -> u64 {
+/// Bytes that an epoch of few weights takes at most, on so many rows in batches of so many.
+pub(super) fn bytes(
+    shape: &Shape,
+    task: Task,
+    optimiser: Optimiser,
+    [rows, batch]: [usize; 2],
+) -> u64 {
     // Places and values here and in a stack, the gradient, what the optimiser remembers, a byte of the mask, and the
     // block of a weight by its other end.
     let weight = 4 * (5 + optimiser.moments()) + 1 + 2;
     let widths = || std::iter::once(shape.inputs()).chain(shape.acts());
-    let strips = rayon::current_num_threads() * strip_bytes(widths());
+    let strips = strips(batch) * strip_bytes(widths());
     let starts: usize = widths().map(|width| 2 * size_of::<u32>() * (width + 1)).sum();
     let labels = if task == Task::Multiclass { size_of::<u16>() * rows } else { 0 };
     (most(shape) as u64) * weight as u64 + (strips + starts + labels) as u64
@@ -179,6 +192,7 @@ mod tests {
     use crate::train::dense::threads::Threads;
 
     const ROWS: usize = 300;
+    const BATCH: usize = 70;
     const OPTIMISERS: [Optimiser; 2] = [Optimiser::Adam, Optimiser::Sgd { momentum: 0.9 }];
 
     /// A third of all weights, some of which are not trained.
@@ -196,7 +210,7 @@ mod tests {
             set,
             rows: 0..ROWS,
             scale: 0.5,
-            batch: 70,
+            batch: BATCH,
             seed: 3,
             number,
             rate: 0.05,
@@ -210,7 +224,7 @@ mod tests {
     fn trained(shape: &Shape, task: Task, optimiser: Optimiser, is_dense: bool) -> (f64, Vec<f32>) {
         let (set, stop) = (problem(ROWS, shape, task), Stop::new());
         let (mut weights, mask) = network(shape);
-        let setup = Setup { shape, task, optimiser, batch: 70, stop: &stop };
+        let setup = Setup { shape, task, optimiser, batch: BATCH, stop: &stop };
         let mut training = Threads.training(&setup).unwrap();
         let (mut steps, mut loss) = (0, 0.0);
         for number in 0..2 {
@@ -264,7 +278,7 @@ mod tests {
         let (set, stop) = (problem(ROWS, &shape, task), Stop::new());
         let (weights, mask) = network(&shape);
         let setup =
-            Setup { shape: &shape, task, optimiser: Optimiser::Adam, batch: 70, stop: &stop };
+            Setup { shape: &shape, task, optimiser: Optimiser::Adam, batch: BATCH, stop: &stop };
         let run = |mut weights: Vec<f32>| {
             let mut training = Threads.training(&setup).unwrap();
             let net = Trained { weights: &mut weights, mask: &mask, steps: &mut 0 };
@@ -292,11 +306,15 @@ mod tests {
                 Task::Multiclass => Labels::classes(&classes, shape.outputs()),
                 _ => Labels::values(&set.labels),
             };
-            let engine = Engine::new(&set.data, 1.0, labels, &stack, &Stop::new()).unwrap();
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(8).build().unwrap();
+            let new = || Engine::new(&set.data, 1.0, labels, &stack, &Stop::new()).unwrap();
+            let engine = pool.install(new).with_strips(strips(BATCH));
             let classes = if task == Task::Multiclass { 2 * ROWS } else { 0 };
             let vectors = (4 * (5 + 2) + 1) * kept.places.len() + classes;
-            let (own, stated) =
-                ((engine.bytes() + vectors) as u64, bytes(&shape, task, Optimiser::Adam, ROWS));
+            let (own, stated) = (
+                (engine.bytes() + vectors) as u64,
+                bytes(&shape, task, Optimiser::Adam, [ROWS, BATCH]),
+            );
             // A half of the weights may be left, and all layers have both ends.
             assert!(own <= stated && stated <= 2 * own, "{shape:?} {task:?}: {own} {stated}");
         }
