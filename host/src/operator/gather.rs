@@ -156,8 +156,8 @@ pub(crate) fn used_blocks(columns: usize, used: impl Iterator<Item = usize>) -> 
     blocks
 }
 
-/// Reads a number of each line of the cache that these rows take, so that all misses are under way at once: rows in
-/// a random order are read in 0.6 to 0.8 of the time then.
+/// Reads a number of nearly each line of the cache that these rows take, so that all misses are under way at once: rows
+/// in a random order are read in 0.6 to 0.8 of the time then.
 #[inline(always)]
 pub(crate) fn touch<'a, T: Element>(rows: impl Iterator<Item = &'a [T]>) {
     let mut sum = 0.0;

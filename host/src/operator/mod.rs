@@ -1,10 +1,10 @@
-//! The blocked parallel operator: the core's [`Sensing`](tamis::operator::sensing::Sensing) at the
+//! The blocked parallel operator, and in [`backprop`] that of networks of sparse layers: the core's [`Sensing`](tamis::operator::sensing::Sensing) at the
 //! speed of the machine.
 //!
 //! Sparse products run along the columns of tiles of rows; the dense gradient of a panel,
 //! `X^T [gate_1 ∘ r, …, gate_p ∘ r]`, is one matrix product a tile. Tiles belong to a fixed number
 //! of groups, each with accumulators of its own, added in a fixed order: the result does not depend
-//! on the number of threads. Nothing is allocated after construction.
+//! on the number of threads. [`Blocked`] allocates nothing after construction.
 
 mod activations;
 pub mod backprop;

@@ -23,6 +23,9 @@ pub(super) trait Links {
     fn of_neuron(&mut self, neuron: usize) -> impl Iterator<Item = Link>;
 }
 
+/// The most neurons of a side of a layer: their numbers take 2 bytes.
+pub(crate) const MOST_NEURONS: usize = 1 << 16;
+
 /// Where the weights of each block of a layer begin; and the end of the last.
 #[derive(Debug, PartialEq)]
 pub(super) struct Starts(Vec<u32>);
@@ -31,9 +34,8 @@ impl Starts {
     /// # Errors
     /// [`error::Error::Range`] for more than 65536 neurons on a side.
     pub(super) fn of(w: Weights<'_>) -> Result<Self> {
-        const MOST: usize = 1 << 16;
-        error::range("inputs of a layer", w.inputs(), 0, MOST)?;
-        error::range("neurons of a layer", w.hidden(), 0, MOST)?;
+        error::range("inputs of a layer", w.inputs(), 0, MOST_NEURONS)?;
+        error::range("neurons of a layer", w.hidden(), 0, MOST_NEURONS)?;
         let mut starts = Vec::with_capacity(w.hidden() + 1);
         let mut end = 0;
         for block in w.blocks() {

@@ -3,9 +3,9 @@
 //!
 //! A batch goes through all layers in strips of 64 samples, so that the activations of a strip stay
 //! in the cache; sparse products run along the samples. Strips of a batch go in waves of as many as
-//! there are threads; then each thread takes the gradient of some weights over all of them, strip by
+//! there are threads, or fewer; then each thread takes the gradient of some weights over all of them, strip by
 //! strip: neither the number of threads nor the width of the vectors changes a bit. Memory is that of
-//! the activations of a strip for each thread, and of 2 bytes for each weight behind the first hidden
+//! the activations of the strips of a wave, and of 2 bytes for each weight behind the first hidden
 //! layer, which is looked up by both of its ends.
 
 mod kernel;
@@ -34,6 +34,7 @@ use super::gather::used_blocks;
 use super::lanes::LANES;
 use crate::data::Matrix;
 use crate::data::augment::Augment;
+pub(crate) use links::MOST_NEURONS;
 pub(crate) use strip::strip_bytes;
 use strip::{Changed, Layer, Strip, Work, across};
 use waves::{Pass, Reads, Wave, add_gradient, each};
@@ -73,7 +74,7 @@ pub struct Engine<'a> {
     labels: Labels<'a>,
     layers: Vec<Layer>,
     used: Vec<bool>,
-    /// One for each thread.
+    /// Those of a wave: one for each thread, or fewer.
     strips: Vec<Strip>,
     /// Numbers of each thread for panels.
     across: Vec<Vec<f32>>,
@@ -99,6 +100,21 @@ impl<'a> Engine<'a> {
         stack: &Stack<'_>,
         stop: &Stop,
     ) -> Result<Self> {
+        Self::with_strips(rayon::current_num_threads(), data, scale, labels, stack, stop)
+    }
+
+    /// The same with at most so many strips at once, whatever the threads.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(crate) fn with_strips(
+        most: usize,
+        data: &'a Matrix,
+        scale: f32,
+        labels: Labels<'a>,
+        stack: &Stack<'_>,
+        stop: &Stop,
+    ) -> Result<Self> {
         error::finite("scale of the samples", &[scale])?;
         // One more input than there are columns is 1 in every row.
         let inputs = data.cols + usize::from(stack.inputs() == data.cols + 1);
@@ -117,7 +133,8 @@ impl<'a> Engine<'a> {
             widths.push(1);
         }
         let used = used(stack, &layers);
-        let strips = (0..rayon::current_num_threads()).map(|_| Strip::new(&widths)).collect();
+        let strips =
+            (0..most.min(rayon::current_num_threads())).map(|_| Strip::new(&widths)).collect();
         Ok(Self {
             data,
             scale,
@@ -140,13 +157,6 @@ impl<'a> Engine<'a> {
         let changed = || Changed::new(augment, self.data.cols);
         self.strips.iter_mut().for_each(|strip| strip.changed = changed());
         self.augment = Some(augment);
-        self
-    }
-
-    /// The same with at most so many strips at once, whatever the threads.
-    #[must_use]
-    pub(crate) fn with_strips(mut self, most: usize) -> Self {
-        self.strips.truncate(most.max(1));
         self
     }
 
@@ -240,7 +250,7 @@ impl<'a> Engine<'a> {
         Pass { work, strips, across, drawn: *drawn, stop }
     }
 
-    /// Runs over the strips of a batch, as many at a time as there are threads.
+    /// Runs over the strips of a batch, wave by wave.
     fn waves(
         &mut self,
         stack: &Stack<'_>,
@@ -297,7 +307,8 @@ impl Backprop for Engine<'_> {
                     }
                 }
             }
-            sum += strips.iter().map(|strip| strip.loss.sum).sum::<f64>();
+            // One after the other, however many there are in a wave.
+            strips.iter().for_each(|strip| sum += strip.loss.sum);
         })?;
         self.drawn += batch.positions.len() as u64;
         Ok(sum as f32)
@@ -313,7 +324,7 @@ impl Backprop for Engine<'_> {
 }
 
 impl Panels for Engine<'_> {
-    /// Rows that fill a strip of each thread at most go through the network once: a layer's panels are taken before
+    /// Rows of one wave go through the network once: a layer's panels are taken before
     /// its inputs have their residuals. Others do so once for each panel.
     fn panels(
         &mut self,

@@ -122,7 +122,7 @@ impl Changed {
     }
 }
 
-/// Bytes that each thread has for the activations of layers of these widths, that of the inputs first.
+/// Bytes of a strip through layers of these widths, that of the inputs first.
 pub(crate) fn strip_bytes(widths: impl Iterator<Item = usize> + Clone) -> usize {
     let acts = widths.clone().map(|width| size_of::<Lanes>() * width);
     let next = size_of::<u32>() * widths.max().unwrap_or(0);

@@ -1,6 +1,5 @@
 use super::*;
 use crate::data::Values;
-use crate::train::plan::pool;
 use std::ops::ControlFlow::Continue;
 use tamis::base::error::Error;
 use tamis::base::rng::{Permutation, Rng, stream};
@@ -174,7 +173,7 @@ fn panels_are_those_of_the_reference() {
             let mut reference = RowByRow::new(rows, labels, &stack, &mut memory).unwrap();
             let wanted = derivatives(&mut reference, &stack, &batch, 300);
             let on = |threads: usize, room: usize| {
-                pool(threads).unwrap().install(|| {
+                pool(threads).install(|| {
                     let mut engine =
                         Engine::new(&data, SCALE, labels, &stack, &Stop::new()).unwrap();
                     derivatives(&mut engine, &stack, &batch, room)
@@ -202,13 +201,17 @@ fn panels_are_those_of_the_reference() {
     assert!(matches!(short, Err(Error::Length { .. })), "{short:?}");
 }
 
+fn pool(threads: usize) -> rayon::ThreadPool {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
+}
+
 /// Trains a network on so many threads; the bits of its weights, of its loss and of its outputs.
 fn trained(threads: usize, optimiser: Optimiser) -> Vec<u32> {
     let (classes, data) = (classes(10), floats());
     // Large enough for threads to share the gradient of a layer, and small enough for them not to share another's.
     let mut net = Net::new(&[60, 90], 10, false);
     let mut stack = net.stack();
-    pool(threads).unwrap().install(|| {
+    pool(threads).install(|| {
         let labels = Labels::classes(&classes, 10);
         let mut engine = Engine::new(&data, SCALE, labels, &stack, &Stop::new()).unwrap();
         let params = Params { epochs: 3, batch: 200, optimiser, rate: 0.01, ..Params::SGD };
@@ -275,7 +278,7 @@ fn links_take_two_bytes_a_weight() {
     let (classes, data) = (classes(10), floats());
     let mut net = Net::new(&[200, 100], 10, false);
     let stack = net.stack();
-    let bytes = pool(1).unwrap().install(|| {
+    let bytes = pool(1).install(|| {
         let labels = Labels::classes(&classes, 10);
         Engine::new(&data, SCALE, labels, &stack, &Stop::new()).unwrap().bytes()
     });

@@ -1,4 +1,4 @@
-//! Strips of a batch that run at the same time, one on each thread, and what they do together.
+//! Strips of a batch that run at the same time, each on a thread, and what they do together.
 
 use std::ops::Range;
 

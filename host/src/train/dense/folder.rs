@@ -17,7 +17,7 @@ use crate::{Error, Result, base::file};
 /// The file that a run resumes from.
 const STATE: &str = "imp.npz";
 /// Rises when a resumed run would differ from what it was when the file was written.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// A folder that belongs to one run.
 #[derive(Debug)]

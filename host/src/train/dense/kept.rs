@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use tamis::infer::model::MAX_LAYERS;
 use tamis::learn::deep::Stack;
 use tamis::learn::deep::backprop::{Backprop, Batch};
 use tamis::learn::loss::Labels;
@@ -11,25 +12,38 @@ use tamis::network::weights::Weights;
 
 use super::device::{Epoch, Trained, diverged};
 use super::optimiser::State;
+use super::pass::GROUPS;
 use super::shape::{Head, Layer, Shape};
 use crate::Result;
 use crate::data::Task;
 use crate::operator::Stop;
-use crate::operator::backprop::{Engine, strip_bytes};
+use crate::operator::backprop::{Engine, MOST_NEURONS, strip_bytes};
 use crate::operator::lanes::LANES;
 
-/// Share of all weights up to which the products of these alone take less time.
+/// Share of all weights up to which the products of these alone take less time, in batches that fill their strips.
 const FEW: f64 = 0.5;
 
-/// Strips of rows that go through the network at once, at most: more threads have nothing to do.
+/// Strips of rows that go through the network at once, at most: as many as groups of all products.
 fn strips(batch: usize) -> usize {
-    const MOST: usize = 8;
-    batch.div_ceil(LANES).clamp(1, MOST)
+    batch.div_ceil(LANES).clamp(1, GROUPS)
 }
 
 /// The most weights that are few.
-fn most(shape: &Shape) -> usize {
-    (shape.weights() as f64 * FEW) as usize
+fn most(shape: &Shape, batch: usize) -> usize {
+    let filled = batch as f64 / batch.next_multiple_of(LANES).max(1) as f64;
+    (shape.weights() as f64 * FEW * filled) as usize
+}
+
+/// Whether few weights of a network are trained, or not 0, and sparse layers can be made of them.
+pub(super) fn are_few(shape: &Shape, weights: &[f32], mask: &[bool], batch: usize) -> bool {
+    let layers = shape.layers().len() + usize::from(shape.head == Head::Sum);
+    let widest = shape.inputs().max(shape.widest());
+    let count = || (0..weights.len()).filter(|&at| is_kept(weights, mask, at)).count();
+    layers <= MAX_LAYERS && widest <= MOST_NEURONS && count() <= most(shape, batch)
+}
+
+fn is_kept(weights: &[f32], mask: &[bool], at: usize) -> bool {
+    mask[at] || weights[at] != 0.0
 }
 
 /// The weights that are left: those that are trained, and those that are not 0.
@@ -51,13 +65,10 @@ struct Sparse {
 }
 
 impl<'a> Kept<'a> {
-    /// Where there are few of them.
-    pub(super) fn of(shape: &'a Shape, weights: &[f32], mask: &[bool]) -> Option<Self> {
-        let is_kept = |at: usize| mask[at] || weights[at] != 0.0;
+    /// For networks of which [`are_few`] holds.
+    pub(super) fn of(shape: &'a Shape, weights: &[f32], mask: &[bool]) -> Self {
+        let is_kept = |at: usize| is_kept(weights, mask, at);
         let count = (0..weights.len()).filter(|&at| is_kept(at)).count();
-        if count > most(shape) {
-            return None;
-        }
         let (mut places, mut index) = (Vec::with_capacity(count), Vec::with_capacity(count));
         let last = (shape.head == Head::Weights).then(|| shape.last());
         let layers = shape.layers().map(|layer| {
@@ -78,7 +89,7 @@ impl<'a> Kept<'a> {
             Sparse { width, blocks, range: start..places.len() }
         });
         let layers = layers.collect();
-        Some(Self { shape, places, layers, index })
+        Self { shape, places, layers, index }
     }
 
     /// As [`DenseTraining::epoch`](super::DenseTraining::epoch), without a penalty.
@@ -104,7 +115,11 @@ impl<'a> Kept<'a> {
         // A stop leaves what the steps before it have reached.
         places().zip(stack.values()).for_each(|(at, &value)| weights[at] = value);
         state.put(&self.places, &own);
-        loss
+        // A neuron that is no number counts as inactive here, and is found in no loss.
+        match places().find(|&at| !weights[at].is_finite()) {
+            Some(at) if loss.is_ok() => Err(diverged(weights[at].into())),
+            _ => loss,
+        }
     }
 
     fn stack<'s>(
@@ -146,8 +161,8 @@ fn steps_of(
     } else {
         (Labels::values(&set.labels), stack.outputs())
     };
-    let mut engine =
-        Engine::new(&set.data, of.scale, labels, stack, stop)?.with_strips(strips(of.batch));
+    let strips = strips(of.batch);
+    let mut engine = Engine::with_strips(strips, &set.data, of.scale, labels, stack, stop)?;
     let mut gradient = vec![0.0; stack.nnz()];
     let mut sum = 0.0;
     for batch in of.batches() {
@@ -156,8 +171,7 @@ fn steps_of(
         let loss = f64::from(engine.gradient(stack, &rows, &mut gradient)?) / terms;
         let scale = (-f64::from(labels.slope()) / terms) as f32;
         gradient.iter_mut().for_each(|g| *g *= scale);
-        // A neuron that is no number counts as inactive here, and would be found in no loss.
-        if !loss.is_finite() || gradient.iter().any(|g| !g.is_finite()) {
+        if !loss.is_finite() {
             return Err(diverged(loss));
         }
         sum += loss * batch.rows.len() as f64 / of.rows.len() as f64;
@@ -173,14 +187,14 @@ pub(super) fn bytes(
     optimiser: Optimiser,
     [rows, batch]: [usize; 2],
 ) -> u64 {
-    // Places and values here and in a stack, the gradient, what the optimiser remembers, a byte of the mask, and the
+    // Places among all, places in a layer and values here and in a stack, the gradient, what the optimiser remembers, a byte of the mask, and the
     // block of a weight by its other end.
-    let weight = 4 * (5 + optimiser.moments()) + 1 + 2;
+    let weight = 4 * (6 + optimiser.moments()) + 1 + 2;
     let widths = || std::iter::once(shape.inputs()).chain(shape.acts());
     let strips = strips(batch) * strip_bytes(widths());
     let starts: usize = widths().map(|width| 2 * size_of::<u32>() * (width + 1)).sum();
     let labels = if task == Task::Multiclass { size_of::<u16>() * rows } else { 0 };
-    (most(shape) as u64) * weight as u64 + (strips + starts + labels) as u64
+    (most(shape, batch) as u64) * weight as u64 + (strips + starts + labels) as u64
 }
 
 #[cfg(test)]
@@ -192,7 +206,7 @@ mod tests {
     use crate::train::dense::threads::Threads;
 
     const ROWS: usize = 300;
-    const BATCH: usize = 70;
+    const BATCH: usize = 100;
     const OPTIMISERS: [Optimiser; 2] = [Optimiser::Adam, Optimiser::Sgd { momentum: 0.9 }];
 
     /// A third of all weights, some of which are not trained.
@@ -201,7 +215,8 @@ mod tests {
         let weights = shape.initial(1).into_iter().enumerate();
         let weights: Vec<f32> =
             weights.map(|(at, w)| if is_kept(at) { 2.0 * w } else { 0.0 }).collect();
-        let mask = (0..weights.len()).map(|at| is_kept(at) && at % 4 > 0).collect();
+        let mask: Vec<bool> = (0..weights.len()).map(|at| is_kept(at) && at % 4 > 0).collect();
+        assert!(are_few(shape, &weights, &mask, BATCH));
         (weights, mask)
     }
 
@@ -234,7 +249,7 @@ mod tests {
                 if is_dense { Some(&nothing) } else { None };
             loss = training.epoch(net, &Epoch { penalty, ..epoch(&set, number) }).unwrap();
         }
-        assert_eq!(steps, 10);
+        assert_eq!(steps, 6);
         (loss, weights)
     }
 
@@ -279,24 +294,46 @@ mod tests {
         let (weights, mask) = network(&shape);
         let setup =
             Setup { shape: &shape, task, optimiser: Optimiser::Adam, batch: BATCH, stop: &stop };
-        let run = |mut weights: Vec<f32>| {
+        let run = |mut weights: Vec<f32>, rate: f32| {
             let mut training = Threads.training(&setup).unwrap();
             let net = Trained { weights: &mut weights, mask: &mask, steps: &mut 0 };
-            (training.epoch(net, &epoch(&set, 0)).unwrap_err(), weights)
+            let of = Epoch { rate, warmup: 0, batch: ROWS, ..epoch(&set, 0) };
+            (training.epoch(net, &of).unwrap_err(), weights)
         };
         let huge: Vec<f32> = weights.iter().map(|w| w * 1e30).collect();
-        assert!(run(huge).0.to_string().contains("diverged"));
+        assert!(run(huge, 0.05).0.to_string().contains("diverged"));
+        // The only step, whose loss and gradient are numbers.
+        let (error, after) = run(weights.clone(), f32::MAX);
+        assert!(error.to_string().contains("diverged") && after.iter().any(|w| !w.is_finite()));
         stop.ask();
-        let (error, after) = run(weights.clone());
+        let (error, after) = run(weights.clone(), 0.05);
         assert!(error.is_interrupted());
         assert_eq!(after, weights);
+    }
+
+    #[test]
+    fn small_batches_and_what_no_sparse_layers_can_be_have_all_products() {
+        let few = |widths: &[usize], batch| {
+            let shape = Shape::of(widths).unwrap();
+            let weights = vec![0.0; shape.weights()];
+            let mut mask = vec![false; weights.len()];
+            mask[..weights.len() / 4].fill(true);
+            are_few(&shape, &weights, &mask, batch)
+        };
+        assert!(few(&[4, 4, 2], 64) && few(&[4, 4, 2], 40));
+        // Half of the rows of a strip, or fewer.
+        assert!(!few(&[4, 4, 2], 20) && !few(&[4, 4, 2], 1));
+        assert!(few(&[3; 1 + MAX_LAYERS], 64) && !few(&[3; 2 + MAX_LAYERS], 64));
+        let deepest = Shape::of(&[3; 1 + MAX_LAYERS]).unwrap();
+        assert!(trained(&deepest, Task::Regression, Optimiser::Adam, false).0 > 0.0);
+        assert!(few(&[MOST_NEURONS, 4, 2], 64) && !few(&[MOST_NEURONS + 1, 4, 2], 64));
     }
 
     #[test]
     fn bytes_are_those_of_an_engine_and_its_vectors() {
         for (shape, task) in shapes() {
             let (weights, mask) = network(&shape);
-            let kept = Kept::of(&shape, &weights, &mask).unwrap();
+            let kept = Kept::of(&shape, &weights, &mask);
             let set = problem(ROWS, &shape, task);
             let (mut index, mut value) = (vec![0; kept.places.len()], vec![0.0; kept.places.len()]);
             let values: Vec<f32> = kept.places.iter().map(|&at| weights[at as usize]).collect();
@@ -307,10 +344,11 @@ mod tests {
                 _ => Labels::values(&set.labels),
             };
             let pool = rayon::ThreadPoolBuilder::new().num_threads(8).build().unwrap();
-            let new = || Engine::new(&set.data, 1.0, labels, &stack, &Stop::new()).unwrap();
-            let engine = pool.install(new).with_strips(strips(BATCH));
+            let new =
+                || Engine::with_strips(strips(BATCH), &set.data, 1.0, labels, &stack, &Stop::new());
+            let engine = pool.install(new).unwrap();
             let classes = if task == Task::Multiclass { 2 * ROWS } else { 0 };
-            let vectors = (4 * (5 + 2) + 1) * kept.places.len() + classes;
+            let vectors = (4 * (6 + 2) + 1) * kept.places.len() + classes;
             let (own, stated) = (
                 (engine.bytes() + vectors) as u64,
                 bytes(&shape, task, Optimiser::Adam, [ROWS, BATCH]),

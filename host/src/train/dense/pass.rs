@@ -28,7 +28,7 @@ const TILE: usize = 256;
 const SHARED: usize = 1 << 22;
 const SMALL_TILE: usize = 64;
 /// Groups of tiles, at most, each with a gradient of its own.
-const GROUPS: usize = 8;
+pub(super) const GROUPS: usize = 8;
 
 /// How good a network is on a set.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
