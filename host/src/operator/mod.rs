@@ -1,5 +1,5 @@
-//! The blocked parallel operator, and in [`backprop`] that of networks of sparse layers: the core's [`Sensing`](tamis::operator::sensing::Sensing) at the
-//! speed of the machine.
+//! The blocked parallel operator: the core's [`Sensing`](tamis::operator::sensing::Sensing) at the
+//! speed of the machine. In [`backprop`] is that of networks of sparse layers.
 //!
 //! Sparse products run along the columns of tiles of rows; the dense gradient of a panel,
 //! `X^T [gate_1 ∘ r, …, gate_p ∘ r]`, is one matrix product a tile. Tiles belong to a fixed number

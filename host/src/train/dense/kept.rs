@@ -34,12 +34,13 @@ fn most(shape: &Shape, batch: usize) -> usize {
     (shape.weights() as f64 * FEW * filled) as usize
 }
 
-/// Whether few weights of a network are trained, or not 0, and sparse layers can be made of them.
-pub(super) fn are_few(shape: &Shape, weights: &[f32], mask: &[bool], batch: usize) -> bool {
+/// How many weights of a network are trained, or not 0, where these are few and sparse layers can be made of them.
+pub(super) fn few(shape: &Shape, weights: &[f32], mask: &[bool], batch: usize) -> Option<usize> {
     let layers = shape.layers().len() + usize::from(shape.head == Head::Sum);
     let widest = shape.inputs().max(shape.widest());
     let count = || (0..weights.len()).filter(|&at| is_kept(weights, mask, at)).count();
-    layers <= MAX_LAYERS && widest <= MOST_NEURONS && count() <= most(shape, batch)
+    let can_be = layers <= MAX_LAYERS && widest <= MOST_NEURONS;
+    can_be.then(count).filter(|&count| count <= most(shape, batch))
 }
 
 fn is_kept(weights: &[f32], mask: &[bool], at: usize) -> bool {
@@ -62,31 +63,30 @@ struct Sparse {
     blocks: usize,
     /// Its weights among those that are left.
     range: Range<usize>,
+    /// Whether it leads to the outputs: then its weights lie by their inputs.
+    is_end: bool,
 }
 
 impl<'a> Kept<'a> {
-    /// For networks of which [`are_few`] holds.
-    pub(super) fn of(shape: &'a Shape, weights: &[f32], mask: &[bool]) -> Self {
-        let is_kept = |at: usize| is_kept(weights, mask, at);
-        let count = (0..weights.len()).filter(|&at| is_kept(at)).count();
+    /// Of as many as [`few`] says.
+    pub(super) fn of(shape: &'a Shape, weights: &[f32], mask: &[bool], count: usize) -> Self {
         let (mut places, mut index) = (Vec::with_capacity(count), Vec::with_capacity(count));
         let last = (shape.head == Head::Weights).then(|| shape.last());
         let layers = shape.layers().map(|layer| {
             let start = places.len();
             let Layer { inputs, outputs, range, .. } = &layer;
-            // The weights to the outputs lie by their inputs.
             let is_end = last.as_ref() == Some(&layer);
             let [width, blocks] = if is_end { [*outputs, *inputs] } else { [*inputs, *outputs] };
             for (block, other) in (0..blocks).flat_map(|block| (0..width).map(move |j| (block, j)))
             {
                 let [output, input] = if is_end { [other, block] } else { [block, other] };
                 let at = range.start + output * inputs + input;
-                if is_kept(at) {
+                if is_kept(weights, mask, at) {
                     places.push(at as u32);
                     index.push((block * width + other) as u32);
                 }
             }
-            Sparse { width, blocks, range: start..places.len() }
+            Sparse { width, blocks, range: start..places.len(), is_end }
         });
         let layers = layers.collect();
         Self { shape, places, layers, index }
@@ -129,17 +129,16 @@ impl<'a> Kept<'a> {
         value: &'s mut [f32],
     ) -> Result<Stack<'s>> {
         let mut stack = Stack::new(self.shape.inputs(), index, value);
-        let is_sum = self.shape.head == Head::Sum;
-        for (l, Sparse { width, blocks, range }) in self.layers.iter().enumerate() {
+        for Sparse { width, blocks, range, is_end } in &self.layers {
             let (index, values) = (&self.index[range.clone()], &values[range.clone()]);
             let weights = Weights::new(*width, *blocks, index, values)?;
-            if is_sum || l + 1 < self.layers.len() {
-                stack.push(weights, Signs::Positive)?;
-            } else {
+            if *is_end {
                 stack.end_weights(weights)?;
+            } else {
+                stack.push(weights, Signs::Positive)?;
             }
         }
-        if is_sum {
+        if self.shape.head == Head::Sum {
             stack.end_sum(&[])?;
         }
         Ok(stack)
@@ -187,8 +186,8 @@ pub(super) fn bytes(
     optimiser: Optimiser,
     [rows, batch]: [usize; 2],
 ) -> u64 {
-    // Places among all, places in a layer and values here and in a stack, the gradient, what the optimiser remembers, a byte of the mask, and the
-    // block of a weight by its other end.
+    // Places among all, places in a layer and values here and in a stack, the gradient, what the optimiser
+    // remembers, a byte of the mask, and the block of a weight by its other end.
     let weight = 4 * (6 + optimiser.moments()) + 1 + 2;
     let widths = || std::iter::once(shape.inputs()).chain(shape.acts());
     let strips = strips(batch) * strip_bytes(widths());
@@ -216,7 +215,7 @@ mod tests {
         let weights: Vec<f32> =
             weights.map(|(at, w)| if is_kept(at) { 2.0 * w } else { 0.0 }).collect();
         let mask: Vec<bool> = (0..weights.len()).map(|at| is_kept(at) && at % 4 > 0).collect();
-        assert!(are_few(shape, &weights, &mask, BATCH));
+        assert!(super::few(shape, &weights, &mask, BATCH).is_some());
         (weights, mask)
     }
 
@@ -318,7 +317,7 @@ mod tests {
             let weights = vec![0.0; shape.weights()];
             let mut mask = vec![false; weights.len()];
             mask[..weights.len() / 4].fill(true);
-            are_few(&shape, &weights, &mask, batch)
+            super::few(&shape, &weights, &mask, batch).is_some()
         };
         assert!(few(&[4, 4, 2], 64) && few(&[4, 4, 2], 40));
         // Half of the rows of a strip, or fewer.
@@ -333,7 +332,9 @@ mod tests {
     fn bytes_are_those_of_an_engine_and_its_vectors() {
         for (shape, task) in shapes() {
             let (weights, mask) = network(&shape);
-            let kept = Kept::of(&shape, &weights, &mask);
+            let count = few(&shape, &weights, &mask, BATCH).unwrap();
+            let kept = Kept::of(&shape, &weights, &mask, count);
+            assert_eq!(kept.places.len(), count);
             let set = problem(ROWS, &shape, task);
             let (mut index, mut value) = (vec![0; kept.places.len()], vec![0.0; kept.places.len()]);
             let values: Vec<f32> = kept.places.iter().map(|&at| weights[at as usize]).collect();

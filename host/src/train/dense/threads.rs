@@ -3,7 +3,7 @@
 use super::device::{
     DenseDevice, DenseTraining, Epoch, NetOnRows, Passed, Setup, Trained, diverged,
 };
-use super::kept::{Kept, are_few};
+use super::kept::{Kept, few};
 use super::optimiser::State;
 use super::pass::{Batch, Engine, Goal, Measure};
 use super::shape::Shape;
@@ -71,9 +71,11 @@ impl DenseTraining for OnThreads {
     fn epoch(&mut self, net: Trained<'_>, of: &Epoch<'_>) -> Result<f64> {
         let Self { products, state } = self;
         let shape = &products.shape;
-        if of.penalty.is_none() && are_few(shape, net.weights, net.mask, of.batch) {
+        if of.penalty.is_none()
+            && let Some(count) = few(shape, net.weights, net.mask, of.batch)
+        {
             products.engine = None;
-            let kept = Kept::of(shape, net.weights, net.mask);
+            let kept = Kept::of(shape, net.weights, net.mask, count);
             return kept.epoch(net, state, of, &products.stop);
         }
         let engine = products.engine();
