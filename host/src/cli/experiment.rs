@@ -18,7 +18,9 @@ use super::{interrupt, progress};
 use crate::lab::experiment::environment::{COMMIT_VARIABLE, commit};
 use crate::lab::experiment::record::Status;
 use crate::lab::experiment::runner::{self, RunOptions, Summary};
-use crate::lab::experiment::{Cell, Place, Record, Shard, Spec, Store, figures, problem, spec};
+use crate::lab::experiment::{
+    Cell, Choice, Place, Record, Shard, Spec, Store, figures, problem, spec,
+};
 use crate::operator::Device;
 use crate::train::dense::DensePlace;
 use crate::{Error, Result};
@@ -43,6 +45,7 @@ Examples:
   tamis run theory-convergence --profile reduced -o results/theory-convergence
   tamis run figure-1-left --profile paper --dry-run
   tamis run figure-1-left --profile paper -o results/figure-1-left --cell 3/100
+  tamis run figure-1-left --profile paper -o results/figure-1-left --methods paper,recipe
   tamis report results/figure-3-left -o report")]
 pub(super) struct Run {
     /// The name of an experiment, or a file SPEC.toml
@@ -65,6 +68,12 @@ pub(super) struct Run {
     /// Run the cells of one of N machines, I from 1 to N; or those of these names, in this process
     #[arg(long, value_name = "I/N|NAME,…")]
     cell: Option<String>,
+    /// Run the cells of these methods alone, such as paper,recipe
+    #[arg(long, value_name = "METHOD,…", value_delimiter = ',')]
+    methods: Vec<String>,
+    /// Run the cells of at most so many neurons a layer alone
+    #[arg(long, value_name = "M")]
+    most_neurons: Option<usize>,
     /// Seconds that a cell may take; one that takes longer is recorded as such
     #[arg(long, value_name = "SECONDS", value_parser = parse::number)]
     time_limit: Option<f64>,
@@ -127,14 +136,14 @@ impl Run {
         if self.digits {
             spec = spec.with_digits();
         }
-        let shard = self.cell.as_deref().map_or(Ok(None), Shard::parse)?;
-        let options = self.options(shard, common)?;
+        let options = self.options(&spec, common)?;
+        let has_names = self.cell.is_some() && options.choice.shard.is_none();
         match (&self.output, &self.cell) {
             _ if self.dry_run => {
                 self.devices()?;
                 self.plan(&spec, &options, common)
             }
-            (Some(output), Some(names)) if shard.is_none() => {
+            (Some(output), Some(names)) if has_names => {
                 let on = self.devices()?;
                 let cells = named(&spec, names)?;
                 self.here(&Store::open(output, &spec)?, cells, &on, common)
@@ -144,7 +153,7 @@ impl Run {
                 self.devices()?;
                 if !output.join("folder.json").exists() {
                     // Before there is a folder for nothing.
-                    let cells = own_cells(&spec, shard);
+                    let cells: Vec<Cell> = options.choice.trainings(&spec).flatten().collect();
                     runner::check_files(&spec, &cells, self.data_dir().as_deref())?;
                 }
                 let (store, removed) = match self.update {
@@ -167,11 +176,45 @@ impl Run {
         }
     }
 
-    fn options(&self, shard: Option<Shard>, common: &Common) -> Result<RunOptions> {
+    fn options(&self, spec: &Spec, common: &Common) -> Result<RunOptions> {
         let time_limit = limit_above_zero("--time-limit", self.time_limit)?.map(parse::duration);
         let jobs = usize::from(self.jobs);
         let threads = (threads(common) / jobs).max(1);
-        Ok(RunOptions { jobs, threads, time_limit, shard, retry: self.retry })
+        Ok(RunOptions { jobs, threads, time_limit, choice: self.choice(spec)?, retry: self.retry })
+    }
+
+    fn choice(&self, spec: &Spec) -> Result<Choice> {
+        let shard = self.cell.as_deref().map_or(Ok(None), Shard::parse)?;
+        let most_neurons = self.most_neurons;
+        if self.cell.is_some()
+            && shard.is_none()
+            && (most_neurons.is_some() || !self.methods.is_empty())
+        {
+            return Err(Error::usage("cells that are named are chosen already")
+                .expected("--cell I/N, or no --methods and --most-neurons")
+                .got(format_args!("--cell {}", self.cell.as_deref().unwrap_or_default()))
+                .help("leave out one or the other"));
+        }
+        let all: BTreeSet<_> =
+            spec.part.iter().flat_map(|part| part.methods.iter().copied()).collect();
+        let method = |name: &String| {
+            all.iter().find(|method| method.name() == name).copied().ok_or_else(|| {
+                let names: Vec<&str> = all.iter().map(|method| method.name()).collect();
+                Error::usage("--methods names one that the spec has not")
+                    .expected(format_args!("some of {}", names.join(", ")))
+                    .got(format_args!("{name:?}"))
+                    .help("correct the name")
+            })
+        };
+        let methods = self.methods.iter().map(method).collect::<Result<Vec<_>>>()?;
+        let choice = Choice { shard, methods, most_neurons };
+        if shard.is_none() && choice.trainings(spec).next().is_none() {
+            return Err(Error::usage("no cell of the spec has so few neurons")
+                .expected("--most-neurons of some cell")
+                .got(most_neurons.unwrap_or_default())
+                .help("--dry-run --json lists the names of all cells"));
+        }
+        Ok(choice)
     }
 
     fn devices(&self) -> Result<Devices> {
@@ -278,10 +321,9 @@ impl Run {
     }
 
     fn plan(&self, spec: &Spec, options: &RunOptions, common: &Common) -> Result<()> {
-        let shard = options.shard;
-        let mut cells = match (&self.cell, shard) {
-            (Some(names), None) => named(spec, names)?,
-            _ => own_cells(spec, shard),
+        let mut cells: Vec<Cell> = match &self.cell {
+            Some(names) if options.choice.shard.is_none() => named(spec, names)?,
+            _ => options.choice.trainings(spec).flatten().collect(),
         };
         let mut before = 0;
         let (planned, all) = (cells.len(), spec.cells().len());
@@ -311,10 +353,6 @@ impl Run {
 fn threads(common: &Common) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     if common.threads() > 0 { common.threads() } else { cores() }
-}
-
-fn own_cells(spec: &Spec, shard: Option<Shard>) -> Vec<Cell> {
-    runner::trainings(spec, shard).flatten().collect()
 }
 
 /// The cells of names with commas between them.

@@ -189,6 +189,34 @@ impl Shard {
     }
 }
 
+/// Which cells of a spec are meant.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Choice {
+    pub(crate) shard: Option<Shard>,
+    /// All methods where it is empty.
+    pub(crate) methods: Vec<Method>,
+    /// Neurons of a hidden layer, at most.
+    pub(crate) most_neurons: Option<usize>,
+}
+
+impl Choice {
+    /// The trainings that are meant, each with the cells that it is for.
+    pub(crate) fn trainings(&self, spec: &Spec) -> impl Iterator<Item = Vec<Cell>> {
+        let own = |at| self.shard.is_none_or(|shard| shard.has(at));
+        let all = spec.trainings().into_iter().enumerate();
+        let chosen = all.filter(move |(at, _)| own(*at)).map(|(_, mut cells)| {
+            cells.retain(|cell| self.has(cell));
+            cells
+        });
+        chosen.filter(|cells| !cells.is_empty())
+    }
+
+    fn has(&self, cell: &Cell) -> bool {
+        (self.methods.is_empty() || self.methods.contains(&cell.method))
+            && self.most_neurons.is_none_or(|most| cell.m <= most)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -31,7 +31,7 @@ pub(crate) mod store;
 pub(crate) mod theory;
 
 pub use cell::Cell;
-pub(crate) use cell::{Place, Shard};
+pub(crate) use cell::{Choice, Place, Shard};
 pub(crate) use record::Record;
 pub use spec::Spec;
 pub(crate) use store::Store;

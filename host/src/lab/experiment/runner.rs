@@ -10,7 +10,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use super::cell::{Cell, Job, Place, Shard};
+use super::cell::{Cell, Choice, Job, Place};
 use super::masked;
 use super::masks;
 use super::problem;
@@ -31,20 +31,20 @@ const LOOK: Duration = Duration::from_millis(20);
 const ERROR_BYTES: u64 = 4000;
 
 /// Which cells to run, and how.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RunOptions {
     /// Processes at once.
     pub(crate) jobs: usize,
     pub(crate) threads: usize,
     pub(crate) time_limit: Option<Duration>,
-    pub(crate) shard: Option<Shard>,
+    pub(crate) choice: Choice,
     /// Whether cells that failed, crashed or took too long are run again.
     pub(crate) retry: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub(crate) struct Summary {
-    /// Of the spec, or of the shard.
+    /// That are meant.
     pub(crate) cells: usize,
     /// That were done before.
     pub(crate) before: usize,
@@ -74,7 +74,7 @@ impl Summary {
 /// The trainings that a run has to do, each with the cells that it is for, and what it finds done.
 pub(crate) fn missing(store: &Store, options: &RunOptions) -> Result<(Vec<Vec<Cell>>, Summary)> {
     let (mut todo, mut summary) = (Vec::new(), Summary::default());
-    for training in trainings(&store.spec, options.shard) {
+    for training in options.choice.trainings(&store.spec) {
         let mut cells = Vec::new();
         for cell in training {
             summary.cells += 1;
@@ -93,13 +93,6 @@ pub(crate) fn missing(store: &Store, options: &RunOptions) -> Result<(Vec<Vec<Ce
         todo.extend(Some(cells).filter(|cells| !cells.is_empty()));
     }
     Ok((todo, summary))
-}
-
-/// The trainings of a spec, or those of a shard of it.
-pub(crate) fn trainings(spec: &Spec, shard: Option<Shard>) -> impl Iterator<Item = Vec<Cell>> {
-    let own = move |at| shard.is_none_or(|shard: Shard| shard.has(at));
-    let all = spec.trainings().into_iter().enumerate();
-    all.filter(move |(at, _)| own(*at)).map(|(_, cells)| cells)
 }
 
 /// Checks that the files of all these cells are there.
