@@ -84,10 +84,8 @@ mod tests {
                 cells.push(spec.cells().len());
                 let files: Vec<String> = spec.part.iter().flat_map(problem::files_of).collect();
                 assert!(profile != "smoke" || files.is_empty(), "{name}: {files:?}");
-                // Both heads of IMP at three rates take longer on pictures with colours.
-                let most = if name == "figure-5" { 160.0 } else { 60.0 };
                 assert!(
-                    profile != "reduced" || spec.minutes.is_some_and(|minutes| minutes < most),
+                    profile != "reduced" || spec.minutes.is_some_and(|minutes| minutes < 60.0),
                     "{name}"
                 );
             }
