@@ -2,6 +2,9 @@
 
 use crate::base::error::{self, Result};
 
+/// The most entries that indices of 32 bits count: a product that saturates is more, on every target.
+pub(crate) const MOST_ENTRIES: usize = u32::MAX as usize - 1;
+
 /// Sizes of a network with one hidden layer and one output: m·d weights, of which s stay.
 ///
 /// ```
@@ -42,7 +45,7 @@ impl Dims {
         error::range("samples", self.samples, 1, u32::MAX as usize)?;
         error::range("inputs", self.inputs, 1, u32::MAX as usize)?;
         error::range("hidden neurons", self.hidden, 1, u32::MAX as usize)?;
-        error::range("hidden neurons × inputs", self.parameters(), 1, u32::MAX as usize)?;
+        error::range("hidden neurons × inputs", self.parameters(), 1, MOST_ENTRIES)?;
         error::range("nonzero weights (nnz)", self.nnz, 1, self.parameters())
     }
 }

@@ -39,7 +39,7 @@ pub mod stream {
     /// neuron.
     pub const OUTPUTS: u64 = 19 << 32;
     /// The vector that columns are projected on to find those that repeat others.
-    pub const PROJECTION: u64 = 21 << 32;
+    pub const PROJECTION: u64 = 28 << 32;
     /// Hashes of a count sketch.
     pub const SKETCH: u64 = 20 << 32;
     /// Values that stand for empty blocks in a gradient of [`crate::learn::train::SeveralOutputs`],
@@ -382,6 +382,19 @@ mod tests {
             seen.sort_unstable();
             assert!(seen.iter().copied().eq(0..len), "len = {len}");
         }
+    }
+
+    #[test]
+    fn streams_have_numbers_of_their_own() {
+        let text = include_str!("rng.rs");
+        let numbers = text.split("pub const ").skip(1).filter_map(|rest| {
+            let (name, rest) = rest.split_once(": u64 = ")?;
+            Some((name, rest.split_once(" << 32;")?.0.parse::<u64>().ok()?))
+        });
+        let mut numbers: Vec<_> = numbers.map(|(name, number)| (number, name)).collect();
+        assert!(numbers.len() > 20, "{numbers:?}");
+        numbers.sort_unstable();
+        assert!(numbers.windows(2).all(|pair| pair[0].0 < pair[1].0), "{numbers:?}");
     }
 
     /// The bits of the generator belong to every stored result; they may not change.

@@ -271,10 +271,12 @@ impl<Spi: embedded_hal::spi::SpiDevice> SpiRows<Spi> {
     /// `samples` rows of `inputs` bytes from `address` on; byte b stands for `b * scale`.
     ///
     /// # Errors
-    /// [`Error::Range`] if the rows do not end within the chip's 24-bit address space.
+    /// [`Error::Range`] if the rows do not end within the chip's 24-bit address space,
+    /// [`Error::NotFinite`] for a scale that is no number.
     pub fn new(spi: Spi, address: u32, samples: usize, inputs: usize, scale: f32) -> Result<Self> {
         let end = samples.saturating_mul(inputs).saturating_add(address as usize);
         error::range("last address in flash", end, 0, 1 << 24)?;
+        error::finite("scale of the samples", &[scale])?;
         Ok(Self { spi, address, samples, inputs, scale })
     }
 }
@@ -421,6 +423,7 @@ mod tests {
                 (1000..1000 + 35).map(|a| (a % 251) as f32 * 2.0).collect();
             assert_eq!(all(SpiRows::new(Chip, 1000, 5, 7, 2.0).unwrap()), expected);
             assert!(SpiRows::new(Chip, 1 << 24, 1, 1, 1.0).is_err());
+            assert!(SpiRows::new(Chip, 0, 1, 1, f32::NAN).is_err());
         }
     }
 }

@@ -30,6 +30,7 @@ pub use chain::{Chain, Model};
 pub use dense::Dense;
 pub use kernels::ALL_KERNELS;
 pub use mask::Mask;
+pub(crate) use readings::check_scale;
 pub use readings::{Columns, Reading, Readings, Scales};
 pub use rescale::Rescale;
 

@@ -126,7 +126,7 @@ impl<'a, M: Machine> Labels<'a, M> {
                 let values = M::head(values, rows * self.outputs(all)).unwrap_or(values);
                 machine.dot(values, values) / M::len(values).max(1) as f32
             }
-            Self::Classes(classes) => math::ln(classes.outputs as f32),
+            Self::Classes(labels) => math::ln(self::classes(labels.outputs) as f32),
         }
     }
 

@@ -171,6 +171,10 @@ pub fn run<B: Backprop>(
 ) -> Result<Info, B::Source> {
     let n = backprop.samples();
     params.check(n).map_err(Error::widen)?;
+    if let Some(&last) = params.fixed.last() {
+        let most = stack.nnz().saturating_sub(1);
+        error::range("place of a weight that is not trained", last as usize, 0, most)?;
+    }
     backprop.check(stack)?;
     let mut state = State::new(params, stack.nnz(), memory).map_err(Error::widen)?;
     let batch = params.batch.min(n);

@@ -22,6 +22,7 @@ pub mod simple;
 pub mod sketch;
 pub mod synflow;
 
+use crate::base::dims::MOST_ENTRIES;
 use crate::base::error::{self, Result};
 use core::ops::Range;
 
@@ -86,7 +87,7 @@ impl<'a> Mlp<'a> {
             .iter()
             .try_for_each(|&w| error::range("width of a layer", w, 1, u32::MAX as usize))?;
         let net = Self { widths };
-        error::range("weights", net.weights(), 1, u32::MAX as usize)?;
+        error::range("weights", net.weights(), 1, MOST_ENTRIES)?;
         Ok(net)
     }
 

@@ -11,8 +11,8 @@ use crate::base::error::{self, Error, Result};
 use crate::base::math;
 use crate::data::samples::Samples;
 use crate::network::gates::{Cursor, Gate, Gates};
-use crate::network::net::Network;
-use crate::network::weights::{Block, Weights, runs};
+use crate::network::net::{Head, Network};
+use crate::network::weights::{Block, Weights, check_support, runs};
 use crate::operator::factored::{Factored, GradientMut, provided as outputs};
 use crate::operator::machine::Host;
 use crate::operator::sensing::{Done, Sensing, provided};
@@ -76,6 +76,23 @@ impl<'a, X: Samples> Gated<'a, X> {
         Ok(())
     }
 
+    /// Checks that gates are of these rows and neurons.
+    fn check(&self, gates: Gates<'_>) -> Result<(), X::Source> {
+        gates.check(self.row.len(), self.hidden).map_err(Error::widen)
+    }
+
+    /// The same of gates, and of flat indices.
+    fn check_support(&self, gates: Gates<'_>, support: &[u32]) -> Result<(), X::Source> {
+        self.check(gates)?;
+        check_support(self.row.len(), self.hidden, support).map_err(Error::widen)
+    }
+
+    /// The same of gates, and of weights.
+    fn check_weights(&self, gates: Gates<'_>, w: Weights<'_>) -> Result<(), X::Source> {
+        self.check(gates)?;
+        w.check(self.row.len(), self.hidden).map_err(Error::widen)
+    }
+
     /// Gate weight of a neuron on the current row; no random gates.
     fn open(&self, cursor: &mut Cursor<'_>, i: usize) -> f32 {
         cursor.at(i).weight(self.row, &[])
@@ -118,6 +135,8 @@ impl<X: Samples> Sensing for Gated<'_, X> {
 
     fn apply(&mut self, gates: Gates<'_>, w: Block<'_>, out: &mut [f32]) -> Done<Self> {
         error::length("apply output", out.len(), self.local_rows())?;
+        self.check(gates)?;
+        w.check(self.row.len(), self.hidden).map_err(Error::widen)?;
         let gate = gates.gate(w.neuron());
         if gate == Gate::Closed {
             return Ok(());
@@ -135,6 +154,7 @@ impl<X: Samples> Sensing for Gated<'_, X> {
         error::range("block", i, 0, self.hidden - 1)?;
         error::length("adjoint input", v.len(), self.local_rows())?;
         error::length("adjoint output", out.len(), self.inputs())?;
+        self.check(gates)?;
         let gate = gates.gate(i);
         if gate == Gate::Closed {
             return Ok(());
@@ -153,6 +173,7 @@ impl<X: Samples> Sensing for Gated<'_, X> {
             return provided::forward(self, gates, w, out);
         }
         error::length("forward output", out.len(), self.local_rows())?;
+        self.check_weights(gates, w)?;
         out.fill(0.0);
         self.each_row(|this, at| {
             let Some(out) = out.get_mut(at) else { return };
@@ -180,6 +201,7 @@ impl<X: Samples> Sensing for Gated<'_, X> {
         error::range("block", blocks.end, blocks.start, self.hidden)?;
         error::length("residual", r.len(), self.local_rows())?;
         error::length("gradient panel", out.len(), blocks.len() * d)?;
+        self.check(gates)?;
         out.fill(0.0);
         self.each_row(|this, at| {
             let r = r.get(at).copied().unwrap_or(0.0);
@@ -206,6 +228,7 @@ impl<X: Samples> Sensing for Gated<'_, X> {
         }
         error::length("residual", r.len(), self.local_rows())?;
         error::length("restricted gradient", out.len(), support.len())?;
+        self.check_support(gates, support)?;
         out.fill(0.0);
         self.each_row(|this, at| {
             let r = r.get(at).copied().unwrap_or(0.0);
@@ -230,6 +253,7 @@ impl<X: Samples> Sensing for Gated<'_, X> {
             return provided::normal_at(self, gates, p, out, scratch);
         }
         error::length("restricted product", out.len(), p.nnz())?;
+        self.check_weights(gates, p)?;
         out.fill(0.0);
         self.each_row(|this, _| {
             let mut image = 0.0;
@@ -263,6 +287,7 @@ impl<X: Samples> Sensing for Gated<'_, X> {
             return provided::diagonal_at(self, gates, support, out, scratch);
         }
         error::length("diagonal", out.len(), support.len())?;
+        self.check_support(gates, support)?;
         out.fill(0.0);
         self.each_row(|this, _| {
             let mut cursor = gates.cursor();
@@ -283,6 +308,7 @@ impl<X: Samples> Sensing for Gated<'_, X> {
         let d = self.inputs();
         error::range("block", blocks.end, blocks.start, self.hidden)?;
         error::length("column norms", out.len(), blocks.len() * d)?;
+        self.check(gates)?;
         out.fill(0.0);
         for (i, out) in blocks.zip(out.chunks_mut(d)) {
             let gate = gates.gate(i);
@@ -314,6 +340,10 @@ impl<X: Samples> Factored for Gated<'_, X> {
         net.check(self.inputs(), self.hidden).map_err(Error::widen)?;
         let c = net.outputs();
         error::length("outputs", out.len(), self.local_rows().saturating_mul(c))?;
+        if let Head::Signs(_) = net.head() {
+            return self.forward(gates, net.w(), out);
+        }
+        self.check(gates)?;
         out.fill(0.0);
         self.each_row(|this, at| {
             let Some(out) = out.get_mut(at * c..(at + 1) * c) else { return };
@@ -341,12 +371,13 @@ impl<X: Samples> Factored for Gated<'_, X> {
             return outputs::gradient(self, gates, net, r, blocks, out, scratch);
         }
         let (d, c) = outputs::check(self, net, r)?;
+        self.check(gates)?;
         out.check_panel(net, &blocks).map_err(Error::widen)?;
         let GradientMut { w: dw, wt: dwt } = out;
         self.each_row(|this, at| {
             let Some(r) = r.get(at * c..(at + 1) * c) else { return };
             let (mut cursor, mut w, mut wt) = (gates.cursor(), net.w(), net.wt());
-            let panels = dw.chunks_mut(d).zip(dwt.chunks_mut(c));
+            let panels = dw.chunks_mut(d).zip(dwt.chunks_mut(c.max(1)));
             for (i, (dw, dwt)) in blocks.clone().zip(panels) {
                 let open = this.open(&mut cursor, i);
                 if open != 0.0 {
@@ -369,6 +400,7 @@ impl<X: Samples> Factored for Gated<'_, X> {
             return outputs::gradient_at(self, gates, net, r, out, scratch);
         }
         let (_, c) = outputs::check(self, net, r)?;
+        self.check(gates)?;
         out.check_support(net).map_err(Error::widen)?;
         let GradientMut { w: dw, wt: dwt } = out;
         dw.fill(0.0);

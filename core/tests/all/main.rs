@@ -8,6 +8,7 @@ mod recovery;
 mod recovery_deep;
 mod recovery_ends;
 mod recovery_net;
+mod refused;
 mod shared;
 mod strips;
 mod training_net;

@@ -156,7 +156,8 @@ fn fit<X: Samples<Source = Infallible>>(
     done = done.saturating_add(info.epochs);
     // What is all but exact has steps that are too long for it.
     for finer in 1..=FINER {
-        if info.stopped || tune.epochs == 0 || f64::from(info.loss) > EXACT * power {
+        if info.stopped || info.diverged || tune.epochs == 0 || f64::from(info.loss) > EXACT * power
+        {
             break;
         }
         let tune = tune::Params { rate: tune.rate * 0.1_f32.powi(finer), ..tune };

@@ -11,6 +11,7 @@ use tamis::infer::model::{Activation, Csr, Layer, Model, Sum};
 use tamis::infer::quantised::{self, Encoding, Rescale, Scales, Weights};
 use tamis::store::flash::Slots;
 use tamis::store::stream::{self, LEAST_WORDS};
+use tamis::store::wire::embed::Lengths;
 use tamis::store::wire::{Choice, QuantisedView, Task, View, checksum};
 use tamis_tests::simulated::{BusFault, Chip, Nor, Tear};
 
@@ -231,6 +232,38 @@ proptest! {
 
 fn is_of_encoding<T>(result: &tamis::Result<T, Read>) -> bool {
     matches!(result, Err(Error::Format { what, .. }) if what.starts_with("layer in "))
+}
+
+/// The scales of single inputs stand once, are of all inputs and are numbers, however a file is read.
+#[test]
+fn scales_of_inputs_are_checked_by_every_reader() {
+    let (file, first, len) = (integers(3, &[5, 4, 3], false), 12, 3 + 2 * 5);
+    let refused = |mut file: Vec<u32>| {
+        mend(&mut file);
+        let bytes: &[u8] = bytemuck::cast_slice(&file);
+        assert!(in_memory_integers(bytes, &[3, 200]).is_err());
+        assert!(streamed_integers(chip(bytes), &[3, 200], 12).is_err());
+        // What the compiler reads.
+        assert!(Lengths::of(bytes, true).is_err());
+    };
+    assert_eq!(file[first] & 0xffff, 13);
+    assert!(Lengths::of(bytemuck::cast_slice(&file), true).is_ok());
+    let mut twice = file.clone();
+    twice.splice(first..first, file[first..first + len].iter().copied());
+    twice[2] += 4 * len as u32;
+    refused(twice);
+    for wrong in [f32::NAN, 0.0, -1.0] {
+        let mut other = file.clone();
+        other[first + 3 + 4] = wrong.to_bits();
+        refused(other);
+    }
+    let mut fewer = file.clone();
+    fewer.drain(first + 3 + 5..first + len - 4);
+    fewer.remove(first + 3);
+    let cut = file.len() - fewer.len();
+    (fewer[2], fewer[first + 1]) = (fewer[2] - 4 * cut as u32, fewer[first + 1] - 4 * cut as u32);
+    fewer[first + 2] -= 1;
+    refused(fewer);
 }
 
 #[test]

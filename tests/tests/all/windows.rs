@@ -68,9 +68,9 @@ proptest! {
             prop_assert_eq!(window.labels(), other.labels());
             let (expected, labels): (Vec<_>, Vec<_>) = last.iter().cloned().unzip();
             prop_assert_eq!(in_order(window.labels(), since), labels);
-            prop_assert_eq!(&in_order(&all(window.rows(0.5)), since), &expected);
+            prop_assert_eq!(&in_order(&all(window.rows(0.5).unwrap()), since), &expected);
             prop_assert_eq!(&in_order(&all(other.rows()), since), &expected);
-            prop_assert_eq!(all(&mut other), all(window.rows(0.5)));
+            prop_assert_eq!(all(&mut other), all(window.rows(0.5).unwrap()));
         }
         prop_assert_eq!(&bytes[words..], [7, 7], "beyond its words");
     }
@@ -129,5 +129,8 @@ fn a_window_goes_to_flash_and_comes_back() {
     let mut kept = [0; 32];
     slots.load(&mut kept).unwrap().unwrap();
     let back = Window::<u8>::open(&mut kept, 5, 9).unwrap();
-    assert_eq!((back.labels(), all(back.rows(1.0))), (window.labels(), all(window.rows(1.0))));
+    assert_eq!(
+        (back.labels(), all(back.rows(1.0).unwrap())),
+        (window.labels(), all(window.rows(1.0).unwrap()))
+    );
 }

@@ -61,7 +61,7 @@ const HEAD: usize = 6;
 /// }
 /// assert_eq!(window.labels(), [3.0, 4.0, 2.0]);
 /// let mut row = [0.0; 4];
-/// window.rows(0.5).row(1, &mut row)?;
+/// window.rows(0.5)?.row(1, &mut row)?;
 /// assert_eq!(row, [2.0, 0.0, 0.0, 4.5]);
 /// assert!(window.push(&[0; 5], 0.0).is_err(), "five numbers are no row");
 ///
@@ -210,8 +210,12 @@ impl<'m, T: Value> Window<'m, T> {
 
 impl Window<'_, u8> {
     /// The rows that are held, to train on: byte b stands for `b * scale`.
-    pub fn rows(&self, scale: f32) -> ByteRows<'_> {
-        ByteRows { values: self.held(), inputs: self.inputs, scale }
+    ///
+    /// # Errors
+    /// [`error::Error::NotFinite`] for a scale that is no number.
+    pub fn rows(&self, scale: f32) -> Result<ByteRows<'_>> {
+        error::finite("scale of the samples", &[scale])?;
+        Ok(ByteRows { values: self.held(), inputs: self.inputs, scale })
     }
 }
 

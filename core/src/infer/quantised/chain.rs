@@ -205,7 +205,7 @@ impl<'a, const KERNELS: u16> Chain<'a, KERNELS> {
             }
         }
         if let Some(sum) = &self.sum {
-            *out.first_mut()? = signed_sum(sum, bytes);
+            *out.first_mut()? = signed_sum(sum, bytes.get(..sum.inputs())?);
         }
         see.layer(out.iter().copied());
         Some(())

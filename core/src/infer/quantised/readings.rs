@@ -26,12 +26,8 @@ impl Scales {
 
     /// The same of the bits of the scales; no float is computed with.
     pub(crate) const fn of(input: u32, output: u32, zero: u8, threshold: i32) -> Result<Self> {
-        // Positive floats are in the order of their bits, from the least to below infinity.
-        let infinity = f32::INFINITY.to_bits();
-        let is_input_fine = input != 0 && input < infinity;
-        if !is_input_fine || output == 0 || output >= infinity {
-            return Err(Error::NotFinite { what: "scales above 0", at: is_input_fine as usize });
-        }
+        tri!(check_scale(input, 0));
+        tri!(check_scale(output, 1));
         Ok(Self { input, output, zero, threshold })
     }
 
@@ -57,6 +53,15 @@ impl Scales {
     }
 }
 
+/// Checks the bits of scale `at`: a positive number.
+pub(crate) const fn check_scale(bits: u32, at: usize) -> Result<()> {
+    // Positive floats are in the order of their bits, from the least to below infinity.
+    if bits == 0 || bits >= f32::INFINITY.to_bits() {
+        return Err(Error::NotFinite { what: "scales above 0", at });
+    }
+    Ok(())
+}
+
 /// A scale and a zero for each input: byte `q` of input `j` stands for `scale_j (q - zero_j)`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Columns<'a> {
@@ -74,12 +79,7 @@ impl<'a> Columns<'a> {
         tri!(length("zeros of the inputs", zeros.len(), scales.len()));
         let mut left = scales;
         while let [scale, behind @ ..] = left {
-            // Positive floats are in the order of their bits, from the least to below infinity.
-            let bits = scale.to_bits();
-            if bits == 0 || bits >= f32::INFINITY.to_bits() {
-                let at = scales.len() - left.len();
-                return Err(Error::NotFinite { what: "scales above 0", at });
-            }
+            tri!(check_scale(scale.to_bits(), scales.len() - left.len()));
             left = behind;
         }
         Ok(Self { scales, zeros })

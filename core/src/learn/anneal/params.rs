@@ -1,7 +1,7 @@
 //! The settings of a run, the memory that they lead to, and how a run changes with its steps.
 
 use crate::base::budget::{self, Annealing};
-use crate::base::dims::Dims;
+use crate::base::dims::{Dims, MOST_ENTRIES};
 use crate::base::error::{self, Error, Result};
 use crate::base::math;
 use crate::base::rng::{self, stream};
@@ -106,7 +106,7 @@ impl Params<'_> {
         error::range("hidden neurons", m, 1, u32::MAX as usize)?;
         error::range("outputs", outputs, 1, 1 << 16)?;
         let all = all_weights(*dims, outputs);
-        error::range("hidden neurons × (inputs + outputs)", all, 1, u32::MAX as usize)?;
+        error::range("hidden neurons × (inputs + outputs)", all, 1, MOST_ENTRIES)?;
         error::range("nonzero weights (nnz)", s, 2, all)?;
         check_kept(dims, self.must_keep, s - 1)?;
         error::range("epochs", self.epochs as usize, 1, u32::MAX as usize)?;

@@ -47,7 +47,7 @@ pub use moments::{Held, Moments};
 pub use params::{Growth, Params, Salience, Selection, words};
 use schedule::Schedule;
 pub use start::start;
-use support::Support;
+use support::{Support, check_constants};
 
 /// Where a run stands, after an epoch.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -149,10 +149,11 @@ pub fn run<B: Panels>(
     let batch = params.batch.min(n);
     let steps = n.div_ceil(batch) as u64 * u64::from(params.epochs);
     let fixed = params.fixed(stack.layers.len());
-    let mut at = match from {
-        Some(checkpoint) => support.resume(stack, params, checkpoint).map_err(Error::widen)?,
-        None => State { start: (stack.nnz() - fixed) as u32, ..State::default() },
-    };
+    let resumed = from.map(|checkpoint| support.resume(stack, params, checkpoint)).transpose();
+    let resumed = resumed.map_err(Error::widen)?;
+    check_constants(stack, params).map_err(Error::widen)?;
+    let start = (stack.nnz() - fixed) as u32;
+    let mut at = resumed.unwrap_or(State { start, ..State::default() });
     backprop.skip(u64::from(at.epochs) * n as u64);
     let schedule = Schedule::new(params, at.start as usize, steps);
     let (terms, slope) = (backprop.labels().terms(all), backprop.labels().slope());

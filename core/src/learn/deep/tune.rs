@@ -78,6 +78,8 @@ pub struct Info {
     pub epochs: u32,
     /// Whether the observer ended the run.
     pub stopped: bool,
+    /// Whether steps left the range of floats, which ended it, too.
+    pub diverged: bool,
 }
 
 /// Words of the memory of [`run`], for so many nonzeros, activations ([`Stack::activations`]) and
@@ -169,9 +171,9 @@ pub fn run_with<B: Backprop>(
     let sizes: heapless::Vec<(usize, f32), MAX_LAYERS> =
         stack.layers().map(|w| (w.nnz(), size(w.value()))).collect();
     let mut decay = Decay::START;
-    let mut info = Info { before, loss: before, epochs: 0, stopped: false };
+    let mut info = Info { before, loss: before, epochs: 0, stopped: false, diverged: false };
     let mut step = 0_u32;
-    while info.epochs < params.epochs && !info.stopped {
+    while info.epochs < params.epochs && !info.stopped && !info.diverged {
         for positions in batches(params.seed, info.epochs, n, batch) {
             let count = positions.len() as f32;
             let batch = Batch { positions, order: None };
@@ -197,11 +199,11 @@ pub fn run_with<B: Backprop>(
             memory.best.copy_from_slice(stack.values());
         } else if !now.is_finite() {
             // Steps that left the range of floats lead nowhere.
-            info.stopped = true;
+            info.diverged = true;
         }
         let progress =
             Progress { epoch: info.epochs, epochs: params.epochs, loss: now, best: info.loss };
-        info.stopped |= observe(&progress).is_break();
+        info.stopped = observe(&progress).is_break();
     }
     stack.values_mut().copy_from_slice(memory.best);
     Ok(info)

@@ -228,7 +228,7 @@ impl State {
     ///
     /// # Errors
     /// [`crate::Error::Range`] for a stage that there is not, [`crate::Error::NotFinite`] for a
-    /// damping that is no number.
+    /// damping or a loss that is no number.
     pub fn from_words(words: &[u32; Self::WORDS]) -> Result<Self> {
         let (mut state, [stage, .., early]) = (Self::starting(0), *words);
         for (at, number) in state.numbers() {
@@ -238,6 +238,11 @@ impl State {
         error::range("stage of the checkpoint", stage as usize, 0, Stage::ALL.len() - 1)?;
         error::range("end of the checkpoint", early as usize, 0, 1)?;
         error::finite("damping of the checkpoint", &[state.lambda])?;
+        let State { best_loss, result_loss, mark, held, finished, .. } = state;
+        // Infinite before there is one.
+        let losses = [best_loss, result_loss, mark, held, finished];
+        let losses = losses.map(|loss| if loss == f32::INFINITY { 0.0 } else { loss });
+        error::finite("losses of the checkpoint", &losses)?;
         state.stage = Stage::ALL.get(stage as usize).copied().unwrap_or(Stage::End);
         state.early = early == 1;
         Ok(state)
@@ -342,6 +347,11 @@ mod tests {
                 let mut other = words;
                 other[at] ^= 1;
                 assert!(State::from_words(&other) != Ok(state), "{at}");
+            }
+            for at in [4, 5, 6, 16, 18, 20] {
+                let mut other = words;
+                other[at] = f32::NAN.to_bits();
+                assert!(State::from_words(&other).is_err(), "{at}");
             }
         }
     }

@@ -14,7 +14,7 @@ use super::sides::Sides;
 use super::solver::Solver;
 use super::support::Columns;
 use crate::base::budget::{Recovery, Workspace, enough};
-use crate::base::dims::Dims;
+use crate::base::dims::{Dims, MOST_ENTRIES};
 use crate::base::error::{self, Error, Result};
 use crate::learn::loss::check_finite;
 use crate::learn::start::Start;
@@ -151,7 +151,7 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
         let local = self.sensing.local(0..n).len();
         error::length("rows held here, in a search with several outputs or layers", local, n)?;
         check_sizes(dims, result).map_err(Error::widen)?;
-        error::range("rows × outputs of the first layer", n.saturating_mul(c), 1, most)?;
+        error::range("rows × outputs of the first layer", n.saturating_mul(c), 1, MOST_ENTRIES)?;
         self.check(dims, labels, 1..=most / dims.inputs.saturating_add(c))?;
         Ok(self.sensing.scratch(n).max(self.sensing.net_scratch(n)))
     }
@@ -274,9 +274,9 @@ fn check_sizes(dims: &Dims, c: usize) -> Result<()> {
     error::range("inputs", dims.inputs, 1, most)?;
     error::range("hidden neurons", dims.hidden, 1, most)?;
     error::range("outputs", c, 1, most)?;
-    error::range("samples × outputs", dims.samples.saturating_mul(c), 1, most)?;
+    error::range("samples × outputs", dims.samples.saturating_mul(c), 1, MOST_ENTRIES)?;
     let all = dims.hidden.saturating_mul(dims.inputs.saturating_add(c));
-    error::range("hidden neurons × (inputs + outputs)", all, 1, most)?;
+    error::range("hidden neurons × (inputs + outputs)", all, 1, MOST_ENTRIES)?;
     error::range("nonzero weights (nnz)", dims.nnz, 1, all)
 }
 

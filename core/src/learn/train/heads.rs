@@ -7,7 +7,7 @@ use super::run::{Method, Run, StepInfo, check_step_size};
 use super::schedule::{Schedule, Trials};
 use super::state::Networks;
 use crate::base::budget::{self, Training};
-use crate::base::dims::Dims;
+use crate::base::dims::{Dims, MOST_ENTRIES};
 use crate::base::error::{self, Error, Result};
 use crate::base::math;
 use crate::learn::iht::net::{NetStep, NetWork};
@@ -93,6 +93,10 @@ impl OneOutput {
             _ => 1.0,
         };
         error::finite("step size and tolerance", &[size, tolerance])?;
+        if let Refine::Armijo { decrease, .. } = self.refine {
+            let fits = (0.0..2.0).contains(&decrease);
+            error::range("decrease of a refinement, from 0 to below 2", fits.into(), 1, 1)?;
+        }
         check_step_size(size)
     }
 }
@@ -361,7 +365,7 @@ impl<S: Factored> Method<S> for SeveralOutputs {
         labels.check(machine, dims.samples)?;
         let c = labels.outputs(dims.samples);
         let all = dims.hidden.saturating_mul(dims.inputs.saturating_add(c));
-        error::range("hidden neurons × (inputs + outputs)", all, 1, most)?;
+        error::range("hidden neurons × (inputs + outputs)", all, 1, MOST_ENTRIES)?;
         error::range("nonzero weights (nnz)", dims.nnz, 1, all)?;
         check_kept(dims, schedule.must_keep, dims.nnz - 1)?;
         schedule.head.refresh.check()?;

@@ -6,7 +6,7 @@
 //! nor a check is linked. What is public here is for these macros.
 
 use super::TAG_SUM;
-use super::integers::{columns, scales};
+use super::integers::{check_columns, columns, scales};
 use super::layer::{RawLayer, Walk, float_layer, integer_layer};
 use super::names::{Names, Texts};
 use super::reader::head;
@@ -29,10 +29,10 @@ impl<'a> Layers<'a> {
     const fn new(file: &'a [u8], is_integers: bool) -> Result<Self> {
         let (mut reader, inputs, outputs) = tri!(head(file));
         let scales = if is_integers { Some(tri!(scales(&mut reader))) } else { None };
-        if is_integers {
-            tri!(columns(&mut reader));
-        }
         let (inputs, outputs) = (inputs as usize, outputs as usize);
+        if is_integers && let Some(payload) = tri!(columns(&mut reader)) {
+            tri!(check_columns(payload, inputs));
+        }
         Ok(Self { walk: Walk::new(reader), inputs, outputs, scales, has_sum: false })
     }
 

@@ -12,10 +12,10 @@ use super::{HEADER, INT_HEADER, SCALES, SECTION, TAG_COLUMNS, TAG_SCALES, TAG_SU
 #[cfg(doc)]
 use crate::Error;
 use crate::Result;
-use crate::base::error::{expect, range, tri};
+use crate::base::error::{expect, length, range, tri};
 use crate::infer::model::{Activation, MAX_INPUTS, Sum};
 use crate::infer::price::Shape;
-use crate::infer::quantised::{Columns, Layer, Model, Readings, Scales};
+use crate::infer::quantised::{Columns, Layer, Model, Readings, Scales, check_scale};
 
 impl<'a> Readable<'a> for Model<'a> {
     fn ends(&self) -> [usize; 2] {
@@ -146,6 +146,17 @@ pub(super) const fn columns<'a>(reader: &mut Reader<'a>) -> Result<Option<Reader
     tri!(fields.array(4 * inputs));
     tri!(fields.end("end of the scales of the inputs"));
     Ok(Some(payload))
+}
+
+/// Checks the scales of so many inputs in the payload of their section.
+pub(super) const fn check_columns(mut payload: Reader<'_>, inputs: usize) -> Result<()> {
+    tri!(length("scales of the inputs", tri!(payload.u32()) as usize, inputs));
+    let mut at = 0;
+    while at < inputs {
+        tri!(check_scale(tri!(payload.u32()), at));
+        at += 1;
+    }
+    Ok(())
 }
 
 /// The scales of the inputs in the payload of their section.

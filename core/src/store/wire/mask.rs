@@ -3,6 +3,7 @@
 use super::reader::{cast, encoded, later};
 use super::write::Writer;
 use super::{HEADER, SECTION, TAG_PATTERN};
+use crate::base::dims::MOST_ENTRIES;
 use crate::base::error::{self, expect};
 use crate::network::mask::Mlp;
 use crate::network::mask::packed::{self, Packed};
@@ -128,7 +129,7 @@ fn weights(widths: &[u32]) -> Result<usize> {
     let product = |(&a, &b): (&u32, &u32)| u64::from(a).saturating_mul(u64::from(b));
     let all = pairs.map(product).fold(0_u64, u64::saturating_add);
     let all = usize::try_from(all).unwrap_or(usize::MAX);
-    error::range("weights", all, 1, u32::MAX as usize)?;
+    error::range("weights", all, 1, MOST_ENTRIES)?;
     Ok(all)
 }
 

@@ -27,7 +27,8 @@ pub(crate) struct Sections {
     len: usize,
     is_integers: bool,
     has_scales: bool,
-    has_layers: bool,
+    /// Whether those of single inputs, or a layer, were there.
+    is_behind_columns: bool,
     pub(crate) task: Option<Task>,
 }
 
@@ -54,7 +55,7 @@ impl Sections {
             len,
             is_integers,
             has_scales: false,
-            has_layers: false,
+            is_behind_columns: false,
             task: None,
         };
         Ok((sections, [len as u32, checksum as u32, inputs as u32, outputs as u32]))
@@ -110,13 +111,13 @@ impl Sections {
             let piece = piece.get(..SCALES).unwrap_or(piece);
             return scales(&mut Reader { bytes: piece, at: 0 }).map(Section::Scales);
         }
-        if self.is_integers && tag == TAG_COLUMNS && !self.has_layers {
+        let is_behind_columns = core::mem::replace(&mut self.is_behind_columns, true);
+        if self.is_integers && tag == TAG_COLUMNS && !is_behind_columns {
             let inputs = fields.u32()? as usize;
             let end = columns_len(inputs).min(u32::MAX as usize);
             expect("end of the scales of the inputs", fields.at, end as u32, whole as u32)?;
             return Ok(Section::Columns(inputs, self.at - whole + fields.at));
         }
-        self.has_layers = true;
         let head = match (self.is_integers, tag) {
             (_, TAG_SUM) => Head::sum(&mut fields)?,
             (true, TAG_BLOCKS) => Head::integers(&mut fields, tag, 0)?,

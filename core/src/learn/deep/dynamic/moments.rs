@@ -61,14 +61,21 @@ impl<'a> Held<'a> {
                 if !is_finite {
                     return Err(Error::NotFinite { what: "moments of the checkpoint", at });
                 }
+                none_negative(&[square])?;
             }
             return Ok(Self::Bf16(pairs));
         }
         error::length("squares of the checkpoint", second.len(), nnz)?;
         error::finite("means of the checkpoint", first)?;
         error::finite("squares of the checkpoint", second)?;
+        none_negative(second)?;
         Ok(Self::F32 { mean: first, square: second })
     }
+}
+
+fn none_negative(squares: &[f32]) -> Result<()> {
+    let negative = squares.iter().filter(|square| **square < 0.0).count();
+    error::range("negative squares of the checkpoint", negative, 0, 0)
 }
 
 /// The moments of a run, in its memory.
@@ -264,6 +271,17 @@ mod tests {
         // Four standard errors of a share of 1/3.
         let error = 4.0 * step * (2.0 / 9.0 / f64::from(n)).sqrt();
         assert!((mean - f64::from(square)).abs() < error, "{mean} {square}");
+    }
+
+    #[test]
+    fn negative_squares_are_refused() {
+        let of = |square: f32| [Pair { mean: 1.0, square }.pack(0)];
+        let held = |square: f32| {
+            let pairs = of(square);
+            Held::read(bytemuck::cast_slice(&pairs), &[], 1).is_ok()
+        };
+        assert!(held(2.0) && held(0.0) && !held(-2.0));
+        assert!(Held::read(&[1.0], &[2.0], 1).is_ok() && Held::read(&[1.0], &[-2.0], 1).is_err());
     }
 
     #[test]

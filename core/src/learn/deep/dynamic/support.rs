@@ -71,6 +71,20 @@ fn handed_on(stack: &Stack<'_>, params: &Params, l: usize) -> Option<usize> {
     (params.constant && is_hidden).then(|| stack.range(l).end.checked_sub(1)).flatten()
 }
 
+/// Checks that the last neuron of each hidden layer hands on a constant, where the last input is one.
+pub(super) fn check_constants(stack: &Stack<'_>, params: &Params) -> Result<()> {
+    let mut hidden = stack.layers.iter().enumerate().take(params.fixed(stack.layers.len()));
+    hidden.try_for_each(|(l, layer)| {
+        let last = (layer.width * layer.neurons).saturating_sub(1);
+        let is_there = handed_on(stack, params, l).is_some_and(|at| {
+            stack.range(l).contains(&at)
+                && stack.index.get(at).is_some_and(|&entry| entry as usize == last)
+                && stack.values().get(at) == Some(&1.0)
+        });
+        error::range("weights of 1 that hand on a constant", is_there.into(), 1, 1)
+    })
+}
+
 /// Layers whose weights are compared with one another, and how many there are to be.
 struct Group {
     layers: Range<usize>,
