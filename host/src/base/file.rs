@@ -10,6 +10,7 @@ mod partial;
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tempfile::NamedTempFile;
 
@@ -90,6 +91,15 @@ pub fn check<'a>(
             temporary_beside(&place).map(drop).map_err(|e| refused(path, e))
         }
     }
+}
+
+/// Where a file is or would be, whatever way its name leads there.
+pub(crate) fn place(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+    let beside = |folder: PathBuf| path.file_name().map(|name| folder.join(name));
+    let there = path.canonicalize().ok().or_else(|| folder.ok().and_then(beside));
+    there.unwrap_or_else(|| path.to_owned())
 }
 
 /// Whether `output` is none of the files that a run reads; each of `inputs` may name several,
@@ -244,6 +254,7 @@ impl Target {
             Err(error.got(got).help(help))
         };
         match fs::metadata(path) {
+            Ok(there) if let Some(stream) = own_stream(&there) => Ok(Self::Direct(stream)),
             Ok(there) if there.is_dir() => refused("a folder", "name a file in that folder"),
             Ok(there) if there.is_file() => {
                 Ok(Self::Plain(fs::canonicalize(path).map_err(|e| self::refused(path, e))?))
@@ -259,31 +270,48 @@ impl Target {
     /// What is neither a plain file nor a folder.
     #[cfg(unix)]
     fn direct(path: &Path, there: &Metadata) -> Result<Self> {
-        use std::os::fd::AsFd;
-        use std::os::unix::fs::{FileTypeExt, MetadataExt};
+        use std::os::unix::fs::FileTypeExt;
         let kind = there.file_type();
         if kind.is_char_device() {
             return open_device(path).map(Self::Direct);
         }
-        // Not opened anew: that would wait for a reader where the one of the stream has gone away.
-        let streams =
-            [io::stdout().as_fd().try_clone_to_owned(), io::stderr().as_fd().try_clone_to_owned()];
-        let place = |about: &Metadata| (about.dev(), about.ino());
-        let is_same =
-            |file: &File| file.metadata().is_ok_and(|about| place(&about) == place(there));
-        match streams.into_iter().flatten().map(File::from).find(is_same) {
-            Some(stream) => Ok(Self::Direct(stream)),
-            None => Err(no_plain_file(
-                path,
-                if kind.is_fifo() { "a pipe" } else { "a device or socket" },
-            )),
-        }
+        Err(no_plain_file(path, if kind.is_fifo() { "a pipe" } else { "a device or socket" }))
     }
 
     #[cfg(not(unix))]
     fn direct(path: &Path, _: &Metadata) -> Result<Self> {
         open_device(path).map(Self::Direct)
     }
+}
+
+/// Whether standard output was named as an output: what is said goes elsewhere then.
+pub(crate) fn is_standard_output_taken() -> bool {
+    TAKEN.load(Ordering::Relaxed)
+}
+
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// The process's own stream, not opened anew: a pipe would wait for a reader where its own has gone away, and a file that
+/// the shell has opened would be written from its start.
+#[cfg(unix)]
+fn own_stream(there: &Metadata) -> Option<File> {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    if there.is_dir() || there.file_type().is_char_device() {
+        return None;
+    }
+    let place = |about: &Metadata| (about.dev(), about.ino());
+    let is_same = |file: &File| file.metadata().is_ok_and(|about| place(&about) == place(there));
+    let stream =
+        |stream: io::Result<std::os::fd::OwnedFd>| stream.ok().map(File::from).filter(is_same);
+    let output = stream(io::stdout().as_fd().try_clone_to_owned());
+    TAKEN.fetch_or(output.is_some(), Ordering::Relaxed);
+    output.or_else(|| stream(io::stderr().as_fd().try_clone_to_owned()))
+}
+
+#[cfg(not(unix))]
+fn own_stream(_: &Metadata) -> Option<File> {
+    None
 }
 
 fn no_plain_file(path: &Path, got: &str) -> Error {

@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use serde::Serialize;
 
 use super::common::Common;
+use crate::base::file;
 use crate::{Error, Result};
 
 impl Common {
@@ -65,8 +66,12 @@ fn report(text: &str) -> Result<()> {
     })
 }
 
-/// Prints to standard output; a reader that has gone away is no error.
+/// Prints to standard output, or beside it where that holds what was made; a reader that has gone away is no error.
 fn print(text: &str) -> Result<()> {
+    if file::is_standard_output_taken() {
+        say_error(format_args!("{text}"));
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {

@@ -65,7 +65,7 @@ struct Object<'a> {
 
 impl Demo {
     pub(super) fn run(&self, common: &Common) -> Result<()> {
-        file::check_folder(&self.output)?;
+        generate::check_folder(&self.output, &["X.npy", "y.npy"])?;
         let (truth, problem, unseen) = plant(common)?;
         let options = options(common);
         let plan = train::plan(&problem, &options)?;

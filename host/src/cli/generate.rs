@@ -318,7 +318,7 @@ impl Sizes {
         let sigma = self.noise.unwrap_or(0.0);
         let holds = sigma >= 0.0 && (sigma as f32).is_finite();
         check_setting(holds, "--noise 0 or more", sigma, "leave --noise out for no noise")?;
-        file::check_folder(&self.output)?;
+        check_folder(&self.output, &["X.npy", "y.npy", "weights.npz"])?;
         let Drawn { data, mut labels, weights } = common.on_pool(draw)??.into();
         if hidden.len() > 1 && labels.iter().all(|&label| label == 0.0) {
             return Err(Error::new("the planted network gives 0 for every row")
@@ -344,7 +344,7 @@ impl Sizes {
 fn make_table(size: &TableSize, common: &Common) -> Result<Object> {
     let TableSize { samples, output } = size;
     check_setting(*samples > 0, "--samples 1 or more", 0, "pass the number of rows to make")?;
-    file::check_folder(output)?;
+    check_folder(output, &["table.csv"])?;
     interrupt::saving(|| {
         file::write_folder(output, |folder| {
             folder.write("table.csv", |w| mixed::write(*samples, common.seed, w))
@@ -360,12 +360,28 @@ fn make_digits(samples: usize, side: usize, output: &Path, common: &Common) -> R
     let pixels = (samples as u64).saturating_mul((side as u64).saturating_mul(side as u64));
     let help = "choose smaller --samples or --side";
     room_for("the images", pixels.saturating_add(samples as u64), help)?;
-    file::check_folder(output)?;
+    check_folder(output, &["X.npy", "y.npy"])?;
     let (images, labels) = common.on_pool(|| digits::generate(samples, side, common.seed))??;
     save(output, &images, &Array::new(&[samples], &labels[..])?, |_| Ok(()))?;
     let (kind, inputs, seed) = ("digits", images.cols, common.seed);
     let files = names(output, &["X.npy", "y.npy"]);
     Ok(Object { kind, samples, inputs, seed, files, ..Object::default() })
+}
+
+/// Checks that these files can be made in a folder, and that none of another kind lies where they go.
+pub(super) fn check_folder(output: &Path, names: &[&str]) -> Result<()> {
+    file::check_folder(output)?;
+    names.iter().try_for_each(|name| {
+        let (path, kind) = (
+            output.join(name),
+            match *name {
+                "table.csv" => file::Kind::table(const { &[mixed::COLUMNS.as_bytes()] }),
+                "weights.npz" => file::Kind::NPZ.by_content(),
+                _ => file::Kind::NPY.by_content(),
+            },
+        );
+        if file::exists(&path)? { file::check(&path, kind, []) } else { Ok(()) }
+    })
 }
 
 /// Writes samples, labels and what `more` writes: all of them or none.

@@ -190,7 +190,7 @@ impl MaskVerb {
         file::check(&self.output, mask::kind(&self.output)?, read())?;
         if let Some(path) = &self.export_weights {
             file::check(path, mask::weights_kind(path)?, read())?;
-            if place(path) == place(&self.output) {
+            if file::place(path) == file::place(&self.output) {
                 return Err(Error::usage("the mask and the weights would be one file")
                     .at(path)
                     .help("choose another name for --export-weights"));
@@ -440,15 +440,6 @@ impl MaskVerb {
         rows.push(("next", next));
         facts(&format!("Saved {}", self.output.display()), &rows)
     }
-}
-
-/// Where a file is or would be, whatever way its name leads there.
-fn place(path: &Path) -> PathBuf {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new(".")).canonicalize();
-    let beside = |folder: PathBuf| path.file_name().map(|name| folder.join(name));
-    let there = path.canonicalize().ok().or_else(|| folder.ok().and_then(beside));
-    there.unwrap_or_else(|| path.to_owned())
 }
 
 /// A value as its flag takes it.

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::common::Common;
-use super::console::{count, cut_fact};
+use super::console::{count, cut_fact, say_note};
 use super::interrupt;
 use super::source::{ModelColumns, TableArgs};
 use crate::base::file::{self, Kind};
@@ -94,6 +94,8 @@ impl Predict {
                 predictions: &predictions,
             };
             if is_stream {
+                let said = notes.into_iter().chain(cut_fact(inputs_cut).map(|(_, text)| text));
+                said.filter(|_| !common.quiet).for_each(|note| say_note(Some(note)));
                 return match table.write(&mut BufWriter::new(io::stdout().lock())) {
                     Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                         Err(Error::new("cannot write to standard output").source(error))

@@ -14,7 +14,7 @@ use crate::base::check_setting;
 use crate::base::file::{self, Kind};
 use crate::convert::ImportOptions;
 use crate::convert::named::Layout;
-use crate::data::{DataFiles, Labels, Problem, Task};
+use crate::data::{DataFiles, Labels, Loaded, Problem, Rows, Task};
 use crate::model::ModelFile;
 use crate::prune::{
     Compared, LassoOptions, Neurons, PruneOptions, PruneReport, PruneRows, PruneSource, Structured,
@@ -163,8 +163,8 @@ impl Prune {
             ..Default::default()
         };
         let source = PruneSource::load(&self.model, &import)?;
-        let rows = rows.load(&source, common.seed)?;
-        let unused = self.unused(&source, &rows);
+        let (rows, mut notes) = rows.load(&source, common.seed)?;
+        notes.extend(self.unused(&source, &rows));
         let bar = Bar::new(common);
         let outcome = interrupt::unsaved(|| {
             prune(&source, rows, &options, interrupt::stop(), |progress| {
@@ -173,7 +173,7 @@ impl Prune {
         });
         bar.clear();
         let mut outcome = outcome?;
-        outcome.report.notes.splice(0..0, unused);
+        outcome.report.notes.splice(0..0, notes);
         let pruned = ModelFile::from_bytes(&outcome.model)?.with_columns_of(&source.model)?;
         save(&self.output, pruned.bytes())?;
         let object = Object::new(&self.output, pruned.bytes(), &outcome.report);
@@ -258,17 +258,19 @@ impl Prune {
 }
 
 impl RowArgs {
-    fn load(&self, source: &PruneSource, seed: u64) -> Result<PruneRows> {
-        let Some(data) = &self.data else { return Ok(PruneRows::None) };
+    /// The rows, and what there is to say of them.
+    fn load(&self, source: &PruneSource, seed: u64) -> Result<(PruneRows, Vec<String>)> {
+        let Some(data) = &self.data else { return Ok((PruneRows::None, Vec::new())) };
         let labels = match (&self.labels, &self.target) {
             (Some(path), _) => Labels::File(path.clone()),
             (None, Some(target)) => Labels::Column(target.clone()),
             (None, None) => {
                 let columns = ModelColumns::new(&source.model, &self.table)?;
-                return Ok(PruneRows::Samples(columns.samples(data, None)?.matrix));
+                let Rows { matrix, notes } = columns.samples(data, None)?;
+                return Ok((PruneRows::Samples(matrix), notes));
             }
         };
-        let problem = self.problem(source, data, labels.clone())?;
+        let (problem, mut notes) = self.problem(source, data, labels.clone())?;
         if let Some(test) = &self.test_data {
             let labels = match (&self.test_labels, labels) {
                 (Some(path), _) => Labels::File(path.clone()),
@@ -277,32 +279,40 @@ impl RowArgs {
             };
             let columns = ModelColumns::new(&source.model, &self.table)?;
             let files = DataFiles::new(test.clone(), labels);
-            let test = columns.labelled(&source.model, files, Some(problem.task))?.problem;
-            return Ok(PruneRows::Labelled { train: problem, test, scored_on: "test" });
+            let test = columns.labelled(&source.model, files, Some(problem.task))?;
+            notes.extend(test.notes.iter().map(|note| format!("test data: {note}")));
+            let rows =
+                PruneRows::Labelled { train: problem, test: test.problem, scored_on: "test" };
+            return Ok((rows, notes));
         }
         let share = self.validation.unwrap_or(0.1);
         let help = "leave --validation out for a tenth, or pass --test-data";
         let holds = share > 0.0 && share < 1.0;
         check_setting(holds, "--validation above 0 and below 1", share, help)?;
         let (train, test) = problem.split(1.0 - share, seed)?;
-        Ok(PruneRows::Labelled { train, test, scored_on: "validation" })
+        Ok((PruneRows::Labelled { train, test, scored_on: "validation" }, notes))
     }
 
     /// The rows to learn from, with the task of the model or else what the labels say.
-    fn problem(&self, source: &PruneSource, data: &Path, labels: Labels) -> Result<Problem> {
+    fn problem(
+        &self,
+        source: &PruneSource,
+        data: &Path,
+        labels: Labels,
+    ) -> Result<(Problem, Vec<String>)> {
         let model = &source.model;
         let columns = ModelColumns::new(model, &self.table)?;
         let stored = model.view()?.task().and(model.task()?);
         let files = DataFiles::new(data.to_owned(), labels);
         let files = DataFiles { table: self.table.options(), ..files };
         let reading = ModelFile::reading(columns.known());
-        let mut problem = files.load_as(self.task.or(stored), reading)?.problem;
+        let Loaded { mut problem, notes, .. } = files.load_as(self.task.or(stored), reading)?;
         if self.task.or(stored).is_none() && model.cost()?.outputs > 1 && problem.outputs() == 1 {
             problem = problem.with_task(Task::Multiclass)?;
         }
         model.check_fit(&files, &problem)?;
-        problem.check()?;
-        Ok(problem)
+        problem.check_for_model()?;
+        Ok((problem, notes))
     }
 }
 

@@ -50,28 +50,45 @@ pub(super) fn cut(
             .got(format_args!("{size} asked for"))
             .help("choose another --nnz or --density, or leave both out for all nonzeros"));
     }
-    if size - fixed < sizes.len() {
-        // Neurons of the first layer have biases then, whether they had one before or not.
-        let zero =
-            |layer: &Dense| layer.outputs - layer.bias.iter().filter(|&&bias| bias != 0.0).count();
-        let more = layers.first().filter(|_| columns.is_some()).map_or(0, zero);
-        let keep = (size - fixed).saturating_sub(more);
-        // The absolute value of the first weight to go; of equal ones the first in the file stay.
-        let (larger, &mut edge, _) = sizes.select_nth_unstable_by(keep, |a, b| b.cmp(a));
-        let mut equal = larger.iter().filter(|&&w| w == edge).count();
-        let first = layers.first().map(|layer| layer.weights.clone());
-        each_worth(layers, columns, |own, w| {
-            if own == edge && equal > 0 {
-                equal -= 1;
-            } else if own <= edge {
-                *w = 0.0;
-            }
-        });
-        if let (Some(columns), Some(first)) = (columns, first) {
-            shift(&mut layers[0], &first, columns);
+    let (room, whole) = (size - fixed, layers.to_vec());
+    let (mut keep, mut columns_shift) = (room, columns);
+    while keep < sizes.len() {
+        keep_largest(layers, columns, &mut sizes, keep);
+        if let (Some(columns), [first, ..], [before, ..]) =
+            (columns_shift, &mut *layers, &whole[..])
+        {
+            shift(first, &before.weights, columns);
+        }
+        let beyond = nonzeros(layers).saturating_sub(size);
+        if beyond == 0 {
+            break;
+        }
+        // Biases that this made count, too; where they would take more than half, there are none.
+        layers.clone_from_slice(&whole);
+        keep = keep.saturating_sub(beyond);
+        if 2 * keep < room {
+            (keep, columns_shift) = (room, None);
         }
     }
     Ok(Some(size))
+}
+
+fn nonzeros(layers: &[Dense]) -> usize {
+    let numbers = layers.iter().flat_map(|layer| layer.weights.iter().chain(&layer.bias));
+    numbers.filter(|&&number| number != 0.0).count()
+}
+
+/// Sets all weights but so many to 0, those that do least; of equal ones the first in the file stay.
+fn keep_largest(layers: &mut [Dense], columns: Option<&[Spread]>, sizes: &mut [u32], keep: usize) {
+    let (larger, &mut edge, _) = sizes.select_nth_unstable_by(keep, |a, b| b.cmp(a));
+    let mut equal = larger.iter().filter(|&&w| w == edge).count();
+    each_worth(layers, columns, |own, w| {
+        if own == edge && equal > 0 {
+            equal -= 1;
+        } else if own <= edge {
+            *w = 0.0;
+        }
+    });
 }
 
 /// Gives each weight that is not 0 with the bits of what it does: its absolute value, times the size of its
@@ -178,6 +195,22 @@ mod tests {
         assert!(
             check_spreads(Some(&[Spread { centre: f64::NAN, size: 1.0 }; 2]), &layers).is_err()
         );
+    }
+
+    #[test]
+    fn biases_that_a_cut_makes_are_within_the_budget() {
+        let spreads = [Spread { centre: 2.0, size: 1.0 }; 3];
+        let weights = |len: usize| (1..=len).map(|k| k as f32 / 10.0).collect::<Vec<_>>();
+        let hidden =
+            Dense { inputs: 3, outputs: 10, weights: weights(30), bias: Vec::new(), ..layer() };
+        let last = Dense { inputs: 10, outputs: 1, weights: weights(10), ..hidden.clone() };
+        for size in 1..40 {
+            let mut layers = [hidden.clone(), last.clone()];
+            cut(&mut layers, Cut::Size(Budget::Nonzeros(size)), 40, Some(&spreads)).unwrap();
+            let kept = layers.iter().flat_map(|layer| &layer.weights).filter(|&&w| w != 0.0);
+            let (all, kept) = (nonzeros(&layers), kept.count());
+            assert!(all <= size && all + 3 > size && 2 * kept >= size, "{size}: {all} {kept}");
+        }
     }
 
     #[test]

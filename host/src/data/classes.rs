@@ -1,6 +1,6 @@
 //! Labels of tasks with several classes.
 
-use crate::data::select;
+use crate::data::{Task, select};
 use crate::{Error, Result};
 
 /// The most classes: outputs of a layer of a model.
@@ -20,14 +20,25 @@ pub(crate) fn labels(labels: Vec<f32>, keep: Option<&[f32]>) -> Result<Vec<f32>>
     }
 }
 
-/// Checks that there are two classes or more, and that each has rows.
-pub(crate) fn check(labels: &[f32], classes: usize) -> Result<()> {
-    if classes < 2 {
-        return Err(Error::new("there is nothing to tell apart")
-            .expected("labels of at least two classes, 0, 1, …")
-            .got(format_args!("0 in all {} rows", labels.len()))
-            .help("check which file the labels come from"));
+/// Checks that rows of a task with classes are not all of one.
+pub(super) fn check_several(labels: &[f32], task: Task) -> Result<()> {
+    let expected = match task {
+        Task::Regression => return Ok(()),
+        Task::Binary => "labels 0 and 1",
+        Task::Multiclass => "labels of at least two classes, 0, 1, …",
+    };
+    let first = labels.first().copied().unwrap_or(0.0);
+    if labels.iter().any(|&label| label != first) {
+        return Ok(());
     }
+    Err(Error::new("there is nothing to tell apart")
+        .expected(expected)
+        .got(format_args!("{first} in all {} rows", labels.len()))
+        .help("check which file the labels come from"))
+}
+
+/// Checks that each class has rows.
+pub(super) fn check(labels: &[f32], classes: usize) -> Result<()> {
     let mut seen = vec![false; classes];
     for &label in labels {
         seen[label as usize] = true;
@@ -94,7 +105,9 @@ mod tests {
         assert!(
             check(&[0.0, 2.0, 2.0], 3).unwrap_err().to_string().contains("no row with label 1")
         );
-        assert!(check(&[0.0, 0.0], 1).unwrap_err().to_string().contains("0 in all 2 rows"));
+        let one = check_several(&[2.0, 2.0], Task::Multiclass).unwrap_err().to_string();
+        assert!(one.contains("2 in all 2 rows"), "{one}");
+        assert!(check_several(&[2.0, 0.0], Task::Multiclass).is_ok());
         assert!(check_known(&[0.0, 2.0], None, 3).is_ok());
         assert!(check_known(&[0.0, 3.0], None, 3).unwrap_err().to_string().contains("3 in row 1"));
         let keep = Some(&[7.0, 8.0, 9.0, 4.0][..]);

@@ -65,8 +65,8 @@ pub(super) fn append<R: Read>(
     Ok(lines.names)
 }
 
-/// Longest cell, in bytes: what is longer is not a number but a quote that nothing closes.
-const CELL_LIMIT: usize = 1 << 12;
+/// Longest cell, in bytes: what is longer is likely a quote that nothing closes.
+const CELL_LIMIT: usize = 1 << 16;
 
 const OPEN_QUOTE: &str = "look for a quote that is not closed";
 
@@ -358,7 +358,10 @@ impl<R: Read> Lines<Source<R>> {
         Error::new("a cell is too long")
             .expected(format_args!("at most {CELL_LIMIT} bytes"))
             .got(format_args!("more in {}", self.place(column)))
-            .help(OPEN_QUOTE)
+            .help(match self.buffer.contains(&b'\n') {
+                true => OPEN_QUOTE,
+                false => "shorten the text, or leave its column out of the file",
+            })
     }
 }
 

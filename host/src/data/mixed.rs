@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use tamis::base::rng::{Rng, stream};
 
 /// The first line.
-const COLUMNS: &str = "age,work,education,marital,occupation,sex,gain,hours,income";
+pub(crate) const COLUMNS: &str = "age,work,education,marital,occupation,sex,gain,hours,income";
 
 /// Columns beside the target.
 pub(crate) const INPUTS: usize = 8;

@@ -181,7 +181,20 @@ impl Problem {
         })
     }
 
+    /// The same for a model that is there: not all of its classes need rows.
+    pub(crate) fn check_for_model(&self) -> Result<()> {
+        self.check_inputs()?;
+        self.check_label_count()?;
+        classes::check_several(&self.labels, self.task)
+    }
+
     pub(super) fn check_labels(&self) -> Result<()> {
+        self.check_label_count()?;
+        classes::check_several(&self.labels, self.task)?;
+        self.classes().map_or(Ok(()), |classes| classes::check(&self.labels, classes))
+    }
+
+    fn check_label_count(&self) -> Result<()> {
         let (rows, labels, outputs) = (self.data.rows, self.labels.len(), self.outputs());
         if labels != rows * outputs
             || outputs == 0
@@ -196,16 +209,6 @@ impl Problem {
         }
         if self.labels.iter().map(|&y| f64::from(y).powi(2)).sum::<f64>() > MOST {
             return Err(too_large("the column of the labels", self.labels.iter(), outputs));
-        }
-        if let Some(classes) = self.classes() {
-            return classes::check(&self.labels, classes);
-        }
-        let first = self.labels.first().copied().unwrap_or(0.0);
-        if self.task == Task::Binary && self.labels.iter().all(|&label| label == first) {
-            return Err(Error::new("there is nothing to tell apart")
-                .expected("labels 0 and 1")
-                .got(format_args!("{first} in all {} rows", self.labels.len()))
-                .help("check which file the labels come from"));
         }
         Ok(())
     }

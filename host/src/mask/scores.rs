@@ -173,7 +173,7 @@ mod tests {
         // Half of the weights go after each training but the last, whose weights are what is kept.
         let settings = ImpSettings { epochs: 3, prune: 0.5, ..ImpSettings::default() };
         let job = ImpJob::new(&problem, &settings, Budget::nnz(10), &[8], 4).unwrap();
-        let wanted = imp(&problem, &job, None, false, &stop, &mut |_| true).unwrap().mask;
+        let wanted = imp(&problem, &job, None, &stop, &mut |_| true).unwrap().mask;
         assert_eq!(job.counts(), [40, 20, 10]);
         let options = MaskOptions {
             epochs: 3,

@@ -65,7 +65,7 @@ pub(super) fn notes(report: &PruneReport, asked: &Asked<'_>) -> Vec<String> {
             &report.scratch_pruned,
             "a network of the same widths, trained from nothing and pruned to the same nonzeros",
         ),
-        (&report.unstructured, "pruning by magnitude alone (--neurons all)"),
+        (&report.unstructured, "pruning by magnitude alone, without cutting neurons,"),
     ];
     let scratch = "a dense network of the same widths, trained from nothing";
     let scratch = report

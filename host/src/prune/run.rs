@@ -107,9 +107,11 @@ impl Begun {
     }
 
     fn dense(start: &DenseStart, rows: &PruneRows, options: &PruneOptions) -> Result<Self> {
-        let PruneRows::Labelled { train, .. } = rows else { return Err(check::no_rows()) };
+        let PruneRows::Labelled { train, test, .. } = rows else { return Err(check::no_rows()) };
         check::check_dense(&start.hidden)?;
-        let widths = [&[train.data.cols], &start.hidden[..], &[train.network_outputs()]].concat();
+        // The only row of a class may be one that is scored.
+        let outputs = train.network_outputs().max(test.network_outputs());
+        let widths = [&[train.data.cols], &start.hidden[..], &[outputs]].concat();
         // Weights, what Adam remembers of them, their gradients, and copies.
         let bytes = 40 * weights_between(&widths) as u64;
         room_for("the dense network", bytes, "choose fewer --hidden")?;

@@ -124,7 +124,8 @@ fn check_sizes(dims: &Dims, classes: usize) -> Result<()> {
     let most = u32::MAX as usize;
     let (n, d, m) = (dims.samples, dims.inputs, dims.hidden);
     let width = d.saturating_add(classes);
-    let (weights, all) = (most / width.max(1), m.saturating_mul(width));
+    // What saturates on a target of 32 bits is too much there as well.
+    let (weights, all) = ((most - 1) / width.max(1), m.saturating_mul(width));
     let (ends, shape) = match classes {
         0 => (format!("{d} inputs"), format!("{m} hidden × {d} inputs")),
         _ => (

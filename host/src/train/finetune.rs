@@ -117,7 +117,7 @@ pub fn finetune(
     stop: &Stop,
     observe: impl FnMut(&EpochProgress) -> bool + Send,
 ) -> Result<FinetuneOutcome> {
-    problem.check()?;
+    problem.check_for_model()?;
     let holds = options.params.epochs > 0 && options.steps > 0;
     check_setting(holds, "--epochs 1 or more", 0, "leave --epochs out for the default")?;
     plan::pool(options.threads)?.install(|| fit(model, problem, options, stop, observe))

@@ -8,12 +8,12 @@ use crate::model::{LayerName, Mask, score_model};
 use crate::operator::Stop;
 use crate::train::budget::Budget;
 use crate::train::dense::Head;
-use crate::train::dense::imp::{Epoch, Imp, Sized, imp, imp_of_sizes};
+use crate::train::dense::imp::{Epoch, Imp, Keep, Sized, imp, imp_of_sizes};
 use crate::train::dense::job::{ImpJob, ImpSettings, Level};
 use crate::train::dense::shape::{Layer, Shape};
 use crate::train::encode::{End, SparseLayer, encode_layers};
 use crate::train::network::SparseNetwork;
-use crate::train::options::Options;
+use crate::train::options::{CheckpointOptions, Options};
 use crate::train::progress::Observer;
 use crate::train::report::{Details, ImpDetails, LevelReport, Neurons, Report};
 use crate::train::trained::{Stopwatch, Trained};
@@ -34,11 +34,23 @@ pub(crate) fn train(
         let [epoch, epochs] = [epoch, epochs].map(|count| count.try_into().unwrap_or(u32::MAX));
         observer.epoch(epoch, epochs, loss as f32)
     };
-    let checkpoint = options.checkpoint.as_ref();
-    let (folder, resume) =
-        (checkpoint.map(|c| c.path.as_path()), checkpoint.is_some_and(|c| c.resume));
-    let done = imp(problem, &job, folder, resume, stop, &mut observe)?;
-    outcome(problem, &job, &done, &stopwatch)
+    // Of the last level; the first of all is heard of at once.
+    let (mut unsaved, mut is_heard) = (None, false);
+    let mut saved = |error: Option<Error>| {
+        let hear = options.checkpoint.as_ref().map(|kept| kept.on_error);
+        if let (Some(error), Some(hear), false) = (&error, hear, is_heard) {
+            hear(error);
+            is_heard = true;
+        }
+        unsaved = error;
+    };
+    let keep = options.checkpoint.as_ref().map(|CheckpointOptions { path, resume, .. }| Keep {
+        folder: path,
+        resume: *resume,
+        saved: &mut saved,
+    });
+    let done = imp(problem, &job, keep, stop, &mut observe)?;
+    Ok(Trained { unsaved, ..outcome(problem, &job, &done, &stopwatch)? })
 }
 
 /// Trains one run of levels for several sizes, which fall; `done` takes the network of each, in their

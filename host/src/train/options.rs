@@ -18,7 +18,7 @@ use crate::train::dynamic_options::{DynamicOptions, Ends};
 use crate::train::masked::MaskedSettings;
 use crate::train::paper_options::PaperOptions;
 use crate::train::pinned::PinnedWeights;
-use crate::train::scaling::Scale;
+use crate::train::scaling::{Scale, Scaling};
 use crate::{Error, Result};
 
 /// How to train. A [`Budget`] alone converts into the default options.
@@ -170,9 +170,29 @@ impl Options {
     #[must_use]
     pub fn all_weights(&self, problem: &Problem) -> Option<usize> {
         let (hidden, recipe) = self.resolve(problem).ok()?;
-        let inputs = problem.data.cols;
-        let of_all =
-            |outputs: usize| weights_between(&[&[inputs], &hidden[..], &[outputs]].concat());
+        let all = self.weights_of(problem, &hidden, &recipe, 0)?;
+        let is_more = matches!(self.budget, Budget::Nonzeros(nnz) if nnz > all);
+        let of_inputs = matches!(recipe, Recipe::Lm(_) | Recipe::Anneal(_) | Recipe::Paper(_));
+        let maps = || match self.scale {
+            Scale::None => false,
+            Scale::Auto => self.pinned.is_empty() && Scaling::is_needed(problem, false),
+            _ => true,
+        };
+        // Mapped columns give the neurons biases.
+        let ones = usize::from(is_more && of_inputs && maps());
+        self.weights_of(problem, &hidden, &recipe, ones)
+    }
+
+    /// The same of layers of these widths, with so many inputs beside those of the problem.
+    fn weights_of(
+        &self,
+        problem: &Problem,
+        hidden: &[usize],
+        recipe: &Recipe,
+        ones: usize,
+    ) -> Option<usize> {
+        let inputs = problem.data.cols + ones;
+        let of_all = |outputs: usize| weights_between(&[&[inputs], hidden, &[outputs]].concat());
         let of_one = |outputs: usize| (hidden.len() == 1).then(|| of_all(outputs));
         match recipe {
             Recipe::Masked(_) => None,
@@ -180,7 +200,7 @@ impl Options {
             Recipe::Imp(_) => Some(of_all(problem.network_outputs())),
             // Two layers are searched for at once.
             Recipe::Lm(_) if hidden.len() == 2 && self.layers.is_none() => Some(of_all(0)),
-            Recipe::Dynamic(_) => Some(dense_weights(problem, &hidden)),
+            Recipe::Dynamic(_) => Some(dense_weights(problem, hidden)),
             // The log-odds of two classes are one output with weights.
             Recipe::Anneal(_) => of_one(weighted_outputs(problem).max(1)),
             _ => of_one(weighted_outputs(problem)),

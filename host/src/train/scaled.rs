@@ -13,17 +13,23 @@ use tamis::infer::model::Layer;
 use super::scaling::{Layers, Maps, Scale, Scaling};
 use crate::base::Limits;
 use crate::data::{Matrix, Problem, Task, Values};
-use crate::model::{ModelFile, score_model};
-use crate::train::check::{dense_weights, paths, sizes, weighted_outputs, weights_between};
+use crate::model::Score;
+use crate::model::{ModelFile, score_model, score_rows};
+use crate::train::check::{
+    dense_weights, paths, sizes, validation_rows, weighted_outputs, weights_between,
+};
 use crate::train::encode::{End, encode_layers};
 use crate::train::imp::check_test;
 use crate::train::offsets;
 use crate::train::ones::layers_of;
 use crate::train::options::{Options, Recipe};
-use crate::train::report::{Details, Neurons, Report};
+use crate::train::report::{
+    AnnealDetails, Details, DynamicDetails, Neurons, Report, SearchDetails,
+};
 use crate::train::search::is_sum;
-use crate::train::trained::{Start, Trained};
+use crate::train::trained::{Start, Trained, shuffle};
 use crate::{Budget, Error, Result};
+use tamis::base::rng::{Permutation, stream};
 use tamis::network::gates::Signs;
 use tamis::store::wire;
 
@@ -42,6 +48,10 @@ pub(crate) struct Scaled {
     recipe: Recipe,
     /// Test rows of recipe `dynamic`, as they are: for the model of rows as they are.
     test: Option<Arc<Problem>>,
+    /// Rows of the validation split, of which neither the maps nor the model know.
+    held: usize,
+    /// By which these rows are drawn.
+    seed: u64,
     /// Nonzeros of the model.
     pub(crate) nnz: usize,
     /// Biases that the outputs have in any case.
@@ -121,14 +131,17 @@ impl Scaled {
             Scale::Minmax => Scaling::minmax(data),
             _ => Scaling::standard(data),
         };
-        let inputs = map(&problem.data);
+        let held = validation_rows(problem.data.rows, validation(&recipe))?;
+        let own = training_rows(problem, held, options.seed)?;
+        let known = own.as_ref().unwrap_or(problem);
+        let inputs = map(&known.data);
         // Recipe `dynamic` has biases of its own.
         let has_ones = !has_units;
         let data = inputs.apply(&problem.data, has_ones)?;
         let (mut labels, mut label_map) = (problem.labels.clone(), None);
         if maps_labels {
-            let (rows, cols) = (problem.data.rows, problem.outputs());
-            let table = Matrix::new(rows, cols, Values::F32(labels.clone()))?;
+            let (rows, cols) = (known.data.rows, problem.outputs());
+            let table = Matrix::new(rows, cols, Values::F32(known.labels.clone()))?;
             let mut own = Scaling::standard(&table);
             own.factor.iter_mut().filter(|factor| **factor == 0.0).for_each(|factor| *factor = 1.0);
             if has_positive_signs(&recipe, problem) {
@@ -152,6 +165,8 @@ impl Scaled {
             hidden,
             recipe,
             test,
+            held,
+            seed: options.seed,
             nnz: budget,
             shifted,
         }))
@@ -196,6 +211,10 @@ impl Scaled {
         mut run: impl FnMut(Problem, &Options) -> Result<Trained>,
     ) -> Result<Trained> {
         let mut own = self.first(options);
+        // The rows of the validation split are the last ones.
+        let mut ordered = (self.held > 0).then(|| rows.clone());
+        ordered.iter_mut().for_each(|rows| shuffle(rows, self.seed));
+        let rows = ordered.as_ref().unwrap_or(rows);
         let mut best: Option<Trained> = None;
         let mut tried = Vec::new();
         for _ in 0..most {
@@ -234,14 +253,15 @@ impl Scaled {
         task: Option<wire::Task>,
     ) -> Result<Layers> {
         let folded = layers.clone().fold(&self.maps, &[])?;
-        let outputs = folded.outputs();
+        let (outputs, known) = (folded.outputs(), rows.data.rows - self.held);
         let y = ModelFile::from_bytes(&encoded(folded, task)?)?.predict(&rows.data)?;
+        let (y, labels) = (&y[..known * outputs], &rows.labels[..known * rows.outputs()]);
         let offsets = match rows.task {
-            Task::Multiclass => offsets::of_classes(&y, &rows.labels, outputs),
+            Task::Multiclass => offsets::of_classes(y, labels, outputs),
             Task::Binary if task == Some(Task::LOG_ODDS) => {
-                vec![offsets::of_log_odds(&y, &rows.labels)]
+                vec![offsets::of_log_odds(y, labels)]
             }
-            _ => offsets::of_numbers(&y, &rows.labels, outputs),
+            _ => offsets::of_numbers(y, labels, outputs),
         };
         layers.clone().fold(&self.maps, &offsets)
     }
@@ -271,8 +291,12 @@ impl Scaled {
         let live = folded.layers[0].neurons.iter().filter(|neuron| !neuron.is_empty()).count();
         let (left, biases) = (folded.nnz(), folded.biases());
         let bytes = encoded(folded, view.task())?;
-        let score = score_model(&bytes, rows)?;
+        let known = rows.data.rows - self.held;
+        let score = score_rows(&bytes, rows, 0..known)?;
         let mut details = trained.report.details.clone();
+        if self.held > 0 {
+            validate(&mut details, &score_rows(&bytes, rows, known..rows.data.rows)?);
+        }
         if let Details::Dynamic(details) = &mut details {
             let test = self.test.as_ref().map(|test| score_model(&bytes, test)).transpose()?;
             details.test_loss = test.as_ref().map(|test| test.loss);
@@ -294,6 +318,51 @@ impl Scaled {
         let model = ModelFile::from_bytes(&bytes)?;
         Ok(Folded { model, report: report.scored(&score), nnz })
     }
+}
+
+/// Share of the rows of the validation split; 0 without one.
+const fn validation(recipe: &Recipe) -> f64 {
+    match recipe {
+        Recipe::Lm(options) => options.validation,
+        Recipe::Anneal(options) => options.validation,
+        Recipe::Dynamic(options) => options.validation,
+        Recipe::Auto | Recipe::Paper(_) | Recipe::Imp(_) | Recipe::Masked(_) => 0.0,
+    }
+}
+
+/// The rows that are not of the validation split, where there is one.
+fn training_rows(problem: &Problem, held: usize, seed: u64) -> Result<Option<Problem>> {
+    let rows = problem.data.rows;
+    let order = Permutation::new(seed, stream::ROWS, rows);
+    let chosen = || (0..rows - held).map(|k| order.get(k)).collect();
+    (held > 0).then(|| problem.rows(chosen())).transpose()
+}
+
+/// Says what the rows of the validation split give, where that was said.
+fn validate(details: &mut Details, score: &Score) {
+    let (loss, accuracy) = match details {
+        Details::Lm(SearchDetails {
+            validation_loss: loss @ Some(_),
+            validation_psnr_db,
+            validation_accuracy,
+            ..
+        }) => {
+            *validation_psnr_db = score.psnr_db;
+            (loss, validation_accuracy)
+        }
+        Details::Anneal(AnnealDetails {
+            validation_loss: loss @ Some(_),
+            validation_accuracy: accuracy,
+            ..
+        })
+        | Details::Dynamic(DynamicDetails {
+            validation_loss: loss @ Some(_),
+            validation_accuracy: accuracy,
+            ..
+        }) => (loss, accuracy),
+        _ => return,
+    };
+    (*loss, *accuracy) = (Some(score.loss), score.accuracy);
 }
 
 /// The bytes of a model.

@@ -42,7 +42,7 @@ fn memory_that_is_not_there() {
     let huge = TRAIN.replace("--hidden 3 --nnz 6", "--hidden 300000000 --nnz 3000000000");
     assert!(fails(folder.path(), &format!("{huge} -o n.tamis")).contains("not enough memory"));
     for line in [
-        "generate planted --samples 4294967295 --inputs 4294967295 --hidden 1 --nnz 1 -o d",
+        "generate planted --samples 4294967295 --inputs 4294967294 --hidden 1 --nnz 1 -o d",
         "generate planted --samples 4294967295 --inputs 100000 --hidden 1 --nnz 1 -o d",
         "generate gaussian --samples 4294967295 --inputs 100000 --nnz 1 -o d",
         "generate digits --samples 18446744073709551615 -o d",
@@ -78,8 +78,8 @@ fn invalid_sizes_name_their_flag_and_remedy() {
     let planted = |flags: &str| format!("generate planted --samples 5 --inputs 5 {flags} -o d");
     let train = |flags: &str| format!("{TRAIN} {flags} -o n.tamis");
     for (line, flag, got) in [
-        (planted("--hidden 0 --nnz 1"), "--hidden 1 to 858993459", "got: 0"),
-        (planted("--hidden 99999999999 --nnz 1"), "--hidden 1 to 858993459", "got: 99999999999"),
+        (planted("--hidden 0 --nnz 1"), "--hidden 1 to 858993458", "got: 0"),
+        (planted("--hidden 99999999999 --nnz 1"), "--hidden 1 to 858993458", "got: 99999999999"),
         (planted("--hidden 2 --nnz 0"), "--nnz 1 to 10", "got: 0"),
         (planted("--hidden 2 --nnz 11"), "--nnz 1 to 10", "got: 11"),
         (planted("--hidden 800000000 --nnz 4000000000"), "choose smaller --nnz", "bytes free"),

@@ -88,6 +88,17 @@ fn standard_output_takes_an_output() {
     let output = ends(folder.path(), "predict m.tamis --data p/X.npy -o /dev/stdout -q");
     assert!(output.status.success());
     assert!(output.stdout == fs::read(folder.path().join("o.npy")).unwrap());
+    // What is said goes beside it, into a pipe as into a file, which keeps what it held.
+    let output = ends(folder.path(), "predict m.tamis --data p/X.npy -o /dev/stdout");
+    assert!(output.stdout == fs::read(folder.path().join("o.npy")).unwrap());
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("Saved /dev/stdout"));
+    fs::write(folder.path().join("log"), "before\n").unwrap();
+    let append = fs::File::options().append(true).open(folder.path().join("log")).unwrap();
+    let words = ["predict", "m.tamis", "--data", "p/X.npy", "-o", "/dev/stdout"];
+    let status = command(folder.path(), &words).stdout(append).stderr(Stdio::null()).status();
+    assert!(status.unwrap().success());
+    let log = fs::read(folder.path().join("log")).unwrap();
+    assert!(log.strip_prefix(b"before\n").unwrap() == output.stdout);
     // A reader that has gone away is an error, and none that is waited for.
     let line = format!(
         "{} predict m.tamis --data p/X.npy -o /dev/stdout -q | true",
@@ -118,6 +129,41 @@ fn an_output_that_nobody_reads_can_be_interrupted() {
         std::thread::sleep(Duration::from_millis(300));
     }
     assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn files_that_nobody_named_are_only_replaced_by_their_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    for (line, name) in [
+        ("generate digits --samples 5", "y.npy"),
+        ("generate planted --samples 5 --inputs 4 --hidden 2 --nnz 3", "weights.npz"),
+        ("generate table --samples 5", "table.csv"),
+    ] {
+        fs::write(path.join(name), "age,mine\n1,2\n").unwrap();
+        let error = fails(path, &format!("{line} -o ."));
+        assert!(error.contains("another kind") && error.contains(name), "{error}");
+        fs::remove_file(path.join(name)).unwrap();
+        ok(path, &format!("{line} -o ."));
+        ok(path, &format!("{line} --seed 2 -o ."));
+    }
+    ok(path, "run figure-3-right --profile smoke -o smoke -q");
+    fs::create_dir(path.join("report")).unwrap();
+    fs::write(path.join("report/index.html"), "<title>my site</title>").unwrap();
+    let error = fails(path, "report smoke -o report");
+    assert!(error.contains("another kind") && error.contains("index.html"), "{error}");
+    fs::remove_file(path.join("report/index.html")).unwrap();
+    ok(path, "report smoke -o report");
+    ok(path, "report smoke -o report");
+}
+
+#[test]
+fn two_outputs_in_one_place_are_refused() {
+    let folder = prepared();
+    for (one, other) in [("same", "./same"), ("p/../same", "same")] {
+        let error = fails(folder.path(), &format!("{TRAIN} -o {one} --log {other}"));
+        assert!(error.contains("two outputs have one name"), "{error}");
+    }
 }
 
 #[test]

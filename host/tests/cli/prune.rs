@@ -139,6 +139,49 @@ fn greedy_needs_no_labels() {
 }
 
 #[test]
+fn rows_to_score_a_group_on_are_checked_before_it_is_trained() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    // One row alone is of class 2.
+    let row =
+        |k: usize| format!("{},{},{}\n", k % 7, (k * 5) % 11, if k == 30 { 2 } else { k % 2 });
+    let text = (0..61).map(row).collect::<String>();
+    std::fs::write(path.join("t.csv"), format!("a,b,y\n{text}")).unwrap();
+    let line = "train --data t.csv --target y --task multiclass --hidden 4 --nnz 9 --epochs 1 --recipe group";
+    for seed in 0..12 {
+        ok(path, &format!("{line} --seed {seed} -o m.tamis -q"));
+    }
+    ok(path, "generate digits --samples 40 --side 8 -o d -q");
+    ok(path, "generate digits --samples 40 --side 9 -o e -q");
+    let line = "train --data d/X.npy --labels d/y.npy --task multiclass --hidden 4 --nnz 90 --epochs 1 --recipe group";
+    let error =
+        fails(path, &format!("{line} --test-data e/X.npy --test-labels e/y.npy -o n.tamis"));
+    assert!(error.contains("do not fit the training data"), "{error}");
+}
+
+/// Rows of some of the classes are enough to tune a model of all.
+#[test]
+fn a_model_of_more_classes_than_the_rows_have_is_tuned() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    ok(path, "generate digits --samples 300 --side 8 -o d -q");
+    let line = "--data d/X.npy --labels d/y.npy --task multiclass";
+    ok(path, &format!("train {line} --hidden 10 --nnz 200 --epochs 4 -o m.tamis -q"));
+    let rows = tamis_host::data::load(path.join("d/X.npy")).unwrap();
+    let labels = tamis_host::data::load(path.join("d/y.npy")).unwrap().values.into_f32();
+    let chosen: Vec<usize> = (0..300).filter(|&k| labels[k] > 1.0).collect();
+    let values = rows.values.into_f32();
+    let some: Vec<f32> =
+        chosen.iter().flat_map(|&k| values[k * 64..(k + 1) * 64].to_vec()).collect();
+    tamis_host::data::save(path.join("x.npy"), &some, 64).unwrap();
+    let some: Vec<f32> = chosen.iter().map(|&k| labels[k]).collect();
+    tamis_host::data::save(path.join("y.npy"), &some, 1).unwrap();
+    for line in ["finetune m.tamis --epochs 2", "prune m.tamis --nnz 100 --epochs 2"] {
+        ok(path, &format!("{line} --data x.npy --labels y.npy -o o.tamis -q"));
+    }
+}
+
+#[test]
 fn what_cannot_be_pruned_is_refused() {
     let folder = trained();
     let folder = folder.path();

@@ -50,6 +50,27 @@ fn columns_in_units_train_as_standardised_ones() {
     assert!(shown.contains("minmax, folded into weights"), "{shown}");
 }
 
+/// Of rows as they are, and training rows without those of the split.
+#[test]
+fn validation_is_of_the_rows_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    tables(folder);
+    for (recipe, file, nnz) in
+        [("lm", "t.csv", 4), ("dynamic", "t.csv", 12), ("anneal", "c.csv", 12)]
+    {
+        let line = format!(
+            "train --data {file} --target 6 --hidden 3 --nnz {nnz} --recipe {recipe} --validation 0.25 --scale standard -o m.tamis"
+        );
+        let report = json(folder, &line);
+        assert_eq!(number(&report, "validation_samples"), 100.0, "{report}");
+        let of_all =
+            number(&json(folder, &format!("eval m.tamis --data {file} --target 6")), "loss");
+        let both = 0.75 * number(&report, "loss") + 0.25 * number(&report, "validation_loss");
+        assert!((both / of_all - 1.0).abs() < 1e-4, "{recipe}: {both} {of_all}");
+    }
+}
+
 #[test]
 fn classes_have_exactly_the_nonzeros_asked_for() {
     let folder = tempfile::tempdir().unwrap();

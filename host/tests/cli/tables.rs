@@ -136,7 +136,13 @@ fn predictions_have_header_classes_and_probabilities() {
         .stdin(Stdio::from(input))
         .output()
         .unwrap();
-    assert_eq!(texts(&output), (text, String::new()));
+    // What there is to say of the rows is said beside them.
+    let (out, said) = texts(&output);
+    assert_eq!(out, text);
+    assert!(
+        said.lines().all(|line| line.starts_with("note: ")) && said.contains("hours"),
+        "{said}"
+    );
     ok(path, "train --data t.csv --target gain --nnz 12 --passes-limit 50 -o g.tamis -q");
     ok(path, "predict g.tamis --data t.csv -o p.csv -q");
     let text = fs::read_to_string(path.join("p.csv")).unwrap();
@@ -223,6 +229,40 @@ fn missing_cells_are_filled_dropped_or_refused() {
     assert!(error.contains("all cells of column \"b\" are missing"), "{error}");
     let text = ok(path, "train --data e.csv --target y --ignore b --nnz 9 -o n.tamis");
     assert!(text.contains("13 rows have no label and are left out"), "{text}");
+}
+
+/// A file without names leaves no means in a model, and those of other rows are none of the training.
+#[test]
+fn means_that_a_model_does_not_hold_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    put(path, "t.csv", labelled(|k| (k % 2).to_string()).split_once('\n').unwrap().1);
+    ok(path, "train --data t.csv --target 3 --task binary --hidden 2 --nnz 4 -o m.tamis -q");
+    put(path, "hole.csv", "1,2\n3,\n");
+    for line in ["-o p.csv --missing mean", "-o p.csv"] {
+        let error = fails(path, &format!("predict m.tamis --data hole.csv {line}"));
+        assert!(error.contains("mean") || error.contains("line 2"), "{error}");
+    }
+    ok(path, "predict m.tamis --data hole.csv -o p.csv --missing zero -q");
+}
+
+#[test]
+fn long_text_is_read_and_quotes_that_are_open_are_named() {
+    let folder = people();
+    let mut rows = cells(folder.path());
+    rows[0].push("review".to_owned());
+    rows[1..].iter_mut().for_each(|row| row.push("very good ".repeat(600)));
+    put_cells(folder.path(), "long.csv", &rows);
+    let train = "train --data long.csv --target income --ignore review --nnz 12 --epochs 2";
+    ok(folder.path(), &format!("{train} -o n.tamis -q"));
+    for (cell, help) in
+        [("x".repeat(70_000), "shorten"), ("\"".to_owned() + &"y\n".repeat(40_000), "quote")]
+    {
+        rows[5][9] = cell;
+        put_cells(folder.path(), "long.csv", &rows);
+        let error = fails(folder.path(), &format!("{train} -o o.tamis"));
+        assert!(error.contains(help) && error.contains("line 6"), "{error}");
+    }
 }
 
 #[test]

@@ -51,6 +51,17 @@ impl Kind {
     /// A safetensors file.
     pub const SAFETENSORS: Self = Self::new("a safetensors file", &["safetensors"], &[]);
 
+    /// The same, known by its first bytes alone: for names that nobody has chosen.
+    #[must_use]
+    pub(crate) const fn by_content(self) -> Self {
+        Self { endings: &[], ..self }
+    }
+
+    /// A table that begins so.
+    pub(crate) const fn table(heads: &'static [&'static [u8]]) -> Self {
+        Self { endings: &[], heads, ..Self::CSV }
+    }
+
     /// Refuses to replace the plain file at `path` if it is of another kind.
     pub(super) fn check(self, path: &Path) -> Result<()> {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or("");
@@ -70,7 +81,7 @@ impl Kind {
     }
 }
 
-const HEAD: u64 = 32;
+const HEAD: u64 = 128;
 
 #[cfg(test)]
 mod tests {

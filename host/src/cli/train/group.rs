@@ -16,6 +16,7 @@ use crate::data::Problem;
 use crate::model::ModelFile;
 use crate::prune::{DenseStart, PruneOptions, PruneReport, PruneRows, group};
 use crate::train::Scale;
+use crate::train::imp::check_test;
 
 /// Epochs of the dense network.
 const EPOCHS: u32 = 20;
@@ -46,7 +47,10 @@ pub(super) fn run(
     let (problem, mut data) = early.map_or_else(|| train.load(), Ok)?;
     let test = train.test(data.names(), problem.task)?;
     let (problem, test, scored_on) = match test {
-        Some(test) => (problem, test, "test"),
+        Some(test) => {
+            check_test(&problem, &test)?;
+            (problem, test, "test")
+        }
         None => {
             let (problem, test) = problem.split(1.0 - VALIDATION, common.seed)?;
             (problem, test, "validation")

@@ -1,7 +1,7 @@
 //! The log of a run as JSON lines, its picture, and its losses as bars for the terminal.
 
 use std::io::{self, BufRead as _, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -286,7 +286,8 @@ pub(super) fn check_outputs(train: &Train) -> Result<()> {
     ];
     for (k, (path, kind)) in outputs.iter().enumerate() {
         let Some(path) = path else { continue };
-        if outputs[..k].iter().any(|(other, _)| *other == Some(path)) {
+        let is_same = |other: &PathBuf| file::place(other) == file::place(path);
+        if outputs[..k].iter().any(|(other, _)| other.is_some_and(is_same)) {
             return Err(Error::new("two outputs have one name")
                 .at(path)
                 .expected("a file for each of -o, --log, --picture and --checkpoint")

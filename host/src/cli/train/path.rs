@@ -17,7 +17,7 @@ use super::summary::live;
 use crate::base::file::{self, Kind};
 use crate::data::Problem;
 use crate::lab::plot::{self, Line, Measure};
-use crate::train::{Budget, PathOptions, PathPoint, PathReport, Recipe, train_path};
+use crate::train::{Budget, PathOptions, PathPoint, PathReport, Recipe, Scale, train_path};
 use crate::{Error, Result};
 
 /// The object of `--json`, and of `path.json`.
@@ -57,6 +57,8 @@ pub(super) fn run(
         }
     }
     own.budget = options.budget;
+    // Columns are mapped where the smallest size has room for biases.
+    own.scale = Scale::None;
     let mut all = |nnz| {
         // By default networks of recipe `dynamic` have each their own width.
         if let Recipe::Dynamic(_) = own.recipe {

@@ -166,7 +166,7 @@ fn dense_step(widths: &[usize], rounds: usize, seed: u64) -> Result<f64> {
         }
         true
     };
-    pool(1)?.install(|| imp(&problem, &job, None, false, &Stop::new(), &mut observe))?;
+    pool(1)?.install(|| imp(&problem, &job, None, &Stop::new(), &mut observe))?;
     Ok(1000.0 * fastest / STEPS as f64)
 }
 

@@ -43,7 +43,7 @@ pub(super) fn measure(job: &Job<'_>, set: Set) -> Result<Solved> {
         course.see(2.0 * epoch as f64, loss);
         true
     };
-    let done = pool(on.threads)?.install(|| imp(&train, &own, None, false, stop, &mut observe))?;
+    let done = pool(on.threads)?.install(|| imp(&train, &own, None, stop, &mut observe))?;
     let level = done.levels.last().ok_or_else(Error::interrupted)?;
     let layers: Vec<&[f32]> = own.shape.layers().map(|layer| &done.weights[layer.range]).collect();
     let stats: Vec<WeightStats> = layers.iter().filter_map(|w| WeightStats::of(w)).collect();

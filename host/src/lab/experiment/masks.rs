@@ -86,7 +86,7 @@ fn by_imp(of: &Job<'_>, train: &Problem, hidden: &[usize]) -> Result<Vec<bool>> 
         ..ImpSettings::default()
     };
     let job = ImpJob::new(train, &settings, Budget::nnz(cell.s), hidden, cell.seed)?;
-    Ok(imp(train, &job, None, false, stop, &mut |_| true)?.mask)
+    Ok(imp(train, &job, None, stop, &mut |_| true)?.mask)
 }
 
 /// A mask of the weights by themselves.

@@ -54,24 +54,35 @@ pub(crate) struct Imp {
     pub(crate) stopped: bool,
 }
 
+/// Where every level is saved when it is done.
+pub(crate) struct Keep<'a> {
+    pub(crate) folder: &'a Path,
+    /// Continue from what the folder holds, bit for bit.
+    pub(crate) resume: bool,
+    /// Hears of each level why it could not be saved; the run continues. Nothing where it was.
+    pub(crate) saved: &'a mut dyn FnMut(Option<Error>),
+}
+
 /// Trains a dense network and prunes it to s weights, on the current pool. `observe` hears of every
-/// epoch; `stop` ends the run within a step, and what that step did is dropped. With a folder every
-/// level is saved when it is done, and with `resume` a run continues from there, bit for bit.
+/// epoch; `stop` ends the run within a step, and what that step did is dropped.
 pub(crate) fn imp(
     train: &Problem,
     job: &ImpJob<'_>,
-    folder: Option<&Path>,
-    resume: bool,
+    keep: Option<Keep<'_>>,
     stop: &Stop,
     observe: &mut dyn FnMut(Epoch) -> bool,
 ) -> Result<Imp> {
-    let open = folder.map(|folder| LevelFolder::open(folder, resume, train, job)).transpose()?;
-    let (folder, saved) = open.unzip();
     let mut run = Run::new(train, job, stop)?;
-    if let Some(saved) = saved.flatten() {
-        run.resume(saved);
-    }
-    run.run(folder.as_ref(), observe)
+    let Some(Keep { folder, resume, saved }) = keep else {
+        return run.run(&mut |_| (), observe);
+    };
+    let (folder, before) = LevelFolder::open(folder, resume, train, job)?;
+    before.into_iter().for_each(|before| run.resume(before));
+    let mut save = |run: &Run<'_>| {
+        let Training { weights, mask, .. } = &run.training;
+        saved(folder.save(weights, &run.origin, mask, &run.levels).err());
+    };
+    run.run(&mut save, observe)
 }
 
 /// One size of a run of several: bit for bit what a run of its own gives.
@@ -153,7 +164,7 @@ impl<'a> Run<'a> {
 
     fn run(
         mut self,
-        folder: Option<&LevelFolder<'_>>,
+        save: &mut dyn FnMut(&Self),
         observe: &mut dyn FnMut(Epoch) -> bool,
     ) -> Result<Imp> {
         while let Some(&count) = self.counts.get(self.levels.len()) {
@@ -171,10 +182,7 @@ impl<'a> Run<'a> {
                 }
                 done => done?,
             }
-            if let Some(folder) = folder {
-                let Training { weights, mask, .. } = &self.training;
-                folder.save(weights, &self.origin, mask, &self.levels)?;
-            }
+            save(&self);
         }
         Ok(self.finish(false))
     }

@@ -73,8 +73,14 @@ impl Report {
         Self { cells: experiments.iter().flat_map(Experiment::records).count(), files }
     }
 
-    /// Writes all files into a folder, or none; their paths.
+    /// Writes all files into a folder, or none; their paths. A page that is there is replaced if it is a report.
     pub(crate) fn write(&self, path: &Path) -> Result<Vec<String>> {
+        for (name, _) in &self.files {
+            let place = path.join(name);
+            if (name.ends_with(".html") || name.ends_with(".md")) && file::exists(&place)? {
+                check_is_report(&place)?;
+            }
+        }
         file::write_folder(path, |folder| {
             self.files.iter().try_for_each(|(name, text)| {
                 folder.write(name, |w| std::io::Write::write_all(w, text.as_bytes()))
@@ -82,6 +88,21 @@ impl Report {
         })?;
         Ok(self.files.iter().map(|(name, _)| path.join(name).display().to_string()).collect())
     }
+}
+
+/// Refuses to replace a page that no report has.
+fn check_is_report(page: &Path) -> Result<()> {
+    const MARKS: [&str; 4] =
+        ["made by</dt><dd>tamis ", "- made by: tamis ", "`tamis report`", "`tamis run "];
+    let text = file::read_text(page).unwrap_or_default();
+    if text.is_empty() || MARKS.iter().any(|mark| text.contains(mark)) {
+        return Ok(());
+    }
+    Err(Error::new("a file of another kind would be overwritten")
+        .at(page)
+        .expected("an earlier report, or a name that is free")
+        .got("something else")
+        .help("choose another name with -o, or remove the file first if it is not needed"))
 }
 
 /// Names that are different even where two results are of one spec.

@@ -29,7 +29,20 @@ fn job<'a>(problem: &Problem, settings: &'a ImpSettings, nnz: usize) -> Result<I
 
 fn train(settings: &ImpSettings, folder: Option<&Path>) -> Result<Imp> {
     let problem = problem();
-    imp(&problem, &job(&problem, settings, 11)?, folder, true, &Stop::new(), &mut |_| true)
+    kept(&problem, &job(&problem, settings, 11)?, folder, true, &mut |_| true)
+}
+
+/// A run that can save all of its levels.
+fn kept(
+    problem: &Problem,
+    job: &ImpJob<'_>,
+    folder: Option<&Path>,
+    resume: bool,
+    observe: &mut dyn FnMut(Epoch) -> bool,
+) -> Result<Imp> {
+    let mut saved = |error: Option<Error>| assert!(error.is_none(), "{error:?}");
+    let keep = folder.map(|folder| Keep { folder, resume, saved: &mut saved });
+    imp(problem, job, keep, &Stop::new(), observe)
 }
 
 fn count(mask: &[bool]) -> usize {
@@ -101,7 +114,7 @@ fn sizes_of_one_run_are_runs_of_their_own() {
         imp_of_sizes(&problem, &least, &sizes, &Stop::new(), &mut observe, &mut done).unwrap();
         for (sized, nnz) in all.iter().zip(sizes) {
             let job = job(&problem, &settings, nnz).unwrap();
-            let one = imp(&problem, &job, None, false, &Stop::new(), &mut |_| true).unwrap();
+            let one = imp(&problem, &job, None, &Stop::new(), &mut |_| true).unwrap();
             assert_eq!((count(&one.mask), &sized.imp), (nnz, &one));
         }
         own.dedup();
@@ -116,7 +129,7 @@ fn last_pruning_without_retraining_keeps_trained_weights() {
     let counts = job(&problem, &settings, 11).unwrap().counts();
     let run = |settings: &ImpSettings, nnz| {
         let job = job(&problem, settings, nnz).unwrap();
-        imp(&problem, &job, None, false, &Stop::new(), &mut |_| true).unwrap()
+        imp(&problem, &job, None, &Stop::new(), &mut |_| true).unwrap()
     };
     let above = run(&settings, counts[counts.len() - 2]);
     let pruned = run(&ImpSettings { retrain: false, ..settings }, 11);
@@ -169,7 +182,7 @@ fn every_level_resumes_bit_identically() {
             let level = level(progress.epoch);
             level == *first.get_or_insert(level) || !progress.epoch.is_multiple_of(3)
         };
-        let part = imp(&problem, &job, keep, true, &Stop::new(), &mut observe).unwrap();
+        let part = kept(&problem, &job, keep, true, &mut observe).unwrap();
         assert_eq!(count(&part.mask), job.nnz);
         calls += 1;
         stopped = part.stopped;
@@ -180,8 +193,28 @@ fn every_level_resumes_bit_identically() {
     assert!(calls > 5, "{calls}");
     // A finished run is there at once.
     let mut never = |_| panic!("trained again");
-    let again = imp(&problem, &job, keep, true, &Stop::new(), &mut never).unwrap();
+    let again = kept(&problem, &job, keep, true, &mut never).unwrap();
     assert_eq!(again, whole);
+}
+
+#[test]
+fn a_level_that_cannot_be_saved_ends_no_run() {
+    let settings = ImpSettings { keep_levels: true, ..settings() };
+    let whole = train(&settings, None).unwrap();
+    let (problem, folder) = (problem(), tempfile::tempdir().unwrap());
+    let job = job(&problem, &settings, 11).unwrap();
+    // A folder lies where the second level is to go.
+    std::fs::create_dir(folder.path().join("level-001.npz")).unwrap();
+    let mut errors = Vec::new();
+    let mut saved = |error: Option<Error>| errors.push(error.is_some());
+    let keep = Keep { folder: folder.path(), resume: false, saved: &mut saved };
+    let done = imp(&problem, &job, Some(keep), &Stop::new(), &mut |_| true).unwrap();
+    assert_eq!(done, whole);
+    let lost = |level: usize| level == 1;
+    assert_eq!(errors, (0..whole.levels.len()).map(lost).collect::<Vec<_>>());
+    // What is saved is of the last level.
+    let mut never = |_| panic!("trained again");
+    assert_eq!(kept(&problem, &job, Some(folder.path()), true, &mut never).unwrap(), whole);
 }
 
 #[test]
@@ -192,7 +225,7 @@ fn foreign_or_damaged_checkpoints_are_refused() {
     let mut problem = problem();
     let error = |problem: &Problem, settings: &ImpSettings, nnz, hidden: &[usize], seed, resume| {
         let job = ImpJob::new(problem, settings, Budget::nnz(nnz), hidden, seed).unwrap();
-        let done = imp(problem, &job, Some(keep), resume, &Stop::new(), &mut |_| true);
+        let done = kept(problem, &job, Some(keep), resume, &mut |_| true);
         done.unwrap_err().to_string()
     };
     let usual = &settings();
@@ -234,11 +267,11 @@ fn stop_before_first_step_gives_no_result() {
     let job = job(&problem, &settings, 11).unwrap();
     let stop = Stop::new();
     stop.ask();
-    let ended = imp(&problem, &job, None, false, &stop, &mut |_| true).unwrap_err();
+    let ended = imp(&problem, &job, None, &stop, &mut |_| true).unwrap_err();
     assert!(ended.is_interrupted());
     for epochs in [1, 6] {
         let mut observe = |progress: Epoch| progress.epoch < epochs;
-        let done = imp(&problem, &job, None, false, &Stop::new(), &mut observe).unwrap();
+        let done = imp(&problem, &job, None, &Stop::new(), &mut observe).unwrap();
         assert_eq!((done.stopped, count(&done.mask)), (true, 11));
         assert_eq!(done.levels.len(), usize::from(epochs > 4));
     }
