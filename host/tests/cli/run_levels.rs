@@ -1,7 +1,8 @@
-//! Cells that one training gives together, and the code that cells are of.
+//! Cells that one training gives together, the code that cells are of, and runs of some cells.
 
 use crate::common::*;
-use crate::run::{cells, with_spec};
+use crate::run::{cells, planned, with_spec};
+use std::collections::BTreeSet;
 
 /// A small experiment on drawn digits, whose data no cell changes.
 const DIGITS: &str = r#"name = "levels"
@@ -122,4 +123,34 @@ fn reports_say_what_the_whole_grid_lacks() {
     ok(path, "report own -o page -q");
     let page = std::fs::read_to_string(path.join("page/report.md")).unwrap();
     assert!(!page.contains("Not run"), "{page}");
+}
+
+#[test]
+fn methods_and_neurons_choose_cells() {
+    let folder = with_spec("seeds = [0, 1]", "seeds = [0]");
+    let path = folder.path();
+    let names = |line: &str| planned(path, &format!("run spec.toml --dry-run {line}"));
+    let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<BTreeSet<_>>();
+    let small = set(&["planted-paper-m2-s2-seed0", "planted-paper-m2-s6-seed0"]);
+    assert_eq!(names("--methods paper --most-neurons 2"), small);
+    assert_eq!(names("--methods recipe,mean").len(), 8);
+    assert_eq!(names("--most-neurons 2").len(), 12);
+    // Of shares, too.
+    let shares = [1, 2].map(|share| names(&format!("--methods paper,zero --cell {share}/2")));
+    assert!(shares[0].is_disjoint(&shares[1]) && shares[0].len() + shares[1].len() == 8);
+    let done = json(path, "run spec.toml -o out --methods zero,paper --most-neurons 2");
+    assert_eq!(["cells", "ran"].map(|key| number(&done, key)), [4.0, 4.0]);
+    assert_eq!(cells(&path.join("out")).len(), 4);
+    // The rest is what a run of all cells has to do.
+    let done = json(path, "run spec.toml -o out");
+    assert_eq!(["cells", "before"].map(|key| number(&done, key)), [24.0, 4.0]);
+    for (line, why) in [
+        ("--methods lm", "some of paper, recipe, imp-published, imp, zero, mean"),
+        ("--most-neurons 1", "no cell of the spec has so few neurons"),
+        ("--methods paper --cell planted-zero-m2-s2-seed0", "chosen already"),
+    ] {
+        let error = misuses(path, &format!("run spec.toml -o other {line}"));
+        assert!(error.contains(why), "{error}");
+        assert!(!path.join("other").exists());
+    }
 }
