@@ -185,13 +185,23 @@ impl Problem {
     pub(crate) fn check_for_model(&self) -> Result<()> {
         self.check_inputs()?;
         self.check_label_count()?;
-        classes::check_several(&self.labels, self.task)
+        self.check_several()
     }
 
     pub(super) fn check_labels(&self) -> Result<()> {
         self.check_label_count()?;
-        classes::check_several(&self.labels, self.task)?;
+        self.check_several()?;
         self.classes().map_or(Ok(()), |classes| classes::check(&self.labels, classes))
+    }
+
+    fn check_several(&self) -> Result<()> {
+        match self.task {
+            Task::Regression => Ok(()),
+            Task::Binary => classes::check_several(&self.labels, "labels 0 and 1"),
+            Task::Multiclass => {
+                classes::check_several(&self.labels, "labels of at least two classes, 0, 1, …")
+            }
+        }
     }
 
     fn check_label_count(&self) -> Result<()> {
