@@ -1,4 +1,10 @@
 //! What public functions refuse: sizes that do not fit, settings that mean nothing, memory that is too short.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by it"
+)]
 
 use core::ops::ControlFlow::Continue;
 
