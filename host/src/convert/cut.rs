@@ -66,7 +66,7 @@ pub(super) fn cut(
         // Biases that this made count, too; where they would take more than half, there are none.
         layers.clone_from_slice(&whole);
         keep = keep.saturating_sub(beyond);
-        if 2 * keep < room {
+        if keep == 0 || 2 * keep < room {
             (keep, columns_shift) = (room, None);
         }
     }
@@ -211,6 +211,11 @@ mod tests {
             let (all, kept) = (nonzeros(&layers), kept.count());
             assert!(all <= size && all + 3 > size && 2 * kept >= size, "{size}: {all} {kept}");
         }
+        // As many as there are biases, which stay.
+        let own = Dense { bias: vec![0.5; 10], ..hidden };
+        let mut layers = [own, last];
+        cut(&mut layers, Cut::Size(Budget::Nonzeros(10)), 50, Some(&spreads)).unwrap();
+        assert!(nonzeros(&layers) <= 10 && layers[0].weights.iter().all(|&w| w == 0.0));
     }
 
     #[test]

@@ -13,8 +13,7 @@ use tamis::infer::model::Layer;
 use super::scaling::{Layers, Maps, Scale, Scaling};
 use crate::base::Limits;
 use crate::data::{Matrix, Problem, Task, Values};
-use crate::model::Score;
-use crate::model::{ModelFile, score_model, score_rows};
+use crate::model::{ModelFile, Score, score_model, score_rows};
 use crate::train::check::{
     dense_weights, paths, sizes, validation_rows, weighted_outputs, weights_between,
 };
@@ -211,10 +210,6 @@ impl Scaled {
         mut run: impl FnMut(Problem, &Options) -> Result<Trained>,
     ) -> Result<Trained> {
         let mut own = self.first(options);
-        // The rows of the validation split are the last ones.
-        let mut ordered = (self.held > 0).then(|| rows.clone());
-        ordered.iter_mut().for_each(|rows| shuffle(rows, self.seed));
-        let rows = ordered.as_ref().unwrap_or(rows);
         let mut best: Option<Trained> = None;
         let mut tried = Vec::new();
         for _ in 0..most {
@@ -226,6 +221,10 @@ impl Scaled {
                 trained => trained?,
             };
             let (used, stopped) = (trained.report.nnz, trained.report.stopped);
+            // Those of the validation split come last.
+            let mut ordered = (self.held > 0).then(|| rows.clone());
+            ordered.iter_mut().for_each(|rows| shuffle(rows, self.seed));
+            let rows = ordered.as_ref().unwrap_or(rows);
             let Folded { model, report, nnz } = self.fold(&trained, rows)?;
             let trained = Trained { model, report, ..trained };
             if best
