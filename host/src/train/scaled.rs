@@ -55,6 +55,8 @@ pub(crate) struct Scaled {
     pub(crate) nnz: usize,
     /// Biases that the outputs have in any case.
     shifted: usize,
+    /// Fewest weights of a training.
+    least: usize,
 }
 
 /// A model for rows as they are, and its report.
@@ -157,6 +159,11 @@ impl Scaled {
             _ => None,
         };
         test.as_ref().map_or(Ok(()), |test| check_test(problem, test))?;
+        let least = match (&recipe, outputs) {
+            (Recipe::Dynamic(_), _) => paths,
+            (_, 0) => 1,
+            _ => 2,
+        };
         Ok(Some(Self {
             problem: Problem { data, labels, task: problem.task },
             maps: Maps { inputs, has_ones, outputs: label_map },
@@ -168,42 +175,39 @@ impl Scaled {
             seed: options.seed,
             nnz: budget,
             shifted,
+            least,
         }))
     }
 
     /// The options of the first training, often the only one.
     pub(crate) fn first(&self, options: &Options) -> Options {
         // Recipe `dynamic` has counted its biases.
-        let counts = self.maps.has_ones && self.is_once(options);
+        let counts = self.maps.has_ones && self.is_once(options, self.problem.data.rows);
         let biases = self.hidden.first().filter(|_| counts).copied().unwrap_or(0);
         self.with(options, self.nnz.saturating_sub(self.shifted + biases))
     }
 
     fn with(&self, options: &Options, nnz: usize) -> Options {
-        let least = match (&self.recipe, weighted_outputs(&self.problem)) {
-            (Recipe::Dynamic(_), _) => paths(&self.problem, &self.hidden),
-            (_, 0) => 1,
-            _ => 2,
-        };
         Options {
             scale: Scale::None,
-            budget: Budget::nnz(nnz.max(least)),
+            budget: Budget::nnz(nnz.max(self.least)),
             hidden: if self.hidden.is_empty() { vec![0] } else { self.hidden.clone() },
             recipe: self.recipe.clone(),
             ..options.clone()
         }
     }
 
-    fn is_once(&self, options: &Options) -> bool {
+    /// Whether there is one training of so many rows.
+    fn is_once(&self, options: &Options, rows: usize) -> bool {
         options.checkpoint.is_some()
             || options.limits != Limits::NONE
             || self.hidden.len() > 1 && !matches!(self.recipe, Recipe::Dynamic(_))
-            || self.problem.data.rows > MOST_ROWS
+            || rows > MOST_ROWS
     }
 
     /// Trains by `run` until the model has s nonzeros, so many times at the most.
     pub(crate) fn train(
-        &self,
+        mut self,
         rows: &Problem,
         options: &Options,
         most: usize,
@@ -212,10 +216,19 @@ impl Scaled {
         let mut own = self.first(options);
         let mut best: Option<Trained> = None;
         let mut tried = Vec::new();
-        for _ in 0..most {
+        let is_once = self.is_once(options, rows.data.rows) || most == 1;
+        let values = Values::U8(Vec::new());
+        let none = Problem {
+            data: Matrix { rows: 0, cols: 0, values },
+            labels: Vec::new(),
+            task: rows.task,
+        };
+        let mapped = std::mem::replace(&mut self.problem, none);
+        // The last one takes the rows themselves.
+        for problem in std::iter::repeat_n(mapped, if is_once { 1 } else { most }) {
             let Budget::Nonzeros(asked) = own.budget else { break };
             tried.push(asked);
-            let trained = match run(self.problem.clone(), &own) {
+            let trained = match run(problem, &own) {
                 // There is a model.
                 Err(_) if best.is_some() => break,
                 trained => trained?,
@@ -236,7 +249,7 @@ impl Scaled {
             // What a training does not use it will not use the next time.
             let next = (asked + self.nnz).saturating_sub(nnz).min(self.nnz);
             let is_done = nnz == self.nnz || (used < asked && next > asked);
-            if is_done || stopped || self.is_once(options) || next == 0 || tried.contains(&next) {
+            if is_done || stopped || next == 0 || tried.contains(&next) {
                 break;
             }
             own = self.with(options, next);
