@@ -7,6 +7,7 @@ mod axes;
 mod checks;
 mod csv;
 mod dense;
+mod exact;
 mod interval;
 mod masked;
 mod masks;

@@ -9,7 +9,7 @@ use super::super::spec::{Data, Method, Point};
 use super::axes::{self, by_size};
 use super::table::{Item, Table, listed, plain};
 use super::view::{Experiment, Stats, View, number};
-use super::{checks, dense, masked, missing, random, sketch, summary, verdicts};
+use super::{checks, dense, exact, masked, missing, random, sketch, summary, verdicts};
 
 pub(super) fn tables(view: &View) -> Vec<Table> {
     let mut tables = if let Data::Masked(_) = view.part.data {
@@ -23,6 +23,7 @@ pub(super) fn tables(view: &View) -> Vec<Table> {
     } else {
         let mut tables = vec![quality(view)];
         tables.extend(summary::table(view));
+        tables.push(exact::table(view));
         tables.extend(verdicts::tables(view));
         tables.extend([time(view), passes(view), memory(view)]);
         tables

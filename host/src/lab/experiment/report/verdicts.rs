@@ -11,7 +11,7 @@ use super::view::{Experiment, Stats, View, number};
 use crate::base::statistics::median;
 
 /// From here on a fit in floats is exact: the error is rounding.
-const EXACT_DB: f64 = 100.0;
+pub(super) const EXACT_DB: f64 = 100.0;
 
 /// What a trained baseline should have above the zero predictor, and from which s on.
 const ABOVE_ZERO_DB: f64 = 10.0;
