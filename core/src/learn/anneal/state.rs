@@ -148,10 +148,15 @@ impl<'a> Support<'a> {
         let all_out = self.shape.hidden * self.shape.output_weights();
         let out =
             all_out.min((start / 3).max(1)).max(start.saturating_sub(all)).min(start - keep.len());
+        // No more neurons than there are weights from them: few weights spread over more would lie
+        // on no path.
+        let last = keep.last().map_or(0, |&e| 1 + e as usize / self.shape.inputs.max(1));
+        let least = (start - out).div_ceil(self.shape.inputs.max(1));
+        let hidden = out.max(last).max(least).min(self.shape.hidden);
         let mut rng = Rng::new(params.seed, stream::SUPPORT);
         let index = self.index.get_mut(..start - out).unwrap_or(&mut []);
         let mut from = Top::keeping(index, &mut *self.value, keep)?;
-        for i in 0..self.shape.hidden {
+        for i in 0..hidden {
             for j in 0..self.shape.inputs {
                 // The race of exponential clocks: the first to ring are a draw in proportion to
                 // their rates.
@@ -163,7 +168,7 @@ impl<'a> Support<'a> {
         let rest = self.first..self.first + out;
         let index = self.index.get_mut(rest.clone()).unwrap_or(&mut []);
         let mut to = Top::new(index, self.value.get_mut(rest).unwrap_or(&mut []));
-        for e in 0..all_out {
+        for e in 0..hidden * self.shape.output_weights() {
             to.push(e as u32, 1.0 - rng.uniform());
         }
         self.len = self.first + to.finish().unwrap_or(0);

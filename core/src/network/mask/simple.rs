@@ -6,6 +6,10 @@ use super::{LayerShape, Mlp};
 use crate::base::error::{self, Result};
 use crate::base::rng::{CounterRng, stream};
 
+/// Score of a weight that is not wanted, in units of that of others: so small that no chance makes up
+/// for it.
+const OTHERS: f32 = 1e-12;
+
 /// Calls `emit` with the flat indices of the `count` largest initial weights of all layers, in
 /// rising order. `bins` has [`super::select::BINS`] words.
 ///
@@ -70,22 +74,37 @@ pub fn random(
     error::length("counts of the layers", counts.len(), net.layers().len())?;
     for (layer, &count) in net.layers().zip(counts) {
         error::range("weights of a layer", count, 0, layer.weights().len())?;
-        let rng = CounterRng::new(seed, stream::MASK);
-        largest(&mut Chance { layer, rng }, count, bins, &mut emit)?;
+        random_among(layer, count, seed, bins, |_| true, &mut emit)?;
     }
     Ok(())
 }
 
-/// The same score for every weight of a layer, sampled.
-struct Chance {
+/// So many weights of one layer at random, as [`random`]: those that `is_wanted` says so of, and where
+/// these are too few, others too.
+pub(crate) fn random_among(
     layer: LayerShape,
-    rng: CounterRng,
+    count: usize,
+    seed: u64,
+    bins: &mut [u32],
+    is_wanted: impl Fn(usize) -> bool,
+    emit: impl FnMut(u32),
+) -> Result<()> {
+    let rng = CounterRng::new(seed, stream::MASK);
+    largest(&mut Chance { layer, rng, is_wanted }, count, bins, emit)
 }
 
-impl Scores for Chance {
+/// The same score for every weight of a layer that is wanted, sampled.
+struct Chance<F> {
+    layer: LayerShape,
+    rng: CounterRng,
+    is_wanted: F,
+}
+
+impl<F: Fn(usize) -> bool> Scores for Chance<F> {
     fn each(&mut self, mut take: impl FnMut(u32, f32)) {
         for index in self.layer.weights() {
-            take(index as u32, sampled(1.0, &self.rng, index as u32));
+            let score = if (self.is_wanted)(index) { 1.0 } else { OTHERS };
+            take(index as u32, sampled(score, &self.rng, index as u32));
         }
     }
 }

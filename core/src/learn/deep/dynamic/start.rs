@@ -42,6 +42,12 @@ pub fn start(
     let mut counts = [0; MAX_LAYERS];
     let counts = counts.get_mut(..layers).unwrap_or_default();
     Allocation::ErdosRenyi.share(&net, most, Bounds::at_least(1), counts)?;
+    // Neurons of each hidden layer that begin: no more than there are weights to them and weights from
+    // them, as few weights spread over more would lie on no path.
+    let mut begin = [usize::MAX; MAX_LAYERS];
+    for ((begin, pair), width) in begin.iter_mut().skip(1).zip(counts.windows(2)).zip(widths) {
+        *begin = pair.iter().fold(*width, |least, &count| least.min(count));
+    }
     let room = stack.index.len().min(stack.value.len());
     error::range("room for weights", room, most + one * (layers - 1), usize::MAX)?;
     let mut space = Workspace::new(memory);
@@ -55,11 +61,18 @@ pub fn start(
         };
         let first = stack.nnz();
         let mut at = first;
-        let mut only = [0; MAX_LAYERS];
-        let place = only.get_mut(layer.number).zip(counts.get(layer.number));
-        place.into_iter().for_each(|(only, count)| *only = *count);
-        let only = only.get(..layers).unwrap_or(&[]);
-        simple::random(&net, only, params.seed, bins, |flat| {
+        let (l, count) = (layer.number, counts.get(layer.number).copied().unwrap_or(0));
+        // What a weight leads from and to.
+        let ends = |flat: usize| {
+            let (block, within) = (flat / own.max(1), flat % own.max(1));
+            if is_end { (block, within) } else { (within, block) }
+        };
+        let [below, above] = [l, l + 1].map(|at| begin.get(at).copied().unwrap_or(usize::MAX));
+        let begins = |flat: usize| {
+            let (from, to) = ends(flat - layer.first);
+            from < below && to < above
+        };
+        simple::random_among(layer, count, params.seed, bins, begins, |flat| {
             let flat = flat as usize - layer.first;
             let entry = flat / own.max(1) * width + flat % own.max(1);
             stack.index.get_mut(at).into_iter().for_each(|index| *index = entry as u32);
