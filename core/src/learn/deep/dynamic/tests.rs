@@ -344,6 +344,36 @@ fn settings_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn few_weights_of_wide_layers_begin_on_paths() {
+    let (mut index, mut value) = (vec![0; 200], vec![0.0; 200]);
+    for constant in [false, true] {
+        let inputs = INPUTS + usize::from(constant);
+        let own = Params { constant, ..params(20) };
+        let mut stack = Stack::new(inputs, &mut index, &mut value);
+        start(&mut stack, &[400, 300, 3], &own, &mut vec![0; BINS]).unwrap();
+        let mut reached: Vec<bool> = vec![true; INPUTS];
+        let mut counts = Vec::new();
+        for (l, w) in stack.layers().enumerate() {
+            let (width, is_end) = (w.inputs(), l == 2);
+            let ends = |&e: &u32| {
+                let (block, within) = (e as usize / width, e as usize % width);
+                if is_end { (block, within) } else { (within, block) }
+            };
+            let own = w.index().iter().map(ends);
+            let own: Vec<_> = own.filter(|(from, _)| reached.get(*from) == Some(&true)).collect();
+            counts.push(own.len());
+            reached = vec![false; [400, 300, 3][l]];
+            for (_, to) in own {
+                reached.get_mut(to).into_iter().for_each(|is_reached| *is_reached = true);
+            }
+        }
+        // Of 80, which over all neurons hardly met.
+        assert!(counts[1] >= 8 && counts[2] >= 4, "{counts:?}");
+        assert!(reached.iter().any(|is_reached| *is_reached), "{counts:?}");
+    }
+}
+
+#[test]
 fn resumed_run_has_the_same_bits() {
     for moments in [Moments::F32, Moments::Bf16] {
         resumes(&Params { constant: true, moments, ..params(60) }, 0);
