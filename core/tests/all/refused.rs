@@ -151,6 +151,17 @@ fn networks_of_other_widths_than_the_memory_is_for_are_refused() {
     let refused = backprop.gradient(&other, &Batch::all(3), &mut gradient);
     assert!(matches!(refused, Err(Error::Length { .. })), "{refused:?}");
     assert!(backprop.loss(&other, &Batch::all(3)).is_err());
+    // The same neurons, which are the outputs.
+    let (mut index, mut value) = ([0; 2], [0.0; 2]);
+    let mut memory = [0; backprop::words(4, 1)];
+    let two = network(2, &mut index, &mut value);
+    let mut backprop = RowByRow::new(Rows::new(&X, 2).unwrap(), labels, &two, &mut memory).unwrap();
+    assert!(backprop.loss(&two, &Batch::all(3)).is_ok());
+    let (mut index, mut value) = ([0; 2], [0.0; 2]);
+    let mut open = Stack::new(2, &mut index, &mut value);
+    open.push(two.layers().next().unwrap(), Signs::Positive).unwrap();
+    let refused = backprop.loss(&open, &Batch::all(3));
+    assert!(matches!(refused, Err(Error::Length { .. })), "{refused:?}");
 }
 
 #[test]
@@ -182,6 +193,7 @@ fn a_constant_that_no_weight_hands_on_is_refused() {
         (&[0, 3][..], &[0.5, 1.0][..], true),
         (&[0, 3], &[0.5, 2.0], false),
         (&[0, 2], &[0.5, 1.0], false),
+        (&[2, 3], &[0.5, 1.0], false),
         (&[], &[], false),
     ] {
         let (mut places, mut weights) = ([0; 12], [0.0; 12]);

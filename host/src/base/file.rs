@@ -182,8 +182,11 @@ impl Files {
     ) -> Result<()> {
         let path = self.folder.join(path);
         let refused = |e| refused(&path, e);
-        match Target::of(&path)? {
-            Target::Direct(mut file) if self.folder.as_os_str().is_empty() => {
+        // Files of a folder are of this run alone, whatever the shell has opened.
+        let is_alone = self.folder.as_os_str().is_empty();
+        match if is_alone { Target::of(&path)? } else { Target::beside_streams(&path)? } {
+            Target::Direct(mut file) if is_alone => {
+                TAKEN.fetch_or(is_standard_output(&file), Ordering::Relaxed);
                 fill_file(&mut file, fill, false).map_err(refused)
             }
             Target::Direct(_) => Err(no_plain_file(&path, "a device or stream")),
@@ -249,12 +252,19 @@ enum Target {
 
 impl Target {
     fn of(path: &Path) -> Result<Self> {
+        match fs::metadata(path).ok().and_then(|there| own_stream(&there)) {
+            Some(stream) => Ok(Self::Direct(stream)),
+            None => Self::beside_streams(path),
+        }
+    }
+
+    /// The same where none of the process's own streams is meant.
+    fn beside_streams(path: &Path) -> Result<Self> {
         let refused = |got: &str, help: &str| {
             let error = Error::new("cannot write").at(path).expected("the name of a file");
             Err(error.got(got).help(help))
         };
         match fs::metadata(path) {
-            Ok(there) if let Some(stream) = own_stream(&there) => Ok(Self::Direct(stream)),
             Ok(there) if there.is_dir() => refused("a folder", "name a file in that folder"),
             Ok(there) if there.is_file() => {
                 Ok(Self::Plain(fs::canonicalize(path).map_err(|e| self::refused(path, e))?))
@@ -284,7 +294,7 @@ impl Target {
     }
 }
 
-/// Whether standard output was named as an output: what is said goes elsewhere then.
+/// Whether standard output holds an output: what is said goes elsewhere then.
 pub(crate) fn is_standard_output_taken() -> bool {
     TAKEN.load(Ordering::Relaxed)
 }
@@ -296,17 +306,37 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 #[cfg(unix)]
 fn own_stream(there: &Metadata) -> Option<File> {
     use std::os::fd::AsFd;
-    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    use std::os::unix::fs::FileTypeExt;
     if there.is_dir() || there.file_type().is_char_device() {
         return None;
     }
+    let stream = |stream: io::Result<std::os::fd::OwnedFd>| {
+        stream.ok().map(File::from).filter(|file| is_same(file, there))
+    };
+    stream(io::stdout().as_fd().try_clone_to_owned())
+        .or_else(|| stream(io::stderr().as_fd().try_clone_to_owned()))
+}
+
+#[cfg(unix)]
+fn is_same(file: &File, there: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
     let place = |about: &Metadata| (about.dev(), about.ino());
-    let is_same = |file: &File| file.metadata().is_ok_and(|about| place(&about) == place(there));
-    let stream =
-        |stream: io::Result<std::os::fd::OwnedFd>| stream.ok().map(File::from).filter(is_same);
-    let output = stream(io::stdout().as_fd().try_clone_to_owned());
-    TAKEN.fetch_or(output.is_some(), Ordering::Relaxed);
-    output.or_else(|| stream(io::stderr().as_fd().try_clone_to_owned()))
+    file.metadata().is_ok_and(|about| place(&about) == place(there))
+}
+
+/// Whether a file that is written to is standard output, and not the terminal.
+#[cfg(unix)]
+fn is_standard_output(file: &File) -> bool {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileTypeExt;
+    let output = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+    let there = output.and_then(|output| output.metadata());
+    there.is_ok_and(|there| !there.file_type().is_char_device() && is_same(file, &there))
+}
+
+#[cfg(not(unix))]
+fn is_standard_output(_: &File) -> bool {
+    false
 }
 
 #[cfg(not(unix))]

@@ -89,7 +89,7 @@ pub(super) fn say_error(text: std::fmt::Arguments<'_>) {
 /// Says on standard error what changes no result.
 pub(super) fn say_note(note: Option<String>) {
     if let Some(note) = note {
-        say_error(format_args!("note: {note}"));
+        say_error(format_args!("{}", noted(&[note]).trim_end()));
     }
 }
 

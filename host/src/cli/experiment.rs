@@ -207,14 +207,15 @@ impl Run {
             })
         };
         let methods = self.methods.iter().map(method).collect::<Result<Vec<_>>>()?;
-        let choice = Choice { shard, methods, most_neurons };
-        if shard.is_none() && choice.trainings(spec).next().is_none() {
+        // A share may be empty, what is shared out may not.
+        let whole = Choice { shard: None, methods, most_neurons };
+        if whole.trainings(spec).next().is_none() {
             return Err(Error::usage("no cell of the spec has so few neurons")
                 .expected("--most-neurons of some cell")
                 .got(most_neurons.unwrap_or_default())
                 .help("--dry-run --json lists the names of all cells"));
         }
-        Ok(choice)
+        Ok(Choice { shard, ..whole })
     }
 
     fn devices(&self) -> Result<Devices> {

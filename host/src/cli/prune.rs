@@ -280,7 +280,10 @@ impl RowArgs {
             let columns = ModelColumns::new(&source.model, &self.table)?;
             let files = DataFiles::new(test.clone(), labels);
             let test = columns.labelled(&source.model, files, Some(problem.task))?;
-            notes.extend(test.notes.iter().map(|note| format!("test data: {note}")));
+            notes.extend(test.notes.iter().map(|note| match note.strip_prefix("warning: ") {
+                Some(note) => format!("warning: test data: {note}"),
+                None => format!("test data: {note}"),
+            }));
             let rows =
                 PruneRows::Labelled { train: problem, test: test.problem, scored_on: "test" };
             return Ok((rows, notes));

@@ -51,23 +51,22 @@ pub(super) fn cut(
             .help("choose another --nnz or --density, or leave both out for all nonzeros"));
     }
     let (room, whole) = (size - fixed, layers.to_vec());
-    let (mut keep, mut columns_shift) = (room, columns);
+    // Whether neurons without a bias get one for what went.
+    let (mut keep, mut makes) = (room, true);
     while keep < sizes.len() {
         keep_largest(layers, columns, &mut sizes, keep);
-        if let (Some(columns), [first, ..], [before, ..]) =
-            (columns_shift, &mut *layers, &whole[..])
-        {
-            shift(first, &before.weights, columns);
+        if let (Some(columns), [first, ..], [before, ..]) = (columns, &mut *layers, &whole[..]) {
+            shift(first, &before.weights, columns, makes);
         }
         let beyond = nonzeros(layers).saturating_sub(size);
         if beyond == 0 {
             break;
         }
-        // Biases that this made count, too; where they would take more than half, there are none.
+        // Biases that this made count, too; where they would take more than half, none are made.
         layers.clone_from_slice(&whole);
         keep = keep.saturating_sub(beyond);
         if keep == 0 || 2 * keep < room {
-            (keep, columns_shift) = (room, None);
+            (keep, makes) = (room, false);
         }
     }
     Ok(Some(size))
@@ -108,14 +107,17 @@ fn each_worth(
     }
 }
 
-/// Adds to biases what the weights that went did at the centres of their columns.
-fn shift(layer: &mut Dense, before: &[f32], columns: &[Spread]) {
+/// Adds to biases what the weights that went did at the centres of their columns; to those that are 0 only
+/// where this may make biases.
+fn shift(layer: &mut Dense, before: &[f32], columns: &[Spread], makes: bool) {
     let inputs = layer.inputs.max(1);
-    if layer.bias.is_empty() {
+    if layer.bias.is_empty() && makes {
         layer.bias = vec![0.0; layer.outputs];
     }
     let rows = layer.weights.chunks_exact(inputs).zip(before.chunks_exact(inputs));
-    for ((own, before), bias) in rows.zip(&mut layer.bias) {
+    for ((own, before), bias) in
+        rows.zip(&mut layer.bias).filter(|(_, bias)| makes || **bias != 0.0)
+    {
         let gone = own
             .iter()
             .zip(before)
@@ -211,6 +213,15 @@ mod tests {
             let (all, kept) = (nonzeros(&layers), kept.count());
             assert!(all <= size && all + 3 > size && 2 * kept >= size, "{size}: {all} {kept}");
         }
+        // Where biases would take too much, those that are there still have the effect of what went.
+        let own = Dense { bias: [0.0, 1.0].repeat(5), ..hidden.clone() };
+        let mut layers = [own, last.clone()];
+        cut(&mut layers, Cut::Size(Budget::Nonzeros(10)), 50, Some(&spreads)).unwrap();
+        let bias = &layers[0].bias;
+        let [none, some] = [0, 1].map(|from| bias.iter().skip(from).step_by(2));
+        // The last one keeps its weights.
+        let changed = some.filter(|b| **b > 1.0).count();
+        assert!(none.copied().all(|b| b == 0.0) && changed == 4, "{bias:?}");
         // As many as there are biases, which stay.
         let own = Dense { bias: vec![0.5; 10], ..hidden };
         let mut layers = [own, last];

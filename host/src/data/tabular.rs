@@ -309,7 +309,10 @@ impl<'a> Pass<'a> {
             let own = &self.statistics[*first];
             if self.missing == Missing::Zero {
                 *fill = 0.0;
-            } else if matches!(self.request.reading, Reading::Numbers) && hole.0 > 0 {
+            } else if self.missing == Missing::Mean
+                && matches!(self.request.reading, Reading::Numbers)
+                && hole.0 > 0
+            {
                 return Err(Error::new("the model does not hold the means of its columns")
                     .expected("no missing cells, or a model of a table with names of columns")
                     .got(format_args!("{} missing cells", hole.0))

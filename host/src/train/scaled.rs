@@ -25,7 +25,7 @@ use crate::train::options::{Options, Recipe};
 use crate::train::report::{
     AnnealDetails, Details, DynamicDetails, Neurons, Report, SearchDetails,
 };
-use crate::train::search::is_sum;
+use crate::train::search::{is_layer_by_layer, is_sum};
 use crate::train::trained::{Start, Trained, shuffle};
 use crate::{Budget, Error, Result};
 use tamis::base::rng::{Permutation, stream};
@@ -132,7 +132,14 @@ impl Scaled {
             Scale::Minmax => Scaling::minmax(data),
             _ => Scaling::standard(data),
         };
-        let held = validation_rows(problem.data.rows, validation(&recipe))?;
+        let is_sum =
+            if maps_labels { has_positive_signs(&recipe, problem) } else { is_sum(problem) };
+        // Layers that are trained one by one are fitted together on all rows in the end.
+        let share = match is_layer_by_layer(options.layers.is_some(), is_sum, &hidden, &recipe) {
+            true => 0.0,
+            false => validation(&recipe),
+        };
+        let held = validation_rows(problem.data.rows, share)?;
         let own = training_rows(problem, held, options.seed)?;
         let known = own.as_ref().unwrap_or(problem);
         let inputs = map(&known.data);
@@ -146,7 +153,9 @@ impl Scaled {
             let mut own = Scaling::standard(&table);
             own.factor.iter_mut().filter(|factor| **factor == 0.0).for_each(|factor| *factor = 1.0);
             if has_positive_signs(&recipe, problem) {
-                own.shift = Scaling::minmax(&table).shift;
+                // Of all rows: where the numbers begin chooses the signs.
+                let all = Values::F32(problem.labels.clone());
+                own.shift = Scaling::minmax(&Matrix::new(problem.data.rows, cols, all)?).shift;
             }
             let maps = || own.shift.iter().zip(&own.factor).cycle();
             let mapped = labels.iter_mut().zip(maps());

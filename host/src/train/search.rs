@@ -17,7 +17,7 @@ use crate::train::check::{Sizes, given_validation_rows, signs_name, sizes, weigh
 use crate::train::checkpoint::{self, Kind};
 use crate::train::encode::{End, SparseLayer, encode, encode_layers};
 use crate::train::network::{Scored, SparseNetwork};
-use crate::train::options::LmOptions;
+use crate::train::options::{LmOptions, Recipe};
 use crate::train::plan::{Plan, choose};
 use crate::train::report::{Details, Neurons, Report, SearchDetails};
 use crate::train::trained::{Job, ReturnedData, Start, Stopwatch, Trained, no_mask, shuffle};
@@ -424,6 +424,21 @@ pub(crate) fn is_sum(problem: &Problem) -> bool {
     problem.task != Task::Multiclass
         && problem.outputs() == 1
         && problem.labels.iter().all(|&y| y >= 0.0)
+}
+
+/// Whether the layers of a network are trained one by one: those of `lm` where that is asked for, or
+/// where they cannot be searched for together.
+pub(crate) fn is_layer_by_layer(
+    is_asked: bool,
+    is_sum: bool,
+    hidden: &[usize],
+    recipe: &Recipe,
+) -> bool {
+    match (recipe, hidden) {
+        (Recipe::Imp(_) | Recipe::Masked(_) | Recipe::Dynamic(_), _) | (_, [_]) => false,
+        (Recipe::Lm(_), [_, _]) => is_asked || !is_sum,
+        _ => true,
+    }
 }
 
 /// Checks that two layers can be what the problem is about.

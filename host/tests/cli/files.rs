@@ -99,6 +99,15 @@ fn standard_output_takes_an_output() {
     assert!(status.unwrap().success());
     let log = fs::read(folder.path().join("log")).unwrap();
     assert!(log.strip_prefix(b"before\n").unwrap() == output.stdout);
+    // What is only planned is no output.
+    let plan = ok(folder.path(), &format!("{TRAIN} -o /dev/stdout --plan"));
+    assert!(plan.contains("state"), "{plan}");
+    // A file that the shell has opened is replaced like any other where a folder is named.
+    let table = fs::File::create(folder.path().join("table.csv")).unwrap();
+    let words = ["generate", "table", "--samples", "5", "-o", "."];
+    assert!(command(folder.path(), &words).stdout(table).status().unwrap().success());
+    let table = fs::read_to_string(folder.path().join("table.csv")).unwrap();
+    assert_eq!(table.lines().count(), 6);
     // A reader that has gone away is an error, and none that is waited for.
     let line = format!(
         "{} predict m.tamis --data p/X.npy -o /dev/stdout -q | true",
@@ -149,11 +158,24 @@ fn files_that_nobody_named_are_only_replaced_by_their_kind() {
     }
     ok(path, "run figure-3-right --profile smoke -o smoke -q");
     fs::create_dir(path.join("report")).unwrap();
-    fs::write(path.join("report/index.html"), "<title>my site</title>").unwrap();
-    let error = fails(path, "report smoke -o report");
-    assert!(error.contains("another kind") && error.contains("index.html"), "{error}");
-    fs::remove_file(path.join("report/index.html")).unwrap();
     ok(path, "report smoke -o report");
+    let picture = fs::read_dir(path.join("report")).unwrap().flatten().map(|file| file.file_name());
+    let picture =
+        picture.map(|name| name.into_string().unwrap()).find(|name| name.ends_with("svg"));
+    for (name, content) in [
+        ("index.html", &b"<title>my site</title>"[..]),
+        ("report.md", b"in Latin-1: \xfc"),
+        ("results.csv", b"age,mine\n"),
+        (&picture.unwrap(), b"mine"),
+    ] {
+        let place = path.join("report").join(name);
+        fs::write(&place, content).unwrap();
+        let error = fails(path, "report smoke -o report");
+        assert!(error.contains("another kind") && error.contains(name), "{error}");
+        assert_eq!(fs::read(&place).unwrap(), content);
+        fs::remove_file(place).unwrap();
+        ok(path, "report smoke -o report");
+    }
     ok(path, "report smoke -o report");
 }
 

@@ -147,6 +147,7 @@ fn methods_and_neurons_choose_cells() {
     for (line, why) in [
         ("--methods lm", "some of paper, recipe, imp-published, imp, zero, mean"),
         ("--most-neurons 1", "no cell of the spec has so few neurons"),
+        ("--most-neurons 1 --cell 1/8", "no cell of the spec has so few neurons"),
         ("--methods paper --cell planted-zero-m2-s2-seed0", "chosen already"),
     ] {
         let error = misuses(path, &format!("run spec.toml -o other {line}"));

@@ -71,6 +71,41 @@ fn validation_is_of_the_rows_as_they_are() {
     }
 }
 
+/// Where the numbers begin chooses the signs, whichever rows are held back.
+#[test]
+fn least_label_in_the_validation_split_changes_no_signs() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    tables(folder);
+    // One row is below all others.
+    let text = fs::read_to_string(folder.join("t.csv")).unwrap();
+    let row = text.lines().next().unwrap().rsplit_once(',').unwrap().0;
+    fs::write(folder.join("t.csv"), format!("{text}{row},499.5\n")).unwrap();
+    for seed in 0..6 {
+        let line = format!(
+            "train --data t.csv --target 6 --hidden 3,2 --nnz 12 --recipe lm --kicks 0 --validation 0.5 --scale standard --seed {seed} -o m.tamis"
+        );
+        let report = json(folder, &line);
+        assert_eq!(number(&report, "validation_samples"), 201.0, "{seed}: {report}");
+    }
+}
+
+/// They are fitted together on all rows in the end.
+#[test]
+fn layers_one_by_one_hold_no_rows_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    tables(folder);
+    for (data, recipe, task) in [("c.csv", "anneal", "multiclass"), ("t.csv", "lm", "regression")] {
+        let rest = "--validation 0.25 --hidden 4,3,3 --nnz 40 --scale standard -o m.tamis";
+        let line = format!("train --data {data} --target 6 --task {task} --recipe {recipe} {rest}");
+        let report = json(folder, &line);
+        let eval = json(folder, &format!("eval m.tamis --data {data} --target 6"));
+        let (own, all) = (number(&report, "loss"), number(&eval, "loss"));
+        assert!((own / all - 1.0).abs() < 1e-4, "{recipe}: {own} {all}");
+    }
+}
+
 #[test]
 fn classes_have_exactly_the_nonzeros_asked_for() {
     let folder = tempfile::tempdir().unwrap();

@@ -244,6 +244,11 @@ fn means_that_a_model_does_not_hold_are_refused() {
         assert!(error.contains("mean") || error.contains("line 2"), "{error}");
     }
     ok(path, "predict m.tamis --data hole.csv -o p.csv --missing zero -q");
+    // Rows that are left out need no mean.
+    put(path, "hole.csv", "1,2,0\n3,,1\n");
+    let error = fails(path, "eval m.tamis --data hole.csv --target 3 --missing mean");
+    assert!(error.contains("mean"), "{error}");
+    assert_eq!(json(path, "eval m.tamis --data hole.csv --target 3 --missing drop")["rows"], 1);
 }
 
 #[test]

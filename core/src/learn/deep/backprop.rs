@@ -216,6 +216,7 @@ impl<'a, X: Samples> RowByRow<'a, X> {
     /// The residual of row `k` in `out`, and its loss; activations stay.
     pub(super) fn residual(&mut self, k: usize, stack: &Stack<'_>) -> Result<f32, X::Source> {
         error::length("activations", self.acts.len(), stack.activations())?;
+        error::length("outputs", self.out.len(), stack.outputs())?;
         self.rows.row(k, head_mut(self.acts, stack.inputs())?)?;
         stack.activate(self.acts);
         stack.output(self.acts, self.out);

@@ -59,7 +59,7 @@ impl Kind {
 
     /// A table that begins so.
     pub(crate) const fn table(heads: &'static [&'static [u8]]) -> Self {
-        Self { endings: &[], heads, ..Self::CSV }
+        Self::new("a table that this command has made", &[], heads)
     }
 
     /// Refuses to replace the plain file at `path` if it is of another kind.

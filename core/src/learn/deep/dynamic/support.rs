@@ -76,10 +76,14 @@ pub(super) fn check_constants(stack: &Stack<'_>, params: &Params) -> Result<()> 
     let mut hidden = stack.layers.iter().enumerate().take(params.fixed(stack.layers.len()));
     hidden.try_for_each(|(l, layer)| {
         let last = (layer.width * layer.neurons).saturating_sub(1);
+        // It has no other weight.
+        let (first, width) = (stack.range(l).start, layer.width);
+        let is_inside = |entry: &u32| *entry as usize + width > last;
         let is_there = handed_on(stack, params, l).is_some_and(|at| {
             stack.range(l).contains(&at)
                 && stack.index.get(at).is_some_and(|&entry| entry as usize == last)
                 && stack.values().get(at) == Some(&1.0)
+                && !stack.index.get(first..at).unwrap_or(&[]).iter().any(is_inside)
         });
         error::range("weights of 1 that hand on a constant", is_there.into(), 1, 1)
     })

@@ -14,6 +14,9 @@ passes,limit,heap_peak_bytes,rss_peak_bytes,data_bytes,state_bytes,workspace_byt
 model_bytes,threads,version,commit,published,published_seconds,reference,reference_seconds,\
 n,d,variant";
 
+/// How the file begins.
+pub(super) const HEADS: &[&[u8]] = &[b"experiment,profile,part,method,"];
+
 pub(super) fn csv(experiments: &[Experiment]) -> String {
     let solved =
         || experiments.iter().flat_map(Experiment::records).filter_map(|own| own.solved.as_ref());

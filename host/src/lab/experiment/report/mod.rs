@@ -74,12 +74,16 @@ impl Report {
         Self { cells: experiments.iter().flat_map(Experiment::records).count(), files }
     }
 
-    /// Writes all files into a folder, or none; their paths. A page that is there is replaced if it is a report.
+    /// Writes all files into a folder, or none; their paths. What is there is replaced if it is of a report.
     pub(crate) fn write(&self, path: &Path) -> Result<Vec<String>> {
         for (name, _) in &self.files {
             let place = path.join(name);
-            if (name.ends_with(".html") || name.ends_with(".md")) && file::exists(&place)? {
-                check_is_report(&place)?;
+            if file::exists(&place)? {
+                match Path::new(name).extension().and_then(|ending| ending.to_str()) {
+                    Some("csv") => file::check(&place, file::Kind::table(csv::HEADS), [])?,
+                    Some("svg") => file::check(&place, file::Kind::PICTURE.by_content(), [])?,
+                    _ => check_is_report(&place)?,
+                }
             }
         }
         file::write_folder(path, |folder| {
@@ -95,8 +99,9 @@ impl Report {
 fn check_is_report(page: &Path) -> Result<()> {
     const MARKS: [&str; 4] =
         ["made by</dt><dd>tamis ", "- made by: tamis ", "`tamis report`", "`tamis run "];
-    let text = file::read_text(page).unwrap_or_default();
-    if text.is_empty() || MARKS.iter().any(|mark| text.contains(mark)) {
+    // What cannot be read as text is none of ours.
+    let is_ours = |text: &String| text.is_empty() || MARKS.iter().any(|mark| text.contains(mark));
+    if file::read_text(page).is_ok_and(|text| is_ours(&text)) {
         return Ok(());
     }
     Err(Error::new("a file of another kind would be overwritten")
