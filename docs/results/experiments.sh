@@ -1,9 +1,9 @@
 #!/bin/sh
 # Runs experiments, all of them or those that are named, and reports all that have results into docs/results/experiments.
 # The profile is `reduced`, and `paper` for those of masks, of pruned networks, of matrix sensing and at equal time, whose summary tables are also
-# docs/results/prob.md and greedy.md; of figure 1 left it is `paper`, all methods up to 200 neurons and, of larger networks, the published one and
-# the default recipe. Needs the folder of data, with mnist/, fashion/, cifar/ and covtype/ in it. All take about
-# fourteen hours on two cores. Results that are there are gone on with, and cells whose settings have changed run again; remove a
+# docs/results/prob.md and greedy.md; of figures 1 left, 3 left and 3 right it is `paper`, all methods up to 200 neurons and, of larger networks,
+# the published one and the default recipe. Needs the folder of data, with mnist/, fashion/, cifar/ and covtype/ in it. All take about
+# nineteen hours on two cores. Results that are there are gone on with, and cells whose settings have changed run again; remove a
 # folder to begin it anew.
 set -eu
 data=${1:?"usage: docs/results/experiments.sh DATA [NAME...]"}
@@ -27,7 +27,7 @@ for name in ${*:-$all}; do
         target/release/tamis run "$name" $threads --profile "$profile" --data-dir "$data" -o "$out/$name" --update --quiet "$@"
     }
     case $name in
-    figure-1-left)
+    figure-1-left | figure-3-*)
         profile=paper
         run --most-neurons 200 --jobs 2
         run --methods paper,recipe --jobs 2

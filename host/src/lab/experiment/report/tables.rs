@@ -66,7 +66,11 @@ fn grid(
     by_size(part, texts, heads, |at| {
         let of = |&method: &Method| item(method, &view.stats(method, at), at);
         let mut row: Vec<Item> = methods.iter().map(of).collect();
-        if row.iter().all(|item| item.text.is_empty()) {
+        // Constants of data that no size changes are of every size, run or not.
+        let is_own = |method: &Method| !method.is_constant() || !part.data.is_fixed();
+        let is_alone = !methods.iter().any(is_own);
+        let mut shown = methods.iter().zip(&row).filter(|(method, _)| is_alone || is_own(method));
+        if shown.all(|(_, item)| item.text.is_empty()) {
             return None;
         }
         row.extend(columns.iter().map(|&(values, method)| {
