@@ -375,7 +375,7 @@ fn interruptions_cover_every_phase_of_a_run() {
 /// Held-out loss of what a run gives that is ended after every step, where there is one.
 #[test]
 fn an_ended_annealed_run_gives_the_validation_best() {
-    let data = Data::new(2);
+    let data = Data::new(1);
     // A rate so large that iterates get worse.
     let usual = Params {
         epochs: 20,
