@@ -14,7 +14,7 @@ use crate::train::options::{Options, Recipe};
 use crate::train::plan::{self, Forecast, Plan};
 use crate::train::progress::{Observer, Progress, Stage};
 use crate::train::scaled::{Scaled, TRAININGS};
-use crate::train::search::{is_layer_by_layer, is_sum};
+use crate::train::search::{self, is_sum};
 use crate::train::trained::{Job, Start, Trained};
 use crate::train::{choice, deep, imp, mask};
 use crate::{Error, Result};
@@ -155,7 +155,7 @@ fn train_on(
         return plan::pool(options.threads)?
             .install(|| mask::train(problem, options, settings, observer));
     }
-    if is_layer_by_layer(options.layers.is_some(), is_sum(&problem), &hidden, &recipe) {
+    if is_layer_by_layer(options, &problem, &hidden, &recipe) {
         check_layers(options, &start)?;
         return deep::train(problem, options, recipe, &hidden, observer);
     }
@@ -258,8 +258,7 @@ pub fn forecast(problem: &Problem, options: &Options) -> Result<Forecast> {
     forecast.recipe = recipe.name();
     forecast.device = options.device.name().to_owned();
     forecast.chosen = choice::is_wanted(problem, options, &Start::Zero)?;
-    forecast.first_layer =
-        is_layer_by_layer(options.layers.is_some(), is_sum(problem), &hidden, &recipe);
+    forecast.first_layer = is_layer_by_layer(options, problem, &hidden, &recipe);
     forecast.hidden = hidden;
     Ok(forecast)
 }
@@ -287,7 +286,7 @@ fn with_setup<T>(
     let own = scaled.as_ref().map(|scaled| (&scaled.problem, scaled.first(options)));
     let (problem, options) = own.as_ref().map_or((problem, options), |(data, own)| (*data, own));
     let (hidden, recipe) = options.resolve(problem)?;
-    if is_layer_by_layer(options.layers.is_some(), is_sum(problem), &hidden, &recipe) {
+    if is_layer_by_layer(options, problem, &hidden, &recipe) {
         check_layers(&Options { checkpoint: None, ..options.clone() }, &Start::Zero)?;
     }
     let first = hidden.first().copied().unwrap_or(0);
@@ -303,7 +302,16 @@ fn with_setup<T>(
 /// The recipe does not train for the task.
 pub fn trains_layers(problem: &Problem, options: &Options) -> Result<bool> {
     let (hidden, recipe) = options.resolve(problem)?;
-    Ok(is_layer_by_layer(options.layers.is_some(), is_sum(problem), &hidden, &recipe))
+    Ok(is_layer_by_layer(options, problem, &hidden, &recipe))
+}
+
+fn is_layer_by_layer(
+    options: &Options,
+    problem: &Problem,
+    hidden: &[usize],
+    recipe: &Recipe,
+) -> bool {
+    search::is_layer_by_layer(options.layers.is_some(), is_sum(problem), hidden, recipe)
 }
 
 /// Refuses a network or a mask to start from.

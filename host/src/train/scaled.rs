@@ -132,8 +132,8 @@ impl Scaled {
             Scale::Minmax => Scaling::minmax(data),
             _ => Scaling::standard(data),
         };
-        let is_sum =
-            if maps_labels { has_positive_signs(&recipe, problem) } else { is_sum(problem) };
+        let is_positive = has_positive_signs(&recipe, problem);
+        let is_sum = if maps_labels { is_positive } else { is_sum(problem) };
         // Layers that are trained one by one are fitted together on all rows in the end.
         let share = match is_layer_by_layer(options.layers.is_some(), is_sum, &hidden, &recipe) {
             true => 0.0,
@@ -152,10 +152,10 @@ impl Scaled {
             let table = Matrix::new(rows, cols, Values::F32(known.labels.clone()))?;
             let mut own = Scaling::standard(&table);
             own.factor.iter_mut().filter(|factor| **factor == 0.0).for_each(|factor| *factor = 1.0);
-            if has_positive_signs(&recipe, problem) {
-                // Of all rows: where the numbers begin chooses the signs.
-                let all = Values::F32(problem.labels.clone());
-                own.shift = Scaling::minmax(&Matrix::new(problem.data.rows, cols, all)?).shift;
+            if is_positive {
+                // Of all rows: where the numbers of the one output begin chooses the signs.
+                let least = problem.labels.iter().copied().fold(f32::INFINITY, f32::min);
+                own.shift = vec![f64::from(least)];
             }
             let maps = || own.shift.iter().zip(&own.factor).cycle();
             let mapped = labels.iter_mut().zip(maps());
