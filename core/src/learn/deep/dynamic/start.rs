@@ -62,19 +62,19 @@ pub fn start(
         let first = stack.nnz();
         let mut at = first;
         let (l, count) = (layer.number, counts.get(layer.number).copied().unwrap_or(0));
-        // What a weight leads from and to.
-        let ends = |flat: usize| {
-            let (block, within) = (flat / own.max(1), flat % own.max(1));
-            if is_end { (block, within) } else { (within, block) }
+        let place = |flat: usize| {
+            let flat = flat - layer.first;
+            (flat / own.max(1), flat % own.max(1))
         };
         let [below, above] = [l, l + 1].map(|at| begin.get(at).copied().unwrap_or(usize::MAX));
         let begins = |flat: usize| {
-            let (from, to) = ends(flat - layer.first);
+            let (block, within) = place(flat);
+            let (from, to) = if is_end { (block, within) } else { (within, block) };
             from < below && to < above
         };
         simple::random_among(layer, count, params.seed, bins, begins, |flat| {
-            let flat = flat as usize - layer.first;
-            let entry = flat / own.max(1) * width + flat % own.max(1);
+            let (block, within) = place(flat as usize);
+            let entry = block * width + within;
             stack.index.get_mut(at).into_iter().for_each(|index| *index = entry as u32);
             at += 1;
         })?;
