@@ -118,7 +118,7 @@ mod trial;
 pub use checkpoint::{Checkpoint, Info, Phase, State};
 pub use goal::{Goal, OneOutput, SeveralOutputs, TwoLayers};
 pub use method::Method;
-pub use params::{Params, second_slots, slots};
+pub use params::{EXCHANGED, Params, second_slots, slots};
 pub use progress::{Progress, Trained};
 
 #[cfg(doc)]

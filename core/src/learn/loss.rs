@@ -1,6 +1,6 @@
 //! Labels of a run, and the losses of outputs.
 
-pub use crate::operator::loss::{best, class, classes, cross_entropy, square};
+pub use crate::operator::loss::{best, class, classes, cross_entropy, square, threshold};
 
 use crate::base::error::{self, Error, Result};
 use crate::base::math;

@@ -21,6 +21,55 @@ pub fn square(labels: &[f32], out: &mut [f32]) -> Result<f32> {
     Ok(math::norm2(out))
 }
 
+/// The least output that is class 1, for outputs of rows of class 0 and of class 1, such that as many
+/// rows as possible are on their side: the middle of the widest gap of those that do so, or 0.5 where
+/// nothing is better. Both are sorted. Never 0, which in a model file says that outputs are log-odds
+/// ([`crate::store::wire::Task::Binary`]).
+///
+/// ```
+/// use tamis::learn::loss::threshold;
+/// // 0.5 would take a row of class 1 for one of class 0.
+/// let from = threshold(&mut [0.0, 0.0, 0.125], &mut [0.375, 1.0]);
+/// assert_eq!(from, 0.25);
+/// assert_eq!(threshold(&mut [0.0, 0.25], &mut [0.75, 1.0]), 0.5);
+/// ```
+#[must_use]
+pub fn threshold(zeros: &mut [f32], ones: &mut [f32]) -> f32 {
+    let right = |from: f32| {
+        zeros.iter().filter(|y| **y < from).count() + ones.iter().filter(|y| **y >= from).count()
+    };
+    let (mut most, mut best, mut widest) = (right(HALF), HALF, f32::INFINITY);
+    zeros.sort_unstable_by(f32::total_cmp);
+    ones.sort_unstable_by(f32::total_cmp);
+    let (mut i, mut j, mut last) = (0, 0, f32::INFINITY);
+    loop {
+        let (next, is_zero) = match (zeros.get(i), ones.get(j)) {
+            (Some(zero), Some(one)) if zero.total_cmp(one).is_le() => (*zero, true),
+            (_, Some(one)) => (*one, false),
+            (Some(zero), None) => (*zero, true),
+            (None, None) => return best,
+        };
+        let (right, gap) = (i + ones.len() - j, next - last);
+        // A gap below the normal numbers may have no middle but 0.
+        let is_open = gap >= f32::MIN_POSITIVE;
+        if is_open && (right > most || right == most && gap > widest) {
+            (most, best, widest) = (right, between(last, next), gap);
+        }
+        last = next;
+        (i, j) = if is_zero { (i + 1, j) } else { (i, j + 1) };
+    }
+}
+
+/// The threshold where nothing is better, in the middle of labels 0 and 1.
+const HALF: f32 = 0.5;
+
+/// A number above the first and at most the second, in their middle but not 0.
+fn between(below: f32, from: f32) -> f32 {
+    let middle = 0.5 * below + 0.5 * from;
+    let middle = if middle == 0.0 { 0.5 * below } else { middle };
+    if middle > below { middle } else { from }
+}
+
 /// Softmax cross-entropy over c outputs: turns them, n×c, into the residual
 /// `onehot(label) - softmax(output)` and returns the sum over rows of `-ln softmax(output)[label]`.
 ///
@@ -119,4 +168,62 @@ pub fn best(outputs: &[f32]) -> usize {
         }
     }
     best.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::rng::Rng;
+
+    fn right(from: f32, zeros: &[f32], ones: &[f32]) -> usize {
+        zeros.iter().filter(|y| **y < from).count() + ones.iter().filter(|y| **y >= from).count()
+    }
+
+    #[test]
+    fn no_threshold_has_more_rows_right() {
+        let mut rng = Rng::new(1, 0);
+        for case in 0..300 {
+            let (mut zeros, mut ones) = ([0.0; 7], [0.0; 5]);
+            // Many are equal, and in some cases all of a class.
+            let mut draw =
+                |mean: f32| 0.25 * ((rng.normal() + mean) * (case % 5) as f32) as i32 as f32;
+            zeros.iter_mut().for_each(|y| *y = draw(0.0));
+            ones.iter_mut().for_each(|y| *y = draw(1.0));
+            let from = threshold(&mut zeros, &mut ones);
+            let most = right(from, &zeros, &ones);
+            assert!(from != 0.0 && most >= right(HALF, &zeros, &ones));
+            for y in zeros.iter().chain(&ones).filter(|y| {
+                // What is below all outputs, or above them, tells no classes apart.
+                zeros.iter().chain(&ones).any(|least| least < *y)
+            }) {
+                assert!(most >= right(*y, &zeros, &ones), "{case}: {from} {y} {zeros:?} {ones:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn threshold_is_in_the_middle_of_the_widest_gap_and_never_zero() {
+        let of = |zeros: &[f32], ones: &[f32]| {
+            let (mut own, mut others) = ([0.0; 4], [0.0; 4]);
+            let (own, others) = (&mut own[..zeros.len()], &mut others[..ones.len()]);
+            own.copy_from_slice(zeros);
+            others.copy_from_slice(ones);
+            threshold(own, others)
+        };
+        // Three of four are right from 1.5 and from 5 on, and the second gap is wider.
+        assert_eq!(of(&[1.0, 4.0], &[2.0, 6.0]), 5.0);
+        assert_eq!(of(&[-2.0, -1.0], &[0.25]), -0.375);
+        assert_eq!(of(&[-2.0, -0.25], &[0.25]), -0.125);
+        assert_eq!(of(&[-1.0], &[0.0]), -0.5);
+        let next = 1.0_f32.next_up();
+        assert_eq!(of(&[1.0], &[next]), next);
+        // Nothing is better than the half.
+        for (zeros, ones) in [(&[][..], &[][..]), (&[0.0], &[]), (&[0.0; 3], &[0.0]), (&[], &[1.0])]
+        {
+            assert_eq!(of(zeros, ones), 0.5);
+        }
+        // One gap that has no middle, and outputs that are no numbers.
+        assert_eq!(of(&[-f32::from_bits(1)], &[0.0]), 0.5);
+        assert_eq!(of(&[f32::NAN], &[f32::NAN, -1.0]), 0.5);
+    }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::console::{bytes, percent};
+use super::console::bytes;
 use super::interrupt;
 use crate::Result;
 use crate::base::file;
@@ -28,10 +28,6 @@ impl<'a, R> Object<'a, R> {
         let ended = if stopped { "Interrupted; saved" } else { "Saved" };
         format!("{ended} {} ({})", self.model, bytes(self.model_bytes))
     }
-}
-
-pub(super) fn accuracy_fact(part: f64) -> (&'static str, String) {
-    ("accuracy", format!("{} of the training rows", percent(part)))
 }
 
 pub(super) fn limit_fact(limit: Option<&str>) -> String {

@@ -25,6 +25,9 @@ pub struct Score {
     pub psnr_db: Option<f64>,
     /// What a prediction of 0 for every row has as [`Self::psnr_db`]; none where that is none.
     pub zero_psnr_db: Option<f64>,
+    /// The least prediction that is class 1; none but for two classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class_from: Option<f32>,
     /// Fraction of the rows whose class is right; none for regression.
     pub accuracy: Option<f64>,
     /// `confusion[label][prediction]` counts rows; none for regression.
@@ -152,6 +155,7 @@ impl Tally {
             loss_kind: if is_entropy { "cross-entropy" } else { "squared error" },
             psnr_db: psnr(loss),
             zero_psnr_db: psnr(self.squares / n).filter(|_| self.peak > 0.0),
+            class_from: (self.task == Task::Binary).then_some(self.threshold),
             accuracy: (!is_numbers).then_some(right as f64 / n),
             confusion: (!is_numbers).then_some(self.confusion),
         }

@@ -9,12 +9,11 @@ use crate::data::Problem;
 use crate::operator::Stop;
 use crate::train::checkpoint::CheckpointFile;
 use crate::train::dynamic::DynamicSetup;
-use crate::train::layer::LayerSetup;
+use crate::train::layer::{self, LayerSetup, is_sum};
 use crate::train::options::{Options, Recipe};
 use crate::train::plan::{self, Forecast, Plan};
 use crate::train::progress::{Observer, Progress, Stage};
 use crate::train::scaled::{Scaled, TRAININGS};
-use crate::train::search::{self, is_sum};
 use crate::train::trained::{Job, Start, Trained};
 use crate::train::{choice, deep, imp, mask};
 use crate::{Error, Result};
@@ -311,7 +310,7 @@ fn is_layer_by_layer(
     hidden: &[usize],
     recipe: &Recipe,
 ) -> bool {
-    search::is_layer_by_layer(options.layers.is_some(), is_sum(problem), hidden, recipe)
+    layer::is_layer_by_layer(options.layers.is_some(), is_sum(problem), hidden, recipe)
 }
 
 /// Refuses a network or a mask to start from.

@@ -61,7 +61,7 @@ pub(crate) fn train_sizes(
     network: &DenseNetwork<'_>,
     stop: &Stop,
     observe: &mut dyn FnMut(Epoch),
-    done: &mut dyn FnMut(Trained),
+    done: &mut dyn FnMut(Trained) -> Result<()>,
 ) -> Result<()> {
     let &DenseNetwork { hidden, sizes, seed } = network;
     let least = Budget::nnz(sizes.last().copied().unwrap_or(0));
@@ -73,8 +73,7 @@ pub(crate) fn train_sizes(
     imp_of_sizes(problem, &job, sizes, stop, &mut observe, &mut |Sized { imp, seconds }| {
         let mut trained = outcome(problem, &job, &imp, &Stopwatch::start(problem))?;
         trained.report.seconds += seconds;
-        done(trained);
-        Ok(())
+        done(trained)
     })
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::data::Problem;
+use crate::data::{Problem, Task};
 use crate::train::anneal::AnnealSetup;
 use crate::train::checkpoint::CheckpointFile;
 use crate::train::options::Recipe;
@@ -96,5 +96,28 @@ impl<'a> LayerSetup<'a> {
                 setup.train(problem, frozen, start, observer).map(|(trained, _)| trained)
             }
         })
+    }
+}
+
+/// Whether two hidden layers can be searched for together: one output that is never negative, as a
+/// sum of neurons is.
+pub(crate) fn is_sum(problem: &Problem) -> bool {
+    problem.task != Task::Multiclass
+        && problem.outputs() == 1
+        && problem.labels.iter().all(|&y| y >= 0.0)
+}
+
+/// Whether the layers of a network are trained one by one: those of `lm` where that is asked for, or
+/// where they cannot be searched for together.
+pub(crate) fn is_layer_by_layer(
+    is_asked: bool,
+    is_sum: bool,
+    hidden: &[usize],
+    recipe: &Recipe,
+) -> bool {
+    match (recipe, hidden) {
+        (Recipe::Imp(_) | Recipe::Masked(_) | Recipe::Dynamic(_), _) | (_, [_]) => false,
+        (Recipe::Lm(_), [_, _]) => is_asked || !is_sum,
+        _ => true,
     }
 }

@@ -29,6 +29,7 @@ use crate::train::paper_options::PaperOptions;
 use crate::train::progress::Observer;
 use crate::train::report::{Details, Report};
 use crate::train::search::SearchSetup;
+use crate::train::threshold;
 use crate::train::trained::{Job, ReturnedData, Start, Stopwatch, Trained};
 
 /// Share of a limit of time that a search leaves for what follows it.
@@ -224,7 +225,7 @@ impl LmRun<'_> {
             return best;
         }
         let power = mean_square(&returned.labels);
-        if let Err(error) = self.turns(&mut best, returned, observer) {
+        if let Err(error) = self.turns(&mut best, returned.shuffled(), observer) {
             best.report.stopped |= error.is_interrupted();
         }
         // As a search says it; published steps do not.
@@ -243,7 +244,7 @@ impl LmRun<'_> {
     fn turns(
         &self,
         best: &mut Trained,
-        mut returned: ReturnedData,
+        mut problem: Problem,
         observer: &mut Observer<'_>,
     ) -> Result<()> {
         let params = Params { perturbations: 0, ..self.setup.params };
@@ -257,9 +258,8 @@ impl LmRun<'_> {
                 }
                 let limits = remaining(setup.job.limits, &self.stopwatch, best.report.passes);
                 let Some(limits) = limits.filter(|_| is_open(&best.report)) else { return Ok(()) };
-                let problem = returned.shuffled();
                 let from = Start::Network(best);
-                let (found, again) = match stage {
+                let (mut found, returned) = match stage {
                     Alternate::Steps => self.published(problem, STEPS, from, limits, stop)?,
                     Alternate::Anew => {
                         self.published(problem, EPOCHS, Start::Zero, limits, stop)?
@@ -274,8 +274,11 @@ impl LmRun<'_> {
                         setup.search(problem, from, Watch::new(limits, stop), &mut observe)?
                     }
                 };
+                problem = returned.shuffled();
+                if stage != Alternate::Search {
+                    found = threshold::of_trained(found, &problem)?;
+                }
                 self.add(best, found);
-                returned = again;
             }
             if best.report.loss > GAIN * before {
                 return Ok(());
@@ -343,7 +346,8 @@ impl LmRun<'_> {
         search.exact = found.search().is_some_and(|search| search.exact);
         search.turns += u32::from(found.search().is_none());
         (own.nnz, own.live) = (found.nnz, found.live.clone());
-        (own.loss, own.psnr_db, own.accuracy) = (found.loss, found.psnr_db, found.accuracy);
+        (own.loss, own.psnr_db) = (found.loss, found.psnr_db);
+        (own.accuracy, own.class_from) = (found.accuracy, found.class_from);
         (best.model, best.network) = (other.model, other.network);
     }
 }
@@ -367,7 +371,7 @@ fn after<'a>(done: &Report, mut progress: Progress<'a>) -> Progress<'a> {
 mod tests {
     use super::*;
     use crate::data::{Matrix, Task, Values};
-    use crate::train::options::LmOptions;
+    use crate::train::lm_options::LmOptions;
 
     #[test]
     fn a_search_leaves_a_part_of_every_limit() {

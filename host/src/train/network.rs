@@ -5,12 +5,14 @@ use std::ops::Range;
 use tamis::network::gates::{Gates, Signs};
 use tamis::network::net::{Head, Network};
 use tamis::network::weights::Weights;
+use tamis::store::wire;
 
 use crate::Result;
 use crate::data::Task;
 use crate::model::Score;
 use crate::model::score::Tally;
 use crate::operator::{Backend, Placed, on_device};
+use crate::train::threshold;
 
 /// The nonzeros of a network of one hidden layer, as flat indices and values.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -67,10 +69,13 @@ impl SparseNetwork {
 }
 
 /// A network to score under its own gates.
+#[derive(Clone)]
 pub(crate) struct Scored<'a> {
     pub(crate) net: Network<'a>,
     pub(crate) gates: Gates<'a>,
     pub(crate) task: Task,
+    /// What a model file says of it.
+    pub(crate) stored: wire::Task,
     /// Whether the outputs are summed up: the label is then the sum of those that are active.
     pub(crate) is_summed: bool,
     pub(crate) labels: &'a [f32],
@@ -81,34 +86,62 @@ pub(crate) struct Scored<'a> {
 
 impl Scored<'_> {
     /// The score, in the memory of the run.
-    pub(crate) fn score(self, operator: &mut Placed, memory: &mut [u32]) -> Result<Score> {
+    pub(crate) fn score(&self, operator: &mut Placed, memory: &mut [u32]) -> Result<Score> {
         on_device!(operator, on => self.score_on(on, memory))
     }
 
-    fn score_on(self, operator: &mut impl Backend, memory: &mut [u32]) -> Result<Score> {
-        let Self { net, gates, task, is_summed, labels, rows, batch } = self;
-        let (outputs, width) = match (net.outputs(), task) {
-            (outputs, _) if is_summed => (outputs, 1),
-            (outputs, Task::Multiclass) => (outputs, 1),
-            (outputs, _) => (outputs, outputs),
-        };
-        let batch = batch.clamp(1, rows.len().max(1));
-        let (out, scratch) = bytemuck::cast_slice_mut(memory).split_at_mut(batch * outputs);
-        let mut tally = Tally::new(task, None, outputs);
-        for first in rows.clone().step_by(batch) {
-            let part = first..(first + batch).min(rows.end);
-            let labels = &labels[part.start * width..part.end * width];
-            let out: &mut [f32] = &mut out[..part.len() * outputs];
-            let done = operator.select(part);
-            let done = done.and_then(|()| operator.outputs(gates, net, out, scratch));
-            done.map_err(|error| operator.failed(error))?;
-            let own = if is_summed { labels.len() } else { out.len() };
-            if is_summed {
-                for k in 0..own {
-                    out[k] = out[k * outputs..(k + 1) * outputs].iter().map(|z| z.max(0.0)).sum();
-                }
-            }
-            tally.add(labels, &out[..own]);
+    /// The same with the threshold for two classes that these rows ask for, all of which are a batch.
+    pub(crate) fn with_threshold(self, operator: &mut Placed, memory: &mut [u32]) -> Result<Self> {
+        if self.task != Task::Binary {
+            return Ok(self);
+        }
+        let (out, scratch) = self.split(memory);
+        let rows = self.rows.clone();
+        let own = on_device!(operator, on => self.outputs_on(on, rows.clone(), out, scratch))?;
+        Ok(Self { stored: threshold::of_outputs(&self.labels[rows], &mut out[..own]), ..self })
+    }
+
+    fn batch(&self) -> usize {
+        self.batch.clamp(1, self.rows.len().max(1))
+    }
+
+    /// The outputs of a batch, and what is left.
+    fn split<'m>(&self, memory: &'m mut [u32]) -> (&'m mut [f32], &'m mut [f32]) {
+        bytemuck::cast_slice_mut(memory).split_at_mut(self.batch() * self.net.outputs())
+    }
+
+    /// The outputs of a part of the rows, or their sums; how many numbers these are.
+    fn outputs_on(
+        &self,
+        on: &mut impl Backend,
+        part: Range<usize>,
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<usize> {
+        let (outputs, rows) = (self.net.outputs(), part.len());
+        let out = &mut out[..rows * outputs];
+        let done = on.select(part);
+        let done = done.and_then(|()| on.outputs(self.gates, self.net, out, scratch));
+        done.map_err(|error| on.failed(error))?;
+        if !self.is_summed {
+            return Ok(out.len());
+        }
+        for k in 0..rows {
+            out[k] = out[k * outputs..(k + 1) * outputs].iter().map(|z| z.max(0.0)).sum();
+        }
+        Ok(rows)
+    }
+
+    fn score_on(&self, on: &mut impl Backend, memory: &mut [u32]) -> Result<Score> {
+        let outputs = self.net.outputs();
+        // The labels of a row.
+        let width = if self.is_summed || self.task == Task::Multiclass { 1 } else { outputs };
+        let mut tally = Tally::new(self.task, Some(self.stored), outputs);
+        let (out, scratch) = self.split(memory);
+        for first in self.rows.clone().step_by(self.batch()) {
+            let part = first..(first + self.batch()).min(self.rows.end);
+            let own = self.outputs_on(on, part.clone(), out, scratch)?;
+            tally.add(&self.labels[part.start * width..part.end * width], &out[..own]);
         }
         Ok(tally.score())
     }

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tamis::learn::anneal;
 use tamis::learn::deep::{shrink, tune};
-use tamis::learn::{anneal, lm};
-use tamis::network::gates::Signs;
 
 use crate::base::limits::Limits;
 use crate::data::{Problem, Task};
@@ -15,6 +14,7 @@ use crate::train::check::{dense_weights, weighted_outputs, weights_between};
 use crate::train::dense::Head;
 use crate::train::dense::job::ImpSettings;
 use crate::train::dynamic_options::{DynamicOptions, Ends};
+use crate::train::lm_options::LmOptions;
 use crate::train::masked::MaskedSettings;
 use crate::train::paper_options::PaperOptions;
 use crate::train::pinned::PinnedWeights;
@@ -348,7 +348,7 @@ impl Recipe {
                 Self::Anneal(AnnealOptions::default())
             }
             _ if pinned => Self::Paper(PaperOptions::default()),
-            _ => Self::Lm(LmOptions::default()),
+            _ => Self::Lm(LmOptions::of(task, budget)),
         }
     }
 
@@ -364,40 +364,6 @@ impl Recipe {
             Self::Imp(_) => "imp",
             Self::Masked(_) => "masked",
             Self::Dynamic(_) => "dynamic",
-        }
-    }
-}
-
-/// Settings of recipe `lm`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LmOptions {
-    /// The search; its signs, seed and `validation` are set from here and the data.
-    pub params: lm::Params,
-    /// Output signs; none for positive ones where no label is negative, and free ones else.
-    pub signs: Option<Signs>,
-    /// Share of the rows of the validation split, which chooses the best network of at most s
-    /// weights; from 0 up to but not 1.
-    pub validation: f64,
-    /// Most alternations of published steps and a search from there, after a search without an
-    /// exact fit: for one hidden layer and one output with positive signs, and no validation split.
-    /// A share of the limits is left for them. 0 for none.
-    pub turns: u32,
-    /// Steps of Adam before a search with one output; none for as many as its size asks for.
-    pub adam_steps: Option<u32>,
-    /// Perturbations of a search for one of several layers trained one by one: only the last one
-    /// can fit exactly.
-    pub layer_kicks: u32,
-}
-
-impl Default for LmOptions {
-    fn default() -> Self {
-        Self {
-            params: lm::Params::DEFAULT,
-            signs: None,
-            validation: 0.0,
-            turns: 10,
-            adam_steps: None,
-            layer_kicks: 2,
         }
     }
 }

@@ -178,7 +178,16 @@ impl<'a> PaperSetup<'a> {
             Head::Several(_) => net.gates(u32::MAX),
         };
         let (rows, batch) = (0..dims.samples, budget.strip);
-        let scored = Scored { net, gates, task, is_summed: false, labels: &labels, rows, batch };
+        let scored = Scored {
+            net,
+            gates,
+            task,
+            stored: task.stored(),
+            is_summed: false,
+            labels: &labels,
+            rows,
+            batch,
+        };
         let score = scored.score(&mut operator, &mut memory)?;
         let (recipe, details) = match schedule.head {
             Head::One(_) => ("paper", Details::Paper(PaperDetails { beta })),

@@ -49,6 +49,9 @@ pub struct Report {
     pub zero_psnr_db: Option<f64>,
     /// As [`crate::model::Score::accuracy`], on these rows.
     pub accuracy: Option<f64>,
+    /// As [`crate::model::Score::class_from`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class_from: Option<f32>,
     /// Epochs done, the last one perhaps not to its end; of a search its outer steps; of the dense
     /// baseline those of a level; of several layers those of the joint fit.
     pub epochs: u32,
@@ -102,8 +105,8 @@ pub struct Report {
 impl Report {
     /// The same with the score on the rows trained on.
     pub(crate) fn scored(self, score: &Score) -> Self {
-        let &Score { loss, psnr_db, zero_psnr_db, accuracy, .. } = score;
-        Self { loss, psnr_db, zero_psnr_db, accuracy, ..self }
+        let &Score { loss, psnr_db, zero_psnr_db, accuracy, class_from, .. } = score;
+        Self { loss, psnr_db, zero_psnr_db, accuracy, class_from, ..self }
     }
 
     /// The same of a run on this operator.

@@ -19,13 +19,14 @@ use crate::train::check::{
 };
 use crate::train::encode::{End, encode_layers};
 use crate::train::imp::check_test;
+use crate::train::layer::{is_layer_by_layer, is_sum};
 use crate::train::offsets;
 use crate::train::ones::layers_of;
 use crate::train::options::{Options, Recipe};
 use crate::train::report::{
     AnnealDetails, Details, DynamicDetails, Neurons, Report, SearchDetails,
 };
-use crate::train::search::{is_layer_by_layer, is_sum};
+use crate::train::threshold;
 use crate::train::trained::{Start, Trained, shuffle};
 use crate::{Budget, Error, Result};
 use tamis::base::rng::{Permutation, stream};
@@ -313,13 +314,18 @@ impl Scaled {
         let (left, biases) = (folded.nnz(), folded.biases());
         let bytes = encoded(folded, view.task())?;
         let known = rows.data.rows - self.held;
-        let score = score_rows(&bytes, rows, 0..known)?;
+        let mut model = ModelFile::from_bytes(&bytes)?;
+        if matches!(self.recipe, Recipe::Lm(_)) {
+            model = threshold::of_model(&model, rows, 0..known)?;
+        }
+        let score = score_rows(model.bytes(), rows, 0..known)?;
         let mut details = trained.report.details.clone();
         if self.held > 0 {
-            validate(&mut details, &score_rows(&bytes, rows, known..rows.data.rows)?);
+            validate(&mut details, &score_rows(model.bytes(), rows, known..rows.data.rows)?);
         }
         if let Details::Dynamic(details) = &mut details {
-            let test = self.test.as_ref().map(|test| score_model(&bytes, test)).transpose()?;
+            let test =
+                self.test.as_ref().map(|test| score_model(model.bytes(), test)).transpose()?;
             details.test_loss = test.as_ref().map(|test| test.loss);
             details.test_accuracy = test.as_ref().and_then(|test| test.accuracy);
         }
@@ -336,7 +342,6 @@ impl Scaled {
             },
             ..trained.report.clone()
         };
-        let model = ModelFile::from_bytes(&bytes)?;
         Ok(Folded { model, report: report.scored(&score), nnz })
     }
 }

@@ -7,6 +7,7 @@ use tamis::base::math::unit_scale;
 use tamis::learn::lm::{self, Checkpoint, Goal, Params, Progress};
 use tamis::learn::start::{self, continue_if};
 use tamis::network::gates::{Empty, Gates, Signs};
+use tamis::network::net::Network;
 use tamis::operator::factored;
 
 use crate::base::limits::Watch;
@@ -16,8 +17,8 @@ use crate::operator::{Backend, Layout, OperatorSizes, Placed, on_device};
 use crate::train::check::{Sizes, given_validation_rows, signs_name, sizes, weighted_outputs};
 use crate::train::checkpoint::{self, Kind};
 use crate::train::encode::{End, SparseLayer, encode, encode_layers};
+use crate::train::lm_options::LmOptions;
 use crate::train::network::{Scored, SparseNetwork};
-use crate::train::options::{LmOptions, Recipe};
 use crate::train::plan::{Plan, choose};
 use crate::train::report::{Details, Neurons, Report, SearchDetails};
 use crate::train::trained::{Job, ReturnedData, Start, Stopwatch, Trained, no_mask, shuffle};
@@ -227,15 +228,6 @@ impl<'a> SearchSetup<'a> {
         }
         let signs = network.signs;
         let net = network.net(neurons)?;
-        let model = match (second, outputs) {
-            (Some(_), _) => {
-                let first = SparseLayer::new(net.w(), net.w().hidden());
-                let second = SparseLayer::behind(net.wt(), job.second.unwrap_or(0));
-                encode_layers(vec![first, second], End::Sum(&[]), Some(task.stored()))?
-            }
-            (None, 0) => encode(net, dims.hidden, task.stored())?,
-            (None, _) => encode(net, net.w().hidden(), task.stored())?,
-        };
         let (nnz, live) = (net.nnz(), net.w().blocks().count());
         let second_live = second.map(|second| {
             let is_live =
@@ -243,18 +235,24 @@ impl<'a> SearchSetup<'a> {
             (0..second).filter(is_live).count()
         });
         // The operator counts the neurons of the search.
-        let net = network.net(slots)?;
-        let gates = Gates::of(net.w(), signs, Empty::Freeze, 0, u32::MAX);
-        let trained = dims.samples - params.validation;
-        let mut score = |rows| {
-            let (is_summed, batch, labels) = (second.is_some(), dims.samples, &labels[..]);
-            Scored { net, gates, task, is_summed, labels, rows, batch }
-                .score(&mut operator, &mut memory)
-        };
+        let scored = self.scored(network.net(slots)?, signs, task, &labels);
+        let scored = scored.with_threshold(&mut operator, &mut memory)?;
+        let trained = scored.rows.end;
+        let mut score = |rows| Scored { rows, ..scored.clone() }.score(&mut operator, &mut memory);
         let validation =
             (params.validation > 0).then(|| score(trained..dims.samples)).transpose()?;
         let score = score(0..trained)?;
         self.check_result(nnz, &labels[..trained * outputs.max(1)], &score)?;
+        let net = network.net(neurons)?;
+        let model = match (second, outputs) {
+            (Some(_), _) => {
+                let first = SparseLayer::new(net.w(), net.w().hidden());
+                let second = SparseLayer::behind(net.wt(), job.second.unwrap_or(0));
+                encode_layers(vec![first, second], End::Sum(&[]), Some(scored.stored))?
+            }
+            (None, 0) => encode(net, dims.hidden, scored.stored)?,
+            (None, _) => encode(net, net.w().hidden(), scored.stored)?,
+        };
         let details = Details::Lm(SearchDetails {
             second_hidden: job.second,
             second_live,
@@ -288,6 +286,27 @@ impl<'a> SearchSetup<'a> {
         };
         let returned = ReturnedData { operator, labels, task, order: Some(params.seed) };
         Ok((Trained::new(&model, network, report), returned))
+    }
+
+    /// A network of so many neurons as a search has, on the rows that are trained on.
+    fn scored<'n>(
+        &self,
+        net: Network<'n>,
+        signs: Signs,
+        task: Task,
+        labels: &'n [f32],
+    ) -> Scored<'n> {
+        let (rows, held) = (self.sizes.dims.samples, self.params.validation);
+        Scored {
+            net,
+            gates: Gates::of(net.w(), signs, Empty::Freeze, 0, u32::MAX),
+            task,
+            stored: task.stored(),
+            is_summed: self.second.is_some(),
+            labels,
+            rows: 0..rows - held,
+            batch: rows,
+        }
     }
 
     /// The network of another search as this one has it while searching.
@@ -416,29 +435,6 @@ pub(crate) fn default_signs(problem: &Problem) -> Signs {
 /// Outputs of the first layer while searching; 0 where output weights are signs.
 fn inner_outputs(outputs: usize, second: Option<usize>) -> usize {
     second.map_or(outputs, lm::second_slots)
-}
-
-/// Whether two hidden layers can be searched for together: one output that is never negative, as a
-/// sum of neurons is.
-pub(crate) fn is_sum(problem: &Problem) -> bool {
-    problem.task != Task::Multiclass
-        && problem.outputs() == 1
-        && problem.labels.iter().all(|&y| y >= 0.0)
-}
-
-/// Whether the layers of a network are trained one by one: those of `lm` where that is asked for, or
-/// where they cannot be searched for together.
-pub(crate) fn is_layer_by_layer(
-    is_asked: bool,
-    is_sum: bool,
-    hidden: &[usize],
-    recipe: &Recipe,
-) -> bool {
-    match (recipe, hidden) {
-        (Recipe::Imp(_) | Recipe::Masked(_) | Recipe::Dynamic(_), _) | (_, [_]) => false,
-        (Recipe::Lm(_), [_, _]) => is_asked || !is_sum,
-        _ => true,
-    }
 }
 
 /// Checks that two layers can be what the problem is about.

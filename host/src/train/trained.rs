@@ -234,6 +234,7 @@ impl Stopwatch {
             psnr_db: None,
             zero_psnr_db: None,
             accuracy: None,
+            class_from: None,
             epochs: 0,
             steps: 0,
             trials: 0,

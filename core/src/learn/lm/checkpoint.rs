@@ -124,6 +124,8 @@ pub(super) enum Stage {
     Refit,
     /// [`super::Params::first`] steps of Adam from nothing.
     First,
+    /// One weight for another, where weights are few.
+    Exchange,
 }
 
 impl Stage {
@@ -132,7 +134,7 @@ impl Stage {
         matches!(self, Self::First | Self::Descend | Self::Fall | Self::Moves | Self::Perturb)
     }
 
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Descend,
         Self::Moves,
         Self::Perturb,
@@ -144,6 +146,7 @@ impl Stage {
         Self::Fall,
         Self::Refit,
         Self::First,
+        Self::Exchange,
     ];
 }
 

@@ -20,7 +20,7 @@ use super::goal::OneOutput;
 use super::model::{Model, Moves, Support};
 use super::neuron::add_dense;
 use super::sides::Sides;
-use super::support::{Edge, add};
+use super::support::{Asked, Edge, add};
 use crate::base::error::{self, Result};
 use crate::base::math::{sin_cos, sqrt};
 use crate::base::rng::{Permutation, Rng, stream};
@@ -236,7 +236,8 @@ impl<S: Sensing> Model<'_, S, OneOutput> {
         half.iter_mut().for_each(|g| *g *= 0.5);
         net.edit_w(|w| {
             let gates = fit.gates(w.view());
-            let picked = columns.pick(fit, solver, gates, w, count, Some(half))?;
+            let asked = Asked { less: Some(half), ..Asked::by_scales(count) };
+            let picked = columns.pick(fit, solver, gates, w, asked)?;
             Ok(picked.0.len())
         })
     }

@@ -103,6 +103,12 @@ pub(super) trait Support<S: Sensing> {
     /// Adds up to `count` zeros where the gradient asks for weights; the residual must be current.
     fn grow(&mut self, count: usize) -> Result<(), S::Source>;
 
+    /// The same by what weights could win on the rows on which their neuron is active, where the two differ: with
+    /// inputs that are 0 on most rows they do. Costs a pass for each neuron.
+    fn grow_active(&mut self, count: usize) -> Result<(), S::Source> {
+        self.grow(count)
+    }
+
     /// Keeps the `size` counted weights that contribute most.
     fn threshold(&mut self, size: usize) -> Result<(), S::Source>;
 

@@ -46,6 +46,10 @@ pub struct Params {
     pub products: u32,
 }
 
+/// So many weights are few enough to try others in the place of each in the end, where the fit is not
+/// exact.
+pub const EXCHANGED: usize = 32;
+
 impl Params {
     /// The settings that the published grid was recovered with.
     pub const DEFAULT: Self = Self {

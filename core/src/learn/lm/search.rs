@@ -122,6 +122,7 @@ where
             Stage::AllRows => self.all_rows(loss),
             Stage::Support => self.improve_support(loss),
             Stage::Plain => self.plain(),
+            Stage::Exchange => self.exchange(loss),
             Stage::Refit => self.refit(),
             Stage::Polish | Stage::End => self.polish(loss),
         }
@@ -171,7 +172,7 @@ where
             Stage::Moves => Phase::Move,
             Stage::Perturb => Phase::Perturb,
             Stage::AllRows | Stage::Support | Stage::Refit => Phase::AllRows,
-            Stage::Plain | Stage::Polish | Stage::End => Phase::Polish,
+            Stage::Plain | Stage::Polish | Stage::Exchange | Stage::End => Phase::Polish,
         };
         let goes_on = observe(&progress(phase, model, state.best_loss, *state, Some(checkpoint)));
         model.task.info.stopped = !goes_on;

@@ -6,7 +6,7 @@ use super::model::{Model, Moves, Small, Support, cosine, square_in};
 use super::neuron::{Forming, Origin};
 use super::sides::Sides;
 use super::solver::{Stepped, entries};
-use super::support::{add, threshold};
+use super::support::{Asked, add, threshold};
 use crate::base::error::{Error, Result};
 use crate::operator::machine::Machine;
 use crate::operator::sensing::{Sensing, row_head};
@@ -36,7 +36,13 @@ impl<S: Sensing> Support<S> for Model<'_, S, OneOutput> {
 
     fn grow(&mut self, count: usize) -> Result<(), S::Source> {
         let Self { fit, solver, net, columns, .. } = self;
-        net.edit_w(|w| columns.grow(fit, solver, w, count))
+        net.edit_w(|w| columns.grow(fit, solver, w, Asked::by_scales(count)))
+    }
+
+    fn grow_active(&mut self, count: usize) -> Result<(), S::Source> {
+        let Self { fit, solver, net, columns, single, .. } = self;
+        let asked = Asked { norms: Some(&mut *single.dense), ..Asked::by_scales(count) };
+        net.edit_w(|w| columns.grow(fit, solver, w, asked))
     }
 
     fn threshold(&mut self, size: usize) -> Result<(), S::Source> {

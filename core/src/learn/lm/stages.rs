@@ -7,7 +7,7 @@ use super::lighten::ALIKE;
 use super::model::{Model, Moves, Support};
 use super::moves::SLIM_STEPS;
 use super::search::{MORE_ROWS, Search, step};
-use super::{Phase, Progress};
+use super::{EXCHANGED, Phase, Progress};
 use crate::base::error::Result;
 use crate::base::rng::{Rng, seed_of, stream};
 use crate::network::gates::Signs;
@@ -25,6 +25,13 @@ const AGAIN: f32 = 0.25;
 const REFUTED: f32 = 2.0;
 /// With so many weights the plain method is worth its few passes even where the run was ended.
 const FEW: usize = 2;
+/// Weights that are tried at once in the place of another, after so many steps.
+const CANDIDATES: usize = 8;
+const EXCHANGE_STEPS: u32 = 2;
+/// Starts besides that of the run.
+const STARTS: u32 = 3;
+/// An exchange stays where less than this part of the loss is left.
+const WON: f32 = 0.9999;
 /// A loss above this fraction of the mean square of the labels is far from exact …
 const POOR: f32 = 1e-3;
 /// … and one below this fraction of the last is progress.
@@ -84,7 +91,13 @@ where
             let better = if self.is_done() { None } else { self.try_moves(loss)? };
             loss = match better {
                 Some(better) if self.is_found(better) => better,
-                Some(_) => return Ok(Stage::Moves),
+                Some(better) if better < loss => return Ok(Stage::Moves),
+                // The way down after a move has lost what it won: the move's network goes on.
+                Some(_) if self.state.best_loss < loss => {
+                    self.model.load(self.best.view())?;
+                    return Ok(Stage::Moves);
+                }
+                Some(_) => return Ok(Stage::Perturb),
                 None => self.model.loss()?,
             };
             if !self.is_exact(loss) {
@@ -376,7 +389,62 @@ where
         if self.model.live() <= self.model.task.hidden {
             self.descend_at_s(loss, goal, Phase::Polish)?;
         }
-        Ok(Stage::End)
+        self.model.load(self.result.view())?;
+        self.state.idle = 0;
+        Ok(Stage::Exchange)
+    }
+
+    /// [`Stage::Exchange`]: of few weights each in turn goes, and the best of others in its place stays
+    /// where that lowers the loss; then the same from other starts. Outer steps keep the weights that
+    /// are largest, which is another choice: they end on supports that one exchange improves.
+    pub(super) fn exchange(&mut self, loss: f32) -> Result<Stage, S::Source> {
+        if self.model.task.nnz > EXCHANGED || self.is_exact(loss) {
+            return Ok(Stage::End);
+        }
+        self.base.store(self.model.view())?;
+        for nth in 0..2 * self.base.view().w().nnz() {
+            if self.model.task.info.stopped {
+                return Ok(Stage::End);
+            }
+            let Some(&j) = self.base.view().w().index().get(nth / 2) else { break };
+            self.model.net.edit_w(|w| w.retain(|at, _| at != j));
+            let changed = self.replace(nth % 2 == 0)?;
+            self.step(Phase::Polish, changed, self.state);
+            if changed < WON * loss {
+                self.store_result(changed)?;
+                return Ok(Stage::Exchange);
+            }
+            self.model.load(self.base.view())?;
+        }
+        if self.state.idle >= STARTS || self.is_done() {
+            return Ok(Stage::End);
+        }
+        self.state.idle += 1;
+        self.model.start(seed_of(self.params.seed, stream::TRIAL, self.state.idle))?;
+        let loss = self.model.loss()?;
+        let loss = self.model.improve(loss, SLIM_STEPS, 0.0)?;
+        let loss = self.model.narrow(loss)?;
+        self.store_result(loss)?;
+        Ok(Stage::Exchange)
+    }
+
+    /// Adds weights where one has gone, and comes down to s weights and m neurons; the loss.
+    fn replace(&mut self, by_active_rows: bool) -> Result<f32, S::Source> {
+        let model = &mut self.model;
+        let loss = model.loss()?;
+        let loss = model.improve(loss, EXCHANGE_STEPS, 0.0)?;
+        if by_active_rows {
+            model.grow_active(CANDIDATES)?;
+        } else {
+            model.grow(CANDIDATES)?;
+        }
+        let mut loss = model.improve(loss, EXCHANGE_STEPS, 0.0)?;
+        // One by one, as others mean more where one has gone.
+        for size in (model.task.nnz..model.counted()).rev() {
+            loss = model.cut(size, EXCHANGE_STEPS, 0.0)?;
+        }
+        let loss = model.improve(loss, SLIM_STEPS, 0.0)?;
+        model.narrow(loss)
     }
 }
 

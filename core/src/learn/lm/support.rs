@@ -27,6 +27,24 @@ const REPEATED: f32 = 1e-12;
 /// Columns that are compared with a column, at the most.
 const COMPARED: usize = 8;
 
+/// What [`Columns::pick`] is asked for.
+pub(super) struct Asked<'l> {
+    /// So many entries at the most.
+    pub(super) count: usize,
+    /// What is taken off the gradient of every neuron.
+    pub(super) less: Option<&'l [f32]>,
+    /// Where gradients count by the columns of the rows on which their neuron is active, as what a
+    /// weight could win does: d numbers.
+    pub(super) norms: Option<&'l mut [f32]>,
+}
+
+impl Asked<'_> {
+    /// By the scales of the columns on all rows.
+    pub(super) const fn by_scales(count: usize) -> Self {
+        Self { count, less: None, norms: None }
+    }
+}
+
 /// The scales of the columns, and a gradient panel to select with.
 pub(super) struct Columns<'a> {
     /// `c_j`, d; 0 for a column that vanishes or is a multiple of an earlier one. Unknown until
@@ -111,7 +129,8 @@ impl Columns<'_> {
         seed: u64,
     ) -> Result<(), S::Source> {
         fit.loss(net.view())?;
-        let (index, value) = self.pick(fit, solver, Gates::seeded(seed), net, count, None)?;
+        let asked = Asked::by_scales(count);
+        let (index, value) = self.pick(fit, solver, Gates::seeded(seed), net, asked)?;
         let d = self.scales.len().max(1);
         for (v, &j) in value.iter_mut().zip(&*index) {
             *v /= self.scales.get(j as usize % d).copied().unwrap_or(1.0);
@@ -119,23 +138,23 @@ impl Columns<'_> {
         add(net, index, value)
     }
 
-    /// Adds up to `count` zeros where `|g| / c` is largest, as many as there is room for. The
+    /// Adds zeros where `|g| / c` is largest, as many as are asked for and there is room for. The
     /// residual must be current.
     pub(super) fn grow<S: Sensing, H: Readout<S>>(
         &mut self,
         fit: &mut Fit<'_, S, H>,
         solver: &mut Solver<'_>,
         net: &mut Editable<'_>,
-        count: usize,
+        asked: Asked<'_>,
     ) -> Result<(), S::Source> {
-        let count = count.min(net.room() - net.nnz());
+        let count = asked.count.min(net.room() - net.nnz());
         let gates = fit.gates(net.view());
-        let (index, value) = self.pick(fit, solver, gates, net, count, None)?;
+        let (index, value) = self.pick(fit, solver, gates, net, Asked { count, ..asked })?;
         value.fill(0.0);
         add(net, index, value)
     }
 
-    /// The `count` largest `g / c` off the support, in the order of their indices.
+    /// The largest `g / c` off the support, in the order of their indices.
     #[inline(never)]
     pub(super) fn pick<'v, S: Sensing, H: Readout<S>>(
         &mut self,
@@ -143,8 +162,7 @@ impl Columns<'_> {
         solver: &'v mut Solver<'_>,
         gates: Gates<'_>,
         net: &Editable<'_>,
-        count: usize,
-        less: Option<&[f32]>,
+        Asked { count, less, mut norms }: Asked<'_>,
     ) -> Result<(&'v mut [u32], &'v mut [f32]), S::Source> {
         let (d, open) = (self.scales.len().max(1), fit.open());
         let score = Growth { scales: self.scales, rows: fit.batch_rows() };
@@ -166,6 +184,20 @@ impl Columns<'_> {
             }
             let of = Panel { blocks, weights: net.view() };
             score.panel(&of, panel);
+            if let Some(norms) = norms.as_deref_mut() {
+                let rows = score.rows;
+                for (g, i) in panel.chunks_mut(d).zip(of.blocks.clone()) {
+                    if net.view().block(i).is_empty() {
+                        continue;
+                    }
+                    let norms = head_mut(norms, d)?;
+                    sensing.column_norms(gates, i..i + 1, norms, fit.scratch)?;
+                    sensing.sum(norms)?;
+                    for ((g, norm), c) in g.iter_mut().zip(norms).zip(score.scales) {
+                        *g = if *norm > 0.0 { *g * c * sqrt(rows / *norm) } else { 0.0 };
+                    }
+                }
+            }
             top.offer(of.first(), panel);
             Ok(())
         })?;

@@ -1,10 +1,11 @@
 //! What `tamis train` says of a run to people.
 
 use super::super::console::{bytes, count, decibel, facts, percent, psnr_fact};
-use super::super::saved::{Object, accuracy_fact, limit_fact, peak_fact};
+use super::super::saved::{Object, limit_fact, peak_fact};
 use super::data::Fit;
 use crate::data::Task;
 use crate::lab::plot::sparkline;
+use crate::model::Score;
 use crate::train::{
     AnnealDetails, Choice, Details, DynamicDetails, ImpDetails, LayersDetails, MaskedDetails,
     Neurons, PinnedWeight, Report, Scale, SearchDetails, Tried,
@@ -41,7 +42,7 @@ pub(super) fn summary(
             format!("{}, folded into weights and {} biases", r.scale.name(), count(r.biases));
         rows.push(("scale", text));
     }
-    rows.extend(r.accuracy.map(accuracy_fact));
+    rows.extend(r.accuracy.map(|part| accuracy_fact(part, r.class_from)));
     match &r.details {
         Details::Lm(search) => {
             rows.extend(search_split(search));
@@ -229,6 +230,13 @@ fn pinned(pinned: &[PinnedWeight]) -> Option<Fact> {
     let more = pinned.len().checked_sub(SHOWN).filter(|more| *more > 0);
     let more = more.map(|more| format!(", and {} more, which --json lists", count(more)));
     (!names.is_empty()).then(|| ("pinned", names + &more.unwrap_or_default()))
+}
+
+/// The share of rows that are right, and from where on class 1 is where that is no fixed number.
+fn accuracy_fact(part: f64, class_from: Option<f32>) -> Fact {
+    let own = class_from.filter(|from| ![0.0, Score::THRESHOLD].contains(from));
+    let own = own.map(|from| format!(", class 1 from {from:.4} on")).unwrap_or_default();
+    ("accuracy", format!("{} of the training rows{own}", percent(part)))
 }
 
 fn search_split(search: &SearchDetails) -> Option<Fact> {

@@ -10,7 +10,7 @@ use crate::data::Problem;
 use crate::train::dense::imp::Epoch;
 use crate::train::dense::{Head, Rates};
 use crate::train::imp::{DenseNetwork, train_sizes};
-use crate::train::{ImpSettings, Trained, pool};
+use crate::train::{ImpSettings, Trained, pool, threshold};
 use crate::{Error, Result};
 
 /// Trains `cells`, which are alike but for s, on the rows that all of them have; what came of each,
@@ -77,14 +77,18 @@ fn at_rate(
         };
         course.see(2.0 * epoch.epoch as f64, epoch.loss);
     };
-    let mut record = |trained: Trained| {
-        let Ok(mut courses) = courses.lock() else { return };
+    let mut record = |mut trained: Trained| {
+        if !job.cell.method.is_published_imp() {
+            trained = threshold::of_trained(trained, problem)?;
+        }
+        let Ok(mut courses) = courses.lock() else { return Ok(()) };
         let (levels, own) = &mut *courses;
         let mut solved = own.take().unwrap_or_else(|| levels.clone()).trained(&trained);
         let batch = trained.report.imp().map_or(0, |imp| imp.batch);
         solved.passes = 2.0 * trained.report.steps as f64 * batch as f64 / rows;
         solved.measured.extend(rate);
         done(solved);
+        Ok(())
     };
     pool(job.on.threads)?
         .install(|| train_sizes(problem, settings, &network, job.stop, &mut observe, &mut record))

@@ -10,12 +10,14 @@ use super::job::DeepJob;
 use super::layer::{DeepRun, TrainedLayer};
 use crate::base::limits::Limits;
 use crate::data::{Problem, Task};
-use crate::model::{Score, score_model};
+use crate::model::{ModelFile, Score, score_model};
 use crate::train::joint::{
     EXACT, Ending, Joint, encode_stack, fit_together, push_layer, two_layers,
 };
+use crate::train::options::Recipe;
 use crate::train::progress::{Observer, Stage};
 use crate::train::report::{DeepLayer, LayersDetails};
+use crate::train::threshold;
 use crate::train::trained::shuffle;
 use crate::{Error, Result};
 
@@ -46,7 +48,7 @@ struct TrainedLayers {
 
 /// A network that was trained.
 pub(super) struct Attempt {
-    pub(super) model: Vec<u8>,
+    pub(super) model: ModelFile,
     pub(super) score: Score,
     pub(super) nnz: usize,
     pub(super) details: LayersDetails,
@@ -268,7 +270,11 @@ impl<'a> Run<'a> {
             (layer.nnz, layer.live) = (w.nnz(), w.blocks().count());
         }
         let model = encode_stack(&stack, self.job.hidden, signs, Some(problem.task.stored()))?;
-        let score = score_model(&model, &problem)?;
+        let mut model = ModelFile::new(&model);
+        if matches!(self.job.recipe, Recipe::Lm(_)) {
+            model = threshold::of_model(&model, &problem, 0..problem.data.rows)?;
+        }
+        let score = score_model(model.bytes(), &problem)?;
         let nnz = stack.nnz();
         Ok((Attempt { model, score, nnz, details, limit, stopped }, problem))
     }

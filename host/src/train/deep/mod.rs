@@ -55,5 +55,5 @@ pub(crate) fn train(
         workspace_bytes: run.most.workspace,
         ..stopwatch.report(name, Details::Layers(details)).scored(&score)
     };
-    Ok(Trained::new(&model, SparseNetwork::default(), report))
+    Ok(Trained::new(model.bytes(), SparseNetwork::default(), report))
 }

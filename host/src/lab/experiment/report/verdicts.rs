@@ -21,6 +21,9 @@ const FROM_NONZEROS: usize = 50;
 const LAST: f64 = 0.05;
 const STILL: f64 = 0.01;
 
+/// What McNemar's statistic of two classifiers is at least where chance makes it so in one case of twenty.
+const CHANCE: f64 = 4.0;
+
 /// The baselines that the published method is compared with; the default recipe with that too.
 const BASELINES: [Method; 4] =
     [Method::ImpPublished, Method::ImpPublishedSum, Method::Imp, Method::ImpSum];
@@ -29,39 +32,47 @@ pub(super) fn tables(view: &View) -> [Table; 3] {
     [beside_paper(view), beside_known(view), baseline(view)]
 }
 
-/// How a value stands beside another one, in the digits that are printed.
+/// How a value stands beside another one, in the digits that are printed. Accuracies that so many rows
+/// cannot tell apart are neither better nor behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Standing {
     Behind,
+    Below,
     /// Behind in the median, and not with the best seed.
     WithinSeeds,
     Exact,
     Equal,
+    Above,
     Better,
 }
 
 impl Standing {
     /// In the order of tables.
-    const ALL: [Self; 4] = [Self::Better, Self::Equal, Self::Exact, Self::Behind];
+    const ALL: [Self; 6] =
+        [Self::Better, Self::Above, Self::Equal, Self::Exact, Self::Below, Self::Behind];
 
-    fn of(metric: Metric, own: f64, other: f64) -> Self {
+    /// Of a value beside another one; accuracies are shares of so many rows.
+    fn of(metric: Metric, own: f64, other: f64, rows: usize) -> Self {
         let (_, digits) = metric.digits();
         let printed = |value: f64| (value * 10_f64.powi(digits as i32)).round();
         if metric == Metric::Psnr && own >= EXACT_DB && other >= EXACT_DB {
             Self::Exact
         } else if printed(own) == printed(other) {
             Self::Equal
-        } else if own > other {
-            Self::Better
         } else {
-            Self::Behind
+            match (own > other, metric == Metric::Accuracy && is_chance(own, other, rows)) {
+                (true, false) => Self::Better,
+                (true, true) => Self::Above,
+                (false, true) => Self::Below,
+                (false, false) => Self::Behind,
+            }
         }
     }
 
     /// Of a median and the best seed beside a known figure, NaN where that run diverged.
     fn reached(metric: Metric, stats: &Stats, figure: f64) -> Option<Self> {
         let (own, most) = (stats.median()?, stats.most()?);
-        Some(match Self::of(metric, own, figure) {
+        Some(match Self::of(metric, own, figure, 0) {
             _ if figure.is_nan() || own >= figure => Self::Better,
             Self::Behind if most >= figure => Self::WithinSeeds,
             standing => standing,
@@ -70,25 +81,36 @@ impl Standing {
 
     const fn title(self) -> &'static str {
         let exact = "both exact, to the rounding of floats";
-        ["behind", "within its seeds", exact, "equal", "better"][self as usize]
+        let above = "ahead by less than the rows tell";
+        let below = "behind by less than the rows tell";
+        ["behind", below, "within its seeds", exact, "equal", above, "better"][self as usize]
     }
+}
+
+/// Whether chance may have made the difference of two shares of right rows. McNemar's statistic is that of the
+/// rows that one of them alone has wrong, which are at most all that either has wrong; it is at least that of those.
+fn is_chance(own: f64, other: f64, rows: usize) -> bool {
+    let [own, other] = [own, other].map(|right| (1.0 - right) * rows as f64);
+    (own - other).powi(2) < CHANCE * (own + other)
 }
 
 /// A method beside another one at each size with both; better where the other diverges, and behind
 /// where it does itself.
 fn standings(view: &View, method: Method, other: Method) -> Vec<(Standing, Point)> {
+    let part = &view.part;
+    let rows = part.data.scored(part.on);
     let standing = |at: Point| {
         let [own, beside] = [method, other].map(|method| view.stats(method, at));
         let failed = |of: &Stats| of.lost.iter().any(|(_, status)| *status == Status::Failed);
         match (own.median(), beside.median()) {
-            (Some(own), Some(other)) => Some((Standing::of(view.part.metric, own, other), at)),
+            (Some(own), Some(other)) => Some((Standing::of(part.metric, own, other, rows), at)),
             (Some(_), None) if failed(&beside) => Some((Standing::Better, at)),
             (None, Some(_)) if failed(&own) => Some((Standing::Behind, at)),
             _ => None,
         }
     };
-    let is_compared = matches!(view.part.metric, Metric::Psnr | Metric::Accuracy);
-    view.part.points().into_iter().filter(|_| is_compared).filter_map(standing).collect()
+    let is_compared = matches!(part.metric, Metric::Psnr | Metric::Accuracy);
+    part.points().into_iter().filter(|_| is_compared).filter_map(standing).collect()
 }
 
 fn count(all: &[(Standing, Point)], own: Standing) -> usize {
@@ -153,7 +175,10 @@ fn headline(
     let own = method.title();
     let sentence = format!("{own} is {}.", sentences.collect::<Vec<_>>().join("; "));
     let note = "Medians over seeds in the digits that are printed; fits of 100 dB and more are \
-                exact to the rounding of floats. Behind the semicolon medians over the cells: \
+                exact to the rounding of floats. Accuracies a and b of n rows are level where \
+                chance may have made the difference: with A and B rows wrong, where \
+                (A - B)² < 4 (A + B), from which on McNemar's test finds one in twenty by chance. \
+                Behind the semicolon medians over the cells: \
                 seconds and passes over the data, of the method and of the other. The rate of IMP \
                 trained properly is the best of several; its effort is that of one.";
     let beside = matches.iter().map(|of| format!("beside {}", of.rival.title()));
@@ -189,7 +214,7 @@ fn beside_paper(view: &View) -> Table {
     let text = |(standing, at): &(Standing, Point)| {
         let mut cell = format!("({})", place(part, *at).replace("m = ", "").replace("s = ", ""));
         match (standing, methods.map(|method| view.stats(method, *at).median())) {
-            (Standing::Behind, [Some(own), Some(other)]) => {
+            (Standing::Behind | Standing::Below, [Some(own), Some(other)]) => {
                 cell += &format!(" {} to {}", number(own, digits), number(other, digits));
                 let loss = |method: Method| {
                     let solved = view.solved(method, *at);
@@ -209,7 +234,8 @@ fn beside_paper(view: &View) -> Table {
         let cells: Vec<String> =
             standings.iter().filter(|own| own.0 == standing).map(text).collect();
         let hover = cells.join(", ");
-        let text = if standing == Standing::Behind || cells.len() <= 6 {
+        let is_named = matches!(standing, Standing::Behind | Standing::Below);
+        let text = if is_named || cells.len() <= 6 {
             hover.clone()
         } else {
             format!("{} and {} more", cells[..3].join(", "), cells.len() - 3)
@@ -341,12 +367,21 @@ mod tests {
 
     #[test]
     fn standings_are_those_of_what_is_printed() {
-        let psnr = |own, other| Standing::of(Metric::Psnr, own, other);
+        let psnr = |own, other| Standing::of(Metric::Psnr, own, other, 0);
         assert_eq!(psnr(158.1, 200.0), Standing::Exact);
         assert_eq!((psnr(31.96, 31.74), psnr(31.74, 31.96)), (Standing::Better, Standing::Behind));
         assert_eq!(psnr(20.2428, 20.2476), Standing::Equal);
         assert_eq!(psnr(150.0, 99.0), Standing::Better);
-        assert_eq!(Standing::of(Metric::Accuracy, 0.9905, 0.991), Standing::Behind);
+        // 19 and 18 wrong rows of 2000 say nothing, 40 and 20 do; and of 200 000 the first do, too.
+        let share = |own, other, rows| Standing::of(Metric::Accuracy, own, other, rows);
+        assert_eq!(share(0.9905, 0.991, 2000), Standing::Below);
+        assert_eq!(share(0.991, 0.9905, 2000), Standing::Above);
+        assert_eq!(share(0.98, 0.99, 2000), Standing::Behind);
+        assert_eq!(share(0.9905, 0.9915, 200_000), Standing::Behind);
+        assert_eq!(
+            (share(1.0, 0.9985, 2000), share(1.0, 0.998, 2000)),
+            (Standing::Above, Standing::Better)
+        );
     }
 
     #[test]

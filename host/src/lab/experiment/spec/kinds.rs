@@ -234,6 +234,17 @@ impl Data {
         }
     }
 
+    /// Rows with a class that a method is scored on, most of which there may be; 0 for numbers.
+    pub(crate) fn scored(&self, on: Rows) -> usize {
+        match self {
+            Self::Mnist { classes, train, test, .. }
+            | Self::Digits { classes, train, test, .. } => {
+                classes.len() * if on == Rows::Test { *test } else { *train }
+            }
+            _ => 0,
+        }
+    }
+
     /// Rows to train on or to measure, n, where that is a key of its own; 0 elsewhere.
     pub(crate) const fn samples(&self) -> usize {
         match self {

@@ -35,13 +35,14 @@ fn plain_method_replaces_result_only_if_better() {
     let (mut search, _) = standing(&Params::DEFAULT, &[(1.0, FIRST)], &SEVEN[..1]);
     search.model.task.nnz = 3;
     (search.state.result_loss, search.model.task.hidden) = (f32::INFINITY, 1);
-    assert_eq!(search.plain().unwrap(), Stage::End);
+    assert_eq!(search.plain().unwrap(), Stage::Exchange);
+    assert_eq!(bits(search.model.view()), bits(search.result.view()));
     let plain = search.state.result_loss;
     assert!(plain < 0.5 * search.model.fit.power && search.result.nnz() <= 3, "{plain}");
     search.state.result_loss = 0.0;
     let found = bits(search.result.view());
     search.params.seed = 8;
-    assert_eq!(search.plain().unwrap(), Stage::End);
+    assert_eq!(search.plain().unwrap(), Stage::Exchange);
     assert_eq!((bits(search.result.view()), search.state.result_loss), (found, 0.0));
 }
 
@@ -61,4 +62,113 @@ fn debiasing_changes_values_only_and_ends_without_gain() {
         assert_eq!(search.result.view().w().index(), BOTH.map(|(j, _)| j));
         assert!(search.model.task.info.steps <= 10);
     }
+}
+
+/// A search for one neuron of so many weights that has found `net`, and its loss.
+fn neuron(planted: &[(f32, [f32; D])], net: &[(u32, f32)]) -> (Searching, f32) {
+    let (mut search, loss) = standing(&Params::DEFAULT, planted, net);
+    (search.model.task.nnz, search.model.task.hidden) = (net.len(), 1);
+    search.state.result_loss = f32::INFINITY;
+    let loss = search.model.improve(loss, 20, 0.0).unwrap();
+    search.store_result(loss).unwrap();
+    (search, loss)
+}
+
+#[test]
+fn few_weights_end_on_the_best_support() {
+    let pairs = [(0_u32, 1_u32), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
+    for planted in RICH {
+        let least = |(i, j)| neuron(&[planted], &[(4 + i, 0.3), (4 + j, 0.3)]);
+        let losses = pairs.map(|pair| least(pair).1);
+        let best = losses.iter().copied().fold(f32::INFINITY, f32::min);
+        assert!(losses.iter().any(|loss| *loss > 1.5 * best));
+        for pair in pairs {
+            let (mut search, mut loss) = least(pair);
+            let mut rounds = 0;
+            while search.exchange(loss).unwrap() != Stage::End {
+                loss = search.model.loss().unwrap();
+                rounds += 1;
+            }
+            assert!(rounds >= STARTS && rounds < 30, "{rounds}");
+            assert!(search.state.result_loss < 1.001 * best, "{pair:?} {best}");
+            assert!(search.result.nnz() <= 2);
+        }
+    }
+}
+
+#[test]
+fn many_weights_and_exact_fits_are_not_exchanged() {
+    let (mut search, loss) = neuron(&RICH[..1], &[(4, 0.3), (6, 0.3)]);
+    search.model.task.nnz = EXCHANGED + 1;
+    let before = bits(search.model.view());
+    assert_eq!(search.exchange(loss).unwrap(), Stage::End);
+    search.model.task.nnz = 2;
+    assert_eq!(search.exchange(0.0).unwrap(), Stage::End);
+    assert_eq!(bits(search.model.view()), before);
+    // One that was ended tries nothing more.
+    search.model.task.info.stopped = true;
+    assert_eq!(search.exchange(loss).unwrap(), Stage::End);
+    assert_eq!(bits(search.model.view()), before);
+}
+
+#[test]
+fn candidates_count_by_the_rows_on_which_their_neuron_is_active() {
+    // What is missing is input 2, which is large on other rows; input 1 tells a part of it.
+    let rows = |row: usize, x: &mut [f32]| {
+        let open = row.is_multiple_of(2);
+        let [by, other] =
+            [(7, 11), (5, 13)].map(|(by, of)| ((row * by) % of) as f32 / of as f32 - 0.5);
+        let large = if open { by } else { 40.0 };
+        x.copy_from_slice(&[if open { 1.0 } else { -1.0 }, by + other, large, 0.0]);
+        Ok::<_, core::convert::Infallible>(())
+    };
+    let planted = [(1.0, [1.0, 0.0, 0.01, 0.0])];
+    let grown = |is_active: bool| {
+        let rows = FnRows::new(N, D, rows);
+        let mut search = searching_rows(rows, &Params::DEFAULT, &planted, &[(4, 1.0)]);
+        search.model.loss().unwrap();
+        if is_active {
+            search.model.grow_active(1).unwrap();
+        } else {
+            search.model.grow(1).unwrap();
+        }
+        search.model.view().w().index().to_vec()
+    };
+    assert_eq!([grown(false), grown(true)], [[4, 5], [4, 6]]);
+}
+
+#[test]
+fn moves_that_come_to_nothing_are_not_made_again() {
+    let mut made = 0;
+    for seed in 90..110 {
+        let mut rng = Rng::new(seed, 9);
+        let planted: Vec<_> =
+            (0..4).map(|_| (1.0, core::array::from_fn(|_| rng.normal()))).collect();
+        // Inputs that are 0 on most rows, as pixels are.
+        let rows = move |row: usize, x: &mut [f32]| {
+            let mut rng = Rng::new(seed, 10 + row as u64);
+            x.iter_mut().enumerate().for_each(|(j, x)| {
+                *x = (rng.normal() - 0.3 * j as f32).max(0.0) * 10_f32.powi(j as i32 % 3)
+            });
+            Ok::<_, core::convert::Infallible>(())
+        };
+        let net = [rng.below(4), 4 + rng.below(4)].map(|j| (j, 0.3));
+        let params = Params { seed, ..Params::DEFAULT };
+        let mut search = searching_rows(FnRows::new(N, D, rows), &params, &planted, &net);
+        let task = &mut search.model.task;
+        (task.nnz, task.hidden, task.tight) = (1 + seed as usize % 3, 1, true);
+        let loss = search.model.loss().unwrap();
+        let mut loss = search.model.improve(loss, 2, 0.0).unwrap();
+        search.store_best(loss).unwrap();
+        for _ in 0..30 {
+            if search.moves(loss).unwrap() != Stage::Moves {
+                break;
+            }
+            let now = search.model.loss().unwrap();
+            assert!(now < loss, "{seed}: {loss} to {now}");
+            loss = now;
+            made += 1;
+        }
+    }
+    assert!(made > 5, "{made}");
 }

@@ -1,0 +1,57 @@
+//! Settings of recipe `lm`.
+
+use tamis::learn::lm;
+use tamis::network::gates::Signs;
+
+use crate::data::Task;
+use crate::train::budget::Budget;
+
+/// Settings of recipe `lm`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LmOptions {
+    /// The search; its signs, seed and `validation` are set from here and the data.
+    pub params: lm::Params,
+    /// Output signs; none for positive ones where no label is negative, and free ones else.
+    pub signs: Option<Signs>,
+    /// Share of the rows of the validation split, which chooses the best network of at most s
+    /// weights; from 0 up to but not 1.
+    pub validation: f64,
+    /// Most alternations of published steps and a search from there, after a search without an
+    /// exact fit: for one hidden layer and one output with positive signs, and no validation split.
+    /// A share of the limits is left for them. 0 for none.
+    pub turns: u32,
+    /// Steps of Adam before a search with one output; none for as many as its size asks for.
+    pub adam_steps: Option<u32>,
+    /// Perturbations of a search for one of several layers trained one by one: only the last one
+    /// can fit exactly.
+    pub layer_kicks: u32,
+}
+
+impl Default for LmOptions {
+    fn default() -> Self {
+        Self {
+            params: lm::Params::DEFAULT,
+            signs: None,
+            validation: 0.0,
+            turns: 10,
+            adam_steps: None,
+            layer_kicks: 2,
+        }
+    }
+}
+
+impl LmOptions {
+    /// The default ones for a task. No network makes labels of two classes exactly, and few weights are
+    /// exchanged one by one in the end ([`lm::EXCHANGED`]): they go without restarts, which take most of the time.
+    #[must_use]
+    pub fn of(task: Task, budget: Budget) -> Self {
+        let own = Self::default();
+        match (task, budget) {
+            (Task::Binary, Budget::Nonzeros(..=lm::EXCHANGED)) => {
+                let params = lm::Params { perturbations: 0, ..own.params };
+                Self { params, turns: 0, ..own }
+            }
+            _ => own,
+        }
+    }
+}
