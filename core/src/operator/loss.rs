@@ -21,24 +21,24 @@ pub fn square(labels: &[f32], out: &mut [f32]) -> Result<f32> {
     Ok(math::norm2(out))
 }
 
-/// The least output that is class 1, for outputs of rows of class 0 and of class 1, such that as many
-/// rows as possible are on their side: the middle of the widest gap of those that do so, or 0.5 where
-/// nothing is better. Both are sorted. Never 0, which in a model file says that outputs are log-odds
+/// The least output that is class 1, for outputs of rows of class 0 and of class 1, such that most
+/// rows are on their side: the middle of the widest gap of those that do so. It is 0.5 where that is
+/// as good, or better by less than chance makes of the rows that change sides (Q. McNemar, 1947, at
+/// one in twenty). Both are sorted. Never 0, which in a model file says that outputs are log-odds
 /// ([`crate::store::wire::Task::Binary`]).
 ///
 /// ```
 /// use tamis::learn::loss::threshold;
-/// // 0.5 would take a row of class 1 for one of class 0.
-/// let from = threshold(&mut [0.0, 0.0, 0.125], &mut [0.375, 1.0]);
+/// // 0.5 would take four rows of class 1 for some of class 0.
+/// let from = threshold(&mut [0.0, 0.0, 0.125], &mut [0.375, 0.4, 0.4, 0.45, 1.0]);
 /// assert_eq!(from, 0.25);
-/// assert_eq!(threshold(&mut [0.0, 0.25], &mut [0.75, 1.0]), 0.5);
+/// // One row of two says nothing.
+/// assert_eq!(threshold(&mut [0.125], &mut [0.375]), 0.5);
 /// ```
 #[must_use]
 pub fn threshold(zeros: &mut [f32], ones: &mut [f32]) -> f32 {
-    let right = |from: f32| {
-        zeros.iter().filter(|y| **y < from).count() + ones.iter().filter(|y| **y >= from).count()
-    };
-    let (mut most, mut best, mut widest) = (right(HALF), HALF, f32::INFINITY);
+    let half = right(HALF, zeros, ones);
+    let (mut most, mut best, mut widest) = (half, HALF, f32::INFINITY);
     zeros.sort_unstable_by(f32::total_cmp);
     ones.sort_unstable_by(f32::total_cmp);
     let (mut i, mut j, mut last) = (0, 0, f32::INFINITY);
@@ -47,7 +47,7 @@ pub fn threshold(zeros: &mut [f32], ones: &mut [f32]) -> f32 {
             (Some(zero), Some(one)) if zero.total_cmp(one).is_le() => (*zero, true),
             (_, Some(one)) => (*one, false),
             (Some(zero), None) => (*zero, true),
-            (None, None) => return best,
+            (None, None) => break,
         };
         let (right, gap) = (i + ones.len() - j, next - last);
         // A gap below the normal numbers may have no middle but 0.
@@ -58,7 +58,19 @@ pub fn threshold(zeros: &mut [f32], ones: &mut [f32]) -> f32 {
         last = next;
         (i, j) = if is_zero { (i + 1, j) } else { (i, j + 1) };
     }
+    let range = best.min(HALF)..best.max(HALF);
+    let changed = zeros.iter().chain(&*ones).filter(|y| range.contains(*y)).count();
+    let won = most - half;
+    if won.saturating_mul(won) >= CHANCE.saturating_mul(changed) { best } else { HALF }
 }
+
+/// Rows on their side of a threshold.
+fn right(from: f32, zeros: &[f32], ones: &[f32]) -> usize {
+    zeros.iter().filter(|y| **y < from).count() + ones.iter().filter(|y| **y >= from).count()
+}
+
+/// McNemar's statistic from which on chance makes one of twenty.
+const CHANCE: usize = 4;
 
 /// The threshold where nothing is better, in the middle of labels 0 and 1.
 const HALF: f32 = 0.5;
@@ -172,43 +184,44 @@ pub fn best(outputs: &[f32]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
     use super::*;
     use crate::base::rng::Rng;
-
-    fn right(from: f32, zeros: &[f32], ones: &[f32]) -> usize {
-        zeros.iter().filter(|y| **y < from).count() + ones.iter().filter(|y| **y >= from).count()
-    }
+    use std::vec::Vec;
 
     #[test]
-    fn no_threshold_has_more_rows_right() {
+    fn threshold_is_the_one_with_most_rows_right_or_a_half() {
         let mut rng = Rng::new(1, 0);
+        let mut chosen = 0;
         for case in 0..300 {
-            let (mut zeros, mut ones) = ([0.0; 7], [0.0; 5]);
+            let (mut zeros, mut ones) = ([0.0; 70], [0.0; 50]);
             // Many are equal, and in some cases all of a class.
             let mut draw =
                 |mean: f32| 0.25 * ((rng.normal() + mean) * (case % 5) as f32) as i32 as f32;
             zeros.iter_mut().for_each(|y| *y = draw(0.0));
             ones.iter_mut().for_each(|y| *y = draw(1.0));
             let from = threshold(&mut zeros, &mut ones);
-            let most = right(from, &zeros, &ones);
-            assert!(from != 0.0 && most >= right(HALF, &zeros, &ones));
-            for y in zeros.iter().chain(&ones).filter(|y| {
-                // What is below all outputs, or above them, tells no classes apart.
-                zeros.iter().chain(&ones).any(|least| least < *y)
-            }) {
-                assert!(most >= right(*y, &zeros, &ones), "{case}: {from} {y} {zeros:?} {ones:?}");
+            assert!(from != 0.0);
+            if from == HALF {
+                continue;
             }
+            chosen += 1;
+            let most = right(from, &zeros, &ones);
+            let all = zeros.iter().chain(&ones);
+            assert!(all.clone().all(|y| most >= right(*y, &zeros, &ones)), "{case}: {from}");
+            let range = from.min(HALF)..from.max(HALF);
+            let changed = all.filter(|y| range.contains(*y)).count();
+            assert!((most - right(HALF, &zeros, &ones)).pow(2) >= 4 * changed);
         }
+        assert!(chosen > 15, "{chosen}");
     }
 
     #[test]
     fn threshold_is_in_the_middle_of_the_widest_gap_and_never_zero() {
         let of = |zeros: &[f32], ones: &[f32]| {
-            let (mut own, mut others) = ([0.0; 4], [0.0; 4]);
-            let (own, others) = (&mut own[..zeros.len()], &mut others[..ones.len()]);
-            own.copy_from_slice(zeros);
-            others.copy_from_slice(ones);
-            threshold(own, others)
+            // So many of each that nothing is chance.
+            let many = |own: &[f32]| own.iter().flat_map(|y| [*y; 16]).collect::<Vec<f32>>();
+            threshold(&mut many(zeros), &mut many(ones))
         };
         // Three of four are right from 1.5 and from 5 on, and the second gap is wider.
         assert_eq!(of(&[1.0, 4.0], &[2.0, 6.0]), 5.0);
@@ -225,5 +238,12 @@ mod tests {
         // One gap that has no middle, and outputs that are no numbers.
         assert_eq!(of(&[-f32::from_bits(1)], &[0.0]), 0.5);
         assert_eq!(of(&[f32::NAN], &[f32::NAN, -1.0]), 0.5);
+    }
+
+    #[test]
+    fn what_chance_may_do_leaves_the_half() {
+        // Four rows of class 1 change sides; with one of class 0 five do, of which it takes back one.
+        assert_eq!(threshold(&mut [0.0, 0.25], &mut [0.375; 4]), 0.3125);
+        assert_eq!(threshold(&mut [0.0, 0.25, 0.45], &mut [0.375; 4]), 0.5);
     }
 }
