@@ -12,6 +12,7 @@ use tamis::operator::factored;
 use crate::base::check_setting;
 use crate::base::limits::Watch;
 use crate::data::{Matrix, Problem, Task, Values};
+use crate::model::score::threshold;
 use crate::operator::{Backend, Layout, OperatorSizes, Placed, on_device};
 use crate::train::budget::Memory;
 use crate::train::check::{Sizes, sizes, validation_rows};
@@ -149,6 +150,7 @@ impl<'a> AnnealSetup<'a> {
             live: Neurons::One(live),
             loss: f64::from(info.training.loss),
             accuracy: Some(share_right(info.training)),
+            class_from: threshold(Some(stored)),
             epochs,
             steps: steps.into(),
             passes: passes(rows_read),

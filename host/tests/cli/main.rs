@@ -39,5 +39,6 @@ mod settings;
 mod state_dict;
 mod tables;
 mod theory;
+mod two_classes;
 mod two_layers;
 mod write_errors;

@@ -93,7 +93,7 @@ where
                 Some(better) if self.is_found(better) => better,
                 Some(better) if better < loss => return Ok(Stage::Moves),
                 // The way down after a move has lost what it won: the move's network goes on.
-                Some(_) if self.state.best_loss < loss => {
+                Some(_) if self.state.best_loss < PROGRESS * loss => {
                     self.model.load(self.best.view())?;
                     return Ok(Stage::Moves);
                 }
@@ -394,11 +394,12 @@ where
         Ok(Stage::Exchange)
     }
 
-    /// [`Stage::Exchange`]: of few weights each in turn goes, and the best of others in its place stays
+    /// [`Stage::Exchange`], with one output: of few weights each in turn goes, and the best of others in its place stays
     /// where that lowers the loss; then the same from other starts. Outer steps keep the weights that
     /// are largest, which is another choice: they end on supports that one exchange improves.
     pub(super) fn exchange(&mut self, loss: f32) -> Result<Stage, S::Source> {
-        if self.model.task.nnz > EXCHANGED || self.is_exact(loss) {
+        let is_small = self.model.net.is_signed() && self.model.task.nnz <= EXCHANGED;
+        if !is_small || self.is_exact(loss) {
             return Ok(Stage::End);
         }
         self.base.store(self.model.view())?;

@@ -1,0 +1,59 @@
+//! Two classes by least squares: the threshold of the model is what the report counts by.
+
+use crate::common::*;
+use tamis_host::data;
+use tamis_host::model::ModelFile;
+
+const ROWS: &str = "--data d/X.npy --labels d/y.npy --keep-labels 3,5";
+
+#[test]
+fn rows_are_counted_by_the_threshold_of_the_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    ok(path, "generate digits --samples 2000 --side 8 -o d");
+    let labels = data::load_labels(path.join("d/y.npy")).unwrap();
+    let mut own = 0;
+    for how in [
+        "--hidden 1 --nnz 2 --recipe lm",
+        "--hidden 5 --nnz 5",
+        "--hidden 5 --nnz 30 --recipe lm --turns 1 --kicks 1",
+        "--hidden 4,3 --nnz 20 --recipe lm --kicks 1",
+        "--hidden 4,3,2 --nnz 30 --recipe lm --kicks 1",
+        "--hidden 5 --nnz 20 --recipe lm --scale standard --kicks 1",
+        "--hidden 5 --nnz 20 --recipe lm --validation 0.2 --kicks 1",
+        "--hidden 5 --nnz 20 --recipe paper",
+        "--hidden 5 --nnz 20 --recipe anneal",
+    ] {
+        let report = json(path, &format!("train {ROWS} --task binary {how} -o m.tamis"));
+        let from = report["class_from"].as_f64().unwrap();
+        match how.rsplit_once("--recipe ").map(|(_, recipe)| recipe) {
+            Some("paper") => assert_eq!(from, 0.5, "{how}"),
+            Some("anneal") => assert_eq!(from, 0.0, "{how}"),
+            _ => own += u32::from(from != 0.5),
+        }
+        let scored = json(path, &format!("eval m.tamis {ROWS}"));
+        assert_eq!(scored["class_from"].as_f64(), Some(from), "{how}");
+        assert!(ok(path, "inspect m.tamis").contains(&format!("1 from {from}")), "{how}");
+        let right = scored["accuracy"].as_f64().unwrap();
+        if how.contains("--validation") || how.contains("anneal") {
+            // Of which a part was trained on.
+            continue;
+        }
+        let told = report["accuracy"].as_f64().unwrap();
+        assert!((right - told).abs() < 1e-9, "{how}: {right} {told}");
+        // No number of the outputs' would have more rows right, but for what is chance.
+        let rows = data::load(path.join("d/X.npy")).unwrap();
+        let outputs = ModelFile::load(path.join("m.tamis")).unwrap().predict(&rows).unwrap();
+        let two = outputs.iter().zip(&labels).filter(|(_, label)| [3.0, 5.0].contains(label));
+        let all: Vec<(f32, bool)> = two.map(|(y, label)| (*y, *label == 5.0)).collect();
+        let right_from = |from: f32| all.iter().filter(|(y, one)| (*y >= from) == *one).count();
+        let counted = right_from(from as f32);
+        assert_eq!(counted as f64 / all.len() as f64, right, "{how}");
+        if how.contains("lm") {
+            assert!(counted >= right_from(0.5), "{how}");
+            let most = all.iter().map(|(y, _)| right_from(*y)).max().unwrap();
+            assert!(from == 0.5 || most <= counted + 1, "{how}: {counted} {most}");
+        }
+    }
+    assert!(own >= 4, "{own}");
+}
