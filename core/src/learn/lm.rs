@@ -32,7 +32,8 @@
 //!   │        four times as many
 //! polish     an exact fit: drop small weights, merge and turn neurons, as long as it stays as exact;
 //!            grow what is missing from s, where that makes it more exact
-//!            else outer steps at exactly s weights, as long as they help
+//!            else outer steps at exactly s weights, as long as they help; the plain method from
+//!            the start; with one output and at most [`EXCHANGED`] weights each in turn for others
 //! ```
 //!
 //! g is the gradient, r the residual, `c_j` the root mean square of input j, φ the change that a

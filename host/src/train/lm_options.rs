@@ -41,13 +41,23 @@ impl Default for LmOptions {
 }
 
 impl LmOptions {
-    /// The default ones for a task. No network makes labels of two classes exactly, and few weights are
-    /// exchanged one by one in the end ([`lm::EXCHANGED`]): they go without restarts, which take most of the time.
+    /// The default ones for a task. No network makes labels of two classes exactly, and few weights of
+    /// one hidden layer are exchanged one by one in the end ([`lm::EXCHANGED`]): they go without
+    /// restarts and alternations, which take most of the time.
+    ///
+    /// ```
+    /// use tamis_host::{Budget, LmOptions, data::Task};
+    /// let kicks = |task, hidden: &[usize], nnz| {
+    ///     LmOptions::of(task, hidden, Budget::nnz(nnz)).params.perturbations
+    /// };
+    /// assert_eq!([kicks(Task::Binary, &[5], 9), kicks(Task::Binary, &[5], 90)], [0, 40]);
+    /// assert_eq!([kicks(Task::Binary, &[5, 5], 9), kicks(Task::Regression, &[5], 9)], [40, 40]);
+    /// ```
     #[must_use]
-    pub fn of(task: Task, budget: Budget) -> Self {
+    pub fn of(task: Task, hidden: &[usize], budget: Budget) -> Self {
         let own = Self::default();
-        match (task, budget) {
-            (Task::Binary, Budget::Nonzeros(..=lm::EXCHANGED)) => {
+        match (task, hidden, budget) {
+            (Task::Binary, [_], Budget::Nonzeros(..=lm::EXCHANGED)) => {
                 let params = lm::Params { perturbations: 0, ..own.params };
                 Self { params, turns: 0, ..own }
             }

@@ -348,7 +348,7 @@ impl Recipe {
                 Self::Anneal(AnnealOptions::default())
             }
             _ if pinned => Self::Paper(PaperOptions::default()),
-            _ => Self::Lm(LmOptions::of(task, budget)),
+            _ => Self::Lm(LmOptions::of(task, hidden, budget)),
         }
     }
 

@@ -62,8 +62,9 @@ mod tests {
 
     #[test]
     fn rows_are_told_apart_by_their_labels() {
-        let mut outputs = [0.3, 0.1, 0.3, 0.0, 0.3, 0.9, 0.3, 0.2];
-        let task = of_outputs(&[1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0], &mut outputs);
+        let mut outputs = [0.3, 0.1, 0.3, 0.0, 0.3, 0.9, 0.3, 0.2, 0.3, 0.3];
+        let labels = [1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0];
+        let task = of_outputs(&labels, &mut outputs);
         assert_eq!(task, wire::Task::Binary { threshold: 0.25 });
         assert_eq!(of_outputs(&[], &mut []), wire::Task::BINARY);
     }

@@ -30,6 +30,8 @@ const CANDIDATES: usize = 8;
 const EXCHANGE_STEPS: u32 = 2;
 /// Starts besides that of the run.
 const STARTS: u32 = 3;
+/// What is left of the only weight of a neuron.
+const FAINT: f32 = 1e-3;
 /// An exchange stays where less than this part of the loss is left.
 const WON: f32 = 0.9999;
 /// A loss above this fraction of the mean square of the labels is far from exact …
@@ -97,7 +99,11 @@ where
                     self.model.load(self.best.view())?;
                     return Ok(Stage::Moves);
                 }
-                Some(_) => return Ok(Stage::Perturb),
+                Some(_) if !self.is_exact(loss) => return Ok(Stage::Perturb),
+                Some(_) => {
+                    self.model.load(self.best.view())?;
+                    self.model.loss()?
+                }
                 None => self.model.loss()?,
             };
             if !self.is_exact(loss) {
@@ -404,12 +410,11 @@ where
         }
         self.base.store(self.model.view())?;
         for nth in 0..2 * self.base.view().w().nnz() {
-            if self.model.task.info.stopped {
+            if self.is_done() {
                 return Ok(Stage::End);
             }
             let Some(&j) = self.base.view().w().index().get(nth / 2) else { break };
-            self.model.net.edit_w(|w| w.retain(|at, _| at != j));
-            let changed = self.replace(nth % 2 == 0)?;
+            let changed = self.replace(j, nth % 2 == 0)?;
             self.step(Phase::Polish, changed, self.state);
             if changed < WON * loss {
                 self.store_result(changed)?;
@@ -417,7 +422,7 @@ where
             }
             self.model.load(self.base.view())?;
         }
-        if self.state.idle >= STARTS || self.is_done() {
+        if self.state.idle >= STARTS {
             return Ok(Stage::End);
         }
         self.state.idle += 1;
@@ -429,11 +434,21 @@ where
         Ok(Stage::Exchange)
     }
 
-    /// Adds weights where one has gone, and comes down to s weights and m neurons; the loss.
-    fn replace(&mut self, by_active_rows: bool) -> Result<f32, S::Source> {
+    /// Takes weight `j` away, adds others, and comes down to s weights and m neurons; the loss.
+    fn replace(&mut self, j: u32, by_active_rows: bool) -> Result<f32, S::Source> {
         let model = &mut self.model;
-        let loss = model.loss()?;
-        let loss = model.improve(loss, EXCHANGE_STEPS, 0.0)?;
+        let (i, d) = (j as usize / model.inputs().max(1), model.inputs());
+        let is_alone = model.view().w().block(i).values().len() == 1;
+        if is_alone && let Some(w) = model.weight_mut(i, j as usize % d.max(1)) {
+            // What is left of it keeps the neuron on its rows, so that it can have others.
+            *w *= FAINT;
+        } else {
+            model.net.edit_w(|w| w.retain(|at, _| at != j));
+        }
+        let mut loss = model.loss()?;
+        if !is_alone {
+            loss = model.improve(loss, EXCHANGE_STEPS, 0.0)?;
+        }
         if by_active_rows {
             model.grow_active(CANDIDATES)?;
         } else {

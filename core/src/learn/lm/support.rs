@@ -194,7 +194,8 @@ impl Columns<'_> {
                     sensing.column_norms(gates, i..i + 1, norms, fit.scratch)?;
                     sensing.sum(norms)?;
                     for ((g, norm), c) in g.iter_mut().zip(norms).zip(score.scales) {
-                        *g = if *norm > 0.0 { *g * c * sqrt(rows / *norm) } else { 0.0 };
+                        let is_large = *norm > VANISHING * rows;
+                        *g = if is_large { *g * c * sqrt(rows / *norm) } else { 0.0 };
                     }
                 }
             }
@@ -203,6 +204,9 @@ impl Columns<'_> {
         })?;
         let picked = top.finish();
         fit.read();
+        if norms.is_some() {
+            fit.read();
+        }
         let picked = picked.ok_or(Error::Diverged { step: 0 })?;
         Ok((head_mut(index, picked)?, head_mut(value, picked)?))
     }

@@ -98,12 +98,12 @@ impl Train {
         let task = self.task.or(found).unwrap_or(Task::Regression);
         let recipe = self.recipe_name(task)?;
         if let Some(sizes) = self.path_options() {
-            return path::run(self, &sizes, early, recipe, common);
+            return path::run(self, &sizes, early, recipe, task, common);
         }
         if recipe == RecipeName::Group && !self.plan {
             return group::run(self, early, common);
         }
-        let mut options = self.options(recipe, common)?;
+        let mut options = self.options(recipe, task, common)?;
         let read = [&self.imp.test_data, &self.imp.test_labels, &self.mask, &self.masked.weights];
         let inputs =
             self.source.inputs().chain(read.into_iter().filter_map(|path| path.as_deref()));

@@ -62,7 +62,7 @@ impl Train {
             && self.nnz.len() <= 1
             && hidden.len() <= 1;
         // Of several sizes the largest says.
-        let budget = self.nnz.last().map_or(self.budget(), |&nnz| Budget::Nonzeros(nnz));
+        let budget = self.last_budget();
         let recipe = match (self.recipe, task) {
             _ if self.mask.is_some() => RecipeName::Masked,
             (RecipeName::Auto, _) if is_plain => RecipeName::Auto,
@@ -91,12 +91,17 @@ impl Train {
     }
 
     /// All options; of recipes `imp` and `masked` without the test rows.
-    pub(super) fn options(&self, recipe: RecipeName, common: &Common) -> Result<Options> {
+    pub(super) fn options(
+        &self,
+        recipe: RecipeName,
+        task: Task,
+        common: &Common,
+    ) -> Result<Options> {
         let layers = self.layers_options()?;
         let is_dense = matches!(recipe, RecipeName::Imp | RecipeName::Masked);
         let recipe = match recipe {
             RecipeName::Auto => Recipe::Auto,
-            RecipeName::Lm => Recipe::Lm(self.lm_options()?),
+            RecipeName::Lm => Recipe::Lm(self.lm_options(task)?),
             RecipeName::Anneal => Recipe::Anneal(self.anneal_options()),
             RecipeName::Paper | RecipeName::PaperSafe => Recipe::Paper(self.paper_options(recipe)?),
             RecipeName::Imp => Recipe::Imp(self.imp_settings()?),
@@ -141,6 +146,11 @@ impl Train {
         (self.nnz.len() > 1).then(|| PathOptions { sizes: self.nnz.clone(), warm, folds })
     }
 
+    /// That of the last of several networks.
+    fn last_budget(&self) -> Budget {
+        self.nnz.last().map_or(self.budget(), |&nnz| Budget::Nonzeros(nnz))
+    }
+
     pub(super) fn budget(&self) -> Budget {
         match (self.nnz.first(), self.density) {
             (None, Some(share)) => Budget::Density(share),
@@ -159,8 +169,13 @@ impl Train {
         Ok(pinned)
     }
 
-    fn lm_options(&self) -> Result<LmOptions> {
-        let (args, defaults) = (&self.lm, LmOptions::default());
+    fn lm_options(&self, task: Task) -> Result<LmOptions> {
+        let args = &self.lm;
+        let hidden = if self.hidden.is_empty() { &[2] } else { &self.hidden[..] };
+        let defaults = match self.signs {
+            None | Some(Signs::Positive) => LmOptions::of(task, hidden, self.last_budget()),
+            Some(_) => LmOptions::default(),
+        };
         let help = "leave --search-rows out for a number that suits --nnz";
         check_setting(args.search_rows != Some(0), "--search-rows 1 or more", 0, help)?;
         let validation = self.validation.validation.unwrap_or(defaults.validation);

@@ -15,7 +15,7 @@ use super::data::{DataFacts, all_taken};
 use super::notes::notes;
 use super::summary::live;
 use crate::base::file::{self, Kind};
-use crate::data::Problem;
+use crate::data::{Problem, Task};
 use crate::lab::plot::{self, Line, Measure};
 use crate::train::{Budget, PathOptions, PathPoint, PathReport, Recipe, Scale, train_path};
 use crate::{Error, Result};
@@ -39,11 +39,12 @@ pub(super) fn run(
     sizes: &PathOptions,
     early: Option<(Problem, DataFacts)>,
     recipe: RecipeName,
+    task: Task,
     common: &Common,
 ) -> Result<()> {
     check(train)?;
     check_folder(&train.output)?;
-    let mut options = train.options(recipe, common)?;
+    let mut options = train.options(recipe, task, common)?;
     let (problem, mut data) = early.map_or_else(|| train.load(), Ok)?;
     train.complete(&mut options.recipe, &problem, &mut data)?;
     train.choose_device(&problem, &mut options)?;

@@ -32,8 +32,8 @@ pub(super) fn tables(view: &View) -> [Table; 3] {
     [beside_paper(view), beside_known(view), baseline(view)]
 }
 
-/// How a value stands beside another one, in the digits that are printed. Accuracies that so many rows
-/// cannot tell apart are neither better nor behind.
+/// How a value stands beside another one, in the digits that are printed. Accuracies whose numbers of
+/// wrong rows do not settle it are neither better nor behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Standing {
     Behind,
@@ -81,8 +81,8 @@ impl Standing {
 
     const fn title(self) -> &'static str {
         let exact = "both exact, to the rounding of floats";
-        let above = "ahead by less than the rows tell";
-        let below = "behind by less than the rows tell";
+        let above = "ahead, not settled by the rows";
+        let below = "behind, not settled by the rows";
         ["behind", below, "within its seeds", exact, "equal", above, "better"][self as usize]
     }
 }
@@ -175,9 +175,9 @@ fn headline(
     let own = method.title();
     let sentence = format!("{own} is {}.", sentences.collect::<Vec<_>>().join("; "));
     let note = "Medians over seeds in the digits that are printed; fits of 100 dB and more are \
-                exact to the rounding of floats. Accuracies a and b of n rows are level where \
-                chance may have made the difference: with A and B rows wrong, where \
-                (A - B)² < 4 (A + B), from which on McNemar's test finds one in twenty by chance. \
+                exact to the rounding of floats. Accuracies are level where the numbers of wrong \
+                rows A and B do not settle it, (A - B)² < 4 (A + B): from there on McNemar's test \
+                finds a difference at one in twenty, whichever rows are wrong. \
                 Behind the semicolon medians over the cells: \
                 seconds and passes over the data, of the method and of the other. The rate of IMP \
                 trained properly is the best of several; its effort is that of one.";

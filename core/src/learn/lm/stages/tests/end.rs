@@ -97,6 +97,36 @@ fn few_weights_end_on_the_best_support() {
 }
 
 #[test]
+fn the_only_weight_of_a_neuron_is_exchanged() {
+    let large = [0.3, 2.0, 0.5, -0.4];
+    let (mut search, loss) = neuron(&[(1.0, large)], &[(4, 0.3)]);
+    let best = neuron(&[(1.0, large)], &[(5, 0.3)]).1;
+    assert!(loss > 1.5 * best);
+    // Without other starts.
+    search.state.idle = STARTS;
+    assert_eq!(search.exchange(loss).unwrap(), Stage::Exchange);
+    assert_eq!((search.result.view().w().index(), search.result.nnz()), (&[5][..], 1));
+    assert!(search.state.result_loss < 1.001 * best);
+}
+
+#[test]
+fn columns_that_vanish_are_no_candidates() {
+    // Input 1 is so small on the rows of the neuron that a quotient with its size is infinite.
+    let rows = |row: usize, x: &mut [f32]| {
+        let sign = if row.is_multiple_of(2) { 1.0 } else { -1.0 };
+        let small = if sign > 0.0 { 1e-21 } else { 1.0 };
+        x.copy_from_slice(&[sign, small, ((row * 7) % 11) as f32, ((row * 5) % 13) as f32]);
+        Ok::<_, core::convert::Infallible>(())
+    };
+    let planted = [(1.0, [1.0, 0.0, 0.1, 0.0])];
+    let rows = FnRows::new(N, D, rows);
+    let mut search = searching_rows(rows, &Params::DEFAULT, &planted, &[(4, 1.0)]);
+    search.model.loss().unwrap();
+    search.model.grow_active(1).unwrap();
+    assert_eq!(search.model.view().w().index(), [4, 6]);
+}
+
+#[test]
 fn many_weights_and_exact_fits_are_not_exchanged() {
     let (mut search, loss) = neuron(&RICH[..1], &[(4, 0.3), (6, 0.3)]);
     search.model.task.nnz = EXCHANGED + 1;
@@ -105,10 +135,12 @@ fn many_weights_and_exact_fits_are_not_exchanged() {
     search.model.task.nnz = 2;
     assert_eq!(search.exchange(0.0).unwrap(), Stage::End);
     assert_eq!(bits(search.model.view()), before);
-    // One that was ended tries nothing more.
-    search.model.task.info.stopped = true;
-    assert_eq!(search.exchange(loss).unwrap(), Stage::End);
-    assert_eq!(bits(search.model.view()), before);
+    // One that was ended tries nothing more, nor one that has made its steps.
+    for (stopped, steps) in [(true, 0), (false, search.params.steps)] {
+        (search.model.task.info.stopped, search.model.task.info.steps) = (stopped, steps);
+        assert_eq!(search.exchange(loss).unwrap(), Stage::End);
+        assert_eq!(bits(search.model.view()), before);
+    }
 }
 
 #[test]
