@@ -146,9 +146,16 @@ fn headline(
     let matches: Vec<Match> = matches.collect();
     let sentences = matches.iter().map(|Match { rival, all }| {
         let (better, behind) = (count(all, Standing::Better), count(all, Standing::Behind));
+        let open = match (count(all, Standing::Above), count(all, Standing::Below)) {
+            (0, 0) => String::new(),
+            (above, below) => {
+                format!(" (ahead in {above} and behind in {below} by what the rows do not settle)")
+            }
+        };
         let (title, level, all) = (rival.title(), all.len() - better - behind, all.len());
         format!(
-            "better than {title} in {better} of {all} cells, level in {level}, behind in {behind}"
+            "better than {title} in {better} of {all} cells, level in {level}{open}, behind in \
+             {behind}"
         )
     });
     // Such as `better 19, both exact 10; 0.3 s and 40 passes to 12 s and 500`.
