@@ -167,6 +167,19 @@ pub(crate) fn threshold(task: Option<wire::Task>) -> Option<f32> {
     if let Some(wire::Task::Binary { threshold }) = task { Some(threshold) } else { None }
 }
 
+/// Two classes with the threshold for outputs of rows with these labels; the outputs are reordered.
+pub(crate) fn two_classes(labels: &[f32], outputs: &mut [f32]) -> wire::Task {
+    let mut zeros = 0;
+    for (i, label) in labels.iter().enumerate().take(outputs.len()) {
+        if *label < Score::THRESHOLD {
+            outputs.swap(zeros, i);
+            zeros += 1;
+        }
+    }
+    let (zeros, ones) = outputs.split_at_mut(zeros);
+    wire::Task::Binary { threshold: tamis::learn::loss::threshold(zeros, ones) }
+}
+
 pub(crate) fn psnr_db(peak: f64, loss: f64) -> Option<f64> {
     if loss == 0.0 {
         return Some(MAX_PSNR_DB);
@@ -243,5 +256,14 @@ mod tests {
         assert!((score.loss - expected).abs() < 1e-12, "{}", score.loss);
         assert_eq!(score.confusion, Some(vec![vec![1, 0], vec![1, 1]]));
         assert_eq!((score.accuracy, score.psnr_db), (Some(2.0 / 3.0), None));
+    }
+
+    #[test]
+    fn rows_are_told_apart_by_their_labels() {
+        let mut outputs = [0.3, 0.1, 0.3, 0.0, 0.3, 0.9, 0.3, 0.2, 0.3, 0.3];
+        let labels = [1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0];
+        let task = two_classes(&labels, &mut outputs);
+        assert_eq!(task, wire::Task::Binary { threshold: 0.25 });
+        assert_eq!(two_classes(&[], &mut []), wire::Task::BINARY);
     }
 }

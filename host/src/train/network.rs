@@ -10,9 +10,8 @@ use tamis::store::wire;
 use crate::Result;
 use crate::data::Task;
 use crate::model::Score;
-use crate::model::score::Tally;
+use crate::model::score::{Tally, two_classes};
 use crate::operator::{Backend, Placed, on_device};
-use crate::train::threshold;
 
 /// The nonzeros of a network of one hidden layer, as flat indices and values.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -98,7 +97,7 @@ impl Scored<'_> {
         let (out, scratch) = self.split(memory);
         let rows = self.rows.clone();
         let own = on_device!(operator, on => self.outputs_on(on, rows.clone(), out, scratch))?;
-        Ok(Self { stored: threshold::of_outputs(&self.labels[rows], &mut out[..own]), ..self })
+        Ok(Self { stored: two_classes(&self.labels[rows], &mut out[..own]), ..self })
     }
 
     fn batch(&self) -> usize {
