@@ -46,7 +46,7 @@ impl LmOptions {
     /// restarts and alternations, which take most of the time.
     ///
     /// ```
-    /// use tamis_host::{Budget, LmOptions, data::Task};
+    /// use tamis_host::{Budget, data::Task, train::LmOptions};
     /// let kicks = |task, hidden: &[usize], nnz| {
     ///     LmOptions::of(task, hidden, Budget::nnz(nnz)).params.perturbations
     /// };

@@ -21,7 +21,7 @@ const FROM_NONZEROS: usize = 50;
 const LAST: f64 = 0.05;
 const STILL: f64 = 0.01;
 
-/// What McNemar's statistic of two classifiers is at least where chance makes it so in one case of twenty.
+/// What the statistic of Q. `McNemar` (1947) of two classifiers exceeds by chance in one case of twenty.
 const CHANCE: f64 = 4.0;
 
 /// The baselines that the published method is compared with; the default recipe with that too.
@@ -87,8 +87,8 @@ impl Standing {
     }
 }
 
-/// Whether chance may have made the difference of two shares of right rows. McNemar's statistic is that of the
-/// rows that one of them alone has wrong, which are at most all that either has wrong; it is at least that of those.
+/// Whether chance may have made the difference of two shares of right rows: the test of two classifiers (Q. `McNemar`,
+/// 1947) divides by the rows that one of them alone has wrong, which are at most all that either has wrong.
 fn is_chance(own: f64, other: f64, rows: usize) -> bool {
     let [own, other] = [own, other].map(|right| (1.0 - right) * rows as f64);
     (own - other).powi(2) < CHANCE * (own + other)

@@ -89,7 +89,7 @@ fn few_weights_end_on_the_best_support() {
                 loss = search.model.loss().unwrap();
                 rounds += 1;
             }
-            assert!(rounds >= STARTS && rounds < 30, "{rounds}");
+            assert!((STARTS..30).contains(&rounds), "{rounds}");
             assert!(search.state.result_loss < 1.001 * best, "{pair:?} {best}");
             assert!(search.result.nnz() <= 2);
         }
@@ -180,7 +180,7 @@ fn moves_that_come_to_nothing_are_not_made_again() {
         let rows = move |row: usize, x: &mut [f32]| {
             let mut rng = Rng::new(seed, 10 + row as u64);
             x.iter_mut().enumerate().for_each(|(j, x)| {
-                *x = (rng.normal() - 0.3 * j as f32).max(0.0) * 10_f32.powi(j as i32 % 3)
+                *x = (rng.normal() - 0.3 * j as f32).max(0.0) * 10_f32.powi(j as i32 % 3);
             });
             Ok::<_, core::convert::Infallible>(())
         };
