@@ -90,6 +90,15 @@ impl Obvious {
 }
 
 impl Train {
+    /// Neurons of each hidden layer: by default of one, with two or more.
+    fn layers(&self) -> &[usize] {
+        match self.hidden[..] {
+            [] => &[2],
+            [0] => &[],
+            _ => &self.hidden,
+        }
+    }
+
     pub(super) fn run(&self, common: &Common) -> Result<()> {
         self.check_counts()?;
         // Settings depend on the task, which the labels say where --task does not.

@@ -42,12 +42,7 @@ impl Train {
         let searched = has_search || self.signs.is_some() || self.hidden.len() > 1;
         // A search gives no weight a place that lasts.
         let pinned = !self.must_keep.is_empty() && self.hidden.len() <= 1 && !has_search;
-        // By default there are two neurons or more.
-        let hidden: &[usize] = match self.hidden[..] {
-            [] => &[2],
-            [0] => &[],
-            _ => &self.hidden,
-        };
+        let hidden = self.layers();
         let published = self.given.only_for(&[RecipeName::Paper, RecipeName::PaperSafe])
             || (pinned && self.signs.is_some());
         let is_masked = self.recipe == RecipeName::Masked;
@@ -171,9 +166,8 @@ impl Train {
 
     fn lm_options(&self, task: Task) -> Result<LmOptions> {
         let args = &self.lm;
-        let hidden = if self.hidden.is_empty() { &[2] } else { &self.hidden[..] };
         let defaults = match self.signs {
-            None | Some(Signs::Positive) => LmOptions::of(task, hidden, self.last_budget()),
+            None | Some(Signs::Positive) => LmOptions::of(task, self.layers(), self.last_budget()),
             Some(_) => LmOptions::default(),
         };
         let help = "leave --search-rows out for a number that suits --nnz";
