@@ -60,6 +60,8 @@ enum Map {
     NearHinge = 4,
     Scale = 5,
     Divide = 6,
+    Slacken = 7,
+    Keep = 8,
 }
 
 impl GpuVectors {
@@ -295,6 +297,15 @@ impl Machine for GpuVectors {
         error::length("labels", held.min(out.len()), out.len())?;
         self.map(Map::Residual, [scale, 0.0, 0.0], &Inputs { x: labels, y: &[], first }, out);
         Ok(self.squares(out))
+    }
+
+    fn slacken(&mut self, labels: &[u32], first: usize, slack: f32, r: &mut [u32]) -> f32 {
+        self.map(Map::Slacken, [slack, 0.0, 0.0], &Inputs { x: labels, y: &[], first }, r);
+        self.squares(r)
+    }
+
+    fn keep(&mut self, z: &mut [u32], r: &[u32]) {
+        self.map(Map::Keep, [0.0; 3], &Inputs { x: r, y: &[], first: 0 }, z);
     }
 
     fn power(&mut self, labels: &[u32], first: usize, scale: f32, rows: usize) -> f32 {

@@ -75,6 +75,14 @@ pub trait Machine {
         out: &mut Self::Rows,
     ) -> Result<f32>;
 
+    /// Turns residuals below 0 into those of what they are below `-slack y`, y being the labels from row
+    /// `first` on, and those of labels above 0 only: outputs from y to `(1 + slack) y` have none then; `|r|²`.
+    fn slacken(&mut self, labels: &Self::Rows, first: usize, slack: f32, r: &mut Self::Rows)
+    -> f32;
+
+    /// `z = 0` where `r = 0`.
+    fn keep(&mut self, z: &mut Self::Rows, r: &Self::Rows);
+
     /// `|scale y|²`, y being the `rows` labels from row `first` on.
     fn power(&mut self, labels: &Self::Rows, first: usize, scale: f32, rows: usize) -> f32;
 
@@ -215,6 +223,23 @@ impl Machine for Host {
             *out = y - *out;
         }
         Ok(norm2(out))
+    }
+
+    fn slacken(&mut self, labels: &[f32], first: usize, slack: f32, r: &mut [f32]) -> f32 {
+        for (r, most) in r.iter_mut().zip(Self::labels(labels, first, slack)) {
+            if *r < 0.0 {
+                *r = (*r + most.max(0.0)).min(0.0);
+            }
+        }
+        norm2(r)
+    }
+
+    fn keep(&mut self, z: &mut [f32], r: &[f32]) {
+        for (z, r) in z.iter_mut().zip(r) {
+            if *r == 0.0 {
+                *z = 0.0;
+            }
+        }
     }
 
     fn power(&mut self, labels: &[f32], first: usize, scale: f32, rows: usize) -> f32 {

@@ -111,6 +111,17 @@ pub trait Sensing {
         Ok(gates)
     }
 
+    /// [`Self::hold`] of the same gates, closed on rows where r is 0, for restricted products of the others
+    /// alone; none where this operator holds no gates.
+    fn hold_where<'g>(
+        &mut self,
+        _gates: Gates<'g>,
+        _support: &[u32],
+        _r: &Rows<Self>,
+    ) -> Result<Option<Gates<'g>>, Self::Source> {
+        Ok(None)
+    }
+
     /// `out = A w`, length n.
     fn forward(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut Rows<Self>) -> Done<Self> {
         provided::forward(self, gates, w, out)

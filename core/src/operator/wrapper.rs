@@ -144,6 +144,18 @@ impl<W: Wrapper + ?Sized> Sensing for W {
         }
     }
 
+    fn hold_where<'g>(
+        &mut self,
+        gates: Gates<'g>,
+        support: &[u32],
+        r: &Rows<Self>,
+    ) -> Result<Option<Gates<'g>>, Self::Source> {
+        match self.before(Operation::Hold, 0)? {
+            Body::Inner => self.inner_mut().hold_where(gates, support, r),
+            Body::Provided => Ok(None),
+        }
+    }
+
     fn forward(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut Rows<Self>) -> Done<Self> {
         match self.before(Operation::Forward, 0)? {
             Body::Inner => self.inner_mut().forward(gates, w, out),

@@ -34,6 +34,19 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
         case 5u: { out[i] *= dims.a; }
         // divide
         case 6u: { out[i] /= dims.a; }
+        // slacken: residuals of the labels x
+        case 7u: {
+            let r = out[i];
+            if r < 0.0 {
+                out[i] = min(r + max(dims.a * x[dims.first + i], 0.0), 0.0);
+            }
+        }
+        // keep where the residual x is not 0
+        case 8u: {
+            if x[i] == 0.0 {
+                out[i] = 0.0;
+            }
+        }
         default: {}
     }
 }

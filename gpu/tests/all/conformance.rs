@@ -309,6 +309,13 @@ fn operations_on_vectors(gpu: &Arc<Gpu>, n: usize) {
     let r = Host.residual(&y[..n - 1], 3, 2.0, &mut own[..n - 4]).unwrap();
     let (head, labels) = (&mut hx[..n - 4], &hy[..n - 1]);
     near("residual", r, device.residual(labels, 3, 2.0, head).unwrap(), 9.0 * size);
+    let own_head = &mut own[..n - 4];
+    let (a, b) = (Host.slacken(&y, 3, 0.4, own_head), device.slacken(hy, 3, 0.4, head));
+    near("slacken", a, b, 9.0 * size);
+    let mut z = z;
+    Host.keep(&mut z[..n - 4], own_head);
+    device.keep(&mut hz[..n - 4], head);
+    close("kept", &z, &device.download(hz));
     near("exchange", Host.exchange(&mut own, &y, &z), device.exchange(hx, hy, hz), 9.0 * size);
     Host.near_hinge(&mut own, &y, &z, hinge);
     device.near_hinge(hx, hy, hz, hinge);

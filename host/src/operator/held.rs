@@ -31,6 +31,15 @@ impl Held {
     }
 }
 
+/// Closes the gates of a piece, `words` words for each neuron, on rows where r is 0.
+pub(super) fn close(r: &[f32], words: usize, bits: &mut [u32]) {
+    for bits in bits.chunks_mut(words) {
+        for (word, r) in bits.iter_mut().zip(r.chunks(32)) {
+            *word &= r.iter().enumerate().fold(0, |open, (l, r)| open | u32::from(*r != 0.0) << l);
+        }
+    }
+}
+
 /// A number that no operator has given out before.
 pub(super) fn ticket() -> Option<NonZeroU32> {
     static LAST: AtomicU32 = AtomicU32::new(0);

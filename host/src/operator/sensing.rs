@@ -130,6 +130,31 @@ impl Sensing for Blocked {
         done.map(|()| ticket.map_or(gates, |ticket| gates.held(ticket)))
     }
 
+    fn hold_where<'g>(
+        &mut self,
+        gates: Gates<'g>,
+        support: &[u32],
+        r: &[f32],
+    ) -> Result<Option<Gates<'g>>> {
+        error::length("residual", r.len(), self.local_rows())?;
+        let gates = self.hold(gates, support)?;
+        if gates.ticket().is_none() {
+            return Ok(None);
+        }
+        let (count, words) = (self.shared.held.neurons.len(), self.shared.held.words);
+        let mut bits = std::mem::take(&mut self.shared.held.bits);
+        let stride = count * words;
+        let used = self.shared.tiles.pieces(&self.shared.batch) * stride;
+        let body = |shared: &Shared, group: &mut Group, k, bits: &mut [u32]| {
+            with_piece!(shared, group, k, piece => {
+                held::close(&r[piece.at..][..piece.len()], words, bits);
+            });
+        };
+        let done = self.each_piece(0, &mut bits[..used], |k| k * stride, body);
+        self.shared.held.bits = bits;
+        done.map(|_| Some(gates))
+    }
+
     fn forward(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut [f32]) -> Result<()> {
         error::length("forward output", out.len(), self.local_rows())?;
         self.check(gates)?;

@@ -27,6 +27,9 @@ pub struct LmOptions {
     pub layer_kicks: u32,
 }
 
+/// Outputs up to so many times the label of their class are no error, where weights of two classes are few.
+const CEILING: f32 = 5.0;
+
 impl Default for LmOptions {
     fn default() -> Self {
         Self {
@@ -58,7 +61,7 @@ impl LmOptions {
         let own = Self::default();
         match (task, hidden, budget) {
             (Task::Binary, [_], Budget::Nonzeros(..=lm::EXCHANGED)) => {
-                let params = lm::Params { perturbations: 0, ..own.params };
+                let params = lm::Params { perturbations: 0, ceiling: CEILING, ..own.params };
                 Self { params, turns: 0, ..own }
             }
             _ => own,

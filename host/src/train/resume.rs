@@ -149,8 +149,9 @@ pub(crate) fn lm_form(problem: &Problem, setup: &SearchSetup<'_>) -> Form {
         validation_patience,
         spare,
         products,
+        ceiling,
     } = setup.params;
-    let own = [
+    let mut own = vec![
         Term::name("--signs", &SIGNS, signs as usize),
         Term::count("rows of the validation split (--validation)", validation),
         Term::count("--patience", validation_patience),
@@ -170,6 +171,10 @@ pub(crate) fn lm_form(problem: &Problem, setup: &SearchSetup<'_>) -> Form {
         Term::count("steps of Adam", first.saturating_add(1)),
         Term::count("neurons of the second layer (--hidden)", setup.second.unwrap_or(0)),
     ];
+    if ceiling > 1.0 {
+        // Files from before there was such have none.
+        own.push(Term::float("most labels of an output that is no error", ceiling));
+    }
     let body = lm::Checkpoint::form(&setup.budget, setup.slots, signs);
     let form = form(Kind::Lm, problem, setup.sizes, seed, &own, Some(&setup.plan), body);
     Form { linear: signs.linear(0), ..form }

@@ -193,6 +193,16 @@ impl Machine for Registers<'_> {
         self.write(out, |all, out| Host.residual(all.row(labels), first, scale, out))
     }
 
+    fn slacken(&mut self, labels: &[u32], first: usize, slack: f32, r: &mut [u32]) -> f32 {
+        self.count(3, 0);
+        self.write(r, |all, r| Host.slacken(all.row(labels), first, slack, r))
+    }
+
+    fn keep(&mut self, z: &mut [u32], r: &[u32]) {
+        self.count(1, 0);
+        self.write(z, |all, z| Host.keep(z, all.row(r)));
+    }
+
     fn power(&mut self, labels: &[u32], first: usize, scale: f32, rows: usize) -> f32 {
         self.count(4, 0);
         Host.power(self.row(labels), first, scale, rows)

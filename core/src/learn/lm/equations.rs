@@ -146,7 +146,11 @@ pub(super) struct Jacobian<'f, 'a, 'w, S: Sensing, H> {
     pub(super) fit: &'f mut Fit<'a, S, H>,
     pub(super) w: Weights<'w>,
     /// Those of the weights, held once the equations are set up.
-    pub(super) gates: Gates<'w>,
+    gates: Gates<'w>,
+    /// Whether rows without residual, which are left out, are so by hand: the gates are open there.
+    by_hand: bool,
+    /// One number a row, for products by hand.
+    image: &'f mut Rows<S>,
 }
 
 fn with<'v, E>(w: Weights<'v>, values: &'v [f32]) -> Result<Weights<'v>, E> {
@@ -166,9 +170,16 @@ impl<S: Sensing, H: Readout<S>> Equations for Jacobian<'_, '_, '_, S, H> {
 
     fn set_up(&mut self, rhs: &mut [f32], diagonal: &mut [f32]) -> Result<(), S::Source> {
         let (w, rows) = (self.w, self.fit.rows());
+        let slack = self.fit.slack;
         let Fit { sensing, residual, scratch, rows_read, .. } = &mut *self.fit;
         let residual = cut::<S>(residual, rows);
-        self.gates = sensing.hold(self.gates, w.index())?;
+        let part =
+            if slack > 0.0 { sensing.hold_where(self.gates, w.index(), residual)? } else { None };
+        self.by_hand = slack > 0.0 && part.is_none();
+        self.gates = match part {
+            Some(gates) => gates,
+            None => sensing.hold(self.gates, w.index())?,
+        };
         sensing.gradient_at(self.gates, w.index(), residual, rhs, scratch)?;
         sensing.diagonal_at(self.gates, w.index(), diagonal, scratch)?;
         sensing.sum(rhs)?;
@@ -179,7 +190,11 @@ impl<S: Sensing, H: Readout<S>> Equations for Jacobian<'_, '_, '_, S, H> {
 
     fn multiply(&mut self, p: &[f32], out: &mut [f32]) -> Result<(), S::Source> {
         let direction = with(self.w, p)?;
-        self.fit.sensing.normal_at(self.gates, direction, out, self.fit.scratch)?;
+        if self.by_hand {
+            self.multiply_by_hand(direction, out)?;
+        } else {
+            self.fit.sensing.normal_at(self.gates, direction, out, self.fit.scratch)?;
+        }
         self.fit.sensing.sum(out)?;
         self.fit.read();
         self.fit.cover_product(direction, out)
@@ -190,8 +205,8 @@ impl<S: Sensing, H: Readout<S>> Equations for Jacobian<'_, '_, '_, S, H> {
         system: solve::Equations<'_>,
         unknowns: Unknowns<'_>,
     ) -> Result<(), S::Source> {
-        if self.fit.cover.is_on {
-            // Covered rows add to every product.
+        if self.fit.cover.is_on || self.by_hand {
+            // Covered rows add to every product, and those without residual to none.
             return conjugate_gradients(system, unknowns, |p, h| self.multiply(p, h)).map(drop);
         }
         let Fit { sensing, scratch, .. } = &mut *self.fit;
@@ -204,6 +219,23 @@ impl<S: Sensing, H: Readout<S>> Equations for Jacobian<'_, '_, '_, S, H> {
     fn loss(&mut self, values: Option<&[f32]>) -> Result<f32, S::Source> {
         let w = values.map_or(Ok(self.w), |values| with(self.w, values))?;
         self.fit.loss(w)
+    }
+}
+
+impl<'f, 'a, 'w, S: Sensing, H: Readout<S>> Jacobian<'f, 'a, 'w, S, H> {
+    /// With memory for a number a row.
+    pub(super) fn new(fit: &'f mut Fit<'a, S, H>, w: Weights<'w>, image: &'f mut Rows<S>) -> Self {
+        Self { gates: fit.gates(w), fit, w, by_hand: false, image }
+    }
+
+    /// `out = JᵀJ p` of the rows that have a residual.
+    fn multiply_by_hand(&mut self, p: Weights<'_>, out: &mut [f32]) -> Result<(), S::Source> {
+        let rows = self.fit.rows();
+        let Fit { sensing, residual, scratch, .. } = &mut *self.fit;
+        let z = row_head::<S>(&mut *self.image, rows)?;
+        sensing.forward(self.gates, p, z)?;
+        sensing.machine().keep(z, cut::<S>(residual, rows));
+        sensing.gradient_at(self.gates, p.index(), z, out, scratch)
     }
 }
 

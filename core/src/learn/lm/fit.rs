@@ -21,7 +21,10 @@ pub(super) trait Readout<S: Sensing>: Sized {
     fn subtract(fit: &mut Fit<'_, S, Self>) -> Result<f32, S::Source> {
         let (entries, first, scale) = (fit.entries(), fit.first_label(), fit.scale);
         let out = row_head::<S>(&mut *fit.residual, entries)?;
-        fit.sensing.machine().residual(fit.labels, first, scale, out).map_err(Error::widen)
+        let machine = fit.sensing.machine();
+        let squares = machine.residual(fit.labels, first, scale, out).map_err(Error::widen)?;
+        let has_slack = fit.slack > 0.0;
+        Ok(if has_slack { machine.slacken(fit.labels, first, fit.slack, out) } else { squares })
     }
 }
 
@@ -42,6 +45,8 @@ pub(super) struct Data<'a, S: Sensing, H> {
 pub(super) struct Fit<'a, S: Sensing, H> {
     pub(super) sensing: &'a mut S,
     pub(super) signs: Signs,
+    /// Outputs from a label to so many labels above it are no error; in the scale of the labels.
+    pub(super) slack: f32,
     pub(super) outputs: usize,
     pub(super) head: H,
     /// `σ y - f(x)` of the current weights, c floats per row; with a second layer in the places of
@@ -77,6 +82,7 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         sensing.sum(&mut largest)?;
         let mut fit = Self {
             signs: params.signs,
+            slack: 0.0,
             outputs,
             head,
             residual,
@@ -91,6 +97,9 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
             cover: Cover::default(),
             sensing,
         };
+        if outputs == 1 && !fit.signs.both() {
+            fit.slack = fit.scale * (params.ceiling - 1.0).max(0.0);
+        }
         fit.measure()?;
         Ok(fit)
     }

@@ -126,7 +126,10 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
         error::length("labels", S::Machine::len(labels), rows.saturating_mul(width))?;
         check_finite(sensing.machine(), labels)?;
         error::range("validation rows", params.validation, 0, dims.samples - 1)?;
-        error::finite("loss of an exact fit", &[params.exact])
+        error::finite(
+            "loss of an exact fit, and most labels of an output",
+            &[params.exact, params.ceiling],
+        )
     }
 
     /// Whether rows are held elsewhere too: there is no cover then, which only one process knows of.

@@ -44,6 +44,10 @@ pub struct Params {
     pub spare: u32,
     /// Products of conjugate gradients in one attempt of a step.
     pub products: u32,
+    /// Outputs from a label above 0 to so many times the label are no error: 1 for the squared error, more
+    /// for two classes, 0 and a number, which need only be told apart. With one output and positive signs;
+    /// [`Info::loss`](super::Info::loss) is the squared error.
+    pub ceiling: f32,
 }
 
 /// So many weights are few enough to try others in the place of each in the end, where the fit is not
@@ -68,6 +72,7 @@ impl Params {
         validation_patience: 0,
         spare: 25,
         products: 120,
+        ceiling: 1.0,
     };
 
     /// n0 for s = `nnz` and `samples` rows for training: [`Self::rows`], or 20 s between

@@ -314,6 +314,7 @@ where
     /// The result without zeros, in the scale of the labels, and what was done.
     fn end(&mut self) -> Result<Info, S::Source> {
         self.model.fit.cover.switch(false);
+        self.model.fit.slack = 0.0;
         self.result.compact();
         self.model.load(self.result.view())?;
         let (loss, held) =

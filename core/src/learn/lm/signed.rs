@@ -24,10 +24,10 @@ impl<S: Sensing> Support<S> for Model<'_, S, OneOutput> {
     }
 
     fn improve(&mut self, loss: f32, steps: u32, goal: f32) -> Result<f32, S::Source> {
-        let Self { fit, solver, net, task, .. } = self;
+        let Self { fit, solver, net, task, single, .. } = self;
         solver.improve(loss, task.steps(steps), goal, |solver, loss| {
             let w = net.view().w();
-            let mut jacobian = Jacobian { gates: fit.gates(w), fit: &mut *fit, w };
+            let mut jacobian = Jacobian::new(fit, w, single.z);
             let Stepped { loss, values } = solver.step(&mut jacobian, loss)?;
             net.set_values(values);
             Ok(loss)
