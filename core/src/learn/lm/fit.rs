@@ -97,7 +97,7 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
             cover: Cover::default(),
             sensing,
         };
-        if outputs == 1 && !fit.signs.both() {
+        if outputs == 1 && fit.signs == Signs::Positive {
             fit.slack = fit.scale * (params.ceiling - 1.0).max(0.0);
         }
         fit.measure()?;

@@ -63,13 +63,26 @@ where
     }
 
     pub(super) fn begin(&mut self, loss: f32) -> Result<Stage, S::Source> {
-        (self.state.best_loss, self.state.result_loss, self.state.perturbations) =
-            (f32::INFINITY, f32::INFINITY, 0);
+        (self.state.best_loss, self.state.perturbations) = (f32::INFINITY, 0);
+        self.state.result_loss = self.result_loss()?;
         (self.state.mark, self.state.idle, self.state.stale) = (f32::INFINITY, 0, 0);
         self.state.finished = f32::INFINITY;
         self.model.relax()?;
         self.store_best(loss)?;
         Ok(Stage::Fall)
+    }
+
+    /// The loss of the result, which is one of other rows, on those of now; infinity where there is none.
+    fn result_loss(&mut self) -> Result<f32, S::Source> {
+        if self.result.nnz() == 0 {
+            return Ok(f32::INFINITY);
+        }
+        self.base.store(self.model.view())?;
+        self.model.load(self.result.view())?;
+        let loss = self.model.loss()?;
+        self.model.load(self.base.view())?;
+        self.model.loss()?;
+        Ok(loss)
     }
 
     /// [`Stage::Fall`]: one outer step of a descent. Each that leads to another leaves less than a
