@@ -51,7 +51,7 @@ const GRADIENT: &str =
 
 /// The table. `O` is the oracle, `S` the operator.
 #[must_use]
-pub fn table<O: HostSensing, S: HostSensing>() -> [Check<O, S>; 13] {
+pub fn table<O: HostSensing, S: HostSensing>() -> [Check<O, S>; 14] {
     let check = |name, tolerance, why, run| Check { name, tolerance, why, run };
     [
         check(
@@ -78,6 +78,7 @@ pub fn table<O: HostSensing, S: HostSensing>() -> [Check<O, S>; 13] {
             checks::diagonal_at,
         ),
         check("hold", 2e-6, "as the products it announces", checks::hold),
+        check("hold_where", 2e-6, "as the products it announces", checks::hold_where),
         check(
             "column_norms",
             2e-6,

@@ -286,3 +286,22 @@ impl Machine for Host {
         along
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn residuals_above_labels_lose_their_slack() {
+        // From the second on, of which outputs up to 1.5 times those above 0 have no residual.
+        let labels = [9.0, 2.0, 2.0, 2.0, 2.0, 0.0, -2.0];
+        let mut r = [0.5, -0.5, -1.0, -1.5, -0.5, -0.5];
+        let squares = Host.slacken(&labels, 1, 0.5, &mut r[..4]);
+        assert_eq!((r, squares), ([0.5, 0.0, 0.0, -0.5, -0.5, -0.5], 0.5));
+        assert_eq!(Host.slacken(&labels, 5, 0.5, &mut r[4..]), 0.5);
+        assert_eq!(r[4..], [-0.5, -0.5]);
+        let mut z = [7.0; 6];
+        Host.keep(&mut z, &r);
+        assert_eq!(z, [7.0, 0.0, 0.0, 7.0, 7.0, 7.0]);
+    }
+}

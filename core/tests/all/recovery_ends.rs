@@ -182,3 +182,41 @@ fn weights_that_lose_their_precision_are_not_exact() {
     let denormal = search(&planted(&[], 1, 1e-42), Signs::Positive, usize::MAX);
     assert!(denormal.as_ref().map_or(true, |found| !found.2.exact), "{denormal:?}");
 }
+
+#[test]
+fn two_classes_are_told_apart_below_a_ceiling() {
+    // A few rows of one class are far from the other one; the second column is noise.
+    let mut rng = Rng::new(3, 0);
+    let mut noise = [0.0; ROWS];
+    rng.fill_normal(&mut noise);
+    let far = |k: usize| match k % 20 {
+        0..12 => 1.0,
+        12..15 => 9.0,
+        _ => 0.4,
+    };
+    let row = |k: usize| [far(k), noise[k]];
+    let x: Vec<f32> = (0..ROWS).flat_map(row).collect();
+    let y: Vec<f32> = (0..ROWS).map(|k| if row(k)[0] < 0.5 { 0.0 } else { 1.0 }).collect();
+    let wrong = |ceiling: f32| {
+        let mut memory = [0.0; gated_words(2, 3)];
+        let mut sensing = Gated::new(Rows::new(&x, 2).unwrap(), 3, 2, &mut memory).unwrap();
+        let dims = Dims::new(ROWS, 2, 1, 1);
+        let budget = Recovery::new(dims, sensing.panel(), sensing.scratch(ROWS), false);
+        let mut memory = vec![0; budget.words()];
+        let goal = lm::Goal::one_output(dims);
+        let params = Params { ceiling, ..Params::DEFAULT };
+        let see = |_: &lm::Progress<'_>| Continue(());
+        let found =
+            lm::run(&mut sensing, &y, goal, Start::Zero, &params, &mut memory, see).unwrap();
+        let (w, info) = (found.network.w(), found.info);
+        assert!(matches!(w.index(), [j] if j % 2 == 0), "{:?}", w.index());
+        let outputs: Vec<f32> = x.iter().step_by(2).map(|x| x * w.value()[0]).collect();
+        let squares: f32 = y.iter().zip(&outputs).map(|(y, f)| (y - f) * (y - f)).sum();
+        // What is told is the squared error, whatever was fitted.
+        assert!((info.loss - squares / ROWS as f32).abs() <= 1e-4 * info.loss, "{info:?}");
+        assert!(!info.exact && info.relative > 1e-3);
+        y.iter().zip(outputs).filter(|(y, f)| (**y > 0.5) != (*f > 0.5)).count()
+    };
+    assert!(wrong(1.0) > ROWS / 2, "{}", wrong(1.0));
+    assert_eq!(wrong(10.0), 0);
+}

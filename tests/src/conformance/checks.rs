@@ -11,6 +11,7 @@ use tamis::learn::iht::{self, Info, Params, Refine, Step};
 use tamis::network::gates::Gates;
 use tamis::network::net::EntriesMut;
 use tamis::network::weights::{Block, Weights};
+use tamis::operator::machine::{Host, Machine};
 use tamis::operator::sensing::{HostSensing, Work};
 
 /// Step rules, each with a refinement.
@@ -212,6 +213,39 @@ pub(super) fn hold<O: HostSensing, S: HostSensing>(
     let _ = call(t.sensing.hold(Gates::seeded(1), t.w.index()))?;
     normal_at(t, tolerance)?;
     gradient_at(t, tolerance)?;
+    diagonal_at(t, tolerance)
+}
+
+/// Held gates, closed where there is no residual: products of the other rows alone, again and again;
+/// and those of all rows once the same gates are held as they are.
+pub(super) fn hold_where<O: HostSensing, S: HostSensing>(
+    t: &mut Trial<'_, O, S>,
+    tolerance: f32,
+) -> Outcome {
+    let (n, ..) = t.sizes();
+    let (gates, w, s) = (t.gates, t.w, t.w.nnz());
+    let limit = t.allow(tolerance * t.scale.output() * t.scale.column);
+    let b = &mut t.buffers;
+    let (z, r) = (part(b.expected, n)?, part(b.got, n)?);
+    r.copy_from_slice(part(b.v, n)?);
+    r.iter_mut().step_by(3).for_each(|r| *r = 0.0);
+    let Some(held) = call(t.sensing.hold_where(gates, w.index(), r))? else { return Ok(()) };
+    call(t.oracle.forward(gates, w, z))?;
+    Host.keep(z, r);
+    let (expected, got) = part(b.panel, 2 * s)?.split_at_mut(s);
+    call(t.oracle.gradient_at(gates, w.index(), z, expected, b.scratch))?;
+    for _ in 0..PRODUCTS {
+        got.fill(f32::NAN);
+        call(t.sensing.normal_at(held, w, got, b.scratch))?;
+        agree("A_S^T A_S p where r is not 0", expected, got, limit)?;
+    }
+    if let [w] = w.value() {
+        call(t.sensing.diagonal_at(held, t.w.index(), got, b.scratch))?;
+        got.iter_mut().for_each(|diagonal| *diagonal *= w);
+        agree("diag(A_S^T A_S) p where r is not 0", expected, got, limit)?;
+    }
+    t.gates = call(t.sensing.hold(gates, w.index()))?;
+    normal_at(t, tolerance)?;
     diagonal_at(t, tolerance)
 }
 

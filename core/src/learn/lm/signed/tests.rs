@@ -1,5 +1,6 @@
 //! A model of one output for tests, and its edits.
 
+mod ceiling;
 mod edits;
 mod moves;
 

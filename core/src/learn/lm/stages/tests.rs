@@ -9,6 +9,7 @@ use crate::learn::lm::search::tests::{
     BOTH, FIRST, SECOND, Searching, bits, searching, searching_rows,
 };
 use crate::learn::lm::signed::tests::{D, N};
+use core::convert::Infallible;
 use std::vec::Vec;
 
 mod end;
@@ -36,6 +37,23 @@ fn left(seed: u64, number: u32, idle: u32) -> Vec<usize> {
     (search.state.perturbations, search.state.idle) = (number, idle);
     search.drop_neurons();
     search.model.neurons().map(|block| block.neuron()).collect()
+}
+
+#[test]
+fn search_on_more_rows_keeps_its_result() {
+    let (good, good_loss) = standing(&Params::DEFAULT, &PLANTED, &BOTH);
+    let (mut search, loss) = standing(&Params::DEFAULT, &PLANTED, &SEVEN[..2]);
+    assert_eq!(search.begin(loss).unwrap(), Stage::Fall);
+    assert_eq!(search.state.result_loss, f32::INFINITY);
+    search.result.store::<Infallible>(good.model.view()).unwrap();
+    // What it was on other rows.
+    search.state.result_loss = 0.0;
+    let now = bits(search.model.view());
+    search.begin(loss).unwrap();
+    assert_eq!((search.state.result_loss, search.state.best_loss), (good_loss, loss));
+    assert_eq!((bits(search.model.view()), search.model.loss().unwrap()), (now, loss));
+    search.store_result(loss).unwrap();
+    assert_eq!(bits(search.result.view()), bits(good.model.view()));
 }
 
 #[test]
