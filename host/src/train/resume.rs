@@ -151,7 +151,7 @@ pub(crate) fn lm_form(problem: &Problem, setup: &SearchSetup<'_>) -> Form {
         products,
         ceiling,
     } = setup.params;
-    let mut own = vec![
+    let own = [
         Term::name("--signs", &SIGNS, signs as usize),
         Term::count("rows of the validation split (--validation)", validation),
         Term::count("--patience", validation_patience),
@@ -165,16 +165,11 @@ pub(crate) fn lm_form(problem: &Problem, setup: &SearchSetup<'_>) -> Form {
         Term::count("polishing steps", polish),
         Term::count("spare weights", spare),
         Term::count("products of a step", products),
-        // Once a setting, which every search now has on; files hold it.
-        Term::count("moves that add neurons", 1_u32),
+        Term::float("ceiling of outputs, in labels (1 with --turns)", ceiling),
         // Files from before there were such hold 1.
         Term::count("steps of Adam", first.saturating_add(1)),
         Term::count("neurons of the second layer (--hidden)", setup.second.unwrap_or(0)),
     ];
-    if ceiling > 1.0 {
-        // Files from before there was such have none.
-        own.push(Term::float("most labels of an output that is no error", ceiling));
-    }
     let body = lm::Checkpoint::form(&setup.budget, setup.slots, signs);
     let form = form(Kind::Lm, problem, setup.sizes, seed, &own, Some(&setup.plan), body);
     Form { linear: signs.linear(0), ..form }

@@ -62,3 +62,36 @@ fn rows_are_counted_by_the_threshold_of_the_model() {
     }
     assert!(own >= 4, "{own}");
 }
+
+#[test]
+fn few_weights_need_not_fit_labels() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    ok(path, "generate digits --samples 2000 --side 8 -o d");
+    for (digits, nnz) in [("3,8", 5), ("0,1", 8)] {
+        let train = format!(
+            "train --data d/X.npy --labels d/y.npy --keep-labels {digits} --task binary --hidden 3 \
+             --nnz {nnz} --recipe lm"
+        );
+        let told = json(path, &format!("{train} -o told.tamis"));
+        let fitted = json(path, &format!("{train} --turns 1 -o fitted.tamis"));
+        let [of, by] = [&told, &fitted]
+            .map(|report| ["loss", "accuracy"].map(|what| report[what].as_f64().unwrap()));
+        assert!(of[0] > 2.0 * by[0] && of[1] > by[1] + 0.004, "{told} {fitted}");
+        let scored = json(
+            path,
+            &format!("eval told.tamis --data d/X.npy --labels d/y.npy --keep-labels {digits}"),
+        );
+        assert_eq!(scored["accuracy"].as_f64(), Some(of[1]));
+        // A run that was ended goes on to the same network, with the same goal only.
+        let part = format!("{train} --checkpoint c{nnz} -o part.tamis");
+        ok(path, &format!("{part} --passes-limit 2000"));
+        let refused = fails(path, &format!("{part} --turns 1 --resume"));
+        assert!(refused.contains("--turns") && refused.contains("expected"), "{refused}");
+        std::fs::remove_file(path.join("part.tamis")).unwrap();
+        ok(path, &format!("{part} --resume"));
+        let [a, b] = ["told", "part"]
+            .map(|of| std::fs::read(path.join(of).with_extension("tamis")).unwrap());
+        assert_eq!(a, b);
+    }
+}

@@ -215,8 +215,8 @@ pub(super) struct LmArgs {
     #[arg(long, value_name = "N", value_parser = parse::whole::<usize>)]
     pub(super) search_rows: Option<usize>,
     /// Perturbations: restarts of a search that found no better network, from its best one with
-    /// some neurons dropped [default: 40; 0 for two classes with one hidden layer and up to 32
-    /// nonzeros]
+    /// some neurons dropped [default: 40; 0 for two classes with one neuron, or one hidden
+    /// layer and up to 32 nonzeros]
     #[arg(long, value_name = "K", value_parser = parse::whole::<u32>)]
     pub(super) kicks: Option<u32>,
     /// Steps of Adam before the search, in which neurons may point either way, for one output [default: 20 S from
@@ -230,8 +230,8 @@ pub(super) struct LmArgs {
     /// Most alternations of steps of the published method and a search from there, after a search
     /// without an exact fit; 0 for none. For one output with positive signs and no validation
     /// split, and as long as they gain a hundredth of the loss. The search leaves a share of the
-    /// limits for them [default: 10; 0 for two classes with one hidden layer and up to 32
-    /// nonzeros]
+    /// limits for them [default: 10; 0 for two classes with one neuron, or one hidden
+    /// layer and up to 32 nonzeros]
     #[arg(long, value_name = "T", value_parser = parse::whole::<u32>)]
     pub(super) turns: Option<u32>,
 }
