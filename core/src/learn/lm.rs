@@ -40,6 +40,9 @@
 //! candidate makes. An LM step solves the least-squares problem of the current gates, damped, by
 //! conjugate gradients, and is accepted only where the loss of the true network falls.
 //!
+//! **Two classes** need only be told apart: with a [`Params::ceiling`] outputs may be above a label, rows
+//! on which they are leave the equations of a step, and the loss is that of the others.
+//!
 //! With [`Signs::Free`] and [`Signs::Unoriented`] the search has a linear term in block 0, with which
 //! a neuron may point either way at no cost, since `relu(z) = z + relu(-z)`. It does not count in s,
 //! and is folded into the neurons at the end. Then [`Params::first`] steps of Adam on a moving support

@@ -75,8 +75,8 @@ pub trait Machine {
         out: &mut Self::Rows,
     ) -> Result<f32>;
 
-    /// Turns residuals below 0 into those of what they are below `-slack y`, y being the labels from row
-    /// `first` on, and those of labels above 0 only: outputs from y to `(1 + slack) y` have none then; `|r|²`.
+    /// `r = min(r + slack y, 0)` where r < 0 and y > 0, y being the labels from row `first` on: outputs from
+    /// y to `(1 + slack) y` have no residual then; `|r|²`.
     fn slacken(&mut self, labels: &Self::Rows, first: usize, slack: f32, r: &mut Self::Rows)
     -> f32;
 

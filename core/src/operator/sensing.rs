@@ -111,8 +111,8 @@ pub trait Sensing {
         Ok(gates)
     }
 
-    /// [`Self::hold`] of the same gates, closed on rows where r is 0, for restricted products of the others
-    /// alone; none where this operator holds no gates.
+    /// [`Self::hold`] of the same gates, closed on rows where r is 0: restricted products are those of the
+    /// other rows, on this batch and until gates are held again. None where this operator cannot.
     fn hold_where<'g>(
         &mut self,
         _gates: Gates<'g>,

@@ -206,7 +206,7 @@ impl LmRun<'_> {
     fn has_turns(&self) -> bool {
         let SearchSetup { sizes, second, params, .. } = &self.setup;
         let is_plain = sizes.outputs == 0 && second.is_none() && params.signs == Signs::Positive;
-        is_plain && params.validation == 0 && params.ceiling <= 1.0 && self.turns > 0
+        is_plain && params.validation == 0 && self.turns > 0
     }
 
     /// The limits of a search before what may follow it.

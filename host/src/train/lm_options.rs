@@ -9,7 +9,8 @@ use crate::train::budget::Budget;
 /// Settings of recipe `lm`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LmOptions {
-    /// The search; its signs, seed and `validation` are set from here and the data.
+    /// The search; its signs, seed and `validation` are set from here and the data, and its ceiling is
+    /// 1 with alternations or steps of Adam.
     pub params: lm::Params,
     /// Output signs; none for positive ones where no label is negative, and free ones else.
     pub signs: Option<Signs>,
@@ -18,8 +19,8 @@ pub struct LmOptions {
     pub validation: f64,
     /// Most alternations of published steps and a search from there, after a search without an
     /// exact fit: for one hidden layer and one output with positive signs, and no validation split.
-    /// A share of the limits is left for them. 0 for none, and none with a ceiling, since they lower the
-    /// squared error.
+    /// A share of the limits is left for them, and there is no ceiling, since they lower the squared error.
+    /// 0 for none.
     pub turns: u32,
     /// Steps of Adam before a search with one output; none for as many as its size asks for.
     pub adam_steps: Option<u32>,

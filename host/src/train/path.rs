@@ -287,6 +287,7 @@ pub fn train_path(
         Ok(())
     })?;
     let mut accuracies = vec![Vec::new(); points.len()];
+    let mut worths = Vec::new();
     for fold in 0..*folds {
         if ended {
             break;
@@ -306,12 +307,20 @@ pub fn train_path(
         for (point, accuracies) in points.iter_mut().zip(&accuracies) {
             let (mean, error) = mean_and_error(&point.fold_losses);
             (point.cv_loss, point.cv_error) = (Some(mean), Some(error));
+            // Two classes need only be told apart.
+            let is_told = own.recipe.name() == "lm" && !accuracies.is_empty();
+            worths.push(if is_told {
+                let (mean, error) = mean_and_error(accuracies);
+                (1.0 - mean, error)
+            } else {
+                (mean, error)
+            });
             point.cv_accuracy = (!accuracies.is_empty()).then(|| mean_and_error(accuracies).0);
         }
     }
     let report = PathReport {
         recipe: own.recipe.name(),
-        chosen_nnz: choose(&points),
+        chosen_nnz: choose(&points, &worths),
         points,
         folds: *folds,
         trainings: training,
@@ -401,34 +410,26 @@ fn mean_and_error(values: &[f64]) -> (f64, f64) {
     (mean, (variance / n).sqrt())
 }
 
-/// The least size whose loss is within a standard error of the least.
-fn choose(points: &[PathPoint]) -> Option<usize> {
-    let losses =
-        || points.iter().filter_map(|point| Some((point, point.cv_loss?, point.cv_error?)));
-    let (_, least, error) = losses().min_by(|a, b| a.1.total_cmp(&b.1))?;
-    losses().find(|(_, loss, _)| *loss <= least + error).map(|(point, ..)| point.requested_nnz)
+/// The least size whose loss, (mean, standard error) of each, is within a standard error of the least.
+fn choose(points: &[PathPoint], losses: &[(f64, f64)]) -> Option<usize> {
+    let &(least, error) = losses.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let mut all = points.iter().zip(losses);
+    all.find(|(_, (loss, _))| *loss <= least + error).map(|(point, _)| point.requested_nnz)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn with(losses: &[f64]) -> PathPoint {
-        let (mean, error) = mean_and_error(losses);
-        PathPoint { cv_loss: Some(mean), cv_error: Some(error), ..PathPoint::default() }
-    }
-
     #[test]
     fn smallest_nnz_within_one_standard_error_is_chosen() {
         assert_eq!(mean_and_error(&[1.0, 3.0]), (2.0, 1.0));
-        let sized = |sizes: [(usize, &[f64]); 3]| {
-            sizes.map(|(requested_nnz, losses)| PathPoint { requested_nnz, ..with(losses) })
-        };
+        let points =
+            [5, 10, 20].map(|requested_nnz| PathPoint { requested_nnz, ..PathPoint::default() });
+        let chosen = |losses: [&[f64]; 3]| choose(&points, &losses.map(mean_and_error));
         // 2 ± 1 is the least: 2.9 is within, 3.1 is not.
-        let points = sized([(5, &[3.1, 3.1]), (10, &[2.9, 2.9]), (20, &[1.0, 3.0])]);
-        assert_eq!(choose(&points), Some(10));
-        let points = sized([(5, &[9.0, 9.0]), (10, &[2.0, 2.0]), (20, &[2.5, 2.5])]);
-        assert_eq!(choose(&points), Some(10));
-        assert_eq!(choose(&[PathPoint::default()]), None);
+        assert_eq!(chosen([&[3.1, 3.1], &[2.9, 2.9], &[1.0, 3.0]]), Some(10));
+        assert_eq!(chosen([&[9.0, 9.0], &[2.0, 2.0], &[2.5, 2.5]]), Some(10));
+        assert_eq!(choose(&points, &[]), None);
     }
 }

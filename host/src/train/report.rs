@@ -103,6 +103,15 @@ pub struct Report {
 }
 
 impl Report {
+    /// Whether a model is better: by its loss, or of two classes by recipe `lm`, which need only be told apart,
+    /// by the rows that are right.
+    pub(crate) fn is_better(&self, than: &Self) -> bool {
+        match (self.accuracy, than.accuracy) {
+            (Some(a), Some(b)) if self.recipe == "lm" && a != b => a > b,
+            _ => self.loss < than.loss,
+        }
+    }
+
     /// The same with the score on the rows trained on.
     pub(crate) fn scored(self, score: &Score) -> Self {
         let &Score { loss, psnr_db, zero_psnr_db, accuracy, class_from, .. } = score;

@@ -252,7 +252,7 @@ impl Scaled {
             let trained = Trained { model, report, ..trained };
             if best
                 .as_ref()
-                .is_none_or(|best| trained.report.loss < best.report.loss || nnz == self.nnz)
+                .is_none_or(|best| trained.report.is_better(&best.report) || nnz == self.nnz)
             {
                 best = Some(trained);
             }

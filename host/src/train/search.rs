@@ -68,6 +68,9 @@ impl<'a> SearchSetup<'a> {
             None if has_term && has_first(problem, dims) => FIRST.saturating_mul(dims.nnz as u32),
             None => 0,
         };
+        // Alternations, and searches after steps of Adam, lower the squared error.
+        let is_squared = options.turns > 0 || first > 0;
+        let ceiling = if is_squared { 1.0 } else { options.params.ceiling };
         let is_turned = first > 0 && signs == Signs::Positive;
         let signs = if is_turned { Signs::Unoriented } else { signs };
         let width = dims.inputs.saturating_add(inner_outputs(outputs, second));
@@ -82,7 +85,8 @@ impl<'a> SearchSetup<'a> {
                 .help("choose fewer neurons, such as 10 to 1000"));
         }
         let validation = given_validation_rows(rows, options.validation)?;
-        let params = Params { signs, first, validation, seed: job.seed, ..options.params };
+        let seed = job.seed;
+        let params = Params { signs, first, validation, seed, ceiling, ..options.params };
         Self::planned(sizes, second, params, problem.data.is_bytes(), slots, job)
     }
 

@@ -147,10 +147,11 @@ pub(super) struct Jacobian<'f, 'a, 'w, S: Sensing, H> {
     pub(super) w: Weights<'w>,
     /// Those of the weights, held once the equations are set up.
     gates: Gates<'w>,
-    /// Whether rows without residual, which are left out, are so by hand: the gates are open there.
+    /// Whether products leave rows without residual out themselves, since the gates are open there.
     by_hand: bool,
-    /// One number a row, for products by hand.
+    /// For such products: outputs, and the residual of the weights.
     image: &'f mut Rows<S>,
+    kept: &'f mut Rows<S>,
 }
 
 fn with<'v, E>(w: Weights<'v>, values: &'v [f32]) -> Result<Weights<'v>, E> {
@@ -176,6 +177,11 @@ impl<S: Sensing, H: Readout<S>> Equations for Jacobian<'_, '_, '_, S, H> {
         let part =
             if slack > 0.0 { sensing.hold_where(self.gates, w.index(), residual)? } else { None };
         self.by_hand = slack > 0.0 && part.is_none();
+        if self.by_hand {
+            // That of other weights takes its place when they are tried. The diagonal is that of all
+            // rows, which damps more.
+            sensing.machine().copy(residual, row_head::<S>(&mut *self.kept, rows)?);
+        }
         self.gates = match part {
             Some(gates) => gates,
             None => sensing.hold(self.gates, w.index())?,
@@ -223,18 +229,22 @@ impl<S: Sensing, H: Readout<S>> Equations for Jacobian<'_, '_, '_, S, H> {
 }
 
 impl<'f, 'a, 'w, S: Sensing, H: Readout<S>> Jacobian<'f, 'a, 'w, S, H> {
-    /// With memory for a number a row.
-    pub(super) fn new(fit: &'f mut Fit<'a, S, H>, w: Weights<'w>, image: &'f mut Rows<S>) -> Self {
-        Self { gates: fit.gates(w), fit, w, by_hand: false, image }
+    /// With memory for two numbers a row.
+    pub(super) fn new(
+        fit: &'f mut Fit<'a, S, H>,
+        w: Weights<'w>,
+        [image, kept]: [&'f mut Rows<S>; 2],
+    ) -> Self {
+        Self { gates: fit.gates(w), fit, w, by_hand: false, image, kept }
     }
 
     /// `out = JᵀJ p` of the rows that have a residual.
     fn multiply_by_hand(&mut self, p: Weights<'_>, out: &mut [f32]) -> Result<(), S::Source> {
         let rows = self.fit.rows();
-        let Fit { sensing, residual, scratch, .. } = &mut *self.fit;
+        let Fit { sensing, scratch, .. } = &mut *self.fit;
         let z = row_head::<S>(&mut *self.image, rows)?;
         sensing.forward(self.gates, p, z)?;
-        sensing.machine().keep(z, cut::<S>(residual, rows));
+        sensing.machine().keep(z, cut::<S>(self.kept, rows));
         sensing.gradient_at(self.gates, p.index(), z, out, scratch)
     }
 }

@@ -17,6 +17,9 @@ use core::ops::Range;
 
 /// What the outputs of a network are to the labels: one label for each output, if not overridden.
 pub(super) trait Readout<S: Sensing>: Sized {
+    /// Whether its steps leave out rows whose output is below the ceiling.
+    const HAS_CEILING: bool = false;
+
     /// Makes residuals of the outputs in [`Fit::residual`]; the sum of their squares.
     fn subtract(fit: &mut Fit<'_, S, Self>) -> Result<f32, S::Source> {
         let (entries, first, scale) = (fit.entries(), fit.first_label(), fit.scale);
@@ -28,7 +31,9 @@ pub(super) trait Readout<S: Sensing>: Sized {
     }
 }
 
-impl<S: Sensing> Readout<S> for OneOutput {}
+impl<S: Sensing> Readout<S> for OneOutput {
+    const HAS_CEILING: bool = true;
+}
 
 impl<S: Sensing> Readout<S> for SeveralOutputs {}
 
@@ -45,11 +50,11 @@ pub(super) struct Data<'a, S: Sensing, H> {
 pub(super) struct Fit<'a, S: Sensing, H> {
     pub(super) sensing: &'a mut S,
     pub(super) signs: Signs,
-    /// Outputs from a label to so many labels above it are no error; in the scale of the labels.
+    /// σ (ceiling - 1): times a label, how far above it an output may be; 0 for the squared error.
     pub(super) slack: f32,
     pub(super) outputs: usize,
     pub(super) head: H,
-    /// `σ y - f(x)` of the current weights, c floats per row; with a second layer in the places of
+    /// `σ y - f(x)` of the current weights, less where there is slack, c floats per row; with a second layer in the places of
     /// the active outputs, and 0 in the others.
     pub(super) residual: &'a mut Rows<S>,
     pub(super) scratch: &'a mut [f32],
@@ -97,7 +102,7 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
             cover: Cover::default(),
             sensing,
         };
-        if outputs == 1 && fit.signs == Signs::Positive {
+        if H::HAS_CEILING && fit.signs == Signs::Positive {
             fit.slack = fit.scale * (params.ceiling - 1.0).max(0.0);
         }
         fit.measure()?;

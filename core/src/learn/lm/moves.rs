@@ -43,10 +43,12 @@ where
         }
     }
 
-    /// Scales the weights to those of least loss along them.
+    /// Scales the weights to those of least squared error along them.
     pub(super) fn fit_scale(&mut self) -> Result<(), S::Source> {
+        let slack = core::mem::take(&mut self.fit.slack);
         self.loss()?;
         let factor = self.fit.factor()?;
+        self.fit.slack = slack;
         if factor.is_finite() && factor > 0.0 {
             self.net.last_values().iter_mut().for_each(|w| *w *= factor);
         }

@@ -13,7 +13,7 @@ pub struct Params {
     /// n0, rows that the search looks at first, the first of the data, which must come in random
     /// order; 0 for [`Self::search_rows`].
     pub rows: usize,
-    /// Mean squared error of an exact fit, as a fraction of the mean square of the labels.
+    /// Loss of an exact fit, as a fraction of the mean square of the labels.
     pub exact: f32,
     /// New neurons from random gates in each list of candidates, for either sign.
     pub random_neurons: u32,
@@ -44,9 +44,9 @@ pub struct Params {
     pub spare: u32,
     /// Products of conjugate gradients in one attempt of a step.
     pub products: u32,
-    /// Outputs from a label above 0 to so many times the label are no error: 1 for the squared error, more
-    /// for two classes, 0 and a number, which need only be told apart. With one output and positive signs;
-    /// [`Info::loss`](super::Info::loss) is the squared error.
+    /// So many times a label above 0 an output may be without being an error: 1 for the squared error. More
+    /// tells two classes apart, 0 and another number, with fewer weights than making the labels takes. For one
+    /// output and positive signs; [`Info::loss`](super::Info::loss) is the squared error in any case.
     pub ceiling: f32,
 }
 

@@ -10,7 +10,8 @@ pub struct Progress<'a> {
     pub phase: Phase,
     /// Outer steps so far.
     pub step: u32,
-    /// Mean squared error on the rows looked at, in squares of the labels' unit.
+    /// Mean squared error on the rows looked at, in squares of the labels' unit; of what is above or
+    /// below what outputs may be, with a [ceiling](super::Params::ceiling).
     pub loss: f32,
     /// The least so far on these rows of networks that may be the result; infinite before there is
     /// one.

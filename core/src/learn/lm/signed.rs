@@ -27,7 +27,7 @@ impl<S: Sensing> Support<S> for Model<'_, S, OneOutput> {
         let Self { fit, solver, net, task, single, .. } = self;
         solver.improve(loss, task.steps(steps), goal, |solver, loss| {
             let w = net.view().w();
-            let mut jacobian = Jacobian::new(fit, w, single.z);
+            let mut jacobian = Jacobian::new(fit, w, [&mut *single.z, &mut *single.t]);
             let Stepped { loss, values } = solver.step(&mut jacobian, loss)?;
             net.set_values(values);
             Ok(loss)
@@ -141,6 +141,18 @@ impl<S: Sensing> Moves<S> for Model<'_, S, OneOutput> {
             if self.is_vacant(i) {
                 continue;
             }
+            if self.fit.slack > 0.0 {
+                // Residuals do not say what outputs are.
+                self.negate(i);
+                let after = self.loss()? * self.fit.batch_rows();
+                if after < FLIP * total {
+                    total = after;
+                    flipped += 1;
+                } else {
+                    self.negate(i);
+                }
+                continue;
+            }
             let z = row_head::<S>(&mut *self.single.z, rows)?;
             let w = self.net.view().w();
             self.fit.image(self.fit.gates(w), w.block(i), z)?;
@@ -162,7 +174,7 @@ impl<S: Sensing> Moves<S> for Model<'_, S, OneOutput> {
             }
         }
         if flipped == 0 {
-            return Ok(loss);
+            return if self.fit.slack > 0.0 { self.loss() } else { Ok(loss) };
         }
         self.task.info.flips = self.task.info.flips.saturating_add(flipped);
         self.refit(2)

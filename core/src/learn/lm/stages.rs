@@ -72,7 +72,8 @@ where
         Ok(Stage::Fall)
     }
 
-    /// The loss of the result, which is one of other rows, on those of now; infinity where there is none.
+    /// The loss of the result of other rows on the rows of now; infinity where there is none. The residual is
+    /// another one then.
     fn result_loss(&mut self) -> Result<f32, S::Source> {
         if self.result.nnz() == 0 {
             return Ok(f32::INFINITY);
@@ -81,7 +82,6 @@ where
         self.model.load(self.result.view())?;
         let loss = self.model.loss()?;
         self.model.load(self.base.view())?;
-        self.model.loss()?;
         Ok(loss)
     }
 

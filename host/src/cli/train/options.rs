@@ -183,8 +183,6 @@ impl Train {
             validation_patience: patience,
             // As many steps as the perturbations take: there are other limits.
             steps: if args.kicks.is_some() { u32::MAX } else { own.steps },
-            // Alternations lower the squared error.
-            ceiling: if args.turns.is_some_and(|turns| turns > 0) { 1.0 } else { own.ceiling },
             ..own
         };
         Ok(LmOptions {

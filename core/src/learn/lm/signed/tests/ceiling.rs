@@ -44,12 +44,17 @@ fn rows_up_to_the_ceiling_are_no_equations() {
         let (loss, rhs, product, count) = by_hand(&rows, model.fit.scale, ceiling);
         assert_near(&[loss], &[model.loss().unwrap()]);
         let Model { fit, net, single, .. } = &mut model;
-        let mut equations = Jacobian::new(fit, net.view().w(), single.z);
+        let mut equations = Jacobian::new(fit, net.view().w(), [&mut *single.z, &mut *single.t]);
         let [mut own_rhs, mut diagonal, mut own] = [[0.0; D]; 3];
         equations.set_up(&mut own_rhs, &mut diagonal).unwrap();
         assert_near(&rhs, &own_rhs);
         equations.multiply(&[1.0, 2.0, 3.0, 4.0], &mut own).unwrap();
         assert_near(&product, &own);
+        // As they were set up, when other weights are tried.
+        equations.loss(Some(&[9.0, -2.0, 0.0, 1.0])).unwrap();
+        equations.multiply(&[1.0, 2.0, 3.0, 4.0], &mut own).unwrap();
+        assert_near(&product, &own);
+        equations.loss(None).unwrap();
         counts.push(count);
         // Steps lower this loss.
         let loss = model.loss().unwrap();
