@@ -300,6 +300,21 @@ fn processes_agree_on_fewer_rows_than_inputs() {
     assert!(got[0].relative < 0.5, "{got:?}");
 }
 
+#[test]
+fn processes_agree_on_two_classes_below_a_ceiling() {
+    let mut data = planted(DIMS, 1.0);
+    let mean = data.labels.iter().sum::<f32>() / data.labels.len() as f32;
+    data.labels.iter_mut().for_each(|y| *y = f32::from(*y > mean));
+    let params = lm::Params { ceiling: 3.0, steps: 200, ..lm::Params::DEFAULT };
+    let (expected, got) = searches(&data, &params);
+    assert!(got.iter().all(|process| *process == got[0]), "{got:?}");
+    // Above the error of the labels' fit.
+    assert!(
+        [&expected, &got[0]].iter().all(|of| (0.1..2.0).contains(&of.relative)),
+        "{expected:?} {got:?}"
+    );
+}
+
 fn searches(data: &Data, params: &lm::Params) -> (Found, Vec<Found>) {
     compare(
         data,
