@@ -105,8 +105,8 @@ pub struct PathReport {
     pub folds: usize,
     /// Trainings done.
     pub trainings: usize,
-    /// The least size whose mean loss on the left-out folds is within a standard error of the least
-    /// mean; none without folds, and none where the path was ended before its end.
+    /// The least size whose mean loss on the left-out folds, or share of wrong rows for two classes by recipe
+    /// `lm`, is within a standard error of the least; none without folds, and none where the path was ended before its end.
     pub chosen_nnz: Option<usize>,
     /// Whether the path was ended early on request.
     pub stopped: bool,

@@ -229,7 +229,7 @@ pub(super) struct LmArgs {
     pub(super) idle_kicks: Option<u32>,
     /// Most alternations of steps of the published method and a search from there, after a search
     /// without an exact fit; 0 for none. For one output with positive signs and no validation
-    /// split, and as long as they gain a hundredth of the loss. The search leaves a share of the
+    /// split, and as long as they gain a hundredth of the loss; two classes are fitted to 0 and 1 then. The search leaves a share of the
     /// limits for them [default: 10; 0 for two classes with one neuron, or one hidden
     /// layer and up to 32 nonzeros]
     #[arg(long, value_name = "T", value_parser = parse::whole::<u32>)]
