@@ -23,8 +23,10 @@ const SPOILT: f32 = 4.0;
 const AGAIN: f32 = 0.25;
 /// All rows refute a fit of some of them where the loss is so many times as large.
 const REFUTED: f32 = 2.0;
-/// With so many weights the plain method is worth its few passes even where the run was ended.
+/// With so many weights the plain method is worth its few passes even where the run was ended, …
 const FEW: usize = 2;
+/// … and so it is where more than this fraction of the mean square of the labels is left.
+const NOTHING: f32 = 0.9;
 /// Weights that are tried at once in the place of another, after so many steps.
 const CANDIDATES: usize = 8;
 const EXCHANGE_STEPS: u32 = 2;
@@ -371,7 +373,8 @@ where
             loss = self.outer_at_s(loss, Phase::Polish)?;
         }
         self.descend_at_s(loss, self.model.task.goal, Phase::Polish)?;
-        let is_hasty = self.is_done() && self.model.task.nnz > FEW;
+        let is_good = self.state.result_loss < NOTHING * self.model.fit.power;
+        let is_hasty = self.is_done() && self.model.task.nnz > FEW && is_good;
         Ok(if self.is_exact(self.state.result_loss) || is_hasty {
             Stage::End
         } else {

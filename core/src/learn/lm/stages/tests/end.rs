@@ -31,6 +31,25 @@ fn polish_adds_missing_weights_and_stays_at_s() {
 }
 
 #[test]
+fn ended_run_without_a_network_starts_again_by_the_plain_method() {
+    // Neurons without a row on which they are active: nothing lowers the loss.
+    let dead: Vec<(u32, f32)> = BOTH.iter().map(|&(j, _)| (j, 0.0)).collect();
+    for (net, next) in [(&dead, Stage::Plain), (&BOTH[..4].to_vec(), Stage::End)] {
+        let (mut search, loss) = standing(&Params { polish: 0, ..Params::DEFAULT }, &PLANTED, net);
+        search.model.task.nnz = net.len();
+        search.model.task.info.stopped = true;
+        search.store_result(loss).unwrap();
+        let power = search.model.fit.power;
+        assert_eq!(search.polish(loss).unwrap(), next, "{} of {power}", search.state.result_loss);
+    }
+    let (mut search, loss) = standing(&Params { polish: 0, ..Params::DEFAULT }, &PLANTED, &dead);
+    search.model.task.info.stopped = true;
+    search.store_result(loss).unwrap();
+    search.plain().unwrap();
+    assert!(search.state.result_loss < 0.5 * search.model.fit.power);
+}
+
+#[test]
 fn plain_method_replaces_result_only_if_better() {
     let (mut search, _) = standing(&Params::DEFAULT, &[(1.0, FIRST)], &SEVEN[..1]);
     search.model.task.nnz = 3;
