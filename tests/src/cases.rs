@@ -47,7 +47,7 @@ impl<P: Probe + 'static> Case<P> {
         Self { name: "rng", pinned: 0x281f_7766, ram: 2560, run: randomness::<P> },
         Self {
             name: "conformance",
-            pinned: 0x35fa_4dde,
+            pinned: 0x7dc9_c4a6,
             ram: 8192,
             run: operator::conformance::<P>,
         },
