@@ -33,10 +33,9 @@ impl Held {
 
 /// Closes the gates of a piece, `words` words for each neuron, on rows where r is 0.
 pub(super) fn close(r: &[f32], words: usize, bits: &mut [u32]) {
-    for bits in bits.chunks_mut(words) {
-        for (word, r) in bits.iter_mut().zip(r.chunks(32)) {
-            *word &= r.iter().enumerate().fold(0, |open, (l, r)| open | u32::from(*r != 0.0) << l);
-        }
+    for (k, r) in r.chunks(32).enumerate() {
+        let open = r.iter().enumerate().fold(0, |open, (l, r)| open | u32::from(*r != 0.0) << l);
+        bits.iter_mut().skip(k).step_by(words).for_each(|word| *word &= open);
     }
 }
 

@@ -46,9 +46,10 @@ where
     /// Scales the weights to those of least squared error along them.
     pub(super) fn fit_scale(&mut self) -> Result<(), S::Source> {
         let slack = core::mem::take(&mut self.fit.slack);
-        self.loss()?;
-        let factor = self.fit.factor()?;
+        let factor = self.loss().and_then(|_| self.fit.factor());
+        // Before a stop, too, after which the run goes on.
         self.fit.slack = slack;
+        let factor = factor?;
         if factor.is_finite() && factor > 0.0 {
             self.net.last_values().iter_mut().for_each(|w| *w *= factor);
         }
