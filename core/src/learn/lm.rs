@@ -33,7 +33,8 @@
 //! polish     an exact fit: drop small weights, merge and turn neurons, as long as it stays as exact;
 //!            grow what is missing from s, where that makes it more exact
 //!            else outer steps at exactly s weights, as long as they help; the plain method from
-//!            the start; with one output and at most [`EXCHANGED`] weights each in turn for others
+//!            the start; with one output and at most [`EXCHANGED`] weights each in turn for others, by
+//!            [`Params::exchange_rows`], and of the networks before and after the better one on all rows
 //! ```
 //!
 //! g is the gradient, r the residual, `c_j` the root mean square of input j, φ the change that a
@@ -94,6 +95,7 @@
 mod checkpoint;
 mod cover;
 mod equations;
+mod exchange;
 mod factors;
 #[cfg(feature = "first-phase")]
 mod first;

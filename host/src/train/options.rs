@@ -306,13 +306,13 @@ pub enum Recipe {
 
 impl Recipe {
     /// Nonzeros from which two classes are told apart by their log-odds. Fewer than that are too
-    /// few for weights on both sides of neurons for and against a class; least squares does with
-    /// one.
-    const CLASSED: usize = 10;
+    /// few for weights on both sides of neurons for and against a class; and `lm` exchanges each of
+    /// them for the best of others, which takes longer the more there are.
+    const CLASSED: usize = 21;
 
     /// The recipe that [`Recipe::Auto`] stands for where nothing is compared: `dynamic` for classes and
     /// without a hidden layer, `lm` for regression; with pinned weights, and for two classes with one
-    /// hidden layer and fewer than ten nonzeros, that of [`Recipe::layered`].
+    /// hidden layer and at most twenty nonzeros, that of [`Recipe::layered`].
     ///
     /// ```
     /// use tamis_host::{Budget, Recipe, data::Task};
@@ -335,7 +335,7 @@ impl Recipe {
     }
 
     /// The same among recipes of one hidden layer, which train several layer by layer: for classes
-    /// `anneal`, but `lm` for two classes with fewer than ten nonzeros, or one neuron, which cannot be
+    /// `anneal`, but `lm` for two classes with at most twenty nonzeros, or one neuron, which cannot be
     /// for one class and for the other; `lm` for regression; and with pinned weights `paper` in place
     /// of `lm`.
     #[must_use]

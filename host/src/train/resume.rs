@@ -150,6 +150,7 @@ pub(crate) fn lm_form(problem: &Problem, setup: &SearchSetup<'_>) -> Form {
         spare,
         products,
         ceiling,
+        exchange_rows,
     } = setup.params;
     let own = [
         Term::name("--signs", &SIGNS, signs as usize),
@@ -166,6 +167,7 @@ pub(crate) fn lm_form(problem: &Problem, setup: &SearchSetup<'_>) -> Form {
         Term::count("spare weights", spare),
         Term::count("products of a step", products),
         Term::float("ceiling of outputs, in labels (1 with --turns)", ceiling),
+        Term::count("rows by which weights are exchanged", exchange_rows),
         // Files from before there were such hold 1.
         Term::count("steps of Adam", first.saturating_add(1)),
         Term::count("neurons of the second layer (--hidden)", setup.second.unwrap_or(0)),

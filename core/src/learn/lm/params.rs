@@ -48,6 +48,8 @@ pub struct Params {
     /// tells two classes apart, 0 and another number, with fewer weights than making the labels takes. For one
     /// output and positive signs; [`Info::loss`](super::Info::loss) is the squared error in any case.
     pub ceiling: f32,
+    /// Rows, the first of the data, by which weights are exchanged for others, where there are more.
+    pub exchange_rows: usize,
 }
 
 /// So many weights are few enough to try others in the place of each in the end, where the fit is not
@@ -73,6 +75,7 @@ impl Params {
         spare: 25,
         products: 120,
         ceiling: 1.0,
+        exchange_rows: 20_000,
     };
 
     /// n0 for s = `nnz` and `samples` rows for training: [`Self::rows`], or 20 s between

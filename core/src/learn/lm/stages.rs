@@ -7,7 +7,7 @@ use super::lighten::ALIKE;
 use super::model::{Model, Moves, Support};
 use super::moves::SLIM_STEPS;
 use super::search::{MORE_ROWS, Search, step};
-use super::{EXCHANGED, Phase, Progress};
+use super::{Phase, Progress};
 use crate::base::error::Result;
 use crate::base::rng::{Rng, seed_of, stream};
 use crate::network::gates::Signs;
@@ -27,15 +27,6 @@ const REFUTED: f32 = 2.0;
 const FEW: usize = 2;
 /// … and so it is where more than this fraction of the mean square of the labels is left.
 const NOTHING: f32 = 0.9;
-/// Weights that are tried at once in the place of another, after so many steps.
-const CANDIDATES: usize = 8;
-const EXCHANGE_STEPS: u32 = 2;
-/// Starts besides that of the run.
-const STARTS: u32 = 3;
-/// What is left of the only weight of a neuron.
-const FAINT: f32 = 1e-3;
-/// An exchange stays where less than this part of the loss is left.
-const WON: f32 = 0.9999;
 /// A loss above this fraction of the mean square of the labels is far from exact …
 const POOR: f32 = 1e-3;
 /// … and one below this fraction of the last is progress.
@@ -414,69 +405,6 @@ where
         self.model.load(self.result.view())?;
         self.state.idle = 0;
         Ok(Stage::Exchange)
-    }
-
-    /// [`Stage::Exchange`], with one output: of few weights each in turn goes, and the best of others in its place stays
-    /// where that lowers the loss; then the same from other starts. Outer steps keep the weights that
-    /// are largest, which is another choice: they end on supports that one exchange improves.
-    pub(super) fn exchange(&mut self, loss: f32) -> Result<Stage, S::Source> {
-        let is_small = self.model.net.is_signed() && self.model.task.nnz <= EXCHANGED;
-        if !is_small || self.is_exact(loss) {
-            return Ok(Stage::End);
-        }
-        self.base.store(self.model.view())?;
-        for nth in 0..2 * self.base.view().w().nnz() {
-            if self.is_done() {
-                return Ok(Stage::End);
-            }
-            let Some(&j) = self.base.view().w().index().get(nth / 2) else { break };
-            let changed = self.replace(j, nth % 2 == 0)?;
-            self.step(Phase::Polish, changed, self.state);
-            if changed < WON * loss {
-                self.store_result(changed)?;
-                return Ok(Stage::Exchange);
-            }
-            self.model.load(self.base.view())?;
-        }
-        if self.state.idle >= STARTS {
-            return Ok(Stage::End);
-        }
-        self.state.idle += 1;
-        self.model.start(seed_of(self.params.seed, stream::TRIAL, self.state.idle))?;
-        let loss = self.model.loss()?;
-        let loss = self.model.improve(loss, SLIM_STEPS, 0.0)?;
-        let loss = self.model.narrow(loss)?;
-        self.store_result(loss)?;
-        Ok(Stage::Exchange)
-    }
-
-    /// Takes weight `j` away, adds others, and comes down to s weights and m neurons; the loss.
-    fn replace(&mut self, j: u32, by_active_rows: bool) -> Result<f32, S::Source> {
-        let model = &mut self.model;
-        let (i, d) = (j as usize / model.inputs().max(1), model.inputs());
-        let is_alone = model.view().w().block(i).values().len() == 1;
-        if is_alone && let Some(w) = model.weight_mut(i, j as usize % d.max(1)) {
-            // What is left of it keeps the neuron on its rows, so that it can have others.
-            *w *= FAINT;
-        } else {
-            model.net.edit_w(|w| w.retain(|at, _| at != j));
-        }
-        let mut loss = model.loss()?;
-        if !is_alone {
-            loss = model.improve(loss, EXCHANGE_STEPS, 0.0)?;
-        }
-        if by_active_rows {
-            model.grow_active(CANDIDATES)?;
-        } else {
-            model.grow(CANDIDATES)?;
-        }
-        let mut loss = model.improve(loss, EXCHANGE_STEPS, 0.0)?;
-        // One by one, as others mean more where one has gone.
-        for size in (model.task.nnz..model.counted()).rev() {
-            loss = model.cut(size, EXCHANGE_STEPS, 0.0)?;
-        }
-        let loss = model.improve(loss, SLIM_STEPS, 0.0)?;
-        model.narrow(loss)
     }
 }
 

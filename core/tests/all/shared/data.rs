@@ -55,6 +55,7 @@ pub(crate) fn params(seed: u64, rows: usize, rng: &mut Rng) -> Params {
         validation: if rng.below(2) == 0 { rng.below(rows as u32) as usize } else { 0 },
         validation_patience: rng.below(3),
         ceiling: [1.0, 1.0, 3.0][rng.below(3) as usize],
+        exchange_rows: [rows, rows / 3 + 1][rng.below(2) as usize],
         ..Params::DEFAULT
     }
 }

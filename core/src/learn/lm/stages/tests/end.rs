@@ -1,6 +1,8 @@
 //! The end of a run: polish, weights of no use, the plain method, and the last steps.
 
 use super::*;
+use crate::learn::lm::EXCHANGED;
+use crate::learn::lm::exchange::STARTS;
 
 #[test]
 fn polish_adds_missing_weights_and_stays_at_s() {
@@ -113,6 +115,35 @@ fn few_weights_end_on_the_best_support() {
             assert!(search.result.nnz() <= 2);
         }
     }
+}
+
+/// Exchanges until there is none left.
+fn exchange_all(search: &mut Searching) {
+    for _ in 0..30 {
+        let loss = search.model.loss().unwrap();
+        if search.exchange(loss).unwrap() == Stage::End {
+            return;
+        }
+    }
+    panic!("no end");
+}
+
+#[test]
+fn many_rows_say_what_a_part_of_them_has_exchanged() {
+    let large = [0.3, 2.0, 0.5, -0.4];
+    let (mut search, loss) = neuron(&[(1.0, large)], &[(4, 0.3)]);
+    let best = neuron(&[(1.0, large)], &[(5, 0.3)]).1;
+    search.params.exchange_rows = N / 4;
+    exchange_all(&mut search);
+    assert_eq!((search.result.view().w().index(), search.state.rows), (&[5][..], N as u32));
+    assert!(search.state.result_loss < 1.001 * best && best < loss);
+    // Three rows say nothing of the others: the network before stays.
+    let (mut search, loss) = neuron(&[(1.0, large)], &[(5, 0.3)]);
+    let before = bits(search.result.view());
+    search.params.exchange_rows = 3;
+    exchange_all(&mut search);
+    assert_eq!((bits(search.result.view()), search.state.rows), (before, N as u32));
+    assert_eq!(search.state.result_loss, loss);
 }
 
 #[test]
