@@ -30,13 +30,14 @@ where
     /// more rows than [`Params::exchange_rows`](super::Params::exchange_rows), they say which support it is.
     pub(super) fn exchange(&mut self, loss: f32) -> Result<Stage, S::Source> {
         let is_small = self.model.net.is_signed() && self.model.task.nnz <= EXCHANGED;
-        if !is_small || self.is_exact(loss) {
+        if !is_small || self.is_exact(loss) || self.is_done() {
             return self.exchanged();
         }
-        if self.state.rows as usize > self.params.exchange_rows {
+        let rows = self.params.exchange_rows.max(1);
+        if self.state.rows as usize > rows {
             self.best.store(self.result.view())?;
             self.state.best_loss = self.state.result_loss;
-            self.take_up(self.params.exchange_rows)?;
+            self.take_up(rows)?;
             self.state.result_loss = self.model.loss()?;
             return Ok(Stage::Exchange);
         }
