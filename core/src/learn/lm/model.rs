@@ -183,6 +183,12 @@ pub(super) trait Moves<S: Sensing>: Support<S> {
         Ok(0)
     }
 
+    /// The neuron without which the loss is least, where each can be told from the others. The residual
+    /// must be current.
+    fn least_missed(&mut self) -> Result<Option<usize>, S::Source> {
+        Ok(None)
+    }
+
     /// [`Model::merge`] of the second layer.
     fn merge_second(&mut self, _least: f32) -> Result<u32, S::Source> {
         Ok(0)

@@ -235,12 +235,15 @@ where
         Ok(loss)
     }
 
-    /// Goes down to m neurons, a third of the excess at a time, the weakest first.
+    /// Goes down to m neurons, a third of the excess at a time, those first that are least missed. The
+    /// residual must be current.
     #[inline(never)]
     pub(super) fn narrow(&mut self, mut loss: f32) -> Result<f32, S::Source> {
         while let excess @ 1.. = self.live().saturating_sub(self.task.hidden) {
             for _ in 0..excess.div_ceil(3) {
-                self.weakest(|_| true).into_iter().for_each(|i| self.remove(i));
+                let least = self.least_missed()?.or_else(|| self.weakest(|_| true));
+                least.into_iter().for_each(|i| self.remove(i));
+                self.loss()?;
             }
             loss = self.refit(SLIM_STEPS)?;
         }
@@ -252,8 +255,9 @@ where
 mod tests {
     extern crate std;
     use super::*;
+    use crate::data::samples::FnRows;
     use crate::learn::lm::model::Task;
-    use crate::learn::lm::signed::tests::{D, with};
+    use crate::learn::lm::signed::tests::{D, N, with, with_rows};
     use crate::network::gates::Signs;
     use std::vec::Vec;
 
@@ -375,6 +379,25 @@ mod tests {
             assert!(model.neurons().map(|block| block.neuron()).eq([1, 3, 6]));
             assert!(narrowed < 1e-11 && loss > narrowed, "{narrowed}");
             assert_eq!(model.narrow(narrowed).unwrap(), narrowed);
+        });
+    }
+
+    #[test]
+    fn a_large_neuron_that_is_active_nowhere_is_not_missed() {
+        let rows = |row: usize, x: &mut [f32]| {
+            let parts = [7, 5, 3].map(|step| ((row * step) % 11) as f32 - 5.0);
+            x.copy_from_slice(&[parts[0], parts[1], parts[2], 1.0]);
+            Ok::<_, core::convert::Infallible>(())
+        };
+        let small = [0.1, 0.2, 0.0, 0.0];
+        let net = [(3, -5.0), (4, 0.1), (5, 0.2)];
+        with_rows(FnRows::new(N, D, rows), Signs::Positive, &[(1.0, small)], &net, |model| {
+            model.task.hidden = 1;
+            assert_eq!(model.weakest(|_| true), Some(1));
+            let loss = model.loss().unwrap();
+            let narrowed = model.narrow(loss).unwrap();
+            assert!(narrowed < 1e-11, "{narrowed}");
+            assert!(model.neurons().map(|block| block.neuron()).eq([1]));
         });
     }
 

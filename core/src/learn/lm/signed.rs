@@ -8,7 +8,7 @@ use super::sides::Sides;
 use super::solver::{Stepped, entries};
 use super::support::{Asked, add, threshold};
 use crate::base::error::{Error, Result};
-use crate::operator::machine::Machine;
+use crate::operator::machine::{Along, Machine};
 use crate::operator::sensing::{Sensing, row_head};
 
 /// A neuron is flipped where that leaves less than this fraction of the loss.
@@ -182,6 +182,25 @@ impl<S: Sensing> Moves<S> for Model<'_, S, OneOutput> {
 
     fn unmirror(&mut self, i: usize) -> Result<u32, S::Source> {
         self.flip_mirrored(i)
+    }
+
+    fn least_missed(&mut self) -> Result<Option<usize>, S::Source> {
+        let (rows, mut least) = (self.fit.rows(), None);
+        for i in self.first()..self.blocks() {
+            if self.is_vacant(i) {
+                continue;
+            }
+            let z = row_head::<S>(&mut *self.single.z, rows)?;
+            let w = self.net.view().w();
+            self.fit.image(self.fit.gates(w), w.block(i), z)?;
+            let Along { product, norm2 } = self.fit.along(z)?;
+            // |r + z|² - |r|².
+            let missed = 2.0 * product + norm2;
+            if least.is_none_or(|(least, _)| missed < least) {
+                least = Some((missed, i));
+            }
+        }
+        Ok(least.map(|(_, i)| i))
     }
 
     fn drop_below(&mut self, least: f32) {
