@@ -1,4 +1,4 @@
-"""Writes docs/results/few-weights.md: two classes that are hard to tell apart, with 5 to 30 weights, by several recipes.
+"""Writes docs/results/few-weights.md: two classes that are hard to tell apart, with 5 to 20 weights, by several recipes.
 
 usage: few-weights.py MNIST_FOLDER FASHION_FOLDER >docs/results/few-weights.md      (TAMIS is the program; a quarter of an hour on two cores)
 
@@ -15,7 +15,7 @@ import tempfile
 
 TAMIS = os.environ.get("TAMIS", "target/release/tamis")
 SEEDS = (0, 1, 2)
-SIZES = (5, 10, 15, 20, 30)
+SIZES = (5, 10, 15, 20)
 RECIPES = ("lm", "dynamic", "imp")
 PAIRS = [
     ("mnist", "4,9", "Fours and nines of MNIST"),

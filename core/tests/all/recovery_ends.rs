@@ -83,23 +83,31 @@ fn planted(repeats: &[(usize, f32)], outputs: usize, scale: f32) -> (Vec<f32>, V
 /// Searches for three neurons, ended at call `at`: the flat indices of W, how many weights there
 /// are in all, what was done, and how many calls it took.
 fn search(
-    (x, y, nnz): &(Vec<f32>, Vec<f32>, usize),
+    problem: &(Vec<f32>, Vec<f32>, usize),
     signs: Signs,
     at: usize,
 ) -> tamis::Result<(Vec<u32>, usize, Info, usize)> {
-    let (d, c) = (x.len() / ROWS, y.len() / ROWS);
+    search_with(problem, &Params { signs, ..Params::DEFAULT }, at)
+}
+
+/// The same with other settings.
+fn search_with(
+    (x, y, nnz): &(Vec<f32>, Vec<f32>, usize),
+    params: &Params,
+    at: usize,
+) -> tamis::Result<(Vec<u32>, usize, Info, usize)> {
+    let (d, c, signs) = (x.len() / ROWS, y.len() / ROWS, params.signs);
     let blocks = lm::slots(3, signs);
     let mut row = vec![0.0; gated_words(d, blocks)];
     let inner = Gated::new(Rows::new(x, d)?, blocks, 2, &mut row)?;
     let mut sensing = Ending { inner, calls: 0, at };
     let dims = Dims::new(ROWS, d, 3, *nnz);
-    let params = Params { signs, ..Params::DEFAULT };
     let (w, all, info) = if c == 1 {
         let budget = Recovery::new(dims, sensing.panel(), sensing.scratch(ROWS), signs.linear(0));
         let mut memory = vec![0; budget.words()];
         let goal = lm::Goal::one_output(dims);
         let found =
-            lm::run(&mut sensing, y, goal, Start::Zero, &params, &mut memory, |_| Continue(()))?;
+            lm::run(&mut sensing, y, goal, Start::Zero, params, &mut memory, |_| Continue(()))?;
         let (w, info) = (found.network.w(), found.info);
         assert!(w.value().iter().all(|v| v.is_finite()));
         (w.index().to_vec(), w.nnz(), info)
@@ -108,7 +116,7 @@ fn search(
         let mut memory = vec![0; Recovery::factored(dims, c, sensing.panel(), scratch).words()];
         let goal = lm::Goal::several_outputs(dims);
         let found =
-            lm::run(&mut sensing, y, goal, Start::Zero, &params, &mut memory, |_| Continue(()))?;
+            lm::run(&mut sensing, y, goal, Start::Zero, params, &mut memory, |_| Continue(()))?;
         let (net, info) = (found.network, found.info);
         assert!(net.w().value().iter().chain(net.wt().value()).all(|v| v.is_finite()));
         (net.w().index().to_vec(), net.nnz(), info)
@@ -150,12 +158,23 @@ fn columns_that_differ_a_little_are_told_apart() {
 
 #[test]
 fn operator_stop_within_step_still_gives_result() {
-    for (outputs, signs) in [(1, Signs::Positive), (1, Signs::Free), (3, Signs::Positive)] {
-        let problem = planted(&[], outputs, 1.0);
-        let calls = search(&problem, signs, usize::MAX).unwrap().3;
+    // The last one has too few weights, which are exchanged by some of the rows.
+    let ways = [
+        (1, Signs::Positive, 0),
+        (1, Signs::Free, 0),
+        (3, Signs::Positive, 0),
+        (1, Signs::Positive, 3),
+    ];
+    for (outputs, signs, missing) in ways {
+        let mut problem = planted(&[], outputs, 1.0);
+        problem.2 -= missing;
+        let params = Params { signs, exchange_rows: ROWS / 4, perturbations: 2, ..Params::DEFAULT };
+        let search = |at| search_with(&problem, &params, at);
+        let (_, _, info, calls) = search(usize::MAX).unwrap();
+        assert!(info.exact == (missing == 0));
         let mut given = 0;
         for at in (1..200).chain((200..calls).step_by(calls / 100 + 1)) {
-            match search(&problem, signs, at) {
+            match search(at) {
                 Err(Error::Stopped) => {
                     assert!(given == 0, "{at}: nothing, where an earlier end gave a result");
                 }

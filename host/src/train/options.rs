@@ -309,6 +309,8 @@ impl Recipe {
     /// few for weights on both sides of neurons for and against a class; and `lm` exchanges each of
     /// them for the best of others, which takes longer the more there are.
     const CLASSED: usize = 21;
+    /// The same with pinned weights, which are not exchanged.
+    const PINNED_CLASSED: usize = 10;
 
     /// The recipe that [`Recipe::Auto`] stands for where nothing is compared: `dynamic` for classes and
     /// without a hidden layer, `lm` for regression; with pinned weights, and for two classes with one
@@ -318,14 +320,16 @@ impl Recipe {
     /// use tamis_host::{Budget, Recipe, data::Task};
     /// let auto = |task, pinned| Recipe::auto(task, &[10], Budget::nnz(100), pinned).name();
     /// assert_eq!(auto(Task::Binary, false), "dynamic");
-    /// assert_eq!(Recipe::auto(Task::Binary, &[10], Budget::nnz(1), false).name(), "lm");
+    /// let few = |nnz, pinned| Recipe::auto(Task::Binary, &[10], Budget::nnz(nnz), pinned).name();
+    /// assert_eq!([few(1, false), few(20, false), few(21, false)], ["lm", "lm", "dynamic"]);
+    /// assert_eq!([few(9, true), few(10, true)], ["paper", "anneal"]);
     /// assert_eq!(auto(Task::Regression, false), "lm");
     /// assert_eq!(auto(Task::Multiclass, true), "anneal");
     /// ```
     #[must_use]
     pub fn auto(task: Task, hidden: &[usize], budget: Budget, pinned: bool) -> Self {
         let is_linear = hidden.is_empty();
-        let is_small = matches!(budget, Budget::Nonzeros(..Self::CLASSED)) && hidden.len() == 1;
+        let is_small = Self::are_few(budget, pinned) && hidden.len() == 1;
         match task {
             _ if is_linear => Self::Dynamic(DynamicOptions::default()),
             Task::Binary if is_small => Self::layered(task, hidden, budget, pinned),
@@ -337,19 +341,22 @@ impl Recipe {
     /// The same among recipes of one hidden layer, which train several layer by layer: for classes
     /// `anneal`, but `lm` for two classes with at most twenty nonzeros, or one neuron, which cannot be
     /// for one class and for the other; `lm` for regression; and with pinned weights `paper` in place
-    /// of `lm`.
+    /// of `lm`, for two classes with fewer than ten nonzeros.
     #[must_use]
     pub fn layered(task: Task, hidden: &[usize], budget: Budget, pinned: bool) -> Self {
         match (task, hidden, budget) {
             (Task::Multiclass, ..) => Self::Anneal(AnnealOptions::default()),
-            (Task::Binary, &[m], Budget::Nonzeros(Self::CLASSED..) | Budget::Density(_))
-                if m != 1 =>
-            {
+            (Task::Binary, &[m], _) if m != 1 && !Self::are_few(budget, pinned) => {
                 Self::Anneal(AnnealOptions::default())
             }
             _ if pinned => Self::Paper(PaperOptions::default()),
             _ => Self::Lm(LmOptions::of(task, hidden, budget)),
         }
+    }
+
+    const fn are_few(budget: Budget, pinned: bool) -> bool {
+        let enough = if pinned { Self::PINNED_CLASSED } else { Self::CLASSED };
+        matches!(budget, Budget::Nonzeros(nnz) if nnz < enough)
     }
 
     /// As `--recipe` calls it.

@@ -95,3 +95,19 @@ fn few_weights_need_not_fit_labels() {
         assert_eq!(a, b);
     }
 }
+
+#[test]
+fn few_weights_are_searched_for_unless_settings_ask_for_epochs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    ok(path, "generate digits --samples 300 --side 8 -o d");
+    let recipe = |own: &str| {
+        let rows = "--data d/X.npy --labels d/y.npy --keep-labels 3,8 --task binary --hidden 4";
+        json(path, &format!("train {rows} {own} -o m.tamis"))["recipe"].clone()
+    };
+    assert_eq!(recipe("--nnz 20 --scale none"), "lm");
+    assert_eq!(recipe("--nnz 21 --scale none"), "dynamic");
+    assert_eq!(recipe("--nnz 20 --epochs 2"), "dynamic");
+    assert_eq!(recipe("--nnz 5 --weight-decay 0.1"), "dynamic");
+    assert_eq!(recipe("--nnz 20 --kicks 1"), "lm");
+}

@@ -126,6 +126,8 @@ pub(super) enum Stage {
     First,
     /// One weight for another, where weights are few.
     Exchange,
+    /// After exchanges on some of the rows.
+    Exchanged,
 }
 
 impl Stage {
@@ -134,7 +136,7 @@ impl Stage {
         matches!(self, Self::First | Self::Descend | Self::Fall | Self::Moves | Self::Perturb)
     }
 
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Descend,
         Self::Moves,
         Self::Perturb,
@@ -147,6 +149,7 @@ impl Stage {
         Self::Refit,
         Self::First,
         Self::Exchange,
+        Self::Exchanged,
     ];
 }
 

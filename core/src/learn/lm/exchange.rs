@@ -31,7 +31,7 @@ where
     pub(super) fn exchange(&mut self, loss: f32) -> Result<Stage, S::Source> {
         let is_small = self.model.net.is_signed() && self.model.task.nnz <= EXCHANGED;
         if !is_small || self.is_exact(loss) || self.is_done() {
-            return self.exchanged();
+            return Ok(self.after_exchanges());
         }
         let rows = self.params.exchange_rows.max(1);
         if self.state.rows as usize > rows {
@@ -44,7 +44,7 @@ where
         self.base.store(self.model.view())?;
         for nth in 0..2 * self.base.view().w().nnz() {
             if self.is_done() {
-                return self.exchanged();
+                return Ok(self.after_exchanges());
             }
             let Some(&j) = self.base.view().w().index().get(nth / 2) else { break };
             let changed = self.replace(j, nth % 2 == 0)?;
@@ -56,7 +56,7 @@ where
             self.model.load(self.base.view())?;
         }
         if self.state.idle >= STARTS {
-            return self.exchanged();
+            return Ok(self.after_exchanges());
         }
         self.state.idle += 1;
         self.model.start(seed_of(self.params.seed, stream::TRIAL, self.state.idle))?;
@@ -67,23 +67,27 @@ where
         Ok(Stage::Exchange)
     }
 
-    /// The end of exchanges: of those on a part of the rows, and of the network before them, the
-    /// better one on all rows.
-    fn exchanged(&mut self) -> Result<Stage, S::Source> {
-        let (all, before) = (self.model.fit.train, self.state.best_loss);
-        if self.state.rows as usize == all {
-            return Ok(Stage::End);
-        }
+    /// What follows exchanges, or a stop meanwhile.
+    pub(super) fn after_exchanges(&self) -> Stage {
+        let is_part = (self.state.rows as usize) < self.model.fit.train;
+        if is_part { Stage::Exchanged } else { Stage::End }
+    }
+
+    /// [`Stage::Exchanged`]: after exchanges on a part of the rows, of the network before them and of the one
+    /// after the better one on all rows.
+    pub(super) fn judge(&mut self) -> Result<Stage, S::Source> {
+        let before = self.state.best_loss;
         self.model.load(self.result.view())?;
-        self.take_up(all)?;
+        self.model.fit.select(0..self.model.fit.train)?;
         let loss = self.model.loss()?;
         let loss = self.model.improve(loss, self.params.final_steps, 0.0)?;
-        self.step(Phase::AllRows, loss, self.state);
         self.state.result_loss = before;
+        self.step(Phase::AllRows, loss, self.state);
         if self.params.validation == 0 {
             self.result.store(self.best.view())?;
         }
         self.store_result(loss)?;
+        self.select(self.model.fit.train)?;
         Ok(Stage::End)
     }
 

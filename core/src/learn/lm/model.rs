@@ -183,8 +183,8 @@ pub(super) trait Moves<S: Sensing>: Support<S> {
         Ok(0)
     }
 
-    /// The neuron without which the loss is least, where each can be told from the others. The residual
-    /// must be current.
+    /// The neuron without which the loss is least, where they are few and add up; none else. The residual is
+    /// another one then.
     fn least_missed(&mut self) -> Result<Option<usize>, S::Source> {
         Ok(None)
     }

@@ -123,6 +123,7 @@ where
             Stage::Support => self.improve_support(loss),
             Stage::Plain => self.plain(),
             Stage::Exchange => self.exchange(loss),
+            Stage::Exchanged => self.judge(),
             Stage::Refit => self.refit(),
             Stage::Polish | Stage::End => self.polish(loss),
         }
@@ -131,6 +132,9 @@ where
     /// The operator was asked to end within a stage: the run ends with the best network stored.
     fn end_early(&mut self) -> Result<Stage, S::Source> {
         (self.model.task.info.stopped, self.cut_off) = (true, true);
+        if matches!(self.state.stage, Stage::Exchange | Stage::Exchanged) {
+            return Ok(self.after_exchanges());
+        }
         if !self.state.stage.searches() {
             return Ok(Stage::End);
         }
@@ -171,7 +175,7 @@ where
             Stage::Fall => state.falling(),
             Stage::Moves => Phase::Move,
             Stage::Perturb => Phase::Perturb,
-            Stage::AllRows | Stage::Support | Stage::Refit => Phase::AllRows,
+            Stage::AllRows | Stage::Support | Stage::Refit | Stage::Exchanged => Phase::AllRows,
             Stage::Plain | Stage::Polish | Stage::Exchange | Stage::End => Phase::Polish,
         };
         let goes_on = observe(&progress(phase, model, state.best_loss, *state, Some(checkpoint)));

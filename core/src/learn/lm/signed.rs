@@ -8,11 +8,13 @@ use super::sides::Sides;
 use super::solver::{Stepped, entries};
 use super::support::{Asked, add, threshold};
 use crate::base::error::{Error, Result};
-use crate::operator::machine::{Along, Machine};
+use crate::operator::machine::Machine;
 use crate::operator::sensing::{Sensing, row_head};
 
 /// A neuron is flipped where that leaves less than this fraction of the loss.
 pub(super) const FLIP: f32 = 0.999;
+/// Neurons of which each is looked at by itself, at most: that costs a call for each.
+const TOLD_APART: usize = 32;
 
 impl<S: Sensing> Support<S> for Model<'_, S, OneOutput> {
     fn counted(&self) -> usize {
@@ -185,7 +187,17 @@ impl<S: Sensing> Moves<S> for Model<'_, S, OneOutput> {
     }
 
     fn least_missed(&mut self) -> Result<Option<usize>, S::Source> {
-        let (rows, mut least) = (self.fit.rows(), None);
+        if self.live() > TOLD_APART {
+            return Ok(None);
+        }
+        // Residuals below a ceiling do not say what outputs are.
+        let slack = core::mem::take(&mut self.fit.slack);
+        let loss = self.loss();
+        self.fit.slack = slack;
+        loss?;
+        let (rows, first, mut least) = (self.fit.rows(), self.fit.first_label(), None);
+        let nothing = row_head::<S>(&mut *self.single.t, rows)?;
+        self.fit.sensing.machine().fill(nothing, 0.0);
         for i in self.first()..self.blocks() {
             if self.is_vacant(i) {
                 continue;
@@ -193,11 +205,17 @@ impl<S: Sensing> Moves<S> for Model<'_, S, OneOutput> {
             let z = row_head::<S>(&mut *self.single.z, rows)?;
             let w = self.net.view().w();
             self.fit.image(self.fit.gates(w), w.block(i), z)?;
-            let Along { product, norm2 } = self.fit.along(z)?;
-            // |r + z|² - |r|².
-            let missed = 2.0 * product + norm2;
-            if least.is_none_or(|(least, _)| missed < least) {
-                least = Some((missed, i));
+            let nothing = row_head::<S>(&mut *self.single.t, rows)?;
+            let residual = row_head::<S>(&mut *self.fit.residual, rows)?;
+            let machine = self.fit.sensing.machine();
+            let mut left = [machine.exchange(z, nothing, residual)];
+            if slack > 0.0 {
+                left = [machine.slacken(self.fit.labels, first, slack, z)];
+            }
+            self.fit.sensing.sum(&mut left)?;
+            let [left] = left;
+            if least.is_none_or(|(least, _)| left < least) {
+                least = Some((left, i));
             }
         }
         Ok(least.map(|(_, i)| i))

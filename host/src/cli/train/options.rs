@@ -72,9 +72,15 @@ impl Train {
                         _ => RecipeName::Lm,
                     }
                 });
-                // What recipe `dynamic` does not take is for those that train layers one by one, if they do.
+                // What recipe `dynamic` does not take is for those that train layers one by one, if they do; and
+                // what those do not take, for `dynamic`.
                 let is_layered = !self.given.fits(RecipeName::Dynamic) && self.given.fits(layered);
-                if is_layered { layered } else { auto }
+                let is_dynamic = !pinned && task == Task::Binary && !self.given.fits(auto);
+                match (is_layered, is_dynamic && self.given.fits(RecipeName::Dynamic)) {
+                    (true, _) => layered,
+                    (_, true) => RecipeName::Dynamic,
+                    _ => auto,
+                }
             }
             (recipe, _) => recipe,
         };

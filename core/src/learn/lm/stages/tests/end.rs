@@ -117,12 +117,18 @@ fn few_weights_end_on_the_best_support() {
     }
 }
 
-/// Exchanges until there is none left.
-fn exchange_all(search: &mut Searching) {
-    for _ in 0..30 {
+/// Exchanges until there is none left, or until it is stopped after so many; how many there were.
+fn exchange_all(search: &mut Searching, most: u32) -> u32 {
+    for nth in 0..30 {
+        search.model.task.info.stopped |= nth >= most;
         let loss = search.model.loss().unwrap();
-        if search.exchange(loss).unwrap() == Stage::End {
-            return;
+        match search.exchange(loss).unwrap() {
+            Stage::Exchange => {}
+            Stage::Exchanged => {
+                assert_eq!(search.judge().unwrap(), Stage::End);
+                return nth;
+            }
+            stage => panic!("{stage:?}"),
         }
     }
     panic!("no end");
@@ -131,17 +137,24 @@ fn exchange_all(search: &mut Searching) {
 #[test]
 fn many_rows_say_what_a_part_of_them_has_exchanged() {
     let large = [0.3, 2.0, 0.5, -0.4];
-    let (mut search, loss) = neuron(&[(1.0, large)], &[(4, 0.3)]);
     let best = neuron(&[(1.0, large)], &[(5, 0.3)]).1;
-    search.params.exchange_rows = N / 4;
-    exchange_all(&mut search);
-    assert_eq!((search.result.view().w().index(), search.state.rows), (&[5][..], N as u32));
-    assert!(search.state.result_loss < 1.001 * best && best < loss);
+    // Ended before the first, and by itself.
+    for (most, left) in [(1, 4), (30, 5)] {
+        let (mut search, loss) = neuron(&[(1.0, large)], &[(4, 0.3)]);
+        search.params.exchange_rows = N / 4;
+        assert!(exchange_all(&mut search, most) >= most.min(2));
+        assert_eq!(search.result.view().w().index(), [left]);
+        assert_eq!(search.state.rows, N as u32);
+        let wanted = if left == 5 { best } else { loss };
+        assert!((0.999..1.001).contains(&(search.state.result_loss / wanted)) && best < loss);
+    }
     // Three rows say nothing of the others: the network before stays.
     let (mut search, loss) = neuron(&[(1.0, large)], &[(5, 0.3)]);
     let before = bits(search.result.view());
     search.params.exchange_rows = 3;
-    exchange_all(&mut search);
+    while search.exchange(loss).unwrap() == Stage::Exchange {}
+    assert!(bits(search.result.view()) != before);
+    assert_eq!(search.judge().unwrap(), Stage::End);
     assert_eq!((bits(search.result.view()), search.state.rows), (before, N as u32));
     assert_eq!(search.state.result_loss, loss);
 }
