@@ -105,8 +105,8 @@ fn few_weights_are_searched_for_unless_settings_ask_for_epochs() {
         let rows = "--data d/X.npy --labels d/y.npy --keep-labels 3,8 --task binary --hidden 4";
         json(path, &format!("train {rows} {own} -o m.tamis"))["recipe"].clone()
     };
-    assert_eq!(recipe("--nnz 20 --scale none"), "lm");
-    assert_eq!(recipe("--nnz 21 --scale none"), "dynamic");
+    assert_eq!(recipe("--nnz 20 --validation 0.2"), "lm");
+    assert_eq!(recipe("--nnz 21 --validation 0.2"), "dynamic");
     assert_eq!(recipe("--nnz 20 --epochs 2"), "dynamic");
     assert_eq!(recipe("--nnz 5 --weight-decay 0.1"), "dynamic");
     assert_eq!(recipe("--nnz 20 --kicks 1"), "lm");
