@@ -28,7 +28,8 @@ HEAD = """# Two classes and few weights
 
 Made by `docs/results/few-weights.py MNIST_FOLDER FASHION_FOLDER`. Two classes that are hard to tell apart, 12 000 rows or so, one hidden layer of 10
 neurons; per cent of the test rows that are right, by seed, and the median of the seconds of training. By default `tamis train` takes recipe `lm` up
-to 20 weights and `dynamic` from there on; `imp` is iterative magnitude pruning of the dense network of 7850 weights."""
+to 20 weights and `dynamic` from there on; `imp` is iterative magnitude pruning of the dense network of 7850 weights.
+Seconds are of two cores that had other work meanwhile: they compare the recipes, and are up to three times what a machine takes by itself."""
 
 
 def tamis(*words):
