@@ -53,10 +53,17 @@ impl<'a> Wrapper for Ending<'a> {
     }
 }
 
+/// Rows, their labels, and how many weights make them.
+struct Problem {
+    x: Vec<f32>,
+    y: Vec<f32>,
+    nnz: usize,
+}
+
 /// Rows whose first `D` columns are normal, and behind them columns `repeat` times a number; labels
 /// of `outputs` columns of three neurons of three weights, in `labels` times their size, and how
 /// many weights that takes.
-fn planted(repeats: &[(usize, f32)], outputs: usize, scale: f32) -> (Vec<f32>, Vec<f32>, usize) {
+fn planted(repeats: &[(usize, f32)], outputs: usize, scale: f32) -> Problem {
     let mut rng = Rng::new(11, 0);
     let (mut x, mut y) = (Vec::new(), Vec::new());
     let neurons = [
@@ -77,13 +84,13 @@ fn planted(repeats: &[(usize, f32)], outputs: usize, scale: f32) -> (Vec<f32>, V
         x.extend_from_slice(&row);
         x.extend(repeats.iter().map(|&(j, factor)| factor * row[j]));
     }
-    (x, y, if outputs == 1 { 9 } else { 18 })
+    Problem { x, y, nnz: if outputs == 1 { 9 } else { 18 } }
 }
 
 /// Searches for three neurons, ended at call `at`: the flat indices of W, how many weights there
 /// are in all, what was done, and how many calls it took.
 fn search(
-    problem: &(Vec<f32>, Vec<f32>, usize),
+    problem: &Problem,
     signs: Signs,
     at: usize,
 ) -> tamis::Result<(Vec<u32>, usize, Info, usize)> {
@@ -92,7 +99,7 @@ fn search(
 
 /// The same with other settings.
 fn search_with(
-    (x, y, nnz): &(Vec<f32>, Vec<f32>, usize),
+    Problem { x, y, nnz }: &Problem,
     params: &Params,
     at: usize,
 ) -> tamis::Result<(Vec<u32>, usize, Info, usize)> {
@@ -132,7 +139,10 @@ fn duplicate_columns_take_no_weights() {
         let problem = planted(&all, outputs, 1.0);
         let (index, nnz, info, _) = search(&problem, Signs::Positive, usize::MAX).unwrap();
         assert!(info.exact, "{outputs} outputs: {}", info.relative);
-        assert!(nnz == problem.2 && index.iter().all(|j| (*j as usize) % (3 * D) < D), "{index:?}");
+        assert!(
+            nnz == problem.nnz && index.iter().all(|j| (*j as usize) % (3 * D) < D),
+            "{index:?}"
+        );
     }
     let (index, _, info, _) = search(&planted(&all, 1, 1.0), Signs::Free, usize::MAX).unwrap();
     assert!(
@@ -146,12 +156,13 @@ fn duplicate_columns_take_no_weights() {
 fn columns_that_differ_a_little_are_told_apart() {
     // The last column is the first one but for the last row of it, which makes labels that only it
     // explains.
-    let (mut x, mut y, _) = planted(&[(0, 1.0)], 1, 1.0);
+    let Problem { mut x, mut y, .. } = planted(&[(0, 1.0)], 1, 1.0);
     x.iter_mut().skip(D).step_by(D + 1).step_by(10).for_each(|x| *x += 0.01);
     for (row, y) in x.chunks(D + 1).zip(&mut y) {
         *y = (row[D] + row[1]).max(0.0) + (row[0] - row[2]).max(0.0);
     }
-    let (index, _, info, _) = search(&(x, y, 4), Signs::Positive, usize::MAX).unwrap();
+    let (index, _, info, _) =
+        search(&Problem { x, y, nnz: 4 }, Signs::Positive, usize::MAX).unwrap();
     assert!(info.exact, "{}", info.relative);
     assert_eq!(index.iter().filter(|j| (**j as usize) % (D + 1) == D).count(), 1, "{index:?}");
 }
@@ -167,7 +178,7 @@ fn operator_stop_within_step_still_gives_result() {
     ];
     for (outputs, signs, missing) in ways {
         let mut problem = planted(&[], outputs, 1.0);
-        problem.2 -= missing;
+        problem.nnz -= missing;
         let params = Params { signs, exchange_rows: ROWS / 4, perturbations: 2, ..Params::DEFAULT };
         let search = |at| search_with(&problem, &params, at);
         let (_, _, info, calls) = search(usize::MAX).unwrap();
@@ -182,7 +193,7 @@ fn operator_stop_within_step_still_gives_result() {
                 Ok((_, nnz, info, _)) => {
                     given += 1;
                     assert!(
-                        info.stopped && (1..=problem.2).contains(&nnz),
+                        info.stopped && (1..=problem.nnz).contains(&nnz),
                         "{at}: {nnz}, {info:?}"
                     );
                     // Better than nothing: the zero network has 1.

@@ -43,13 +43,21 @@ where
         }
     }
 
-    /// Scales the weights to those of least squared error along them.
-    pub(super) fn fit_scale(&mut self) -> Result<(), S::Source> {
+    /// What residuals say of outputs that may be above labels.
+    pub(super) fn without_slack<T>(
+        &mut self,
+        of: impl FnOnce(&mut Self) -> Result<T, S::Source>,
+    ) -> Result<T, S::Source> {
         let slack = core::mem::take(&mut self.fit.slack);
-        let factor = self.loss().and_then(|_| self.fit.factor());
+        let done = of(self);
         // Before a stop, too, after which the run goes on.
         self.fit.slack = slack;
-        let factor = factor?;
+        done
+    }
+
+    /// Scales the weights to those of least squared error along them.
+    pub(super) fn fit_scale(&mut self) -> Result<(), S::Source> {
+        let factor = self.without_slack(|model| model.loss().and_then(|_| model.fit.factor()))?;
         if factor.is_finite() && factor > 0.0 {
             self.net.last_values().iter_mut().for_each(|w| *w *= factor);
         }

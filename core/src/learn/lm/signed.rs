@@ -190,11 +190,8 @@ impl<S: Sensing> Moves<S> for Model<'_, S, OneOutput> {
         if self.live() > TOLD_APART {
             return Ok(None);
         }
-        // Residuals below a ceiling do not say what outputs are.
-        let slack = core::mem::take(&mut self.fit.slack);
-        let loss = self.loss();
-        self.fit.slack = slack;
-        loss?;
+        self.without_slack(|model| model.loss())?;
+        let slack = self.fit.slack;
         let (rows, first, mut least) = (self.fit.rows(), self.fit.first_label(), None);
         let nothing = row_head::<S>(&mut *self.single.t, rows)?;
         self.fit.sensing.machine().fill(nothing, 0.0);
