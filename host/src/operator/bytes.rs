@@ -29,7 +29,7 @@ impl Layout {
         let product = |width| dims.nnz.max(self.panel.next_multiple_of(PAD) * width);
         let (before, after) = (product(dims.inputs), product(dims.inputs + outputs));
         let all = buffer::floats(&[after, outputs * self.tile, self.tile]);
-        4 * self.used(dims.samples) * (all - buffer::floats(&[before]))
+        4 * (self.used(dims.samples) * (all - buffer::floats(&[before])) + outputs)
     }
 
     /// Bytes that the operator allocates besides the data; `bytes` says that the data are bytes.

@@ -1,11 +1,12 @@
 //! Networks with several outputs on the blocked operator.
 //!
-//! Within a piece, outputs and residuals lie output by output, so that every loop runs along rows.
-//! The full gradient of W is that of [`super::piece`], with `gate ∘ (R wt_i)` for `gate ∘ r`.
+//! Within a piece, outputs and residuals lie output by output ([`super::outputs`]). The full
+//! gradient of W is that of [`super::piece`], with `gate ∘ (R wt_i)` for `gate ∘ r`.
 
 use super::Blocked;
 use super::group::{Group, Shared, with_piece};
-use super::kernel::{Element, PAD, Piece, activate, project};
+use super::kernel::{Element, PAD, Piece, project};
+use super::outputs::{Outputs, add_scaled, by_output};
 use super::piece::{add_gated, interleaved_product, mask, own, widen};
 use super::tiles::start;
 use crate::base::vectorise;
@@ -15,7 +16,6 @@ use tamis::network::gates::{Gate, Gates};
 use tamis::network::net::Network;
 use tamis::network::weights::Block;
 use tamis::operator::factored::{Factored, GradientMut, Tangent, provided};
-use tamis::operator::tables::open_words;
 
 impl Blocked {
     fn check_net(&self, gates: Gates<'_>, net: Network<'_>) -> Result<()> {
@@ -40,7 +40,7 @@ impl Blocked {
         let begin = |k| c * start(tile, &batch, k);
         self.each_piece(0, out, begin, |shared, group, k, out| {
             with_piece!(shared, group, k, piece => {
-                of.write(piece, gates, net, group);
+                of.write(shared, piece, gates, net, group);
                 for (k, column) in group.outputs[..out.len()].chunks(piece.len()).enumerate() {
                     for (out, value) in out[k..].iter_mut().step_by(c).zip(column) {
                         *out = *value;
@@ -101,9 +101,18 @@ impl Blocked {
     ) -> Result<()> {
         out.check_support(net)?;
         let GradientMut { w, wt } = out;
+        if let Outputs::SumAlong(..) = residual {
+            let used = &mut self.shared.used;
+            used.clear();
+            for (k, _) in net.wt().blocks().flat_map(|to| to.entries()) {
+                if let Err(at) = used.binary_search(&(k as u32)) {
+                    used.insert(at, k as u32);
+                }
+            }
+        }
         let groups = self.each_group(net.nnz(), |shared, group, k| {
             with_piece!(shared, group, k, piece => {
-                residual.write(piece, gates, net, group);
+                residual.write(shared, piece, gates, net, group);
                 add_restricted(piece, gates, net, group);
             });
         })?;
@@ -227,135 +236,6 @@ impl Factored for Blocked {
     }
 }
 
-/// Numbers for every row and output: residuals row by row, the outputs of the network, those along
-/// a direction, or their sum where bits are set.
-#[derive(Clone, Copy)]
-enum Outputs<'a> {
-    Network,
-    Rows(&'a [f32]),
-    Along(Network<'a>),
-    SumAlong(Network<'a>, &'a [u32]),
-}
-
-impl Outputs<'_> {
-    /// Writes those of the rows of a piece to `group.outputs`, output by output.
-    #[inline(always)]
-    fn write<T: Element>(
-        self,
-        piece: Piece<'_, T>,
-        gates: Gates<'_>,
-        net: Network<'_>,
-        group: &mut Group,
-    ) {
-        let (len, c) = (piece.len(), net.outputs());
-        match self {
-            Outputs::Network => forward(piece, gates, net, group),
-            Outputs::Rows(r) => by_output(&r[piece.at * c..][..len * c], c, &mut group.outputs),
-            Outputs::Along(p) => along(piece, gates, Tangent { net, p }, group),
-            Outputs::SumAlong(p, open) => {
-                along(piece, gates, Tangent { net, p }, group);
-                let words = open_words(c);
-                let open = &open[piece.at * words..][..len * words];
-                sum_open(open, words, &mut group.outputs[..c * len], &mut group.z);
-            }
-        }
-    }
-}
-
-/// Puts the sum of the outputs that are open in the place of each of them, and 0 in that of the
-/// others; `words` words of bits belong to a row, and `sum` has room for a number a row.
-#[inline(always)]
-fn sum_open(open: &[u32], words: usize, outputs: &mut [f32], sum: &mut [f32]) {
-    let len = open.len() / words;
-    let sum = &mut sum[..len];
-    sum.fill(0.0);
-    // All ones for a row where output k is active.
-    let masks = |k: usize| {
-        let words = open[k / 32..].iter().step_by(words);
-        words.map(move |word| 0_u32.wrapping_sub(word >> (k % 32) & 1))
-    };
-    for (k, column) in outputs.chunks(len).enumerate() {
-        for ((sum, x), mask) in sum.iter_mut().zip(column).zip(masks(k)) {
-            *sum += f32::from_bits(x.to_bits() & mask);
-        }
-    }
-    for (k, column) in outputs.chunks_mut(len).enumerate() {
-        for ((x, sum), mask) in column.iter_mut().zip(&*sum).zip(masks(k)) {
-            *x = f32::from_bits(sum.to_bits() & mask);
-        }
-    }
-}
-
-/// `outputs = sum_i (A_i w_i) wt_i^T` on the rows of the piece, output by output.
-#[inline(always)]
-fn forward<T: Element>(piece: Piece<'_, T>, gates: Gates<'_>, net: Network<'_>, group: &mut Group) {
-    let (len, c) = (piece.len(), net.outputs());
-    let Group { z, v, image, outputs, .. } = group;
-    let image = &mut image[..len];
-    outputs[..c * len].fill(0.0);
-    let mut cursor = gates.cursor();
-    for block in net.w().blocks() {
-        let to = net.wt().block(block.neuron());
-        if to.is_empty() {
-            continue;
-        }
-        image.fill(0.0);
-        add_gated(piece, cursor.at(block.neuron()), &[], block, z, v, image);
-        for (k, value) in to.entries() {
-            add_scaled(value, image, &mut outputs[k * len..][..len]);
-        }
-    }
-}
-
-/// `outputs = J p` on the rows of the piece, output by output.
-#[inline(always)]
-fn along<T: Element>(
-    piece: Piece<'_, T>,
-    gates: Gates<'_>,
-    tangent: Tangent<'_>,
-    group: &mut Group,
-) {
-    let Tangent { net, p } = tangent;
-    let (len, c) = (piece.len(), net.outputs());
-    let Group { z, v, image, back, outputs, .. } = group;
-    outputs[..c * len].fill(0.0);
-    let (activation, tangent) = (&mut image[..len], &mut back[..len]);
-    let mut cursor = gates.cursor();
-    // One support: its blocks come in pairs.
-    for (from, change) in net.w().blocks().zip(p.w().blocks()) {
-        let [to, change_out] = [net, p].map(|net| net.wt().block(from.neuron()));
-        if to.is_empty() {
-            continue;
-        }
-        let gate = cursor.at(from.neuron());
-        activation.fill(0.0);
-        add_gated(piece, gate, &[], from, z, v, activation);
-        tangent.fill(0.0);
-        if own(gate, from) {
-            // Under its own gate a neuron is open where its activation is not zero.
-            activate(piece, change, tangent);
-            for (tangent, a) in tangent.iter_mut().zip(&*activation) {
-                *tangent = if *a == 0.0 { 0.0 } else { *tangent };
-            }
-        } else {
-            add_gated(piece, gate, &[], change, z, v, tangent);
-        }
-        for ((k, value), (_, change)) in to.entries().zip(change_out.entries()) {
-            let out = &mut outputs[k * len..][..len];
-            for ((out, t), a) in out.iter_mut().zip(&*tangent).zip(&*activation) {
-                *out += value * t + change * a;
-            }
-        }
-    }
-}
-
-#[inline(always)]
-fn add_scaled(value: f32, x: &[f32], out: &mut [f32]) {
-    for (out, x) in out.iter_mut().zip(x) {
-        *out += value * x;
-    }
-}
-
 /// The restricted gradient of both sides over the rows of the piece, that of W first.
 #[inline(always)]
 fn add_restricted<T: Element>(
@@ -366,14 +246,11 @@ fn add_restricted<T: Element>(
 ) {
     let len = piece.len();
     let mut cursor = gates.cursor();
-    let mut wt = net.wt().blocks().peekable();
-    let (mut at, mut out) = (0, net.w().nnz());
+    let (mut wt, mut at) = (net.wt(), 0);
     for from in net.w().blocks() {
-        // What stands before the next block of Wt belongs to neurons without inputs.
-        while let Some(skipped) = wt.next_if(|to| to.neuron() < from.neuron()) {
-            out += skipped.values().len();
-        }
-        if let Some(to) = wt.next_if(|to| to.neuron() == from.neuron()) {
+        let to = wt.take_block(from.neuron());
+        if !to.is_empty() {
+            let out = net.nnz() - wt.nnz();
             activations(piece, cursor.at(from.neuron()), from, to, group);
             let Group { v, product, image, outputs, .. } = &mut *group;
             for ((j, _), product) in from.entries().zip(&mut product[at..]) {
@@ -382,7 +259,6 @@ fn add_restricted<T: Element>(
             for ((k, _), product) in to.entries().zip(&mut product[out..]) {
                 *product += project(&outputs[k * len..][..len], &image[..len]);
             }
-            out += to.values().len();
         }
         at += from.values().len();
     }
@@ -452,15 +328,4 @@ fn add_panel<T: Element>(
     );
     interleaved_product(shared, piece, &images[..padded * len], padded, group);
     group.random = images;
-}
-
-/// Rows of c numbers, output by output.
-#[inline(always)]
-fn by_output(rows: &[f32], c: usize, out: &mut [f32]) {
-    let len = rows.len() / c;
-    for (k, column) in out[..rows.len()].chunks_mut(len).enumerate() {
-        for (out, value) in column.iter_mut().zip(rows[k..].iter().step_by(c)) {
-            *out = *value;
-        }
-    }
 }

@@ -20,6 +20,8 @@ pub(super) struct Shared {
     pub(super) generators: Vec<f32>,
     /// Neurons of the panel that are not closed.
     pub(super) live: Vec<u32>,
+    /// Outputs with weights, in order, while products along sums over outputs are formed.
+    pub(super) used: Vec<u32>,
     pub(super) held: Held,
     pub(super) activations: Activations,
     pub(super) stop: Option<Stop>,

@@ -20,6 +20,7 @@ mod hidden_layers;
 mod kernel;
 pub(crate) mod lanes;
 mod layout;
+mod outputs;
 mod piece;
 mod placed;
 mod products;
@@ -134,6 +135,7 @@ impl Blocked {
             arch: Arch::new(),
             generators: vec![0.0; layout.panel * d],
             live: Vec::with_capacity(layout.panel),
+            used: Vec::new(),
             // A batch may begin and end within a tile, and so have one piece more than its rows
             // fill.
             held: Held {
@@ -170,6 +172,7 @@ impl Blocked {
             group.outputs = Buffer::zeros(outputs * self.layout.tile);
             group.back = Buffer::zeros(self.layout.tile);
         }
+        self.shared.used = Vec::with_capacity(outputs);
         self.outputs = outputs;
         self
     }

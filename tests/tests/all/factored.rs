@@ -23,7 +23,7 @@ fn close(a: &[f32], b: &[f32], tolerance: f32) {
 
 pub(crate) fn cases() -> impl Strategy<Value = Case> {
     (
-        (1..40_usize, 1..9_usize, 1..7_usize, prop_oneof![4 => 1..6_usize, 1 => 30..40_usize]),
+        (1..40_usize, 1..9_usize, 1..7_usize, prop_oneof![4 => 1..6_usize, 1 => 30..70_usize]),
         (0..30_usize, 0..20_usize),
         any::<u64>(),
     )
