@@ -10,6 +10,12 @@ const fn shares(is_software: bool) -> usize {
     if is_software { 1 } else { 8 }
 }
 
+/// Threads of the kernel `restricted` that read rows side by side: all of a workgroup, or those of a vector, which go on
+/// alone.
+const fn lanes(is_software: bool) -> usize {
+    if is_software { 8 } else { 64 }
+}
+
 const ENTRIES: &str = include_str!("kernels/entries.wgsl");
 
 /// The kernels, one file each.
@@ -147,16 +153,28 @@ impl Kernel {
             (true, false) => include_str!("kernels/x_f32.wgsl"),
             (true, true) => include_str!("kernels/x_u8.wgsl"),
         };
-        let shared = match self {
+        let tile = if is_software {
+            include_str!("kernels/tile_alone.wgsl")
+        } else {
+            include_str!("kernels/tile_shared.wgsl")
+        };
+        let neuron = include_str!("kernels/neuron.wgsl");
+        let before = match self {
             Self::Gates => [ENTRIES, ""],
-            Self::Forward | Self::Activations => [ENTRIES, include_str!("kernels/neuron.wgsl")],
-            Self::Panel | Self::Gram | Self::Product => [include_str!("kernels/tile.wgsl"), ""],
+            Self::Forward | Self::Activations => [ENTRIES, neuron],
+            Self::Panel | Self::Gram | Self::Product => [include_str!("kernels/tile.wgsl"), tile],
             _ => [""; 2],
+        };
+        let after = match self {
+            Self::Forward if is_software => include_str!("kernels/forward_alone.wgsl"),
+            Self::Forward => include_str!("kernels/forward_shared.wgsl"),
+            _ => "",
         };
         let constants = match self {
             Self::Forward | Self::Sum => format!("const SHARES = {}u;\n", shares(is_software)),
+            Self::Restricted => format!("const LANES = {}u;\n", lanes(is_software)),
             _ => String::new(),
         };
-        [&constants, data, shared[0], shared[1], self.text()].concat()
+        [&constants, data, before[0], before[1], self.text(), after].concat()
     }
 }

@@ -1,6 +1,6 @@
 // The Gram matrix of a support, `G_ab = sum_k gate_a x_ka gate_b x_kb`.
 //
-// grid          (s / 64, s / 64, groups of rows); tiles below the diagonal are left to those above
+// grid          (s / 64, s / 64, groups of rows); tiles above the diagonal are left to those below
 // dims.quads    rows of the chunk / 4
 // dims.words    rows of the chunk / 32
 // dims.base     number of the chunk's first row
@@ -26,6 +26,10 @@ struct Dims {
 struct Lines { bits: vec4<u32>, column: vec4<u32> }
 alias FirstLines = Lines;
 alias SecondLines = Lines;
+
+fn lines_end() -> u32 {
+    return dims.size;
+}
 
 fn first_lines(line: u32) -> Lines {
     let at = min(line + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(dims.size - 1u));
@@ -63,16 +67,16 @@ fn put(group: vec3<u32>, i: u32, j: u32, four: vec4<f32>) {
     for (var k = 0u; k < 4u; k++) {
         if i < dims.size && j + k < dims.size {
             sums[base + i * dims.size + j + k] += four[k];
-            if group.x < group.y {
+            if group.x > group.y {
                 sums[base + (j + k) * dims.size + i] += four[k];
             }
         }
     }
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-    if group.x <= group.y {
+    if group.x >= group.y {
         add_tile(group, thread);
     }
 }

@@ -10,14 +10,18 @@ fn gate_bits(neuron: u32, quad: u32) -> vec4<bool> {
     return (vec4<u32>(four) & vec4<u32>(1u, 2u, 4u, 8u)) != vec4<u32>();
 }
 
-fn activation(block: vec4<u32>, quad: u32) -> vec4<f32> {
-    let sum = weighted(block, quad);
+// What a neuron gives for its sum on four rows.
+fn gated(block: vec4<u32>, sum: vec4<f32>, quad: u32) -> vec4<f32> {
     switch block.w {
         case 0u: { return select(vec4<f32>(), sum, gate_bits(block.x, quad)); }
         case 2u: { return select(vec4<f32>(), sum, sum > vec4<f32>()); }
         case 3u: { return select(vec4<f32>(), sum, sum < vec4<f32>()); }
         default: { return sum; }
     }
+}
+
+fn activation(block: vec4<u32>, quad: u32) -> vec4<f32> {
+    return gated(block, weighted(block, quad), quad);
 }
 
 // The quad of a thread; one beyond the chunk is its last.

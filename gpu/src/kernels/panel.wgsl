@@ -32,6 +32,10 @@ struct FirstLines { bits: vec4<u32>, r: vec4<u32> }
 // Inputs.
 struct SecondLines { column: vec4<u32> }
 
+fn lines_end() -> u32 {
+    return dims.neurons;
+}
+
 fn first_lines(line: u32) -> FirstLines {
     let slot = min(line + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(dims.neurons - 1u));
     let own = vec4<u32>(neurons[slot.x], neurons[slot.y], neurons[slot.z], neurons[slot.w]);
@@ -91,7 +95,7 @@ fn put(group: vec3<u32>, i: u32, j: u32, four: vec4<f32>) {
     }
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
     add_tile(group, thread);
 }

@@ -22,6 +22,10 @@ struct Lines { at: vec4<u32> }
 alias FirstLines = Lines;
 alias SecondLines = Lines;
 
+fn lines_end() -> u32 {
+    return dims.left;
+}
+
 fn first_lines(line: u32) -> Lines {
     return Lines(min(line + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(dims.left - 1u)) * dims.rows);
 }
@@ -63,7 +67,7 @@ fn put(group: vec3<u32>, i: u32, j: u32, four: vec4<f32>) {
     }
 }
 
-@compute @workgroup_size(64)
+@compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
     add_tile(group, thread);
 }

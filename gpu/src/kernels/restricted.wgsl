@@ -1,5 +1,7 @@
 // Sums over rows for entries of a support: `sum_k gate_i(x_k) r_k x_kj`, or squares of columns.
 //
+// LANES         threads that read rows side by side; divides 64
+//
 // grid          (tasks, groups of rows); a task is up to four entries of one neuron
 // dims.quads    rows of the chunk / 4
 // dims.words    rows of the chunk / 32
@@ -43,9 +45,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     // Quads of residuals lie as those of rows where the batch begins with one.
     let is_aligned = (base + 4u - dims.row % 4u) % 4u == 0u;
     var acc = vec4<f32>();
-    // Threads stand on the same rows whatever the batch begins with.
-    for (var quad = begin + thread; quad < high; quad += 64u) {
-        if quad < low {
+    // Threads stand on the same rows whatever the batch begins with, LANES of them side by side.
+    let share = begin + thread / LANES * (dims.group / (64u / LANES)) + thread % LANES;
+    for (var step = 0u; step < dims.group / 64u; step++) {
+        let quad = share + step * LANES;
+        if quad < low || quad >= high {
             continue;
         }
         let four = bits[task.x * dims.words + quad / 8u] >> (quad % 8u * 4u);

@@ -19,6 +19,9 @@ use crate::operator::{Blocked, Device, DeviceReport, KernelReport, Layout, Profi
 use crate::train::{Budget, Options, pool, train};
 use crate::{Error, Result};
 
+/// Planted networks that are searched for: which way a search goes is chance on either device.
+const NETWORKS: u64 = 5;
+
 /// What was measured of a GPU beside the CPU.
 #[derive(Debug, Serialize)]
 pub(crate) struct GpuReport {
@@ -29,8 +32,7 @@ pub(crate) struct GpuReport {
     bandwidth_gbytes: f64,
     threads: usize,
     sizes: Vec<SizeReport>,
-    cpu: Trained,
-    gpu: Trained,
+    searches: Vec<Search>,
 }
 
 /// Products of one problem size, and the kernels in them by the clock of the device.
@@ -54,7 +56,15 @@ struct Product {
     macs: f64,
 }
 
-/// A search by default settings.
+/// One planted network by default settings.
+#[derive(Debug, Serialize)]
+struct Search {
+    seed: u64,
+    cpu: Trained,
+    gpu: Trained,
+}
+
+/// A search of it.
 #[derive(Debug, Serialize)]
 struct Trained {
     seconds: f64,
@@ -74,14 +84,28 @@ pub(crate) fn run(gpu: &Arc<Gpu>, samples: usize, rounds: usize, seed: u64) -> R
     if !device.is_software() {
         sizes.push(products(gpu, roofline, Dims::new(samples, 784, 1000, 1000), rounds, seed)?);
     }
-    let made = planted::network(small, Signs::Positive, seed)?;
+    let searches = (seed..seed.saturating_add(NETWORKS)).map(|seed| search(gpu, small, seed));
+    let searches = searches.collect::<Result<_>>()?;
+    Ok(GpuReport {
+        device,
+        peak_gmacs: roofline.multiply_adds / 1e9,
+        bandwidth_gbytes: roofline.bytes / 1e9,
+        threads: std::thread::available_parallelism().map_or(1, usize::from),
+        sizes,
+        searches,
+    })
+}
+
+/// Searches for one planted network on the CPU and on the GPU.
+fn search(gpu: &Arc<Gpu>, dims: Dims, seed: u64) -> Result<Search> {
+    let made = planted::network(dims, Signs::Positive, seed)?;
     let problem = Problem { data: made.data, labels: made.labels, task: Task::Regression };
-    let search = |device: Device| -> Result<Trained> {
+    let on = |device: Device| -> Result<Trained> {
         let options = Options {
-            hidden: vec![small.hidden],
+            hidden: vec![dims.hidden],
             seed,
             device,
-            ..Options::new(Budget::nnz(small.nnz))
+            ..Options::new(Budget::nnz(dims.nnz))
         };
         let report = train(&problem, options)?.report;
         Ok(Trained {
@@ -92,17 +116,7 @@ pub(crate) fn run(gpu: &Arc<Gpu>, samples: usize, rounds: usize, seed: u64) -> R
             transferred_bytes: report.transferred_bytes.unwrap_or(0),
         })
     };
-    let cpu = search(Device::Cpu)?;
-    let own = search(Device::Gpu(Arc::clone(gpu)))?;
-    Ok(GpuReport {
-        device,
-        peak_gmacs: roofline.multiply_adds / 1e9,
-        bandwidth_gbytes: roofline.bytes / 1e9,
-        threads: std::thread::available_parallelism().map_or(1, usize::from),
-        sizes,
-        cpu,
-        gpu: own,
-    })
+    Ok(Search { seed, cpu: on(Device::Cpu)?, gpu: on(Device::Gpu(Arc::clone(gpu)))? })
 }
 
 /// Measures the products of one size.
@@ -228,20 +242,24 @@ impl fmt::Display for GpuReport {
         for size in &self.sizes {
             size.write(f, self.peak_gmacs)?;
         }
-        writeln!(f, "\n| search, default settings | seconds | PSNR | steps | passes | moved |")?;
-        writeln!(f, "|---|---|---|---|---|---|")?;
-        for (name, of) in [("CPU", &self.cpu), ("GPU", &self.gpu)] {
-            let Trained { seconds, psnr_db, steps, passes, transferred_bytes } = of;
-            let (psnr, moved) = (psnr_db.unwrap_or(f64::NAN), *transferred_bytes as f64 / 1e6);
-            writeln!(
-                f,
-                "| {name} | {seconds:.2} | {psnr:.1} dB | {steps} | {passes:.0} | {moved:.1} MB |"
-            )?;
+        writeln!(f, "\nSearches for planted networks of the first size, by default settings.\n")?;
+        writeln!(f, "| seed | on | seconds | PSNR | steps | passes | moved |")?;
+        writeln!(f, "|---|---|---|---|---|---|---|")?;
+        for Search { seed, cpu, gpu } in &self.searches {
+            for (name, of) in [("CPU", cpu), ("GPU", gpu)] {
+                let Trained { seconds, psnr_db, steps, passes, transferred_bytes } = of;
+                let (psnr, moved) = (psnr_db.unwrap_or(f64::NAN), *transferred_bytes as f64 / 1e6);
+                writeln!(
+                    f,
+                    "| {seed} | {name} | {seconds:.2} | {psnr:.1} dB | {steps} | {passes:.0} | \
+                     {moved:.1} MB |"
+                )?;
+            }
         }
-        let pass = |of: &Trained| of.seconds / of.passes;
-        let ratio = pass(&self.gpu) / pass(&self.cpu);
-        let whole = self.gpu.seconds / self.cpu.seconds;
-        writeln!(f, "\nGPU / CPU: {whole:.1} of the search, {ratio:.1} of a pass.\n")?;
+        let total = |of: fn(&Search) -> f64| self.searches.iter().map(of).sum::<f64>();
+        let whole = total(|of| of.gpu.seconds) / total(|of| of.cpu.seconds);
+        let pass = whole * total(|of| of.cpu.passes) / total(|of| of.gpu.passes);
+        writeln!(f, "\nGPU / CPU: {whole:.1} of all searches, {pass:.1} of a pass.\n")?;
         let name = &self.device.name;
         if self.device.is_software() {
             writeln!(
