@@ -18,6 +18,8 @@ pub enum Values<'a> {
 
 /// Rows that are added up as one, at least: a power of two, of which a chunk has a whole number.
 pub(crate) const LEAST: usize = 256;
+// Groups are this times a power of two, and `restricted` goes through 64 fours of rows at a time.
+const _: () = assert!(LEAST.is_multiple_of(4 * 64));
 /// And at most, another one.
 const MOST: usize = 4096;
 /// Bytes of so many rows, at most.

@@ -1,6 +1,7 @@
-//! The kernels: a file of `kernels/` each, and what is put before it.
+//! The kernels: a file of `kernels/` each, and what is put before and behind it.
 
-/// Threads of a workgroup of the kernels `forward` and `sum`.
+/// What a workgroup of the kernels `forward` and `sum` takes times the threads that share it: they have so many threads,
+/// but `forward` on software 64, which take four times four rows each.
 const SHARING: usize = 256;
 
 /// Threads of these that share the neurons of four rows, or the groups of a number. On software the lanes of a vector
@@ -10,15 +11,15 @@ const fn shares(is_software: bool) -> usize {
     if is_software { 1 } else { 8 }
 }
 
-/// Threads of the kernel `restricted` that read rows side by side: all of a workgroup, or those of a vector, which go on
-/// alone.
+/// Threads of the kernel `restricted` that read rows side by side: on a GPU all of a workgroup; on software the lanes of a
+/// vector, each vector in its own part of the group.
 const fn lanes(is_software: bool) -> usize {
     if is_software { 8 } else { 64 }
 }
 
 const ENTRIES: &str = include_str!("kernels/entries.wgsl");
 
-/// The kernels, one file each.
+/// The kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kernel {
     Gates,

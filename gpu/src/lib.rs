@@ -20,7 +20,8 @@
 //!
 //! # Kernels
 //!
-//! One file of `kernels/` each, with its sizes. Those over X are prefixed with `x_f32.wgsl` or
+//! One file of `kernels/` each, with its sizes; tiles and outputs have two bodies, `*_shared` for GPUs and `*_alone` for
+//! software. Those over X are prefixed with `x_f32.wgsl` or
 //! `x_u8.wgsl`, which read four rows of a column. X is tiled by rows into buffers of at most the
 //! largest binding of the device, and vectors that are larger are bound by windows of rows.
 

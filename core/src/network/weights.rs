@@ -116,14 +116,16 @@ impl<'a> Weights<'a> {
         runs(self.inputs, self.index).map(move |(i, range)| this.part(i, range))
     }
 
-    /// The weights of neuron `i`, dropping those of the neurons before it from the view: neurons in
-    /// rising order take O(s) in all.
+    /// The weights of neuron `i`, dropping those of the neurons before it from the view, which has
+    /// none of a neuron before the last one asked for any more: neurons in rising order take O(s) in
+    /// all.
     pub fn take_block(&mut self, i: usize) -> Block<'a> {
         let base = i.saturating_mul(self.inputs);
         let skip = self.index.iter().take_while(|&&j| (j as usize) < base).count();
         self.index = self.index.get(skip..).unwrap_or(&[]);
         self.value = self.value.get(skip..).unwrap_or(&[]);
-        let own = self.index.iter().take_while(|&&j| (j as usize) < base + self.inputs);
+        let own =
+            self.index.iter().take_while(|&&j| (j as usize) < base.saturating_add(self.inputs));
         self.part(i, 0..own.count())
     }
 

@@ -9,7 +9,7 @@
 // dims.rows     rows
 // dims.at       where its residual stands
 // dims.batch    n, rows of the batch
-// dims.group    quads of a group; groups begin at multiples of it
+// dims.group    quads of a group, a multiple of 64; groups begin at multiples of it
 // dims.sum      where the sums of the first group stand
 // dims.entries  sums of a group
 // dims.mode     one residual 0, one for each neuron 1, squares 2

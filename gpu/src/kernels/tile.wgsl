@@ -14,7 +14,7 @@ fn rows_here(quad: u32, low: u32, high: u32) -> u32 {
 
 // The tile of a group of rows, whose parts are added one after the other: so the sums do not depend on where chunks
 // end, which is between parts. A kernel of tiles has FirstLines, SecondLines and the functions that make them and read
-// them, `lines_end`, where those of the first side end, `put`, and rows as `dims` says; `add_part` is that of threads that
+// them, `lines_end`, the number of lines of the first side, `put`, and rows as `dims` says; `add_part` is that of threads that
 // share what they read, or of threads alone.
 fn add_tile(group: vec3<u32>, thread: u32) {
     let first = dims.origin + group.z * dims.group;

@@ -1,6 +1,6 @@
-// Tiles of eight threads that share nothing, for software, whose vectors they are: what is read at an address that is the
-// same for all of them is read once, and any other number takes as long as many sums. So a thread has eight lines of the
-// second side, and all of them go through the first by sixteen lines, four rows at a time.
+// Tiles of eight threads that share nothing, for software, where they are the lanes of a vector: what is read at one
+// address for all of them is read once, and a read at addresses that differ takes as long as many sums. So a thread has
+// eight lines of the second side, and all of them go through the first by sixteen lines, four rows at a time.
 const THREADS = 8u;
 
 // Sums of four lines of the first side with four of the second, and with four more.

@@ -1,7 +1,7 @@
 //! The conformance suite, with the reference operator as the oracle.
 
 use crate::on_host::OnHost;
-use crate::{gpu, limited, normal};
+use crate::{both_bodies, gpu, limited, normal};
 use std::ops::Range;
 use std::sync::Arc;
 use tamis::base::budget::gated_words;
@@ -44,10 +44,17 @@ const SIZES: [Size; 7] = [
     size(530, 7, 19),
 ];
 
-fn hold(name: &str, stride: usize, values: &[f32], Size { n, d, m }: Size, on: Values<'_>) {
+fn hold(
+    gpu: &Arc<Gpu>,
+    name: &str,
+    stride: usize,
+    values: &[f32],
+    Size { n, d, m }: Size,
+    on: Values<'_>,
+) {
     let mut memory = vec![0.0; gated_words(d, m)];
     let mut reference = Gated::new(Rows::new(values, d).unwrap(), m, 1, &mut memory).unwrap();
-    let mut sensing = OnHost::new(GpuOperator::new(gpu(), d, m, on).unwrap());
+    let mut sensing = OnHost::new(GpuOperator::new(gpu, d, m, on).unwrap());
     let mut memory = vec![0; words(n, d, m, n + d)];
     match run(&mut reference, &mut sensing, Agreement::Close, stride, &mut memory) {
         Ok(passed) => {
@@ -57,7 +64,7 @@ fn hold(name: &str, stride: usize, values: &[f32], Size { n, d, m }: Size, on: V
         Err(failure) => panic!("{name}, {n} × {d}, {m} neurons: {failure:?}"),
     }
     // Its own provided bodies on its required products are what its bulk operations are.
-    let mut inner = OnHost::new(GpuOperator::new(gpu(), d, m, on).unwrap());
+    let mut inner = OnHost::new(GpuOperator::new(gpu, d, m, on).unwrap());
     let mut memory = vec![0; words(n, d, m, n + d)];
     let spy = &mut Spy::provided(&mut inner);
     if let Err(failure) = run(spy, &mut sensing, Agreement::Close, 37, &mut memory) {
@@ -67,10 +74,12 @@ fn hold(name: &str, stride: usize, values: &[f32], Size { n, d, m }: Size, on: V
 
 #[test]
 fn operator_conforms_on_floats() {
-    for size @ Size { n, d, .. } in SIZES {
-        let values = normal(n * d, n as u64);
-        let stride = if n * d > 10000 { 27 } else { 7 };
-        hold("floats", stride, &values, size, Values::F32(&values));
+    for gpu in both_bodies() {
+        for size @ Size { n, d, .. } in SIZES {
+            let values = normal(n * d, n as u64);
+            let stride = if n * d > 10000 { 27 } else { 7 };
+            hold(&gpu, "floats", stride, &values, size, Values::F32(&values));
+        }
     }
 }
 
@@ -79,7 +88,7 @@ fn operator_conforms_on_bytes() {
     for size @ Size { n, d, .. } in [size(1, 5, 3), size(67, 33, 5), size(530, 7, 19)] {
         let bytes: Vec<u8> = (0..n * d).map(|e| (e * 7919 % 251 + e / 13 % 5) as u8).collect();
         let values: Vec<f32> = bytes.iter().map(|&b| b.into()).collect();
-        hold("bytes", 17, &values, size, Values::U8(&bytes));
+        hold(gpu(), "bytes", 17, &values, size, Values::U8(&bytes));
     }
 }
 
@@ -150,11 +159,16 @@ fn bytes_and_their_floats_give_the_same_bits() {
 /// Solves again and again: over the data first, then with the Gram matrix.
 #[test]
 fn solves_agree_with_the_reference() {
-    let (n, d, m) = (900, 14, 6);
+    both_bodies().iter().for_each(solves);
+}
+
+fn solves(gpu: &Arc<Gpu>) {
+    // More weights than a tile of the Gram matrix has.
+    let (n, d, m) = (900, 20, 6);
     let values = normal(n * d, 21);
     let mut memory = vec![0.0; gated_words(d, m)];
     let mut reference = Gated::new(Rows::new(&values, d).unwrap(), m, 1, &mut memory).unwrap();
-    let mut sensing = OnHost::new(GpuOperator::new(gpu(), d, m, Values::F32(&values)).unwrap());
+    let mut sensing = OnHost::new(GpuOperator::new(gpu, d, m, Values::F32(&values)).unwrap());
     let index: Vec<u32> = (0..(d * m) as u32).filter(|j| j % 4 != 2).collect();
     let s = index.len();
     let value = normal(s, 3);
@@ -210,7 +224,9 @@ fn close_from(limit: f32, least: f32, what: &str, expected: &[f32], got: &[f32])
 
 #[test]
 fn products_of_several_outputs_agree_with_the_reference() {
-    several_outputs(gpu(), size(700, 11, 9), 13, &[0..700, 100..650]);
+    for gpu in both_bodies() {
+        several_outputs(&gpu, size(700, 11, 9), 13, &[0..700, 100..650]);
+    }
     // More products than a grid has groups of threads in a line.
     several_outputs(gpu(), size(20, 2, 400), 700, &[0..20, 3..18]);
     // Tables that no binding holds, with several neurons of all rows in one, and with less than one.

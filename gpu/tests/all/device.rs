@@ -1,7 +1,6 @@
 //! Devices that are not there, lack something, or are lost.
 
-use crate::{gpu, limited, normal};
-use std::sync::Arc;
+use crate::{both_bodies, gpu, limited, normal};
 use tamis::network::gates::{Empty, Gates, Signs};
 use tamis::network::weights::Weights;
 use tamis::operator::machine::Machine;
@@ -165,10 +164,12 @@ fn data_that_are_no_numbers_are_refused_as_by_the_reference() {
 fn products_are_those_of_the_definition() {
     let (rows, columns) = (70, 131);
     // Lines of less than a quad, of a part and of more; on a small binding in pieces.
-    for (inner, limit) in [(1, None), (33, None), (512, None), (1500, None), (700, Some(1 << 16))] {
-        let gpu = limit.map_or_else(|| Arc::clone(gpu()), limited);
+    let [own, other] = both_bodies();
+    let pieces = limited(1 << 16);
+    let lines = [(1, &own), (33, &own), (512, &own), (1500, &own), (700, &other), (700, &pieces)];
+    for (inner, gpu) in lines {
         let (a, b) = (normal(rows * inner, 1), normal(columns * inner, 2));
-        let mut products = tamis_gpu::Products::new(&gpu);
+        let mut products = tamis_gpu::Products::new(gpu);
         let [own, other] = [&a, &b].map(|values| tamis_gpu::Lines { values, inner });
         let got = products.multiply(own, other).unwrap();
         assert_eq!(got, products.multiply(own, other).unwrap());

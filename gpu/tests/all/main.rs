@@ -28,6 +28,15 @@ fn limited(bytes: u64) -> Arc<Gpu> {
     Gpu::open_with(Some(&gpu().adapter.name), limits).unwrap()
 }
 
+/// The shared device, and one of its own that has the kernels of GPUs on software, too.
+fn both_bodies() -> [Arc<Gpu>; 2] {
+    let mut own = Arc::into_inner(Gpu::open(Some(&gpu().adapter.name)).unwrap()).unwrap();
+    if own.adapter.is_software() {
+        "DiscreteGpu".clone_into(&mut own.adapter.kind);
+    }
+    [Arc::clone(gpu()), Arc::new(own)]
+}
+
 fn normal(len: usize, seed: u64) -> Vec<f32> {
     let mut values = vec![0.0; len];
     Rng::new(seed, stream::USER).fill_normal(&mut values);

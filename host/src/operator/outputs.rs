@@ -20,8 +20,8 @@ pub(super) enum Outputs<'a> {
 }
 
 impl Outputs<'_> {
-    /// Writes those of the rows of a piece to `group.outputs`, output by output; sums are written
-    /// for the outputs that are used alone.
+    /// Writes those of the rows of a piece to `group.outputs`, output by output; sums only for the
+    /// outputs that have weights, the others keep what they held.
     #[inline(always)]
     pub(super) fn write<T: Element>(
         self,
@@ -54,9 +54,9 @@ impl Outputs<'_> {
     }
 }
 
-/// Puts the sum of the outputs that are open in the place of each of them, and 0 in that of the
-/// others, of the `used` outputs; `words` words of bits belong to a row, and `sum` and `bits` have
-/// room for one each a row.
+/// Of the `used` outputs: puts the sum of those that are open in the place of each of these, and 0 in
+/// that of the others. A row has `words` words of bits; `sum` and `bits` have room for one number a
+/// row.
 #[inline(always)]
 fn sum_open(
     open: &[u32],

@@ -64,7 +64,7 @@ struct Search {
     gpu: Trained,
 }
 
-/// A search of it.
+/// A search for it, on one device.
 #[derive(Debug, Serialize)]
 struct Trained {
     seconds: f64,
@@ -75,7 +75,8 @@ struct Trained {
 }
 
 /// Measures a GPU beside all threads of the CPU on so many rows: of the planted cell (50, 200), and
-/// on a GPU that is none in software of 784 inputs and 1000 neurons.
+/// on a GPU that is none in software of 784 inputs and 1000 neurons; and searches for planted networks
+/// of the cell, from `seed` on.
 pub(crate) fn run(gpu: &Arc<Gpu>, samples: usize, rounds: usize, seed: u64) -> Result<GpuReport> {
     let roofline = Roofline::measure(gpu)?;
     let small = Dims::new(samples, 100, 50, 200);
