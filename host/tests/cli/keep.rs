@@ -299,12 +299,12 @@ fn ctrl_c_leaves_checkpoints_of_runs_of_steps() {
         // Nothing is lost: the file is of the last step, but in trials, whose best start is run
         // again.
         let there = json(folder.path(), &format!("{kept} --passes-limit 1e-3 -o n.tamis"));
-        let resumed = number(&there, "resumed_steps");
-        assert!(
-            // Recipe `dynamic` goes on from the end of an epoch.
-            resumed > 0.0 && ([1, 2, 4, 5].contains(&k) || resumed == number(&ended, "steps")),
-            "{line}: {ended} {there}"
-        );
+        let [resumed, last] = [number(&there, "resumed_steps"), number(&ended, "steps")];
+        // Recipe `dynamic` goes on from the end of an epoch; `anneal` takes a step again that changed
+        // its support while it was ended.
+        let is_again = line.contains("anneal") && resumed + 1.0 == last;
+        let is_last = resumed == last || is_again || [1, 2, 4, 5].contains(&k);
+        assert!(resumed > 0.0 && is_last, "{line}: {ended} {there}");
         if k != 1 && k != 2 {
             let passes = 1.1 * number(&there, "passes");
             let rest = json(folder.path(), &format!("{kept} --passes-limit {passes} -o n.tamis"));
