@@ -61,9 +61,10 @@ use core::ops::ControlFlow;
 /// `memory` holds at least [`Params::budget`] words; `observe` is called after every step; [the
 /// module](self) says what is the result of a run that it ends. An operator that fails with
 /// [`Error::Stopped`] ends it too, within the step, which then has not been. A change of the
-/// support that was begun is undone, and after one that was done the step of its batch is made. For
-/// this and for the final scores the operator must work on after it has stopped once. A network to
-/// start from is the first support, which may have as many entries as [`Params::start`] says.
+/// support that was begun is undone, and after one that was done the step of its batch is made; the
+/// score that follows a step is taken, too. For this and for the final scores the operator must
+/// work on after it has stopped once. A network to start from is the first support, which may have
+/// as many entries as [`Params::start`] says.
 ///
 /// The result has exactly s nonzeros unless fewer weights than that can change the loss (columns
 /// that are zero on all rows, neurons that are inactive on all rows), or the run was ended.
@@ -90,8 +91,8 @@ use core::ops::ControlFlow;
 /// let (mut memory, mut other, mut words) = ([0; 512], [0; 512], Vec::new());
 /// // A run whose state after step 50 is stored.
 /// let whole = anneal::run(&mut sensing, classes, 8, Start::Zero, &params, &mut memory, |progress| {
-///     if let (50, Some(checkpoint)) = (progress.step, progress.checkpoint) {
-///         checkpoint.write(&mut |piece| Ok::<(), ()>(words.extend_from_slice(piece))).unwrap();
+///     if progress.step == 50 {
+///         progress.checkpoint.write(&mut |piece| Ok::<(), ()>(words.extend_from_slice(piece))).unwrap();
 ///     }
 ///     Continue(())
 /// })?;

@@ -320,9 +320,7 @@ fn the_annealed_support_keeps_them() {
             budget.scratch = sensing.net_scratch(budget.batch);
             let mut memory = vec![0x7fc0_4321; budget.words()];
             let see = |progress: &anneal::Progress<'_>| {
-                if let Some(at) = progress.checkpoint {
-                    holds(at.net.w(), &keep);
-                }
+                holds(progress.checkpoint.net.w(), &keep);
                 continue_if(progress.step < most)
             };
             let done = anneal::run(

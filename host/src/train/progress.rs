@@ -212,7 +212,7 @@ impl<'o> Observer<'o> {
             validation_accuracy: validation.map(|split| split.accuracy()),
         };
         let goes_on = self.tell(Progress { stage, step, steps, loss, nnz, live, passes, details });
-        self.offer(progress.checkpoint.as_ref());
+        self.offer(Some(&progress.checkpoint));
         goes_on
     }
 

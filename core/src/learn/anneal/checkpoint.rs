@@ -208,8 +208,8 @@ pub struct Progress<'a> {
     pub rows_read: u64,
     /// Loss and accuracy at the last evaluation on the validation rows.
     pub validation: Option<Held>,
-    /// Where the run stands; none once it is being ended.
-    pub checkpoint: Option<Checkpoint<'a>>,
+    /// Where the run stands.
+    pub checkpoint: Checkpoint<'a>,
 }
 
 /// What a run did.

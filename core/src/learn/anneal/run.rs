@@ -167,17 +167,28 @@ impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
                 let loss = match changes {
                     // What has grown is worth nothing before its first step, and what it replaced
                     // is gone.
-                    true => error::insist(self, |run| run.stopped = true, descend),
+                    true => self.insist(descend),
                     false => descend(self),
                 }?;
                 self.at.step = self.at.step.saturating_add(1);
                 if position + 1 == self.batches() && self.params.validation > 0 {
-                    self.validate()?;
+                    self.insist(Self::validate)?;
                 }
                 self.tell(loss, rate, observe);
             }
         }
         Ok(())
+    }
+
+    /// Does what a run that ends needs all the same: once more if the operator stops in it, and
+    /// what it had read by then does not count.
+    fn insist<T>(
+        &mut self,
+        work: impl FnMut(&mut Self) -> Result<T, S::Source>,
+    ) -> Result<T, S::Source> {
+        let before = self.at.rows_read;
+        let note = |run: &mut Self| (run.stopped, run.at.rows_read) = (true, before);
+        error::insist(self, note, work)
     }
 
     /// Shows the observer where the run stands. Not inlined, so that what it shows is on the stack
@@ -194,7 +205,7 @@ impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
             live: self.support.net().live(),
             rows_read: self.at.rows_read,
             validation: self.at.held,
-            checkpoint: (!self.stopped).then(|| self.support.checkpoint(self.at)),
+            checkpoint: self.support.checkpoint(self.at),
         };
         self.stopped |= observe(&progress).is_break();
     }
@@ -324,28 +335,18 @@ impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
     pub(super) fn finish(mut self) -> Result<Trained<'m>, S::Source> {
         let early = self.early();
         let validation = self.rows..self.sensing.rows();
-        // A run that ends needs its scores all the same.
-        let note = |run: &mut Self| run.stopped = true;
-        let score = |run: &mut Self, rows: &Range<usize>| {
-            error::insist(run, note, |run| run.score(rows.clone()))
-        };
-        if self.stopped && !validation.is_empty() && self.at.scored != self.at.step {
-            if self.at.step.is_multiple_of(self.batches().max(1) as u32) {
-                error::insist(&mut self, note, Self::validate)?;
-            } else if self.at.best.is_some() {
-                let held = score(&mut self, &validation)?;
-                self.judge(held);
-            }
+        if self.stopped && self.at.best.is_some() && self.at.scored != self.at.step {
+            let held = self.insist(|run| run.score(validation.clone()))?;
+            self.judge(held);
         }
         if self.stopped || self.at.settled {
             self.support.recall();
         }
         self.support.keep(self.schedule.nnz, self.params);
         self.turn();
-        let rows = 0..self.rows;
-        let training = score(&mut self, &rows)?;
+        let training = self.insist(|run| run.score(0..run.rows))?;
         let validation = match self.at.best {
-            Some(_) => Some(score(&mut self, &validation)?),
+            Some(_) => Some(self.insist(|run| run.score(validation.clone()))?),
             None => None,
         };
         self.sensing.select(0..self.sensing.rows())?;
