@@ -12,7 +12,7 @@ use tamis::infer::model::{Activation, Layer, Model, Sum};
 
 use super::rows::by_rows;
 use crate::operator::gather::{Element, Gather, used_blocks};
-use crate::operator::lanes::{ALL_LANES, Lanes, OverLanes, registers, registers_mut, sum};
+use crate::operator::lanes::{ALL_LANES, Lanes, OverLanes, SumOfNeurons, registers, registers_mut};
 use crate::{Error, Result};
 
 /// A model whose layers are ready for batches.
@@ -140,7 +140,10 @@ impl<'a> Batches<'a> {
         for layer in &self.layers {
             match layer {
                 Ready::Sparse(layer) => Apply { layer, below, out: above }.on(arch),
-                Ready::Sum(end) => sum(end.signs(), &below[..end.inputs()], &mut above[0]),
+                Ready::Sum(end) => {
+                    let (signs, neurons) = (end.signs(), &below[..end.inputs()]);
+                    arch.dispatch(SumOfNeurons { signs, neurons, out: &mut above[0] });
+                }
             }
             std::mem::swap(&mut below, &mut above);
         }

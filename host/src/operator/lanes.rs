@@ -31,12 +31,29 @@ pub(crate) const ALL_LANES: [usize; LANES] = {
     all
 };
 
+/// -1 for a neuron whose bit is set, 1 for others.
+pub(crate) fn sign(signs: &[u32], neuron: usize) -> f32 {
+    if is_set(signs, neuron) { -1.0 } else { 1.0 }
+}
+
 /// The sum of the neurons from 0, one after the other, those whose bit is set taken away.
-pub(crate) fn sum(signs: &[u32], neurons: &[Lanes], out: &mut Lanes) {
-    *out = Lanes::ZERO;
-    for (i, a) in neurons.iter().enumerate() {
-        let sign = if is_set(signs, i) { -1.0 } else { 1.0 };
-        out.0.iter_mut().zip(&a.0).for_each(|(out, a)| *out += sign * a);
+pub(crate) struct SumOfNeurons<'a> {
+    pub(crate) signs: &'a [u32],
+    pub(crate) neurons: &'a [Lanes],
+    pub(crate) out: &'a mut Lanes,
+}
+
+impl WithSimd for SumOfNeurons<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let mut sums = Lanes::ZERO;
+        for (i, a) in self.neurons.iter().enumerate() {
+            let sign = sign(self.signs, i);
+            sums.0.iter_mut().zip(&a.0).for_each(|(sum, a)| *sum += sign * a);
+        }
+        *self.out = sums;
     }
 }
 

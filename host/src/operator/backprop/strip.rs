@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
-use tamis::base::bits::is_set;
 use tamis::base::error::Result;
 use tamis::learn::deep::{Head, Stack};
 use tamis::learn::loss::Labels;
@@ -15,7 +14,7 @@ use super::residual::{Loss, residual};
 use crate::data::augment::{Augment, Scratch};
 use crate::data::{Matrix, Values};
 use crate::operator::gather::{Gather, Rows, row_stride};
-use crate::operator::lanes::{ALL_LANES, LANES, Lanes, OverLanes, sum};
+use crate::operator::lanes::{ALL_LANES, LANES, Lanes, OverLanes, SumOfNeurons, sign};
 use crate::operator::{Columns, Size, add_product};
 
 /// A layer's weights, by both of their ends.
@@ -218,7 +217,8 @@ impl Strip {
         let outputs = self.acts.len() - 1;
         if let Head::Sum(signs) = work.stack.head() {
             let (hidden, out) = self.acts.split_at_mut(outputs);
-            sum(signs, &hidden[outputs - 1], &mut out[0][0]);
+            let (neurons, out) = (&hidden[outputs - 1][..], &mut out[0][0]);
+            arch.dispatch(SumOfNeurons { signs, neurons, out });
         }
     }
 
@@ -234,7 +234,8 @@ impl Strip {
         if let Head::Sum(signs) = work.stack.head() {
             let outputs = self.acts.len() - 1;
             let (hidden, out) = self.acts.split_at_mut(outputs);
-            spread(signs, &out[0][0], &mut hidden[outputs - 1]);
+            let (residual, neurons) = (&out[0][0], &mut hidden[outputs - 1][..]);
+            work.arch.dispatch(Spread { signs, residual, neurons });
         }
     }
 
@@ -308,11 +309,22 @@ impl Strip {
 }
 
 /// Residuals of the neurons of a sum, in place of their activations.
-fn spread(signs: &[u32], residual: &Lanes, hidden: &mut [Lanes]) {
-    for (i, a) in hidden.iter_mut().enumerate() {
-        let sign = if is_set(signs, i) { -1.0 } else { 1.0 };
-        for (a, r) in a.0.iter_mut().zip(&residual.0) {
-            *a = if *a > 0.0 { sign * r } else { 0.0 };
+struct Spread<'a> {
+    signs: &'a [u32],
+    residual: &'a Lanes,
+    neurons: &'a mut [Lanes],
+}
+
+impl WithSimd for Spread<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        for (i, a) in self.neurons.iter_mut().enumerate() {
+            let sign = sign(self.signs, i);
+            for (a, r) in a.0.iter_mut().zip(&self.residual.0) {
+                *a = if *a > 0.0 { sign * r } else { 0.0 };
+            }
         }
     }
 }
