@@ -45,7 +45,7 @@ fn second_lines(line: u32) -> Lines {
 }
 
 // Gated columns of four entries on four rows.
-fn first_side(lines: Lines, quad: u32, here: u32) -> mat4x4<f32> {
+fn second_side(lines: Lines, quad: u32, here: u32) -> mat4x4<f32> {
     let shift = quad % 8u * 4u;
     let word = lines.bits + quad / 8u;
     return mat4x4<f32>(
@@ -57,8 +57,8 @@ fn first_side(lines: Lines, quad: u32, here: u32) -> mat4x4<f32> {
 }
 
 // Rows that are not of the part are 0 on the other side.
-fn second_side(lines: Lines, quad: u32) -> mat4x4<f32> {
-    return first_side(lines, quad, 15u);
+fn first_side(lines: Lines, quad: u32) -> mat4x4<f32> {
+    return second_side(lines, quad, 15u);
 }
 
 // Adds four sums of an entry, and those on the other side of the diagonal.

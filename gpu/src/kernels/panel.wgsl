@@ -27,24 +27,37 @@ struct Dims {
 @group(0) @binding(4) var<storage, read> r: array<f32>;
 @group(0) @binding(5) var<storage, read_write> sums: array<f32>;
 
-// Neurons: where their bits and residuals lie. Lines beyond the last are the last again, and nothing is made of them.
-struct FirstLines { bits: vec4<u32>, r: vec4<u32> }
-// Inputs.
-struct SecondLines { column: vec4<u32> }
+// Inputs, the side that threads alone read at one address. Lines beyond the last are the last again, and nothing is made
+// of them.
+struct FirstLines { column: vec4<u32> }
+// Neurons: where their bits and residuals lie.
+struct SecondLines { bits: vec4<u32>, r: vec4<u32> }
 
 fn lines_end() -> u32 {
-    return dims.neurons;
+    return dims.inputs;
 }
 
 fn first_lines(line: u32) -> FirstLines {
-    let slot = min(line + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(dims.neurons - 1u));
-    let own = vec4<u32>(neurons[slot.x], neurons[slot.y], neurons[slot.z], neurons[slot.w]);
-    let r = select(vec4<u32>(), slot * dims.batch, dims.mode == 1u);
-    return FirstLines(own * dims.words, r + dims.at - dims.row);
+    return FirstLines(min(line + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(dims.inputs - 1u)));
 }
 
 fn second_lines(line: u32) -> SecondLines {
-    return SecondLines(min(line + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(dims.inputs - 1u)));
+    let slot = min(line + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(dims.neurons - 1u));
+    let own = vec4<u32>(neurons[slot.x], neurons[slot.y], neurons[slot.z], neurons[slot.w]);
+    let r = select(vec4<u32>(), slot * dims.batch, dims.mode == 1u);
+    return SecondLines(own * dims.words, r + dims.at - dims.row);
+}
+
+// Four inputs, or their squares, on four rows.
+fn first_side(lines: FirstLines, quad: u32) -> mat4x4<f32> {
+    let a = rows_of(lines.column.x, quad);
+    let b = rows_of(lines.column.y, quad);
+    let c = rows_of(lines.column.z, quad);
+    let d = rows_of(lines.column.w, quad);
+    if dims.mode == 2u {
+        return mat4x4<f32>(a * a, b * b, c * c, d * d);
+    }
+    return mat4x4<f32>(a, b, c, d);
 }
 
 // Residuals of four rows, whatever they are where rows are not of the batch.
@@ -54,7 +67,7 @@ fn residuals(line: u32, quad: u32) -> vec4<f32> {
 }
 
 // Gated residuals of four neurons on four rows.
-fn first_side(lines: FirstLines, quad: u32, here: u32) -> mat4x4<f32> {
+fn second_side(lines: SecondLines, quad: u32, here: u32) -> mat4x4<f32> {
     let shift = quad % 8u * 4u;
     let word = lines.bits + quad / 8u;
     let a = bits[word.x] >> shift & here;
@@ -69,33 +82,21 @@ fn first_side(lines: FirstLines, quad: u32, here: u32) -> mat4x4<f32> {
     }
     var one = vec4<f32>(1.0);
     if dims.mode == 0u {
-        one = residuals(lines.r.x, quad);
+        one = residuals(dims.at - dims.row, quad);
     }
     return mat4x4<f32>(where_set(one, a), where_set(one, b), where_set(one, c), where_set(one, d));
 }
 
-// Four inputs, or their squares, on four rows.
-fn second_side(lines: SecondLines, quad: u32) -> mat4x4<f32> {
-    let a = rows_of(lines.column.x, quad);
-    let b = rows_of(lines.column.y, quad);
-    let c = rows_of(lines.column.z, quad);
-    let d = rows_of(lines.column.w, quad);
-    if dims.mode == 2u {
-        return mat4x4<f32>(a * a, b * b, c * c, d * d);
-    }
-    return mat4x4<f32>(a, b, c, d);
-}
-
-// Adds four sums of a neuron.
-fn put(group: vec3<u32>, i: u32, j: u32, four: vec4<f32>) {
+// Adds the sums of an input for four neurons from i on.
+fn put(group: vec3<u32>, j: u32, i: u32, four: vec4<f32>) {
     for (var k = 0u; k < 4u; k++) {
-        if i < dims.neurons && j + k < dims.inputs {
-            sums[(group.z * dims.neurons + i) * dims.inputs + j + k] += four[k];
+        if i + k < dims.neurons && j < dims.inputs {
+            sums[(group.z * dims.neurons + i + k) * dims.inputs + j] += four[k];
         }
     }
 }
 
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-    add_tile(group, thread);
+    add_tile(group.yxz, thread);
 }

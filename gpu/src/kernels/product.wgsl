@@ -45,17 +45,17 @@ fn four_of_b(line: u32, quad: u32) -> vec4<f32> {
     return vec4<f32>(b[at], b[at + 1u], b[at + 2u], b[at + 3u]);
 }
 
-fn first_side(lines: Lines, quad: u32, here: u32) -> mat4x4<f32> {
+fn first_side(lines: Lines, quad: u32) -> mat4x4<f32> {
     return mat4x4<f32>(
-        where_set(four_of_a(lines.at.x, quad), here), where_set(four_of_a(lines.at.y, quad), here),
-        where_set(four_of_a(lines.at.z, quad), here), where_set(four_of_a(lines.at.w, quad), here),
+        four_of_a(lines.at.x, quad), four_of_a(lines.at.y, quad),
+        four_of_a(lines.at.z, quad), four_of_a(lines.at.w, quad),
     );
 }
 
-fn second_side(lines: Lines, quad: u32) -> mat4x4<f32> {
+fn second_side(lines: Lines, quad: u32, here: u32) -> mat4x4<f32> {
     return mat4x4<f32>(
-        four_of_b(lines.at.x, quad), four_of_b(lines.at.y, quad),
-        four_of_b(lines.at.z, quad), four_of_b(lines.at.w, quad),
+        where_set(four_of_b(lines.at.x, quad), here), where_set(four_of_b(lines.at.y, quad), here),
+        where_set(four_of_b(lines.at.z, quad), here), where_set(four_of_b(lines.at.w, quad), here),
     );
 }
 

@@ -43,12 +43,12 @@ fn add_part(group: vec3<u32>, thread: u32, begin: u32, end: u32) {
         var of_d: Sums;
         for (var quad = begin / 4u; quad * 4u < end; quad++) {
             let here = rows_here(quad, begin, end);
-            let x = second_side(one, quad);
-            let y = second_side(other, quad);
-            of_a = plus(of_a, first_side(a, quad, here), x, y);
-            of_b = plus(of_b, first_side(b, quad, here), x, y);
-            of_c = plus(of_c, first_side(c, quad, here), x, y);
-            of_d = plus(of_d, first_side(d, quad, here), x, y);
+            let x = second_side(one, quad, here);
+            let y = second_side(other, quad, here);
+            of_a = plus(of_a, first_side(a, quad), x, y);
+            of_b = plus(of_b, first_side(b, quad), x, y);
+            of_c = plus(of_c, first_side(c, quad), x, y);
+            of_d = plus(of_d, first_side(d, quad), x, y);
         }
         put_all(group, i, j, of_a);
         put_all(group, i + 4u, j, of_b);

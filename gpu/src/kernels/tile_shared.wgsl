@@ -44,10 +44,10 @@ fn add_part(group: vec3<u32>, thread: u32, begin: u32, end: u32) {
     for (var word = begin / 32u; word * 32u < end; word++) {
         let quad = word * 8u + step;
         let here = rows_here(quad, begin, end);
-        let a = transpose(first_side(first[0], quad, here));
-        let b = transpose(first_side(first[1], quad, here));
-        let c = transpose(second_side(second[0], quad));
-        let d = transpose(second_side(second[1], quad));
+        let a = transpose(first_side(first[0], quad));
+        let b = transpose(first_side(first[1], quad));
+        let c = transpose(second_side(second[0], quad, here));
+        let d = transpose(second_side(second[1], quad, here));
         workgroupBarrier();
         left[to + 0u] = a[0];
         left[to + 8u] = b[0];
