@@ -2,8 +2,8 @@
 # Runs experiments, all of them or those that are named, and reports all that have results into docs/results/experiments.
 # The profile is `reduced`, and `paper` for those of masks, of pruned networks, of matrix sensing and at equal time, whose summary tables are also
 # docs/results/prob.md and greedy.md; of figures 1 left, 3 left and 3 right it is `paper`, all methods up to 200 neurons and, of larger networks,
-# the published one and the default recipe; of figure 1 right it is `paper`, too, the dense baseline up to 100 neurons, the method in the least memory up to
-# 50, the others up to 200. Needs the folder of data, with mnist/, fashion/, cifar/ and covtype/ in it. All take about
+# the published one and the default recipe; of figure 1 right it is `paper`, too, the method in the least memory up to 50 neurons, the others up to
+# 200. Needs the folder of data, with mnist/, fashion/, cifar/ and covtype/ in it. All take about
 # nineteen hours on two cores. Results that are there are gone on with, and cells whose settings have changed run again; remove a
 # folder to begin it anew.
 set -eu
@@ -35,8 +35,7 @@ for name in ${*:-$all}; do
         ;;
     figure-1-right)
         profile=paper
-        run --most-neurons 200 --methods paper,recipe,zero,mean --jobs 2
-        run --most-neurons 100 --methods imp-published,imp-published-sum,imp,imp-sum --jobs 2
+        run --most-neurons 200 --methods paper,recipe,zero,mean,imp-published,imp-published-sum,imp,imp-sum --jobs 2
         run --most-neurons 50 --methods paper-least --jobs 2
         ;;
     *) run ;;

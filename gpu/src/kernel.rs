@@ -17,6 +17,11 @@ const fn lanes(is_software: bool) -> usize {
     if is_software { 8 } else { 64 }
 }
 
+/// Threads of the kernel `reduce`: on software the lanes of one vector, which waits for no other.
+const fn adders(is_software: bool) -> usize {
+    if is_software { 8 } else { 256 }
+}
+
 const ENTRIES: &str = include_str!("kernels/entries.wgsl");
 
 /// The kernels.
@@ -174,6 +179,7 @@ impl Kernel {
         let constants = match self {
             Self::Forward | Self::Sum => format!("const SHARES = {}u;\n", shares(is_software)),
             Self::Restricted => format!("const LANES = {}u;\n", lanes(is_software)),
+            Self::Reduce => format!("const THREADS = {}u;\n", adders(is_software)),
             _ => String::new(),
         };
         [&constants, data, before[0], before[1], self.text(), after].concat()

@@ -56,8 +56,8 @@ const KEPT: usize = 16;
 const CALLBACK: Duration = Duration::from_secs(30);
 /// Calls of one submission that are timed, at most: a query set holds two readings of each.
 const CALLS: usize = wgpu::QUERY_SET_MAX_QUERIES as usize / 2;
-/// How long a GPU is asked whether it is done before this thread sleeps.
-const ASKING: Duration = Duration::from_millis(2);
+/// How long a GPU is asked whether it is done before this thread sleeps, and software, which needs the processor itself.
+const ASKING: [Duration; 2] = [Duration::from_millis(2), Duration::from_micros(50)];
 
 impl Clock {
     fn new(gpu: &Gpu) -> Self {
@@ -373,12 +373,12 @@ impl Recorder {
         encoder(&mut self.encoder, &self.gpu)
     }
 
-    /// Waits until what was submitted is done. A GPU is asked again and again for a while, since a
-    /// thread that sleeps is woken late; a driver that computes here has the processor to itself.
+    /// Waits until what was submitted is done. The device is asked again and again for a while,
+    /// since a thread that sleeps is woken late.
     fn finish(&mut self) {
         let (began, device) = (Instant::now(), &self.gpu.device);
-        let is_gpu = !self.gpu.adapter.is_software();
-        while is_gpu && began.elapsed() < ASKING {
+        let asking = ASKING[usize::from(self.gpu.adapter.is_software())];
+        while began.elapsed() < asking {
             match device.poll(wgpu::PollType::Poll) {
                 Ok(status) if !status.is_queue_empty() => std::hint::spin_loop(),
                 _ => break,

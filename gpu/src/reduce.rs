@@ -7,7 +7,7 @@ use wgpu::Buffer;
 
 /// Groups of a reduction, at most: what is read is twice as many numbers.
 const GROUPS: usize = 256;
-/// Numbers of a group are a multiple of this, the threads of one.
+/// Numbers of a group are a multiple of this, the most threads that one has.
 const THREADS: usize = 256;
 
 /// Operations of `kernels/reduce.wgsl`.

@@ -1,5 +1,7 @@
 // Sums over the numbers of vectors, two at a time, as the machine's operations say.
 //
+// THREADS       of a group, a power of two
+//
 // grid          (groups); a group takes `dims.group` numbers
 // dims.numbers  numbers
 // dims.kind     which operation
@@ -20,7 +22,7 @@ struct Dims {
 @group(0) @binding(3) var<storage, read> z: array<f32>;
 @group(0) @binding(4) var<storage, read_write> sums: array<vec2<f32>>;
 
-var<workgroup> parts: array<vec2<f32>, 256>;
+var<workgroup> parts: array<vec2<f32>, THREADS>;
 
 // Two neurons' activations in place of one: what they have over it.
 fn change(i: u32) -> f32 {
@@ -56,17 +58,17 @@ fn term(i: u32) -> vec2<f32> {
     }
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
     let first = group.x * dims.group;
     let end = min(first + dims.group, dims.numbers);
     var sum = vec2<f32>();
-    for (var i = first + thread; i < end; i += 256u) {
+    for (var i = first + thread; i < end; i += THREADS) {
         sum += term(i);
     }
     parts[thread] = sum;
     workgroupBarrier();
-    for (var half = 128u; half > 0u; half /= 2u) {
+    for (var half = THREADS / 2u; half > 0u; half /= 2u) {
         if thread < half {
             parts[thread] += parts[thread + half];
         }
