@@ -1,6 +1,5 @@
 //! The integration tests of the core, in one program: linking many takes longer than running them.
 
-mod anneal_ends;
 mod deep;
 mod deep_shrink;
 mod must_keep;

@@ -7,7 +7,6 @@
     reason = "a test fails by it"
 )]
 
-use crate::shared::ending::Ending;
 use core::ops::ControlFlow::Continue;
 use tamis::base::budget::{Recovery, gated_words};
 use tamis::base::dims::Dims;
@@ -20,9 +19,39 @@ use tamis::network::gates::Signs;
 use tamis::operator::factored::Factored;
 use tamis::operator::gated::Gated;
 use tamis::operator::sensing::Sensing;
+use tamis::operator::wrapper::{Body, Operation, Wrapper};
 
 const D: usize = 8;
 const ROWS: usize = 300;
+
+/// An operator that is asked to end at one of its calls, counted over applications and adjoints.
+struct Ending<'a> {
+    inner: Gated<'a, Rows<'a>>,
+    calls: usize,
+    at: usize,
+}
+
+impl<'a> Wrapper for Ending<'a> {
+    type Inner = Gated<'a, Rows<'a>>;
+
+    fn inner(&self) -> &Self::Inner {
+        &self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut Self::Inner {
+        &mut self.inner
+    }
+
+    fn before(&mut self, operation: Operation, _: usize) -> tamis::Result<Body> {
+        if matches!(operation, Operation::Apply | Operation::Adjoint) {
+            self.calls += 1;
+            if self.calls == self.at {
+                return Err(Error::Stopped);
+            }
+        }
+        Ok(Body::Provided)
+    }
+}
 
 /// Rows, their labels, and how many weights make them.
 struct Problem {
@@ -78,7 +107,7 @@ fn search_with(
     let blocks = lm::slots(3, signs);
     let mut row = vec![0.0; gated_words(d, blocks)];
     let inner = Gated::new(Rows::new(x, d)?, blocks, 2, &mut row)?;
-    let mut sensing = Ending::new(inner, at);
+    let mut sensing = Ending { inner, calls: 0, at };
     let dims = Dims::new(ROWS, d, 3, *nnz);
     let (w, all, info) = if c == 1 {
         let budget = Recovery::new(dims, sensing.panel(), sensing.scratch(ROWS), signs.linear(0));

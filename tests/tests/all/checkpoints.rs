@@ -130,12 +130,12 @@ struct Done {
     info: String,
 }
 
-fn keep(checkpoint: Option<anneal::Checkpoint<'_>>) -> Option<Kept> {
-    checkpoint.map(|at| Kept {
+fn keep(at: anneal::Checkpoint<'_>) -> Kept {
+    Kept {
         words: at.state.to_words().to_vec(),
         nets: [Sides::of(at.net), Sides::of(at.best)],
         floats: vec![at.mean.to_vec(), at.square.to_vec()],
-    })
+    }
 }
 
 fn keep_train(checkpoint: Option<train::Checkpoint<'_>>) -> Option<Kept> {
@@ -175,7 +175,7 @@ impl<S: Factored<Source = std::convert::Infallible, Machine = Host>, T> Any<T> f
                 // What an earlier run has left must not matter.
                 let mut memory = vec![0x7f80_0001; budget.words()];
                 let told = |progress: &anneal::Progress<'_>| {
-                    continue_if(observe(progress.step, keep(progress.checkpoint)))
+                    continue_if(observe(progress.step, Some(keep(progress.checkpoint))))
                 };
                 let from = from.map(Kept::anneal);
                 let start = from.as_ref().map_or(Start::Zero, Start::Checkpoint);

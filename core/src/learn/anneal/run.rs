@@ -161,7 +161,6 @@ impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
                 if changes {
                     self.update()?;
                 }
-                self.sensing.select(rows.clone())?;
                 let rate = self.schedule.rate(self.at.step);
                 let descend = |run: &mut Self| run.descend(rows.clone(), rate);
                 let loss = match changes {
@@ -210,9 +209,10 @@ impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
         self.stopped |= observe(&progress).is_break();
     }
 
-    /// One step of Adam on a batch, which is selected; the mean loss before it.
+    /// One step of Adam on a batch; the mean loss before it.
     fn descend(&mut self, rows: Range<usize>, rate: f32) -> Result<f32, S::Source> {
         let count = rows.len();
+        self.sensing.select(rows.clone())?;
         let (loss, _) = self.residual(rows)?;
         let Buffers { residual, scratch, .. } = &mut self.work;
         let residual = row_head::<S>(residual, count * self.classes.outputs)?;

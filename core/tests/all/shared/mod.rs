@@ -1,4 +1,4 @@
-//! What tests share: problems of one output and of several, and an operator that ends a run.
+//! What the tests of the search share for networks of one output and of several.
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
@@ -7,7 +7,6 @@
 )]
 
 mod data;
-pub(crate) mod ending;
 pub(crate) mod problem;
 
 pub(crate) use data::{Data, normal_rows, params};
