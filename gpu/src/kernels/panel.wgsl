@@ -98,5 +98,6 @@ fn put(group: vec3<u32>, j: u32, i: u32, four: vec4<f32>) {
 
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+    // The first side of a tile are inputs.
     add_tile(group.yxz, thread);
 }
