@@ -3,9 +3,9 @@
 # The profile is `reduced`, and `paper` for those of masks, of pruned networks, of matrix sensing and at equal time, whose summary tables are also
 # docs/results/prob.md and greedy.md; of figures 1 left, 3 left and 3 right it is `paper`, all methods up to 200 neurons and, of larger networks,
 # the published one and the default recipe; of figure 1 right it is `paper`, too, the method in the least memory up to 50 neurons, the others up to
-# 200. Needs the folder of data, with mnist/, fashion/, cifar/ and covtype/ in it. All take about
-# nineteen hours on two cores. Results that are there are gone on with, and cells whose settings have changed run again; remove a
-# folder to begin it anew.
+# 200; of figures 2 left and right it is `paper` up to 20 neurons, in the least memory up to 10. Needs the folder of data, with mnist/, fashion/,
+# cifar/ and covtype/ in it. All take about twenty-one hours on two cores. Results that are there are gone on with, and cells whose settings have
+# changed run again; remove a folder to begin it anew.
 set -eu
 data=${1:?"usage: docs/results/experiments.sh DATA [NAME...]"}
 shift
@@ -37,6 +37,11 @@ for name in ${*:-$all}; do
         profile=paper
         run --most-neurons 200 --methods paper,recipe,zero,mean,imp-published,imp-published-sum,imp,imp-sum --jobs 2
         run --most-neurons 50 --methods paper-least --jobs 2
+        ;;
+    figure-2-*)
+        profile=paper
+        run --most-neurons 20 --methods paper,paper-safe,recipe,zero,mean,imp-published,imp --jobs 2
+        run --most-neurons 10 --methods paper-least --jobs 2
         ;;
     *) run ;;
     esac
