@@ -122,7 +122,8 @@ fn run(problem: &Problem<'_>, span: &Span<'_>) -> Option<Run> {
 /// finds.
 #[test]
 fn operator_stop_leaves_the_last_complete_step() {
-    for (factor, validation, patience, s) in [(1.0, 0, 0, 14), (2.0, 10, 0, 10), (2.0, 10, 1, 10)] {
+    let cases = [(1.0, 0, 0, 14), (2.0, 6, 0, 10), (2.0, 10, 0, 10), (2.0, 10, 1, 10)];
+    for (factor, validation, patience, s) in cases {
         let params = Params {
             epochs: 12,
             batch: 8,
@@ -139,6 +140,7 @@ fn operator_stop_leaves_the_last_complete_step() {
         let whole = run(&problem, &Span::default()).unwrap();
         let steps = whole.info.steps;
         assert!(!whole.info.stopped && whole.info.early == (patience > 0), "{:?}", whole.info);
+        assert!(whole.info.early || steps == 12 * (24 - validation as u32).div_ceil(8), "{steps}");
         let by_step: Vec<_> = (0..=steps)
             .map(|last| {
                 run(&problem, &Span { last: Some(last.max(1)), ..Span::default() }).unwrap()
