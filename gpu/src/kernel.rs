@@ -4,23 +4,30 @@
 /// but `forward` on software 64, which take four times four rows each.
 const SHARING: usize = 256;
 
-/// Threads of these that share the neurons of four rows, or the groups of a number. On software the lanes of a vector
-/// are threads, which read what is the same for all of them once where they go through the same neurons, and to wait for
-/// each other takes long.
-const fn shares(is_software: bool) -> usize {
-    if is_software { 1 } else { 8 }
+/// A number of threads, which is another one on software.
+#[derive(Clone, Copy)]
+struct Threads {
+    gpu: usize,
+    software: usize,
 }
+
+impl Threads {
+    const fn on(self, is_software: bool) -> usize {
+        if is_software { self.software } else { self.gpu }
+    }
+}
+
+/// Of these, those that share the neurons of four rows, or the groups of a number. On software the lanes of a vector are
+/// threads, which read what is the same for all of them once where they go through the same neurons, and to wait for each
+/// other takes long.
+const SHARES: Threads = Threads { gpu: 8, software: 1 };
 
 /// Threads of the kernel `restricted` that read rows side by side: on a GPU all of a workgroup; on software the lanes of a
 /// vector, each vector in its own part of the group.
-const fn lanes(is_software: bool) -> usize {
-    if is_software { 8 } else { 64 }
-}
+const LANES: Threads = Threads { gpu: 64, software: 8 };
 
 /// Threads of the kernel `reduce`: on software the lanes of one vector, which waits for no other.
-const fn adders(is_software: bool) -> usize {
-    if is_software { 8 } else { 256 }
-}
+const ADDERS: Threads = Threads { gpu: 256, software: 8 };
 
 const ENTRIES: &str = include_str!("kernels/entries.wgsl");
 
@@ -135,7 +142,7 @@ impl Kernel {
     /// software or not.
     pub(crate) const fn own(self, is_software: bool) -> usize {
         match self {
-            Self::Forward | Self::Sum => SHARING / shares(is_software),
+            Self::Forward | Self::Sum => SHARING / SHARES.on(is_software),
             _ => 64,
         }
     }
@@ -177,9 +184,9 @@ impl Kernel {
             _ => "",
         };
         let constants = match self {
-            Self::Forward | Self::Sum => format!("const SHARES = {}u;\n", shares(is_software)),
-            Self::Restricted => format!("const LANES = {}u;\n", lanes(is_software)),
-            Self::Reduce => format!("const THREADS = {}u;\n", adders(is_software)),
+            Self::Forward | Self::Sum => format!("const SHARES = {}u;\n", SHARES.on(is_software)),
+            Self::Restricted => format!("const LANES = {}u;\n", LANES.on(is_software)),
+            Self::Reduce => format!("const THREADS = {}u;\n", ADDERS.on(is_software)),
             _ => String::new(),
         };
         [&constants, data, before[0], before[1], self.text(), after].concat()

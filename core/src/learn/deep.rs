@@ -15,7 +15,7 @@ pub mod dynamic;
 pub mod shrink;
 pub mod tune;
 
-use crate::base::bits::is_set;
+use crate::base::bits::sign;
 use crate::base::error::{self, Error, Result};
 use crate::data::samples::Samples;
 use crate::network::gates::Signs;
@@ -36,11 +36,6 @@ pub enum Head<'a> {
     Sum(&'a [u32]),
     /// So many outputs, by weights of their own: the last layer of the stack.
     Weights(usize),
-}
-
-/// 1, or -1 for neuron `i` whose bit is set.
-fn sign(bits: &[u32], i: usize) -> f32 {
-    if is_set(bits, i) { -1.0 } else { 1.0 }
 }
 
 /// A layer: its entries lie before `end`.

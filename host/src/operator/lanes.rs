@@ -1,7 +1,7 @@
 //! Sixty-four rows at a time: one number of each, in whole lines of the cache.
 
 use pulp::{Arch, Simd, WithSimd};
-use tamis::base::bits::is_set;
+use tamis::base::bits::sign;
 
 /// Rows of a strip: eight 256-bit or four 512-bit registers of sums under way at once.
 pub(crate) const LANES: usize = 64;
@@ -30,11 +30,6 @@ pub(crate) const ALL_LANES: [usize; LANES] = {
     }
     all
 };
-
-/// -1 for a neuron whose bit is set, 1 for others.
-pub(crate) fn sign(signs: &[u32], neuron: usize) -> f32 {
-    if is_set(signs, neuron) { -1.0 } else { 1.0 }
-}
 
 /// The sum of the neurons from 0, one after the other, those whose bit is set taken away.
 pub(crate) struct SumOfNeurons<'a> {

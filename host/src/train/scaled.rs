@@ -29,6 +29,7 @@ use crate::train::report::{
 use crate::train::threshold;
 use crate::train::trained::{Start, Trained, shuffle};
 use crate::{Budget, Error, Result};
+use tamis::base::bits::is_set;
 use tamis::base::rng::{Permutation, stream};
 use tamis::network::gates::Signs;
 use tamis::store::wire;
@@ -294,7 +295,7 @@ impl Scaled {
         let view = trained.model.view()?;
         let signs = match view.model().layers().last() {
             Some(Layer::Sum(sum)) => {
-                let is_minus = |j: usize| sum.signs()[j / 32] >> (j % 32) & 1 == 1;
+                let is_minus = |j| is_set(sum.signs(), j);
                 Some((0..sum.inputs()).map(is_minus).collect())
             }
             _ => None,

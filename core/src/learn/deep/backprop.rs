@@ -4,7 +4,8 @@
 //! output, or one-hot minus softmax), the derivative of row `r · out` by `W_l` is
 //! `r_l a_(l-1)^T`, where `r_(l-1) = (W_l^T r_l) * 1[a_(l-1) > 0]`.
 
-use super::{Head, Stack, sign};
+use super::{Head, Stack};
+use crate::base::bits::sign;
 use crate::base::budget::{self, Workspace};
 use crate::base::error::{self, Error, Result};
 use crate::base::math::{self, Sum};

@@ -1,5 +1,6 @@
 //! The layers of a model of floats as dense matrices, for ONNX and safetensors.
 
+use tamis::base::bits::sign;
 use tamis::infer::model::{Activation, Layer};
 
 use super::head::{Files, Head, Network, unknown_layer};
@@ -55,7 +56,7 @@ pub(crate) fn dense(layer: &Layer<'_>) -> Result<Dense> {
         }
         Layer::Sum(sum) => {
             for (i, weight) in weights.iter_mut().enumerate() {
-                *weight = if sum.signs()[i / 32] >> (i % 32) & 1 == 1 { -1.0 } else { 1.0 };
+                *weight = sign(sum.signs(), i);
             }
             false
         }

@@ -3,6 +3,7 @@
 //! On a Cortex-M a weight is three instructions. Each row is a function of its own, so that no input
 //! stays in a register from row to row.
 
+use tamis::base::bits::is_set;
 use tamis::infer::model::Activation;
 use tamis::infer::quantised::{Layer, Model};
 
@@ -108,7 +109,7 @@ fn predict(model: &Model<'_>) -> String {
     if let Some(sum) = model.sum() {
         out += "    let mut sum = 0_i32;\n";
         for j in 0..sum.inputs() {
-            let sign = if sum.signs()[j / 32] >> (j % 32) & 1 == 1 { "sub" } else { "add" };
+            let sign = if is_set(sum.signs(), j) { "sub" } else { "add" };
             out += &format!("    sum = sum.wrapping_{sign}(h_{layers}[{j}] as i32);\n");
         }
         out += "    [sum]\n";

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use tamis::base::bits::sign;
 use tamis::infer::model::{Layer, Model};
 use tamis::network::gates::Signs;
 use tamis::network::weights::{Block, Weights};
@@ -79,7 +80,7 @@ fn of_model(model: &Model<'_>) -> Option<Vec<Neuron>> {
     let [Layer::Csr(hidden), Layer::Sum(sum)] = model.layers() else { return None };
     let mut weights = hidden.columns().iter().zip(hidden.values());
     let neuron = |(i, &count): (usize, &u16)| {
-        let sign = if sum.signs().get(i / 32)? >> (i % 32) & 1 == 1 { -1.0 } else { 1.0 };
+        let sign = sign(sum.signs(), i);
         let own = weights.by_ref().take(count.into());
         let entries = own.map(|(&j, &w)| (j.into(), f64::from(sign * w))).collect();
         Some(Neuron { sign, entries })

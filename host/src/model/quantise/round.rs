@@ -1,5 +1,6 @@
 //! Layers row by row: weights as floats with a scale, then as 8-bit integers.
 
+use tamis::base::bits::is_set;
 use tamis::infer::model::{Activation, Layer as FloatLayer, Model as FloatModel};
 
 use super::biases::Fixed;
@@ -32,7 +33,7 @@ pub(super) fn layers_of(model: &FloatModel<'_>, mut fixed: Fixed) -> Result<Laye
         let csr = match layer {
             FloatLayer::Csr(csr) => csr,
             FloatLayer::Sum(sum) => {
-                let is_minus = |j: usize| sum.signs()[j / 32] >> (j % 32) & 1 == 1;
+                let is_minus = |j| is_set(sum.signs(), j);
                 signs = Some((0..sum.inputs()).map(is_minus).collect());
                 continue;
             }

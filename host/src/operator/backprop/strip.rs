@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
+use tamis::base::bits::sign;
 use tamis::base::error::Result;
 use tamis::learn::deep::{Head, Stack};
 use tamis::learn::loss::Labels;
@@ -14,7 +15,7 @@ use super::residual::{Loss, residual};
 use crate::data::augment::{Augment, Scratch};
 use crate::data::{Matrix, Values};
 use crate::operator::gather::{Gather, Rows, row_stride};
-use crate::operator::lanes::{ALL_LANES, LANES, Lanes, OverLanes, SumOfNeurons, sign};
+use crate::operator::lanes::{ALL_LANES, LANES, Lanes, OverLanes, SumOfNeurons};
 use crate::operator::{Columns, Size, add_product};
 
 /// A layer's weights, by both of their ends.
