@@ -1,6 +1,6 @@
 //! What the recipes `lm` and `anneal` hold and allocate, counted by the allocator: the plan to the
-//! byte, nothing per step, and for ten times as many neurons more gates and kept activations only,
-//! which a budget does without.
+//! byte, nothing per step, and for ten times as many neurons more gates only, which a budget does
+//! without.
 
 mod counting;
 
@@ -165,12 +165,12 @@ impl Case {
     }
 }
 
-/// Groups of tiles that work at once, each with eleven buffers and three numbers of its own, and
-/// four Gram matrices with three buffers each: the headers of these are in the plan as well.
+/// Groups of tiles that work at once, each with ten buffers and two numbers of its own, and blocks of
+/// 64 columns of a Gram matrix: the headers of these are in the plan as well.
 fn headers(dims: Dims, plan: &Plan) -> usize {
     let buffer = size_of::<Vec<f32>>() + size_of::<usize>();
-    let group = 11 * buffer + 3 * size_of::<usize>();
-    let gram = if plan.layout.gram > 0 { 4 * 3 * size_of::<Vec<f32>>() } else { 0 };
+    let group = 10 * buffer + 2 * size_of::<usize>();
+    let gram = plan.layout.gram.next_multiple_of(16).div_ceil(64) * size_of::<Vec<f32>>();
     groups(dims, plan) * group + gram
 }
 
@@ -206,9 +206,8 @@ fn plan_to_the_byte(lm: Case) {
     }
 }
 
-/// Ten times the neurons: state is the same to the byte, and the only parts of the workspace that
-/// are larger are the gates that are held as bits and the activations that are kept, which a budget
-/// does without.
+/// Ten times the neurons: state is the same to the byte, and the only part of the workspace that is
+/// larger are the gates that are held as bits, which a budget does without.
 fn ten_times_the_neurons(case: Case, per_nonzero: u64) {
     let of = |hidden, memory| {
         let Dims { samples, inputs, nnz, .. } = case.dims;
@@ -220,21 +219,14 @@ fn ten_times_the_neurons(case: Case, per_nonzero: u64) {
     let per = few.plan.state_bytes / case.dims.nnz as u64;
     assert!(per < per_nonzero, "{case:?}: {per} bytes of state a nonzero");
     let gates = |plan: &Plan, hidden| {
-        let (tiles, held) =
-            (case.dims.samples.div_ceil(plan.layout.tile) + 1, lm::slots(hidden, Signs::Positive));
-        if plan.layout.hold { 4 * held * (tiles * plan.layout.tile.div_ceil(32) + 1) } else { 0 }
+        let tiles = case.dims.samples.div_ceil(plan.layout.tile) + 1;
+        let held = if case.anneal { hidden } else { lm::slots(hidden, Signs::Positive) };
+        let words = if plan.layout.hold { tiles * plan.layout.tile.div_ceil(32) } else { 0 };
+        // And the neurons that they are of.
+        4 * held * (words + 1)
     };
-    // The numbers themselves, and 41 bytes that say where a neuron's are; supports are of one
-    // length.
-    let kept = |plan: &Plan, hidden| {
-        let Dims { samples, inputs, nnz, .. } = case.dims;
-        let room = Recovery::new(Dims::new(samples, inputs, hidden, nnz), 16, 0, false).room();
-        let neurons = lm::slots(hidden, Signs::Positive).min(room);
-        let floats = groups(case.dims, plan) * plan.layout.activations.next_multiple_of(16);
-        if plan.layout.activations > 0 { 4 * floats + 41 * neurons } else { 0 }
-    };
-    let without = [(few, 100), (many, 1000)]
-        .map(|(held, hidden)| held.numbers - gates(&held.plan, hidden) - kept(&held.plan, hidden));
+    let without =
+        [(few, 100), (many, 1000)].map(|(held, hidden)| held.numbers - gates(&held.plan, hidden));
     assert_eq!(without[0], without[1], "{case:?}: {:?} {:?}", few.plan, many.plan);
     // A budget that is enough for the few neurons, and not for the gates of the many.
     let ram = few.plan.total_bytes();

@@ -25,7 +25,6 @@ use tamis::base::budget;
 use tamis::base::dims::Dims;
 use tamis::data::samples::Rows;
 use tamis::network::gates::{Gates, Signs};
-use tamis::network::weights::Weights;
 use tamis::operator::gated::Gated;
 use tamis::operator::sensing::Sensing;
 
@@ -58,8 +57,6 @@ struct ShapeReport {
     normal_gmacs: f64,
     /// [`PRODUCTS`] of these over the same with a Gram matrix, where that is a few megabytes.
     products_over_gram: Option<f64>,
-    /// Outputs and gates after a change of one neuron: anew, over those that reuse activations.
-    anew_over_kept: f64,
 }
 
 /// Products in a row, as conjugate gradients need them on inputs that have a mean.
@@ -104,22 +101,8 @@ fn shape(dims: Dims, threads: usize, rounds: usize, seed: u64) -> Result<ShapeRe
     };
     let layout = Layout::new(m, d);
     let mut blocked = Blocked::new(problem.data.clone(), m, s, layout)?;
-    // Activations on all rows, however many they are.
-    let activations = n.div_ceil(Layout::GROUPS).next_multiple_of(layout.tile) * m;
-    let activations = Layout { activations, ..layout };
-    let all_held = Layout { gram: layout.with_gram([s, s], 4 * n * d).gram, ..activations };
-    let mut cached = Blocked::new(problem.data.clone(), m, s, all_held)?;
-    let (mut changed, mut outputs, mut round) = (w.value().to_vec(), vec![0.0; n], 1);
-    let mut evaluate = |blocked: &mut Blocked| -> tamis::Result<f64> {
-        round += 1;
-        changed[0] += 1e-3;
-        let w = Weights::new(d, m, w.index(), &changed)?;
-        let gates = Gates::of(w, Signs::Positive, Default::default(), seed, round);
-        timed(|| {
-            blocked.forward(gates, w, &mut outputs)?;
-            blocked.hold(gates, w.index()).map(|_| ())
-        })
-    };
+    let with_gram = layout.with_gram([s, s]);
+    let mut cached = Blocked::new(problem.data.clone(), m, s, with_gram)?;
     // The product takes what the gradient takes: all neurons that have weights, at the panel's
     // width.
     let columns = w.blocks().count();
@@ -131,7 +114,7 @@ fn shape(dims: Dims, threads: usize, rounds: usize, seed: u64) -> Result<ShapeRe
     };
     let (one, two) = (pool(1)?, pool(2)?);
     // Seconds of the fastest round.
-    let mut fastest = [f64::INFINITY; 8];
+    let mut fastest = [f64::INFINITY; 6];
     for _ in 0..rounds {
         let gemm = timed(|| {
             let (rows, right) = (Mat::new(&rows, n, d), Mat::new(&right, n, columns));
@@ -141,18 +124,14 @@ fn shape(dims: Dims, threads: usize, rounds: usize, seed: u64) -> Result<ShapeRe
         let mut gradient = || timed(|| blocked.gradient(gates, labels, 0..m, &mut panel));
         let alone = one.install(&mut gradient)?;
         let pair = if threads > 1 { two.install(&mut gradient)? } else { f64::INFINITY };
-        let [normal, many, gram, anew, reused] = one.install(|| -> tamis::Result<_> {
+        let [normal, many, gram] = one.install(|| -> tamis::Result<_> {
             let own = [products(&mut blocked, 1)?, products(&mut blocked, PRODUCTS)?];
-            let gram = products(&mut cached, PRODUCTS)?;
-            let anew = evaluate(&mut blocked)?;
-            // Once untimed, so that the activations held are of the previous weights.
-            evaluate(&mut cached)?;
-            Ok([own[0], own[1], gram, anew, evaluate(&mut cached)?])
+            Ok([own[0], own[1], products(&mut cached, PRODUCTS)?])
         })?;
-        let times = [gemm, alone, pair, normal, many, gram, anew, reused];
+        let times = [gemm, alone, pair, normal, many, gram];
         fastest.iter_mut().zip(times).for_each(|(fastest, time)| *fastest = fastest.min(time));
     }
-    let [gemm, gradient, pair, normal, many, gram, anew, reused] = fastest;
+    let [gemm, gradient, pair, normal, many, gram] = fastest;
     // The reference operator is slower by orders of magnitude: a fraction of the rows, once.
     let few = (n / 50).max(1);
     let mut memory = vec![0.0; budget::gated_words(d, m)];
@@ -173,8 +152,7 @@ fn shape(dims: Dims, threads: usize, rounds: usize, seed: u64) -> Result<ShapeRe
         two_threads_over_one: (threads > 1).then_some(gradient / pair),
         blocked_over_reference: reference / gradient,
         normal_gmacs: 2.0 * (n * s) as f64 / normal / 1e9,
-        products_over_gram: (layout.with_gram([s, s], 4 * n * d).gram > 0).then_some(many / gram),
-        anew_over_kept: anew / reused,
+        products_over_gram: (with_gram.gram > 0).then_some(many / gram),
     })
 }
 
@@ -192,12 +170,11 @@ impl fmt::Display for BenchReport {
                 None => writeln!(f, "    two threads           SKIPPED(one hardware thread)")?,
             }
             writeln!(f, "    over the reference    {:8.1} times faster", s.blocked_over_reference)?;
-            let (rate, anew) = (s.normal_gmacs, s.anew_over_kept);
+            let rate = s.normal_gmacs;
             writeln!(f, "  restricted product      {rate:8.1} G multiply-adds/s, one thread")?;
             if let Some(ratio) = s.products_over_gram {
                 writeln!(f, "    {PRODUCTS} by a Gram matrix  {ratio:8.1} times faster")?;
             }
-            writeln!(f, "  one neuron changed      {anew:8.1} times faster with kept activations")?;
         }
         write!(f, "\n{}{}", self.masked, self.support)
     }

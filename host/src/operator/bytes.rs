@@ -3,24 +3,16 @@
 use super::group::Group;
 use super::kernel::PAD;
 use super::layout::Layout;
-use super::{activations, buffer, gram};
+use super::piece::bytes_depth;
+use super::{buffer, gram};
 use tamis::base::dims::Dims;
 
 impl Layout {
-    /// The same with Gram matrices of supports of `least` to `most` entries, as large as take no more
-    /// memory than the data, or a few megabytes.
-    #[must_use]
-    pub fn with_gram(self, [least, most]: [usize; 2], data_bytes: usize) -> Self {
-        Self { gram: gram::usual(least, most, data_bytes), ..self }
-    }
-
-    /// The same with activations of `neurons` neurons on `samples` rows, or as many as take a few
+    /// The same with Gram matrices of supports of `least` to `most` entries, as large as take a few
     /// megabytes.
     #[must_use]
-    pub fn with_activations(self, samples: usize, neurons: usize) -> Self {
-        let groups = self.used(samples);
-        let rows = samples.div_ceil(self.tile).div_ceil(groups.max(1)).saturating_mul(self.tile);
-        Self { activations: activations::usual(groups, rows, neurons), ..self }
+    pub fn with_gram(self, sizes: [usize; 2]) -> Self {
+        Self { gram: gram::usual(sizes), ..self }
     }
 
     /// Bytes that [`super::Blocked::with_outputs`] allocates in addition.
@@ -44,16 +36,13 @@ impl Layout {
             self.tile,
             self.tile,
             self.tile,
-            if bytes { self.tile * inputs } else { 0 },
-            self.activations,
+            if bytes { bytes_depth(padded).min(self.tile) * inputs } else { 0 },
         ]);
         let (tiles, groups) = (samples.div_ceil(self.tile), self.used(samples));
         let live = hidden.min(nnz);
-        let held = if self.hold { live } else { 0 };
-        let bits = (tiles + 1) * held * self.tile.div_ceil(32) + held;
+        let bits = if self.hold { (tiles + 1) * live * self.tile.div_ceil(32) } else { 0 };
         groups * size_of::<Group>()
-            + 4 * (groups * group + self.panel * inputs + self.panel + bits)
+            + 4 * (groups * group + self.panel * inputs + self.panel + bits + live)
             + gram::bytes(self.gram.min(nnz))
-            + activations::bytes(self.activations, live, nnz)
     }
 }

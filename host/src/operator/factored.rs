@@ -7,7 +7,7 @@ use super::Blocked;
 use super::group::{Group, Shared, with_piece};
 use super::kernel::{Element, PAD, Piece, project};
 use super::outputs::{Outputs, add_scaled, by_output};
-use super::piece::{add_gated, interleaved_product, mask, own, widen};
+use super::piece::{add_gated, interleaved_product, mask, own};
 use super::tiles::start;
 use crate::base::vectorise;
 use std::ops::Range;
@@ -309,7 +309,6 @@ fn add_panel<T: Element>(
         shared.arch,
         #[inline(always)]
         || {
-            widen(piece, d, &mut group.expanded);
             by_output(&r[piece.at * c..][..len * c], c, &mut group.outputs);
             images[..padded * len].fill(0.0);
             let mut cursor = gates.cursor();

@@ -1,29 +1,32 @@
 //! The Gram matrix of a support: products that need the data no more.
 //!
-//! Under held gates conjugate gradients multiply by `A_S^T A_S` dozens of times. The matrix takes s²
-//! floats and costs as much as a few products, and is made once about as many were asked for.
+//! Under gates that stay conjugate gradients multiply by `A_S^T A_S` dozens of times. The matrix costs as
+//! much as a few products, and is made once about as many were asked for. Of its s² floats those
+//! above the diagonal are left out, but for the blocks on it.
 
 use super::group::{Shared, fork};
 use super::hidden_layers::Mapped;
-use super::kernel::{Columns, Element, PAD, Piece, Size, add_product, unpack};
-use super::piece::interleave;
+use super::kernel::{Columns, Element, Factor, PAD, Piece, Size, add_product, project, unpack};
+use super::piece::{interleave, pack_gate};
 use super::tiles::View;
 use crate::base::vectorise;
+use std::iter;
+use std::slice::Chunks;
+use tamis::network::gates::Gates;
 use tamis::network::weights::runs;
 
-/// Groups that the pieces are divided into, each with a matrix of its own.
-const GROUPS: usize = 4;
-/// Rows of one matrix product, a whole number of words of gates.
+/// Rows of one matrix product: so few take little memory, and so many that the matrix is not read and
+/// written too often.
 const DEPTH: usize = 128;
-/// Columns of one matrix product: about their square is computed above the diagonal for nothing.
+/// Rows of a part of these, whose gates are applied side by side: whole words of gates.
+const PART: usize = 64;
+/// Columns of a block.
 const COLUMNS: usize = 64;
 /// So many more entries of a support make its matrix worth waiting for one more product: matrix
 /// products have four times the rate of sparse ones, as measured.
 const ENTRIES_A_PRODUCT: usize = 96;
-/// Bytes that matrices and buffers may take where the data take less, …
-const LEAST_BYTES: usize = 4 << 20;
-/// … and at the most.
-const MOST_BYTES: usize = 64 << 20;
+/// Bytes that the matrix and its buffers may take.
+const MOST_BYTES: usize = 4 << 20;
 
 /// The matrix, or how many products were asked for without it.
 #[derive(Debug)]
@@ -33,46 +36,73 @@ pub(super) struct Gram {
     support: Vec<u32>,
     products: usize,
     made: bool,
-    /// The first one's matrix is that of all in the end.
-    sums: Vec<GroupSums>,
-}
-
-#[derive(Debug)]
-struct GroupSums {
-    /// Column by column, each padded.
-    matrix: Vec<f32>,
-    /// Gated columns on a strip of rows, column by column.
-    columns: Vec<f32>,
+    blocks: Vec<Block>,
+    /// [`DEPTH`] rows of the data with gates applied, one number for each entry of the support, padded.
     rows: Vec<f32>,
+    parts: Vec<Part>,
 }
 
-/// Bytes of the matrices and buffers for supports of at most `most` entries.
-pub(super) const fn bytes(most: usize) -> usize {
+/// [`COLUMNS`] columns of the matrix, each from the block's first row on.
+#[derive(Debug)]
+struct Block {
+    values: Vec<f32>,
+}
+
+/// What applies gates to [`PART`] rows.
+#[derive(Debug)]
+struct Part {
+    /// [`PAD`] columns of them.
+    columns: [f32; PAD * PART],
+    z: [f32; PART],
+    bits: [u32; PART / 32],
+}
+
+/// Some rows of a piece, from `first` on, and their gates.
+struct Rows<'a, T> {
+    piece: Piece<'a, T>,
+    gates: Gates<'a>,
+    held: Option<Chunks<'a, u32>>,
+    first: usize,
+}
+
+/// Floats of the blocks, for so many entries, padded.
+fn floats(padded: usize) -> impl Iterator<Item = usize> {
+    (0..padded).step_by(COLUMNS).map(move |first| (padded - first) * COLUMNS.min(padded - first))
+}
+
+/// Bytes of the matrix and its buffers for supports of at most `most` entries.
+pub(super) fn bytes(most: usize) -> usize {
     if most == 0 {
         return 0;
     }
     let padded = most.next_multiple_of(PAD);
-    let part = padded.saturating_mul(padded.saturating_add(2 * DEPTH)).saturating_mul(4);
-    part.saturating_add(size_of::<GroupSums>()).saturating_mul(GROUPS).saturating_add(4 * most)
+    let matrix: usize = floats(padded).map(|floats| 4 * floats + size_of::<Block>()).sum();
+    matrix + 4 * DEPTH * padded + DEPTH / PART * size_of::<Part>() + 4 * most
 }
 
-/// Entries of the largest support whose matrix takes no more memory than the data do, of those from
-/// the `least` to the `most` that there will be; 0 where there is none.
-pub(super) fn usual(least: usize, most: usize, data_bytes: usize) -> usize {
-    let room = data_bytes.clamp(LEAST_BYTES, MOST_BYTES);
-    let pairs = room / (4 * GROUPS);
-    let largest = most.min(pairs.isqrt()).max(least);
-    (least..=largest).rev().find(|entries| bytes(*entries) <= room).unwrap_or(0)
+/// Entries of the largest support whose matrix takes a few megabytes, of those from the `least` to the
+/// `most` that there will be; 0 where there is none.
+pub(super) fn usual([least, most]: [usize; 2]) -> usize {
+    // Of a matrix alone there would be so many.
+    let largest = most.min((MOST_BYTES / 2).isqrt()).max(least);
+    (least..=largest).rev().find(|entries| bytes(*entries) <= MOST_BYTES).unwrap_or(0)
 }
 
 impl Gram {
     pub(super) fn new(most: usize) -> Self {
-        let (groups, padded) = (if most == 0 { 0 } else { GROUPS }, most.next_multiple_of(PAD));
-        let zeros = |columns| vec![0.0; padded * columns];
-        let group =
-            |_| GroupSums { matrix: zeros(padded), columns: zeros(DEPTH), rows: zeros(DEPTH) };
-        let sums = (0..groups).map(group).collect();
-        Self { most, support: Vec::with_capacity(most), products: 0, made: false, sums }
+        let padded = most.next_multiple_of(PAD);
+        let zeros = |floats| vec![0.0; floats];
+        let part = || Part { columns: [0.0; PAD * PART], z: [0.0; PART], bits: [0; PART / 32] };
+        let parts = if most == 0 { 0 } else { DEPTH / PART };
+        Self {
+            most,
+            support: Vec::with_capacity(most),
+            products: 0,
+            made: false,
+            blocks: floats(padded).map(|floats| Block { values: zeros(floats) }).collect(),
+            rows: zeros(DEPTH * padded),
+            parts: iter::repeat_with(part).take(parts).collect(),
+        }
     }
 
     /// The gates or rows are others from now on.
@@ -98,51 +128,76 @@ impl Gram {
         self.made && self.support == support
     }
 
-    /// Makes the matrix of the support that was noted last, from the gates that are held.
-    pub(super) fn make(&mut self, shared: &Shared) {
-        let pieces = shared.tiles.pieces(&shared.batch);
-        let groups = self.sums.len().min(pieces);
-        let (support, s) = (&*self.support, self.support.len());
-        let padded = s.next_multiple_of(PAD);
+    /// Makes the matrix of the support that was noted last, under the gates that are marked.
+    pub(super) fn make(&mut self, shared: &Shared, gates: Gates<'_>) {
+        let padded = self.support.len().next_multiple_of(PAD);
+        for (block, floats) in self.blocks.iter_mut().zip(floats(padded)) {
+            block.values[..floats].fill(0.0);
+        }
         // No matrix is kept where rows go through layers.
         let none = Mapped::default();
-        fork(&mut self.sums[..groups], 0, &mut [(); 0], &|_| 0, &|g, group: &mut GroupSums, _| {
-            group.matrix[..padded * padded].fill(0.0);
-            let all = pieces * g / groups..pieces * (g + 1) / groups;
-            for k in all.take_while(|_| !shared.stopped()) {
-                match shared.tiles.view(&none, &shared.batch, k) {
-                    View::F32(piece) => group.add(shared, piece, k, support),
-                    View::U8(piece) => group.add(shared, piece, k, support),
-                }
-            }
-        });
-        if let Some((first, others)) = self.sums[..groups].split_first_mut() {
-            for other in others {
-                for (sum, x) in first.matrix[..padded * padded].iter_mut().zip(&other.matrix) {
-                    *sum += x;
-                }
-            }
-            for c in 0..s {
-                for i in c + 1..s {
-                    first.matrix[i * padded + c] = first.matrix[c * padded + i];
-                }
+        let pieces = 0..shared.tiles.pieces(&shared.batch);
+        for k in pieces.take_while(|_| !shared.stopped()) {
+            match shared.tiles.view(&none, &shared.batch, k) {
+                View::F32(piece) => self.add(shared, piece, gates, k),
+                View::U8(piece) => self.add(shared, piece, gates, k),
             }
         }
         self.made = true;
     }
 
+    /// Adds the rows of piece `k`.
+    fn add<T: Element>(
+        &mut self,
+        shared: &Shared,
+        piece: Piece<'_, T>,
+        gates: Gates<'_>,
+        k: usize,
+    ) {
+        let Self { support, blocks, rows, parts, .. } = self;
+        let padded = support.len().next_multiple_of(PAD);
+        let (count, len) = (padded.div_ceil(COLUMNS), piece.len());
+        for first in (0..len).step_by(DEPTH) {
+            let depth = DEPTH.min(len - first);
+            let rows = &mut rows[..depth * padded];
+            let start = |part: usize| (PART * part).min(depth) * padded;
+            let parts = &mut parts[..depth.div_ceil(PART)];
+            fork(parts, 0, rows, &start, &|at, part: &mut Part, rows| {
+                let held = shared.held.has_bits().then(|| shared.held.piece(k));
+                let first = first + PART * at;
+                let of = Rows { piece: piece.rows(first, rows.len() / padded), gates, held, first };
+                part.gate(shared, of, support, rows);
+            });
+            let rows = &*rows;
+            fork(&mut blocks[..count], 0, &mut [(); 0], &|_| 0, &|at, block: &mut Block, _| {
+                let (first, stride) = (at * COLUMNS, padded - at * COLUMNS);
+                let size = Size { rows: stride, depth, cols: COLUMNS.min(stride) };
+                let sum = Columns { values: &mut *block.values, stride };
+                let left = Columns { values: &rows[first..], stride: padded };
+                let right = Factor { values: &rows[first..], rows: padded, columns: 1 };
+                add_product(size, sum, left, right);
+            });
+        }
+    }
+
     /// `out = A_S^T A_S p`.
     pub(super) fn product(&self, arch: pulp::Arch, p: &[f32], out: &mut [f32]) {
-        let padded = p.len().next_multiple_of(PAD);
+        let (s, padded) = (p.len(), p.len().next_multiple_of(PAD));
         out.fill(0.0);
-        let Some(GroupSums { matrix, .. }) = self.sums.first() else { return };
         vectorise(
             arch,
             #[inline(always)]
             || {
-                for (p, column) in p.iter().zip(matrix.chunks(padded)) {
-                    for (out, entry) in out.iter_mut().zip(column) {
-                        *out += p * entry;
+                for (first, block) in (0..s).step_by(COLUMNS).zip(&self.blocks) {
+                    let width = COLUMNS.min(s - first);
+                    let columns = block.values.chunks(padded - first).take(width);
+                    for (c, column) in (first..).zip(columns) {
+                        let column = &column[..s - first];
+                        for (out, entry) in out[first..].iter_mut().zip(column) {
+                            *out += p[c] * entry;
+                        }
+                        // What is left out stands here as a column.
+                        out[c] += project(&p[first + width..], &column[width..]);
                     }
                 }
             },
@@ -150,39 +205,41 @@ impl Gram {
     }
 }
 
-impl GroupSums {
-    /// Adds the rows of a piece, whose gates are held.
-    fn add<T: Element>(&mut self, shared: &Shared, piece: Piece<'_, T>, k: usize, support: &[u32]) {
-        let (s, padded) = (support.len(), support.len().next_multiple_of(PAD));
-        let held = shared.held.piece(k);
-        let Self { matrix, columns, rows } = self;
-        for t in (0..piece.len()).step_by(DEPTH) {
-            let depth = DEPTH.min(piece.len() - t);
-            vectorise(
-                shared.arch,
-                #[inline(always)]
-                || {
-                    let inputs = shared.tiles.cols;
-                    for ((i, run), bits) in runs(inputs, support).zip(held.clone()) {
-                        for e in run {
-                            let x = &piece.column(support[e] as usize - i * inputs)[t..t + depth];
-                            unpack(&bits[t / 32..], x, &mut columns[e * depth..][..depth]);
+impl Part {
+    /// Writes rows with their gates applied to `out`, padded.
+    fn gate<T: Element>(
+        &mut self,
+        shared: &Shared,
+        Rows { piece, gates, mut held, first }: Rows<'_, T>,
+        support: &[u32],
+        out: &mut [f32],
+    ) {
+        let (s, padded, len) = (support.len(), support.len().next_multiple_of(PAD), piece.len());
+        let Self { columns, z, bits } = self;
+        let (columns, bits) = (&mut columns[..PAD * len], &mut bits[..len.div_ceil(32)]);
+        vectorise(
+            shared.arch,
+            #[inline(always)]
+            || {
+                let (inputs, mut cursor) = (shared.tiles.cols, gates.cursor());
+                for (i, run) in runs(inputs, support) {
+                    match held.as_mut().and_then(Chunks::next) {
+                        Some(held) => bits.copy_from_slice(&held[first / 32..][..bits.len()]),
+                        None => pack_gate(piece, cursor.at(i), z, bits),
+                    }
+                    for e in run {
+                        let x = piece.column(support[e] as usize - i * inputs);
+                        unpack(bits, x, &mut columns[e % PAD * len..][..len]);
+                        if e + 1 == s {
+                            columns[(e % PAD + 1) * len..].fill(0.0);
+                        }
+                        if e % PAD == PAD - 1 || e + 1 == s {
+                            interleave(columns, len, &mut out[e / PAD * PAD..], padded);
                         }
                     }
-                    columns[s * depth..padded * depth].fill(0.0);
-                    for (g, columns) in columns[..padded * depth].chunks(PAD * depth).enumerate() {
-                        interleave(columns, depth, &mut rows[g * PAD..], padded);
-                    }
-                },
-            );
-            for c in (0..s).step_by(COLUMNS) {
-                let size = Size { rows: padded - c, depth, cols: COLUMNS.min(s - c) };
-                let sum = Columns { values: &mut matrix[c * padded + c..], stride: padded };
-                let left = Columns { values: &rows[c..], stride: padded };
-                let right = Columns { values: &columns[c * depth..], stride: depth };
-                add_product(size, sum, left, right);
-            }
-        }
+                }
+            },
+        );
     }
 }
 

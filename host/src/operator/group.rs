@@ -1,15 +1,12 @@
 //! What the groups of tiles share, and the buffers of each.
 
-use super::activations::Activations;
 use super::buffer::Buffer;
 use super::held::Held;
 use super::hidden_layers::Mapped;
-use super::kernel::{Element, Piece};
 use super::tiles::Tiles;
 use crate::base::Stop;
 use pulp::Arch;
 use std::ops::Range;
-use tamis::network::weights::Block;
 
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -23,7 +20,6 @@ pub(super) struct Shared {
     /// Outputs with weights, in order, while products along sums over outputs are formed.
     pub(super) used: Vec<u32>,
     pub(super) held: Held,
-    pub(super) activations: Activations,
     pub(super) stop: Option<Stop>,
 }
 
@@ -46,30 +42,8 @@ pub(super) struct Group {
     pub(super) outputs: Buffer,
     /// `R wt_i` on the rows of a tile.
     pub(super) back: Buffer,
-    /// Activations from the last evaluation ([`super::activations`]), and the first of the group's rows.
-    pub(super) kept: Buffer,
-    pub(super) from: usize,
     /// A tile behind the layers before, where there are such.
     pub(super) mapped: Mapped,
-}
-
-impl Group {
-    /// Where in [`Self::kept`] a slot of a piece is.
-    pub(super) fn slot(&self, shared: &Shared, at: usize, len: usize, slot: u32) -> Range<usize> {
-        let start = (at - self.from) * shared.activations.slots + slot as usize * len;
-        start..start + len
-    }
-
-    /// The activations of a neuron with these very weights on the rows of the piece, if kept.
-    pub(super) fn activations<T: Element>(
-        &self,
-        shared: &Shared,
-        piece: Piece<'_, T>,
-        block: Block<'_>,
-    ) -> Option<&[f32]> {
-        let place = shared.activations.place(block).filter(|place| !place.stale)?;
-        Some(&self.kept[self.slot(shared, piece.at, piece.len(), place.slot)])
-    }
 }
 
 impl Shared {

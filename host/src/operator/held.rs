@@ -5,13 +5,14 @@ use std::slice::Chunks;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tamis::network::gates::Gates;
 
-/// Gates computed ahead for the restricted products: one bit per row and neuron of the support.
+/// Gates that many restricted products are under: one bit per row and neuron of the support, computed
+/// ahead, where there is memory for that.
 #[derive(Debug)]
 pub(super) struct Held {
-    /// What the gates that they are of are marked with.
+    /// What these gates are marked with.
     pub(super) ticket: Option<NonZeroU32>,
     pub(super) neurons: Vec<u32>,
-    /// By piece of the batch, then neuron, then word of 32 rows.
+    /// By piece of the batch, then neuron, then word of 32 rows; empty where there is no memory.
     pub(super) bits: Vec<u32>,
     pub(super) words: usize,
 }
@@ -23,8 +24,13 @@ impl Held {
         self.bits[k * stride..(k + 1) * stride].chunks(self.words)
     }
 
+    /// Whether there are bits.
+    pub(super) fn has_bits(&self) -> bool {
+        !self.bits.is_empty()
+    }
+
     /// Whether these are the gates of exactly these neurons.
-    pub(super) fn fits(&self, gates: Gates<'_>, neurons: impl Iterator<Item = usize>) -> bool {
+    pub(super) fn are(&self, gates: Gates<'_>, neurons: impl Iterator<Item = usize>) -> bool {
         self.ticket.is_some()
             && self.ticket == gates.ticket()
             && neurons.eq(self.neurons.iter().map(|&i| i as usize))

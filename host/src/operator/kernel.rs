@@ -56,6 +56,13 @@ impl<'a, T: Element> Piece<'a, T> {
         self.hi - self.lo
     }
 
+    /// `len` of its rows from `first` on.
+    #[inline(always)]
+    pub(super) fn rows(&self, first: usize, len: usize) -> Self {
+        let lo = self.lo + first;
+        Self { lo, hi: lo + len, at: self.at + first, ..*self }
+    }
+
     /// Column `j`, one value per row of the piece.
     #[inline(always)]
     pub(super) fn column(&self, j: usize) -> &'a [T] {
@@ -157,27 +164,43 @@ impl<V: std::ops::Deref<Target = [f32]>> Columns<V> {
     }
 }
 
+/// A matrix that lies column by column or row by row: how far its rows and its columns are apart.
+#[derive(Clone, Copy)]
+pub(crate) struct Factor<'a> {
+    pub(crate) values: &'a [f32],
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+}
+
+impl<'a> From<Columns<&'a [f32]>> for Factor<'a> {
+    fn from(Columns { values, stride }: Columns<&'a [f32]>) -> Self {
+        Self { values, rows: 1, columns: stride }
+    }
+}
+
 /// `C += A B`, on the calling thread.
 ///
 /// The factors are cache-sized and lie as the kernel reads them, so it need not pack.
 #[inline]
-pub(crate) fn add_product(
+pub(crate) fn add_product<'b>(
     Size { rows, depth, cols }: Size,
     Columns { values: c, stride }: Columns<&mut [f32]>,
     a: Columns<&[f32]>,
-    b: Columns<&[f32]>,
+    b: impl Into<Factor<'b>>,
 ) {
     if rows == 0 || cols == 0 || depth == 0 {
         return;
     }
+    let b = b.into();
     let holds = Columns { values: &*c, stride }.holds(rows, cols);
     assert!(rows <= stride && holds, "the product does not fit its buffer");
     assert!(a.holds(rows, depth), "the left factor is too short");
-    assert!(b.holds(depth, cols), "the right factor is too short");
+    let last = (depth - 1) * b.rows + (cols - 1) * b.columns;
+    assert!(last < b.values.len(), "the right factor is too short");
     let plan = nano_gemm::Plan::new_colmajor_lhs_and_dst_f32(rows, cols, depth);
-    // SAFETY: the plan is of these sizes; every matrix lies within its slice (asserted above) with
-    // unit row stride, as the plan expects of C and A; `c` is borrowed mutably and its columns do
-    // not overlap.
+    // SAFETY: the plan is of these sizes; every matrix lies within its slice (asserted above), C and A
+    // with unit row stride, as the plan expects; `c` is borrowed mutably and its columns do not
+    // overlap.
     unsafe {
         plan.execute_unchecked(
             rows,
@@ -190,8 +213,8 @@ pub(crate) fn add_product(
             1,
             a.stride as isize,
             b.values.as_ptr(),
-            1,
-            b.stride as isize,
+            b.rows as isize,
+            b.columns as isize,
             1.0,
             1.0,
             false,

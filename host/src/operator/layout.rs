@@ -15,11 +15,8 @@ pub struct Layout {
     /// Whether gates are held between products: one bit per row and neuron of the support.
     pub hold: bool,
     /// Entries of the largest support whose Gram matrix is kept while gates are held, 0 for none:
-    /// 16 bytes per pair of entries.
+    /// 4 bytes per pair of entries, and buffers.
     pub gram: usize,
-    /// Floats of a group for activations that are kept from one evaluation of the network to the
-    /// next, one per row and neuron; 0 for none.
-    pub activations: usize,
     /// Whether a run goes through a batch in strips of a tile to each group ([`Layout::strip`]) and
     /// holds no residual of more rows.
     pub strips: bool,
@@ -43,7 +40,6 @@ impl Layout {
             groups: Self::GROUPS,
             hold: true,
             gram: 0,
-            activations: 0,
             strips: false,
         }
     }

@@ -6,7 +6,6 @@
 //! of groups, each with accumulators of its own, added in a fixed order: the result does not depend
 //! on the number of threads. [`Blocked`] allocates nothing after construction.
 
-mod activations;
 pub mod backprop;
 mod buffer;
 mod bytes;
@@ -38,13 +37,13 @@ pub(crate) use placed::{Backend, OperatorSizes, Placed, on_device};
 pub(crate) use products::{GpuProducts, MatrixLines};
 
 use crate::data::{Matrix, Values};
-use activations::Activations;
 use buffer::Buffer;
 use gram::Gram;
 use group::{Group, Shared, fork};
 use held::Held;
 use kernel::PAD;
 pub(crate) use kernel::{Columns, Size, add_product};
+use piece::bytes_depth;
 use pulp::Arch;
 
 use tamis::base::dims::Dims;
@@ -122,11 +121,13 @@ impl Blocked {
             z: Buffer::zeros(layout.tile),
             v: Buffer::zeros(layout.tile),
             image: Buffer::zeros(layout.tile),
-            expanded: Buffer::zeros(if bytes { layout.tile * d } else { 0 }),
+            expanded: Buffer::zeros(if bytes {
+                bytes_depth(padded).min(layout.tile) * d
+            } else {
+                0
+            }),
             outputs: Buffer::default(),
             back: Buffer::default(),
-            kept: Buffer::zeros(layout.activations),
-            from: 0,
             mapped: through.as_ref().map(|layers| layers.room(layout.tile)).unwrap_or_default(),
         };
         let groups = (0..tiles.min(layout.groups)).map(|_| group()).collect();
@@ -140,14 +141,9 @@ impl Blocked {
             // fill.
             held: Held {
                 ticket: None,
-                neurons: Vec::with_capacity(held),
+                neurons: Vec::with_capacity(hidden.min(nnz)),
                 bits: vec![0; (tiles + 1) * held * words],
                 words,
-            },
-            activations: if layout.activations > 0 {
-                Activations::new(hidden.min(nnz), nnz)
-            } else {
-                Activations::default()
             },
             tiles: Tiles::new(data, layout.tile, through),
             stop: None,
@@ -248,7 +244,6 @@ impl Blocked {
         let first = |g: usize| pieces * g / groups;
         let work = |g: usize, group: &mut Group, mut rest: &mut [T]| {
             group.product[..len].fill(0.0);
-            group.from = tiles::start(shared.tiles.tile, &shared.batch, first(g));
             for k in (first(g)..first(g + 1)).take_while(|_| !shared.stopped()) {
                 let (part, tail) = rest.split_at_mut(start(k + 1) - start(k));
                 body(shared, group, k, part);

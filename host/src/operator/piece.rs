@@ -12,6 +12,16 @@ use tamis::network::weights::{Block, Weights, runs};
 /// Rows of one matrix product: a strip of the left factor then stays in the first cache.
 const DEPTH: usize = 128;
 
+/// Rows of one matrix product where the data are bytes, which are made floats for it: more for wide
+/// panels, whose sums are many to read and write.
+pub(super) const fn bytes_depth(panel: usize) -> usize {
+    match panel {
+        ..32 => 32,
+        DEPTH.. => DEPTH,
+        depth => depth,
+    }
+}
+
 /// `z` = activation that opens the gate, for every row of the piece; `false` if it needs none.
 #[inline(always)]
 fn gate_activation<T: Element>(
@@ -242,39 +252,6 @@ pub(super) fn forward<T: Element>(
     }
 }
 
-/// `out += A w` under the network's own gates; stale activations are computed and kept.
-#[inline(always)]
-pub(super) fn add_forward_kept<T: Element>(
-    shared: &Shared,
-    piece: Piece<'_, T>,
-    gates: Gates<'_>,
-    w: Weights<'_>,
-    group: &mut Group,
-    out: &mut [f32],
-) {
-    let mut cursor = gates.cursor();
-    for (block, place) in w.blocks().zip(&shared.activations.places) {
-        let range = group.slot(shared, piece.at, piece.len(), place.slot);
-        let z = &mut group.kept[range];
-        if place.stale {
-            activate(piece, block, z);
-        }
-        match cursor.at(block.neuron()) {
-            Gate::Weights { sign, .. } => {
-                for (out, z) in out.iter_mut().zip(&*z) {
-                    *out += if sign * *z > 0.0 { *z } else { 0.0 };
-                }
-            }
-            Gate::Open => {
-                for (out, z) in out.iter_mut().zip(&*z) {
-                    *out += z;
-                }
-            }
-            Gate::Closed | Gate::Random { .. } => {}
-        }
-    }
-}
-
 /// Writes the gates of `neurons` on the rows of the piece to `bits`, one neuron after the other.
 pub(super) fn hold<T: Element>(
     shared: &Shared,
@@ -302,22 +279,28 @@ pub(super) fn hold<T: Element>(
                 let gate = cursor.at(i as usize);
                 if let Gate::Random { .. } = gate {
                     pack(&images[slot * len..][..len], bits);
-                } else if let Gate::Weights { block, sign } = gate
-                    && let Some(kept) = group.activations(shared, piece, block)
-                {
-                    for (z, kept) in z.iter_mut().zip(kept) {
-                        *z = sign * kept;
-                    }
-                    pack(&z[..len], bits);
-                } else if gate_activation(piece, gate, &[], z) {
-                    pack(&z[..len], bits);
                 } else {
-                    bits.fill(if gate == Gate::Open { u32::MAX } else { 0 });
+                    pack_gate(piece, gate, z, bits);
                 }
             }
         },
     );
     group.z = buffer;
+}
+
+/// Writes a gate that is not random on the rows of the piece to `bits`; `z` has room for a number a row.
+#[inline(always)]
+pub(super) fn pack_gate<T: Element>(
+    piece: Piece<'_, T>,
+    gate: Gate<'_>,
+    z: &mut [f32],
+    bits: &mut [u32],
+) {
+    if gate_activation(piece, gate, &[], z) {
+        pack(&z[..piece.len()], bits);
+    } else {
+        bits.fill(if gate == Gate::Open { u32::MAX } else { 0 });
+    }
 }
 
 /// Activations of the first `count` of the panel's generators, neuron by neuron, in `group.random`.
@@ -329,30 +312,56 @@ fn random_activations<T: Element>(
 ) {
     let (len, d) = (piece.len(), shared.tiles.cols);
     let Group { random: images, expanded, .. } = group;
-    vectorise(
-        shared.arch,
-        #[inline(always)]
-        || widen(piece, d, expanded),
-    );
-    let data = floats(piece, expanded);
-    // Whole vectors of rows by the matrix product, the rest one by one.
-    let whole = len / PAD * PAD;
     images[..len * count].fill(0.0);
-    let size = Size { rows: whole, depth: d, cols: count };
-    let (sum, generators) = (Columns { values: &mut **images, stride: len }, &*shared.generators);
-    add_product(size, sum, data, Columns { values: generators, stride: d });
-    for (image, h) in images.chunks_mut(len).zip(shared.generators.chunks(d)).take(count) {
-        for (t, z) in image.iter_mut().enumerate().skip(whole) {
-            *z = h.iter().enumerate().map(|(j, h)| h * data.values[j * data.stride + t]).sum();
+    each_strip(shared, piece, expanded, |Strip { first, rows, data }| {
+        // Whole vectors of rows by the matrix product, the rest one by one.
+        let whole = rows / PAD * PAD;
+        let size = Size { rows: whole, depth: d, cols: count };
+        let sum = Columns { values: &mut images[first..], stride: len };
+        add_product(size, sum, data, Columns { values: &*shared.generators, stride: d });
+        for (image, h) in images.chunks_mut(len).zip(shared.generators.chunks(d)).take(count) {
+            let rest = &mut image[first..first + rows][whole..];
+            for (t, z) in (whole..).zip(rest) {
+                *z = h.iter().enumerate().map(|(j, h)| h * data.values[j * data.stride + t]).sum();
+            }
         }
-    }
+    });
 }
 
-/// The columns of the piece as floats: the data itself, or what [`widen`] wrote.
-fn floats<'a, T: Element>(piece: Piece<'a, T>, expanded: &'a [f32]) -> Columns<&'a [f32]> {
-    match T::as_floats(piece.tile) {
-        Some(tile) => Columns { values: &tile[piece.lo..], stride: piece.stride },
-        None => Columns { values: expanded, stride: piece.len() },
+/// Rows of a piece from `first` on, and their inputs as floats.
+struct Strip<'a> {
+    first: usize,
+    rows: usize,
+    data: Columns<&'a [f32]>,
+}
+
+/// Calls `see` for the rows of the piece, a matrix product of them at a time; bytes become floats in
+/// `expanded`, as many rows as it has room for.
+fn each_strip<T: Element>(
+    shared: &Shared,
+    piece: Piece<'_, T>,
+    expanded: &mut [f32],
+    mut see: impl FnMut(Strip<'_>),
+) {
+    let depth = match T::as_floats(piece.tile) {
+        Some(_) => DEPTH,
+        None => expanded.len() / shared.tiles.cols,
+    };
+    for first in (0..piece.len()).step_by(depth) {
+        let rows = depth.min(piece.len() - first);
+        let strip = piece.rows(first, rows);
+        let data = match T::as_floats(strip.tile) {
+            Some(tile) => Columns { values: &tile[strip.lo..], stride: strip.stride },
+            None => {
+                vectorise(
+                    shared.arch,
+                    #[inline(always)]
+                    || widen(strip, expanded),
+                );
+                Columns { values: &*expanded, stride: rows }
+            }
+        };
+        see(Strip { first, rows, data });
     }
 }
 
@@ -366,15 +375,9 @@ pub(super) fn add_panel<T: Element>(
     padded: usize,
     group: &mut Group,
 ) {
-    let (len, d) = (piece.len(), shared.tiles.cols);
+    let len = piece.len();
     if random {
         random_activations(shared, piece, shared.live.len(), group);
-    } else {
-        vectorise(
-            shared.arch,
-            #[inline(always)]
-            || widen(piece, d, &mut group.expanded),
-        );
     }
     let mut images = std::mem::take(&mut group.random);
     vectorise(
@@ -386,14 +389,7 @@ pub(super) fn add_panel<T: Element>(
             for (slot, image) in images[..padded * len].chunks_mut(len).enumerate() {
                 match shared.live.get(slot) {
                     None => image.fill(0.0),
-                    Some(&i) => {
-                        let gate = cursor.at(i as usize);
-                        let kept = match gate {
-                            Gate::Weights { block, .. } => group.activations(shared, piece, block),
-                            _ => None,
-                        };
-                        gate_in_place(piece, gate, kept, r, image);
-                    }
+                    Some(&i) => gate_in_place(piece, cursor.at(i as usize), r, image),
                 }
             }
         },
@@ -422,30 +418,16 @@ pub(super) fn interleaved_product<T: Element>(
             }
         },
     );
-    let data = floats(piece, expanded);
-    for t in (0..len).step_by(DEPTH) {
-        let size = Size { rows: padded, depth: DEPTH.min(len - t), cols: d };
-        let left = Columns { values: &gated[t * padded..], stride: padded };
-        let right = Columns { values: &data.values[t..], stride: data.stride };
-        add_product(size, Columns { values: &mut **product, stride: padded }, left, right);
-    }
+    each_strip(shared, piece, expanded, |Strip { first, rows, data }| {
+        let size = Size { rows: padded, depth: rows, cols: d };
+        let left = Columns { values: &gated[first * padded..], stride: padded };
+        add_product(size, Columns { values: &mut **product, stride: padded }, left, data);
+    });
 }
 
 /// `image = gate ∘ r`, where `image` holds the activations of a random gate already.
 #[inline(always)]
-fn gate_in_place<T: Element>(
-    piece: Piece<'_, T>,
-    gate: Gate<'_>,
-    kept: Option<&[f32]>,
-    r: &[f32],
-    image: &mut [f32],
-) {
-    if let (Gate::Weights { sign, .. }, Some(kept)) = (gate, kept) {
-        for ((image, z), r) in image.iter_mut().zip(kept).zip(r) {
-            *image = if sign * z > 0.0 { *r } else { 0.0 };
-        }
-        return;
-    }
+fn gate_in_place<T: Element>(piece: Piece<'_, T>, gate: Gate<'_>, r: &[f32], image: &mut [f32]) {
     match gate {
         Gate::Closed => image.fill(0.0),
         Gate::Open => image.copy_from_slice(r),
@@ -482,12 +464,10 @@ pub(super) fn interleave(columns: &[f32], len: usize, out: &mut [f32], width: us
     }
 }
 
-/// Writes a piece of bytes as floats, column by column; floats are used where they are.
+/// Writes a piece as floats, column by column.
 #[inline(always)]
-pub(super) fn widen<T: Element>(piece: Piece<'_, T>, cols: usize, out: &mut [f32]) {
-    if T::as_floats(piece.tile).is_some() {
-        return;
-    }
+fn widen<T: Element>(piece: Piece<'_, T>, out: &mut [f32]) {
+    let cols = piece.tile.len() / piece.stride;
     for (j, column) in out.chunks_mut(piece.len()).take(cols).enumerate() {
         for (out, x) in column.iter_mut().zip(piece.column(j)) {
             *out = x.widen();

@@ -3,7 +3,7 @@
 use super::group::{Group, Shared, with_piece};
 use super::held::{self, Held};
 use super::kernel::PAD;
-use super::{Blocked, activations, piece};
+use super::{Blocked, piece};
 use std::convert::Infallible;
 use std::ops::Range;
 use tamis::base::error::{self, Result};
@@ -47,9 +47,6 @@ impl Sensing for Blocked {
     fn select(&mut self, rows: Range<usize>) -> Result<()> {
         let least = rows.start.saturating_add(1);
         error::range("rows of the batch", rows.end, least, self.shared.tiles.rows)?;
-        if self.shared.batch != rows {
-            self.shared.activations.forget();
-        }
         self.shared.batch = rows;
         self.shared.held.ticket = None;
         self.gram.forget();
@@ -97,11 +94,12 @@ impl Sensing for Blocked {
         let (d, words, panel) = (self.shared.tiles.cols, self.shared.held.words, self.layout.panel);
         self.shared.held.ticket = None;
         self.gram.forget();
-        if !self.layout.hold {
-            return Ok(gates);
-        }
         self.shared.held.neurons.clear();
         self.shared.held.neurons.extend(runs(d, support).map(|(i, _)| i as u32));
+        if !self.shared.held.has_bits() {
+            self.shared.held.ticket = held::ticket();
+            return Ok(self.shared.held.ticket.map_or(gates, |ticket| gates.held(ticket)));
+        }
         let (neurons, mut bits) = (
             std::mem::take(&mut self.shared.held.neurons),
             std::mem::take(&mut self.shared.held.bits),
@@ -138,7 +136,7 @@ impl Sensing for Blocked {
     ) -> Result<Option<Gates<'g>>> {
         error::length("residual", r.len(), self.local_rows())?;
         let gates = self.hold(gates, support)?;
-        if gates.ticket().is_none() {
+        if gates.ticket().is_none() || !self.shared.held.has_bits() {
             return Ok(None);
         }
         let (count, words) = (self.shared.held.neurons.len(), self.shared.held.words);
@@ -159,17 +157,10 @@ impl Sensing for Blocked {
         error::length("forward output", out.len(), self.local_rows())?;
         self.check(gates)?;
         w.check(self.shared.tiles.cols, self.hidden)?;
-        let held = self.shared.held.fits(gates, w.blocks().map(|block| block.neuron()));
+        let held = &self.shared.held;
+        let held = held.has_bits() && held.are(gates, w.blocks().map(|block| block.neuron()));
         if !held && gates.may_be_random() {
             return provided::forward(self, gates, w, out);
-        }
-        if !held && self.layout.activations > 0 && activations::gates_own(gates, w) {
-            let pieces = self.shared.tiles.pieces(&self.shared.batch);
-            let rows = pieces.div_ceil(self.groups.len().min(pieces).max(1)) * self.layout.tile;
-            let slots = self.layout.activations / rows.min(self.shared.batch.len()).max(1);
-            if self.shared.activations.turn_to(w, slots) {
-                return self.forward_kept(gates, w, out);
-            }
         }
         self.each_row(out, |shared, group, k, out| {
             let held = held.then(|| shared.held.piece(k));
@@ -209,7 +200,8 @@ impl Sensing for Blocked {
     ) -> Result<()> {
         error::length("residual", r.len(), self.local_rows())?;
         error::length("restricted gradient", out.len(), support.len())?;
-        let (d, held) = (self.shared.tiles.cols, self.holds(gates, support)?);
+        let held = self.marked(gates, support)? && self.shared.held.has_bits();
+        let d = self.shared.tiles.cols;
         if !held && gates.may_be_random() {
             return provided::gradient_at(self, gates, support, r, out, scratch);
         }
@@ -233,18 +225,19 @@ impl Sensing for Blocked {
     ) -> Result<()> {
         error::length("restricted product", out.len(), p.nnz())?;
         p.check(self.shared.tiles.cols, self.hidden)?;
-        let held = self.holds(gates, p.index())?;
+        let marked = self.marked(gates, p.index())?;
+        let held = marked && self.shared.held.has_bits();
         if !held && gates.may_be_random() {
             return provided::normal_at(self, gates, p, out, scratch);
         }
-        if held && self.gram.wanted(p.index()) {
-            self.gram.make(&self.shared);
+        if marked && self.gram.wanted(p.index()) {
+            self.gram.make(&self.shared, gates);
             if let Err(stopped) = self.go_on() {
                 self.gram.forget();
                 return Err(stopped);
             }
         }
-        if held && self.gram.is_of(p.index()) {
+        if marked && self.gram.is_of(p.index()) {
             self.gram.product(self.shared.arch, p.value(), out);
             return Ok(());
         }
@@ -266,7 +259,8 @@ impl Sensing for Blocked {
         scratch: &mut [f32],
     ) -> Result<()> {
         error::length("diagonal", out.len(), support.len())?;
-        let (d, held) = (self.shared.tiles.cols, self.holds(gates, support)?);
+        let held = self.marked(gates, support)? && self.shared.held.has_bits();
+        let d = self.shared.tiles.cols;
         if !held && gates.may_be_random() {
             return provided::diagonal_at(self, gates, support, out, scratch);
         }
@@ -306,29 +300,12 @@ impl Sensing for Blocked {
 }
 
 impl Blocked {
-    /// Whether the gates of a support are held, once both are checked.
-    fn holds(&self, gates: Gates<'_>, support: &[u32]) -> Result<bool> {
+    /// Whether these are the gates that [`Sensing::hold`] marked for this support, once both are checked.
+    fn marked(&self, gates: Gates<'_>, support: &[u32]) -> Result<bool> {
         self.check(gates)?;
         self.check_support(support)?;
         let neurons = runs(self.shared.tiles.cols, support).map(|(i, _)| i);
-        Ok(self.shared.held.fits(gates, neurons))
-    }
-
-    fn forward_kept(&mut self, gates: Gates<'_>, w: Weights<'_>, out: &mut [f32]) -> Result<()> {
-        let done = self.each_row(out, |shared, group, k, out| {
-            with_piece!(shared, group, k, piece => {
-                out.fill(0.0);
-                piece::add_forward_kept(shared, piece, gates, w, group, out);
-            });
-        });
-        match done {
-            Ok(()) => {
-                let places = &mut self.shared.activations.places;
-                places.iter_mut().for_each(|place| place.stale = false);
-            }
-            Err(_) => self.shared.activations.forget(),
-        }
-        done
+        Ok(self.shared.held.are(gates, neurons))
     }
 
     /// The gradient of at most p blocks: one matrix product a tile.

@@ -30,6 +30,9 @@ use crate::{Error, Result};
 
 /// Rows of a tile, at most: a batch of twice as many keeps two cores busy.
 const TILE: usize = 256;
+/// Neurons of a gradient panel, at most: with four times as many a run takes two to three times the memory, and 0.7 to 0.9
+/// of the time.
+const PANEL: usize = 32;
 /// By how much a smaller budget shrinks the first support from one try to the next.
 const SHRINK: f32 = 0.9;
 
@@ -238,7 +241,8 @@ fn fit<'a>(
     let batch = params.budget(dims, outputs, 1, 0).batch;
     // Two pieces or more a batch, in whole vectors.
     let tile = TILE.min(batch.div_ceil(2).next_multiple_of(64));
-    let default = Layout { tile, hold: false, ..job.layout(dims.hidden, dims.inputs, outputs) };
+    let own = job.layout(dims.hidden, dims.inputs, outputs, PANEL);
+    let default = Layout { tile, hold: false, ..own };
     let memory = job.memory;
     let mut factor = if memory == Memory::Least { 1.0 } else { params.start_factor };
     loop {

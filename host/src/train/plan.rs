@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// Rows of the smallest tile that a budget leads to.
 const SMALLEST_TILE: usize = 32;
 /// Neurons of a panel that one vector register holds: smaller panels save little.
-const SMALL_PANEL: usize = 16;
+pub(crate) const SMALL_PANEL: usize = 16;
 
 /// What training takes beside the data, known before it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -98,7 +98,9 @@ pub(crate) fn choose(
     less: &'static str,
     with: impl Fn(Layout) -> Plan,
 ) -> Result<Plan> {
-    let plans = || layouts(default).filter(|layout| default.hold || !layout.hold).map(&with);
+    // Without its Gram matrix a search has more use of held gates.
+    let may_hold = default.hold || default.gram > 0;
+    let plans = || layouts(default).filter(|layout| may_hold || !layout.hold).map(&with);
     // The smallest tile is not always the one that takes least: there is a padded row at its end.
     let least = || plans().min_by_key(Plan::total_bytes).unwrap_or_else(|| with(default));
     match memory {
@@ -123,8 +125,8 @@ pub(crate) fn choose(
     }
 }
 
-/// Layouts from the fastest to the smallest. First the tile shrinks, then there is no Gram matrix,
-/// and tile and panel shrink, the panel to a vector; the same without held gates, then in strips;
+/// Layouts from the fastest to the smallest. First the tile shrinks, then there is no Gram matrix but
+/// held gates, and tile and panel shrink, the panel to a vector; the same without held gates, then in strips;
 /// all that with half the groups, to one; with one, panels below a vector.
 fn layouts(default: Layout) -> impl Iterator<Item = Layout> {
     let tiles = move || {
@@ -144,7 +146,6 @@ fn layouts(default: Layout) -> impl Iterator<Item = Layout> {
                         groups,
                         hold,
                         gram: 0,
-                        activations: 0,
                         strips,
                     })
                 })
@@ -154,9 +155,8 @@ fn layouts(default: Layout) -> impl Iterator<Item = Layout> {
     let groups =
         std::iter::successors(Some(default.groups), |&groups| (groups > 1).then_some(groups / 2));
     let wide = groups.flat_map(move |groups| with(groups, vector..default.panel + 1));
-    let kept = tiles()
-        .map(move |tile| Layout { tile, ..default })
-        .filter(move |_| default.gram > 0 || default.activations > 0);
+    let kept =
+        tiles().map(move |tile| Layout { tile, ..default }).filter(move |_| default.gram > 0);
     kept.chain(wide).chain(with(1, 1..vector))
 }
 

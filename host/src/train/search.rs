@@ -19,7 +19,7 @@ use crate::train::checkpoint::{self, Kind};
 use crate::train::encode::{End, SparseLayer, encode, encode_layers};
 use crate::train::lm_options::LmOptions;
 use crate::train::network::{Scored, SparseNetwork};
-use crate::train::plan::{Plan, choose};
+use crate::train::plan::{Plan, SMALL_PANEL, choose};
 use crate::train::report::{Details, Neurons, Report, SearchDetails};
 use crate::train::trained::{Job, ReturnedData, Start, Stopwatch, Trained, no_mask, shuffle};
 use crate::{Error, Result};
@@ -121,14 +121,14 @@ impl<'a> SearchSetup<'a> {
             let workspace = [operator, budget.workspace_bytes(), checkpoints];
             Plan::sum(layout, budget.state_bytes(), &workspace)
         };
-        let mut default = job.layout(slots, dims.inputs, outputs);
+        // A search spends its time elsewhere than in panels.
+        let mut default = job.layout(slots, dims.inputs, outputs, SMALL_PANEL);
         if outputs == 0 {
             // Products of several outputs are not by one Gram matrix.
             let room = budget_of(default.panel).room();
-            let data =
-                dims.samples.saturating_mul(dims.inputs).saturating_mul(if bytes { 1 } else { 4 });
-            default =
-                default.with_gram([dims.nnz, room], data).with_activations(dims.samples, slots);
+            default = default.with_gram([dims.nnz, room]);
+            // Gates are read to make the matrix, and then no more; a ceiling closes some of them.
+            default.hold = default.gram == 0 || params.ceiling > 1.0;
         }
         let plan = choose(job.memory, default, slots, LESS, with)?;
         let budget = budget_of(plan.layout.panel);
