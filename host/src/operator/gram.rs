@@ -296,6 +296,36 @@ mod tests {
     }
 
     #[test]
+    fn matrix_needs_no_held_gates_and_threads_change_no_bit() {
+        let planted = planted::network(DIMS, Signs::Positive, 2).unwrap();
+        let w = planted.weights().unwrap();
+        let gates = Gates::of(w, Signs::Positive, Default::default(), 0, 1);
+        let layout = Layout { gram: usize::MAX, ..Layout::new(DIMS.hidden, DIMS.inputs) };
+        for rows in [0..700, 37..650] {
+            let product = |hold, threads| {
+                let layout = Layout { hold, ..layout };
+                let mut operator = Blocked::new(planted.data.clone(), 8, 300, layout).unwrap();
+                operator.select(rows.clone()).unwrap();
+                let gates = operator.hold(gates, w.index()).unwrap();
+                let mut out = [0.0; 300];
+                crate::train::pool(threads).unwrap().install(|| {
+                    for _ in 0..4 {
+                        operator.normal_at(gates, w, &mut out, &mut []).unwrap();
+                    }
+                });
+                assert!(operator.gram.made);
+                out
+            };
+            let expected = product(true, 1);
+            assert!(
+                [(true, 3), (false, 1), (false, 3)]
+                    .iter()
+                    .all(|of| product(of.0, of.1) == expected)
+            );
+        }
+    }
+
+    #[test]
     fn interrupted_gram_matrix_is_discarded() {
         let planted = planted::network(DIMS, Signs::Positive, 1).unwrap();
         let w = planted.weights().unwrap();

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::spec::Spec;
 use crate::{Error, Result};
 
-const FIGURES: [(&str, &str); 38] = [
+const FIGURES: [(&str, &str); 39] = [
     ("figure-1-left", include_str!("../../../specs/figure-1-left.toml")),
     ("figure-1-right", include_str!("../../../specs/figure-1-right.toml")),
     ("figure-2-left", include_str!("../../../specs/figure-2-left.toml")),
@@ -46,6 +46,7 @@ const FIGURES: [(&str, &str); 38] = [
     ("binary", include_str!("../../../specs/binary.toml")),
     ("multiclass", include_str!("../../../specs/multiclass.toml")),
     ("memory", include_str!("../../../specs/memory.toml")),
+    ("heap", include_str!("../../../specs/heap.toml")),
 ];
 
 /// The names, in the order of the paper.
