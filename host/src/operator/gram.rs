@@ -25,8 +25,8 @@ const COLUMNS: usize = 64;
 /// So many more entries of a support make its matrix worth waiting for one more product: matrix
 /// products have four times the rate of sparse ones, as measured.
 const ENTRIES_A_PRODUCT: usize = 96;
-/// Bytes that the matrix and its buffers may take.
-const MOST_BYTES: usize = 4 << 20;
+/// Bytes that the matrix and its buffers may take: it is of use up to a thousand entries, as measured.
+const MOST_BYTES: usize = 5 << 19;
 
 /// The matrix, or how many products were asked for without it.
 #[derive(Debug)]

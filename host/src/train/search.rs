@@ -125,8 +125,8 @@ impl<'a> SearchSetup<'a> {
         let mut default = job.layout(slots, dims.inputs, outputs, SMALL_PANEL);
         if outputs == 0 {
             // Products of several outputs are not by one Gram matrix.
-            let room = budget_of(default.panel).room();
-            default = default.with_gram([dims.nnz, room]);
+            let budget = budget_of(default.panel);
+            default = default.with_gram([budget.work(), budget.room()]);
             // Gates are read to make the matrix, and then no more; a ceiling closes some of them.
             default.hold = default.gram == 0 || params.ceiling > 1.0;
         }
