@@ -156,6 +156,7 @@ fn searches_allocate_nothing(pool: &rayon::ThreadPool) {
         let slots = lm::slots(SEARCH.hidden, signs.unwrap_or(Signs::Positive));
         for layout in [
             Layout::new(slots, SEARCH.inputs).with_gram([SEARCH.nnz; 2]),
+            Layout { hold: false, ..Layout::new(slots, SEARCH.inputs).with_gram([SEARCH.nnz; 2]) },
             Layout { tile: 64, panel: 5, hold: false, gram: 0, ..Layout::new(1, 1) },
         ] {
             let room = Recovery::new(SEARCH, 1, 0, true).room();

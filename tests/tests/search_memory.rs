@@ -207,7 +207,8 @@ fn plan_to_the_byte(lm: Case) {
 }
 
 /// Ten times the neurons: state is the same to the byte, and the only part of the workspace that is
-/// larger are the gates that are held as bits, which a budget does without.
+/// larger are the gates that are held as bits, which a budget does without, and the numbers of their
+/// neurons.
 fn ten_times_the_neurons(case: Case, per_nonzero: u64) {
     let of = |hidden, memory| {
         let Dims { samples, inputs, nnz, .. } = case.dims;
@@ -222,8 +223,9 @@ fn ten_times_the_neurons(case: Case, per_nonzero: u64) {
         let tiles = case.dims.samples.div_ceil(plan.layout.tile) + 1;
         let held = if case.anneal { hidden } else { lm::slots(hidden, Signs::Positive) };
         let words = if plan.layout.hold { tiles * plan.layout.tile.div_ceil(32) } else { 0 };
-        // And the neurons that they are of.
-        4 * held * (words + 1)
+        // And the neurons that they are of, where there is use for it.
+        let marked = plan.layout.hold || plan.layout.gram > 0;
+        4 * held * (words + usize::from(marked))
     };
     let without =
         [(few, 100), (many, 1000)].map(|(held, hidden)| held.numbers - gates(&held.plan, hidden));

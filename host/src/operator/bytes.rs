@@ -39,10 +39,10 @@ impl Layout {
             if bytes { bytes_depth(padded).min(self.tile) * inputs } else { 0 },
         ]);
         let (tiles, groups) = (samples.div_ceil(self.tile), self.used(samples));
-        let live = hidden.min(nnz);
-        let bits = if self.hold { (tiles + 1) * live * self.tile.div_ceil(32) } else { 0 };
+        let marked = self.marked(hidden, nnz);
+        let bits = if self.hold { (tiles + 1) * marked * self.tile.div_ceil(32) } else { 0 };
         groups * size_of::<Group>()
-            + 4 * (groups * group + self.panel * inputs + self.panel + bits + live)
+            + 4 * (groups * group + self.panel * inputs + self.panel + bits + marked)
             + gram::bytes(self.gram.min(nnz))
     }
 }

@@ -84,7 +84,7 @@ pub(super) fn bytes(most: usize) -> usize {
 /// `most` that there will be; 0 where there is none.
 pub(super) fn usual([least, most]: [usize; 2]) -> usize {
     // Of a matrix alone there would be so many.
-    let largest = most.min((MOST_BYTES / 2).isqrt()).max(least);
+    let largest = most.min((MOST_BYTES / 2).isqrt());
     (least..=largest).rev().find(|entries| bytes(*entries) <= MOST_BYTES).unwrap_or(0)
 }
 

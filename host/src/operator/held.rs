@@ -5,14 +5,14 @@ use std::slice::Chunks;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tamis::network::gates::Gates;
 
-/// Gates that many restricted products are under: one bit per row and neuron of the support, computed
-/// ahead, where there is memory for that.
+/// Gates that many restricted products are under: marked, and where [`super::Layout::hold`] says so
+/// computed ahead, one bit per row and neuron of the support.
 #[derive(Debug)]
 pub(super) struct Held {
     /// What these gates are marked with.
     pub(super) ticket: Option<NonZeroU32>,
     pub(super) neurons: Vec<u32>,
-    /// By piece of the batch, then neuron, then word of 32 rows; empty where there is no memory.
+    /// By piece of the batch, then neuron, then word of 32 rows; empty where they are not held.
     pub(super) bits: Vec<u32>,
     pub(super) words: usize,
 }

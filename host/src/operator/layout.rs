@@ -14,8 +14,8 @@ pub struct Layout {
     pub groups: usize,
     /// Whether gates are held between products: one bit per row and neuron of the support.
     pub hold: bool,
-    /// Entries of the largest support whose Gram matrix is kept while gates are held, 0 for none:
-    /// 4 bytes per pair of entries, and buffers.
+    /// Entries of the largest support whose Gram matrix is kept while gates stay, 0 for none: 2 bytes
+    /// per pair of entries, and buffers.
     pub gram: usize,
     /// Whether a run goes through a batch in strips of a tile to each group ([`Layout::strip`]) and
     /// holds no residual of more rows.
@@ -48,6 +48,11 @@ impl Layout {
     #[must_use]
     pub const fn strip(&self) -> usize {
         if self.strips { self.tile.saturating_mul(self.groups) } else { 0 }
+    }
+
+    /// Neurons whose gates may be marked, of `hidden` with `nnz` weights: none where it is of no use.
+    pub(super) fn marked(&self, hidden: usize, nnz: usize) -> usize {
+        if self.hold || self.gram > 0 { hidden.min(nnz) } else { 0 }
     }
 
     pub(super) fn used(&self, samples: usize) -> usize {

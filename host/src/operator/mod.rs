@@ -141,7 +141,7 @@ impl Blocked {
             // fill.
             held: Held {
                 ticket: None,
-                neurons: Vec::with_capacity(hidden.min(nnz)),
+                neurons: Vec::with_capacity(layout.marked(hidden, nnz)),
                 bits: vec![0; (tiles + 1) * held * words],
                 words,
             },

@@ -94,6 +94,9 @@ impl Sensing for Blocked {
         let (d, words, panel) = (self.shared.tiles.cols, self.shared.held.words, self.layout.panel);
         self.shared.held.ticket = None;
         self.gram.forget();
+        if self.layout.marked(self.hidden, self.nnz) == 0 {
+            return Ok(gates);
+        }
         self.shared.held.neurons.clear();
         self.shared.held.neurons.extend(runs(d, support).map(|(i, _)| i as u32));
         if !self.shared.held.has_bits() {

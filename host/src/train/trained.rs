@@ -109,9 +109,9 @@ pub(crate) struct Job<'a> {
 const GPU_PANEL: usize = 1 << 20;
 
 impl<'a> Job<'a> {
-    /// The layout where memory is not short, for so many blocks of so many inputs and outputs: on a
-    /// CPU with panels of at most `panel` neurons. On a GPU no cache is to hold a panel, and each is
-    /// waited for; but a checkpoint is for any device.
+    /// The layout where memory is not short, for so many blocks of so many inputs and outputs, with
+    /// panels of at most `panel` neurons: wider on a GPU, where no cache is to hold a panel and each is
+    /// waited for, but a checkpoint is for any device.
     pub(crate) fn layout(
         &self,
         blocks: usize,
@@ -120,11 +120,8 @@ impl<'a> Job<'a> {
         panel: usize,
     ) -> Layout {
         let own = Layout::new(blocks, inputs);
-        if self.device.is_cpu() {
+        if self.device.is_cpu() || self.memory != Memory::Auto || self.checkpoints {
             return Layout { panel: own.panel.min(panel), ..own };
-        }
-        if self.memory != Memory::Auto || self.checkpoints {
-            return own;
         }
         let panel = GPU_PANEL / (inputs + outputs).max(1);
         Layout { panel: own.panel.max(panel).min(blocks), ..own }

@@ -26,7 +26,7 @@ use crate::operator::Stop;
 use crate::{Error, Result, base::file};
 use terms::Term;
 
-const VERSION: u32 = 8;
+const VERSION: u32 = 9;
 const MAGIC: usize = 8;
 /// Where the checksum is, and where that which it is of begins.
 const SUM: usize = 12;
