@@ -43,7 +43,7 @@ fn turns_of(report: &Report) -> u32 {
 #[test]
 fn alternation_improves_an_inexact_fit() {
     let mut turns = 0;
-    for seed in [0, 2, 5, 6] {
+    for seed in [0, 1, 2, 6] {
         let found = recover(seed, 20000.0, LmOptions::default()).report;
         assert!(!found.search().unwrap().exact, "{found:?}");
         turns += u32::from(turns_of(&found) > 0);
