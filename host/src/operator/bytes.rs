@@ -15,6 +15,11 @@ impl Layout {
         Self { gram: gram::usual(sizes), ..self }
     }
 
+    /// Floats that bytes of so many inputs become at a time.
+    pub(super) fn expanded(&self, inputs: usize) -> usize {
+        bytes_depth(self.panel.next_multiple_of(PAD)).min(self.tile) * inputs
+    }
+
     /// Bytes that [`super::Blocked::with_outputs`] allocates in addition.
     #[must_use]
     pub fn outputs_bytes(&self, dims: Dims, outputs: usize) -> usize {
@@ -36,7 +41,7 @@ impl Layout {
             self.tile,
             self.tile,
             self.tile,
-            if bytes { bytes_depth(padded).min(self.tile) * inputs } else { 0 },
+            if bytes { self.expanded(inputs) } else { 0 },
         ]);
         let (tiles, groups) = (samples.div_ceil(self.tile), self.used(samples));
         let marked = self.marked(hidden, nnz);

@@ -29,6 +29,11 @@ impl Held {
         !self.bits.is_empty()
     }
 
+    /// Whether there are bits, of the gates of exactly these neurons.
+    pub(super) fn fits(&self, gates: Gates<'_>, neurons: impl Iterator<Item = usize>) -> bool {
+        self.has_bits() && self.are(gates, neurons)
+    }
+
     /// Whether these are the gates of exactly these neurons.
     pub(super) fn are(&self, gates: Gates<'_>, neurons: impl Iterator<Item = usize>) -> bool {
         self.ticket.is_some()

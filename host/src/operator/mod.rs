@@ -43,7 +43,6 @@ use group::{Group, Shared, fork};
 use held::Held;
 use kernel::PAD;
 pub(crate) use kernel::{Columns, Size, add_product};
-use piece::bytes_depth;
 use pulp::Arch;
 
 use tamis::base::dims::Dims;
@@ -121,11 +120,7 @@ impl Blocked {
             z: Buffer::zeros(layout.tile),
             v: Buffer::zeros(layout.tile),
             image: Buffer::zeros(layout.tile),
-            expanded: Buffer::zeros(if bytes {
-                bytes_depth(padded).min(layout.tile) * d
-            } else {
-                0
-            }),
+            expanded: Buffer::zeros(if bytes { layout.expanded(d) } else { 0 }),
             outputs: Buffer::default(),
             back: Buffer::default(),
             mapped: through.as_ref().map(|layers| layers.room(layout.tile)).unwrap_or_default(),

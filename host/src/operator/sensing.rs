@@ -160,8 +160,7 @@ impl Sensing for Blocked {
         error::length("forward output", out.len(), self.local_rows())?;
         self.check(gates)?;
         w.check(self.shared.tiles.cols, self.hidden)?;
-        let held = &self.shared.held;
-        let held = held.has_bits() && held.are(gates, w.blocks().map(|block| block.neuron()));
+        let held = self.shared.held.fits(gates, w.blocks().map(|block| block.neuron()));
         if !held && gates.may_be_random() {
             return provided::forward(self, gates, w, out);
         }
@@ -203,8 +202,7 @@ impl Sensing for Blocked {
     ) -> Result<()> {
         error::length("residual", r.len(), self.local_rows())?;
         error::length("restricted gradient", out.len(), support.len())?;
-        let held = self.marked(gates, support)? && self.shared.held.has_bits();
-        let d = self.shared.tiles.cols;
+        let (d, held) = (self.shared.tiles.cols, self.holds(gates, support)?);
         if !held && gates.may_be_random() {
             return provided::gradient_at(self, gates, support, r, out, scratch);
         }
@@ -262,8 +260,7 @@ impl Sensing for Blocked {
         scratch: &mut [f32],
     ) -> Result<()> {
         error::length("diagonal", out.len(), support.len())?;
-        let held = self.marked(gates, support)? && self.shared.held.has_bits();
-        let d = self.shared.tiles.cols;
+        let (d, held) = (self.shared.tiles.cols, self.holds(gates, support)?);
         if !held && gates.may_be_random() {
             return provided::diagonal_at(self, gates, support, out, scratch);
         }
@@ -303,6 +300,11 @@ impl Sensing for Blocked {
 }
 
 impl Blocked {
+    /// Whether the gates of a support are held, once both are checked.
+    fn holds(&self, gates: Gates<'_>, support: &[u32]) -> Result<bool> {
+        Ok(self.marked(gates, support)? && self.shared.held.has_bits())
+    }
+
     /// Whether these are the gates that [`Sensing::hold`] marked for this support, once both are checked.
     fn marked(&self, gates: Gates<'_>, support: &[u32]) -> Result<bool> {
         self.check(gates)?;
