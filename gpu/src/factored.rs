@@ -8,7 +8,7 @@ use crate::operator::{GpuOperator, len};
 use crate::place::{BOUND, Place, Rows, Several};
 use crate::restricted::{Mode, TASKS};
 use crate::tables::{Entries, by_output, output_weights, rows_by};
-use crate::vectors::GROUP;
+use crate::vectors::{GROUP, GpuVectors};
 use std::ops::Range;
 use tamis::base::error;
 use tamis::network::gates::Gates;
@@ -17,19 +17,28 @@ use tamis::network::weights::{Block, Weights};
 use tamis::operator::factored::{Factored, GradientMut, Tangent, provided};
 use tamis::operator::machine::Machine as _;
 use tamis::operator::sensing::{Done, Sensing as _};
-use tamis::operator::tables::Tables as _;
+use tamis::operator::tables::Residual;
 
 type Result<T> = tamis::Result<T, Error>;
 
 impl GpuOperator {
     /// d and c, if network and residual fit the operator.
-    fn check_net(&self, net: Network<'_>, r: &[u32]) -> Result<[usize; 2]> {
+    fn check_net(&self, net: Network<'_>, r: Residual<'_, [u32]>) -> Result<[usize; 2]> {
         net.check(self.data.inputs, self.hidden).map_err(error::Error::widen)?;
         let weighted = usize::from(matches!(net.head(), Head::Weights(_)));
         error::range("network with output weights", weighted, 1, 1)?;
-        let c = net.outputs();
-        error::length("residual", len(r), self.batch.len().saturating_mul(c))?;
+        let (n, c) = (self.batch.len(), net.outputs());
+        provided::check_residual::<GpuVectors>(r, n, c).map_err(error::Error::widen)?;
         Ok([self.data.inputs, c])
+    }
+
+    /// `out = J p`, a table.
+    fn along_to(&mut self, gates: Gates<'_>, tangent: Tangent<'_>, out: &Place) -> Result<()> {
+        let Tangent { net, p } = tangent;
+        provided::check_tangent(tangent).map_err(error::Error::widen)?;
+        self.machine.clear(out, self.batch.len() * net.outputs());
+        self.add_outputs(gates, p.w(), net.wt(), out)?;
+        self.add_outputs(gates, net.w(), p.wt(), out)
     }
 
     /// Adds `sum_i (A_i w_i) wt_i^T` to a table.
@@ -38,12 +47,12 @@ impl GpuOperator {
         gates: Gates<'_>,
         w: Weights<'_>,
         wt: Weights<'_>,
-        out: &[u32],
+        out: &Place,
     ) -> Result<()> {
         let both = |block: &Block<'_>| !wt.block(block.neuron()).is_empty();
         // Sets bits where they are needed.
         self.neurons(gates, w.blocks().filter(both))?;
-        let (out, n, c) = (self.machine.place(out), self.batch.len(), wt.inputs());
+        let (n, c) = (self.batch.len(), wt.inputs());
         let neurons: Vec<u32> =
             w.blocks().filter(both).map(|block| block.neuron() as u32).collect();
         for neurons in neurons.chunks(self.neurons_at_once(c)) {
@@ -73,7 +82,7 @@ impl GpuOperator {
     }
 
     /// `R wt_i` of these neurons, n numbers each.
-    fn back(&mut self, wt: Weights<'_>, neurons: &[u32], r: &[u32]) -> Place {
+    fn back(&mut self, wt: Weights<'_>, neurons: &[u32], r: &Place) -> Place {
         let (n, c) = (self.batch.len(), wt.inputs());
         let [places, weights] = output_weights(neurons.iter().map(|&i| wt.block(i as usize)));
         let back =
@@ -124,14 +133,31 @@ impl Factored for GpuOperator {
             return self.forward(gates, net.w(), out);
         }
         self.machine.fill(out, 0.0);
-        self.add_outputs(gates, net.w(), net.wt(), out)
+        let out = self.machine.place(out);
+        self.add_outputs(gates, net.w(), net.wt(), &out)
+    }
+
+    fn net_sum_forward(
+        &mut self,
+        gates: Gates<'_>,
+        net: Network<'_>,
+        open: &mut [u32],
+        out: &mut [u32],
+        _: &mut [f32],
+    ) -> Done<Self> {
+        let c = provided::check_sum(self, net, open, out)?;
+        let table = self.machine.table(self.batch.len(), c);
+        self.machine.clear(&table, self.batch.len() * c);
+        self.add_outputs(gates, net.w(), net.wt(), &table)?;
+        self.machine.sum(table, c, open, out);
+        self.go_on()
     }
 
     fn net_gradient(
         &mut self,
         gates: Gates<'_>,
         net: Network<'_>,
-        r: &[u32],
+        r: Residual<'_, [u32]>,
         blocks: Range<usize>,
         out: GradientMut<'_>,
         _: &mut [f32],
@@ -139,18 +165,19 @@ impl Factored for GpuOperator {
         let [d, c] = self.check_net(net, r)?;
         out.check_panel(net, &blocks).map_err(error::Error::widen)?;
         self.set(gates)?;
+        let r = self.machine.spread(r, c);
         let of = blocks.start as u32..blocks.end as u32;
         let live: Vec<u32> = self.gates.live.iter().copied().filter(|i| of.contains(i)).collect();
         for live in live.chunks(self.neurons_at_once(c).min(self.panel())) {
             self.go_on()?;
-            let back = self.back(net.wt(), live, r);
+            let back = self.back(net.wt(), live, &r);
             let inner = self.summation().panel_at(live, &back, Mode::Each(live.len()));
             let mut entries = Entries::default();
             for slot in 0..live.len() as u32 {
                 entries.push([0, slot], 0..c as u32);
             }
             let image = self.activations(gates, net.w(), live)?;
-            let outer = self.machine.transpose_to(&entries, &image, r, [self.batch.len(), c]);
+            let outer = self.machine.transpose_to(&entries, &image, &r, [self.batch.len(), c]);
             let sizes = [(&inner, live.len() * d), (&outer, live.len() * c)];
             let [inner, outer] = self.machine.both_numbers(sizes);
             for (i, line) in live.iter().zip(inner.chunks(d)) {
@@ -167,13 +194,14 @@ impl Factored for GpuOperator {
         &mut self,
         gates: Gates<'_>,
         net: Network<'_>,
-        r: &[u32],
+        r: Residual<'_, [u32]>,
         out: GradientMut<'_>,
         _: &mut [f32],
     ) -> Done<Self> {
         let [d, c] = self.check_net(net, r)?;
         out.check_support(net).map_err(error::Error::widen)?;
         self.set(gates)?;
+        let r = self.machine.spread(r, c);
         let (w, wt) = (net.w(), net.wt());
         let mut neurons: Vec<u32> = w
             .index()
@@ -193,13 +221,13 @@ impl Factored for GpuOperator {
                 by_w.push([open, slot], from.entries().map(|(j, _)| j as u32));
                 by_wt.push([0, slot], to.entries().map(|(k, _)| k as u32));
             }
-            let back = self.back(wt, neurons, r);
+            let back = self.back(wt, neurons, &r);
             let sums = self.summation().restricted(&by_w, &back, Mode::Each(neurons.len()));
             let (own, rest) = dw.split_at_mut(sums.len());
             own.copy_from_slice(&sums);
             dw = rest;
             let image = self.activations(gates, w, neurons)?;
-            let sums = self.machine.transpose_of(&by_wt, &image, r, [self.batch.len(), c]);
+            let sums = self.machine.transpose_of(&by_wt, &image, &r, [self.batch.len(), c]);
             let (own, rest) = dwt.split_at_mut(sums.len());
             own.copy_from_slice(&sums);
             dwt = rest;
@@ -214,12 +242,9 @@ impl Factored for GpuOperator {
         out: &mut [u32],
         _: &mut [f32],
     ) -> Done<Self> {
-        let Tangent { net, p } = tangent;
-        self.check_net(net, out)?;
-        provided::check_tangent(tangent).map_err(error::Error::widen)?;
-        self.machine.fill(out, 0.0);
-        self.add_outputs(gates, p.w(), net.wt(), out)?;
-        self.add_outputs(gates, net.w(), p.wt(), out)
+        self.check_net(tangent.net, Residual::Each(out))?;
+        let out = self.machine.place(out);
+        self.along_to(gates, tangent, &out)
     }
 
     fn net_normal_at(
@@ -231,7 +256,7 @@ impl Factored for GpuOperator {
         scratch: &mut [f32],
     ) -> Done<Self> {
         self.net_along(gates, tangent, image, scratch)?;
-        self.net_gradient_at(gates, tangent.net, image, out, scratch)
+        self.net_gradient_at(gates, tangent.net, Residual::Each(image), out, scratch)
     }
 
     fn net_sum_normal_at(
@@ -243,10 +268,11 @@ impl Factored for GpuOperator {
         image: &mut [u32],
         scratch: &mut [f32],
     ) -> Done<Self> {
-        let c = tangent.net.outputs();
-        provided::check_open(self.batch.len(), c, len(open)).map_err(error::Error::widen)?;
-        self.net_along(gates, tangent, image, scratch)?;
-        self.machine.sum_active(open, c, image);
-        self.net_gradient_at(gates, tangent.net, image, out, scratch)
+        let c = provided::check_sum(self, tangent.net, open, image)?;
+        let table = self.machine.table(self.batch.len(), c);
+        self.along_to(gates, tangent, &table)?;
+        self.machine.sum_open(table, c, open, image);
+        let r = Residual::Open { r: image, open };
+        self.net_gradient_at(gates, tangent.net, r, out, scratch)
     }
 }

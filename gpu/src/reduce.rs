@@ -29,8 +29,6 @@ pub(crate) struct Reduction {
     pub(crate) numbers: usize,
     /// Where the first vector begins.
     pub(crate) first: usize,
-    /// Distance of two numbers of the second one.
-    pub(crate) step: usize,
     pub(crate) a: f32,
     pub(crate) b: f32,
     pub(crate) c: f32,
@@ -38,7 +36,7 @@ pub(crate) struct Reduction {
 
 impl Reduction {
     pub(crate) const fn new(kind: Kind, numbers: usize) -> Self {
-        Self { kind, numbers, first: 0, step: 1, a: 1.0, b: 1.0, c: 1.0 }
+        Self { kind, numbers, first: 0, a: 1.0, b: 1.0, c: 1.0 }
     }
 }
 
@@ -59,12 +57,12 @@ pub(crate) fn run(
     let sums = recorder.grow(room, "sums", 2 * groups.max(2));
     let [a, b, c] = [of.a, of.b, of.c].map(f32::to_bits);
     let [x, y, z] = vectors;
-    for rows in recorder.windows(Rows { count: of.numbers, width: of.step, group }) {
+    for rows in recorder.windows(Rows { count: of.numbers, width: 1, group }) {
         let x = x.part(of.first + rows.start..of.first + rows.end);
-        let (y, z) = (y.rows(&rows, of.step), z.rows(&rows, 1));
-        let sizes = [rows.len(), of.kind as usize, x.first, of.step, group, rows.start / group];
-        let [numbers, kind, first, step, size, base] = sizes.map(|x| x as u32);
-        let dims = [numbers, kind, first, step, size, base, a, b, c, 0, 0, 0];
+        let [y, z] = [y, z].map(|vector| vector.rows(&rows, 1));
+        let sizes = [rows.len(), of.kind as usize, x.first, group, rows.start / group];
+        let [numbers, kind, first, size, base] = sizes.map(|x| x as u32);
+        let dims = [numbers, kind, first, size, base, a, b, c];
         let places = [x.place, y, z, (&sums).into()];
         recorder.run(Kernel::Reduce, &dims, &places, [rows.len().div_ceil(group), 1, 1]);
     }

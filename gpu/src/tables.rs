@@ -9,7 +9,7 @@ use tamis::Result;
 use tamis::base::error;
 use tamis::network::weights::Block;
 use tamis::operator::machine::Along;
-use tamis::operator::tables::Tables;
+use tamis::operator::tables::{Residual, Tables, open_words};
 use wgpu::Buffer;
 
 /// Entries of such products: up to four outputs, or inputs, of one neuron a task.
@@ -78,13 +78,13 @@ impl GpuVectors {
     /// `out[i] = R wt_i` for these blocks, n numbers each.
     pub(crate) fn project_to(
         &mut self,
-        r: &[u32],
+        r: &Place,
         places: &[u32],
         weights: &[u32],
         [rows, width]: [usize; 2],
         out: &Place,
     ) {
-        let (r, neurons) = (self.place(r), places.len() / 2);
+        let neurons = places.len() / 2;
         let [places, weights] = [places, weights].map(|words| self.recorder.send(words));
         for window in self.recorder.windows(Rows::apart(rows, width)) {
             let to = out.part_of_each(Several { count: neurons, numbers: rows }, window.clone());
@@ -100,7 +100,7 @@ impl GpuVectors {
         &mut self,
         entries: &Entries,
         a: &Place,
-        r: &[u32],
+        r: &Place,
         [rows, width]: [usize; 2],
     ) -> Vec<f32> {
         let out = self.transpose_to(entries, a, r, [rows, width]);
@@ -112,13 +112,12 @@ impl GpuVectors {
         &mut self,
         entries: &Entries,
         a: &Place,
-        r: &[u32],
+        r: &Place,
         [rows, width]: [usize; 2],
     ) -> Buffer {
         let (groups, numbers) = (rows.div_ceil(GROUP), entries.at.len());
         let out = self.recorder.grow(&mut self.other_sums, "other sums", numbers);
         let sums = self.recorder.grow(&mut self.partial, "partial sums", groups * numbers);
-        let r = self.place(r);
         let swapped: Vec<u32> =
             entries.tasks.chunks(4).flat_map(|task| [task[3], task[1], task[2], 0]).collect();
         let count = swapped.chunks(4).map(|task| task[0] as usize + 1).max().unwrap_or(1);
@@ -219,25 +218,32 @@ impl Tables for GpuVectors {
         self.divide_by(out, divisor);
     }
 
-    fn project(&mut self, r: &[u32], wt: Block<'_>, c: usize, out: &mut [u32]) {
+    fn project(&mut self, r: Residual<'_, [u32]>, wt: Block<'_>, c: usize, out: &mut [u32]) {
         let [places, weights] = output_weights([wt].into_iter());
-        let place = self.place(out);
-        self.project_to(r, &places, &weights, [out.len(), c], &place);
+        let (r, place) = (self.spread(r, c), self.place(out));
+        self.project_to(&r, &places, &weights, [out.len(), c], &place);
     }
 
-    fn transpose(&mut self, r: &[u32], a: &[u32], out: &mut [f32]) {
+    fn transpose(&mut self, r: Residual<'_, [u32]>, a: &[u32], out: &mut [f32]) {
         let mut entries = Entries::default();
         entries.push([0, 0], 0..out.len() as u32);
-        let place = self.place(a);
-        let sums = self.transpose_of(&entries, &place, r, [a.len(), out.len()]);
+        let (r, place) = (self.spread(r, out.len()), self.place(a));
+        let sums = self.transpose_of(&entries, &place, &r, [a.len(), out.len()]);
         out.iter_mut().zip(sums).for_each(|(out, sum)| *out += sum);
     }
 
-    fn transpose_at(&mut self, r: &[u32], a: &[u32], wt: Block<'_>, c: usize, out: &mut [f32]) {
+    fn transpose_at(
+        &mut self,
+        r: Residual<'_, [u32]>,
+        a: &[u32],
+        wt: Block<'_>,
+        c: usize,
+        out: &mut [f32],
+    ) {
         let mut entries = Entries::default();
         entries.push([0, 0], wt.entries().map(|(k, _)| k as u32));
-        let place = self.place(a);
-        let sums = self.transpose_of(&entries, &place, r, [a.len(), c]);
+        let (r, place) = (self.spread(r, c), self.place(a));
+        let sums = self.transpose_of(&entries, &place, &r, [a.len(), c]);
         out.iter_mut().zip(sums).for_each(|(out, sum)| *out += sum);
     }
 
@@ -262,60 +268,56 @@ impl Tables for GpuVectors {
         self.outer(&weights, [a, b], true, c, out);
     }
 
-    fn sum_active(&mut self, active: &[u32], c: usize, out: &mut [u32]) {
-        self.sum_in_places(active, c, out);
+    fn add_output(&mut self, z: &[u32], k: usize, c: usize, open: &mut [u32], out: &mut [u32]) {
+        self.add_one(z, k, c, [open, out]);
     }
 
-    fn second_residual(
-        &mut self,
-        labels: &[u32],
-        first: usize,
-        scale: f32,
-        c: usize,
-        out: &mut [u32],
-    ) -> f32 {
-        self.residual_of_sum(labels, first, scale, c, out)
+    fn add_open(&mut self, a: &[u32], wt: Block<'_>, open: &[u32], c: usize, out: &mut [u32]) {
+        self.add_where_open(a, wt, open, c, out);
     }
 
-    fn mark_active(&mut self, r: &[u32], c: usize, active: &mut [u32]) {
-        self.mark(r, c, active);
-    }
-
-    fn active_shares(&mut self, r: &[u32], out: &mut [f32]) {
+    fn open_shares(&mut self, open: &[u32], out: &mut [f32]) {
         let c = out.len();
-        let rows = (r.len() / c.max(1)).max(1) as f32;
-        let sums = self.active_sums(r, &[], c);
+        let rows = (open.len() / open_words(c).max(1)).max(1) as f32;
+        let sums = self.open_sums(open, &[], &[], c);
         out.iter_mut().zip(sums).for_each(|(out, [_, count])| *out = count / rows);
     }
 
-    fn transpose_active(&mut self, r: &[u32], a: &[u32], out: &mut [f32], norms: &mut [f32]) {
-        let sums = self.active_sums(r, a, out.len());
+    fn transpose_open(
+        &mut self,
+        r: &[u32],
+        open: &[u32],
+        a: &[u32],
+        out: &mut [f32],
+        norms: &mut [f32],
+    ) {
+        let sums = self.open_sums(open, r, a, out.len());
         for ((out, norm), sum) in out.iter_mut().zip(norms).zip(sums) {
             [*out, *norm] = sum;
         }
     }
 
-    fn active_norms(
+    fn open_norms(
         &mut self,
-        r: &[u32],
+        open: &[u32],
         a: &[u32],
         wt: Block<'_>,
         c: usize,
         whole: f32,
         out: &mut [f32],
     ) {
-        let sums = self.active_sums(r, a, c);
+        let sums = self.open_sums(open, a, a, c);
         for (out, (k, _)) in out.iter_mut().zip(wt.entries()) {
             *out = if k == 0 { whole } else { sums.get(k).map_or(0.0, |sum| sum[1]) };
         }
     }
 
-    fn active_square(&mut self, r: &[u32], a: &[u32], wt: Block<'_>, c: usize) -> f32 {
-        self.square_of_active(r, a, wt, c)
+    fn open_square(&mut self, open: &[u32], a: &[u32], wt: Block<'_>, c: usize) -> f32 {
+        self.square_where_open(open, a, wt, c)
     }
 
-    fn pair(&mut self, r: &[u32], a: &[u32], b: &[u32], ratio: f32, c: usize) -> Along {
-        let of = Reduction { step: c.max(1), a: ratio, ..Reduction::new(Kind::Pair, a.len()) };
+    fn pair(&mut self, r: &[u32], a: &[u32], b: &[u32], ratio: f32) -> Along {
+        let of = Reduction { a: ratio, ..Reduction::new(Kind::Pair, a.len()) };
         let [x, y, z] = [a, r, b].map(|handle| self.place(handle));
         let [product, norm2] = self.reduce(&of, [&x, &y, &z]);
         Along { product: product as f32, norm2: norm2 as f32 }

@@ -39,6 +39,8 @@ pub struct GpuVectors {
     pub(crate) partial: Option<Buffer>,
     /// A number for each row.
     pub(crate) losses: Option<Buffer>,
+    /// Outputs or residuals, several for each row.
+    pub(crate) table: Option<Buffer>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -78,6 +80,7 @@ impl GpuVectors {
             other_sums: None,
             partial: None,
             losses: None,
+            table: None,
         }
     }
 
@@ -155,14 +158,24 @@ impl GpuVectors {
     }
 
     fn map(&mut self, kind: Map, numbers: [f32; 3], of: &Inputs<'_>, out: &[u32]) {
+        let to = self.place(out);
+        self.map_to(kind, numbers, of, &to, out.len());
+    }
+
+    fn map_to(&mut self, kind: Map, numbers: [f32; 3], of: &Inputs<'_>, to: &Place, len: usize) {
         let [a, b, c] = numbers.map(f32::to_bits);
-        let [x, y, to] = [of.x, of.y, out].map(|handle| self.place(handle));
-        for rows in self.recorder.windows(Rows::apart(out.len(), 1)) {
+        let [x, y] = [of.x, of.y].map(|handle| self.place(handle));
+        for rows in self.recorder.windows(Rows::apart(len, 1)) {
             let x = x.part(of.first + rows.start..of.first + rows.end);
-            let [y, to] = [&y, &to].map(|vector| vector.rows(&rows, 1));
+            let [y, to] = [&y, to].map(|vector| vector.rows(&rows, 1));
             let dims = [rows.len() as u32, kind as u32, x.first as u32, 0, a, b, c, 0];
             self.recorder.run(Kernel::Map, &dims, &[x.place, y, to], lines(rows.len(), 64));
         }
+    }
+
+    /// Makes the first numbers of a place 0.
+    pub(crate) fn clear(&mut self, to: &Place, numbers: usize) {
+        self.map_to(Map::Fill, [0.0; 3], &Inputs::default(), to, numbers);
     }
 
     fn sums_of(&mut self, reduction: &Reduction, x: &[u32], y: &[u32], z: &[u32]) -> [f64; 2] {
@@ -314,10 +327,9 @@ impl Machine for GpuVectors {
         self.sums_of(&of, labels, &[], &[])[0] as f32
     }
 
-    fn fit(&mut self, labels: &[u32], first: usize, scale: f32, r: &[u32], step: usize) -> Along {
-        let step = step.max(1);
-        let rows = r.len().div_ceil(step).min(labels.len().saturating_sub(first));
-        let of = Reduction { first, step, a: scale, ..Reduction::new(reduce::Kind::Fit, rows) };
+    fn fit(&mut self, labels: &[u32], first: usize, scale: f32, r: &[u32]) -> Along {
+        let rows = r.len().min(labels.len().saturating_sub(first));
+        let of = Reduction { first, a: scale, ..Reduction::new(reduce::Kind::Fit, rows) };
         along(self.sums_of(&of, labels, r, &[]))
     }
 

@@ -211,8 +211,9 @@ totals!(Annealing);
 /// of one number per input and output. It is 94 bytes per nonzero, where sizes are rounded up, and
 /// 16 bytes per input and output; the linear term of free signs takes 56 bytes more per input. It
 /// does not depend on the number of neurons. *Workspace* is the rest, always for all rows: a
-/// residual of one float per row and output, and two outputs of single neurons, for several outputs
-/// three, of one float per row; a gradient panel; the operator's scratch.
+/// residual of one float per row and label, and two outputs of single neurons, with output weights
+/// three, of one float per row; with two layers a bit for each row and neuron of the second; a
+/// gradient panel; the operator's scratch.
 ///
 /// ```
 /// use tamis::{base::budget::Recovery, base::dims::Dims};
@@ -226,7 +227,7 @@ totals!(Annealing);
 /// // 24 neurons of the first layer, 14 outputs.
 /// const DEEP: Recovery = Recovery::deep(Dims::new(5000, 100, 20, 1000), 24, 14, 1, 10_100);
 /// assert_eq!(DEEP.state_bytes(), TEN.state_bytes() + 4 * (14 * 24 + 4 * 4));
-/// assert_eq!(DEEP.workspace_bytes(), TEN.workspace_bytes() + 4 * (4 * 5000 + 4 + 5000));
+/// assert_eq!(DEEP.workspace_bytes(), 4 * ((1 + 3) * 5000 + 5000 + (100 + 14) + 10_100));
 /// const WIDE: Recovery = Recovery::new(Dims::new(784, 1500, 10, 100), 1, 2284, false);
 /// assert_eq!((WIDE.is_wide(), WIDE.cover_words(), NEEDED.cover_words()), (true, 3 * 784 + 175, 0));
 /// ```
@@ -279,6 +280,11 @@ impl Recovery {
         let most = Self::work_size(dims.nnz);
         let first = if first < most { first } else { most };
         Self { first, ..Self::factored(dims, outputs, panel, scratch) }
+    }
+
+    /// Labels of a row.
+    pub const fn labels(&self) -> usize {
+        if self.first > 0 { 1 } else { max(self.outputs, 1) }
     }
 
     /// Words for a bit a row and output, where outputs are summed up.
@@ -335,7 +341,8 @@ impl Recovery {
 
     /// Words for rows, gradient panels, a cover and the operator.
     pub const fn workspace_words(&self) -> usize {
-        let rows = self.dims.samples.saturating_mul(self.outputs.saturating_add(3));
+        let vectors = if self.outputs > 0 { 3 } else { 2 };
+        let rows = self.dims.samples.saturating_mul(self.labels().saturating_add(vectors));
         let panel = self.panel.saturating_mul(self.dims.inputs.saturating_add(self.outputs));
         sum(&[rows, panel, self.scratch, self.gates(), self.cover_words()])
     }

@@ -10,12 +10,16 @@
 //!
 //! which is all that cross-entropy and least squares with several outputs need of the data. The
 //! full gradient *adds* to its output, so that a sum over batches needs no further buffer.
+//!
+//! Outputs that are summed up where they are positive, as those of a second layer are, and the
+//! residuals of such a sum are never a table: n numbers, and a bit for every row and output
+//! ([`Residual::Open`]).
 
 use crate::base::error::{self, Result};
 use crate::network::gates::Gates;
 use crate::network::net::Network;
 use crate::operator::sensing::{Done, Rows, Sensing};
-use crate::operator::tables::Tables;
+use crate::operator::tables::{Residual, Tables};
 use core::ops::Range;
 
 /// Room for a gradient by both sides: whole blocks, or a number for each nonzero.
@@ -95,14 +99,26 @@ pub trait Factored: Sensing<Machine: Tables> {
         provided::forward(self, gates, net, out, scratch)
     }
 
+    /// `out = z_0 + sum_(k>0) relu(z_k)`, n numbers, z being the outputs; `open` is set to those that
+    /// are summed up, output 0 and those that are positive, as in [`Residual::Open`].
+    fn net_sum_forward(
+        &mut self,
+        gates: Gates<'_>,
+        net: Network<'_>,
+        open: &mut Rows<Self>,
+        out: &mut Rows<Self>,
+        scratch: &mut [f32],
+    ) -> Done<Self> {
+        provided::sum_forward(self, gates, net, open, out, scratch)
+    }
+
     /// `out.w_i += A_i^T (R wt_i)` and `out.wt_i += R^T (A_i w_i)` for a range of p blocks: the
-    /// full gradient, to be streamed panel by panel. `r` is n×c, `out.w` has length p·d, `out.wt`
-    /// p·c.
+    /// full gradient, to be streamed panel by panel. `out.w` has length p·d, `out.wt` p·c.
     fn net_gradient(
         &mut self,
         gates: Gates<'_>,
         net: Network<'_>,
-        r: &Rows<Self>,
+        r: Residual<'_, Rows<Self>>,
         blocks: Range<usize>,
         out: GradientMut<'_>,
         scratch: &mut [f32],
@@ -116,7 +132,7 @@ pub trait Factored: Sensing<Machine: Tables> {
         &mut self,
         gates: Gates<'_>,
         net: Network<'_>,
-        r: &Rows<Self>,
+        r: Residual<'_, Rows<Self>>,
         out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Done<Self> {
@@ -150,8 +166,8 @@ pub trait Factored: Sensing<Machine: Tables> {
     }
 
     /// `out = J^T J p` of a network whose outputs are summed up where they are open: a row
-    /// of J is the sum of those rows of the J of [`Self::net_along`]. `open` says where, see
-    /// [`Tables::sum_active`]; `image` is n×c of room.
+    /// of J is the sum of those rows of the J of [`Self::net_along`]. `open` says where, as in
+    /// [`Residual::Open`]; `image` is n numbers of room.
     fn net_sum_normal_at(
         &mut self,
         gates: Gates<'_>,
@@ -170,9 +186,11 @@ pub trait Factored: Sensing<Machine: Tables> {
 #[allow(clippy::missing_errors_doc, reason = "those of the trait's methods")]
 pub mod provided {
     use super::{
-        Done, Factored, Gates, GradientMut, Network, Range, Result, Rows, Tables, Tangent, error,
+        Done, Factored, Gates, GradientMut, Network, Range, Residual, Result, Rows, Tables,
+        Tangent, error,
     };
     use crate::network::net::Head;
+    use crate::network::weights::{Block, Weights};
     use crate::operator::machine::Machine;
     use crate::operator::sensing::carve;
     use crate::operator::tables::open_words;
@@ -209,12 +227,46 @@ pub mod provided {
         Ok(())
     }
 
+    /// [`Factored::net_sum_forward`], output by output. Scratch: 2 n.
+    pub fn sum_forward<S: Factored + ?Sized>(
+        sensing: &mut S,
+        gates: Gates<'_>,
+        net: Network<'_>,
+        open: &mut Rows<S>,
+        out: &mut Rows<S>,
+        scratch: &mut [f32],
+    ) -> Done<S> {
+        let (n, c) = (sensing.local_rows(), check_sum(sensing, net, open, out)?);
+        let (image, rest) = carve("scratch", scratch, n)?;
+        let (z, _) = carve("scratch", rest, n)?;
+        let machine = sensing.machine();
+        let (image, z) = (machine.rows_in(image), machine.rows_in(z));
+        machine.fill(out, 0.0);
+        // No bit is set.
+        machine.fill(open, 0.0);
+        for k in 0..c {
+            sensing.machine().fill(z, 0.0);
+            let mut w = net.w();
+            for to in net.wt().blocks() {
+                let from = w.take_block(to.neuron());
+                let Some(value) = to.weight(k) else { continue };
+                sensing.machine().fill(image, 0.0);
+                sensing.apply(gates, from, image)?;
+                let value = [value];
+                let wt = Weights::new(1, 1, &[0], &value).map_err(error::Error::widen)?;
+                sensing.machine().add_outer(image, wt.block(0), 1, z);
+            }
+            sensing.machine().add_output(z, k, c, open, out);
+        }
+        Ok(())
+    }
+
     /// [`Factored::net_gradient`], block by block. Scratch: 2 n.
     pub fn gradient<S: Factored + ?Sized>(
         sensing: &mut S,
         gates: Gates<'_>,
         net: Network<'_>,
-        r: &Rows<S>,
+        r: Residual<'_, Rows<S>>,
         blocks: Range<usize>,
         out: GradientMut<'_>,
         scratch: &mut [f32],
@@ -242,7 +294,7 @@ pub mod provided {
         sensing: &mut S,
         gates: Gates<'_>,
         net: Network<'_>,
-        r: &Rows<S>,
+        r: Residual<'_, Rows<S>>,
         out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Done<S> {
@@ -288,11 +340,12 @@ pub mod provided {
         scratch: &mut [f32],
     ) -> Done<S> {
         along(sensing, gates, tangent, image, scratch)?;
-        sensing.net_gradient_at(gates, tangent.net, image, out, scratch)
+        let r = Residual::Each(&*image);
+        sensing.net_gradient_at(gates, tangent.net, r, out, scratch)
     }
 
-    /// [`Factored::net_sum_normal_at`]: outputs along p, their sum in the place of
-    /// those that are open, and the gradient of that. `work` is n×c of room, and scratch: 2 n + d.
+    /// [`Factored::net_sum_normal_at`]: the sum of the open outputs along p, and its gradient.
+    /// Scratch: 2 n + d.
     pub fn sum_normal_at<S: Factored + ?Sized>(
         sensing: &mut S,
         gates: Gates<'_>,
@@ -302,18 +355,17 @@ pub mod provided {
         image: &mut Rows<S>,
         scratch: &mut [f32],
     ) -> Done<S> {
-        let c = tangent.net.outputs();
-        check_open(sensing.local_rows(), c, S::Machine::len(open)).map_err(error::Error::widen)?;
-        sensing.net_along(gates, tangent, image, scratch)?;
-        sensing.machine().sum_active(open, c, image);
-        sensing.net_gradient_at(gates, tangent.net, image, out, scratch)
+        let c = check_sum(sensing, tangent.net, open, image)?;
+        sensing.machine().fill(image, 0.0);
+        each_along(sensing, gates, tangent, scratch, |machine, a, wt| {
+            machine.add_open(a, wt, open, c, image);
+        })?;
+        let r = Residual::Open { r: image, open };
+        sensing.net_gradient_at(gates, tangent.net, r, out, scratch)
     }
 
     /// Checks that so many words are a bit for every row and output.
-    ///
-    /// # Errors
-    /// [`error::Error::Length`] if there are more or fewer.
-    pub fn check_open(rows: usize, outputs: usize, words: usize) -> Result<()> {
+    fn check_open(rows: usize, outputs: usize, words: usize) -> Result<()> {
         let what = "bits of the open outputs";
         error::length(what, words, rows.saturating_mul(open_words(outputs)))
     }
@@ -326,14 +378,27 @@ pub mod provided {
         image: &mut Rows<S>,
         scratch: &mut [f32],
     ) -> Done<S> {
-        let Tangent { net, p } = tangent;
-        let (_, c) = check(sensing, net, image)?;
+        let (_, c) = check(sensing, tangent.net, Residual::Each(&*image))?;
+        sensing.machine().fill(image, 0.0);
+        each_along(sensing, gates, tangent, scratch, |machine, a, wt| {
+            machine.add_outer(a, wt, c, image);
+        })
+    }
+
+    /// Calls `add` with each part of `J p`: n numbers, and the output weights by which they count.
+    fn each_along<S: Factored + ?Sized>(
+        sensing: &mut S,
+        gates: Gates<'_>,
+        tangent: Tangent<'_>,
+        scratch: &mut [f32],
+        mut add: impl FnMut(&mut S::Machine, &Rows<S>, Block<'_>),
+    ) -> Done<S> {
         check_tangent(tangent).map_err(error::Error::widen)?;
+        let Tangent { net, p } = tangent;
         let (activation, rest) = carve("scratch", scratch, sensing.local_rows())?;
-        let (tangent, _) = carve("scratch", rest, sensing.local_rows())?;
+        let (change, _) = carve("scratch", rest, sensing.local_rows())?;
         let machine = sensing.machine();
-        let (activation, tangent) = (machine.rows_in(activation), machine.rows_in(tangent));
-        machine.fill(image, 0.0);
+        let (activation, change) = (machine.rows_in(activation), machine.rows_in(change));
         let (mut w, mut wt, mut pw, mut pwt) = (net.w(), net.wt(), p.w(), p.wt());
         for i in 0..sensing.blocks() {
             let (from, to) = (w.take_block(i), wt.take_block(i));
@@ -343,10 +408,10 @@ pub mod provided {
             }
             sensing.machine().fill(activation, 0.0);
             sensing.apply(gates, from, activation)?;
-            sensing.machine().fill(tangent, 0.0);
-            sensing.apply(gates, along, tangent)?;
-            sensing.machine().add_outer(tangent, to, c, image);
-            sensing.machine().add_outer(activation, along_out, c, image);
+            sensing.machine().fill(change, 0.0);
+            sensing.apply(gates, along, change)?;
+            add(sensing.machine(), change, to);
+            add(sensing.machine(), activation, along_out);
         }
         Ok(())
     }
@@ -378,13 +443,56 @@ pub mod provided {
     pub(crate) fn check<S: Factored + ?Sized>(
         sensing: &S,
         net: Network<'_>,
-        r: &Rows<S>,
+        r: Residual<'_, Rows<S>>,
     ) -> Result<(usize, usize), S::Source> {
+        let (n, c) = (sensing.local_rows(), check_weighted(sensing, net)?);
+        check_residual::<S::Machine>(r, n, c).map_err(error::Error::widen)?;
+        Ok((sensing.inputs(), c))
+    }
+
+    /// Checks that residuals are those of so many rows and outputs.
+    ///
+    /// # Errors
+    /// [`error::Error::Length`] if there are more or fewer.
+    pub fn check_residual<M: Machine>(
+        r: Residual<'_, M::Rows>,
+        rows: usize,
+        outputs: usize,
+    ) -> Result<()> {
+        match r {
+            Residual::Each(r) => error::length("residual", M::len(r), rows.saturating_mul(outputs)),
+            Residual::Open { r, open } => {
+                error::length("residual", M::len(r), rows)?;
+                check_open(rows, outputs, M::len(open))
+            }
+        }
+    }
+
+    /// c, if the network fits the operator and has output weights, and a sum of its outputs, `out`, has
+    /// room for n numbers and for a bit for every row and output.
+    ///
+    /// # Errors
+    /// [`error::Error::Range`] or [`error::Error::Length`] for what does not fit.
+    pub fn check_sum<S: Factored + ?Sized>(
+        sensing: &S,
+        net: Network<'_>,
+        open: &Rows<S>,
+        out: &Rows<S>,
+    ) -> Result<usize, S::Source> {
+        let (n, c) = (sensing.local_rows(), check_weighted(sensing, net)?);
+        error::length("sum of the outputs", S::Machine::len(out), n)?;
+        check_open(n, c, S::Machine::len(open)).map_err(error::Error::widen)?;
+        Ok(c)
+    }
+
+    /// c, if the network fits the operator and has output weights.
+    fn check_weighted<S: Factored + ?Sized>(
+        sensing: &S,
+        net: Network<'_>,
+    ) -> Result<usize, S::Source> {
         net.check(sensing.inputs(), sensing.blocks()).map_err(error::Error::widen)?;
         let weighted = usize::from(matches!(net.head(), Head::Weights(_)));
         error::range("network with output weights", weighted, 1, 1)?;
-        let c = net.outputs();
-        error::length("residual", S::Machine::len(r), sensing.local_rows().saturating_mul(c))?;
-        Ok((sensing.inputs(), c))
+        Ok(net.outputs())
     }
 }

@@ -16,7 +16,7 @@ use crate::network::weights::{Block, Weights, check_support, runs};
 use crate::operator::factored::{Factored, GradientMut, provided as outputs};
 use crate::operator::machine::Host;
 use crate::operator::sensing::{Done, Sensing, provided};
-use crate::operator::tables::add_row;
+use crate::operator::tables::{Residual, add_row, open_output, open_words};
 use core::ops::Range;
 
 /// Sensing by a gated linear network over rows read on demand.
@@ -91,6 +91,18 @@ impl<'a, X: Samples> Gated<'a, X> {
     fn check_weights(&self, gates: Gates<'_>, w: Weights<'_>) -> Result<(), X::Source> {
         self.check(gates)?;
         w.check(self.row.len(), self.hidden).map_err(Error::widen)
+    }
+
+    /// Adds the outputs of the current row; no random gates.
+    fn add_outputs(&self, gates: Gates<'_>, net: Network<'_>, out: &mut [f32]) {
+        let (mut cursor, mut wt) = (gates.cursor(), net.wt());
+        for block in net.w().blocks() {
+            let open = self.open(&mut cursor, block.neuron());
+            if open != 0.0 {
+                let to = wt.take_block(block.neuron());
+                add_row(to, open * block.dot(self.row), out);
+            }
+        }
     }
 
     /// Gate weight of a neuron on the current row; no random gates.
@@ -347,14 +359,35 @@ impl<X: Samples> Factored for Gated<'_, X> {
         out.fill(0.0);
         self.each_row(|this, at| {
             let Some(out) = out.get_mut(at * c..(at + 1) * c) else { return };
-            let (mut cursor, mut wt) = (gates.cursor(), net.wt());
-            for block in net.w().blocks() {
-                let open = this.open(&mut cursor, block.neuron());
-                if open != 0.0 {
-                    let to = wt.take_block(block.neuron());
-                    add_row(to, open * block.dot(this.row), out);
-                }
-            }
+            this.add_outputs(gates, net, out);
+        })
+    }
+
+    fn net_sum_forward(
+        &mut self,
+        gates: Gates<'_>,
+        net: Network<'_>,
+        open: &mut [f32],
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Done<Self> {
+        let c = outputs::check_sum(self, net, open, out)?;
+        self.check(gates)?;
+        let z = match scratch.get_mut(..c) {
+            Some(z) if !gates.may_be_random() => z,
+            _ => return outputs::sum_forward(self, gates, net, open, out, scratch),
+        };
+        let (words, open): (_, &mut [u32]) = (open_words(c), bytemuck::cast_slice_mut(open));
+        self.each_row(|this, at| {
+            let first = at * words;
+            let (Some(open), Some(out)) = (open.get_mut(first..first + words), out.get_mut(at))
+            else {
+                return;
+            };
+            z.fill(0.0);
+            open.fill(0);
+            this.add_outputs(gates, net, z);
+            *out = z.iter().enumerate().map(|(k, z)| open_output(k, *z, open)).sum();
         })
     }
 
@@ -362,7 +395,7 @@ impl<X: Samples> Factored for Gated<'_, X> {
         &mut self,
         gates: Gates<'_>,
         net: Network<'_>,
-        r: &[f32],
+        r: Residual<'_, [f32]>,
         blocks: Range<usize>,
         out: GradientMut<'_>,
         scratch: &mut [f32],
@@ -375,14 +408,14 @@ impl<X: Samples> Factored for Gated<'_, X> {
         out.check_panel(net, &blocks).map_err(Error::widen)?;
         let GradientMut { w: dw, wt: dwt } = out;
         self.each_row(|this, at| {
-            let Some(r) = r.get(at * c..(at + 1) * c) else { return };
+            let r = r.row(at, c);
             let (mut cursor, mut w, mut wt) = (gates.cursor(), net.w(), net.wt());
             let panels = dw.chunks_mut(d).zip(dwt.chunks_mut(c.max(1)));
             for (i, (dw, dwt)) in blocks.clone().zip(panels) {
                 let open = this.open(&mut cursor, i);
                 if open != 0.0 {
-                    math::axpy(open * wt.take_block(i).dot(r), this.row, dw);
-                    math::axpy(open * w.take_block(i).dot(this.row), r, dwt);
+                    math::axpy(open * r.dot(wt.take_block(i)), this.row, dw);
+                    r.add_to(open * w.take_block(i).dot(this.row), dwt);
                 }
             }
         })
@@ -392,7 +425,7 @@ impl<X: Samples> Factored for Gated<'_, X> {
         &mut self,
         gates: Gates<'_>,
         net: Network<'_>,
-        r: &[f32],
+        r: Residual<'_, [f32]>,
         out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Done<Self> {
@@ -406,7 +439,7 @@ impl<X: Samples> Factored for Gated<'_, X> {
         dw.fill(0.0);
         dwt.fill(0.0);
         self.each_row(|this, at| {
-            let Some(r) = r.get(at * c..(at + 1) * c) else { return };
+            let r = r.row(at, c);
             let (mut cursor, mut wt) = (gates.cursor(), net.wt());
             let mut dw = &mut *dw;
             for from in net.w().blocks() {
@@ -418,13 +451,13 @@ impl<X: Samples> Factored for Gated<'_, X> {
                 if open == 0.0 {
                     continue;
                 }
-                let back = open * to.dot(r);
+                let back = open * r.dot(to);
                 for (out, (j, _)) in dw.iter_mut().zip(from.entries()) {
                     *out += back * this.row.get(j).copied().unwrap_or(0.0);
                 }
                 let a = open * from.dot(this.row);
                 for (out, (k, _)) in dwt.iter_mut().skip(first).zip(to.entries()) {
-                    *out += r.get(k).copied().unwrap_or(0.0) * a;
+                    *out += r.at(k) * a;
                 }
             }
         })

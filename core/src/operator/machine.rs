@@ -86,16 +86,8 @@ pub trait Machine {
     /// `|scale y|²`, y being the `rows` labels from row `first` on.
     fn power(&mut self, labels: &Self::Rows, first: usize, scale: f32, rows: usize) -> f32;
 
-    /// `(y · f, |f|²)` of the scaled labels and the outputs `f = y - r`, r being every `step`-th
-    /// residual.
-    fn fit(
-        &mut self,
-        labels: &Self::Rows,
-        first: usize,
-        scale: f32,
-        r: &Self::Rows,
-        step: usize,
-    ) -> Along;
+    /// `(y · f, |f|²)` of the scaled labels and the outputs `f = y - r`.
+    fn fit(&mut self, labels: &Self::Rows, first: usize, scale: f32, r: &Self::Rows) -> Along;
 
     /// `z += r - t`: the residual r with outputs z in place of t. `|z|²`, added up in order.
     fn exchange(&mut self, z: &mut Self::Rows, t: &Self::Rows, r: &Self::Rows) -> f32;
@@ -248,9 +240,9 @@ impl Machine for Host {
         sum.value()
     }
 
-    fn fit(&mut self, labels: &[f32], first: usize, scale: f32, r: &[f32], step: usize) -> Along {
+    fn fit(&mut self, labels: &[f32], first: usize, scale: f32, r: &[f32]) -> Along {
         let (mut along, mut norm) = (Sum::default(), Sum::default());
-        for (y, r) in Self::labels(labels, first, scale).zip(r.iter().step_by(step.max(1))) {
+        for (y, r) in Self::labels(labels, first, scale).zip(r) {
             along.add(y * (y - r));
             norm.add((y - r) * (y - r));
         }

@@ -4,11 +4,12 @@
 
 use crate::base::bits::is_set;
 use crate::base::error::{self, Result};
-use crate::base::math::{self, Sum};
+use crate::base::math;
 use crate::network::weights::Block;
 use crate::operator::loss;
 use crate::operator::machine::{Along, Host, Machine};
 use core::ops::Range;
+use core::slice::Chunks;
 
 /// A machine that computes with tables of c numbers a row. The bodies of [`Host`] are the
 /// specification.
@@ -52,15 +53,21 @@ pub trait Tables: Machine {
     fn divide(&mut self, out: &mut Self::Rows, divisor: f32);
 
     /// `out = R wt`.
-    fn project(&mut self, r: &Self::Rows, wt: Block<'_>, c: usize, out: &mut Self::Rows);
+    fn project(
+        &mut self,
+        r: Residual<'_, Self::Rows>,
+        wt: Block<'_>,
+        c: usize,
+        out: &mut Self::Rows,
+    );
 
     /// `out += Rᵀ a`, length c.
-    fn transpose(&mut self, r: &Self::Rows, a: &Self::Rows, out: &mut [f32]);
+    fn transpose(&mut self, r: Residual<'_, Self::Rows>, a: &Self::Rows, out: &mut [f32]);
 
     /// `out += Rᵀ a` at the outputs that `wt` leads to.
     fn transpose_at(
         &mut self,
-        r: &Self::Rows,
+        r: Residual<'_, Self::Rows>,
         a: &Self::Rows,
         wt: Block<'_>,
         c: usize,
@@ -81,44 +88,46 @@ pub trait Tables: Machine {
         out: &mut Self::Rows,
     );
 
-    /// Puts the sum of the active outputs of a row in their places, and 0 in the others. `active`
-    /// has the [`open_words`] of each row, whose bit `k % 32` of word `k / 32` says whether output
-    /// k is active.
-    fn sum_active(&mut self, active: &Self::Rows, c: usize, out: &mut Self::Rows);
-
-    /// Turns outputs z into residuals of a second layer, `r = scale y - z_0 - sum_k relu(z_k)`: in
-    /// the places of the active outputs, of which a residual that is not 0 tells, and 0 in the
-    /// others. Output 0 is always active. `|r|²`; y is the label from row `first` on.
-    fn second_residual(
+    /// Adds output k, of numbers z, to a sum of outputs ([`Residual::Open`]): marks it where it is open,
+    /// which is where `z > 0`, output 0 everywhere, and there `out += z`.
+    fn add_output(
         &mut self,
-        labels: &Self::Rows,
-        first: usize,
-        scale: f32,
+        z: &Self::Rows,
+        k: usize,
+        c: usize,
+        open: &mut Self::Rows,
+        out: &mut Self::Rows,
+    );
+
+    /// `out += a b`, b being the sum of those weights of `wt` that lead to open outputs.
+    fn add_open(
+        &mut self,
+        a: &Self::Rows,
+        wt: Block<'_>,
+        open: &Self::Rows,
         c: usize,
         out: &mut Self::Rows,
-    ) -> f32;
+    );
 
-    /// Writes which outputs are active in such residuals, for [`Self::sum_active`].
-    fn mark_active(&mut self, r: &Self::Rows, c: usize, active: &mut Self::Rows);
+    /// `out` = the fraction of the rows where each output is open, length c.
+    fn open_shares(&mut self, open: &Self::Rows, out: &mut [f32]);
 
-    /// `out` = the fraction of the rows where each output is active in such residuals, length c.
-    fn active_shares(&mut self, r: &Self::Rows, out: &mut [f32]);
-
-    /// `out = Rᵀ a` with such residuals, and `norms = sum a²` over the rows where each output is
-    /// active, both of length c.
-    fn transpose_active(
+    /// `out = Rᵀ a` of the residual r where outputs are open, and `norms = sum a²` over the rows where
+    /// each is, both of length c.
+    fn transpose_open(
         &mut self,
         r: &Self::Rows,
+        open: &Self::Rows,
         a: &Self::Rows,
         out: &mut [f32],
         norms: &mut [f32],
     );
 
-    /// `out = sum a²` over the rows where an output is active in such residuals, for each that `wt`
-    /// leads to; `whole`, the sum over all rows, for output 0.
-    fn active_norms(
+    /// `out = sum a²` over the rows where an output is open, for each that `wt` leads to; `whole`,
+    /// the sum over all rows, for output 0.
+    fn open_norms(
         &mut self,
-        r: &Self::Rows,
+        open: &Self::Rows,
         a: &Self::Rows,
         wt: Block<'_>,
         c: usize,
@@ -126,19 +135,116 @@ pub trait Tables: Machine {
         out: &mut [f32],
     );
 
-    /// The mean square of the sum of those weights of `wt` that lead to active outputs, over the
-    /// rows where `a > 0`.
-    fn active_square(&mut self, r: &Self::Rows, a: &Self::Rows, wt: Block<'_>, c: usize) -> f32;
+    /// The mean square of the sum of those weights of `wt` that lead to open outputs, over the rows
+    /// where `a > 0`.
+    fn open_square(&mut self, open: &Self::Rows, a: &Self::Rows, wt: Block<'_>, c: usize) -> f32;
 
-    /// `(r · φ, |φ|²)` with the residual of output 0, `φ = relu(a - ratio b)`.
-    fn pair(
-        &mut self,
-        r: &Self::Rows,
-        a: &Self::Rows,
-        b: &Self::Rows,
-        ratio: f32,
-        c: usize,
-    ) -> Along;
+    /// `(r · φ, |φ|²)`, `φ = relu(a - ratio b)`.
+    fn pair(&mut self, r: &Self::Rows, a: &Self::Rows, b: &Self::Rows, ratio: f32) -> Along;
+}
+
+/// Residuals R of n rows and c outputs.
+#[derive(Debug)]
+pub enum Residual<'r, R: ?Sized> {
+    /// A number for every row and output: a table.
+    Each(&'r R),
+    /// Of a sum of outputs, one number a row: that of each of its open outputs, and 0 of the others.
+    Open {
+        /// n numbers.
+        r: &'r R,
+        /// The [`open_words`] of each row; bit `k % 32` of word `k / 32` says whether output k is
+        /// open.
+        open: &'r R,
+    },
+}
+
+impl<R: ?Sized> Clone for Residual<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R: ?Sized> Copy for Residual<'_, R> {}
+
+impl<'r, R: ?Sized> Residual<'r, R> {
+    /// The same with other vectors in the place of each.
+    pub fn map<'t, T: ?Sized>(self, to: impl Fn(&'r R) -> &'t T) -> Residual<'t, T> {
+        match self {
+            Self::Each(r) => Residual::Each(to(r)),
+            Self::Open { r, open } => Residual::Open { r: to(r), open: to(open) },
+        }
+    }
+}
+
+impl<'r> Residual<'r, [f32]> {
+    /// Those of row `at`, all 0 where there is no such row.
+    pub(super) fn row(self, at: usize, c: usize) -> RowResidual<'r> {
+        match self {
+            Self::Each(r) => RowResidual::Each(row_of(r, at, c)),
+            Self::Open { r, open } => {
+                let open = row_of(bytemuck::cast_slice(open), at, open_words(c));
+                RowResidual::Open { r: r.get(at).copied().unwrap_or(0.0), open }
+            }
+        }
+    }
+}
+
+/// Row `at` of a table of c numbers a row; none where there is no such row.
+fn row_of<T>(table: &[T], at: usize, c: usize) -> &[T] {
+    let first = at.saturating_mul(c);
+    table.get(first..first.saturating_add(c)).unwrap_or(&[])
+}
+
+/// The residuals of one row.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum RowResidual<'r> {
+    Each(&'r [f32]),
+    Open { r: f32, open: &'r [u32] },
+}
+
+impl RowResidual<'_> {
+    /// That of output k.
+    pub(super) fn at(&self, k: usize) -> f32 {
+        match *self {
+            Self::Each(r) => r.get(k).copied().unwrap_or(0.0),
+            Self::Open { r, open } => {
+                if is_set(open, k) {
+                    r
+                } else {
+                    0.0
+                }
+            }
+        }
+    }
+
+    /// `R wt`.
+    pub(super) fn dot(&self, wt: Block<'_>) -> f32 {
+        match *self {
+            Self::Each(r) => wt.dot(r),
+            Self::Open { r, open } => r * open_sum(wt, open),
+        }
+    }
+
+    /// `out += a Rᵀ`.
+    pub(super) fn add_to(&self, a: f32, out: &mut [f32]) {
+        match *self {
+            Self::Each(r) => math::axpy(a, r, out),
+            Self::Open { r, open } => {
+                let open = out.iter_mut().enumerate().filter(|&(k, _)| is_set(open, k));
+                open.for_each(|(_, out)| *out += a * r);
+            }
+        }
+    }
+}
+
+/// The sum of those weights that lead to open outputs.
+fn open_sum(wt: Block<'_>, open: &[u32]) -> f32 {
+    wt.entries().filter(|&(k, _)| is_set(open, k)).map(|(_, v)| v).sum()
+}
+
+/// The bits of each row.
+fn rows_of(open: &[f32], c: usize) -> Chunks<'_, u32> {
+    bytemuck::cast_slice(open).chunks(open_words(c).max(1))
 }
 
 /// Words that hold a bit for each of c outputs.
@@ -184,24 +290,30 @@ impl Tables for Host {
         out.iter_mut().for_each(|out| *out /= divisor);
     }
 
-    fn project(&mut self, r: &[f32], wt: Block<'_>, c: usize, out: &mut [f32]) {
-        for (out, r) in out.iter_mut().zip(r.chunks(c.max(1))) {
-            *out = wt.dot(r);
+    fn project(&mut self, r: Residual<'_, [f32]>, wt: Block<'_>, c: usize, out: &mut [f32]) {
+        for (at, out) in out.iter_mut().enumerate() {
+            *out = r.row(at, c).dot(wt);
         }
     }
 
-    fn transpose(&mut self, r: &[f32], a: &[f32], out: &mut [f32]) {
-        for (a, r) in a.iter().zip(r.chunks(out.len().max(1))) {
-            if *a != 0.0 {
-                out.iter_mut().zip(r).for_each(|(out, r)| *out += a * r);
-            }
+    fn transpose(&mut self, r: Residual<'_, [f32]>, a: &[f32], out: &mut [f32]) {
+        for (at, a) in a.iter().enumerate().filter(|(_, a)| **a != 0.0) {
+            r.row(at, out.len()).add_to(*a, out);
         }
     }
 
-    fn transpose_at(&mut self, r: &[f32], a: &[f32], wt: Block<'_>, c: usize, out: &mut [f32]) {
-        for (a, r) in a.iter().zip(r.chunks(c.max(1))) {
+    fn transpose_at(
+        &mut self,
+        r: Residual<'_, [f32]>,
+        a: &[f32],
+        wt: Block<'_>,
+        c: usize,
+        out: &mut [f32],
+    ) {
+        for (at, a) in a.iter().enumerate() {
+            let r = r.row(at, c);
             for (out, (k, _)) in out.iter_mut().zip(wt.entries()) {
-                *out += r.get(k).copied().unwrap_or(0.0) * a;
+                *out += r.at(k) * a;
             }
         }
     }
@@ -230,70 +342,49 @@ impl Tables for Host {
         }
     }
 
-    fn sum_active(&mut self, active: &[f32], c: usize, out: &mut [f32]) {
-        let active: &[u32] = bytemuck::cast_slice(active);
-        for (active, out) in active.chunks(open_words(c).max(1)).zip(out.chunks_mut(c.max(1))) {
-            let bits = |k: usize| is_set(active, k);
-            let sum = out.iter().enumerate().filter(|&(k, _)| bits(k)).map(|(_, x)| x).sum();
-            for (k, x) in out.iter_mut().enumerate() {
-                *x = if bits(k) { sum } else { 0.0 };
-            }
+    fn add_output(&mut self, z: &[f32], k: usize, c: usize, open: &mut [f32], out: &mut [f32]) {
+        let open: &mut [u32] = bytemuck::cast_slice_mut(open);
+        let rows = z.iter().zip(open.chunks_mut(open_words(c).max(1))).zip(out);
+        for ((z, open), out) in rows {
+            *out += open_output(k, *z, open);
         }
     }
 
-    fn second_residual(
-        &mut self,
-        labels: &[f32],
-        first: usize,
-        scale: f32,
-        c: usize,
-        out: &mut [f32],
-    ) -> f32 {
-        let mut total = Sum::default();
-        for (out, y) in out.chunks_mut(c.max(1)).zip(Self::labels(labels, first, scale)) {
-            let r = subtract(out, y);
-            total.add(r * r);
-        }
-        total.value()
-    }
-
-    fn mark_active(&mut self, r: &[f32], c: usize, active: &mut [f32]) {
-        let active: &mut [u32] = bytemuck::cast_slice_mut(active);
-        let rows = active.chunks_mut(open_words(c).max(1)).zip(r.chunks(c.max(1)));
-        for (active, r) in rows {
-            for (word, r) in active.iter_mut().zip(r.chunks(u32::BITS as usize)) {
-                *word = r.iter().rev().fold(0, |word, r| word << 1 | u32::from(*r != 0.0));
-            }
-            active.iter_mut().take(1).for_each(|word| *word |= 1);
+    fn add_open(&mut self, a: &[f32], wt: Block<'_>, open: &[f32], c: usize, out: &mut [f32]) {
+        for ((out, a), open) in out.iter_mut().zip(a).zip(rows_of(open, c)) {
+            *out += a * open_sum(wt, open);
         }
     }
 
-    fn active_shares(&mut self, r: &[f32], out: &mut [f32]) {
-        let c = out.len().max(1);
+    fn open_shares(&mut self, open: &[f32], out: &mut [f32]) {
+        let open = rows_of(open, out.len());
+        let row = 1.0 / open.len().max(1) as f32;
         out.fill(0.0);
-        let row = 1.0 / (r.len() / c).max(1) as f32;
-        for r in r.chunks(c) {
-            for (k, out) in out.iter_mut().enumerate() {
-                *out += if is_active(r, k) { row } else { 0.0 };
-            }
+        for open in open {
+            RowResidual::Open { r: 1.0, open }.add_to(row, out);
         }
     }
 
-    fn transpose_active(&mut self, r: &[f32], a: &[f32], out: &mut [f32], norms: &mut [f32]) {
-        out.fill(0.0);
-        norms.fill(0.0);
-        let rows = a.iter().zip(r.chunks(out.len().max(1)));
-        for (a, r) in rows.filter(|(a, _)| **a != 0.0) {
-            for (k, ((out, norm), r)) in out.iter_mut().zip(&mut *norms).zip(r).enumerate() {
-                *out += a * r;
-                *norm += if k == 0 || *r != 0.0 { a * a } else { 0.0 };
-            }
-        }
-    }
-
-    fn active_norms(
+    fn transpose_open(
         &mut self,
         r: &[f32],
+        open: &[f32],
+        a: &[f32],
+        out: &mut [f32],
+        norms: &mut [f32],
+    ) {
+        out.fill(0.0);
+        norms.fill(0.0);
+        let rows = a.iter().zip(r).zip(rows_of(open, out.len()));
+        for ((a, r), open) in rows.filter(|((a, _), _)| **a != 0.0) {
+            RowResidual::Open { r: *r, open }.add_to(*a, out);
+            RowResidual::Open { r: *a, open }.add_to(*a, norms);
+        }
+    }
+
+    fn open_norms(
+        &mut self,
+        open: &[f32],
         a: &[f32],
         wt: Block<'_>,
         c: usize,
@@ -301,51 +392,40 @@ impl Tables for Host {
         out: &mut [f32],
     ) {
         for (out, (k, _)) in out.iter_mut().zip(wt.entries()) {
-            let rows = a.iter().zip(r.chunks(c.max(1))).filter(|(_, r)| is_active(r, k));
+            let rows = a.iter().zip(rows_of(open, c)).filter(|(_, open)| is_set(open, k));
             *out = if k == 0 { whole } else { rows.map(|(a, _)| a * a).sum() };
         }
     }
 
-    fn active_square(&mut self, r: &[f32], a: &[f32], wt: Block<'_>, c: usize) -> f32 {
+    fn open_square(&mut self, open: &[f32], a: &[f32], wt: Block<'_>, c: usize) -> f32 {
         let (mut total, mut rows) = (0.0, 0_usize);
-        for (_, r) in a.iter().zip(r.chunks(c.max(1))).filter(|(a, _)| **a > 0.0) {
-            let sum: f32 = wt.entries().filter(|&(k, _)| is_active(r, k)).map(|(_, v)| v).sum();
+        for (_, open) in a.iter().zip(rows_of(open, c)).filter(|(a, _)| **a > 0.0) {
+            let sum = open_sum(wt, open);
             total += sum * sum;
             rows += 1;
         }
         total / rows.max(1) as f32
     }
 
-    fn pair(&mut self, r: &[f32], a: &[f32], b: &[f32], ratio: f32, c: usize) -> Along {
+    fn pair(&mut self, r: &[f32], a: &[f32], b: &[f32], ratio: f32) -> Along {
         let mut along = Along::default();
-        for ((a, b), r) in a.iter().zip(b).zip(r.chunks(c.max(1))) {
+        for ((a, b), r) in a.iter().zip(b).zip(r) {
             let phi = (a - ratio * b).max(0.0);
-            along.product += r.first().copied().unwrap_or(0.0) * phi;
+            along.product += r * phi;
             along.norm2 += phi * phi;
         }
         along
     }
 }
 
-/// Puts the residual of one row, `y` minus the sum of its active outputs, in their places.
-fn subtract(out: &mut [f32], y: f32) -> f32 {
-    let Some((first, others)) = out.split_first_mut() else { return y };
-    let mut r = y - *first;
-    for z in &*others {
-        r -= z.max(0.0);
+/// Marks output k where it is open; what it adds to the sum.
+pub(super) fn open_output(k: usize, z: f32, open: &mut [u32]) -> f32 {
+    let is_open = k == 0 || z > 0.0;
+    if !is_open {
+        return 0.0;
     }
-    *first = r;
-    // An active output is told by a residual that is not 0, so one of 0 becomes the least there is.
-    let active = if r == 0.0 { f32::MIN_POSITIVE } else { r };
-    for z in others {
-        *z = if *z > 0.0 { active } else { 0.0 };
-    }
-    r
-}
-
-/// Whether output k is active in a row of residuals.
-fn is_active(r: &[f32], k: usize) -> bool {
-    k == 0 || r.get(k).is_some_and(|r| *r != 0.0)
+    open.iter_mut().skip(k / 32).take(1).for_each(|word| *word |= 1 << (k % 32));
+    z
 }
 
 /// `out += a wt` for one row.

@@ -28,6 +28,7 @@ use tamis::network::weights::Weights;
 use tamis::operator::factored::{Factored, GradientMut, provided};
 use tamis::operator::gated::Gated;
 use tamis::operator::sensing::Sensing;
+use tamis::operator::tables::Residual;
 
 const X: [f32; 6] = [2.0, -1.0, 0.5, 1.0, -3.0, 0.25];
 
@@ -100,7 +101,11 @@ fn weights_gates_and_supports_of_another_shape_are_refused() {
     // No outputs at all.
     let net = Network::new(own, Weights::empty(0, 2)).unwrap();
     let room = GradientMut { w: &mut out, wt: &mut [] };
-    assert!(gated.net_gradient(net.gates(0), net, &[], 0..2, room, &mut scratch).is_ok());
+    assert!(
+        gated
+            .net_gradient(net.gates(0), net, Residual::Each(&[]), 0..2, room, &mut scratch)
+            .is_ok()
+    );
 }
 
 #[test]

@@ -6,15 +6,13 @@
 // dims.numbers  numbers
 // dims.kind     which operation
 // dims.first    where x begins
-// dims.step     distance of two numbers of y
 // dims.group    numbers of a group
 // dims.base     number of the first group
 // dims.a, b, c  its numbers
 // x, y, z       vectors
 // sums          groups × 2
 struct Dims {
-    numbers: u32, kind: u32, first: u32, step: u32, group: u32, base: u32, a: f32, b: f32, c: f32,
-    pad0: u32, pad1: u32, pad2: u32,
+    numbers: u32, kind: u32, first: u32, group: u32, base: u32, a: f32, b: f32, c: f32,
 }
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
@@ -45,15 +43,15 @@ fn term(i: u32) -> vec2<f32> {
         // fit: labels x, residual y
         case 4u: {
             let label = dims.a * x[dims.first + i];
-            let f = label - y[i * dims.step];
+            let f = label - y[i];
             return vec2<f32>(label * f, f * f);
         }
         // halves: residual x, activations y, directions z
         case 5u: { let c = change(i); return vec2<f32>(x[i] * c, c * c); }
-        // pair: residual y of output 0, activations x and z
+        // pair: residual y, activations x and z
         default: {
             let phi = max(x[i] - dims.a * z[i], 0.0);
-            return vec2<f32>(y[i * dims.step] * phi, phi * phi);
+            return vec2<f32>(y[i] * phi, phi * phi);
         }
     }
 }

@@ -15,7 +15,7 @@ use tamis::operator::gated::Gated;
 use tamis::operator::machine::{Halves, Hinge, Host, Machine};
 use tamis::operator::sensing::Sensing;
 use tamis::operator::solve::{Equations, Unknowns};
-use tamis::operator::tables::Tables;
+use tamis::operator::tables::{Residual, Tables, open_words};
 use tamis_gpu::{Gpu, GpuOperator, Values};
 use tamis_tests::conformance::{
     Agreement, Situation, Spy, recover, recovery_words, run, table, words,
@@ -253,6 +253,10 @@ fn several_outputs(gpu: &Arc<Gpu>, Size { n, d, m }: Size, c: usize, batches: &[
     let mut scratch = vec![0.0; 2 * n + d];
     for rows in batches {
         let r = normal(rows.len() * c, 5);
+        let words = open_words(c);
+        let open: Vec<u32> =
+            (0..rows.len() * words).map(|e| (e as u32).wrapping_mul(0x9e37_79b9)).collect();
+        let open: &[f32] = bytemuck::cast_slice(&open);
         for gates in [net.gates(0), Gates::seeded(7)] {
             macro_rules! on {
                 ($s:expr) => {{
@@ -264,17 +268,43 @@ fn several_outputs(gpu: &Arc<Gpu>, Size { n, d, m }: Size, c: usize, batches: &[
                     $s.net_along(gates, tangent, second, &mut scratch).unwrap();
                     let mut panel = vec![0.5; m * (d + c)];
                     let part = GradientMut::split(&mut panel, m * d);
-                    $s.net_gradient(gates, net, &r, 0..m, part, &mut scratch).unwrap();
+                    let each = Residual::Each(&r[..]);
+                    $s.net_gradient(gates, net, each, 0..m, part, &mut scratch).unwrap();
                     let mut own = vec![0.0; index.len() + out.len()];
                     let part = GradientMut::split(&mut own, index.len());
-                    $s.net_gradient_at(gates, net, &r, part, &mut scratch).unwrap();
-                    [outputs, panel, own]
+                    $s.net_gradient_at(gates, net, each, part, &mut scratch).unwrap();
+                    // The same of a sum of open outputs.
+                    let (mut sum, mut bits) = (vec![0.0; rows.len()], vec![0.0; open.len()]);
+                    $s.net_sum_forward(gates, net, &mut bits, &mut sum, &mut scratch).unwrap();
+                    let both = sum.clone();
+                    let r = Residual::Open { r: &r[..rows.len()], open };
+                    let mut of_open = vec![0.5; m * (d + c)];
+                    let part = GradientMut::split(&mut of_open, m * d);
+                    $s.net_gradient(gates, net, r, 0..m, part, &mut scratch).unwrap();
+                    let mut at_open = vec![0.0; own.len()];
+                    let part = GradientMut::split(&mut at_open, index.len());
+                    $s.net_gradient_at(gates, net, r, part, &mut scratch).unwrap();
+                    let mut normal = vec![0.0; own.len()];
+                    let part = GradientMut::split(&mut normal, index.len());
+                    let image = &mut sum[..];
+                    $s.net_sum_normal_at(gates, tangent, open, part, image, &mut scratch).unwrap();
+                    let is_zero = |words: &[f32]| words.iter().all(|word| word.to_bits() == 0);
+                    assert!(!is_zero(&bits), "output 0 is open");
+                    [outputs, panel, own, both, of_open, at_open, normal]
                 }};
             }
             let (expected, got) = (on!(reference), on!(sensing));
             // Sums over rows may cancel; what was rounded is of the size of the root of their number.
             let root = (rows.len() as f32).sqrt();
-            let kinds = [("outputs", 0.0), ("panel", root), ("support", root)];
+            let kinds = [
+                ("outputs", 0.0),
+                ("panel", root),
+                ("support", root),
+                ("sums", 0.0),
+                ("panel of open outputs", root),
+                ("support of open outputs", root),
+                ("normal product", root * (c as f32)),
+            ];
             for ((what, least), (a, b)) in kinds.into_iter().zip(expected.iter().zip(&got)) {
                 close_from(1e-5, least, what, a, b);
             }
@@ -310,14 +340,14 @@ fn operations_on_vectors(gpu: &Arc<Gpu>, n: usize) {
     assert_eq!(Host.count_active(&x, -1.0), device.count_active(hx, -1.0));
     let power = |m: &mut Host| m.power(&x, 5, 0.5, n - 9);
     near("power", power(&mut Host), device.power(hx, 5, 0.5, n - 9), size);
-    let (a, b) = (Host.fit(&x, 0, 0.5, &table, c), device.fit(hx, 0, 0.5, ht, c));
+    let (a, b) = (Host.fit(&x, 0, 0.5, &y), device.fit(hx, 0, 0.5, hy));
     near("fit", a.product, b.product, size);
     near("fit", a.norm2, b.norm2, size);
     let halves = Halves { sign: -1.0, share: 0.2, length: 0.4 };
     let (a, b) = (Host.halves(&x, &y, &z, halves), device.halves(hx, hy, hz, halves));
     near("halves", a.product, b.product, size);
     near("halves", a.norm2, b.norm2, size);
-    let (a, b) = (Host.pair(&table, &x, &y, 0.3, c), device.pair(ht, hx, hy, 0.3, c));
+    let (a, b) = (Host.pair(&z, &x, &y, 0.3), device.pair(hz, hx, hy, 0.3));
     near("pair", a.product, b.product, size);
     near("pair", a.norm2, b.norm2, size);
     // Those that change a vector.
@@ -348,55 +378,61 @@ fn operations_on_vectors(gpu: &Arc<Gpu>, n: usize) {
     device.divide(ht, 1.7);
     close("table", &own, &device.download(ht));
     let (mut a, mut b) = ([0.5; 3], [0.5; 3]);
-    Host.transpose(&own, &y, &mut a);
-    device.transpose(ht, hy, &mut b);
+    Host.transpose(Residual::Each(&own), &y, &mut a);
+    device.transpose(Residual::Each(ht), hy, &mut b);
     close("transpose", &a, &b);
     let (mut a, mut b) = ([0.5; 2], [0.5; 2]);
-    Host.transpose_at(&own, &y, wt, c, &mut a);
-    device.transpose_at(ht, hy, wt, c, &mut b);
+    Host.transpose_at(Residual::Each(&own), &y, wt, c, &mut a);
+    device.transpose_at(Residual::Each(ht), hy, wt, c, &mut b);
     close("transpose_at", &a, &b);
     let mut projected = vec![0.0; n];
-    Host.project(&own, wt, c, &mut projected);
-    device.project(ht, wt, c, hz);
+    Host.project(Residual::Each(&own), wt, c, &mut projected);
+    device.project(Residual::Each(ht), wt, c, hz);
     close("project", &projected, &device.download(hz));
-    // A second layer, of three outputs.
-    let start = normal(n * c, 12);
-    let mut own = start.clone();
-    device.upload(&start, &mut memory);
-    let ht: &mut [u32] = bytemuck::cast_slice_mut(&mut memory);
-    let (mut bits, mut marks) = (vec![0.0; n], vec![0.0; n]);
-    let r = Host.second_residual(&x, 0, 0.5, c, &mut own);
-    device.upload(&x, &mut handles[0]);
-    device.upload(&y, &mut handles[1]);
-    let [hx, hy, _] = &mut handles[..] else { unreachable!() };
-    let (hx, hy): (&[u32], &[u32]) = (bytemuck::cast_slice(hx), bytemuck::cast_slice(hy));
-    near("second residual", r, device.second_residual(hx, 0, 0.5, c, ht), 9.0 * size);
-    close("second residuals", &own, &device.download(ht));
+    // A sum of three outputs where they are open.
+    let (mut bits, mut sums, mut marks) = (vec![0.0; n], z.clone(), vec![0.0; n]);
+    let marked = device.rows_in(&mut marks);
+    device.fill(marked, 0.0);
+    device.upload(&z, &mut handles[2]);
+    let [hx, hy, hz] = &mut handles[..] else { unreachable!() };
+    let [hx, hy, hz] = [(hx, &x), (hy, &y), (hz, &z)].map(|(h, v)| device.upload(v, h));
+    for (k, (own, of)) in [(&y, &*hy), (&x, &*hx), (&y, &*hy)].into_iter().enumerate() {
+        Host.add_output(own, k, c, &mut bits, &mut sums);
+        device.add_output(of, k, c, marked, hz);
+    }
+    let words = |numbers: &[f32]| numbers.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    assert_eq!(words(&device.download(marked)), words(&bits));
+    Host.add_open(&x, wt, &bits, c, &mut sums);
+    device.add_open(hx, wt, marked, c, hz);
+    close("sums of open outputs", &sums, &device.download(hz));
     let (mut a, mut b) = ([[0.0; 3]; 3], [[0.0; 3]; 3]);
-    Host.active_shares(&own, &mut a[0]);
-    device.active_shares(ht, &mut b[0]);
+    Host.open_shares(&bits, &mut a[0]);
+    device.open_shares(marked, &mut b[0]);
     let [shares, dots, norms] = &mut a;
-    Host.transpose_active(&own, &y, dots, norms);
+    Host.transpose_open(&sums, &bits, &y, dots, norms);
     // The host adds fractions.
     close_by(1e-4, "shares", shares, &b[0]);
     let [_, own_dots, own_norms] = &mut b;
-    device.transpose_active(ht, hy, own_dots, own_norms);
-    close("products of active", dots, own_dots);
-    close("norms of active", norms, own_norms);
+    device.transpose_open(hz, marked, hy, own_dots, own_norms);
+    close("products of open outputs", dots, own_dots);
+    close("norms of open outputs", norms, own_norms);
     let (mut a, mut b) = ([0.0; 2], [0.0; 2]);
-    Host.active_norms(&own, &y, wt, c, 7.0, &mut a);
-    device.active_norms(ht, hy, wt, c, 7.0, &mut b);
+    Host.open_norms(&bits, &y, wt, c, 7.0, &mut a);
+    device.open_norms(marked, hy, wt, c, 7.0, &mut b);
     close("norms", &a, &b);
-    let square = Host.active_square(&own, &y, wt, c);
-    near("square", square, device.active_square(ht, hy, wt, c), square);
-    Host.mark_active(&own, c, &mut bits);
-    let marked = device.rows_in(&mut marks);
-    device.mark_active(ht, c, marked);
-    let words = |numbers: &[f32]| numbers.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-    assert_eq!(words(&device.download(marked)), words(&bits));
-    Host.sum_active(&bits, c, &mut own);
-    device.sum_active(marked, c, ht);
-    close("sums of active", &own, &device.download(ht));
+    let square = Host.open_square(&bits, &y, wt, c);
+    near("square", square, device.open_square(marked, hy, wt, c), square);
+    let (own, r) = (
+        Residual::Open { r: &sums[..], open: &bits[..] },
+        Residual::Open { r: &*hz, open: &*marked },
+    );
+    let (mut a, mut b) = ([0.5; 3], [0.5; 3]);
+    Host.transpose(own, &y, &mut a);
+    device.transpose(r, hy, &mut b);
+    close("transpose of open outputs", &a, &b);
+    Host.project(own, wt, c, &mut projected);
+    device.project(r, wt, c, hx);
+    close("projection of open outputs", &projected, &device.download(hx));
     // Classes, of one output and of several.
     for c in [1, 3] {
         let classes: Vec<u16> = (0..n).map(|k| (k % if c == 1 { 2 } else { c }) as u16).collect();
@@ -431,25 +467,32 @@ fn bits_of_operations(gpu: &Arc<Gpu>) -> Vec<u32> {
     let halves = Halves { sign: -1.0, share: 0.2, length: 0.4 };
     let mut all = vec![device.dot(x, y), device.largest(x), device.power(x, 5, 0.5, n - 9)];
     all.push(device.count_active(x, 1.0) as f32);
-    for along in [
-        device.fit(x, 0, 0.5, table, c),
-        device.halves(x, y, z, halves),
-        device.pair(table, x, y, 0.3, c),
-    ] {
+    for along in
+        [device.fit(x, 0, 0.5, y), device.halves(x, y, z, halves), device.pair(z, x, y, 0.3)]
+    {
         all.extend([along.product, along.norm2]);
     }
     all.push(device.residual(y, 3, 2.0, &mut z[..n - 4]).unwrap());
     device.add_outer(y, wt, c, table);
-    let mut sums = [[0.0; 3]; 4];
-    let [own, at, dots, norms] = &mut sums;
-    device.transpose(table, y, own);
-    device.transpose_at(table, y, wt, c, &mut at[..2]);
-    device.project(table, wt, c, z);
+    let mut sums = [[0.0; 3]; 5];
+    let [own, at, dots, norms, open_sums] = &mut sums;
+    let r = Residual::Each(&*table);
+    device.transpose(r, y, own);
+    device.transpose_at(r, y, wt, c, &mut at[..2]);
+    device.project(r, wt, c, z);
     all.extend(device.download(z));
-    all.push(device.second_residual(x, 0, 0.5, c, table));
-    device.transpose_active(table, y, dots, norms);
-    all.push(device.active_square(table, y, wt, c));
-    all.extend(device.download(table));
+    let mut marks = vec![0.0; n];
+    let open = device.rows_in(&mut marks);
+    device.fill(open, 0.0);
+    for (k, of) in [&*y, &*x, &*y].into_iter().enumerate() {
+        device.add_output(of, k, c, open, z);
+    }
+    device.transpose_open(z, open, y, dots, norms);
+    all.push(device.open_square(open, y, wt, c));
+    device.add_open(x, wt, open, c, z);
+    let r = Residual::Open { r: &*z, open };
+    device.transpose(r, y, open_sums);
+    all.extend(device.download(z));
     all.push(device.cross_entropy(labels, 0..n, c, table).unwrap());
     all.extend(device.download(table));
     all.extend(sums.concat());

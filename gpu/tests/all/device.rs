@@ -49,7 +49,7 @@ fn what_is_larger_than_a_binding_names_the_limit() {
     let gates = Gates::of(w, Signs::Positive, Empty::Freeze, 0, 0);
     operator.forward(gates, w, out).unwrap();
     let table = operator.machine().rows_in(&mut table);
-    operator.machine().active_shares(table, &mut [0.0; 17]);
+    operator.machine().open_shares(table, &mut [0.0; 32 * 17]);
     let error = operator.forward(gates, w, out).unwrap_err();
     assert!(matches!(error, tamis::Error::Source(Error::Limit { .. })), "{error:?}");
 }

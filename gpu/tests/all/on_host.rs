@@ -6,9 +6,10 @@ use tamis::network::gates::Gates;
 use tamis::network::net::Network;
 use tamis::network::weights::{Block, Weights};
 use tamis::operator::factored::{Factored, GradientMut, Tangent};
-use tamis::operator::machine::Host;
+use tamis::operator::machine::{Host, Machine};
 use tamis::operator::sensing::Sensing;
 use tamis::operator::solve::{Equations, Solved, Unknowns};
+use tamis::operator::tables::Residual;
 use tamis_gpu::{Error, GpuOperator};
 
 /// Copies row vectors to the device before a call, and back after it.
@@ -26,6 +27,22 @@ impl OnHost {
         let mut memory = vec![0.0; v.len()];
         let handle = self.inner.machine().upload(v, &mut memory);
         body(&mut self.inner, handle)
+    }
+
+    /// The same for residuals.
+    fn with_residual<T>(
+        &mut self,
+        r: Residual<'_, [f32]>,
+        body: impl FnOnce(&mut GpuOperator, Residual<'_, [u32]>) -> T,
+    ) -> T {
+        let (numbers, bits) = match r {
+            Residual::Each(r) => return self.with(r, |inner, r| body(inner, Residual::Each(r))),
+            Residual::Open { r, open } => (r, open),
+        };
+        let (mut memory, mut other) = (vec![0.0; numbers.len()], vec![0.0; bits.len()]);
+        let r = self.inner.machine().upload(numbers, &mut memory);
+        let open = self.inner.machine().upload(bits, &mut other);
+        body(&mut self.inner, Residual::Open { r, open })
     }
 
     fn set<T>(
@@ -169,27 +186,60 @@ impl Factored for OnHost {
         self.set(out, |inner, out| inner.net_forward(gates, net, out, scratch))
     }
 
+    fn net_sum_forward(
+        &mut self,
+        gates: Gates<'_>,
+        net: Network<'_>,
+        open: &mut [f32],
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), Error> {
+        let (mut memory, mut other) = (vec![0.0; out.len()], vec![0.0; open.len()]);
+        let sums = self.inner.machine().rows_in(&mut memory);
+        let bits = self.inner.machine().rows_in(&mut other);
+        self.inner.net_sum_forward(gates, net, bits, sums, scratch)?;
+        out.copy_from_slice(&self.inner.machine().download(sums));
+        open.copy_from_slice(&self.inner.machine().download(bits));
+        Ok(())
+    }
+
+    fn net_sum_normal_at(
+        &mut self,
+        gates: Gates<'_>,
+        tangent: Tangent<'_>,
+        open: &[f32],
+        out: GradientMut<'_>,
+        image: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<(), Error> {
+        let mut memory = vec![0.0; image.len()];
+        let room = self.inner.machine().rows_in(&mut memory);
+        self.with(open, |inner, open| {
+            inner.net_sum_normal_at(gates, tangent, open, out, room, scratch)
+        })
+    }
+
     fn net_gradient(
         &mut self,
         gates: Gates<'_>,
         net: Network<'_>,
-        r: &[f32],
+        r: Residual<'_, [f32]>,
         blocks: Range<usize>,
         out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Result<(), Error> {
-        self.with(r, |inner, r| inner.net_gradient(gates, net, r, blocks, out, scratch))
+        self.with_residual(r, |inner, r| inner.net_gradient(gates, net, r, blocks, out, scratch))
     }
 
     fn net_gradient_at(
         &mut self,
         gates: Gates<'_>,
         net: Network<'_>,
-        r: &[f32],
+        r: Residual<'_, [f32]>,
         out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Result<(), Error> {
-        self.with(r, |inner, r| inner.net_gradient_at(gates, net, r, out, scratch))
+        self.with_residual(r, |inner, r| inner.net_gradient_at(gates, net, r, out, scratch))
     }
 
     fn net_along(

@@ -6,7 +6,7 @@
 use super::Blocked;
 use super::group::{Group, Shared, with_piece};
 use super::kernel::{Element, PAD, Piece, project};
-use super::outputs::{Outputs, add_scaled, by_output};
+use super::outputs::{Outputs, Sums, add_scaled};
 use super::piece::{add_gated, interleaved_product, mask, own};
 use super::tiles::start;
 use crate::base::vectorise;
@@ -16,6 +16,8 @@ use tamis::network::gates::{Gate, Gates};
 use tamis::network::net::Network;
 use tamis::network::weights::Block;
 use tamis::operator::factored::{Factored, GradientMut, Tangent, provided};
+use tamis::operator::machine::Host;
+use tamis::operator::tables::Residual;
 
 impl Blocked {
     fn check_net(&self, gates: Gates<'_>, net: Network<'_>) -> Result<()> {
@@ -25,8 +27,19 @@ impl Blocked {
         error::range("nonzeros", net.nnz(), 0, self.nnz)
     }
 
-    fn check_residual(&self, net: Network<'_>, r: &[f32]) -> Result<()> {
-        error::length("residual", r.len(), self.shared.batch.len().saturating_mul(net.outputs()))
+    fn check_residual(&self, net: Network<'_>, r: Residual<'_, [f32]>) -> Result<()> {
+        provided::check_residual::<Host>(r, self.shared.batch.len(), net.outputs())
+    }
+
+    /// Lists the outputs that the network has weights to, in order.
+    fn list_used(&mut self, net: Network<'_>) {
+        let used = &mut self.shared.used;
+        used.clear();
+        for (k, _) in net.wt().blocks().flat_map(|to| to.entries()) {
+            if let Err(at) = used.binary_search(&(k as u32)) {
+                used.insert(at, k as u32);
+            }
+        }
     }
 
     fn by_row(
@@ -56,13 +69,15 @@ impl Blocked {
         &mut self,
         gates: Gates<'_>,
         net: Network<'_>,
-        r: &[f32],
+        r: Residual<'_, [f32]>,
         blocks: Range<usize>,
         dw: &mut [f32],
         dwt: &mut [f32],
     ) -> Result<()> {
         self.go_on()?;
         let (d, c) = (self.shared.tiles.cols, net.outputs());
+        self.shared.used.clear();
+        self.shared.used.extend(0..c as u32);
         let mut cursor = gates.cursor();
         self.shared.live.clear();
         let open = blocks.clone().filter(|&i| cursor.at(i) != Gate::Closed).map(|i| i as u32);
@@ -101,15 +116,7 @@ impl Blocked {
     ) -> Result<()> {
         out.check_support(net)?;
         let GradientMut { w, wt } = out;
-        if let Outputs::SumAlong(..) = residual {
-            let used = &mut self.shared.used;
-            used.clear();
-            for (k, _) in net.wt().blocks().flat_map(|to| to.entries()) {
-                if let Err(at) = used.binary_search(&(k as u32)) {
-                    used.insert(at, k as u32);
-                }
-            }
-        }
+        self.list_used(net);
         let groups = self.each_group(net.nnz(), |shared, group, k| {
             with_piece!(shared, group, k, piece => {
                 residual.write(shared, piece, gates, net, group);
@@ -139,8 +146,38 @@ impl Factored for Blocked {
         if gates.may_be_random() {
             return provided::forward(self, gates, net, out, scratch);
         }
-        self.check_residual(net, out)?;
+        self.check_residual(net, Residual::Each(out))?;
         self.by_row(gates, net, Outputs::Network, out)
+    }
+
+    fn net_sum_forward(
+        &mut self,
+        gates: Gates<'_>,
+        net: Network<'_>,
+        open: &mut [f32],
+        out: &mut [f32],
+        scratch: &mut [f32],
+    ) -> Result<()> {
+        self.check_net(gates, net)?;
+        if gates.may_be_random() {
+            return provided::sum_forward(self, gates, net, open, out, scratch);
+        }
+        let c = provided::check_sum(self, net, open, out)?;
+        self.list_used(net);
+        let (tile, batch) = (self.shared.tiles.tile, self.shared.batch.clone());
+        let out = Sums::new(out, bytemuck::cast_slice_mut(open), c);
+        self.each_piece(
+            0,
+            out,
+            |k| start(tile, &batch, k),
+            |shared, group, k, out| {
+                with_piece!(shared, group, k, piece => {
+                    Outputs::Network.write(shared, piece, gates, net, group);
+                    out.add_up(&shared.used, group);
+                });
+            },
+        )
+        .map(drop)
     }
 
     fn net_along(
@@ -154,7 +191,7 @@ impl Factored for Blocked {
         if gates.may_be_random() {
             return provided::along(self, gates, tangent, out, scratch);
         }
-        self.check_residual(tangent.net, out)?;
+        self.check_residual(tangent.net, Residual::Each(out))?;
         provided::check_tangent(tangent)?;
         self.by_row(gates, tangent.net, Outputs::Along(tangent.p), out)
     }
@@ -163,7 +200,7 @@ impl Factored for Blocked {
         &mut self,
         gates: Gates<'_>,
         net: Network<'_>,
-        r: &[f32],
+        r: Residual<'_, [f32]>,
         blocks: Range<usize>,
         out: GradientMut<'_>,
         scratch: &mut [f32],
@@ -187,7 +224,7 @@ impl Factored for Blocked {
         &mut self,
         gates: Gates<'_>,
         net: Network<'_>,
-        r: &[f32],
+        r: Residual<'_, [f32]>,
         out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Result<()> {
@@ -196,7 +233,7 @@ impl Factored for Blocked {
             return provided::gradient_at(self, gates, net, r, out, scratch);
         }
         self.check_residual(net, r)?;
-        self.restricted(gates, net, Outputs::Rows(r), out)
+        self.restricted(gates, net, Outputs::Residual(r), out)
     }
 
     fn net_normal_at(
@@ -211,7 +248,7 @@ impl Factored for Blocked {
         if gates.may_be_random() {
             return provided::normal_at(self, gates, tangent, out, image, scratch);
         }
-        self.check_residual(tangent.net, image)?;
+        self.check_residual(tangent.net, Residual::Each(image))?;
         provided::check_tangent(tangent)?;
         self.restricted(gates, tangent.net, Outputs::Along(tangent.p), out)
     }
@@ -230,7 +267,7 @@ impl Factored for Blocked {
         if gates.may_be_random() {
             return provided::sum_normal_at(self, gates, tangent, open, out, image, scratch);
         }
-        provided::check_open(self.shared.batch.len(), net.outputs(), open.len())?;
+        provided::check_sum(self, net, open, image)?;
         provided::check_tangent(tangent)?;
         self.restricted(gates, net, Outputs::SumAlong(tangent.p, bytemuck::cast_slice(open)), out)
     }
@@ -299,7 +336,7 @@ fn add_panel<T: Element>(
     piece: Piece<'_, T>,
     gates: Gates<'_>,
     net: Network<'_>,
-    r: &[f32],
+    r: Residual<'_, [f32]>,
     padded: usize,
     group: &mut Group,
 ) {
@@ -309,7 +346,7 @@ fn add_panel<T: Element>(
         shared.arch,
         #[inline(always)]
         || {
-            by_output(&r[piece.at * c..][..len * c], c, &mut group.outputs);
+            Outputs::Residual(r).write(shared, piece, gates, net, group);
             images[..padded * len].fill(0.0);
             let mut cursor = gates.cursor();
             for (slot, &i) in shared.live.iter().enumerate() {

@@ -162,14 +162,14 @@ impl Gram {
             let rows = &mut rows[..depth * padded];
             let start = |part: usize| (PART * part).min(depth) * padded;
             let parts = &mut parts[..depth.div_ceil(PART)];
-            fork(parts, 0, rows, &start, &|at, part: &mut Part, rows| {
+            fork(parts, 0, &mut *rows, &start, &|at, part: &mut Part, rows| {
                 let held = shared.held.has_bits().then(|| shared.held.piece(k));
                 let first = first + PART * at;
                 let of = Rows { piece: piece.rows(first, rows.len() / padded), gates, held, first };
                 part.gate(shared, of, support, rows);
             });
             let rows = &*rows;
-            fork(&mut blocks[..count], 0, &mut [(); 0], &|_| 0, &|at, block: &mut Block, _| {
+            fork(&mut blocks[..count], 0, (), &|_| 0, &|at, block: &mut Block, ()| {
                 let (first, stride) = (at * COLUMNS, padded - at * COLUMNS);
                 let size = Size { rows: stride, depth, cols: COLUMNS.min(stride) };
                 let sum = Columns { values: &mut *block.values, stride };

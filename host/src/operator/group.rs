@@ -57,13 +57,31 @@ impl Shared {
     }
 }
 
+/// What is written in parts, one after the other.
+pub(super) trait Parts: Send + Sized {
+    /// What comes before number `at`, and the rest.
+    fn split(self, at: usize) -> (Self, Self);
+}
+
+impl<T: Send> Parts for &mut [T] {
+    fn split(self, at: usize) -> (Self, Self) {
+        self.split_at_mut(at)
+    }
+}
+
+impl Parts for () {
+    fn split(self, _: usize) -> (Self, Self) {
+        ((), ())
+    }
+}
+
 /// `work(g, group, out[start(g)..start(g + 1)])` for every group, by halves in parallel.
-pub(super) fn fork<G: Send, T: Send>(
+pub(super) fn fork<G: Send, P: Parts>(
     groups: &mut [G],
     first: usize,
-    out: &mut [T],
+    out: P,
     start: &(impl Fn(usize) -> usize + Sync),
-    work: &(impl Fn(usize, &mut G, &mut [T]) + Sync),
+    work: &(impl Fn(usize, &mut G, P) + Sync),
 ) {
     match groups {
         [] => {}
@@ -71,7 +89,7 @@ pub(super) fn fork<G: Send, T: Send>(
         _ => {
             let half = groups.len() / 2;
             let (left, right) = groups.split_at_mut(half);
-            let (top, bottom) = out.split_at_mut(start(first + half) - start(first));
+            let (top, bottom) = out.split(start(first + half) - start(first));
             rayon::join(
                 || fork(left, first, top, start, work),
                 || fork(right, first + half, bottom, start, work),

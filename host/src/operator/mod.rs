@@ -39,7 +39,7 @@ pub(crate) use products::{GpuProducts, MatrixLines};
 use crate::data::{Matrix, Values};
 use buffer::Buffer;
 use gram::Gram;
-use group::{Group, Shared, fork};
+use group::{Group, Parts, Shared, fork};
 use held::Held;
 use kernel::PAD;
 pub(crate) use kernel::{Columns, Size, add_product};
@@ -210,7 +210,7 @@ impl Blocked {
         len: usize,
         body: impl Fn(&Shared, &mut Group, usize) + Sync,
     ) -> Result<usize> {
-        self.each_piece(len, &mut [(); 0], |_| 0, |shared, group, k, _| body(shared, group, k))
+        self.each_piece(len, (), |_| 0, |shared, group, k, ()| body(shared, group, k))
     }
 
     /// Adds the groups' products, `len` numbers each, in order.
@@ -226,21 +226,21 @@ impl Blocked {
     /// Clears the first `len` numbers of every group's product and calls `body(group, k, part)` for
     /// every piece k, in parallel, with `out[start(k)..start(k + 1)]`; the number of groups that
     /// took part.
-    fn each_piece<T: Send>(
+    fn each_piece<P: Parts>(
         &mut self,
         len: usize,
-        out: &mut [T],
+        out: P,
         start: impl Fn(usize) -> usize + Sync,
-        body: impl Fn(&Shared, &mut Group, usize, &mut [T]) + Sync,
+        body: impl Fn(&Shared, &mut Group, usize, P) + Sync,
     ) -> Result<usize> {
         let shared = &self.shared;
         let pieces = shared.tiles.pieces(&shared.batch);
         let groups = self.groups.len().min(pieces);
         let first = |g: usize| pieces * g / groups;
-        let work = |g: usize, group: &mut Group, mut rest: &mut [T]| {
+        let work = |g: usize, group: &mut Group, mut rest: P| {
             group.product[..len].fill(0.0);
             for k in (first(g)..first(g + 1)).take_while(|_| !shared.stopped()) {
-                let (part, tail) = rest.split_at_mut(start(k + 1) - start(k));
+                let (part, tail) = rest.split(start(k + 1) - start(k));
                 body(shared, group, k, part);
                 rest = tail;
             }

@@ -1,27 +1,27 @@
 //! Numbers for every row and output on the rows of a piece, output by output, so that every loop runs
 //! along rows.
 
-use super::group::{Group, Shared};
+use super::group::{Group, Parts, Shared};
 use super::kernel::{Element, Piece, activate};
 use super::piece::{add_gated, own};
 use tamis::network::gates::Gates;
 use tamis::network::net::Network;
 use tamis::operator::factored::Tangent;
-use tamis::operator::tables::open_words;
+use tamis::operator::tables::{Residual, open_words};
 
-/// Numbers for every row and output: residuals row by row, the outputs of the network, those along
-/// a direction, or their sum where bits are set.
+/// Numbers for every row and output: residuals, the outputs of the network, those along a direction, or
+/// their sum where bits are set.
 #[derive(Clone, Copy)]
 pub(super) enum Outputs<'a> {
     Network,
-    Rows(&'a [f32]),
+    Residual(Residual<'a, [f32]>),
     Along(Network<'a>),
     SumAlong(Network<'a>, &'a [u32]),
 }
 
 impl Outputs<'_> {
-    /// Writes those of the rows of a piece to `group.outputs`, output by output; sums only for the
-    /// outputs that have weights, the others keep what they held.
+    /// Writes those of the rows of a piece to `group.outputs`, output by output; sums and their residuals
+    /// only for the outputs that are used, the others keep what they held.
     #[inline(always)]
     pub(super) fn write<T: Element>(
         self,
@@ -34,7 +34,15 @@ impl Outputs<'_> {
         let (len, c) = (piece.len(), net.outputs());
         match self {
             Outputs::Network => forward(piece, gates, net, group),
-            Outputs::Rows(r) => by_output(&r[piece.at * c..][..len * c], c, &mut group.outputs),
+            Outputs::Residual(Residual::Each(r)) => {
+                by_output(&r[piece.at * c..][..len * c], c, &mut group.outputs);
+            }
+            Outputs::Residual(Residual::Open { r, open }) => {
+                let open = Open::of(bytemuck::cast_slice(open), c, piece);
+                let Group { v, outputs, .. } = group;
+                let bits = bytemuck::cast_slice_mut(v);
+                open.write(&r[piece.at..][..len], &shared.used, outputs, bits);
+            }
             Outputs::Along(p) => {
                 group.outputs[..c * len].fill(0.0);
                 add_along(piece, gates, Tangent { net, p }, group);
@@ -44,48 +52,110 @@ impl Outputs<'_> {
                     group.outputs[k as usize * len..][..len].fill(0.0);
                 }
                 add_along(piece, gates, Tangent { net, p }, group);
-                let words = open_words(c);
-                let open = &open[piece.at * words..][..len * words];
+                let open = Open::of(open, c, piece);
                 let Group { z, v, outputs, .. } = group;
-                let bits = bytemuck::cast_slice_mut(v);
-                sum_open(open, words, &shared.used, outputs, z, bits);
+                let (sum, bits) = (&mut z[..len], bytemuck::cast_slice_mut(v));
+                open.add_up(&shared.used, outputs, sum, bits);
+                open.write(sum, &shared.used, outputs, bits);
             }
         }
     }
 }
 
-/// Of the `used` outputs: puts the sum of those that are open in the place of each of these, and 0 in
-/// that of the others. A row has `words` words of bits; `sum` and `bits` have room for one number a
-/// row.
-#[inline(always)]
-fn sum_open(
-    open: &[u32],
+/// Which outputs are open on the rows of a piece: so many words of bits a row.
+#[derive(Clone, Copy)]
+struct Open<'a> {
+    bits: &'a [u32],
     words: usize,
-    used: &[u32],
-    outputs: &mut [f32],
-    sum: &mut [f32],
-    bits: &mut [u32],
-) {
-    let len = open.len() / words;
-    let (sum, bits) = (&mut sum[..len], &mut bits[..len]);
-    sum.fill(0.0);
-    for used in used.chunk_by(|a, b| a / 32 == b / 32) {
-        column_of(open, words, used[0] as usize / 32, bits);
-        for &k in used {
-            let column = &outputs[k as usize * len..][..len];
-            for ((sum, x), word) in sum.iter_mut().zip(column).zip(&*bits) {
-                *sum += f32::from_bits(x.to_bits() & ones_where(*word, k));
+}
+
+impl<'a> Open<'a> {
+    #[inline(always)]
+    fn of<T: Element>(open: &'a [u32], c: usize, piece: Piece<'_, T>) -> Self {
+        let words = open_words(c);
+        Self { bits: &open[piece.at * words..][..piece.len() * words], words }
+    }
+
+    /// `sum` = the sum of the `used` outputs that are open; `bits` has room for a word a row.
+    #[inline(always)]
+    fn add_up(self, used: &[u32], outputs: &[f32], sum: &mut [f32], bits: &mut [u32]) {
+        let len = sum.len();
+        sum.fill(0.0);
+        for used in words_of(used) {
+            column_of(self.bits, self.words, used[0] as usize / 32, &mut bits[..len]);
+            for &k in used {
+                let column = &outputs[k as usize * len..][..len];
+                for ((sum, x), word) in sum.iter_mut().zip(column).zip(&*bits) {
+                    *sum += f32::from_bits(x.to_bits() & ones_where(*word, k));
+                }
             }
         }
     }
-    for used in used.chunk_by(|a, b| a / 32 == b / 32) {
-        column_of(open, words, used[0] as usize / 32, bits);
-        for &k in used {
-            let column = &mut outputs[k as usize * len..][..len];
-            for ((x, sum), word) in column.iter_mut().zip(&*sum).zip(&*bits) {
-                *x = f32::from_bits(sum.to_bits() & ones_where(*word, k));
+
+    /// Writes `r` to the `used` outputs where they are open, and 0 elsewhere.
+    #[inline(always)]
+    fn write(self, r: &[f32], used: &[u32], outputs: &mut [f32], bits: &mut [u32]) {
+        let len = r.len();
+        for used in words_of(used) {
+            column_of(self.bits, self.words, used[0] as usize / 32, &mut bits[..len]);
+            for &k in used {
+                let column = &mut outputs[k as usize * len..][..len];
+                for ((x, r), word) in column.iter_mut().zip(r).zip(&*bits) {
+                    *x = f32::from_bits(r.to_bits() & ones_where(*word, k));
+                }
             }
         }
+    }
+}
+
+/// Outputs by the words of bits that they are in.
+#[inline(always)]
+fn words_of(used: &[u32]) -> impl Iterator<Item = &[u32]> {
+    used.chunk_by(|a, b| a / 32 == b / 32)
+}
+
+/// Sums of outputs, one number a row, and which outputs they are of: so many words of bits a row.
+pub(super) struct Sums<'a> {
+    out: &'a mut [f32],
+    open: &'a mut [u32],
+    words: usize,
+}
+
+impl<'a> Sums<'a> {
+    pub(super) fn new(out: &'a mut [f32], open: &'a mut [u32], c: usize) -> Self {
+        Self { out, open, words: open_words(c) }
+    }
+
+    /// Adds up the `used` outputs of a piece, output 0 and those that are positive.
+    #[inline(always)]
+    pub(super) fn add_up(self, used: &[u32], group: &mut Group) {
+        let (Self { out, open, words }, Group { v, outputs, .. }) = (self, group);
+        let len = out.len();
+        let bits: &mut [u32] = &mut bytemuck::cast_slice_mut(v)[..len];
+        out.fill(0.0);
+        open.fill(0);
+        open.iter_mut().step_by(words).for_each(|word| *word = 1);
+        for used in words_of(used) {
+            bits.fill(0);
+            for &k in used {
+                let column = &outputs[k as usize * len..][..len];
+                for ((out, z), word) in out.iter_mut().zip(column).zip(&mut *bits) {
+                    let is_open = u32::from(k == 0 || *z > 0.0);
+                    *word |= is_open << (k % 32);
+                    *out += f32::from_bits(z.to_bits() & ones_where(is_open, 0));
+                }
+            }
+            let words = open[used[0] as usize / 32..].iter_mut().step_by(words);
+            words.zip(&*bits).for_each(|(word, bits)| *word |= bits);
+        }
+    }
+}
+
+impl Parts for Sums<'_> {
+    fn split(self, at: usize) -> (Self, Self) {
+        let Self { out, open, words } = self;
+        let ((out, rest), (open, others)) = (out.split_at_mut(at), open.split_at_mut(at * words));
+        (Self { out, open, words }, Self { out: rest, open: others, words })
     }
 }
 
@@ -168,7 +238,7 @@ pub(super) fn add_scaled(value: f32, x: &[f32], out: &mut [f32]) {
 
 /// Rows of c numbers, output by output.
 #[inline(always)]
-pub(super) fn by_output(rows: &[f32], c: usize, out: &mut [f32]) {
+fn by_output(rows: &[f32], c: usize, out: &mut [f32]) {
     let len = rows.len() / c;
     for (k, column) in out[..rows.len()].chunks_mut(len).enumerate() {
         column_of(rows, c, k, column);

@@ -15,6 +15,7 @@ use tamis::operator::factored::{Factored, GradientMut, Tangent};
 use tamis::operator::machine::Host;
 use tamis::operator::sensing::Sensing;
 use tamis::operator::solve::{Equations, Solved, Unknowns};
+use tamis::operator::tables::Residual;
 
 /// An operator of the host behind registers.
 #[derive(Debug)]
@@ -193,30 +194,47 @@ impl<'a, S: Factored<Machine = Host>> Factored for Device<'a, S> {
         self.registers.set(out, |out| self.inner.net_forward(gates, net, out, scratch))
     }
 
+    fn net_sum_forward(
+        &mut self,
+        gates: Gates<'_>,
+        net: Network<'_>,
+        open: &mut [u32],
+        out: &mut [u32],
+        scratch: &mut [f32],
+    ) -> Result<(), S::Source> {
+        self.registers.count(gates.numbers() + 2 * net.nnz(), 0);
+        let inner = &mut *self.inner;
+        self.registers.set_both([open, out], |open, out| {
+            inner.net_sum_forward(gates, net, open, out, scratch)
+        })
+    }
+
     fn net_gradient(
         &mut self,
         gates: Gates<'_>,
         net: Network<'_>,
-        r: &[u32],
+        r: Residual<'_, [u32]>,
         blocks: Range<usize>,
         out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Result<(), S::Source> {
         let panel = out.w.len() + out.wt.len();
         self.registers.count(gates.numbers() + 2 * net.nnz(), panel);
-        self.inner.net_gradient(gates, net, self.registers.row(r), blocks, out, scratch)
+        let r = r.map(|r| self.registers.row(r));
+        self.inner.net_gradient(gates, net, r, blocks, out, scratch)
     }
 
     fn net_gradient_at(
         &mut self,
         gates: Gates<'_>,
         net: Network<'_>,
-        r: &[u32],
+        r: Residual<'_, [u32]>,
         out: GradientMut<'_>,
         scratch: &mut [f32],
     ) -> Result<(), S::Source> {
         self.registers.count(gates.numbers() + 3 * net.nnz(), 0);
-        self.inner.net_gradient_at(gates, net, self.registers.row(r), out, scratch)
+        let r = r.map(|r| self.registers.row(r));
+        self.inner.net_gradient_at(gates, net, r, out, scratch)
     }
 
     fn net_along(

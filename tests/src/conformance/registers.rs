@@ -5,7 +5,7 @@ use tamis::Result;
 use tamis::base::rng::Rng;
 use tamis::network::weights::Block;
 use tamis::operator::machine::{Along, Halves, Hinge, Host, Machine};
-use tamis::operator::tables::Tables;
+use tamis::operator::tables::{Residual, Tables};
 
 /// What has crossed between the device and the algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -101,6 +101,17 @@ impl<'a> Registers<'a> {
         body: impl FnOnce(&mut [f32], &[f32]) -> T,
     ) -> T {
         self.write(handle, |all, out| body(out, all.row(other)))
+    }
+
+    /// As [`Self::set`], for two registers that are written.
+    pub(super) fn set_both<T>(
+        &mut self,
+        [first, second]: [&[u32]; 2],
+        body: impl FnOnce(&mut [f32], &mut [f32]) -> T,
+    ) -> T {
+        let both = self.memory.get_disjoint_mut([first, second].map(place));
+        let [first, second] = both.unwrap_or_default();
+        body(first, second)
     }
 
     fn write<T>(&mut self, handle: &[u32], body: impl FnOnce(&Others<'_>, &mut [f32]) -> T) -> T {
@@ -208,9 +219,9 @@ impl Machine for Registers<'_> {
         Host.power(self.row(labels), first, scale, rows)
     }
 
-    fn fit(&mut self, labels: &[u32], first: usize, scale: f32, r: &[u32], step: usize) -> Along {
-        self.count(5, 0);
-        Host.fit(self.row(labels), first, scale, self.row(r), step)
+    fn fit(&mut self, labels: &[u32], first: usize, scale: f32, r: &[u32]) -> Along {
+        self.count(4, 0);
+        Host.fit(self.row(labels), first, scale, self.row(r))
     }
 
     fn exchange(&mut self, z: &mut [u32], t: &[u32], r: &[u32]) -> f32 {
@@ -267,19 +278,26 @@ impl Tables for Registers<'_> {
         self.write(out, |_, out| Host.divide(out, divisor));
     }
 
-    fn project(&mut self, r: &[u32], wt: Block<'_>, c: usize, out: &mut [u32]) {
+    fn project(&mut self, r: Residual<'_, [u32]>, wt: Block<'_>, c: usize, out: &mut [u32]) {
         self.count(2 * wt.values().len(), 0);
-        self.write(out, |all, out| Host.project(all.row(r), wt, c, out));
+        self.write(out, |all, out| Host.project(r.map(|r| all.row(r)), wt, c, out));
     }
 
-    fn transpose(&mut self, r: &[u32], a: &[u32], out: &mut [f32]) {
+    fn transpose(&mut self, r: Residual<'_, [u32]>, a: &[u32], out: &mut [f32]) {
         self.count(out.len(), 0);
-        Host.transpose(self.row(r), self.row(a), out);
+        Host.transpose(r.map(|r| self.row(r)), self.row(a), out);
     }
 
-    fn transpose_at(&mut self, r: &[u32], a: &[u32], wt: Block<'_>, c: usize, out: &mut [f32]) {
+    fn transpose_at(
+        &mut self,
+        r: Residual<'_, [u32]>,
+        a: &[u32],
+        wt: Block<'_>,
+        c: usize,
+        out: &mut [f32],
+    ) {
         self.count(2 * out.len(), 0);
-        Host.transpose_at(self.row(r), self.row(a), wt, c, out);
+        Host.transpose_at(r.map(|r| self.row(r)), self.row(a), wt, c, out);
     }
 
     fn add_outer(&mut self, a: &[u32], wt: Block<'_>, c: usize, out: &mut [u32]) {
@@ -300,41 +318,38 @@ impl Tables for Registers<'_> {
         self.write(out, |all, out| Host.exchange_outer(all.row(a), wt, all.row(b), new, c, out));
     }
 
-    fn sum_active(&mut self, active: &[u32], c: usize, out: &mut [u32]) {
-        self.count(1, 0);
-        self.write(out, |all, out| Host.sum_active(all.row(active), c, out));
+    fn add_output(&mut self, z: &[u32], k: usize, c: usize, open: &mut [u32], out: &mut [u32]) {
+        self.count(2, 0);
+        let all = self.memory.get_disjoint_mut([z, open, out].map(place));
+        let [z, open, out] = all.unwrap_or_default();
+        Host.add_output(z, k, c, open, out);
     }
 
-    fn second_residual(
-        &mut self,
-        labels: &[u32],
-        first: usize,
-        scale: f32,
-        c: usize,
-        out: &mut [u32],
-    ) -> f32 {
-        self.count(4, 0);
-        self.write(out, |all, out| Host.second_residual(all.row(labels), first, scale, c, out))
+    fn add_open(&mut self, a: &[u32], wt: Block<'_>, open: &[u32], c: usize, out: &mut [u32]) {
+        self.count(2 * wt.values().len(), 0);
+        self.write(out, |all, out| Host.add_open(all.row(a), wt, all.row(open), c, out));
     }
 
-    fn mark_active(&mut self, r: &[u32], c: usize, active: &mut [u32]) {
-        self.count(1, 0);
-        self.write(active, |all, active| Host.mark_active(all.row(r), c, active));
-    }
-
-    fn active_shares(&mut self, r: &[u32], out: &mut [f32]) {
+    fn open_shares(&mut self, open: &[u32], out: &mut [f32]) {
         self.count(out.len(), 0);
-        Host.active_shares(self.row(r), out);
+        Host.open_shares(self.row(open), out);
     }
 
-    fn transpose_active(&mut self, r: &[u32], a: &[u32], out: &mut [f32], norms: &mut [f32]) {
-        self.count(2 * out.len(), 0);
-        Host.transpose_active(self.row(r), self.row(a), out, norms);
-    }
-
-    fn active_norms(
+    fn transpose_open(
         &mut self,
         r: &[u32],
+        open: &[u32],
+        a: &[u32],
+        out: &mut [f32],
+        norms: &mut [f32],
+    ) {
+        self.count(2 * out.len(), 0);
+        Host.transpose_open(self.row(r), self.row(open), self.row(a), out, norms);
+    }
+
+    fn open_norms(
+        &mut self,
+        open: &[u32],
         a: &[u32],
         wt: Block<'_>,
         c: usize,
@@ -342,16 +357,16 @@ impl Tables for Registers<'_> {
         out: &mut [f32],
     ) {
         self.count(2 * out.len() + 1, 0);
-        Host.active_norms(self.row(r), self.row(a), wt, c, whole, out);
+        Host.open_norms(self.row(open), self.row(a), wt, c, whole, out);
     }
 
-    fn active_square(&mut self, r: &[u32], a: &[u32], wt: Block<'_>, c: usize) -> f32 {
+    fn open_square(&mut self, open: &[u32], a: &[u32], wt: Block<'_>, c: usize) -> f32 {
         self.count(2 * wt.values().len() + 1, 0);
-        Host.active_square(self.row(r), self.row(a), wt, c)
+        Host.open_square(self.row(open), self.row(a), wt, c)
     }
 
-    fn pair(&mut self, r: &[u32], a: &[u32], b: &[u32], ratio: f32, c: usize) -> Along {
-        self.count(4, 0);
-        Host.pair(self.row(r), self.row(a), self.row(b), ratio, c)
+    fn pair(&mut self, r: &[u32], a: &[u32], b: &[u32], ratio: f32) -> Along {
+        self.count(3, 0);
+        Host.pair(self.row(r), self.row(a), self.row(b), ratio)
     }
 }

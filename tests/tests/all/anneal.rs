@@ -4,6 +4,7 @@
 
 use std::ops::ControlFlow::Continue;
 use tamis::Error;
+use tamis::base::bits::is_set;
 use tamis::base::budget::gated_words;
 use tamis::base::dims::Dims;
 use tamis::base::rng::{Permutation, Rng};
@@ -17,7 +18,7 @@ use tamis::network::weights::Weights;
 use tamis::operator::factored::{Factored, GradientMut, Tangent, provided};
 use tamis::operator::gated::Gated;
 use tamis::operator::machine::Host;
-use tamis::operator::tables::open_words;
+use tamis::operator::tables::{Residual, open_words};
 use tamis_host::data::{Matrix, Values, digits};
 use tamis_host::operator::{Blocked, Layout};
 
@@ -82,7 +83,7 @@ impl Case {
         &self,
         sensing: &mut S,
         oracle: bool,
-    ) -> [Vec<f32>; 15] {
+    ) -> [Vec<f32>; 21] {
         let (n, d, m, c) = (sensing.local_rows(), self.d, self.m, self.c);
         let (net, gates) = (self.net(), self.gates());
         let mut scratch = vec![f32::NAN; sensing.net_scratch(n)];
@@ -90,7 +91,9 @@ impl Case {
         let r: Vec<f32> = (0..n * c).map(|e| ((e * 7 % 13) as f32 - 6.0) / 13.0).collect();
         let mut at = (vec![0.5; net.w().nnz()], vec![0.5; net.wt().nnz()]);
         let mut full = (vec![0.5; m * d], vec![0.5; m * c]);
+        let (mut open_at, mut open_full) = (at.clone(), full.clone());
         let (a, f) = (sides(&mut at), sides(&mut full));
+        let (open_a, open_f) = (sides(&mut open_at), sides(&mut open_full));
         // A direction on the support, and gates of other weights.
         let change = |len: usize, step: usize| -> Vec<f32> {
             (0..len).map(|e| ((e * step % 11) as f32 - 5.0) / 11.0).collect()
@@ -111,30 +114,56 @@ impl Case {
             let room = || (vec![0.5; net.w().nnz()], vec![0.5; net.wt().nnz()]);
             let (mut normal, mut sum, mut along) = (room(), room(), vec![f32::NAN; n * c]);
             let (out, of_sum) = (sides(&mut normal), sides(&mut sum));
-            let (image, scratch) = (&mut image[..], &mut scratch[..]);
+            let scratch = &mut scratch[..];
             if oracle {
                 provided::along(sensing, gates, tangent, &mut along, scratch).unwrap();
-                provided::normal_at(sensing, gates, tangent, out, image, scratch).unwrap();
+                provided::normal_at(sensing, gates, tangent, out, &mut image, scratch).unwrap();
+                let image = &mut image[..n];
                 provided::sum_normal_at(sensing, gates, tangent, open, of_sum, image, scratch)
                     .unwrap();
             } else {
                 sensing.net_along(gates, tangent, &mut along, scratch).unwrap();
-                sensing.net_normal_at(gates, tangent, out, image, scratch).unwrap();
+                sensing.net_normal_at(gates, tangent, out, &mut image, scratch).unwrap();
+                let image = &mut image[..n];
                 sensing.net_sum_normal_at(gates, tangent, open, of_sum, image, scratch).unwrap();
             }
             [normal.0, normal.1, sum.0, sum.1, along]
         });
+        let (each, of_open) = (Residual::Each(&r[..]), Residual::Open { r: &r[..n], open });
+        let (mut sum, mut bits) = (vec![f32::NAN; n], vec![f32::NAN; open.len()]);
+        let (of_sum, of_bits, scratch) = (&mut sum[..], &mut bits[..], &mut scratch[..]);
         if oracle {
-            provided::forward(sensing, gates, net, &mut out, &mut scratch).unwrap();
-            provided::gradient_at(sensing, gates, net, &r, a, &mut scratch).unwrap();
-            provided::gradient(sensing, gates, net, &r, 0..m, f, &mut scratch).unwrap();
+            provided::forward(sensing, gates, net, &mut out, scratch).unwrap();
+            provided::sum_forward(sensing, gates, net, of_bits, of_sum, scratch).unwrap();
+            provided::gradient_at(sensing, gates, net, each, a, scratch).unwrap();
+            provided::gradient_at(sensing, gates, net, of_open, open_a, scratch).unwrap();
+            provided::gradient(sensing, gates, net, each, 0..m, f, scratch).unwrap();
+            provided::gradient(sensing, gates, net, of_open, 0..m, open_f, scratch).unwrap();
         } else {
-            sensing.net_forward(gates, net, &mut out, &mut scratch).unwrap();
-            sensing.net_gradient_at(gates, net, &r, a, &mut scratch).unwrap();
-            sensing.net_gradient(gates, net, &r, 0..m, f, &mut scratch).unwrap();
+            sensing.net_forward(gates, net, &mut out, scratch).unwrap();
+            sensing.net_sum_forward(gates, net, of_bits, of_sum, scratch).unwrap();
+            sensing.net_gradient_at(gates, net, each, a, scratch).unwrap();
+            sensing.net_gradient_at(gates, net, of_open, open_a, scratch).unwrap();
+            sensing.net_gradient(gates, net, each, 0..m, f, scratch).unwrap();
+            sensing.net_gradient(gates, net, of_open, 0..m, open_f, scratch).unwrap();
         }
+        // The sums are those of the outputs, and the bits say which: all output 0 and the positive ones.
+        let (words, bits) = (open_words(c), bytemuck::cast_slice::<f32, u32>(&bits));
+        for ((out, sum), bits) in out.chunks(c).zip(&sum).zip(bits.chunks(words)) {
+            let is_open = |k: usize| is_set(bits, k);
+            let total: f32 = (0..c).filter(|&k| is_open(k)).map(|k| out[k]).sum();
+            assert!((total - sum).abs() <= 1e-4 * (1.0 + sum.abs()), "{total} and {sum}");
+            let rounding = 1e-5 * out.iter().fold(1.0, |most: f32, z| most.max(z.abs()));
+            assert!(is_open(0) && !(c..32 * words).any(is_open));
+            assert!((1..c).all(|k| is_open(k) == (out[k] > 0.0) || out[k].abs() < rounding));
+        }
+        let bits = bits.iter().map(|word| word.count_ones() as f32).collect();
         let [[a, b, e, f, g], [h, i, j, k, l]] = normal;
-        [out, at.0, at.1, full.0, full.1, a, b, e, f, g, h, i, j, k, l]
+        let open = (open_at, open_full);
+        [
+            out, at.0, at.1, full.0, full.1, a, b, e, f, g, h, i, j, k, l, sum, bits, open.0.0,
+            open.0.1, open.1.0, open.1.1,
+        ]
     }
 }
 

@@ -12,6 +12,7 @@ use tamis::network::net::Network;
 use tamis::network::weights::Weights;
 use tamis::operator::factored::{Factored, GradientMut, Tangent};
 use tamis::operator::sensing::Sensing;
+use tamis::operator::tables::Residual;
 
 fn close(a: &[f32], b: &[f32], tolerance: f32) {
     assert_eq!(a.len(), b.len());
@@ -159,8 +160,9 @@ fn gradients_are_those_of_the_cross_entropy() {
         sensing.net_forward(gates, net, &mut r, &mut scratch).unwrap();
         let total = loss::cross_entropy(&case.labels, 3, &mut r).unwrap();
         let (mut full, mut at) = ((vec![0.0; 20], vec![0.0; 12]), (vec![0.0; 20], vec![0.0; 12]));
-        sensing.net_gradient(gates, net, &r, 0..4, sides(&mut full), &mut scratch).unwrap();
-        sensing.net_gradient_at(gates, net, &r, sides(&mut at), &mut scratch).unwrap();
+        let r = Residual::Each(&r[..]);
+        sensing.net_gradient(gates, net, r, 0..4, sides(&mut full), &mut scratch).unwrap();
+        sensing.net_gradient_at(gates, net, r, sides(&mut at), &mut scratch).unwrap();
         (total, full, at)
     });
     assert!((f64::from(total) / exact_loss(&case, &w, &wt) - 1.0).abs() < 1e-5);

@@ -15,7 +15,7 @@ use crate::network::weights::{Weights, check_pinned};
 use crate::operator::factored::{Factored, GradientMut};
 use crate::operator::panels::panels;
 use crate::operator::sensing::{Rows, Sensing, row_head};
-use crate::operator::tables::Tables;
+use crate::operator::tables::{Residual, Tables};
 use core::ops::{ControlFlow, Range};
 
 /// Who sees each step.
@@ -272,7 +272,7 @@ impl<'r, 'm, S: Factored> Run<'r, 'm, S> {
                 sensing.net_forward(gates, net, out, scratch)?;
                 let machine = sensing.machine();
                 machine.cross_entropy(classes.labels, rows, c, out).map_err(Error::widen)?;
-                let to = gradient.reborrow();
+                let (out, to) = (Residual::Each(&*out), gradient.reborrow());
                 sensing.net_gradient(gates, net, out, blocks.clone(), to, scratch)?;
                 at.read(2 * count);
             }

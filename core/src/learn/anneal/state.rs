@@ -14,6 +14,7 @@ use crate::network::weights::{Block, runs};
 use crate::operator::factored::{Factored, GradientMut};
 use crate::operator::machine::Machine;
 use crate::operator::sensing::Rows;
+use crate::operator::tables::Residual;
 
 /// Where the clock of a draw stands at least: below every draw but zero, and far from where
 /// quotients overflow.
@@ -216,7 +217,7 @@ impl<'a> Support<'a> {
         let net = Network::cut(self.shape, self.index, self.value, self.count());
         let g = self.score.get_mut(..self.len).unwrap_or(&mut []);
         let out = GradientMut::split(g, self.first);
-        sensing.net_gradient_at(net.gates(step), net, r, out, scratch)
+        sensing.net_gradient_at(net.gates(step), net, Residual::Each(r), out, scratch)
     }
 
     /// Weights of the one output above 0 and below.

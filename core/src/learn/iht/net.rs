@@ -22,7 +22,7 @@ use crate::network::weights::{Editable, check_support};
 use crate::operator::factored::{Factored, GradientMut};
 use crate::operator::panels::panels;
 use crate::operator::sensing::{Done, Rows, Sensing, each_strip, head_mut, row_head};
-use crate::operator::tables::Tables;
+use crate::operator::tables::{Residual, Tables};
 use core::iter::{Peekable, Zip};
 use core::ops::Range;
 use core::slice::Iter;
@@ -156,7 +156,7 @@ impl<S: Factored> NetStep<'_, S> {
             let gates = generators.unwrap_or(gates);
             number += 1;
             let mut add = |sensing: &mut S, r: &Rows<S>, scratch: &mut [f32]| {
-                let to = gradient.reborrow();
+                let (r, to) = (Residual::Each(r), gradient.reborrow());
                 sensing.net_gradient(gates, panel, r, blocks.clone(), to, scratch)
             };
             if is_made {

@@ -23,13 +23,14 @@ use crate::network::gates::Gates;
 use crate::network::net::Network;
 use crate::network::weights::Block;
 use crate::operator::factored::{Factored, GradientMut, Tangent};
-use crate::operator::sensing::{Rows, Sensing};
-use crate::operator::tables::Tables;
+use crate::operator::machine::Machine;
+use crate::operator::sensing::{Rows, Sensing, row_head};
+use crate::operator::tables::{Residual, Tables};
 
 /// A second layer, the sum of whose neurons and output 0 is the prediction.
 pub(super) struct SecondLayer<'a, S: Sensing> {
-    /// Which outputs are active in the equations, as in [`Tables::sum_active`].
-    pub(super) active: &'a mut Rows<S>,
+    /// Which outputs are open, as in [`Residual::Open`].
+    pub(super) open: &'a mut Rows<S>,
     pub(super) neurons: usize,
 }
 
@@ -51,12 +52,34 @@ pub(super) trait OutputLayer<S: Factored>: Readout<S> + Weighted {
         most
     }
 
-    /// Holds the outputs that are active now for [`Self::normal`].
-    fn hold_active(_fit: &mut Fit<'_, S, Self>) -> Result<(), S::Source> {
+    /// What `net` predicts, in the place of the residual.
+    fn forward(fit: &mut Fit<'_, S, Self>, net: Network<'_>) -> Result<(), S::Source> {
+        let (terms, gates) = (fit.terms(), fit.gates(net.w()));
+        let out = row_head::<S>(&mut *fit.residual, terms)?;
+        if net.w().nnz() == 0 || net.wt().nnz() == 0 {
+            fit.sensing.machine().fill(out, 0.0);
+            return Ok(());
+        }
+        fit.sensing.net_forward(gates, net, out, fit.scratch)
+    }
+
+    /// Opens the outputs that are open under `net` again after others were tried; the residual is
+    /// lost.
+    fn reopen(_fit: &mut Fit<'_, S, Self>, _net: Network<'_>) -> Result<(), S::Source> {
         Ok(())
     }
 
-    /// `JᵀJ p` under `gates` and the outputs that are held active; the residual is lost.
+    /// The residual of so many rows of c outputs.
+    fn residual<'r>(
+        &'r self,
+        residual: &'r Rows<S>,
+        rows: usize,
+        c: usize,
+    ) -> Residual<'r, Rows<S>> {
+        Residual::Each(cut::<S>(residual, rows.saturating_mul(c)))
+    }
+
+    /// `JᵀJ p` under `gates` and the outputs that are open; the residual is lost.
     fn normal(
         fit: &mut Fit<'_, S, Self>,
         gates: Gates<'_>,
@@ -82,8 +105,8 @@ pub(super) trait OutputLayer<S: Factored>: Readout<S> + Weighted {
         out.fill(whole);
     }
 
-    /// The fraction of the rows where each output is active.
-    fn active_shares(_fit: &mut Fit<'_, S, Self>, out: &mut [f32]) {
+    /// The fraction of the rows where each output is open.
+    fn open_shares(_fit: &mut Fit<'_, S, Self>, out: &mut [f32]) {
         out.fill(1.0);
     }
 
@@ -144,14 +167,14 @@ impl<S: Factored, H: OutputLayer<S>> Model<'_, S, H> {
 impl<S: Factored, H: OutputLayer<S>> Fit<'_, S, H> {
     /// `out = R wt`, one number a row.
     fn project(&mut self, wt: Block<'_>, out: &mut Rows<S>) {
-        let r = cut::<S>(&*self.residual, self.entries());
+        let r = self.head.residual(self.residual, self.rows(), self.outputs);
         self.sensing.machine().project(r, wt, self.outputs, out);
     }
 
     /// `out = Rᵀ a`, one number per output, for one number a row.
     fn transpose(&mut self, a: &Rows<S>, out: &mut [f32]) {
         out.fill(0.0);
-        let r = cut::<S>(&*self.residual, self.entries());
+        let r = self.head.residual(self.residual, self.rows(), self.outputs);
         self.sensing.machine().transpose(r, a, out);
     }
 }

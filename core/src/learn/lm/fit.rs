@@ -22,8 +22,8 @@ pub(super) trait Readout<S: Sensing>: Sized {
 
     /// Makes residuals of the outputs in [`Fit::residual`]; the sum of their squares.
     fn subtract(fit: &mut Fit<'_, S, Self>) -> Result<f32, S::Source> {
-        let (entries, first, scale) = (fit.entries(), fit.first_label(), fit.scale);
-        let out = row_head::<S>(&mut *fit.residual, entries)?;
+        let (terms, first, scale) = (fit.terms(), fit.first_label(), fit.scale);
+        let out = row_head::<S>(&mut *fit.residual, terms)?;
         let machine = fit.sensing.machine();
         let squares = machine.residual(fit.labels, first, scale, out).map_err(Error::widen)?;
         let has_slack = fit.slack > 0.0;
@@ -54,8 +54,7 @@ pub(super) struct Fit<'a, S: Sensing, H> {
     pub(super) slack: f32,
     pub(super) outputs: usize,
     pub(super) head: H,
-    /// `σ y - f(x)` of the current weights, less where there is slack, c floats per row; with a second layer in the places of
-    /// the active outputs, and 0 in the others.
+    /// `σ y - f(x)` of the current weights, less where there is slack: a float per row and label.
     pub(super) residual: &'a mut Rows<S>,
     pub(super) scratch: &'a mut [f32],
     pub(super) labels: &'a Rows<S>,
@@ -109,7 +108,7 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
         Ok(fit)
     }
 
-    /// Residuals of the rows that are selected whose squares are the loss.
+    /// Residuals of the rows that are selected, whose squares are the loss.
     pub(super) fn terms(&self) -> usize {
         self.rows().saturating_mul(self.width)
     }
@@ -122,11 +121,6 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
     /// Rows of the whole batch, wherever they are.
     pub(super) fn batch_rows(&self) -> f32 {
         self.sensing.batch_rows() as f32
-    }
-
-    /// Numbers of the outputs of the rows that are selected.
-    pub(super) fn entries(&self) -> usize {
-        self.rows().saturating_mul(self.outputs)
     }
 
     pub(super) fn rows(&self) -> usize {
@@ -177,11 +171,9 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
 
     /// The least-squares factor of the outputs that the current residual belongs to.
     pub(super) fn factor(&mut self) -> Result<f32, S::Source> {
-        // With a second layer there is one label for several outputs, whose residual is that of the
-        // first.
-        let (first, step) = (self.first_label(), self.outputs / self.width.max(1));
-        let r = cut::<S>(&*self.residual, self.entries());
-        let along = self.sensing.machine().fit(self.labels, first, self.scale, r, step);
+        let first = self.first_label();
+        let r = cut::<S>(&*self.residual, self.terms());
+        let along = self.sensing.machine().fit(self.labels, first, self.scale, r);
         let Along { product, norm2 } = self.sum_along(along)?;
         Ok(product / norm2)
     }
@@ -192,7 +184,7 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
     }
 
     pub(super) fn residual(&self) -> &Rows<S> {
-        cut::<S>(self.residual, self.entries())
+        cut::<S>(self.residual, self.terms())
     }
 
     pub(super) fn read(&mut self) {
@@ -268,8 +260,7 @@ impl<'a, S: Sensing, H: Readout<S>> Fit<'a, S, H> {
 
     /// The product of `a` with the residual, and `|a|²`.
     pub(super) fn along(&mut self, a: &Rows<S>) -> Result<Along, S::Source> {
-        let entries = self.entries();
-        let r = cut::<S>(&*self.residual, entries);
+        let r = cut::<S>(&*self.residual, self.terms());
         let machine = self.sensing.machine();
         let local = Along { product: machine.dot(r, a), norm2: machine.dot(a, a) };
         self.sum_along(local)

@@ -87,7 +87,7 @@ impl<S: Factored> Method<S> for TwoLayers {
         let c = second_slots(neurons);
         let scratch = run.check_outputs(&dims, 1, c, neurons)?;
         let budget = Recovery::deep(dims, blocks, c, run.sensing.panel(), scratch);
-        let mut found = run.search(budget, false, |active| SecondLayer { active, neurons })?;
+        let mut found = run.search(budget, false, |open| SecondLayer { open, neurons })?;
         let wt = found.index.get_mut(found.count.first..found.count.all).unwrap_or_default();
         found.shape = Shape::weighted(dims.inputs, blocks, number(wt, c, neurons, found.free));
         Ok(found.trained())
@@ -193,8 +193,8 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
         let mut vectors = || floats(room);
         let vectors = [vectors()?, vectors()?, vectors()?, vectors()?, vectors()?, vectors()?];
         let machine = sensing.machine();
-        // One number a row and output, of which there is one where output weights are signs.
-        let residual = machine.rows_in(floats(n * c.max(1))?);
+        // One number a row and label.
+        let residual = machine.rows_in(floats(n * budget.labels())?);
         let data = Data { labels, outputs: c.max(1), head, residual, scratch: floats(scratch)? };
         let columns = Columns { scales: floats(d)?, panel: floats(panel.saturating_mul(d + c))? };
         let (entries, dense) = (floats(d)?, floats(d)?);

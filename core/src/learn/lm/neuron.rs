@@ -335,7 +335,7 @@ impl<S: Sensing> Single<'_, S> {
         if !(size > 0.0) {
             return Ok(0.0);
         }
-        let r = along.unwrap_or(cut::<S>(&*fit.residual, fit.entries()));
+        let r = along.unwrap_or(cut::<S>(&*fit.residual, fit.terms()));
         let left = fit.sensing.machine().squares(r);
         let is_near = fit.sum([left])?[0] < NEAR * fit.power * all;
         let bands = if is_near { &NARROW[..] } else { &[SPLIT_BAND] };
@@ -368,7 +368,7 @@ impl<S: Sensing> Single<'_, S> {
         let Split { of, seed, size, along, is_near } = *split;
         let Forming { scales, neuron: i, .. } = of;
         let (m, rows, all) = (fit.sensing.blocks(), fit.rows(), fit.batch_rows());
-        let (v, open, count) = (fit.signs.sign(i), fit.open(), fit.entries());
+        let (v, open, count) = (fit.signs.sign(i), fit.open(), fit.terms());
         let Self { entries, dense, z, t, .. } = self;
         let (z, t) = (row_head::<S>(z, rows)?, row_head::<S>(t, rows)?);
         let mut rng = Rng::new(seed, stream::SPLIT + i as u64);

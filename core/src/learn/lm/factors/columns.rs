@@ -81,8 +81,8 @@ impl<S: Factored> Model<'_, S, SecondLayer<'_, S>> {
         let Self { fit, single, .. } = self;
         let rows = fit.rows();
         let (a, b) = (cut::<S>(&*single.z, rows), cut::<S>(&*single.t, rows));
-        let r = cut::<S>(&*fit.residual, fit.entries());
-        let Along { product, norm2 } = fit.sensing.machine().pair(r, a, b, t, fit.outputs);
+        let r = cut::<S>(&*fit.residual, rows);
+        let Along { product, norm2 } = fit.sensing.machine().pair(r, a, b, t);
         let factor = product / norm2;
         if factor > 0.0 && factor.is_finite() { (product * factor, factor) } else { (0.0, 0.0) }
     }

@@ -9,13 +9,12 @@
 
 use super::OutputLayer;
 use crate::base::error::Result;
-use crate::learn::lm::fit::{Fit, cut};
+use crate::learn::lm::fit::Fit;
 use crate::learn::lm::sides::Sides;
 use crate::learn::lm::solver::Equations;
 use crate::network::net::Network;
 use crate::network::weights::runs;
 use crate::operator::factored::{Factored, GradientMut, Tangent, provided};
-use crate::operator::machine::Machine;
 use crate::operator::sensing::{Rows, row_head};
 
 impl<S: Factored, H: OutputLayer<S>> Fit<'_, S, H> {
@@ -23,23 +22,30 @@ impl<S: Factored, H: OutputLayer<S>> Fit<'_, S, H> {
     /// infinity where it is no number.
     #[inline(never)]
     pub(super) fn net_loss(&mut self, net: Network<'_>) -> Result<f32, S::Source> {
-        let (entries, gates) = (self.entries(), self.gates(net.w()));
         self.read();
-        let out = row_head::<S>(&mut *self.residual, entries)?;
-        if net.w().nnz() == 0 || net.wt().nnz() == 0 {
-            self.sensing.machine().fill(out, 0.0);
-        } else {
-            self.sensing.net_forward(gates, net, out, self.scratch)?;
-        }
+        H::forward(self, net)?;
         self.mean_square()
     }
 }
 
 /// A network on its support.
 pub(super) struct Jacobian<'f, 'a, 'n, S: Factored, H> {
-    pub(super) fit: &'f mut Fit<'a, S, H>,
-    pub(super) net: &'f Sides<'n>,
-    pub(super) buffer: &'f mut Rows<S>,
+    fit: &'f mut Fit<'a, S, H>,
+    net: &'f Sides<'n>,
+    buffer: &'f mut Rows<S>,
+    /// Whether other weights were tried, so that the outputs that are open are theirs.
+    tried: bool,
+}
+
+impl<'f, 'a, 'n, S: Factored, H> Jacobian<'f, 'a, 'n, S, H> {
+    /// With memory for one number a row.
+    pub(super) fn new(
+        fit: &'f mut Fit<'a, S, H>,
+        net: &'f Sides<'n>,
+        buffer: &'f mut Rows<S>,
+    ) -> Self {
+        Self { fit, net, buffer, tried: false }
+    }
 }
 
 impl<S: Factored, H: OutputLayer<S>> Equations for Jacobian<'_, '_, '_, S, H> {
@@ -57,11 +63,10 @@ impl<S: Factored, H: OutputLayer<S>> Equations for Jacobian<'_, '_, '_, S, H> {
         let net = self.net.view();
         let (w, wt, rows) = (net.w(), net.wt(), self.fit.rows());
         let gates = self.fit.gates(w);
-        H::hold_active(self.fit)?;
-        let entries = self.fit.entries();
-        let residual = cut::<S>(&*self.fit.residual, entries);
         let sides = GradientMut::split(rhs, w.nnz());
-        self.fit.sensing.net_gradient_at(gates, net, residual, sides, self.fit.scratch)?;
+        let Fit { sensing, head, residual, scratch, outputs, .. } = &mut *self.fit;
+        let residual = head.residual(residual, rows, *outputs);
+        sensing.net_gradient_at(gates, net, residual, sides, scratch)?;
         let (of_w, mut of_wt) = diagonal.split_at_mut_checked(w.nnz()).unwrap_or_default();
         self.fit.sensing.diagonal_at(gates, w.index(), of_w, self.fit.scratch)?;
         self.fit.read();
@@ -88,12 +93,16 @@ impl<S: Factored, H: OutputLayer<S>> Equations for Jacobian<'_, '_, '_, S, H> {
         let gates = self.fit.gates(net.w());
         let (w, wt) = out.split_at_mut_checked(net.w().nnz()).unwrap_or_default();
         // Between two trials the residual is free: it is that of no weights.
+        if core::mem::take(&mut self.tried) {
+            H::reopen(self.fit, net)?;
+        }
         H::normal(self.fit, gates, Tangent { net, p: along }, GradientMut { w, wt })?;
         self.fit.read();
         Ok(())
     }
 
     fn loss(&mut self, values: Option<&[f32]>) -> Result<f32, S::Source> {
+        self.tried = values.is_some();
         self.fit.net_loss(self.net.with(values.unwrap_or(self.net.all_values())))
     }
 }

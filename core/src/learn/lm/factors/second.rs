@@ -1,9 +1,9 @@
-//! The second layer: outputs that are summed up where they are active.
+//! The second layer: outputs that are summed up where they are open.
 //!
 //! `f(x) = z_0 + sum_(k>0) relu(z_k)`, z being the outputs of the network: descending the loss means
-//! what it means for several outputs with the residual in the places of a row that are active, and
-//! 0 in the others. A normal product sums up the outputs along the direction where they are active,
-//! and puts that sum in their places.
+//! what it means for several outputs, the residual of a row being that of each of its open outputs,
+//! and 0 for the others. A normal product sums up the open outputs along the direction, and takes
+//! that for the residual.
 
 use super::{OutputLayer, SecondLayer};
 use crate::base::error::Result;
@@ -15,21 +15,14 @@ use crate::network::net::Network;
 use crate::network::weights::Block;
 use crate::operator::factored::{Factored, GradientMut, Tangent};
 use crate::operator::sensing::{Rows, row_head};
-use crate::operator::tables::{Tables, open_words};
+use crate::operator::tables::{Residual, Tables, open_words};
 
-impl<S: Factored> Readout<S> for SecondLayer<'_, S> {
-    fn subtract(fit: &mut Fit<'_, S, Self>) -> Result<f32, S::Source> {
-        let (entries, first) = (fit.entries(), fit.first_label());
-        let out = row_head::<S>(&mut *fit.residual, entries)?;
-        let machine = fit.sensing.machine();
-        Ok(machine.second_residual(fit.labels, first, fit.scale, fit.outputs, out))
-    }
-}
+impl<S: Factored> Readout<S> for SecondLayer<'_, S> {}
 
 impl<S: Factored> SecondLayer<'_, S> {
-    /// The bits of the rows that are selected.
-    fn active(&mut self, rows: usize, c: usize) -> Result<&mut Rows<S>, S::Source> {
-        row_head::<S>(self.active, rows.saturating_mul(open_words(c)))
+    /// The bits of so many rows.
+    fn open(&self, rows: usize, c: usize) -> &Rows<S> {
+        cut::<S>(self.open, rows.saturating_mul(open_words(c)))
     }
 }
 
@@ -40,11 +33,25 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_, S> {
         1
     }
 
-    fn hold_active(fit: &mut Fit<'_, S, Self>) -> Result<(), S::Source> {
-        let (rows, c) = (fit.rows(), fit.outputs);
-        let r = cut::<S>(&*fit.residual, fit.entries());
-        fit.sensing.machine().mark_active(r, c, fit.head.active(rows, c)?);
-        Ok(())
+    fn forward(fit: &mut Fit<'_, S, Self>, net: Network<'_>) -> Result<(), S::Source> {
+        let (rows, gates) = (fit.rows(), fit.gates(net.w()));
+        let out = row_head::<S>(&mut *fit.residual, rows)?;
+        let open = row_head::<S>(fit.head.open, rows.saturating_mul(open_words(fit.outputs)))?;
+        fit.sensing.net_sum_forward(gates, net, open, out, fit.scratch)
+    }
+
+    fn reopen(fit: &mut Fit<'_, S, Self>, net: Network<'_>) -> Result<(), S::Source> {
+        fit.read();
+        Self::forward(fit, net)
+    }
+
+    fn residual<'r>(
+        &'r self,
+        residual: &'r Rows<S>,
+        rows: usize,
+        c: usize,
+    ) -> Residual<'r, Rows<S>> {
+        Residual::Open { r: cut::<S>(residual, rows), open: self.open(rows, c) }
     }
 
     fn normal(
@@ -53,15 +60,15 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_, S> {
         at: Tangent<'_>,
         out: GradientMut<'_>,
     ) -> Result<(), S::Source> {
-        let (rows, entries) = (fit.rows(), fit.entries());
-        let image = row_head::<S>(&mut *fit.residual, entries)?;
-        let active = fit.head.active(rows, fit.outputs)?;
-        fit.sensing.net_sum_normal_at(gates, at, active, out, image, fit.scratch)
+        let rows = fit.rows();
+        let image = row_head::<S>(&mut *fit.residual, rows)?;
+        let open = fit.head.open(rows, fit.outputs);
+        fit.sensing.net_sum_normal_at(gates, at, open, out, image, fit.scratch)
     }
 
     fn mean_square(fit: &mut Fit<'_, S, Self>, wt: Block<'_>, a: &Rows<S>) -> f32 {
-        let r = cut::<S>(&*fit.residual, fit.entries());
-        fit.sensing.machine().active_square(r, a, wt, fit.outputs)
+        let open = fit.head.open(fit.rows(), fit.outputs);
+        fit.sensing.machine().open_square(open, a, wt, fit.outputs)
     }
 
     fn norms_at(
@@ -71,13 +78,13 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_, S> {
         whole: f32,
         out: &mut [f32],
     ) {
-        let r = cut::<S>(&*fit.residual, fit.entries());
-        fit.sensing.machine().active_norms(r, a, wt, fit.outputs, whole, out);
+        let open = fit.head.open(fit.rows(), fit.outputs);
+        fit.sensing.machine().open_norms(open, a, wt, fit.outputs, whole, out);
     }
 
-    fn active_shares(fit: &mut Fit<'_, S, Self>, out: &mut [f32]) {
-        let r = cut::<S>(&*fit.residual, fit.entries());
-        fit.sensing.machine().active_shares(r, out);
+    fn open_shares(fit: &mut Fit<'_, S, Self>, out: &mut [f32]) {
+        let open = fit.head.open(fit.rows(), fit.outputs);
+        fit.sensing.machine().open_shares(open, out);
     }
 
     fn choose(
@@ -88,8 +95,9 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_, S> {
         out: &mut OutputBuffers<'_, S>,
     ) -> f32 {
         let OutputBuffers { entries, along, other: norms, .. } = out;
-        let r = cut::<S>(&*fit.residual, fit.entries());
-        fit.sensing.machine().transpose_active(r, z, along, norms);
+        let (rows, c) = (fit.rows(), fit.outputs);
+        let (r, open) = (cut::<S>(&*fit.residual, rows), fit.head.open(rows, c));
+        fit.sensing.machine().transpose_open(r, open, z, along, norms);
         // What a handful of rows say is not to be trusted.
         let least = 0.01 * length * length * fit.rows() as f32;
         let norm = |k: usize| norms.get(k).copied().filter(|norm| *norm > least);

@@ -26,8 +26,8 @@ impl<S: Factored> OutputLayer<S> for SeveralOutputs {
         at: Tangent<'_>,
         out: GradientMut<'_>,
     ) -> Result<(), S::Source> {
-        let entries = fit.entries();
-        let image = row_head::<S>(&mut *fit.residual, entries)?;
+        let terms = fit.terms();
+        let image = row_head::<S>(&mut *fit.residual, terms)?;
         fit.sensing.net_normal_at(gates, at, out, image, fit.scratch)
     }
 

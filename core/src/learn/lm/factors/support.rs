@@ -11,7 +11,7 @@ use super::{OutputLayer, Weighted};
 use crate::base::error::{Error, Result};
 use crate::base::math::sqrt;
 use crate::base::rng::{Rng, stream};
-use crate::learn::lm::fit::{Fit, cut};
+use crate::learn::lm::fit::Fit;
 use crate::learn::lm::model::{Model, Support, cosine, square, square_in};
 use crate::learn::lm::neuron::{
     BATCH, Candidate, Entries, FORM_STEPS, Forming, Origin, atom, rank,
@@ -42,7 +42,7 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Support<S> for Model<'_, S, H> {
     fn improve(&mut self, loss: f32, steps: u32, goal: f32) -> Result<f32, S::Source> {
         let Self { fit, solver, net, single, task, .. } = self;
         let loss = solver.improve(loss, task.steps(steps), goal, |solver, loss| {
-            let mut jacobian = Jacobian { fit: &mut *fit, net: &*net, buffer: &mut *single.z };
+            let mut jacobian = Jacobian::new(&mut *fit, &*net, &mut *single.z);
             let Stepped { loss, values } = solver.step(&mut jacobian, loss)?;
             net.set_values(values);
             Ok(loss)
@@ -186,12 +186,12 @@ impl<S: Factored, H: OutputLayer<S> + Weighted> Model<'_, S, H> {
     fn pick(&mut self, count: usize) -> Result<usize, S::Source> {
         let (d, c, rows) = (self.inputs(), self.fit.outputs, self.fit.terms() as f32);
         let Self { fit, solver, net, columns, out, .. } = self;
-        let (shares, view, entries) = (&mut *out.along, net.view(), fit.entries());
+        let (shares, view, local) = (&mut *out.along, net.view(), fit.rows());
         let gates = fit.gates(view.w());
         fit.read();
-        H::active_shares(fit, shares);
-        let Fit { sensing, residual, scratch, .. } = fit;
-        let residual = cut::<S>(residual, entries);
+        H::open_shares(fit, shares);
+        let Fit { sensing, head, residual, scratch, .. } = fit;
+        let residual = head.residual(residual, local, c);
         let index: &mut [u32] = bytemuck::cast_slice_mut(solver.g);
         let mut top = Top::new(head_mut(index, count)?, head_mut(solver.p, count)?);
         // Offers a place that has no weight yet.

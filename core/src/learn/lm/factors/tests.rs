@@ -139,7 +139,7 @@ fn the_equations_are_those_of_the_jacobian() {
         model.loss().unwrap();
         let Model { fit, net, single, .. } = model;
         let (mut rhs, mut diagonal) = (vec![0.0; s], vec![0.0; s]);
-        let mut equations = equations::Jacobian { fit, net, buffer: single.z };
+        let mut equations = equations::Jacobian::new(fit, net, single.z);
         equations.set_up(&mut rhs, &mut diagonal).unwrap();
         for (e, column) in columns.iter().enumerate() {
             let along: f32 = column.iter().zip(&residual).map(|(a, b)| a * b).sum();

@@ -66,8 +66,8 @@ fn with(
     let mut take = |len: usize| next.next().and_then(|floats| floats.get_mut(..len)).unwrap();
     let solver = Solver::new(core::array::from_fn(|_| take(ROOM)), Params::DEFAULT.products);
     let (mut index, mut entry, mut out, mut open) = ([0; ROOM], [0; D], [0; C], [0.0; N]);
-    let head = SecondLayer { active: &mut open[..], neurons: 3 };
-    let (residual, scratch) = (take(N * C), take(2 * N + D));
+    let head = SecondLayer { open: &mut open[..], neurons: 3 };
+    let (residual, scratch) = (take(N), take(2 * N + D));
     let data = Data { labels: &labels[..], outputs: C, head, residual, scratch };
     let mut fit = Fit::new(&mut sensing, data, &Params::DEFAULT).unwrap();
     let mut columns = Columns { scales: take(D), panel: take(D + C) };
@@ -127,14 +127,13 @@ fn planted_network_has_zero_loss_residual_respects_gates() {
     });
     with(&[FIRST, SECOND], &[(1, FIRST)], |model| {
         let loss = model.loss().unwrap();
-        let rows = model.fit.residual().chunks(C);
-        let total: f32 = rows.clone().map(|r| r[0] * r[0]).sum();
+        let total: f32 = model.fit.residual().iter().map(|r| r * r).sum();
         assert!((total / N as f32 - loss).abs() < 1e-5 * loss);
-        // Output 1 is active where the first neuron is, and no other one anywhere.
-        let open = rows.clone().filter(|r| r[1] != 0.0).count();
-        assert!((N / 3..2 * N / 3).contains(&open), "{open}");
-        let open = |r: &[f32]| if r[0] == 0.0 { f32::MIN_POSITIVE } else { r[0] };
-        assert!(rows.clone().all(|r| (r[1] == 0.0 || r[1] == open(r)) && r[2..] == [0.0; 3]));
+        // Output 0 is open everywhere, output 1 where the first neuron is, and no other one anywhere.
+        let open: Vec<u32> = model.fit.head.open.iter().map(|word| word.to_bits()).collect();
+        assert!(open.iter().all(|word| matches!(word, 0b01 | 0b11)));
+        let both = open.iter().filter(|word| **word == 0b11).count();
+        assert!((N / 3..2 * N / 3).contains(&both), "{both}");
     });
 }
 
@@ -146,7 +145,7 @@ fn the_equations_are_those_of_the_jacobian() {
     ];
     with(&[FIRST], &net, |model| {
         model.loss().unwrap();
-        let residual: Vec<f32> = model.fit.residual().iter().step_by(C).copied().collect();
+        let residual: Vec<f32> = model.fit.residual().to_vec();
         let base = model.net.all_values().to_vec();
         let s = base.len();
         let mut columns = Vec::new();
@@ -157,7 +156,7 @@ fn the_equations_are_those_of_the_jacobian() {
                 values[e] += step;
                 model.net.set_values(&values);
                 model.loss().unwrap();
-                ends.push(model.fit.residual().iter().step_by(C).copied().collect::<Vec<f32>>());
+                ends.push(model.fit.residual().to_vec());
             }
             let column: Vec<f32> =
                 ends[1].iter().zip(&ends[0]).map(|(a, b)| (a - b) * 2048.0).collect();
@@ -167,9 +166,9 @@ fn the_equations_are_those_of_the_jacobian() {
         model.loss().unwrap();
         let Model { fit, net, single, .. } = model;
         let (mut rhs, mut diagonal) = (vec![0.0; s], vec![0.0; s]);
-        let mut equations = equations::Jacobian { fit, net, buffer: single.z };
+        let mut equations = equations::Jacobian::new(fit, net, single.z);
         equations.set_up(&mut rhs, &mut diagonal).unwrap();
-        // Trying others, whose second layer is active elsewhere, changes no product.
+        // Trying others, whose second layer is open elsewhere, changes no product.
         let far: Vec<f32> = base.iter().map(|v| -v).collect();
         equations.loss(Some(&far)).unwrap();
         for (e, column) in columns.iter().enumerate() {
@@ -180,7 +179,7 @@ fn the_equations_are_those_of_the_jacobian() {
                 "{e}: {} and {along}",
                 rhs[e]
             );
-            // Inputs and active outputs are taken for independent.
+            // Inputs and open outputs are taken for independent.
             assert!((diagonal[e] / norm - 1.0).abs() < 0.8, "{e}: {} and {norm}", diagonal[e]);
             let mut product = vec![0.0; s];
             let unit: Vec<f32> = (0..s).map(|k| if k == e { 1.0 } else { 0.0 }).collect();
@@ -208,7 +207,7 @@ fn a_fit_on_the_support_is_exact() {
 
 #[test]
 fn threshold_keeps_contributing_weights_and_all_linear_ones() {
-    // Output 3 is active nowhere, so its weights contribute nothing.
+    // Output 3 is open nowhere, so its weights contribute nothing.
     let net = [(0, leading(leading(FIRST, 0, 1e-6), 3, -9.0)), (1, leading(SECOND, 3, -9.0))];
     with(&[FIRST, SECOND], &net, |model| {
         model.loss().unwrap();
@@ -272,7 +271,7 @@ fn new_first_layer_neurons_use_second_layer_gates() {
 
 #[test]
 fn equivalent_second_layer_neurons_merge() {
-    // Outputs 1 and 3 are parallel, 2 is linear, 4 never active.
+    // Outputs 1 and 3 are parallel, 2 is linear, 4 never open.
     let wt = |v: [f32; C]| v;
     let net = [
         (0, of(FIRST.0, wt([0.5, 1.0, 1.0, 0.5, -1.0]))),

@@ -1,21 +1,23 @@
-// Sums over the rows where outputs are active: `sum_k a_k R_kj`, and `sum_k a_k²` where output j is active.
+// Sums over the rows where outputs are open: `sum_k a_k r_k`, and `sum_k a_k²`.
 //
 // grid          (outputs, groups of rows)
 // dims.rows     n, rows of the window
 // dims.width    c
+// dims.words    words of bits of a row
 // dims.group    rows of a group
-// dims.ones     whether a is 1 everywhere
+// dims.ones     whether a and r are 1 everywhere
 // dims.base     number of the first group
-// a             n
-// r             n × c
+// a, r          n
+// bits          n × words, whether each output is open
 // sums          groups × c × 2
 struct Dims {
-    rows: u32, width: u32, group: u32, ones: u32, base: u32, pad0: u32, pad1: u32, pad2: u32,
+    rows: u32, width: u32, words: u32, group: u32, ones: u32, base: u32, pad0: u32, pad1: u32,
 }
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> a: array<f32>;
 @group(0) @binding(2) var<storage, read> r: array<f32>;
-@group(0) @binding(3) var<storage, read_write> sums: array<vec2<f32>>;
+@group(0) @binding(3) var<storage, read> bits: array<u32>;
+@group(0) @binding(4) var<storage, read_write> sums: array<vec2<f32>>;
 
 var<workgroup> parts: array<vec2<f32>, 64>;
 
@@ -26,12 +28,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let end = min(first + dims.group, dims.rows);
     var sum = vec2<f32>();
     for (var row = first + thread; row < end; row += 64u) {
-        var v = 1.0;
-        if dims.ones == 0u {
-            v = a[row];
+        if ((bits[row * dims.words + k / 32u] >> (k % 32u)) & 1u) == 1u {
+            if dims.ones == 1u {
+                sum += vec2<f32>(1.0, 1.0);
+            } else {
+                sum += a[row] * vec2<f32>(r[row], a[row]);
+            }
         }
-        let value = r[row * dims.width + k];
-        sum += vec2<f32>(v * value, select(0.0, v * v, k == 0u || value != 0.0));
     }
     parts[thread] = sum;
     workgroupBarrier();
