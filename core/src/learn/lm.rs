@@ -140,7 +140,8 @@ use method::Run;
 /// Recovers a network of at most m neurons and s weights.
 ///
 /// `memory` holds at least the words of the goal's [`Recovery`], with the operator's panel and its
-/// scratch for all rows. `observe` is called after every outer step and at every checkpoint; where
+/// scratch for all rows, unless that is for random gates alone
+/// ([`Sensing::always_needs_scratch`]). `observe` is called after every outer step and at every checkpoint; where
 /// it breaks, the run takes the best network down to s weights, fits it to all rows and ends, in
 /// steps that are observed too, without checkpoints. From a network the search begins with
 /// [`Params::search_rows`] rows.

@@ -104,6 +104,11 @@ pub trait Sensing {
         provided::scratch(batch, self.inputs())
     }
 
+    /// Whether they need it under the gates of weights too, and not under random ones alone.
+    fn always_needs_scratch(&self) -> bool {
+        true
+    }
+
     /// The same gates, for restricted products on this support: an operator may compute those of
     /// the support's neurons once and mark what it returns ([`Gates::held`]). Marked gates give
     /// what unmarked ones do, after another batch or other held gates too.

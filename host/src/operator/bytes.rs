@@ -1,5 +1,6 @@
 //! Bytes that a layout leads to.
 
+use super::buffer::Buffer;
 use super::group::Group;
 use super::kernel::PAD;
 use super::layout::Layout;
@@ -23,10 +24,12 @@ impl Layout {
     /// Bytes that [`super::Blocked::with_outputs`] allocates in addition.
     #[must_use]
     pub fn outputs_bytes(&self, dims: Dims, outputs: usize) -> usize {
-        let product = |width| dims.nnz.max(self.panel.next_multiple_of(PAD) * width);
-        let (before, after) = (product(dims.inputs), product(dims.inputs + outputs));
-        let all = buffer::floats(&[after, outputs * self.tile, self.tile]);
-        4 * (self.used(dims.samples) * (all - buffer::floats(&[before])) + outputs)
+        let product = |width| {
+            buffer::floats(&[dims.nnz.max(self.panel.next_multiple_of(PAD) * width)])
+        };
+        let more = product(dims.inputs + outputs) - product(dims.inputs);
+        let room = buffer::floats(&[outputs * self.tile, self.tile]);
+        4 * (self.used(dims.samples) * more + self.rooms(dims.samples) * room + outputs)
     }
 
     /// Bytes that the operator allocates besides the data; `bytes` says that the data are bytes.
@@ -34,8 +37,8 @@ impl Layout {
     pub fn bytes(&self, dims: Dims, bytes: bool) -> usize {
         let Dims { samples, inputs, hidden, nnz, .. } = dims;
         let padded = self.panel.next_multiple_of(PAD);
-        let group = buffer::floats(&[
-            nnz.max(padded * inputs),
+        let product = buffer::floats(&[nnz.max(padded * inputs)]);
+        let room = buffer::floats(&[
             padded * self.tile,
             padded * self.tile,
             self.tile,
@@ -44,10 +47,13 @@ impl Layout {
             if bytes { self.expanded(inputs) } else { 0 },
         ]);
         let (tiles, groups) = (samples.div_ceil(self.tile), self.used(samples));
+        let rooms = self.rooms(samples);
         let marked = self.marked(hidden, nnz);
         let bits = if self.hold { (tiles + 1) * marked * self.tile.div_ceil(32) } else { 0 };
-        groups * size_of::<Group>()
-            + 4 * (groups * group + self.panel * inputs + self.panel + bits + marked)
+        groups * size_of::<Buffer>()
+            + rooms * size_of::<Group>()
+            + 4 * (groups * product + rooms * room + self.panel * inputs + self.panel)
+            + 4 * (bits + marked)
             + gram::bytes(self.gram.min(nnz))
     }
 }

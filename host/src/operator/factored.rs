@@ -91,8 +91,8 @@ impl Blocked {
                 add_panel(shared, piece, gates, net, r, padded, group);
             });
         })?;
-        for group in &self.groups[..groups] {
-            let (columns, outputs) = group.product[..padded * (d + c)].split_at(padded * d);
+        for product in &self.products[..groups] {
+            let (columns, outputs) = product[..padded * (d + c)].split_at(padded * d);
             for (slot, &i) in self.shared.live.iter().enumerate() {
                 let at = i as usize - blocks.start;
                 for (out, column) in dw[at * d..][..d].iter_mut().zip(columns.chunks(padded)) {
@@ -125,8 +125,8 @@ impl Blocked {
         })?;
         w.fill(0.0);
         wt.fill(0.0);
-        for group in &self.groups[..groups] {
-            for (out, part) in w.iter_mut().chain(&mut *wt).zip(&group.product) {
+        for product in &self.products[..groups] {
+            for (out, part) in w.iter_mut().chain(&mut *wt).zip(product) {
                 *out += part;
             }
         }

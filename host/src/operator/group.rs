@@ -1,4 +1,4 @@
-//! What the groups of tiles share, and the buffers of each.
+//! What the groups of tiles share, and the rooms that they are worked on in.
 
 use super::buffer::Buffer;
 use super::held::Held;
@@ -7,6 +7,7 @@ use super::tiles::Tiles;
 use crate::base::Stop;
 use pulp::Arch;
 use std::ops::Range;
+use std::sync::{Condvar, Mutex, PoisonError};
 
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -23,10 +24,10 @@ pub(super) struct Shared {
     pub(super) stop: Option<Stop>,
 }
 
-/// Accumulators and buffers of one group of tiles.
+/// The accumulators of the group of tiles that is worked on here, and buffers.
 #[derive(Debug)]
 pub(super) struct Group {
-    /// A gradient panel, one column per input, or one number per nonzero.
+    /// The group's own: a gradient panel, one column per input, or one number per nonzero.
     pub(super) product: Buffer,
     /// `gate ∘ r` of a panel, row by row.
     pub(super) gated: Buffer,
@@ -54,6 +55,41 @@ impl Shared {
     /// The generator of a single random gate, d numbers.
     pub(super) fn generator(&self) -> &[f32] {
         &self.generators[..self.tiles.cols]
+    }
+}
+
+/// Rooms to work on groups in, each for one at a time.
+#[derive(Debug)]
+pub(super) struct Rooms {
+    free: Mutex<Vec<Group>>,
+    freed: Condvar,
+}
+
+impl Rooms {
+    pub(super) fn new(rooms: Vec<Group>) -> Self {
+        Self { free: Mutex::new(rooms), freed: Condvar::new() }
+    }
+
+    /// All of them, while no group is worked on.
+    pub(super) fn all(&mut self) -> &mut [Group] {
+        self.free.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls `work` in a room, with these accumulators in it; waits while none is free.
+    pub(super) fn with(&self, product: &mut Buffer, work: impl FnOnce(&mut Group)) {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut room = loop {
+            match free.pop() {
+                Some(room) => break room,
+                None => free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner),
+            }
+        };
+        drop(free);
+        std::mem::swap(&mut room.product, product);
+        work(&mut room);
+        std::mem::swap(&mut room.product, product);
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(room);
+        self.freed.notify_one();
     }
 }
 

@@ -87,11 +87,11 @@ impl HiddenLayers {
         self.layers.iter().map(|layer| layer.neurons).sum()
     }
 
-    /// Bytes of the layers, and of what they make of a tile in each group.
+    /// Bytes of the layers, and of what they make of a tile of each group at work.
     #[must_use]
     pub fn bytes(&self, samples: usize, layout: Layout) -> usize {
         let layers = self.layers.iter().map(|layer| size_of::<Frozen>() + 8 * layer.index.len());
-        let tiles = 4 * layout.used(samples) * buffer::floats(&[layout.tile * self.activations()]);
+        let tiles = 4 * layout.rooms(samples) * buffer::floats(&[layout.tile * self.activations()]);
         layers.fold(tiles, usize::saturating_add)
     }
 

@@ -12,6 +12,10 @@ pub struct Layout {
     pub panel: usize,
     /// Groups that tiles are divided into; no more threads take part.
     pub groups: usize,
+    /// Groups that are worked on at a time, with buffers of their own: as many as there are threads.
+    /// It changes no bit of a result.
+    #[serde(skip)]
+    pub at_once: usize,
     /// Whether gates are held between products: one bit per row and neuron of the support.
     pub hold: bool,
     /// Entries of the largest support whose Gram matrix is kept while gates stay, 0 for none: 2 bytes
@@ -38,6 +42,7 @@ impl Layout {
             },
             panel: hidden.min(128),
             groups: Self::GROUPS,
+            at_once: Self::GROUPS,
             hold: true,
             gram: 0,
             strips: false,
@@ -55,7 +60,13 @@ impl Layout {
         if self.hold || self.gram > 0 { hidden.min(nnz) } else { 0 }
     }
 
+    /// Groups that there are, of so many rows.
     pub(super) fn used(&self, samples: usize) -> usize {
         samples.div_ceil(self.tile).min(self.groups)
+    }
+
+    /// Rooms to work on groups in.
+    pub(super) fn rooms(&self, samples: usize) -> usize {
+        self.used(samples).min(self.at_once)
     }
 }

@@ -39,7 +39,7 @@ pub(crate) use products::{GpuProducts, MatrixLines};
 use crate::data::{Matrix, Values};
 use buffer::Buffer;
 use gram::Gram;
-use group::{Group, Parts, Shared, fork};
+use group::{Group, Parts, Rooms, Shared, fork};
 use held::Held;
 use kernel::PAD;
 pub(crate) use kernel::{Columns, Size, add_product};
@@ -61,7 +61,9 @@ pub struct Blocked {
     outputs: usize,
     layout: Layout,
     shared: Shared,
-    groups: Vec<Group>,
+    /// Accumulators of each group.
+    products: Vec<Buffer>,
+    rooms: Rooms,
     gram: Gram,
     host: Host,
 }
@@ -105,6 +107,7 @@ impl Blocked {
             ("hidden neurons", hidden),
             ("rows of a tile", layout.tile),
             ("groups of tiles", layout.groups),
+            ("groups at a time", layout.at_once),
         ] {
             error::range(name, size, 1, usize::MAX)?;
         }
@@ -114,7 +117,7 @@ impl Blocked {
         let (tiles, words) = (n.div_ceil(layout.tile), layout.tile.div_ceil(32));
         let held = if layout.hold { hidden.min(nnz) } else { 0 };
         let group = || Group {
-            product: Buffer::zeros((padded * d).max(nnz)),
+            product: Buffer::default(),
             gated: Buffer::zeros(padded * layout.tile),
             random: Buffer::zeros(padded * layout.tile),
             z: Buffer::zeros(layout.tile),
@@ -125,7 +128,9 @@ impl Blocked {
             back: Buffer::default(),
             mapped: through.as_ref().map(|layers| layers.room(layout.tile)).unwrap_or_default(),
         };
-        let groups = (0..tiles.min(layout.groups)).map(|_| group()).collect();
+        let rooms = (0..layout.rooms(n)).map(|_| group()).collect();
+        let product = |_| Buffer::zeros((padded * d).max(nnz));
+        let products = (0..layout.used(n)).map(product).collect();
         let shared = Shared {
             batch: 0..n,
             arch: Arch::new(),
@@ -144,7 +149,8 @@ impl Blocked {
             stop: None,
         };
         let gram = Gram::new(layout.gram.min(nnz));
-        Ok(Self { hidden, nnz, outputs: 0, layout, shared, groups, gram, host: Host })
+        let rooms = Rooms::new(rooms);
+        Ok(Self { hidden, nnz, outputs: 0, layout, shared, products, rooms, gram, host: Host })
     }
 
     /// Gives the data back, as they came.
@@ -158,8 +164,10 @@ impl Blocked {
     pub fn with_outputs(mut self, outputs: usize) -> Self {
         let padded = self.layout.panel.next_multiple_of(PAD);
         let product = (padded * (self.shared.tiles.cols + outputs)).max(self.nnz);
-        for group in &mut self.groups {
-            group.product = Buffer::zeros(product);
+        for room in &mut self.products {
+            *room = Buffer::zeros(product);
+        }
+        for group in self.rooms.all() {
             group.outputs = Buffer::zeros(outputs * self.layout.tile);
             group.back = Buffer::zeros(self.layout.tile);
         }
@@ -215,9 +223,9 @@ impl Blocked {
 
     /// Adds the groups' products, `len` numbers each, in order.
     fn reduce(&self, groups: usize, out: &mut [f32]) {
-        out.copy_from_slice(&self.groups[0].product[..out.len()]);
-        for group in &self.groups[1..groups] {
-            for (out, part) in out.iter_mut().zip(&group.product) {
+        out.copy_from_slice(&self.products[0][..out.len()]);
+        for product in &self.products[1..groups] {
+            for (out, part) in out.iter_mut().zip(product) {
                 *out += part;
             }
         }
@@ -235,17 +243,20 @@ impl Blocked {
     ) -> Result<usize> {
         let shared = &self.shared;
         let pieces = shared.tiles.pieces(&shared.batch);
-        let groups = self.groups.len().min(pieces);
+        let groups = self.products.len().min(pieces);
         let first = |g: usize| pieces * g / groups;
-        let work = |g: usize, group: &mut Group, mut rest: P| {
-            group.product[..len].fill(0.0);
-            for k in (first(g)..first(g + 1)).take_while(|_| !shared.stopped()) {
-                let (part, tail) = rest.split(start(k + 1) - start(k));
-                body(shared, group, k, part);
-                rest = tail;
-            }
+        let rooms = &self.rooms;
+        let work = |g: usize, product: &mut Buffer, mut rest: P| {
+            product[..len].fill(0.0);
+            rooms.with(product, |group| {
+                for k in (first(g)..first(g + 1)).take_while(|_| !shared.stopped()) {
+                    let (part, tail) = rest.split(start(k + 1) - start(k));
+                    body(shared, group, k, part);
+                    rest = tail;
+                }
+            });
         };
-        fork(&mut self.groups[..groups], 0, out, &|g| start(first(g)), &work);
+        fork(&mut self.products[..groups], 0, out, &|g| start(first(g)), &work);
         self.go_on()?;
         Ok(groups)
     }

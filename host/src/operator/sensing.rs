@@ -44,6 +44,10 @@ impl Sensing for Blocked {
         batch + self.shared.tiles.cols
     }
 
+    fn always_needs_scratch(&self) -> bool {
+        false
+    }
+
     fn select(&mut self, rows: Range<usize>) -> Result<()> {
         let least = rows.start.saturating_add(1);
         error::range("rows of the batch", rows.end, least, self.shared.tiles.rows)?;
@@ -80,8 +84,8 @@ impl Sensing for Blocked {
                 piece::add_block(piece, gate, shared.generator(), v, group);
             });
         })?;
-        for group in &self.groups[..groups] {
-            for (out, part) in out.iter_mut().zip(&group.product) {
+        for product in &self.products[..groups] {
+            for (out, part) in out.iter_mut().zip(product) {
                 *out += part;
             }
         }
@@ -347,10 +351,10 @@ impl Blocked {
                 piece::add_panel(shared, piece, gates, random, r, padded, group);
             });
         })?;
-        for group in &self.groups[..groups] {
+        for product in &self.products[..groups] {
             for (slot, &i) in self.shared.live.iter().enumerate() {
                 let out = &mut out[(i as usize - blocks.start) * d..][..d];
-                for (out, column) in out.iter_mut().zip(group.product.chunks(padded)) {
+                for (out, column) in out.iter_mut().zip(product.chunks(padded)) {
                     *out += column[slot];
                 }
             }

@@ -1,5 +1,6 @@
 //! Memory before training: which panel and tile fit a byte budget, and what they take.
 
+use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use serde::Serialize;
@@ -144,6 +145,7 @@ fn layouts(default: Layout) -> impl Iterator<Item = Layout> {
                         tile,
                         panel,
                         groups,
+                        at_once: groups,
                         hold,
                         gram: 0,
                         strips,
@@ -158,6 +160,14 @@ fn layouts(default: Layout) -> impl Iterator<Item = Layout> {
     let kept =
         tiles().map(move |tile| Layout { tile, ..default }).filter(move |_| default.gram > 0);
     kept.chain(wide).chain(with(1, 1..vector))
+}
+
+/// Threads of [`pool`].
+pub(crate) fn thread_count(threads: usize) -> usize {
+    match threads {
+        0 => std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
+        threads => threads,
+    }
 }
 
 /// A pool of so many threads; 0 for one per core.

@@ -17,7 +17,7 @@ use crate::train::checkpoint::Checkpoint;
 use crate::train::masked::MaskedStart;
 use crate::train::network::SparseNetwork;
 use crate::train::options::Options;
-use crate::train::plan::{Plan, operator_bytes};
+use crate::train::plan::{Plan, operator_bytes, thread_count};
 use crate::train::report::{Details, Neurons, Report};
 use crate::train::scaling::Scale;
 use crate::{Error, Result};
@@ -119,7 +119,13 @@ impl<'a> Job<'a> {
         outputs: usize,
         panel: usize,
     ) -> Layout {
-        let own = Layout::new(blocks, inputs);
+        let own = Layout { hold: outputs == 0, ..Layout::new(blocks, inputs) };
+        // What fits a budget does not depend on threads.
+        let at_once = match self.memory {
+            Memory::Ram(_) | Memory::Least => own.groups,
+            _ => thread_count(self.threads).min(own.groups),
+        };
+        let own = Layout { at_once, ..own };
         if self.device.is_cpu() || self.memory != Memory::Auto || self.checkpoints {
             return Layout { panel: own.panel.min(panel), ..own };
         }

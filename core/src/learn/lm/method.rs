@@ -56,7 +56,7 @@ impl<S: Sensing> Method<S> for OneOutput {
         dims.check().map_err(Error::widen)?;
         let least = if signs.linear(0) { 2 } else { 1 };
         run.check(&dims, 1, least..=u32::MAX as usize / dims.inputs)?;
-        let scratch = run.sensing.scratch(dims.samples);
+        let scratch = run.scratch(|sensing| sensing.scratch(dims.samples));
         let budget = Recovery::new(dims, run.sensing.panel(), scratch, signs.linear(0));
         let may_cover = budget.is_wide() && !signs.both() && !run.is_spread(&dims);
         let labels = S::Machine::numbers(run.labels).filter(|_| may_cover);
@@ -156,7 +156,12 @@ impl<'a, S: Sensing, O: FnMut(&Progress<'_>) -> bool> Run<'_, 'a, S, O> {
         check_sizes(dims, result).map_err(Error::widen)?;
         error::range("rows × outputs of the first layer", n.saturating_mul(c), 1, MOST_ENTRIES)?;
         self.check(dims, labels, 1..=most / dims.inputs.saturating_add(c))?;
-        Ok(self.sensing.scratch(n).max(self.sensing.net_scratch(n)))
+        Ok(self.scratch(|sensing| sensing.scratch(n).max(sensing.net_scratch(n))))
+    }
+
+    /// The scratch of products, of which none is under random gates.
+    fn scratch(&self, of: impl FnOnce(&S) -> usize) -> usize {
+        if self.sensing.always_needs_scratch() { of(self.sensing) } else { 0 }
     }
 
     /// The search itself; `head` is given a bit a row and output where there is a second layer, and
