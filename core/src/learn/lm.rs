@@ -57,8 +57,8 @@
 //! other one.
 //!
 //! **Two hidden layers** ([`Goal::two_layers`]): `f = sum_k relu(sum_i V_ik relu(w_i · x))` is the
-//! network of several outputs with another head, the sum of its active outputs: its residual lies
-//! in the places of the active outputs. While searching, output 0 adds up activations without a
+//! network of several outputs with another head, the sum of its open outputs: its residual is that
+//! of each of these, one number a row and a bit for every output. While searching, output 0 adds up activations without a
 //! gate, and its weights do not count in s; at the end the signs of the second layer are chosen so
 //! that few of them are left, which become a neuron. Further moves add a neuron to the second layer
 //! from a pair of activations, `relu(a_i - t a_j)`, and flip a neuron of the first layer that is

@@ -24,9 +24,8 @@ impl Layout {
     /// Bytes that [`super::Blocked::with_outputs`] allocates in addition.
     #[must_use]
     pub fn outputs_bytes(&self, dims: Dims, outputs: usize) -> usize {
-        let product = |width| {
-            buffer::floats(&[dims.nnz.max(self.panel.next_multiple_of(PAD) * width)])
-        };
+        let product =
+            |width| buffer::floats(&[dims.nnz.max(self.panel.next_multiple_of(PAD) * width)]);
         let more = product(dims.inputs + outputs) - product(dims.inputs);
         let room = buffer::floats(&[outputs * self.tile, self.tile]);
         4 * (self.used(dims.samples) * more + self.rooms(dims.samples) * room + outputs)

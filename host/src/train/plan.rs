@@ -111,17 +111,25 @@ pub(crate) fn choose(
             .got(0)
             .help("leave --panel out for one that suits the machine")),
         Memory::Panel(panel) => Ok(with(Layout { panel: panel.min(hidden), ..default })),
-        Memory::Ram(ram) => plans().find(|plan| plan.total_bytes() <= ram).ok_or_else(|| {
-            let least = least();
-            let (state, workspace) = (least.state_bytes, least.workspace_bytes);
-            Error::new("the memory budget is too small for these sizes")
-                .expected(format_args!(
-                    "at least {} bytes needed: {state} of state, {workspace} of workspace",
-                    least.total_bytes()
-                ))
-                .got(format_args!("{ram} bytes"))
-                .help(less)
-        }),
+        Memory::Ram(ram) => {
+            let fits = |plan: &Plan| plan.total_bytes() <= ram;
+            // What is chosen does not depend on threads, but there may be room for fewer.
+            let chosen = plans().find(fits).and_then(|plan| {
+                let of = |at_once| with(Layout { at_once, ..plan.layout });
+                (1..=default.at_once).rev().map(of).find(fits)
+            });
+            chosen.ok_or_else(|| {
+                let least = least();
+                let (state, workspace) = (least.state_bytes, least.workspace_bytes);
+                Error::new("the memory budget is too small for these sizes")
+                    .expected(format_args!(
+                        "at least {} bytes needed: {state} of state, {workspace} of workspace",
+                        least.total_bytes()
+                    ))
+                    .got(format_args!("{ram} bytes"))
+                    .help(less)
+            })
+        }
         Memory::Least => Ok(least()),
     }
 }
@@ -145,7 +153,7 @@ fn layouts(default: Layout) -> impl Iterator<Item = Layout> {
                         tile,
                         panel,
                         groups,
-                        at_once: groups,
+                        at_once: 1,
                         hold,
                         gram: 0,
                         strips,
@@ -157,8 +165,9 @@ fn layouts(default: Layout) -> impl Iterator<Item = Layout> {
     let groups =
         std::iter::successors(Some(default.groups), |&groups| (groups > 1).then_some(groups / 2));
     let wide = groups.flat_map(move |groups| with(groups, vector..default.panel + 1));
-    let kept =
-        tiles().map(move |tile| Layout { tile, ..default }).filter(move |_| default.gram > 0);
+    let kept = tiles()
+        .map(move |tile| Layout { tile, at_once: 1, ..default })
+        .filter(move |_| default.gram > 0);
     kept.chain(wide).chain(with(1, 1..vector))
 }
 

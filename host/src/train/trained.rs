@@ -119,13 +119,9 @@ impl<'a> Job<'a> {
         outputs: usize,
         panel: usize,
     ) -> Layout {
-        let own = Layout { hold: outputs == 0, ..Layout::new(blocks, inputs) };
-        // What fits a budget does not depend on threads.
-        let at_once = match self.memory {
-            Memory::Ram(_) | Memory::Least => own.groups,
-            _ => thread_count(self.threads).min(own.groups),
-        };
-        let own = Layout { at_once, ..own };
+        let at_once = thread_count(self.threads).min(Layout::GROUPS);
+        // Gates are held for one output.
+        let own = Layout { hold: outputs == 0, at_once, ..Layout::new(blocks, inputs) };
         if self.device.is_cpu() || self.memory != Memory::Auto || self.checkpoints {
             return Layout { panel: own.panel.min(panel), ..own };
         }
