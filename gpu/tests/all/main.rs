@@ -6,6 +6,7 @@ mod device;
 mod on_host;
 mod recipes;
 mod select;
+mod vectors;
 
 use std::sync::{Arc, OnceLock};
 use tamis::base::rng::{Rng, stream};

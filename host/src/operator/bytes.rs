@@ -4,13 +4,13 @@ use super::buffer::Buffer;
 use super::group::Group;
 use super::kernel::PAD;
 use super::layout::Layout;
-use super::piece::bytes_depth;
+use super::piece::{DEPTH, bytes_depth};
 use super::{buffer, gram};
 use tamis::base::dims::Dims;
 
 impl Layout {
-    /// The same with Gram matrices of supports of `least` to `most` entries, as large as take a few
-    /// megabytes.
+    /// The same with Gram matrices of supports of `least` to `most` entries, as large as take about a
+    /// megabyte.
     #[must_use]
     pub fn with_gram(self, sizes: [usize; 2]) -> Self {
         Self { gram: gram::usual(sizes), ..self }
@@ -38,7 +38,7 @@ impl Layout {
         let padded = self.panel.next_multiple_of(PAD);
         let product = buffer::floats(&[nnz.max(padded * inputs)]);
         let room = buffer::floats(&[
-            padded * self.tile,
+            padded * self.tile.min(DEPTH),
             padded * self.tile,
             self.tile,
             self.tile,

@@ -29,9 +29,9 @@ pub(super) struct Shared {
 pub(super) struct Group {
     /// The group's own: a gradient panel, one column per input, or one number per nonzero.
     pub(super) product: Buffer,
-    /// `gate ∘ r` of a panel, row by row.
+    /// `gate ∘ r` of a panel, row by row, for the rows of one matrix product.
     pub(super) gated: Buffer,
-    /// Activations of a panel's random generators, neuron by neuron.
+    /// Activations of a panel's random generators, then `gate ∘ r`, neuron by neuron.
     pub(super) random: Buffer,
     pub(super) z: Buffer,
     /// One number per row of a tile.

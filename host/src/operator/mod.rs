@@ -118,7 +118,7 @@ impl Blocked {
         let held = if layout.hold { hidden.min(nnz) } else { 0 };
         let group = || Group {
             product: Buffer::default(),
-            gated: Buffer::zeros(padded * layout.tile),
+            gated: Buffer::zeros(padded * layout.tile.min(piece::DEPTH)),
             random: Buffer::zeros(padded * layout.tile),
             z: Buffer::zeros(layout.tile),
             v: Buffer::zeros(layout.tile),

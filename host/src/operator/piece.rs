@@ -10,7 +10,7 @@ use tamis::network::gates::{Gate, Gates};
 use tamis::network::weights::{Block, Weights, runs};
 
 /// Rows of one matrix product: a strip of the left factor then stays in the first cache.
-const DEPTH: usize = 128;
+pub(super) const DEPTH: usize = 128;
 
 /// Rows of one matrix product where the data are bytes, which are made floats for it: more for wide
 /// panels, whose sums are many to read and write.
@@ -408,19 +408,20 @@ pub(super) fn interleaved_product<T: Element>(
 ) {
     let (len, d) = (piece.len(), shared.tiles.cols);
     let Group { gated, product, expanded, .. } = group;
-    let gated = &mut gated[..padded * len];
-    vectorise(
-        shared.arch,
-        #[inline(always)]
-        || {
-            for (first, images) in (0..).step_by(PAD).zip(images.chunks(PAD * len)) {
-                interleave(images, len, &mut gated[first..], padded);
-            }
-        },
-    );
     each_strip(shared, piece, expanded, |Strip { first, rows, data }| {
+        let gated = &mut gated[..padded * rows];
+        vectorise(
+            shared.arch,
+            #[inline(always)]
+            || {
+                for (slot, images) in (0..).step_by(PAD).zip(images.chunks(PAD * len)) {
+                    let columns = Columns { values: &images[first..], stride: len };
+                    interleave(columns, rows, &mut gated[slot..], padded);
+                }
+            },
+        );
         let size = Size { rows: padded, depth: rows, cols: d };
-        let left = Columns { values: &gated[first * padded..], stride: padded };
+        let left = Columns { values: &*gated, stride: padded };
         add_product(size, Columns { values: &mut **product, stride: padded }, left, data);
     });
 }
@@ -442,10 +443,12 @@ fn gate_in_place<T: Element>(piece: Piece<'_, T>, gate: Gate<'_>, r: &[f32], ima
     }
 }
 
-/// Columns of length `len` become the first [`PAD`] of a row-major matrix with rows of `width`.
+/// `len` numbers of each of [`PAD`] columns become the first columns of a row-major matrix with rows of
+/// `width`.
 #[inline(always)]
-pub(super) fn interleave(columns: &[f32], len: usize, out: &mut [f32], width: usize) {
-    let columns: [&[f32]; PAD] = std::array::from_fn(|l| &columns[l * len..][..len]);
+pub(super) fn interleave(columns: Columns<&[f32]>, len: usize, out: &mut [f32], width: usize) {
+    let Columns { values, stride } = columns;
+    let columns: [&[f32]; PAD] = std::array::from_fn(|l| &values[l * stride..][..len]);
     let whole = len / PAD * PAD;
     for t in (0..whole).step_by(PAD) {
         let tile: [[f32; PAD]; PAD] =

@@ -185,3 +185,29 @@ pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
         Error::new("cannot start the threads").source(error).help("ask for fewer with --threads")
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A plan of 5000 rows of 100 inputs, 40 neurons and 200 weights.
+    fn of(layout: Layout) -> Plan {
+        let bytes = layout.bytes(Dims::new(5000, 100, 40, 200), false);
+        Plan::sum(layout, 0, &[bytes])
+    }
+
+    #[test]
+    fn what_a_budget_leads_to_differs_by_threads_in_the_groups_at_work_alone() {
+        let default = |at_once| Layout { at_once, ..Layout::new(40, 100).with_gram([100, 300]) };
+        let chosen = |memory, at_once| choose(memory, default(at_once), 40, LESS, of).unwrap();
+        let least = chosen(Memory::Least, 8).total_bytes();
+        let all = chosen(Memory::Auto, 8);
+        for ram in (least..all.total_bytes() + 9973).step_by(9973) {
+            let [one, many] = [1, 8].map(|at_once| chosen(Memory::Ram(ram), at_once));
+            assert!(many.total_bytes() <= ram && many.layout.at_once >= one.layout.at_once);
+            assert_eq!(Layout { at_once: 1, ..many.layout }, one.layout);
+        }
+        // The budget of the default leads to it.
+        assert_eq!(chosen(Memory::Ram(all.total_bytes()), 8), all);
+    }
+}

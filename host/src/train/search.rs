@@ -487,8 +487,8 @@ fn check_second(
 }
 
 /// Bytes of held gates at the most, where no ceiling closes some and no budget is given: without them searches
-/// take up to 1.3 times the time, as measured.
-const MOST_HELD: usize = 1 << 20;
+/// take up to 1.2 times the time, as measured.
+const MOST_HELD: usize = 1 << 18;
 
 /// How a search needs less memory.
 const LESS: &str = "raise --ram, take fewer nonzeros (--nnz) or fewer rows, or use --recipe \

@@ -192,15 +192,28 @@ fn pictures() -> (Vec<u8>, Vec<u16>) {
     (pixels, labels.into_iter().map(u16::from).collect())
 }
 
+fn layout(tile: usize, panel: usize) -> Layout {
+    Layout { tile, panel, hold: false, gram: 0, ..Layout::new(1, 1) }
+}
+
 fn on_digits(
     params: &Params<'_>,
     (tile, panel, threads): (usize, usize, usize),
     s: usize,
 ) -> (anneal::Info, Vec<u32>) {
+    digits_by(params, layout(tile, panel), threads, s)
+}
+
+fn digits_by(
+    params: &Params<'_>,
+    layout: Layout,
+    threads: usize,
+    s: usize,
+) -> (anneal::Info, Vec<u32>) {
     let (pixels, labels) = pictures();
     let data = Matrix::new(DIGITS, 64, Values::U8(pixels)).unwrap();
     let dims = Dims::new(DIGITS, 64, 12, s);
-    let layout = Layout { tile, panel, hold: false, gram: 0, ..Layout::new(1, 1) };
+    let panel = layout.panel;
     let mut sensing =
         Blocked::new(data, 12, params.start(dims, 10), layout).unwrap().with_outputs(10);
     let mut budget = params.budget(dims, 10, panel, 0);
@@ -237,6 +250,11 @@ fn exactly_s_weights_classify_digits_independent_of_threads() {
     assert!(held.accuracy() > 0.7 && info.training.accuracy() > 0.8, "{info:?}");
     for threads in [2, 3] {
         assert_eq!(on_digits(&PARAMS, (32, 12, threads), 150).1, bits, "{threads} threads");
+    }
+    // Nor on how many groups of tiles there are buffers for.
+    for at_once in [1, 2] {
+        let layout = Layout { at_once, ..layout(32, 12) };
+        assert_eq!(digits_by(&PARAMS, layout, 3, 150).1, bits, "{at_once} at once");
     }
     // Other panels and tiles add in another order only.
     let (narrow, _) = on_digits(&PARAMS, (32, 1, 1), 150);
