@@ -165,13 +165,14 @@ impl Case {
     }
 }
 
-/// Groups of tiles that work at once, each with ten buffers and two numbers of its own, and blocks of
-/// 64 columns of a Gram matrix: the headers of these are in the plan as well.
+/// Groups of tiles, each with a buffer of its own, rooms for those that are worked on at a time, each with ten buffers and
+/// two numbers, and blocks of 64 columns of a Gram matrix: the headers of these are in the plan as well.
 fn headers(dims: Dims, plan: &Plan) -> usize {
     let buffer = size_of::<Vec<f32>>() + size_of::<usize>();
-    let group = 10 * buffer + 2 * size_of::<usize>();
+    let room = 10 * buffer + 2 * size_of::<usize>();
     let gram = plan.layout.gram.next_multiple_of(16).div_ceil(64) * size_of::<Vec<f32>>();
-    groups(dims, plan) * group + gram
+    let groups = groups(dims, plan);
+    groups * buffer + groups.min(plan.layout.at_once) * room + gram
 }
 
 fn groups(dims: Dims, plan: &Plan) -> usize {
