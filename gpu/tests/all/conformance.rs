@@ -12,7 +12,6 @@ use tamis::network::net::Network;
 use tamis::network::weights::Weights;
 use tamis::operator::factored::{Factored, GradientMut, Tangent};
 use tamis::operator::gated::Gated;
-use tamis::operator::machine::Machine;
 use tamis::operator::sensing::Sensing;
 use tamis::operator::solve::{Equations, Unknowns};
 use tamis::operator::tables::{Residual, open_words};

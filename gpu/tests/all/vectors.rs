@@ -5,6 +5,7 @@ use crate::{gpu, limited, normal};
 use std::sync::Arc;
 use tamis::network::weights::Weights;
 use tamis::operator::machine::{Halves, Hinge, Host, Machine};
+use tamis::operator::sensing::Sensing;
 use tamis::operator::tables::{Residual, Tables};
 use tamis_gpu::{Gpu, GpuOperator, Values};
 
