@@ -252,7 +252,8 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// The budget for `dims`, given the panel and the operator's scratch for all rows.
+    /// The budget for `dims`, given the panel and the operator's scratch for all rows, 0 where that is for
+    /// random gates alone ([`crate::operator::sensing::Sensing::always_needs_scratch`]).
     #[must_use]
     pub const fn new(dims: Dims, panel: usize, scratch: usize, linear: bool) -> Self {
         Self { dims, panel, scratch, linear, outputs: 0, first: 0 }

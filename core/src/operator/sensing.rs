@@ -104,7 +104,9 @@ pub trait Sensing {
         provided::scratch(batch, self.inputs())
     }
 
-    /// Whether they need it under the gates of weights too, and not under random ones alone.
+    /// Whether any product needs [`Self::scratch`], or that of networks with output weights, under gates of
+    /// weights. Where not, it is for restricted products under random gates alone: [`Self::apply`],
+    /// [`Self::adjoint`], [`Self::gradient`] and [`Self::column_norms`] then need none.
     fn always_needs_scratch(&self) -> bool {
         true
     }

@@ -116,7 +116,9 @@ impl Blocked {
     ) -> Result<()> {
         out.check_support(net)?;
         let GradientMut { w, wt } = out;
-        self.list_used(net);
+        if let Outputs::SumAlong(..) | Outputs::Residual(Residual::Open { .. }) = residual {
+            self.list_used(net);
+        }
         let groups = self.each_group(net.nnz(), |shared, group, k| {
             with_piece!(shared, group, k, piece => {
                 residual.write(shared, piece, gates, net, group);

@@ -86,10 +86,26 @@ impl Rooms {
         };
         drop(free);
         std::mem::swap(&mut room.product, product);
-        work(&mut room);
-        std::mem::swap(&mut room.product, product);
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(room);
-        self.freed.notify_one();
+        let mut lent = Lent { rooms: self, room: Some(room), product };
+        if let Some(room) = &mut lent.room {
+            work(room);
+        }
+    }
+}
+
+/// A room that is given back whatever happens in it: others may wait for it.
+struct Lent<'r> {
+    rooms: &'r Rooms,
+    room: Option<Group>,
+    product: &'r mut Buffer,
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        let Some(mut room) = self.room.take() else { return };
+        std::mem::swap(&mut room.product, self.product);
+        self.rooms.free.lock().unwrap_or_else(PoisonError::into_inner).push(room);
+        self.rooms.freed.notify_one();
     }
 }
 

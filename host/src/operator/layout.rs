@@ -49,6 +49,19 @@ impl Layout {
         }
     }
 
+    /// The same with no buffer larger than those of another one.
+    pub(crate) fn within(self, most: Self) -> Self {
+        Self {
+            tile: self.tile.min(most.tile),
+            panel: self.panel.min(most.panel),
+            groups: self.groups.min(most.groups),
+            at_once: self.at_once.min(most.at_once),
+            hold: self.hold && most.hold,
+            gram: self.gram.min(most.gram),
+            strips: self.strips || most.strips,
+        }
+    }
+
     /// Rows of a strip; 0 for all of a batch.
     #[must_use]
     pub const fn strip(&self) -> usize {

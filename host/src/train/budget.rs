@@ -49,6 +49,6 @@ pub enum Memory {
     Panel(usize),
     /// State and workspace in at most so many bytes.
     Ram(u64),
-    /// As little as can be, for more time a step; the recipe `anneal` then starts from s entries.
+    /// As little as can be, for more time a step and on one thread; the recipe `anneal` then starts from s entries.
     Least,
 }

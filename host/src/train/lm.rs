@@ -23,7 +23,7 @@ use crate::base::peak_rss_bytes;
 use crate::base::statistics::mean_square;
 use crate::data::Problem;
 use crate::operator::Stop;
-use crate::train::budget::{Budget, Memory};
+use crate::train::budget::Budget;
 use crate::train::paper::{FrozenLayers, PaperSetup};
 use crate::train::paper_options::PaperOptions;
 use crate::train::progress::Observer;
@@ -107,16 +107,9 @@ impl<'a> SearchSetup<'a> {
             return None;
         }
         let slots = lm::slots(sizes.dims.hidden, params.signs);
-        let within = |job: &Job<'a>| Self::planned(sizes, second, params, bytes, slots, job);
-        let most = self.plan.total_bytes();
-        Some(match within(job) {
-            // A layout for fewer neurons may be larger, and the plan of a run is that of its first search.
-            Ok(search) if search.plan.total_bytes() > most => {
-                let search = within(&Job { memory: Memory::Ram(most), ..*job });
-                search.map(|search| Self { job: *job, ..search })
-            }
-            search => search,
-        })
+        // A layout for fewer neurons may be larger, and the plan of a run is that of its first search.
+        let most = Some(self.plan.layout);
+        Some(Self::planned(sizes, second, params, bytes, slots, job, most))
     }
 }
 

@@ -75,7 +75,7 @@ pub(crate) struct Scored<'a> {
     pub(crate) task: Task,
     /// What a model file says of it.
     pub(crate) stored: wire::Task,
-    /// Whether the outputs are summed up: the label is then the sum of those that are active.
+    /// Whether the outputs are summed up: the label is then the sum of those that are positive.
     pub(crate) is_summed: bool,
     pub(crate) labels: &'a [f32],
     /// The rows to score, and how many of them at a time.
@@ -89,15 +89,20 @@ impl Scored<'_> {
         on_device!(operator, on => self.score_on(on, memory))
     }
 
-    /// The same with the threshold for two classes that these rows ask for, all of which are a batch.
+    /// The same with the threshold for two classes that these rows ask for.
     pub(crate) fn with_threshold(self, operator: &mut Placed, memory: &mut [u32]) -> Result<Self> {
         if self.task != Task::Binary {
             return Ok(self);
         }
-        let (out, scratch) = self.split(memory);
-        let rows = self.rows.clone();
-        let own = on_device!(operator, on => self.outputs_on(on, rows.clone(), out, scratch))?;
-        Ok(Self { stored: two_classes(&self.labels[rows], &mut out[..own]), ..self })
+        let (all, rest) = bytemuck::cast_slice_mut(memory).split_at_mut(self.rows.len());
+        let (out, scratch) = rest.split_at_mut(self.batch() * self.net.outputs());
+        let parts = all.chunks_mut(self.batch()).zip(self.rows.clone().step_by(self.batch()));
+        for (to, first) in parts {
+            let part = first..first + to.len();
+            let own = on_device!(operator, on => self.outputs_on(on, part, out, scratch))?;
+            to.copy_from_slice(&out[..own]);
+        }
+        Ok(Self { stored: two_classes(&self.labels[self.rows.clone()], all), ..self })
     }
 
     fn batch(&self) -> usize {

@@ -281,8 +281,7 @@ pub(crate) fn plan_for(
     frozen: &FrozenLayers,
 ) -> Result<Plan> {
     let Sizes { dims, outputs } = sizes;
-    let own = job.layout(dims.hidden, dims.inputs, outputs, dims.hidden);
-    let default = Layout { hold: outputs == 0, ..own };
+    let default = job.layout(dims.hidden, dims.inputs, outputs, dims.hidden);
     // The theory step measures its curvature on all rows at once.
     let is_whole = matches!(schedule.head, Head::One(OneOutput { step: Step::Theory { .. }, .. }));
     let plan = choose(job.memory, default, dims.hidden, LESS, |layout| {

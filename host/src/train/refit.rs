@@ -137,8 +137,10 @@ pub(crate) fn refit(
     let nnz = model.network.index.len() + model.network.out_index.len();
     let sizes = Sizes { dims: Dims::new(data.rows, data.cols, model.blocks, nnz), outputs };
     let params = Params { signs, final_steps: steps, ..Params::DEFAULT };
-    let job = Job::plain(model.blocks, nnz);
-    let setup = SearchSetup::planned(sizes, None, params, data.is_bytes(), model.blocks, &job)?;
+    let threads = rayon::current_num_threads();
+    let job = Job { threads, ..Job::plain(model.blocks, nnz) };
+    let bytes = data.is_bytes();
+    let setup = SearchSetup::planned(sizes, None, params, bytes, model.blocks, &job, None)?;
     room_for("the fit", setup.plan.total_bytes(), "fit a smaller model or fewer rows")?;
     let mut operator = setup.operator(data)?;
     let mut memory = vec![0; setup.budget.words()];

@@ -87,10 +87,11 @@ impl<'a> SearchSetup<'a> {
         let validation = given_validation_rows(rows, options.validation)?;
         let seed = job.seed;
         let params = Params { signs, first, validation, seed, ceiling, ..options.params };
-        Self::planned(sizes, second, params, problem.data.is_bytes(), slots, job)
+        Self::planned(sizes, second, params, problem.data.is_bytes(), slots, job, None)
     }
 
-    /// With the layout that fits the memory of the job, for an operator of so many blocks.
+    /// With the layout that fits the memory of the job, for an operator of so many blocks; none that takes
+    /// more than `most`, where there is such.
     pub(crate) fn planned(
         sizes: Sizes,
         second: Option<usize>,
@@ -98,6 +99,7 @@ impl<'a> SearchSetup<'a> {
         bytes: bool,
         slots: usize,
         job: &Job<'a>,
+        most: Option<Layout>,
     ) -> Result<Self> {
         let Sizes { dims, outputs } = sizes;
         let outputs = inner_outputs(outputs, second);
@@ -129,6 +131,9 @@ impl<'a> SearchSetup<'a> {
             let has_room = held <= MOST_HELD || matches!(job.memory, Memory::Ram(_));
             let is_of_use = default.gram == 0 && has_room;
             default.hold = is_of_use || params.ceiling > 1.0;
+        }
+        if let Some(most) = most {
+            default = default.within(most);
         }
         let plan = choose(job.memory, default, slots, LESS, with)?;
         let budget = budget_of(plan.layout.panel);

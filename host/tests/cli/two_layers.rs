@@ -8,7 +8,7 @@ const TRAIN: &str = "train --data X.csv --labels y.csv --task regression --hidde
 
 /// Rows and labels of a planted network of two layers, as CSV; labels have `more` added.
 fn write(folder: &std::path::Path, more: f32) {
-    let made = planted::deep(1500, 12, &[4, 4], 1, 16, 1).unwrap();
+    let made = planted::deep(1500, 12, &[4, 4], 1, 16, 2).unwrap();
     let text = |values: &[f32], width: usize| {
         let line =
             |row: &[f32]| row.iter().map(ToString::to_string).collect::<Vec<_>>().join(",") + "\n";
@@ -134,5 +134,31 @@ fn planted_two_layer_data_with_noise_is_generated() {
         let refused =
             fails(folder.path(), &format!("generate planted --samples 50 --inputs 12 {line} -o x"));
         assert!(refused.contains(what), "{line}: {refused}");
+    }
+}
+
+/// Of few weights, so that a search of fewer neurons follows; what a budget leads to has one thread's bits, too.
+#[test]
+fn two_classes_are_told_apart_by_the_same_model_on_any_number_of_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), 0.0);
+    let labels = std::fs::read_to_string(folder.path().join("y.csv")).unwrap();
+    let labels: Vec<f32> = labels.lines().map(|line| line.parse().unwrap()).collect();
+    let mean = labels.iter().sum::<f32>() / labels.len() as f32;
+    let classes = labels.iter().map(|y| format!("{}\n", u8::from(*y > mean))).collect::<String>();
+    std::fs::write(folder.path().join("y.csv"), classes).unwrap();
+    let train = TRAIN.replace("regression", "binary").replace("4,4 --nnz 16", "8,8 --nnz 9");
+    for ram in ["", "--ram 90K"] {
+        let mut models = Vec::new();
+        for threads in [1, 3] {
+            let line =
+                format!("{train} --recipe lm --kicks 1 {ram} --threads {threads} -o m.tamis");
+            let report = json(folder.path(), &line);
+            let eval = json(folder.path(), "eval m.tamis --data X.csv --labels y.csv");
+            let (trained, scored) = (number(&report, "accuracy"), number(&eval, "accuracy"));
+            assert!(trained > 0.7 && (trained - scored).abs() < 1e-3, "{trained} {scored}");
+            models.push(std::fs::read(folder.path().join("m.tamis")).unwrap());
+        }
+        assert_eq!(models[0], models[1], "{ram}");
     }
 }

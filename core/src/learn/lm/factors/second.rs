@@ -21,7 +21,7 @@ impl<S: Factored> Readout<S> for SecondLayer<'_, S> {}
 
 impl<S: Factored> SecondLayer<'_, S> {
     /// The bits of so many rows.
-    fn open(&self, rows: usize, c: usize) -> &Rows<S> {
+    fn bits(&self, rows: usize, c: usize) -> &Rows<S> {
         cut::<S>(self.open, rows.saturating_mul(open_words(c)))
     }
 }
@@ -51,7 +51,7 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_, S> {
         rows: usize,
         c: usize,
     ) -> Residual<'r, Rows<S>> {
-        Residual::Open { r: cut::<S>(residual, rows), open: self.open(rows, c) }
+        Residual::Open { r: cut::<S>(residual, rows), open: self.bits(rows, c) }
     }
 
     fn normal(
@@ -62,12 +62,12 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_, S> {
     ) -> Result<(), S::Source> {
         let rows = fit.rows();
         let image = row_head::<S>(&mut *fit.residual, rows)?;
-        let open = fit.head.open(rows, fit.outputs);
+        let open = fit.head.bits(rows, fit.outputs);
         fit.sensing.net_sum_normal_at(gates, at, open, out, image, fit.scratch)
     }
 
     fn mean_square(fit: &mut Fit<'_, S, Self>, wt: Block<'_>, a: &Rows<S>) -> f32 {
-        let open = fit.head.open(fit.rows(), fit.outputs);
+        let open = fit.head.bits(fit.rows(), fit.outputs);
         fit.sensing.machine().open_square(open, a, wt, fit.outputs)
     }
 
@@ -78,12 +78,12 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_, S> {
         whole: f32,
         out: &mut [f32],
     ) {
-        let open = fit.head.open(fit.rows(), fit.outputs);
+        let open = fit.head.bits(fit.rows(), fit.outputs);
         fit.sensing.machine().open_norms(open, a, wt, fit.outputs, whole, out);
     }
 
     fn open_shares(fit: &mut Fit<'_, S, Self>, out: &mut [f32]) {
-        let open = fit.head.open(fit.rows(), fit.outputs);
+        let open = fit.head.bits(fit.rows(), fit.outputs);
         fit.sensing.machine().open_shares(open, out);
     }
 
@@ -96,7 +96,7 @@ impl<S: Factored> OutputLayer<S> for SecondLayer<'_, S> {
     ) -> f32 {
         let OutputBuffers { entries, along, other: norms, .. } = out;
         let (rows, c) = (fit.rows(), fit.outputs);
-        let (r, open) = (cut::<S>(&*fit.residual, rows), fit.head.open(rows, c));
+        let (r, open) = (cut::<S>(&*fit.residual, rows), fit.head.bits(rows, c));
         fit.sensing.machine().transpose_open(r, open, z, along, norms);
         // What a handful of rows say is not to be trusted.
         let least = 0.01 * length * length * fit.rows() as f32;
