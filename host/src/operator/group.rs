@@ -25,7 +25,7 @@ pub(super) struct Shared {
 }
 
 /// The accumulators of the group of tiles that is worked on here, and buffers.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Group {
     /// The group's own: a gradient panel, one column per input, or one number per nonzero.
     pub(super) product: Buffer,
@@ -177,3 +177,21 @@ macro_rules! with_piece {
 }
 
 pub(super) use with_piece;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn a_room_is_given_back_whatever_happens_in_it() {
+        let rooms = Rooms::new(vec![Group::default()]);
+        let mut product = Buffer::zeros(3);
+        let ends = AssertUnwindSafe(|| rooms.with(&mut product, |_| panic!("what may happen")));
+        assert!(catch_unwind(ends).is_err());
+        // The accumulators are there again, and so is the room.
+        assert_eq!(product.len(), 3);
+        rooms.with(&mut product, |group| group.product[2] = 1.0);
+        assert_eq!(product[..], [0.0, 0.0, 1.0]);
+    }
+}

@@ -117,16 +117,14 @@ impl Blocked {
         let (tiles, words) = (n.div_ceil(layout.tile), layout.tile.div_ceil(32));
         let held = if layout.hold { hidden.min(nnz) } else { 0 };
         let group = || Group {
-            product: Buffer::default(),
             gated: Buffer::zeros(padded * layout.tile.min(piece::DEPTH)),
             random: Buffer::zeros(padded * layout.tile),
             z: Buffer::zeros(layout.tile),
             v: Buffer::zeros(layout.tile),
             image: Buffer::zeros(layout.tile),
             expanded: Buffer::zeros(if bytes { layout.expanded(d) } else { 0 }),
-            outputs: Buffer::default(),
-            back: Buffer::default(),
             mapped: through.as_ref().map(|layers| layers.room(layout.tile)).unwrap_or_default(),
+            ..Group::default()
         };
         let rooms = (0..layout.rooms(n)).map(|_| group()).collect();
         let product = |_| Buffer::zeros((padded * d).max(nnz));
