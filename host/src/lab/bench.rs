@@ -55,7 +55,7 @@ struct ShapeReport {
     blocked_over_reference: f64,
     /// Rate of `A_S^T A_S p`, in billions of multiply-adds on the support a second.
     normal_gmacs: f64,
-    /// [`PRODUCTS`] of these over the same with a Gram matrix, where that is about a megabyte.
+    /// [`PRODUCTS`] of these over the same with a Gram matrix, where that is a few megabytes.
     products_over_gram: Option<f64>,
 }
 

@@ -9,8 +9,8 @@ use super::{buffer, gram};
 use tamis::base::dims::Dims;
 
 impl Layout {
-    /// The same with Gram matrices of supports of `least` to `most` entries, as large as take about a
-    /// megabyte.
+    /// The same with Gram matrices of supports of `least` to `most` entries, as large as take a few
+    /// megabytes.
     #[must_use]
     pub fn with_gram(self, sizes: [usize; 2]) -> Self {
         Self { gram: gram::usual(sizes), ..self }

@@ -25,9 +25,9 @@ const COLUMNS: usize = 64;
 /// So many more entries of a support make its matrix worth waiting for one more product: matrix
 /// products have four times the rate of sparse ones, as measured.
 const ENTRIES_A_PRODUCT: usize = 96;
-/// Bytes that the matrix and its buffers may take: of 500 entries it saves two thirds of the time of a search, of a
-/// thousand a sixth, as measured.
-const MOST_BYTES: usize = 5 << 18;
+/// Bytes that the matrix and its buffers may take: up to a thousand entries it saves half of the time of a search and
+/// more, as measured.
+const MOST_BYTES: usize = 5 << 19;
 
 /// The matrix, or how many products were asked for without it.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ pub(super) fn bytes(most: usize) -> usize {
     matrix + 4 * DEPTH * padded + DEPTH / PART * size_of::<Part>() + 4 * most
 }
 
-/// Entries of the largest support whose matrix takes about a megabyte, of those from the `least` to the
+/// Entries of the largest support whose matrix takes a few megabytes, of those from the `least` to the
 /// `most` that there will be; 0 where there is none.
 pub(super) fn usual([least, most]: [usize; 2]) -> usize {
     // Of a matrix alone there would be so many.
