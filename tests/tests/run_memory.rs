@@ -118,7 +118,7 @@ fn training_memory_equals_plan_without_growth_per_step() {
     let constant = least - stated;
     let dims = Dims::new(20_000, 60, 40, 200);
     let (_, usual) = peak(dims, Memory::Auto);
-    for memory in [Memory::Auto, Memory::Panel(3), Memory::Ram(usual as u64 / 3)] {
+    for memory in [Memory::Auto, Memory::Panel(3), Memory::Ram(usual as u64 * 2 / 3)] {
         let (peak, stated) = peak(dims, memory);
         let more = peak.saturating_sub(stated + constant);
         assert!(
@@ -128,7 +128,7 @@ fn training_memory_equals_plan_without_growth_per_step() {
     }
     let dims = Dims::new(20_000, 60, 10, 50);
     let (_, usual) = peak_of_search(dims, 5, Memory::Auto);
-    for memory in [Memory::Auto, Memory::Panel(3), Memory::Ram(usual as u64 * 2 / 3)] {
+    for memory in [Memory::Auto, Memory::Panel(3), Memory::Ram(usual as u64 * 9 / 10)] {
         let (peak, stated) = peak_of_search(dims, 5, memory);
         // The labels are put into their order once more before the search, beside what it then
         // takes.
