@@ -45,14 +45,14 @@ pub(crate) fn cells(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The merged results without what differs from run to run.
+/// The merged results without what differs from run to run, and with threads.
 fn results(folder: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(folder.join("results.jsonl")).unwrap();
     let lines = text.lines().map(|line| {
         let mut value: Value = serde_json::from_str(line).unwrap();
         assert!(value.as_object_mut().unwrap().remove("threads").is_some());
         if let Some(solved) = value["solved"].as_object_mut() {
-            for key in ["seconds", "heap_peak_bytes", "rss_peak_bytes"] {
+            for key in ["seconds", "heap_peak_bytes", "rss_peak_bytes", "workspace_bytes"] {
                 assert!(solved.remove(key).is_some(), "{key}");
             }
         }
