@@ -11,6 +11,7 @@ use tamis::learn::train::{Schedule, Trials};
 use tamis::network::gates::Signs;
 use tamis_host::data::planted;
 use tamis_host::data::{Problem, Task};
+use tamis_host::operator::Layout;
 use tamis_host::operator::Stop;
 use tamis_host::train::{
     LayersOptions, Memory, OutputsOptions, PaperOptions, Plan, Start, train_with,
@@ -50,13 +51,15 @@ fn run(problem: Problem, options: &Options, mut see: impl FnMut() + Send) -> Res
 fn peak(dims: Dims, memory: Memory) -> (usize, usize) {
     let planted = planted::network(dims, Signs::Positive, 0).unwrap();
     let problem = Problem { data: planted.data, labels: planted.labels, task: Task::Regression };
-    let plan = Plan::new(dims, false, &published().schedule, memory).unwrap();
+    let planned = Plan::new(dims, false, &published().schedule, memory).unwrap();
     let options = options(dims, memory, Recipe::Paper(published()));
     settle();
     let mut held = Vec::with_capacity(1000);
     let (outcome, peak) = counting::peak(|| run(problem, &options, || held.push(bytes())));
     let outcome = outcome.unwrap();
-    assert_eq!(outcome.report.plan, Some(plan), "{memory:?}");
+    let plan = outcome.report.plan.unwrap();
+    // A plan by itself is for all threads of the machine, this run has one.
+    assert_eq!(Layout { at_once: 1, ..planned.layout }, plan.layout, "{memory:?}");
     assert!(
         held.iter().all(|&now| now == held[0]),
         "{memory:?}: memory is kept from step to step: {held:?}"
@@ -138,7 +141,12 @@ fn training_memory_equals_plan_without_growth_per_step() {
     for outputs in [1, 5] {
         for memory in [Memory::Auto, Memory::Ram(1 << 20), Memory::Ram(100_000), Memory::Least] {
             let (peak, stated) = peak_of_layers(8_000, outputs, memory);
-            let more = peak.saturating_sub(stated + constant);
+            // Labels are put into their order before a layer is trained; a budget has room for that.
+            let most = match memory {
+                Memory::Ram(ram) if ram < 1 << 20 => stated.max(ram as usize),
+                _ => stated,
+            };
+            let more = peak.saturating_sub(most + constant);
             assert!(
                 more <= SLACK,
                 "{outputs} outputs, {memory:?}: {peak} bytes at the peak, {stated} stated"

@@ -303,7 +303,7 @@ pub(crate) fn plan_for(
 
 impl Plan {
     /// Chooses panel and tile of the published method for one output, for data of the given sizes,
-    /// of bytes or of floats.
+    /// of bytes or of floats, and a thread for each core.
     ///
     /// # Errors
     /// A panel of no neuron; or a budget that is too small, with the bytes needed and given.
